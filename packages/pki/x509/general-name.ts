@@ -87,7 +87,8 @@ export function generalNameText(whole: Uint8Array): string {
   return address === undefined ? `#${Buffer.from(whole).toString('hex')}` : `IP:${address}`
 }
 
-function addressText(bytes: Uint8Array): string | undefined {
+/** 4 or 16 bytes; undefined for others. */
+export function addressText(bytes: Uint8Array): string | undefined {
   if (bytes.length === 4) return bytes.join('.')
   if (bytes.length !== 16) return undefined
   const words = Buffer.from(bytes).toString('hex').match(/.{4}/g) ?? []

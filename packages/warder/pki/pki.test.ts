@@ -183,8 +183,10 @@ test('expiring leaves out what has a successor; auto-renew says when one is made
   const ca = (await json('create', 'CN=Soon')).id
   const issued = await json('issue', ca, '--alg', 'ES256', '--name', 'soon.example', '--days', '5')
   const expiring = async () => {
-    const { out } = await run(['expiring', '--days', '6', '--json'])
-    return (JSON.parse(out).certificates as { id: string }[]).map(({ id }) => id)
+    const { out } = await run(['expiring', '--days', '20', '--json'])
+    const found: readonly { id: string; profile: string }[] = JSON.parse(out).certificates
+    assert.ok(!found.some(({ profile }) => profile === 'ocsp_responder'), 'they renew themselves')
+    return found.map(({ id }) => id)
   }
   assert.ok((await expiring()).includes(issued.id))
   const renewed = await json('renew', issued.id)
@@ -197,6 +199,8 @@ test('expiring leaves out what has a successor; auto-renew says when one is made
   assert.match(await ok('auto-renew', renewed.id, '--show'), /with a new key/)
   assert.match(await ok('auto-renew', renewed.id, '--off'), /is not renewed by itself/)
   await fails(/stand alone/, 2, 'auto-renew', renewed.id, '--off', '--every', '3')
+  await ok('revoke', renewed.id, '--yes')
+  await fails(/was revoked: it is not renewed/, 1, 'auto-renew', renewed.id)
 })
 
 test('what is typed wrongly is told before anybody is asked', async () => {

@@ -18,14 +18,29 @@ const forms = {
 } as const
 type Form = (typeof forms)[keyof typeof forms]
 
-/** The first type of the header that is known here, in the order in which they stand; JSON where none is. */
-function formOf(accept: string | undefined): readonly [type: string, form: Form] | undefined {
-  for (const each of (accept ?? '').split(',')) {
-    const type = each.split(';')[0]?.trim().toLowerCase() ?? ''
-    if (type === 'application/json' || type === '*/*') return undefined
-    if (Object.hasOwn(forms, type)) return [type, forms[type as keyof typeof forms]]
-  }
-  return undefined
+/** The type that the header prefers of those known here, of equals the first (RFC 9110 §12.5.1); JSON where none is. */
+function formOf(accept = ''): readonly [type: string, form: Form] | undefined {
+  const wanted = accept
+    .split(',', mostTypes)
+    .map((each) => each.split(';').map((part) => part.trim().toLowerCase()))
+    .map(([type = '', ...parameters]) => ({ type, weight: weightOf(parameters) }))
+    .filter(({ type, weight }) => weight > 0 && (isJson(type) || Object.hasOwn(forms, type)))
+  const [best] = wanted.toSorted((one, other) => other.weight - one.weight)
+  return best === undefined || isJson(best.type)
+    ? undefined
+    : [best.type, forms[best.type as keyof typeof forms]]
+}
+
+const mostTypes = 32
+
+function isJson(type: string): boolean {
+  return type === 'application/json' || type === '*/*'
+}
+
+/** What is no number counts as not wanted. */
+function weightOf(parameters: readonly string[]): number {
+  const weight = parameters.find((each) => each.startsWith('q='))
+  return weight === undefined ? 1 : Number(weight.slice(2)) || 0
 }
 
 /** `GET /v1/pki/certificates/{id}`. */

@@ -103,7 +103,7 @@ test('what an authority may not issue is refused with the reason, and nothing of
     [
       { csr: good.csr, names: ['www.evil.example'], subject: '' },
       400,
-      /outside of what an authority above it may certify/,
+      /The name DNS:www\.evil\.example is outside of what the authority, or one above it, may certify/,
     ],
     [{ csr: good.csr, names: ['secret.acme.example'], subject: '' }, 400, /outside/],
     [{ csr: good.csr, names: ['*.acme.example'], subject: '' }, 400, /outside/],
@@ -241,6 +241,10 @@ test('a certificate is shown as JSON, PEM, DER and with its chain, to those who 
     ['application/pkix-cert', derOf(made.certificate)],
   )
   assert.equal((await get('text/html, application/x-pem-file;q=0.9')).text, made.certificate)
+  const preferred = await get(
+    'application/json;q=0.1, application/x-pem-file;q=0, application/pkix-cert;q=0.5',
+  )
+  assert.deepEqual(preferred.bytes, der.bytes)
   assert.equal(
     (await get('application/pem-certificate-chain')).text,
     made.certificate + issuing.certificate + root.certificate,

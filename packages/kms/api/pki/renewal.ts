@@ -3,6 +3,7 @@ import { get, type Operation, type OperationContext, put } from '@warder/foundat
 import { retryOnGuard } from '@warder/foundation/sql'
 import Type, { type Static } from 'typebox'
 import { principalOf, requireAllowed, verdictOn } from '../../access/index.ts'
+import { statusOf } from '../../authority/index.ts'
 import { asObjectId, linkedObject, type ManagedObject, UnitOfWork } from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
 import { certificateRight, type FoundCertificate } from './certificate-access.ts'
@@ -113,7 +114,7 @@ const setRenewal = define({
   errors: {
     403: 'No right to set attributes.',
     404: 'No such certificate.',
-    409: 'It was replaced already, or changed by others at the same time.',
+    409: 'It was revoked or replaced already, or changed by others at the same time.',
   },
   act({ body }, context) {
     context.audit({ details: body })
@@ -127,6 +128,8 @@ async function changed(context: Context, found: FoundCertificate, wish: Static<t
   const objects = new UnitOfWork(services, services.clock.now())
   try {
     const { certificate, key } = await renewable(objects, found)
+    if (automatic && found.issued !== undefined && statusOf(found.issued) === 'revoked')
+      throw failure('conflict', 'The certificate was revoked: it is not renewed. Issue another one.')
     if (automatic && linkedObject(certificate, 'ReplacementObjectLink') !== undefined)
       throw failure('conflict', 'The certificate was replaced already: say it of the one in its place.')
     if (newKey && key?.type !== 'PrivateKey')

@@ -145,15 +145,18 @@ test('an authority learns before it issues whether the constraints above it allo
     undefined,
   )
   assert.equal(problem([], 'DNS:a.example.com', 'IP:192.0.2.1'), undefined)
-  const outside =
-    'A name of the certificate of the subject is outside of what an authority above it may certify.'
-  assert.equal(problem([['O', 'Acme']], 'DNS:a.example.com', 'DNS:a.example.org'), outside)
-  assert.equal(problem([['O', 'Other']], 'DNS:a.example.com'), outside)
+  const outside = (name: string) =>
+    `The name ${name} is outside of what the authority, or one above it, may certify.`
+  assert.equal(
+    problem([['O', 'Acme']], 'DNS:a.example.com', 'DNS:a.example.org'),
+    outside('DNS:a.example.org'),
+  )
+  assert.equal(problem([['O', 'Other']], 'DNS:a.example.com'), outside('O=Other'))
   assert.equal(
     problem([
       ['O', 'Acme'],
       ['CN', 'a.example.org'],
     ]),
-    outside,
+    outside('DNS:a.example.org'),
   )
 })

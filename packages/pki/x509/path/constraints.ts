@@ -1,9 +1,9 @@
 import { derElements } from '../../asn1/der.ts'
-import { comparableName, namePartsOf } from '../distinguished-name.ts'
-import { readGeneralName } from '../general-name.ts'
+import { comparableName, namePartsOf, nameText } from '../distinguished-name.ts'
+import { addressText, readGeneralName } from '../general-name.ts'
 import type { NameConstraints } from '../name-constraints.ts'
 import { type ComparedName, constrainedNames, isInside, wildcardReaches } from './names.ts'
-import { type PathNode, pathNode } from './node.ts'
+import { type PathNode, pathNode, shownText } from './node.ts'
 
 type NamedNode = Pick<
   PathNode,
@@ -22,9 +22,13 @@ const mostComparisons = 100_000
 /**
  * Checks the names of every certificate against the constraints of all above it (RFC 5280 §6.1.3 b and c, §6.1.4 g).
  * @param path from the anchor to the end
- * @returns the sentence of the first violation
+ * @param sentence about the first violation
  */
-export function nameProblem(path: readonly NamedNode[]): string | undefined {
+export function nameProblem(
+  path: readonly NamedNode[],
+  sentence = ({ who }: NamedNode, _name: ComparedName): string =>
+    `A name of the certificate of ${who} is outside of what an authority above it may certify.`,
+): string | undefined {
   const above: NameConstraints[] = []
   let left = mostComparisons
   for (const [index, node] of path.entries()) {
@@ -34,8 +38,7 @@ export function nameProblem(path: readonly NamedNode[]): string | undefined {
       for (const name of constrainedNames(node, isEnd)) {
         left -= above.reduce((sum, { permitted, excluded }) => sum + permitted.length + excluded.length, 0)
         if (left < 0) return 'The path has more name constraints than are checked here.'
-        if (!above.every((constraints) => isAllowed(name, constraints)))
-          return `A name of the certificate of ${node.who} is outside of what an authority above it may certify.`
+        if (!above.every((constraints) => isAllowed(name, constraints))) return sentence(node, name)
       }
     if (node.nameConstraints !== undefined) above.push(node.nameConstraints)
   }
@@ -80,7 +83,24 @@ export function wantedNameProblem(
     isSelfIssued: false,
     nameConstraints: undefined,
   }
-  return nameProblem([...authorities.map(authorityNode), end])
+  return nameProblem(
+    [...authorities.map(authorityNode), end],
+    (_node, name) =>
+      `The name ${textOf(name)} is outside of what the authority, or one above it, may certify.`,
+  )
+}
+
+function textOf({ kind, value }: ComparedName): string {
+  switch (kind) {
+    case 'IP':
+      return `IP:${addressText(value) ?? Buffer.from(value).toString('hex')}`
+    case 'directory':
+      return shownText(nameText(value))
+    case 'other':
+      return 'of another kind'
+    default:
+      return `${kind}:${shownText(Buffer.from(value).toString('utf8'))}`
+  }
 }
 
 /** Authorities that issue again and again are read once for as long as their bytes are held, which are not changed. */

@@ -143,7 +143,11 @@ function alternativeNames({ extensions }: ParsedCertificate): readonly ReadGener
 }
 
 function shown(subject: Uint8Array): string {
-  const text = nameText(subject)
+  return shownText(nameText(subject))
+}
+
+/** Text from a certificate as it may stand in a sentence: short, and nothing that changes how it is shown. */
+export function shownText(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they would change how a log or a terminal shows the sentence
   const safe = text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, '?')
   if (safe === '') return 'nobody'
