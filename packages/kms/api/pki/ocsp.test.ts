@@ -253,8 +253,17 @@ test('a flood of new questions costs as many signatures as are permitted; known 
   const answers = []
   for (let number = 1; number <= 20; number += 1) answers.push((await unknown(number)).bytes)
   const refused = answers.filter((bytes) => bytes.equals(ocspErrorResponse('tryLater')))
+  // Four of five signatures in a second are for such questions.
   assert.equal(refused.length, 16)
   assert.deepEqual(told(await get(kms, known), issuing, one, time.now), { kind: 'good' })
+  time.now += 1000
+  const nonces = await Promise.all(
+    Array.from({ length: 20 }, () => post(kms, ocspRequest([idOf(issuing, one)], Buffer.from('a nonce')))),
+  )
+  const signed = nonces.filter(({ bytes }) => !bytes.equals(ocspErrorResponse('tryLater')))
+  assert.equal(signed.length, 4)
+  await all.revoke(one.id)
+  assert.equal(told(await get(kms, known), issuing, one, time.now).kind, 'revoked')
   time.now += 1000
   assert.ok(!(await unknown(21)).bytes.equals(ocspErrorResponse('tryLater')))
 })

@@ -16,7 +16,7 @@ import {
 } from '@warder/pki/x509/ocsp'
 import { findIssued, issuedTopic, issuedVersion, registerId } from '../register/register-store.ts'
 import { createResponders, type KnownIssuer, type ResponderServices } from './responders.ts'
-import { signatureBudget } from './signature-budget.ts'
+import { type SignaturePurpose, signatureBudget } from './signature-budget.ts'
 
 /** An answer, and how long others may keep it; `fresh` undefined: not at all. */
 export interface OcspReply {
@@ -38,6 +38,7 @@ export interface OcspAnswers {
 
 const mostStatuses = 20_000
 const mostAnswers = 20_000
+const mostUnknownAnswers = 1000
 const mostPaths = 20_000
 /** Longer paths are read each time: they ask about several certificates, or bring something of their own. */
 const longestKnownPath = 512
@@ -67,13 +68,15 @@ interface KeptAnswer {
 /**
  * Answers of OCSP (RFC 6960, RFC 5019). One about a single certificate, without a nonce, is kept until it is half way to
  * its end or something changes about the certificate: a flood of requests costs no signature. The others are signed
- * one by one, as many in a second as the configuration permits.
+ * one by one, as many in a second as the configuration permits, and leave a part of these to answers that are kept.
  */
 export function createOcspAnswers(services: ResponderServices): OcspAnswers {
   const { clock, revocation } = services
   const issuers = createResponders(services)
   const statuses = createStatuses(services)
   const answers = new Map<string, KeptAnswer>()
+  /** About serial numbers that were never issued: anybody can make up as many as they like. */
+  const unknownAnswers = new Map<string, KeptAnswer>()
   const signing = new Map<string, Promise<OcspReply>>()
   /** Paths that ask about one certificate without a nonce, as they were read. */
   const paths = new Map<string, CertId>()
@@ -107,18 +110,19 @@ export function createOcspAnswers(services: ResponderServices): OcspAnswers {
 
   const keptOrSigned = (certId: CertId, known: KnownIssuer, status: Status): MaybePromise<OcspReply> => {
     const key = keyOf(certId)
-    const kept = answers.get(key)
+    const [place, most] = status === unknown ? [unknownAnswers, mostUnknownAnswers] : [answers, mostAnswers]
+    const kept = place.get(key)
     if (kept !== undefined && kept.version === status.version && clock.now() < kept.until) return kept.reply
     const pending = signing.get(`${status.version} ${key}`)
     if (pending !== undefined) return pending
-    const made = sign([{ certId, status }], known, undefined)
+    const made = sign([{ certId, status }], known, undefined, status === unknown ? 'once' : 'kept')
       .then((signed) => {
         if (!('nextUpdate' in signed)) return signed
         const { producedAt, nextUpdate } = signed
         const etag = `"${createHash('sha1').update(signed.der).digest('hex')}"`
         const reply = { der: Uint8Array.from(signed.der), fresh: { etag, producedAt, nextUpdate } }
         const until = producedAt + (nextUpdate - producedAt) / 2
-        setBounded(answers, key, { reply, version: status.version, until }, mostAnswers)
+        setBounded(place, key, { reply, version: status.version, until }, most)
         return reply
       })
       .finally(() => signing.delete(`${status.version} ${key}`))
@@ -138,7 +142,7 @@ export function createOcspAnswers(services: ResponderServices): OcspAnswers {
     const about = []
     for (const certId of certIds)
       about.push({ certId, status: (await statuses.get(registerId(known.issuer, certId.serial))) ?? unknown })
-    const { der } = await sign(about, known, nonce)
+    const { der } = await sign(about, known, nonce, 'once')
     return { der }
   }
 
@@ -146,8 +150,9 @@ export function createOcspAnswers(services: ResponderServices): OcspAnswers {
     about: readonly { readonly certId: CertId; readonly status: Status }[],
     known: KnownIssuer,
     nonce: Uint8Array | undefined,
+    purpose: SignaturePurpose,
   ): Promise<SignedAnswer | OcspReply> => {
-    if (!budget.take()) return refused('tryLater')
+    if (!budget.take(purpose)) return refused('tryLater')
     try {
       const responder = await known.responder()
       const producedAt = Math.floor(clock.now() / 1000) * 1000
@@ -158,7 +163,7 @@ export function createOcspAnswers(services: ResponderServices): OcspAnswers {
       const der = await issueOcspResponse({ answers: single, producedAt, nonce }, responder.by)
       return { der, producedAt, nextUpdate }
     } finally {
-      budget.done()
+      budget.done(purpose)
     }
   }
 

@@ -1,33 +1,51 @@
 import type { Clock } from '@warder/foundation/runtime'
 
+/**
+ * What a signature is for: `kept`, an answer about a certificate of the register that is kept for everybody; `once`, one
+ * that is for nobody else, of which anybody can ask for any number.
+ */
+export type SignaturePurpose = 'kept' | 'once'
+
 /** Signatures that are made for people who need not say who they are. */
 export interface SignatureBudget {
   /** false: there are too many, in this second or under way. Each one that is taken is to be given back by `done`. */
-  take(): boolean
-  done(): void
+  take(purpose: SignaturePurpose): boolean
+  done(purpose: SignaturePurpose): void
 }
 
 const mostUnderWay = 256
+/** A flood of questions about nothing leaves the rest to answers that are kept: a revocation is told all the same. */
+const shareOfOnce = 3 / 4
 
 /** @param perSecond signatures that begin in one second */
 export function signatureBudget(clock: Clock, perSecond: number): SignatureBudget {
+  const limits = {
+    all: { begun: perSecond, underWay: mostUnderWay },
+    once: { begun: Math.ceil(perSecond * shareOfOnce), underWay: mostUnderWay * shareOfOnce },
+  }
+  const counts = { all: { begun: 0, underWay: 0 }, once: { begun: 0, underWay: 0 } }
+  const kinds = { kept: ['all'], once: ['all', 'once'] } as const
   let second = Number.NEGATIVE_INFINITY
-  let begun = 0
-  let underWay = 0
   return {
-    take() {
+    take(purpose) {
       const now = clock.monotonic()
       if (now - second >= 1000) {
         second = now
-        begun = 0
+        counts.all.begun = 0
+        counts.once.begun = 0
       }
-      if (begun >= perSecond || underWay >= mostUnderWay) return false
-      begun += 1
-      underWay += 1
+      const counted = kinds[purpose]
+      const isFull = (kind: 'all' | 'once') =>
+        counts[kind].begun >= limits[kind].begun || counts[kind].underWay >= limits[kind].underWay
+      if (counted.some(isFull)) return false
+      for (const kind of counted) {
+        counts[kind].begun += 1
+        counts[kind].underWay += 1
+      }
       return true
     },
-    done() {
-      underWay -= 1
+    done(purpose) {
+      for (const kind of kinds[purpose]) counts[kind].underWay -= 1
     },
   }
 }
