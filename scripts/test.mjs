@@ -44,7 +44,8 @@ const { modules, remove } = modulesOf(groupsOf(files), root)
 process.once('exit', remove)
 const tests = run({
   files: modules,
-  concurrency: Math.max(2, availableParallelism()),
+  // One more than there are cores: most files wait now and then for a service that they started.
+  concurrency: availableParallelism() + 1,
   timeout: 300_000,
   execArgv: ['--import', new URL('fixed-seed.mjs', import.meta.url).href],
 })

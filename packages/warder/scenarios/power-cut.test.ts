@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { type Installation, runWarder, startInstallation, temporaryHome, until } from '../testing/index.ts'
 
 /** More rounds for a long run: WARDER_POWER_CUT_ROUNDS=500 npm test -- power-cut */
-const rounds = Number(process.env.WARDER_POWER_CUT_ROUNDS ?? 20)
+const rounds = Number(process.env.WARDER_POWER_CUT_ROUNDS ?? 6)
 
 interface Acknowledged {
   readonly kid: string
