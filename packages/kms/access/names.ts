@@ -1,8 +1,17 @@
 import { failure } from '@warder/foundation/errors'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
-import { type Commit, type Database, GuardFailed } from '@warder/foundation/sql'
+import { type Change, type Commit, type Database, GuardFailed } from '@warder/foundation/sql'
 import { transferAliases } from './aliases.ts'
-import { grantsEnd, grantsTransfer, ownerChanges, someOwned, unfinishedEnd } from './ownership-store.ts'
+import { endActivationsChange } from './officer-store.ts'
+import {
+  acmeTransfer,
+  approvalsEnd,
+  grantsEnd,
+  grantsTransfer,
+  ownerChanges,
+  someOwned,
+  unfinishedEnd,
+} from './ownership-store.ts'
 import { findSubject, liveSubjects, subjectEnd, subjectSeen } from './subject-store.ts'
 
 /** Begins what owners are called who are gone; no credential gives such a name. */
@@ -48,7 +57,11 @@ async function moveObjects(parts: Parts, from: string, to: string): Promise<numb
 /** Gives what a user owns, and what was granted to them, to another one. */
 export async function transfer(parts: Parts, from: string, to: string): Promise<Moved> {
   const objects = await moveObjects(parts, from, to)
-  const results = await parts.commit([...grantsTransfer(from, to), ...unfinishedEnd(from)])
+  const results = await parts.commit([
+    ...grantsTransfer(from, to),
+    ...unfinishedEnd(from),
+    ...acmeTransfer(from, to),
+  ])
   return { objects, grants: results[1]?.changes ?? 0 }
 }
 
@@ -61,6 +74,22 @@ export function bearerOf(owner: string): string {
 export function endedOwner(name: string, subjectId: string): string {
   const cut = [...name].slice(0, shownName).join('')
   return `${endedPrefix}${cut}:${subjectId}`
+}
+
+/**
+ * What ends beside objects, of which nothing passes to the next bearer of the name: grants, what is under way, the
+ * activation as a crypto officer, votes and requests for approval, accounts of ACME.
+ */
+function bearerEnd(name: string, subjectId: string, now: number): Change[] {
+  const left = endedOwner(name, subjectId)
+  return [
+    ...grantsEnd(name),
+    ...unfinishedEnd(name),
+    ...approvalsEnd(name),
+    ...acmeTransfer(name, left),
+    endActivationsChange(name, left, now),
+    subjectEnd(name, subjectId, now),
+  ]
 }
 
 /**
@@ -77,11 +106,7 @@ export async function endName(parts: Parts, name: string, subjectId: string): Pr
     return undefined
   }
   const objects = await moveObjects(parts, name, endedOwner(name, subjectId))
-  const results = await commit([
-    ...grantsEnd(name),
-    ...unfinishedEnd(name),
-    subjectEnd(name, subjectId, now()),
-  ])
+  const results = await commit(bearerEnd(name, subjectId, now()))
   return { objects, grants: results[0]?.changes ?? 0 }
 }
 
@@ -103,7 +128,7 @@ export function createNames(parts: Parts): Names {
     for (const { subject_id: earlier } of await liveSubjects(db, name)) {
       if (earlier === subjectId) continue
       await moveObjects(parts, name, endedOwner(name, earlier))
-      await commit([...grantsEnd(name), ...unfinishedEnd(name), subjectEnd(name, earlier, now())])
+      await commit(bearerEnd(name, earlier, now()))
     }
     await commit([subjectSeen(name, subjectId, now())])
   }

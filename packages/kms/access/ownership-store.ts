@@ -16,6 +16,10 @@ const counts = query<[owner: string, user: string], { readonly owned: number; re
   `SELECT (SELECT COUNT(*) FROM managed_object WHERE owner = ?) AS owned,
      (SELECT COUNT(DISTINCT object_id) FROM object_grant WHERE user_id = ?) AS granted`,
 )
+const ofMaterial = query<[user: string, after: string, most: number], { readonly object_id: string }>(
+  `SELECT DISTINCT object_id FROM object_grant
+     WHERE user_id = ? AND object_id > ? AND operation IN ('get', 'export') ORDER BY object_id LIMIT ?`,
+)
 const copyGrants = query<[to: string, from: string, to: string], unknown>(
   `INSERT INTO object_grant (object_id, user_id, operation)
      SELECT g.object_id, ?, g.operation FROM object_grant g WHERE g.user_id = ? AND NOT EXISTS
@@ -31,6 +35,25 @@ const unfinished = [
   'DELETE FROM kmip_creation_rule WHERE owner = ?',
 ].map((text) => query<[owner: string], unknown>(text))
 
+/** Who answers for ACME: who opened an authority for it, made a credential, or owns what an account orders. */
+const acmeRows = [
+  'UPDATE acme_directory SET opened_by = ?, version = version + 1 WHERE opened_by = ?',
+  'UPDATE acme_credential SET owner = ? WHERE owner = ?',
+  'UPDATE acme_account SET owner = ?, version = version + 1 WHERE owner = ?',
+].map((text) => query<[to: string, from: string], unknown>(text))
+/** Whoever counted a vote that goes reads again. */
+const recount = query<[user: string], unknown>(
+  `UPDATE approval_request SET version = version + 1 WHERE state IN ('open', 'approved')
+     AND id IN (SELECT request_id FROM approval_vote WHERE user_id = ?)`,
+)
+const forgetVotes = query<[user: string], unknown>(
+  `DELETE FROM approval_vote WHERE user_id = ?
+     AND request_id IN (SELECT id FROM approval_request WHERE state IN ('open', 'approved'))`,
+)
+const forgetRequests = query<[requester: string], unknown>(
+  "DELETE FROM approval_request WHERE requester = ? AND state IN ('open', 'approved')",
+)
+
 /** Some objects of an owner, at most `most`. */
 export async function someOwned(db: Database, owner: string, most: number): Promise<readonly OwnedRow[]> {
   return await db.all(owned, [owner, most])
@@ -38,6 +61,16 @@ export async function someOwned(db: Database, owner: string, most: number): Prom
 
 export async function ownsAnything(db: Database, owner: string): Promise<boolean> {
   return (await someOwned(db, owner, 1)).length > 0
+}
+
+/** Ids of objects whose material a user was granted, in their order. */
+export async function materialGrantedTo(
+  db: Database,
+  user: string,
+  after: string,
+  most: number,
+): Promise<readonly string[]> {
+  return (await db.all(ofMaterial, [user, after, most])).map(({ object_id }) => object_id)
 }
 
 /** Gives an object to another owner, if it is still as it was read. */
@@ -70,4 +103,14 @@ export function grantsTransfer(from: string, to: string): readonly Change[] {
 /** What is neither inherited nor left. */
 export function unfinishedEnd(user: string): readonly Change[] {
   return unfinished.map((statement) => change(statement, [user]))
+}
+
+/** Accounts of ACME act for another user from now on, or for nobody who can be granted anything. */
+export function acmeTransfer(from: string, to: string): readonly Change[] {
+  return acmeRows.map((statement) => change(statement, [to, from]))
+}
+
+/** What somebody has said about requests for approval, or asked for, while that is under way. */
+export function approvalsEnd(user: string): readonly Change[] {
+  return [recount, forgetVotes, forgetRequests].map((statement) => change(statement, [user]))
 }

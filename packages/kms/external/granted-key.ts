@@ -3,6 +3,7 @@ import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import { createUnchangedRows, type Database, type UnchangedRows } from '@warder/foundation/sql'
 import {
   type AccessServices,
+  type Blocks,
   grantedToAnyWith,
   grantedToEither,
   keyNotFound,
@@ -16,6 +17,7 @@ export type KnownGrants = UnchangedRows<ReadonlySet<string>>
 
 interface Services extends Pick<AccessServices, 'db' | 'keys'> {
   readonly external: { readonly grants: KnownGrants }
+  readonly blocks: Blocks
 }
 
 const mostGrants = 10_000
@@ -30,7 +32,7 @@ export function createKnownGrants(db: Database): KnownGrants {
  * only the keys that were given to it (docs/adr/0052).
  * @param principal the vendor's own name of who asks
  * @throws failure('not_found') when there is none, or nothing on it was granted to anybody of the store;
- *   failure('forbidden') when something was: to others, or another right
+ *   failure('forbidden') when something was: to others, or another right; and for a principal that is blocked
  */
 export function grantedKey(
   services: Services,
@@ -41,12 +43,15 @@ export function grantedKey(
 ): MaybePromise<Key> {
   const id = asObjectId(kid)
   if (id === undefined) throw keyNotFound()
-  return andThen(services.keys.get(id), (key) => {
-    if (key === undefined) throw keyNotFound()
-    return andThen(granted(services, store, principal, id), (rights) =>
-      rights?.has(right) === true ? key : refuse(services, store, id),
-    )
-  })
+  const admitted = services.blocks.require({ name: externalPrincipal(store, principal), method: store })
+  return andThen(admitted, () =>
+    andThen(services.keys.get(id), (key) => {
+      if (key === undefined) throw keyNotFound()
+      return andThen(granted(services, store, principal, id), (rights) =>
+        rights?.has(right) === true ? key : refuse(services, store, id),
+      )
+    }),
+  )
 }
 
 function granted(

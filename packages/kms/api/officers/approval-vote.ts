@@ -4,6 +4,7 @@ import { type Change, GuardFailed, retryOnGuard, UniqueViolation } from '@warder
 import Type, { type Static } from 'typebox'
 import {
   type ApprovalRequest,
+  activationChange,
   approvalsAmong,
   findRequest,
   hasExternalRight,
@@ -72,7 +73,7 @@ async function decide(
   const { name: user } = principalOf(context)
   if (!roles.officers.listed.has(user)) throw failure('forbidden')
   if (roles.officers.requireCeremony && (await wasRevoked(db, user, clock.now())))
-    throw failure('forbidden', 'Another officer ended your activation: you decide again after a ceremony.')
+    throw failure('forbidden', 'Your activation was ended by another: you decide again after a ceremony.')
   await retryOnGuard(attempts, async () => {
     const request = await visible(context, id)
     const { wish } = request
@@ -108,7 +109,8 @@ async function outcomeOf(
   const { db, seal, roles, clock } = context.services
   const { officers } = roles
   const voters = await votersAmong(db, officers, clock.now())
-  if (approvalsAmong(votes, wish, voters).length < officers.quorum)
+  const approvers = approvalsAmong(votes, wish, voters)
+  if (approvers.length < officers.quorum)
     return { state: isBeyondReach(votes, wish, officers) ? 'refused' : 'open', changes: [] }
   const { operation } = wish
   // Not for this process to do: used by the next start, by `warder root-key rotate`.
@@ -117,6 +119,7 @@ async function outcomeOf(
     const released = await releaseChanges(db, seal, wish)
     return released === undefined ? { state: 'void', changes: [] } : { state: 'done', changes: released }
   }
+  if (operation === 'activate') return activated(context, wish, approvers)
   if (operation === 'stop_store' || operation === 'start_store') return switched(context, wish)
   const id = asObjectId(wish.object)
   const object = id === undefined ? undefined : await findObject(db, id)
@@ -138,6 +141,20 @@ async function outcomeOf(
     if (!refused) throw error
     return { state: 'void', changes: [] }
   }
+}
+
+/** The requester is active as after a ceremony; void for one who left the settings meanwhile. */
+function activated(
+  { services: { seal, roles, clock } }: Context,
+  { id, requester: user }: Wish,
+  approvers: readonly string[],
+): Awaited<ReturnType<typeof outcomeOf>> {
+  const { listed, requireCeremony, validityMs } = roles.officers
+  if (!listed.has(user) || !requireCeremony) return { state: 'void', changes: [] }
+  const activatedAt = clock.now()
+  const participants = approvers.toSorted()
+  const activation = { user, ceremony: id, participants, activatedAt, until: activatedAt + validityMs }
+  return { state: 'done', changes: [activationChange(seal, activation)] }
 }
 
 /** The external key store is stopped, or goes on, in the name of the requester; void when somebody did it before. */

@@ -4,7 +4,7 @@ import Type from 'typebox'
 import { newObjectId } from '../../../keys/index.ts'
 import { define, type KmsServices } from '../../../services.ts'
 import { acmeProblem } from '../protocol/problem.ts'
-import { type AcmeCaller, byKey, callerOf, payloadObject } from '../request/caller.ts'
+import { type AcmeCaller, admitted, byKey, callerOf, payloadObject } from '../request/caller.ts'
 import type { AcmeEnvironment } from '../request/environment.ts'
 import { resourceErrors, resourceReply, resourceRow, signedByAcme } from '../request/row.ts'
 import { type Account, countAccounts, findAccountByKey, insertAccount } from '../stored/account-store.ts'
@@ -55,7 +55,11 @@ export function newAccountOperation(environment: AcmeEnvironment): Operation<Kms
     pathParameters: Type.Object({ authority: Type.String() }),
     status: 201,
     errors: { ...resourceErrors, 200: 'The key has an account already.' },
-    authenticate: byKey(environment, ['jwk'], (caller, { services }) => ownerOf(caller, services)),
+    authenticate: byKey(environment, ['jwk'], async (caller, context) => {
+      const name = await ownerOf(caller, context.services)
+      await admitted(context, { name, method: 'acme' })
+      return name
+    }),
     async act(_input, context) {
       const caller = callerOf(context)
       const { directory, key, urls } = caller

@@ -1,6 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 import { parseStrictObject } from '@warder/foundation/jwt'
 import type { AuthenticationContext, IncomingRequest, Principal } from '@warder/foundation/operations'
+import { endedPrefix } from '../../../access/index.ts'
 import type { KmsServices } from '../../../services.ts'
 import {
   headerText,
@@ -74,7 +75,7 @@ function decoded(text: string): string | undefined {
 export function byAccount(environment: AcmeEnvironment) {
   return async (context: Context): Promise<Principal> => {
     const caller = await verified(environment, context, ['kid'])
-    return principalOf(context, caller, caller.account?.owner ?? '')
+    return admitted(context, principalOf(context, caller, caller.account?.owner ?? ''))
   }
 }
 
@@ -89,8 +90,20 @@ export function byKey(
 ) {
   return async (context: Context): Promise<Principal> => {
     const caller = await verified(environment, context, accepted)
-    return principalOf(context, caller, caller.account?.owner ?? (await owner(caller, context)))
+    if (caller.account === undefined) return principalOf(context, caller, await owner(caller, context))
+    return admitted(context, principalOf(context, caller, caller.account.owner))
   }
+}
+
+/**
+ * The principal, unless the user whom the account acts for is blocked or gone. Once what the user had is transferred, the
+ * account acts for the heir.
+ * @throws unauthorized, failure('forbidden')
+ */
+export async function admitted({ services }: Context, principal: Principal): Promise<Principal> {
+  if (principal.name.startsWith(endedPrefix))
+    throw acmeProblem('unauthorized', 'The user whom this account acts for is gone.')
+  return services.blocks.require(principal)
 }
 
 function principalOf({ request, audit }: Context, caller: AcmeCaller, name: string): Principal {

@@ -8,7 +8,7 @@ import type { ExternalEnvironment, ExternalStore } from './store.ts'
 
 /**
  * The operations of a store with what every store has: permissive CORS without credentials, its tag and error shape, its
- * rate limit, and its stop switch. Both are asked on each request when it is known who asks, before the operation's own
+ * rate limit, its stop switch and blocked users. All are asked on each request when it is known who asks, before the operation's own
  * access is: who is nobody learns nothing of them, and is limited by address as everywhere.
  */
 export function operationsInScope<Config>(
@@ -24,10 +24,12 @@ export function operationsInScope<Config>(
     access: {
       ...operation.access,
       check(input, context) {
-        return andThen(context.services.external.stopSwitch.state(store.name), ({ stopped_at }) => {
+        const { services, principal } = context
+        return andThen(services.external.stopSwitch.state(store.name), ({ stopped_at }) => {
           if (stopped_at !== null) throw store.stopped()
           limitRate(limiter, store.name)
-          return operation.access.check?.(input, context)
+          const admitted = principal && services.blocks.require(principal)
+          return andThen(admitted, () => operation.access.check?.(input, context))
         })
       },
     },
