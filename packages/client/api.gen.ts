@@ -26,8 +26,8 @@ export interface Operations {
       readonly id: string
       /** SHA-256 of exactly what is asked for: officers name it when they approve. */
       readonly hash: string
-      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup'
-      /** The key; of other operations the store, the digest of settings, root_key, or the SHA-256 of the file of a backup. */
+      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
+      /** The key; of other operations the store, the officer, the digest of settings, root_key, or the SHA-256 of the file of a backup. */
       readonly key: string
       /** Of settings: all of [roles] and [approvals] that the service shall start with. */
       readonly settings?: {
@@ -43,6 +43,8 @@ export interface Operations {
       }
       readonly user_id?: string
       readonly operation_types?: readonly string[]
+      /** Of an export: the key that wraps the material. Absent: it leaves in any form. */
+      readonly wrapping_key?: string
       /** Of a restored backup. */
       readonly restore?: {
         readonly made_at: string
@@ -63,7 +65,8 @@ export interface Operations {
   /** Ask the crypto officers to approve an operation */
   readonly 'access.approvals.ask': {
     readonly body: {
-      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup'
+      /** activate: the caller becomes an active crypto officer, as after a ceremony. */
+      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
       /** Of an operation on a key: destroy, export, grant. */
       readonly key?: string | null
       /** Of stop_store and start_store: aws, google, microsoft or azure. */
@@ -84,6 +87,8 @@ export interface Operations {
       readonly user_id?: string | null
       /** Of a grant. */
       readonly operation_types?: readonly string[] | null
+      /** Of an export: the key that wraps the material, which leaves in no other form then. */
+      readonly wrapping_key?: string | null
       /** Of a grant: true as with `/access/grant`: the user has to be known. */
       readonly known?: boolean | null
     }
@@ -91,8 +96,8 @@ export interface Operations {
       readonly id: string
       /** SHA-256 of exactly what is asked for: officers name it when they approve. */
       readonly hash: string
-      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup'
-      /** The key; of other operations the store, the digest of settings, root_key, or the SHA-256 of the file of a backup. */
+      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
+      /** The key; of other operations the store, the officer, the digest of settings, root_key, or the SHA-256 of the file of a backup. */
       readonly key: string
       /** Of settings: all of [roles] and [approvals] that the service shall start with. */
       readonly settings?: {
@@ -108,6 +113,8 @@ export interface Operations {
       }
       readonly user_id?: string
       readonly operation_types?: readonly string[]
+      /** Of an export: the key that wraps the material. Absent: it leaves in any form. */
+      readonly wrapping_key?: string
       /** Of a restored backup. */
       readonly restore?: {
         readonly made_at: string
@@ -134,8 +141,8 @@ export interface Operations {
       readonly id: string
       /** SHA-256 of exactly what is asked for: officers name it when they approve. */
       readonly hash: string
-      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup'
-      /** The key; of other operations the store, the digest of settings, root_key, or the SHA-256 of the file of a backup. */
+      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
+      /** The key; of other operations the store, the officer, the digest of settings, root_key, or the SHA-256 of the file of a backup. */
       readonly key: string
       /** Of settings: all of [roles] and [approvals] that the service shall start with. */
       readonly settings?: {
@@ -151,6 +158,8 @@ export interface Operations {
       }
       readonly user_id?: string
       readonly operation_types?: readonly string[]
+      /** Of an export: the key that wraps the material. Absent: it leaves in any form. */
+      readonly wrapping_key?: string
       /** Of a restored backup. */
       readonly restore?: {
         readonly made_at: string
@@ -179,8 +188,8 @@ export interface Operations {
       readonly id: string
       /** SHA-256 of exactly what is asked for: officers name it when they approve. */
       readonly hash: string
-      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup'
-      /** The key; of other operations the store, the digest of settings, root_key, or the SHA-256 of the file of a backup. */
+      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
+      /** The key; of other operations the store, the officer, the digest of settings, root_key, or the SHA-256 of the file of a backup. */
       readonly key: string
       /** Of settings: all of [roles] and [approvals] that the service shall start with. */
       readonly settings?: {
@@ -196,6 +205,8 @@ export interface Operations {
       }
       readonly user_id?: string
       readonly operation_types?: readonly string[]
+      /** Of an export: the key that wraps the material. Absent: it leaves in any form. */
+      readonly wrapping_key?: string
       /** Of a restored backup. */
       readonly restore?: {
         readonly made_at: string
@@ -226,8 +237,8 @@ export interface Operations {
       readonly id: string
       /** SHA-256 of exactly what is asked for: officers name it when they approve. */
       readonly hash: string
-      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup'
-      /** The key; of other operations the store, the digest of settings, root_key, or the SHA-256 of the file of a backup. */
+      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
+      /** The key; of other operations the store, the officer, the digest of settings, root_key, or the SHA-256 of the file of a backup. */
       readonly key: string
       /** Of settings: all of [roles] and [approvals] that the service shall start with. */
       readonly settings?: {
@@ -243,6 +254,8 @@ export interface Operations {
       }
       readonly user_id?: string
       readonly operation_types?: readonly string[]
+      /** Of an export: the key that wraps the material. Absent: it leaves in any form. */
+      readonly wrapping_key?: string
       /** Of a restored backup. */
       readonly restore?: {
         readonly made_at: string
@@ -269,8 +282,8 @@ export interface Operations {
       readonly id: string
       /** SHA-256 of exactly what is asked for: officers name it when they approve. */
       readonly hash: string
-      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup'
-      /** The key; of other operations the store, the digest of settings, root_key, or the SHA-256 of the file of a backup. */
+      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
+      /** The key; of other operations the store, the officer, the digest of settings, root_key, or the SHA-256 of the file of a backup. */
       readonly key: string
       /** Of settings: all of [roles] and [approvals] that the service shall start with. */
       readonly settings?: {
@@ -286,6 +299,8 @@ export interface Operations {
       }
       readonly user_id?: string
       readonly operation_types?: readonly string[]
+      /** Of an export: the key that wraps the material. Absent: it leaves in any form. */
+      readonly wrapping_key?: string
       /** Of a restored backup. */
       readonly restore?: {
         readonly made_at: string

@@ -55,6 +55,11 @@ export function refreshesUsers({ type }: RotationAction): boolean {
   return type === 'rekey' || type === 'prune' || type === 'delete'
 }
 
+/** Whether secrets are forgotten for good: what they opened is lost. */
+export function forgetsSecrets({ type }: RotationAction): boolean {
+  return type === 'prune' || type === 'delete'
+}
+
 /** What the audit log says of it. */
 export function shownAction(action: RotationAction): string {
   if ('policy' in action) return `${action.type} ${action.policy}`

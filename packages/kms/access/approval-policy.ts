@@ -13,6 +13,9 @@ export type ApprovableOnObject = (typeof approvableOnObjects)[number]
 const approvableOnAll = ['stop_store', 'start_store', 'settings', 'root_key', 'restore_backup'] as const
 export const approvable = [...approvableOnObjects, ...approvableOnAll] as const
 export type Approvable = (typeof approvable)[number]
+/** What officers are asked for: also to make one of them active, in place of the shares of a ceremony. */
+export const askable = [...approvable, 'activate'] as const
+export type Askable = (typeof askable)[number]
 
 /** What the settings say. An empty list of tags, algorithms or owners restricts nothing. */
 export interface ApprovalSettings {
@@ -47,18 +50,23 @@ const secret: ReadonlySet<string> = new Set([
   'PGPKey',
 ])
 
+/** What settings call the algorithm: KMIP has one for each hash of HMAC. */
+function familyOf(algorithm = ''): string {
+  return algorithm.startsWith('HMAC') ? 'HMAC' : algorithm
+}
+
 export function createApprovalPolicy(settings: ApprovalSettings, db: Database): ApprovalPolicy {
   const operations = new Set<Approvable>(settings.operations)
-  const [tags, algorithms, owners] = [settings.tags, settings.algorithms, settings.owners].map(
-    (list) => new Set(list),
-  ) as [Set<string>, Set<string>, Set<string>]
+  const tags = new Set(settings.tags)
+  const algorithms = new Set(settings.algorithms.map(familyOf))
+  const owners = new Set(settings.owners)
   return {
     validityMs: settings.validitySeconds * 1000,
     covers(operation, object) {
       const { type, algorithm, owner } = object
       if (!operations.has(operation)) return false
       if (operation === 'destroy' ? type === 'SplitKey' : !secret.has(type)) return false
-      if (algorithms.size > 0 && !algorithms.has(algorithm ?? '')) return false
+      if (algorithms.size > 0 && !algorithms.has(familyOf(algorithm))) return false
       if (owners.size > 0 && !owners.has(bearerOf(owner))) return false
       if (tags.size === 0) return true
       return andThen(tagsOf(db, chainIdOf(object)), (own) => own.some((tag) => tags.has(tag)))

@@ -1,6 +1,6 @@
 import type { Seal, SealedPlace } from '@warder/foundation/seal'
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
-import type { Approvable, ApprovalSettings } from './approval-policy.ts'
+import type { ApprovalSettings, Askable } from './approval-policy.ts'
 import type { OfficerSettings } from './officers.ts'
 
 /** `approved`: an export that the requester may do once. `void`: its object changed meanwhile. */
@@ -15,8 +15,8 @@ export interface Governance {
 /** Exactly what is asked for: its hash is what officers approve. */
 export interface Wish {
   readonly id: string
-  readonly operation: Approvable
-  /** Id of a key, name of an external key store, digest of settings, `root_key`, or SHA-256 of the file of a backup. */
+  readonly operation: Askable
+  /** Id of a key, name of an external key store or of an officer, digest of settings, `root_key`, or SHA-256 of the file of a backup. */
   readonly object: string
   /** Version of the object: a changed one is another. 0 of what has none. */
   readonly version: number
@@ -27,6 +27,8 @@ export interface Wish {
   readonly settings?: Governance
   /** Of a restored backup: when it was made, and restored. Unix milliseconds. */
   readonly restore?: { readonly madeAt: number; readonly restoredAt: number }
+  /** Of an export: the key that has to wrap the material. Absent: it may leave in any form. */
+  readonly wrappedBy?: string
   readonly requester: string
   /** Unix milliseconds. */
   readonly createdAt: number

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import { type Failure, failure } from '@warder/foundation/errors'
+import type { MaybePromise } from '@warder/foundation/promises'
 import type { Seal } from '@warder/foundation/seal'
 import type { Change, Database } from '@warder/foundation/sql'
 import type { ManagedObject } from '../keys/index.ts'
-import type { Approvable, ApprovableOnObject, ApprovalPolicy } from './approval-policy.ts'
+import type { Approvable, ApprovableOnObject } from './approval-policy.ts'
 import {
   type ApprovalRequest,
   approvedRequests,
@@ -19,7 +20,7 @@ import { votersAmong } from './voters.ts'
 export interface ApprovalServices {
   readonly db: Database
   readonly seal: Seal
-  readonly roles: { readonly officers: Officers; readonly approvals: ApprovalPolicy }
+  readonly roles: Pick<Roles, 'officers' | 'approvals'>
 }
 
 /** SHA-256 of exactly what is asked for, base64url: officers name it when they approve. */
@@ -31,6 +32,7 @@ export function hashOf({
   user,
   rights,
   restore,
+  wrappedBy,
   requester,
   createdAt,
   until,
@@ -38,6 +40,7 @@ export function hashOf({
   const members = [
     ...[id, operation, object, version, user ?? null, rights ?? null, requester, createdAt, until],
     ...(restore === undefined ? [] : [restore.madeAt, restore.restoredAt]),
+    ...(wrappedBy === undefined ? [] : ['wrapped by', wrappedBy]),
   ]
   return createHash('sha256').update(JSON.stringify(members)).digest('base64url')
 }
@@ -77,25 +80,65 @@ function wordOf(operation: Approvable): string {
 }
 
 /**
- * Lets an operation on an object pass that takes no approval, or that was approved for this caller.
- * @returns what has to be committed with the operation, so that an approval is used once; undefined: nothing
+ * Lets an operation pass that takes no approval on any of the objects. Those that do are carried out when they are
+ * approved, and have nothing to use here.
+ * @throws failure('forbidden') that says how to ask for an approval
+ */
+export async function requireNoApproval(
+  { approvals, officers }: ApprovalServices['roles'],
+  operation: ApprovableOnObject,
+  objects: readonly ManagedObject[],
+): Promise<void> {
+  for (const object of objects)
+    if (await approvals.covers(operation, object)) throw approvalNeeded(operation, officers)
+}
+
+/**
+ * Lets part of a key be destroyed, as secrets of an attribute-based master key are, which no request can ask for.
+ * @throws failure('forbidden') where destroying the key takes approvals, or waits
+ */
+export async function requirePartsMayGo(
+  { approvals, destructions }: Pick<Roles, 'approvals' | 'destructions'>,
+  object: ManagedObject,
+): Promise<void> {
+  const isGuarded = await approvals.covers('destroy', object)
+  if (!isGuarded && (await destructions.daysOf(object)) === 0) return
+  const reason = isGuarded ? 'takes the approval of crypto officers' : 'waits'
+  throw failure(
+    'forbidden',
+    `This forgets secrets of the key for good, and its destruction ${reason}: renew them without that, or destroy the whole key.`,
+  )
+}
+
+/**
+ * Lets material leave the service where that takes no approval, or was approved for this caller: in this form, if the
+ * request named the key that wraps it.
+ * @returns what has to be committed with the export, so that an approval is used once; undefined: nothing
  * @throws failure('forbidden') that says how to ask for an approval
  */
 export async function requireApproval(
   { db, seal, roles }: ApprovalServices,
-  operation: ApprovableOnObject,
-  object: ManagedObject,
-  caller: string,
-  now: number,
+  {
+    object,
+    caller,
+    now,
+    wrappedBy,
+  }: {
+    readonly object: ManagedObject
+    readonly caller: string
+    readonly now: number
+    readonly wrappedBy: () => MaybePromise<string | undefined>
+  },
 ): Promise<Change | undefined> {
   const { approvals, officers } = roles
-  if (!(await approvals.covers(operation, object))) return undefined
-  for (const request of await approvedRequests(db, seal, { object: object.id, operation }, now)) {
-    if (request.wish.requester !== caller) continue
-    if (request.wish.version === object.version && (await isApproved(db, seal, request, officers, now)))
-      return stateChange(seal, request, 'done')
+  if (!(await approvals.covers('export', object))) return undefined
+  for (const request of await approvedRequests(db, seal, { object: object.id, operation: 'export' }, now)) {
+    const { wish } = request
+    if (wish.requester !== caller || wish.version !== object.version) continue
+    if (wish.wrappedBy !== undefined && wish.wrappedBy !== (await wrappedBy())) continue
+    if (await isApproved(db, seal, request, officers, now)) return stateChange(seal, request, 'done')
   }
-  throw approvalNeeded(operation, officers)
+  throw approvalNeeded('export', officers)
 }
 
 /** Counted anew when it is used: an officer who left the settings or was revoked meanwhile does not count. */

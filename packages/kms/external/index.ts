@@ -1,4 +1,10 @@
 export { type ExternalStoreRow, stopChanges } from './external-store-store.ts'
 export { createKnownGrants, grantedKey, type KnownGrants } from './granted-key.ts'
-export { type ExternalStoreName, externalPrefix, externalPrincipal, externalStoreNames } from './names.ts'
+export {
+  type ExternalStoreName,
+  externalPrefix,
+  externalPrincipal,
+  externalStoreNames,
+  isStoreItself,
+} from './names.ts'
 export { createStopSwitch, type StopSwitch } from './stop-switch.ts'

@@ -14,3 +14,8 @@ export function externalPrefix(store: ExternalStoreName): `${ExternalStoreName}:
 export function externalPrincipal(store: ExternalStoreName, name: string): string {
   return `${externalPrefix(store)}${name}`
 }
+
+/** Whether a name is that of a whole cloud or its key store, not of one of the people who use it. */
+export function isStoreItself(name: string): boolean {
+  return name.startsWith(externalPrefix('aws')) || name.startsWith(externalPrefix('azure'))
+}

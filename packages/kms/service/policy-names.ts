@@ -1,5 +1,13 @@
 import { Enumeration } from '@warder/kmip/tables'
-import { algorithms, type PolicyList, plainName, policyLists, recommendedNames } from '../crypto/index.ts'
+import { type AlgorithmName, storedKeyKind } from '../api/kmip/stored/stored-algorithm.ts'
+import {
+  algorithms,
+  keyTypes,
+  type PolicyList,
+  plainName,
+  policyLists,
+  recommendedNames,
+} from '../crypto/index.ts'
 import type { AlgorithmConfig } from './algorithm-settings.ts'
 
 const keysOf = (table: object): readonly string[] => Object.keys(table)
@@ -34,4 +42,12 @@ export function unknownNames(
       .filter((name) => name !== '*' && !plain.has(plainName(name)))
       .map((name) => ({ list, name }))
   })
+}
+
+/** The first name that no key has as its algorithm; undefined: each is one. */
+export function unknownKeyAlgorithm(wanted: readonly string[]): string | undefined {
+  const ofKmip = keysOf(CryptographicAlgorithm) as readonly AlgorithmName[]
+  const stored = ofKmip.filter((algorithm) => storedKeyKind({ algorithm }).algorithm === algorithm)
+  const known = new Set<string>([...keysOf(keyTypes), ...stored])
+  return wanted.find((name) => !known.has(name))
 }

@@ -42,6 +42,7 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
     refuseContradictions(config)
     configuredPolicy(config)
     await warnOfPolicyNames(config, log)
+    await refuseUnknownAlgorithm(config)
     askForFipsProvider(config, log)
     warnOfMethods(config, log)
     warnOfNoRateLimit(config, log)
@@ -113,6 +114,17 @@ async function warnOfPolicyNames(config: KmsConfig, log: Logger): Promise<void> 
   const { unknownNames } = await import('./policy-names.ts')
   for (const { list, name } of unknownNames(config))
     log.warn({ setting: `kmip.allowlists.${list}`, name }, 'no algorithm has this name: it permits nothing')
+}
+
+/** @throws StartupError for approvals of an algorithm that no key has: they would protect nothing */
+async function refuseUnknownAlgorithm({ 'approvals.algorithms': names }: KmsConfig): Promise<void> {
+  if (names.length === 0) return
+  const { unknownKeyAlgorithm } = await import('./policy-names.ts')
+  const unknown = unknownKeyAlgorithm(names)
+  if (unknown !== undefined)
+    throw new StartupError(
+      `approvals.algorithms has ${unknown}, which no key has as its algorithm: AES, HMAC, RSA, EC, Ed25519 … as GET /v1/crypto/keys lists it`,
+    )
 }
 
 /** Combinations that cannot be meant. @throws StartupError */

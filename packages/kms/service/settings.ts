@@ -101,7 +101,7 @@ export const kmsSettings = {
   }),
   'approvals.algorithms': list({
     default: [],
-    docs: 'Of operations on objects: only those of these algorithms (`AES`, `RSA` …); empty: for all.',
+    docs: 'Of operations on objects: only those of these algorithms (`AES`, `RSA`, `EC`, `HMAC` …), as keys say it; empty: for all. Secret data has none.',
   }),
   'approvals.owners': list({
     default: [],

@@ -10,7 +10,7 @@ import { type KmsContext, type KmsVerb, kmsVerb } from '../kms/verb.ts'
 
 const onKeys = ['destroy', 'export', 'grant'] as const
 const onStores = ['stop-store', 'start-store'] as const
-const onAll = ['settings', 'root-key', 'restore'] as const
+const onAll = ['activate', 'settings', 'root-key', 'restore'] as const
 const operations = [...onKeys, ...onStores, ...onAll] as const
 type Operation = (typeof operations)[number]
 
@@ -22,6 +22,7 @@ function sentenceOf(request: Reply<'access.approvals.get'>): string {
   const { operation, key, requester, user_id, operation_types, settings, restore } = request
   const by = `asked for by ${printable(requester)}`
   if (settings !== undefined) return `${settingsSentence(settings)}, ${by}`
+  if (operation === 'activate') return `make ${printable(key)} an active crypto officer`
   if (operation === 'root_key') return `a new root key, ${by}`
   if (restore !== undefined)
     return `serve what was restored ${restore.restored_at} from the backup of ${restore.made_at}, SHA-256 ${key}`
@@ -29,7 +30,13 @@ function sentenceOf(request: Reply<'access.approvals.get'>): string {
   if (operation === 'start_store') return `let ${printable(key)} use its keys again, ${by}`
   const about =
     user_id === undefined ? '' : ` of ${(operation_types ?? []).join(', ')} to ${printable(user_id)}`
-  return `${operation}${about}, key ${printable(key)}, ${by}`
+  return `${operation}${about}, key ${printable(key)}${formOf(request)}, ${by}`
+}
+
+/** In which form material leaves. */
+function formOf({ operation, wrapping_key: wrapping }: Reply<'access.approvals.get'>): string {
+  if (operation !== 'export') return ''
+  return wrapping === undefined ? ', in clear or wrapped by any key' : `, wrapped by ${printable(wrapping)}`
 }
 
 /** All that the officers agree to. */
@@ -41,30 +48,40 @@ function settingsSentence(settings: NonNullable<Reply<'access.approvals.get'>['s
 }
 
 const askWords =
-  'destroy|export|grant KEY [USER RIGHT...] | stop-store|start-store STORE | settings | root-key | restore'
+  'destroy|export|grant KEY [USER RIGHT...] | stop-store|start-store STORE | activate | settings | root-key | restore'
 
 export const askVerb = kmsVerb({
   name: 'ask',
   words: askWords,
   summary: 'asks the officers to approve an operation on one of your keys, or on the installation',
   about: `For operations that [approvals] in kms.toml names. A destruction, a grant and what is done with an external key store
-happen with the last approval; an approved export is yours once: Get or Export over KMIP.
+happen with the last approval; an approved export is yours once: Get or Export over KMIP. With --wrapped-by the officers
+agree to that form alone; without it the material may leave in clear.
 
-settings: change [roles] or [approvals] in kms.toml of the home first, while the service runs with those of before; the
+activate: you become an active crypto officer with the last approval, as after a ceremony; for [roles]
+crypto_officer_require_ceremony. settings: change [roles] or [approvals] in kms.toml of the home first, while the service runs with those of before; the
 request says what the file says now. Once it is approved, restart the service. root-key: once it is approved,
 warder root-key rotate does it. restore: an installation that was restored from a backup asks by itself at its start;
 this asks again after a refusal.`,
   examples: [
     'warder officers ask destroy KEY',
+    'warder officers ask export KEY --wrapped-by OTHER',
     'warder officers ask grant KEY bob get',
     'warder officers ask stop-store aws',
+    'warder officers ask activate',
     'warder officers ask settings',
   ],
-  options: { anyway: { type: 'flag', help: 'a grant to a name that nobody has yet' } },
-  parse({ anyway }, [word, ...words]) {
+  options: {
+    anyway: { type: 'flag', help: 'a grant to a name that nobody has yet' },
+    'wrapped-by': { type: 'text', value: 'KEY', help: 'an export: the key that wraps the material' },
+  },
+  parse({ anyway, 'wrapped-by': wrapping }, [word, ...words]) {
     const operation = readOperation(word)
     if (operation === undefined) throw new UsageError(`say what: warder officers ask ${askWords}`)
-    const bodyOf = readSubject(operation, words, anyway)
+    if (wrapping !== undefined && operation !== 'export') throw new UsageError('--wrapped-by is of an export')
+    const wrapped = wrapping === undefined ? {} : { wrapping_key: readKid(wrapping) }
+    const subjectOf = readSubject(operation, words, anyway)
+    const bodyOf = (context: KmsContext) => ({ ...subjectOf(context), ...wrapped })
     return async (context) => {
       const { kms, show } = context
       const body = { operation: apiOperationOf(operation), ...bodyOf(context) }

@@ -2,15 +2,16 @@ import { failure } from '@warder/foundation/errors'
 import { post } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
 import {
-  type Approvable,
   type ApprovableOnObject,
-  approvable,
+  type Askable,
   approvableOnObjects,
+  askable,
   digestOfGovernance,
   findHold,
   hasExternalRight,
   hashOf,
   keyNotFound,
+  permittedKey,
   principalOf,
   requestChange,
   requireAllowed,
@@ -19,7 +20,7 @@ import {
   verdictOn,
   type Wish,
 } from '../../access/index.ts'
-import { findObject, type ManagedObject, newObjectId } from '../../keys/index.ts'
+import { chainIdOf, findObject, type ManagedObject, newObjectId } from '../../keys/index.ts'
 import { define, type KmsServices, signedIn } from '../../services.ts'
 import { destructionOf } from '../rest/delete-key.ts'
 import { storeNamed } from '../rest/external-stores.ts'
@@ -32,7 +33,9 @@ import { governanceIn, Settings } from './settings-shape.ts'
 const mostRunning = 100
 
 const AskRequest = Type.Object({
-  operation: Type.Enum([...approvable]),
+  operation: Type.Enum([...askable], {
+    description: 'activate: the caller becomes an active crypto officer, as after a ceremony.',
+  }),
   key: Type.Optional(
     Type.String({ maxLength: 256, description: 'Of an operation on a key: destroy, export, grant.' }),
   ),
@@ -46,6 +49,12 @@ const AskRequest = Type.Object({
   user_id: Type.Optional(Type.String({ description: 'Of a grant: to whom.' })),
   operation_types: Type.Optional(
     Type.Array(Type.String({ maxLength: 64 }), { minItems: 1, maxItems: 64, description: 'Of a grant.' }),
+  ),
+  wrapping_key: Type.Optional(
+    Type.String({
+      maxLength: 256,
+      description: 'Of an export: the key that wraps the material, which leaves in no other form then.',
+    }),
   ),
   known: Type.Optional(
     Type.Boolean({ description: 'Of a grant: true as with `/access/grant`: the user has to be known.' }),
@@ -99,9 +108,9 @@ export const ask = define({
 })
 
 /** What a wish is about, beside its operation. */
-type About = Pick<Wish, 'object' | 'version' | 'user' | 'rights' | 'settings' | 'restore'>
+type About = Pick<Wish, 'object' | 'version' | 'user' | 'rights' | 'wrappedBy' | 'settings' | 'restore'>
 
-function isOnObject(operation: Approvable): operation is ApprovableOnObject {
+function isOnObject(operation: Askable): operation is ApprovableOnObject {
   return approvableOnObjects.some((one) => one === operation)
 }
 
@@ -112,16 +121,21 @@ async function wantedOnKey(
   requester: string,
 ): Promise<About> {
   if (body.key === undefined) throw failure('bad_request', `${operation} is on a key: key is missing.`)
-  const { object, about } = await wanted(context, { ...body, key: body.key }, requester)
-  if (!(await context.services.roles.approvals.covers(operation, object))) throw takesNone()
-  return { object: object.id, version: object.version, ...about }
+  const { objects, about } = await wanted(context, { ...body, key: body.key }, requester)
+  const { approvals } = context.services.roles
+  const [object] = objects
+  if (object === undefined) throw keyNotFound()
+  for (const part of objects)
+    if (await approvals.covers(operation, part))
+      return { object: object.id, version: object.version, ...about }
+  throw takesNone()
 }
 
 /** @throws failure('forbidden' | 'not_found' | 'bad_request' | 'crypto_failure') */
 async function wantedOnInstallation(
   { services }: Context,
   { store, settings }: Ask,
-  operation: Exclude<Approvable, ApprovableOnObject>,
+  operation: Exclude<Askable, ApprovableOnObject>,
   requester: string,
 ): Promise<About> {
   const { db, roles, defaultUsername } = services
@@ -133,6 +147,10 @@ async function wantedOnInstallation(
     return { object: name, version }
   }
   if (!roles.officers.listed.has(requester)) throw failure('forbidden')
+  if (operation === 'activate') {
+    if (roles.officers.requireCeremony) return { object: requester, version: 0 }
+    throw failure('crypto_failure', 'Officers are named by the settings alone: each of them is active.')
+  }
   if (!roles.approvals.takes(operation)) throw takesNone()
   if (operation === 'root_key') return { object: 'root_key', version: 0 }
   if (operation === 'restore_backup') return heldBackup(services)
@@ -155,18 +173,21 @@ function takesNone(): Error {
   return failure('crypto_failure', 'This takes no approval here: do it.')
 }
 
-/** The key, for a requester who could do it but for the approval. @throws failure('not_found' | 'forbidden' | 'bad_request') */
+/** The key and what goes with it, for a requester who could do it but for the approval. @throws failure('not_found' | 'forbidden' | 'bad_request') */
 async function wanted(
   context: Context,
   body: Ask & { readonly key: string },
   requester: string,
-): Promise<{ readonly object: ManagedObject; readonly about: Pick<Wish, 'user' | 'rights'> }> {
+): Promise<{
+  readonly objects: readonly ManagedObject[]
+  readonly about: Pick<Wish, 'user' | 'rights' | 'wrappedBy'>
+}> {
   const { services } = context
   const id = await resolveKid(services, requester, body.key)
   if (id === undefined) throw keyNotFound()
   if (body.operation === 'destroy') {
-    const { objects } = await destructionOf(services, id, requester)
-    return { object: objects[0] as ManagedObject, about: {} }
+    const { objects, users } = await destructionOf(services, id, requester)
+    return { objects: [...objects, ...users], about: {} }
   }
   if (body.operation === 'grant') {
     const { user_id, operation_types } = body
@@ -177,7 +198,7 @@ async function wanted(
       throw failure('bad_request', `${general.join(' and ')} is granted without an approval.`)
     const { object } = await grantOf(services, id, requester, { user: named, rights })
     const user = body.known === true ? await knownGrantee(services, named) : named
-    return { object, about: { user, rights } }
+    return { objects: [object], about: { user, rights } }
   }
   const object = await findObject(services.db, id)
   if (object === undefined) throw keyNotFound()
@@ -187,5 +208,8 @@ async function wanted(
     ),
   )
   requireAllowed(verdicts.includes('allowed') ? 'allowed' : (verdicts[0] ?? 'nothing'))
-  return { object, about: {} }
+  const { wrapping_key: wrapping } = body
+  if (wrapping === undefined) return { objects: [object], about: {} }
+  const { object: wrapper } = await permittedKey(services, principalOf(context), wrapping, 'encrypt')
+  return { objects: [object], about: { wrappedBy: chainIdOf(wrapper) } }
 }

@@ -3,8 +3,8 @@ import type { OperationContext } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
 import {
   type ApprovalRequest,
-  approvable,
   approvalsAmong,
+  askable,
   findRequest,
   hashOf,
   principalOf,
@@ -24,14 +24,19 @@ export const Request = Type.Object({
   hash: Type.String({
     description: 'SHA-256 of exactly what is asked for: officers name it when they approve.',
   }),
-  operation: Type.Enum([...approvable]),
+  operation: Type.Enum([...askable]),
   key: Type.String({
     description:
-      'The key; of other operations the store, the digest of settings, root_key, or the SHA-256 of the file of a backup.',
+      'The key; of other operations the store, the officer, the digest of settings, root_key, or the SHA-256 of the file of a backup.',
   }),
   settings: Type.Optional(Settings),
   user_id: Type.Optional(Type.String()),
   operation_types: Type.Optional(Type.Array(Type.String())),
+  wrapping_key: Type.Optional(
+    Type.String({
+      description: 'Of an export: the key that wraps the material. Absent: it leaves in any form.',
+    }),
+  ),
   restore: Type.Optional(
     Type.Object(
       { made_at: Type.String(), restored_at: Type.String() },
@@ -61,6 +66,7 @@ export async function shown(context: Context, request: ApprovalRequest): Promise
     ...(wish.settings !== undefined && { settings: shownSettings(wish.settings) }),
     ...(wish.user !== undefined && { user_id: wish.user }),
     ...(wish.rights !== undefined && { operation_types: [...wish.rights] }),
+    ...(wish.wrappedBy !== undefined && { wrapping_key: wish.wrappedBy }),
     ...(wish.restore !== undefined && {
       restore: {
         made_at: new Date(wish.restore.madeAt).toISOString(),

@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { del, get, type Operation, post } from '@warder/foundation/operations'
 import { GuardFailed } from '@warder/foundation/sql'
 import Type from 'typebox'
-import { principalOf } from '../../access/index.ts'
+import { approvalNeeded, principalOf } from '../../access/index.ts'
 import {
   type AccessKeyRow,
   insertAccessKey,
@@ -89,11 +89,17 @@ const remove = define({
   summary: 'Take an access key away: what it signs is refused from the next request on',
   pathParameters: Type.Object({ id: Type.String({ maxLength: 64 }) }),
   status: 204,
-  errors: { 403: forbidden, 404: 'No such access key.' },
+  errors: {
+    403: `${forbidden} Or it is the last one, and cutting the store off takes approvals.`,
+    404: 'No such access key.',
+  },
   async act({ path: { id } }, context) {
     context.audit({ object: 'aws', details: { access_key_id: id } })
+    const { db, roles } = context.services
+    const others = (await listAccessKeys(db)).some((key) => key.id !== id)
+    if (!others && roles.approvals.takes('stop_store')) throw approvalNeeded('stop_store', roles.officers)
     try {
-      await context.commit(removeAccessKey(context.services.db, id))
+      await context.commit(removeAccessKey(db, id))
     } catch (error) {
       if (error instanceof GuardFailed) throw failure('not_found', 'There is no access key with this id.')
       throw error

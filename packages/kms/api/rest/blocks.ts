@@ -3,6 +3,7 @@ import { isName } from '@warder/foundation/names'
 import { del, get, type Operation, post } from '@warder/foundation/operations'
 import Type from 'typebox'
 import {
+  approvalNeeded,
   blockChanges,
   countBlocks,
   governor,
@@ -11,6 +12,7 @@ import {
   principalOf,
   unblockChanges,
 } from '../../access/index.ts'
+import { isStoreItself } from '../../external/index.ts'
 import { define, type KmsServices } from '../../services.ts'
 
 const Named = Type.String({
@@ -39,12 +41,14 @@ const block = define({
   reply: Done,
   errors: { ...errors, 409: 'As many users are blocked as may be.' },
   async act({ body }, context) {
-    const { db, clock } = context.services
+    const { db, clock, roles } = context.services
     const user = readUser(body.user_id)
     const { name: by } = principalOf(context)
     const reason = body.reason ?? ''
     context.audit({ object: user, details: { reason } })
     if (user === by) throw failure('bad_request', 'You cannot block yourself.')
+    if (isStoreItself(user) && roles.approvals.takes('stop_store'))
+      throw approvalNeeded('stop_store', roles.officers)
     if ((await countBlocks(db)) >= mostBlocks)
       throw failure('conflict', `${mostBlocks} users are blocked already: unblock those who are gone.`)
     await context.commit(blockChanges(db, { user, at: clock.now(), by, reason }))

@@ -5,11 +5,11 @@ import { type Change, retryOnGuard } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { userKeysOf } from '../../abe/index.ts'
 import {
-  approvalNeeded,
   keyNotFound,
   keyRight,
   principalOf,
   requireAllowed,
+  requireNoApproval,
   verdictOn,
 } from '../../access/index.ts'
 import {
@@ -71,8 +71,7 @@ export const deleteKey = define({
       const [, linked] = objects
       if (linked !== undefined) context.audit({ details: { linked: linked.id } })
       if (users.length > 0) context.audit({ details: { user_keys: users.length } })
-      for (const object of [...objects, ...users])
-        if (await roles.approvals.covers('destroy', object)) throw approvalNeeded('destroy', roles.officers)
+      await requireNoApproval(roles, 'destroy', [...objects, ...users])
       if (destructionAt !== undefined)
         context.audit({ details: { destruction_at: new Date(destructionAt).toISOString() } })
       if (changes.length > 0) await context.commit(changes)

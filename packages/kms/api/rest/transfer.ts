@@ -2,8 +2,15 @@ import { failure } from '@warder/foundation/errors'
 import { isName } from '@warder/foundation/names'
 import { get, type Operation, post } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { approvableOnObjects, endedPrefix, governor, holdingsOf, transfer } from '../../access/index.ts'
-import { ownedObjects } from '../../keys/index.ts'
+import {
+  approvableOnObjects,
+  endedPrefix,
+  governor,
+  holdingsOf,
+  materialGrantedTo,
+  transfer,
+} from '../../access/index.ts'
+import { findObject, type ObjectId, ownedObjects } from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
 
 const errors = { 403: 'Only crypto officers, or the default user where none is named.' }
@@ -41,6 +48,26 @@ async function requireNoApprovals({ db, roles }: KmsServices, owner: string): Pr
   }
 }
 
+/**
+ * A grant of material that takes approvals is not passed on by one officer either.
+ * @throws failure('conflict')
+ */
+async function requireFreeGrants({ db, roles }: KmsServices, user: string): Promise<void> {
+  for (let after = ''; ; ) {
+    const ids = await materialGrantedTo(db, user, after, pageSize)
+    for (const id of ids) {
+      const object = await findObject(db, id as ObjectId)
+      if (object !== undefined && (await roles.approvals.covers('grant', object)))
+        throw failure(
+          'conflict',
+          `Granting the material of ${id} takes the approval of crypto officers: take that grant back, and ask for one to the other user.`,
+        )
+      after = id
+    }
+    if (ids.length < pageSize) return
+  }
+}
+
 const transferOperation = define({
   name: 'access.transfer',
   route: post('/access/transfer'),
@@ -60,6 +87,7 @@ const transferOperation = define({
     if (roles.officers.listed.has(to))
       throw failure('forbidden', 'Crypto officers are given no keys of others.')
     await requireNoApprovals(context.services, from)
+    await requireFreeGrants(context.services, from)
     const before = await holdingsOf(db, from)
     context.audit({ object: from, details: { to, owned: before.owned, granted: before.granted } })
     return await transfer({ db, commit: context.commit, now: () => clock.now() }, from, to)

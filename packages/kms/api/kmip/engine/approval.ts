@@ -1,16 +1,39 @@
-import { type ApprovableOnObject, requireApproval } from '../../../access/index.ts'
+import type { MaybePromise } from '@warder/foundation/promises'
+import { Tag } from '@warder/kmip/tables'
+import { approvalNeeded, requireApproval } from '../../../access/index.ts'
 import type { ManagedObject } from '../../../keys/index.ts'
+import { kmipFailure } from '../failure/failure.ts'
+import { storedWithTag } from '../stored/stored-attributes.ts'
 import type { KmipContext } from './types.ts'
 
+/** @throws NotExtractable for material that never leaves the service, wrapped or not (KMIP 2.1 §4.23) */
+export function requireExtractable(object: ManagedObject): void {
+  if (storedWithTag(object, Tag.Extractable).some(({ value }) => value === false))
+    throw kmipFailure('NotExtractable', 'DENIED')
+}
+
 /**
- * Stages that an approval of the caller is used, where the operation takes one; see `access/approvals.ts`.
+ * Stages that an approval of the caller is used, where material takes one to leave the service. It is for the object as
+ * the database has it: in a batch that is committed as a whole it is not used for what an item before has changed.
+ * @param wrappedBy the key that wraps it; undefined: it leaves in clear, or in a form that others could open
  * @throws failure('forbidden'), which KMIP tells as PermissionDenied
  */
-export async function requireKmipApproval(
+export async function requireExportApproval(
   { services, principal, objects, now }: KmipContext,
-  operation: ApprovableOnObject,
   object: ManagedObject,
+  wrappedBy: () => MaybePromise<string | undefined> = () => undefined,
 ): Promise<void> {
-  const used = await requireApproval(services, operation, object, principal.name, now)
-  if (used !== undefined) objects.also(used)
+  const used = await requireApproval(services, { object, caller: principal.name, now, wrappedBy })
+  if (used === undefined) return
+  if (objects.staged().some(({ id }) => id === object.id))
+    throw approvalNeeded('export', services.roles.officers)
+  objects.also(used)
+}
+
+/** Whether taking the object's material away at once would go around a wait. */
+export async function waitsForDestruction(
+  { services }: Pick<KmipContext, 'services'>,
+  object: ManagedObject,
+): Promise<boolean> {
+  return object.destructionAt !== undefined || (await services.roles.destructions.daysOf(object)) > 0
 }

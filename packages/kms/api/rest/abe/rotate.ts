@@ -3,13 +3,14 @@ import { retryOnGuard } from '@warder/foundation/sql'
 import Type from 'typebox'
 import {
   abeAlgorithm,
+  forgetsSecrets,
   inFailures,
   type RotationAction,
   readAction,
   rotateMaster,
   shownAction,
 } from '../../../abe/index.ts'
-import { keyNotFound } from '../../../access/index.ts'
+import { keyNotFound, requirePartsMayGo } from '../../../access/index.ts'
 import { keyFacts, requirePermitted } from '../../../crypto/index.ts'
 import { UnitOfWork } from '../../../keys/index.ts'
 import type { KmsServices } from '../../../services.ts'
@@ -62,6 +63,7 @@ async function rotated(id: string, action: RotationAction, context: Context) {
     const master = await objects.read(id)
     if (master === undefined) throw keyNotFound()
     const publicKey = await publicKeyOf(objects, master, 'rekey', context)
+    if (forgetsSecrets(action)) await requirePartsMayGo(services.roles, master)
     const done = await rotateMaster(objects, services.db, { master, publicKey }, action, now)
     const changed = await objects.read(publicKey.id)
     context.audit({ details: { linked: publicKey.id, refreshed: done.refreshed.length } })

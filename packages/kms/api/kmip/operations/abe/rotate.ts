@@ -1,6 +1,7 @@
 import { Tag } from '@warder/kmip/tables'
 import { membersWithin, type StructureNode, type TtlvNode, textString } from '@warder/kmip/ttlv'
-import { abeAlgorithm, readAction, rotateMaster, shownAction } from '../../../../abe/index.ts'
+import { abeAlgorithm, forgetsSecrets, readAction, rotateMaster, shownAction } from '../../../../abe/index.ts'
+import { requirePartsMayGo } from '../../../../access/index.ts'
 import { keyFacts, requirePermitted } from '../../../../crypto/index.ts'
 import { linkedObject } from '../../../../keys/index.ts'
 import { actionAttribute, requiredJson } from '../../attributes/abe-request.ts'
@@ -22,6 +23,7 @@ export async function rotate(payload: StructureNode, context: KmipContext): Prom
   if (publicKey?.form.abe?.kind !== 'public' || publicKey.owner !== master.owner)
     throw kmipFailure('InvalidField', 'The public key of this master key is not here.')
   await context.permitted(publicKey.id, 'rekey')
+  if (forgetsSecrets(action)) await requirePartsMayGo(services.roles, master)
   const done = await rotateMaster(objects, services.db, { master, publicKey }, action, now)
   context.audit({
     object: master.id,

@@ -1,6 +1,7 @@
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { TtlvNode } from '@warder/kmip/ttlv'
-import { approvalNeeded } from '../../../../access/index.ts'
+import { userKeysOf } from '../../../../abe/index.ts'
+import { approvalNeeded, requireNoApproval } from '../../../../access/index.ts'
 import { runningTime, stateAt, transition, waiting } from '../../../../keys/index.ts'
 import type { KmipContext, KmipOperation } from '../../engine/index.ts'
 import { kmipFailure, objectRight, uniqueIdentifier } from '../../engine/index.ts'
@@ -15,17 +16,30 @@ export const destroy: KmipOperation = {
   name: 'Destroy',
   access: objectRight('destroy'),
   act(_payload, context) {
-    const { object, services } = context
-    // An approved destruction runs when it is approved: there is nothing to use here.
-    return andThen(services.roles.approvals.covers('destroy', object), (covered) => {
-      if (covered) throw approvalNeeded('destroy', services.roles.officers)
-      requireDestroyable(context)
-      if (object.destructionAt !== undefined) return [uniqueIdentifier(object.id)]
-      return andThen(services.roles.destructions.daysOf(object), (days) =>
-        days === 0 ? destroyed(context) : waits(context, days),
+    if (context.object.form.abe?.kind === 'master') return destroyMaster(context)
+    return andThen(context.services.roles.approvals.covers('destroy', context.object), (covered) => {
+      if (covered) throw approvalNeeded('destroy', context.services.roles.officers)
+      return andThen(context.services.roles.destructions.daysOf(context.object), (days) =>
+        ended(context, days),
       )
     })
   },
+}
+
+/** User keys go with their master key: what protects one of them protects it from that as well. */
+async function destroyMaster(context: KmipContext): Promise<readonly TtlvNode[]> {
+  const { db, roles } = context.services
+  const parts = [context.object, ...(await userKeysOf(db, context.object.id))]
+  const left = parts.filter(({ destroyedAt }) => destroyedAt === undefined)
+  await requireNoApproval(roles, 'destroy', left)
+  const days = await Promise.all(left.map((part) => roles.destructions.daysOf(part)))
+  return ended(context, Math.max(0, ...days))
+}
+
+function ended(context: KmipContext, days: number): MaybePromise<readonly TtlvNode[]> {
+  requireDestroyable(context)
+  if (context.object.destructionAt !== undefined) return [uniqueIdentifier(context.object.id)]
+  return days === 0 ? destroyed(context) : waits(context, days)
 }
 
 function requireDestroyable({ object, now }: KmipContext): void {

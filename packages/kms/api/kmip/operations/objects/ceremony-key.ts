@@ -1,7 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { Tag } from '@warder/kmip/tables'
 import { memberOf, type TtlvNode } from '@warder/kmip/ttlv'
-import { activateByShares, beginCeremony, findCeremony, type Share } from '../../../../access/index.ts'
+import {
+  activateByShares,
+  beginCeremony,
+  findCeremony,
+  requireNoApproval,
+  type Share,
+} from '../../../../access/index.ts'
 import { type SplitKeyMethod, splitSecret } from '../../../../crypto/index.ts'
 import {
   asObjectId,
@@ -18,6 +24,7 @@ import { vendorNameOf } from '../../attributes/attribute-vendor.ts'
 import { noRules } from '../../attributes/creation-rules.ts'
 import { storedWithTag } from '../../attributes/index.ts'
 import { newObjectOf } from '../../attributes/new-object.ts'
+import { waitsForDestruction } from '../../engine/approval.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import { readManagedObject } from '../../key-blocks/index.ts'
 import { storedColumns } from '../../key-blocks/object-shape.ts'
@@ -105,12 +112,23 @@ export interface CeremonySplit {
   readonly threshold: number
 }
 
-/** @throws PermissionDenied, InvalidField, WrongKeyLifecycleState */
-export function ceremonySplit(
+/** Made here, never active and never given out (KMIP 2.1 §4.24): nothing is lost with it. */
+function protectsNothing(base: ManagedObject): boolean {
+  const wasGiven = storedWithTag(base, Tag.Fresh).some(({ value }) => value === false)
+  const isOwn = storedWithTag(base, Tag.RandomNumberGenerator).length > 0
+  return base.state === 'PreActive' && base.activationAt === undefined && isOwn && !wasGiven
+}
+
+/**
+ * Splitting destroys the key: one that may protect something is not split where its destruction waits, or takes
+ * approvals.
+ * @throws PermissionDenied, InvalidField, WrongKeyLifecycleState
+ */
+export async function ceremonySplit(
   base: ManagedObject,
   method: SplitKeyMethod,
   context: KmipContext,
-): CeremonySplit {
+): Promise<CeremonySplit> {
   const { officers } = context.services.roles
   if (!officers.listed.has(context.principal.name) || base.owner !== context.principal.name)
     throw kmipFailure('PermissionDenied', 'DENIED')
@@ -119,6 +137,11 @@ export function ceremonySplit(
   if (base.type !== 'SymmetricKey') throw kmipFailure('InvalidField', 'A ceremony takes a symmetric key.')
   if (asObjectId(shareId(base.id, officers.listed.size)) === undefined)
     throw kmipFailure('InvalidField', 'The identifier of the key is too long for those of its shares.')
+  if (!protectsNothing(base)) {
+    await requireNoApproval(context.services.roles, 'destroy', [base])
+    if (await waitsForDestruction(context, base))
+      throw kmipFailure('PermissionDenied', 'The destruction of this key would wait: it is not split.')
+  }
   const owners = [...officers.listed]
   return { base, owners, threshold: method === 'XOR' ? owners.length : officers.quorum }
 }

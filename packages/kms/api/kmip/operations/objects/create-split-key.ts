@@ -10,9 +10,8 @@ import {
 } from '@warder/kmip/ttlv'
 import { splitSecret } from '../../../../crypto/index.ts'
 import { type ManagedObject, stateAt } from '../../../../keys/index.ts'
-import { storedWithTag } from '../../attributes/index.ts'
 import { lengthOf, requiredAlgorithm, requireSoftwareStorage } from '../../attributes/wanted-key.ts'
-import { requireKmipApproval } from '../../engine/approval.ts'
+import { requireExportApproval, requireExtractable } from '../../engine/approval.ts'
 import {
   creates,
   type KmipContext,
@@ -53,7 +52,7 @@ export const createSplitKey: KmipOperation = {
     try {
       const ceremony =
         whole.base !== undefined && isCeremonyKey(whole.base)
-          ? ceremonySplit(whole.base, method, context)
+          ? await ceremonySplit(whole.base, method, context)
           : undefined
       const parts = ceremony?.owners.length ?? asked.parts
       const threshold = ceremony?.threshold ?? asked.threshold
@@ -116,7 +115,7 @@ async function wholeOf(
   if (type !== 'SplitKey' && base.type !== type)
     throw kmipFailure('InvalidField', `The object is no ${type}.`)
   requireSplittable(context, base)
-  await requireKmipApproval(context, 'export', base)
+  await requireExportApproval(context, base)
   const material = base.form.format === undefined ? await context.objects.material(base) : undefined
   if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')
   return { base, material, algorithm: algorithmOf(base), bits: base.bits }
@@ -142,8 +141,7 @@ function requireSplittable({ now }: KmipContext, base: ManagedObject): void {
   const state = stateAt(base, now)
   if (state === 'Destroyed' || state === 'Destroyed_Compromised')
     throw kmipFailure('ObjectDestroyed', 'DENIED')
-  if (storedWithTag(base, Tag.Extractable).some(({ value }) => value === false))
-    throw kmipFailure('NotExtractable', 'DENIED')
+  requireExtractable(base)
 }
 
 /**

@@ -18,6 +18,7 @@ import { allows, type ManagedObject } from '../../../../keys/index.ts'
 import { attributeMembers, storedAttributes } from '../../attributes/index.ts'
 import { lengthOf, requiredAlgorithm } from '../../attributes/wanted-key.ts'
 import { readParameters } from '../../crypto/parameters.ts'
+import { requireExportApproval, requireExtractable } from '../../engine/approval.ts'
 import {
   type KmipContext,
   type KmipOperation,
@@ -87,6 +88,9 @@ async function derived(
   length: number,
   context: KmipContext,
 ): Promise<Buffer> {
+  const { key, data } = sorted(bases)
+  // Whoever knows the one key decrypts the other.
+  if (method === 'ENCRYPT' && data !== undefined) await requireMayLeave(context, data)
   for (const base of bases) {
     requireDerivable(context, base, method)
     takeUse(context, base, length, true)
@@ -98,7 +102,6 @@ async function derived(
     const { own, other } = await agreementOf(bases, context)
     return own.agree(other, { ...read, method, algorithm: undefined, length }, policy)
   }
-  const { key, data } = sorted(bases)
   const more = data === undefined ? undefined : await materialOf(data, context)
   try {
     if (more !== undefined && read.derivationData !== undefined)
@@ -128,6 +131,13 @@ async function fromSecretData(
   } finally {
     secret.fill(0)
   }
+}
+
+/** Material that is encrypted with a key that others may have takes what Get takes. @throws PermissionDenied … */
+async function requireMayLeave(context: KmipContext, { id }: ManagedObject): Promise<void> {
+  const object = await context.permitted(id, 'get')
+  requireExtractable(object)
+  await requireExportApproval(context, object)
 }
 
 /** Keys for agreement may be made for that alone (KMIP 2.1 §12.1: Key Agreement). */

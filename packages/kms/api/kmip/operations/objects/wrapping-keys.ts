@@ -15,6 +15,7 @@ import {
   verifyOffLoop,
 } from '../../../../crypto/index.ts'
 import {
+  chainIdOf,
   type Key,
   type ManagedObject,
   processingVersion,
@@ -74,6 +75,14 @@ export async function wrappingKeys(
       mac: authenticator?.object.id,
     },
   }
+}
+
+/** The key, whichever its version, that is named to wrap. @throws WrappingObjectNotFound, PermissionDenied … */
+export async function wrappingKeyNamed(
+  context: KmipContext,
+  { identifier }: WrappingKeyInformation,
+): Promise<string> {
+  return chainIdOf((await permitted(context, context.identifier(identifier), 'encrypt')).object)
 }
 
 interface Opened {

@@ -1,7 +1,8 @@
 import { Tag } from '@warder/kmip/tables'
 import { memberOf, membersWithin, optional, optionalName, requiredName, textString } from '@warder/kmip/ttlv'
-import { approvalNeeded } from '../../../../access/index.ts'
-import { asObjectId, identifierTaken, type ManagedObject, type ObjectId } from '../../../../keys/index.ts'
+import { requireNoApproval } from '../../../../access/index.ts'
+import { asObjectId, identifierTaken, type ObjectId } from '../../../../keys/index.ts'
+import { waitsForDestruction } from '../../engine/approval.ts'
 import {
   creates,
   type KmipContext,
@@ -78,11 +79,6 @@ async function placeFile(context: KmipContext, file: BroughtFile, wish: Placemen
   return id
 }
 
-/** Whether taking the object's material away at once would go around a wait. */
-async function waitsForDestruction({ services }: KmipContext, object: ManagedObject): Promise<boolean> {
-  return object.destructionAt !== undefined || (await services.roles.destructions.daysOf(object)) > 0
-}
-
 /** Stages the object, new or in the place of the caller's own, and wipes what was brought. */
 async function place(context: KmipContext, brought: StoredObject, wish: Placement): Promise<ObjectId> {
   const { attributes, id, replace } = wish
@@ -107,8 +103,7 @@ async function place(context: KmipContext, brought: StoredObject, wish: Placemen
     if (before.type !== fresh.object.type)
       throw kmipFailure('InvalidField', `The object that is there is a ${before.type}.`)
     const created = withFormerIds(fresh, before)
-    if (await context.services.roles.approvals.covers('destroy', before))
-      throw approvalNeeded('destroy', context.services.roles.officers)
+    await requireNoApproval(context.services.roles, 'destroy', [before])
     if (before.destroyedAt === undefined && (await waitsForDestruction(context, before)))
       throw kmipFailure('PermissionDenied', 'The destruction of this object waits: it is not replaced.')
     const { id: _id, type: _type, owner: _owner, createdAt: _createdAt, ...columns } = created.object

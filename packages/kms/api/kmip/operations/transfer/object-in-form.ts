@@ -9,7 +9,7 @@ import {
 import { chainIdOf, type ManagedObject, stateAt } from '../../../../keys/index.ts'
 import { storedWithTag } from '../../attributes/index.ts'
 import { privateKeyOf } from '../../attributes/links.ts'
-import { requireKmipApproval } from '../../engine/approval.ts'
+import { requireExportApproval, requireExtractable } from '../../engine/approval.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import {
   keyInForm,
@@ -28,7 +28,7 @@ import {
   writeWrappingData,
 } from '../../key-blocks/index.ts'
 import { shapeOf } from '../../key-blocks/object-shape.ts'
-import { toUnwrap, wrappingKeys } from '../objects/wrapping-keys.ts'
+import { toUnwrap, wrappingKeyNamed, wrappingKeys } from '../objects/wrapping-keys.ts'
 import { isPkcs12, writeChain, writeFile } from './certificate-files.ts'
 import type { WantedObject } from './wanted-object.ts'
 import { wrappedAttributes } from './wrapped-attributes.ts'
@@ -87,7 +87,7 @@ async function inForm(
   const state = stateAt(object, now)
   if (state === 'Destroyed' || state === 'Destroyed_Compromised')
     throw kmipFailure('ObjectDestroyed', 'DENIED')
-  if (flagOf(object, Tag.Extractable) === false) throw kmipFailure('NotExtractable', 'DENIED')
+  requireExtractable(object)
   const shape = shapeOf(object)
   if (wanted.specification !== undefined && !wrappable.has(shape.objectType))
     throw kmipFailure('InvalidObjectType', `An object of type ${object.type} is not wrapped.`)
@@ -97,7 +97,8 @@ async function inForm(
     shape.wrapped === true && wanted.wrapType !== 'NotWrapped' && wanted.specification === undefined
   if (flagOf(object, Tag.Sensitive) === true && !encrypts && !staysWrapped)
     throw kmipFailure('Sensitive', 'DENIED')
-  await requireKmipApproval(context, 'export', object)
+  const encryption = encrypts ? wanted.specification?.encryption : undefined
+  await requireExportApproval(context, object, () => encryption && wrappingKeyNamed(context, encryption))
   context.services.uses.note(chainIdOf(object), context.principal.name, now)
   const material = await objects.material(object)
   if (material === undefined) return withoutValue(shape, wanted)
