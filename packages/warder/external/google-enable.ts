@@ -1,8 +1,10 @@
+import { StartupError } from '@warder/foundation/errors'
 import type { KmsContext } from '../kms/verb.ts'
 import { makeSigningKey } from './own-token.ts'
 import {
   addressNotes,
   grantKey,
+  isSwitchedOn,
   publicUrlOf,
   requireServing,
   setStopped,
@@ -33,6 +35,8 @@ export async function enableGoogle(context: KmsContext, wish: GoogleWish): Promi
     show(state, ['google: on, as its settings say. Change them in kms.toml, and restart the service.'])
     return 0
   }
+  if (isSwitchedOn(context, `${section}enable`))
+    throw new StartupError('kms.toml switches it on already: restart the service, which does not know it yet')
   const wrapping = wish.key ?? (await makeWrappingKey(context))
   await grantKey(context, wrapping, [everybody], ['encrypt', 'decrypt'])
   const signing = await makeSigningKey(context, everybody, 'google-cse')

@@ -5,6 +5,7 @@ import { makeSigningKey } from './own-token.ts'
 import {
   addressNotes,
   grantKey,
+  isSwitchedOn,
   publicUrlOf,
   requireServing,
   type StoreState,
@@ -36,6 +37,8 @@ export async function enableMicrosoft(context: KmsContext, wish: MicrosoftWish):
     show(state, ['microsoft: on, as its settings say. Change them in kms.toml, and restart the service.'])
     return 0
   }
+  if (isSwitchedOn(context, `${section}enable`))
+    throw new StartupError('kms.toml switches it on already: restart the service, which does not know it yet')
   const kid = wish.key ?? (await makeVersion(context, name))
   await tagVersion(context, kid, name)
   const users = [

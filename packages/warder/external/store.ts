@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { settingsToml } from '@warder/foundation/config'
 import { StartupError } from '@warder/foundation/errors'
 import { UsageError } from '../cli/command.ts'
+import { configure } from '../installation/configuration.ts'
 import { lineFor } from '../kms/refusal.ts'
 import type { KmsContext } from '../kms/verb.ts'
 import { addSettings } from './settings-file.ts'
@@ -88,6 +89,13 @@ export function writeSettings(
 
 function indented(lines: readonly string[]): readonly string[] {
   return lines.map((line) => `  ${line}`)
+}
+
+/** Whether the settings in the home switch a store on, though the service was not restarted yet. */
+export function isSwitchedOn({ places, env }: KmsContext, setting: string): boolean {
+  if (places.elsewhere) return false
+  const values: Readonly<Record<string, unknown>> = configure('kms', places.home, [], env).loaded.values
+  return values[setting] === true
 }
 
 /** Lets principals of a cloud use a key. */

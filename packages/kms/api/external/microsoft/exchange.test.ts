@@ -150,13 +150,17 @@ test('stopped, it gives out no key and decrypts nothing, from the next request o
   assert.equal((await other.decrypt(await other.token(), body(value))).status, 200)
 })
 
-test('all callers together make as many requests as its limit says', async () => {
+test('all users together make as many requests as its limit says, and who fetches public keys takes none of theirs', async () => {
   let time = 0
   const clock = { now: () => Date.now(), monotonic: () => time }
   const limit = { 'ms_dke_config.ms_dke_rate_limit_per_second': 2 }
   await using slow = await startMicrosoft({ issuers: world.issuers, config: limit, clock })
   const token = await slow.token()
   const value = encrypted(await slow.publicKey())
+  const fetched = []
+  for (let index = 0; index < 3; index += 1) fetched.push((await slow.publicKey()).status)
+  assert.deepEqual(fetched, [200, 429, 429])
+  assert.equal((await slow.decrypt(token, body(value))).status, 200)
   assert.equal((await slow.decrypt(token, body(value))).status, 200)
   const { status, headers } = await slow.decrypt(token, body(value))
   assert.deepEqual([status, headers['retry-after']], [429, '1'])

@@ -104,7 +104,7 @@ export const microsoftSettings = {
     max: 1_000_000,
     env: 'KMS_MS_DKE_RATE_LIMIT_PER_SECOND',
     flag: 'ms-dke-rate-limit-per-second',
-    docs: 'Requests a second that all callers of `/ms_dke` together may make of this node. Unset = no limit.',
+    docs: 'Requests a second that all users of `/ms_dke` together may make of this node; fetching public keys has as many of its own. Unset = no limit.',
   }),
 } as const
 

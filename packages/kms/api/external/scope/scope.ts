@@ -8,8 +8,9 @@ import type { ExternalEnvironment, ExternalStore } from './store.ts'
 
 /**
  * The operations of a store with what every store has: permissive CORS without credentials, its tag and error shape, its
- * rate limit, its stop switch and blocked users. All are asked on each request when it is known who asks, before the operation's own
- * access is: who is nobody learns nothing of them, and is limited by address as everywhere.
+ * rate limit, its stop switch and blocked users. All are checked on each request once the caller is authenticated, before
+ * the access check of the operation: callers whose credentials do not verify learn nothing of them, and are limited by
+ * address alone. Operations that need no credentials have a limit of their own.
  */
 export function operationsInScope<Config>(
   store: ExternalStore<Config>,
@@ -27,7 +28,7 @@ export function operationsInScope<Config>(
         const { services, principal } = context
         return andThen(services.external.stopSwitch.state(store.name), ({ stopped_at }) => {
           if (stopped_at !== null) throw store.stopped()
-          limitRate(limiter, store.name)
+          limitRate(limiter, principal === undefined ? `${store.name}, anonymous` : store.name)
           const admitted = principal && services.blocks.require(principal)
           return andThen(admitted, () => operation.access.check?.(input, context))
         })
@@ -52,8 +53,9 @@ function limiterOf<Config>(
   })
 }
 
-function limitRate(limiter: TokenBuckets | undefined, name: string): void {
-  const verdict = limiter?.take(`external store ${name}`)
+/** @param callers those who share the limit: requests without credentials do not use up that of the cloud */
+function limitRate(limiter: TokenBuckets | undefined, callers: string): void {
+  const verdict = limiter?.take(`external store ${callers}`)
   if (verdict === undefined || verdict.allowed) return
   throw failure('rate_limited', undefined, { retryAfterSeconds: verdict.retryAfterSeconds })
 }

@@ -102,7 +102,7 @@ export const googleSettings = {
     flag: 'google-cse-rate-limit-per-second',
     min: 1,
     max: 1_000_000,
-    docs: 'Requests a second that all callers of `/google_cse` together may make of this node. Unset = no limit.',
+    docs: 'Requests a second that all users of `/google_cse` together may make of this node; `status` and `certs` have as many of their own. Unset = no limit.',
   }),
 } as const
 
