@@ -76,3 +76,23 @@ test('all four stores are listed, described, counted by operation, and readable 
   for (const operation of ['aws.xks.health', 'azure.ekm.info'])
     assert.match(text, new RegExp(`warder_operations_total\\{operation="${operation}",status="200"\\} 1`))
 })
+
+test('no credential of a user gives the name of a cloud, to which keys are granted', async () => {
+  await using kms = await startKms()
+  const alice = kms.user('alice')
+  const { kid } = (await alice.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json
+  const clouds = [
+    'aws:*',
+    'aws:arn:aws:iam::123456789012:user/Alice',
+    'google:*',
+    'microsoft:*',
+    `azure:${pool}`,
+  ]
+  for (const user_id of clouds) {
+    const granted = { unique_identifier: kid, user_id, operation_types: ['encrypt', 'decrypt'] }
+    assert.equal((await alice.post('/access/grant', granted)).status, 200, user_id)
+    const body = { kid, alg: 'dir', enc: 'A256GCM', data: 'aGVsbG8' }
+    assert.equal((await kms.user(user_id).post('/v1/crypto/encrypt', body)).status, 401, user_id)
+    assert.equal((await kms.user(user_id).get('/me')).status, 401, user_id)
+  }
+})
