@@ -7,12 +7,9 @@ import { runProgram } from './run-program.ts'
 
 const folder = fileURLToPath(new URL('./cloudproof', import.meta.url))
 
-/**
- * Steps of the Covercrypt of before version 16, with policies in an attribute that is gone (`cover_crypt_policy`) and keys of
- * another form: this client knows no newer one. They are refused, with a sentence.
- */
+/** Steps that need formats of the Covercrypt before version 16: they are refused, with a sentence that says so. */
 export function isOldCovercrypt(step: string): boolean {
-  return step.startsWith('Covercrypt: ')
+  return step.startsWith('Covercrypt before version 16: ')
 }
 
 /** Runs cloudproof_kms_js, as npm has it, against a server of its own. Its licence (AGPL) keeps it out of the product. */

@@ -317,3 +317,13 @@ test('a right keeps a bounded number of secrets', () => {
     'too_large',
   )
 })
+
+test('bulk data with header metadata in front of the items, as they once were, are refused; without items they are not', () => {
+  const head = [1, 0x2a]
+  const items = [2, 1, 0x61, 1, 0x62]
+  const read = (...bytes: readonly number[]) =>
+    decodeBulkSealRequest(Uint8Array.from(bytes)).plaintexts.map((one) => Buffer.from(one).toString())
+  assert.deepEqual(read(...head, ...items), ['a', 'b'])
+  assert.deepEqual(read(...head, 0), [])
+  assert.throws(() => read(...head, 0, ...items), /without header metadata/)
+})

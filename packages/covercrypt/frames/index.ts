@@ -31,7 +31,11 @@ export interface BulkSealRequest {
 /** `leb(length) || policy || items`. @throws CovercryptError malformed, invalid_policy, too_large */
 export function decodeBulkSealRequest(data: Uint8Array): BulkSealRequest {
   const reader = new Reader(data, 'bulk data to encrypt')
-  return { policy: readPolicy(reader), plaintexts: readItems(reader) }
+  const policy = readPolicy(reader)
+  // Clients before version 5 of the deployed product put header metadata, usually none, in front of the items.
+  if (reader.left > 1 && data[reader.position] === 0)
+    reader.refuse('after the policy come the items, without header metadata')
+  return { policy, plaintexts: readItems(reader) }
 }
 
 export function encodeBulkSealRequest({ policy, plaintexts }: BulkSealRequest): Uint8Array<ArrayBuffer> {

@@ -96,6 +96,18 @@ export const tolerances: readonly Tolerance[] = [
     safe: 'It is dropped only where it is exactly that length, which no key has; the true length is stored.',
   },
   {
+    what: 'CryptographicLength of a Covercrypt key in bytes',
+    where: 'Register, Import (`abe-keys.ts`)',
+    client: cloudproof,
+    safe: 'The length is that of the material in bits: no key has an eighth of it. The true length is stored.',
+  },
+  {
+    what: '`RemoveAttribute` for `DeleteAttribute`; a new attribute without its third member',
+    where: 'ReKeyKeyPair of a Covercrypt key (`actions.ts`)',
+    client: cloudproof,
+    safe: 'There is no other action of this name, and an absent member is the null that stands for it.',
+  },
+  {
     what: 'RevocationReason as a text or a number; a PreActive key is activated and deactivated at once',
     where: 'Revoke (`revoke.ts`)',
     client: cloudproof,

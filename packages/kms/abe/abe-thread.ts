@@ -1,7 +1,7 @@
 // The thread of attribute-based encryption: the only place where its keys are in use, one job after the other.
 import { constants, setPriority } from 'node:os'
 import { parentPort } from 'node:worker_threads'
-import { CovercryptError } from '@warder/covercrypt/error'
+import { CovercryptError, covercryptError } from '@warder/covercrypt/error'
 import {
   createMasterKey,
   createUserKey,
@@ -38,16 +38,22 @@ const decoders: Readonly<Record<AbeKind, (key: Uint8Array) => number>> = {
   user: (key) => decodeUserKey(key).id.length,
 }
 
-/** The first of the kinds that the bytes are. @throws CovercryptError of the last one */
+/** The first of the kinds that the bytes are. @throws CovercryptError with what is wrong for each */
 function recognise({ key, kinds }: JobOf<'recognise'>): Recognised {
-  for (const [index, kind] of kinds.entries()) {
+  const reasons: string[] = []
+  for (const kind of kinds) {
     try {
       return { kind, nextAttributeId: decoders[kind](key) }
     } catch (error) {
-      if (!(error instanceof CovercryptError) || index === kinds.length - 1) throw error
+      if (!(error instanceof CovercryptError)) throw error
+      reasons.push(error.message)
     }
   }
-  throw new Error('a kind is needed')
+  const names = kinds.map((kind) => `${kind} key`).join(' nor ')
+  throw covercryptError(
+    'malformed',
+    `The bytes are no ${names} of Covercrypt 16 (keys of earlier versions have another format). ${reasons.join(' ')}`,
+  )
 }
 
 function rotate({ master, action, nextAttributeId: floor, users }: JobOf<'rotate'>): Rotated {

@@ -33,6 +33,9 @@ const readers: Readonly<Record<string, (value: unknown) => RotationAction>> = {
   RenameAttribute: (value) => ({ type: 'rename', attributes: list(value).map(renamed) }),
 }
 
+/** The name that clients before version 5 of the deployed product have for an action. */
+const formerNames: Readonly<Record<string, string>> = { RemoveAttribute: 'DeleteAttribute' }
+
 /**
  * Reads an action: an object with exactly one member, such as `{"RekeyAccessPolicy":"Team::Blue"}`.
  *
@@ -41,7 +44,8 @@ const readers: Readonly<Record<string, (value: unknown) => RotationAction>> = {
  */
 export function readAction(value: unknown): RotationAction {
   const [entry, ...more] = typeof value === 'object' && value !== null ? Object.entries(value) : []
-  const read = entry !== undefined && Object.hasOwn(readers, entry[0]) ? readers[entry[0]] : undefined
+  const name = entry && (Object.hasOwn(formerNames, entry[0]) ? formerNames[entry[0]] : entry[0])
+  const read = name !== undefined && Object.hasOwn(readers, name) ? readers[name] : undefined
   if (entry === undefined || read === undefined || more.length > 0)
     throw covercryptError(
       'invalid_structure',
@@ -78,9 +82,9 @@ function list(value: unknown): readonly unknown[] {
 
 const modes: readonly SecurityMode[] = ['Classic', 'PostQuantum', 'Hybridized']
 
-/** `["Dimension::Name", "Classic", null]`; the third member names the attribute just below in a hierarchy. */
+/** `["Dimension::Name", "Classic", null]`; the third member, which may be absent, names the attribute just below in a hierarchy. */
 function newAttribute(value: unknown): NewAttribute {
-  const [name, modeName, after, ...more] = list(value)
+  const [name, modeName, after = null, ...more] = list(value)
   const mode = modes.find((known) => known === modeName)
   if (mode === undefined || (after !== null && typeof after !== 'string') || more.length > 0)
     throw wrongShape(

@@ -46,6 +46,11 @@ it('warder admin saml tells what an identity provider has to know, and which che
       await test(Buffer.from(right).toString('base64')),
       'accepted: ann with roles a, b (attributes: groups)',
     )
+    const form = new URLSearchParams({
+      RelayState: '_x',
+      SAMLResponse: Buffer.from(right).toString('base64'),
+    })
+    assert.equal(await test(`${form}\n`), 'accepted: ann with roles a, b (attributes: groups)')
     const elsewhere = idp.response({ ...wishes, audiences: [['https://other.example']] })
     assert.equal(
       await test(elsewhere),

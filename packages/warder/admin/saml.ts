@@ -42,7 +42,7 @@ export const samlVerb = adminVerb({
     response: {
       type: 'text',
       value: 'FILE',
-      help: 'for test: the SAMLResponse of a form, as base64 or as XML',
+      help: 'for test: the SAMLResponse of a form, as base64 or XML, or the form as it was sent',
     },
   },
   parse({ response }, names) {
@@ -131,7 +131,16 @@ function readResponse(file: string): string {
     throw new StartupError(`cannot read ${file}: ${error instanceof Error ? error.message : String(error)}`)
   }
   if (text.length > largestFile) throw new StartupError(`${file} is larger than ${largestFile} bytes`)
-  return text.startsWith('<')
-    ? Buffer.from(text).toString('base64')
-    : text.replace(/^SAMLResponse=/, '').replaceAll(/\s/g, '')
+  if (text.startsWith('<')) return Buffer.from(text).toString('base64')
+  const field = /(?:^|&)SAMLResponse=([^&]*)/.exec(text)?.[1] ?? text
+  return unescaped(field).replaceAll(/\s/g, '')
+}
+
+/** A form that was copied as it was sent has its base64 percent-encoded. */
+function unescaped(field: string): string {
+  try {
+    return decodeURIComponent(field)
+  } catch {
+    return field
+  }
 }

@@ -111,5 +111,10 @@ describe('encrypted assertions', () => {
       '\u0000',
     ])
       assertRefused(judge, withEncrypted(plain), /./, plain.slice(0, 60))
+    const advised = assertion.replace(
+      '</saml:Assertion>',
+      `<saml:Advice>${forged(assertion)}</saml:Advice></saml:Assertion>`,
+    )
+    assertRefused(judge, withEncrypted(advised), /more than one assertion/, 'an assertion in Advice')
   })
 })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createHmac, createPublicKey, X509Certificate } from 'node:crypto'
+import { createHmac, createPublicKey, sign, X509Certificate } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { assertRefused, partsOf, startJudge } from '../testing/judged.ts'
 import { publicPem, type SignOptions, sharedKey, signElement } from '../testing/test-idp.ts'
@@ -181,11 +181,26 @@ describe('signatures that are not what SAML allows', () => {
       /signature is not right/,
       'EC',
     )
+    // What these keys have signed is right by their own arithmetic: only the name of the algorithm lies.
+    const { privateKey } = judge.idp.key
+    const byRsa = (data: string): string => sign('sha256', Buffer.from(data), privateKey).toString('base64')
+    const byEc = (data: string): string =>
+      sign('sha256', Buffer.from(data), { key: ec.privateKey, dsaEncoding: 'ieee-p1363' }).toString('base64')
     assertRefused(
       judge,
-      right.replace('rsa-sha256', 'ecdsa-sha256'),
+      signedAs({ signatureAlgorithm: `${more}ecdsa-sha256`, signatureOf: byRsa }),
       /signature is not right/,
       'RSA as ECDSA',
+    )
+    const ofEc = { idpCertificates: [ec.certificate] }
+    assert.match(
+      String(judge.judge(signedAs({ signatureAlgorithm: `${more}rsa-sha256`, signatureOf: byEc }), ofEc)),
+      /signature is not right/,
+      'ECDSA as RSA',
+    )
+    assert.equal(
+      typeof judge.judge(signedAs({ key: ec, signatureAlgorithm: `${more}ecdsa-sha256` }), ofEc),
+      'object',
     )
   })
 

@@ -8,6 +8,8 @@ import { ownVendor, vendorNameOf } from './attribute-vendor.ts'
 /** Vendor attributes that ask for something; only the policy of a user key is kept. */
 export const structureAttribute = 'cover_crypt_access_structure'
 export const actionAttribute = 'cover_crypt_rekey_action'
+/** In which clients before version 5 of the deployed product described the attributes. */
+const formerStructure = 'cover_crypt_policy'
 const asking: ReadonlySet<string> = new Set([structureAttribute, policyAttribute, actionAttribute])
 
 /** Whether the attributes ask for attribute-based encryption. */
@@ -19,10 +21,14 @@ export function asksForAbe(attributes: readonly TtlvNode[]): boolean {
   )
 }
 
-function abeName(node: TtlvNode): string | undefined {
+function ownName(node: TtlvNode): string | undefined {
   const named = node.tag === Tag.Attribute ? vendorNameOf(node) : undefined
-  if (named === undefined || (named.vendor !== abeVendor && named.vendor !== ownVendor)) return undefined
-  return asking.has(named.name) ? named.name : undefined
+  return named?.vendor === abeVendor || named?.vendor === ownVendor ? named.name : undefined
+}
+
+function abeName(node: TtlvNode): string | undefined {
+  const name = ownName(node)
+  return name !== undefined && asking.has(name) ? name : undefined
 }
 
 /** Is it one of the attributes that say what a key is, which no client changes? */
@@ -65,6 +71,18 @@ export function requiredJson(attributes: readonly TtlvNode[], name: string): unk
   } catch {
     throw kmipFailure('InvalidAttributeValue', `${name} is not JSON, or has a member twice.`)
   }
+}
+
+/** The JSON of an access structure. @throws kmipFailure MissingData, InvalidAttributeValue, FeatureNotSupported */
+export function requiredStructure(attributes: readonly TtlvNode[]): unknown {
+  const isFormer = attributes.some((node) => ownName(node) === formerStructure)
+  if (isFormer && textOf(attributes, structureAttribute) === undefined)
+    throw kmipFailure(
+      'FeatureNotSupported',
+      `${formerStructure} is the policy of Covercrypt before version 16, whose keys and ciphertexts have other formats: ` +
+        `give the attributes as JSON in ${structureAttribute}.`,
+    )
+  return requiredJson(attributes, structureAttribute)
 }
 
 /** The attributes of the object itself: without those that asked for it, and those that its bytes hold. */

@@ -205,6 +205,7 @@ test('what is missing or wrong is told, and nothing is made of it', async () => 
   const named = (text: string | object) => pair(vendor('cover_crypt_access_structure', text))
   for (const [payload, reason] of [
     [pair(), 'MissingData'],
+    [pair(vendor('cover_crypt_policy', { A: ['a'] })), 'FeatureNotSupported'],
     [named('{'), 'InvalidAttributeValue'],
     [named('{"A":["a"],"A":["b"]}'), 'InvalidAttributeValue'],
     [named('[]'), 'InvalidField'],

@@ -3,7 +3,15 @@ import { after, before, test } from 'node:test'
 import { decodeMasterKey } from '@warder/covercrypt/keys'
 import { attributesOf as allAttributes } from '@warder/covercrypt/structure'
 import { Enumeration, Tag } from '@warder/kmip/tables'
-import { boolean, enumeration, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
+import {
+  boolean,
+  enumeration,
+  integer,
+  membersWithin,
+  structure,
+  type TtlvNode,
+  textString,
+} from '@warder/kmip/ttlv'
 import { type Started, startKms } from '../../../../testing/index.ts'
 import { AbeClient, coverCrypt, format, parent, vendor } from '../../testing/abe.ts'
 import { attributes, kmipClient, objectType, uid } from '../../testing/index.ts'
@@ -160,4 +168,28 @@ test('user keys are made and found with the tags of their master key, and found 
       [objectType('PrivateKey'), attributes(coverCrypt, policyOf('*'), parent(text))],
       'ObjectNotFound',
     )
+})
+
+test('the length of a key is told in bits, by some in bytes, and kept in bits', async () => {
+  const { open } = await exported()
+  const sized = (length: number) =>
+    alice
+      .importing('PublicKey', open)
+      .map((node) =>
+        node.tag === Tag.PublicKey && node.type === 'Structure'
+          ? structure(Tag.PublicKey, [
+              structure(Tag.KeyBlock, [
+                ...membersWithin(node, Tag.KeyBlock),
+                integer(Tag.CryptographicLength, length),
+              ]),
+            ])
+          : node,
+      )
+  for (const told of [8 * open.length, open.length]) {
+    const { id } = await alice.kmip.do('Import', sized(told))
+    const kept = (await attributesOf(alice.kmip, id)).find(({ tag }) => tag === Tag.CryptographicLength)
+    assert.equal(kept?.value, 8 * open.length)
+  }
+  for (const told of [8 * open.length + 8, open.length - 1, 1])
+    await alice.kmip.fails('Import', sized(told), 'InvalidField')
 })

@@ -3,7 +3,7 @@ import { type TtlvNode, textString } from '@warder/kmip/ttlv'
 import { abeAlgorithm, abeForm, abeThread } from '../../../../abe/index.ts'
 import { keyFacts, requirePermitted } from '../../../../crypto/index.ts'
 import { asObjectId, newObjectId, type ObjectId } from '../../../../keys/index.ts'
-import { requiredJson, structureAttribute } from '../../attributes/abe-request.ts'
+import { requiredStructure } from '../../attributes/abe-request.ts'
 import { clientIdOf, stageNewObject } from '../../attributes/new-object.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import { newAbeKey } from './new-key.ts'
@@ -19,7 +19,7 @@ export async function createMaster(
 ): Promise<readonly TtlvNode[]> {
   // Before the keys are made.
   requirePermitted(context.services.policy, keyFacts({ algorithm: abeAlgorithm }))
-  const structure = requiredJson(secret, structureAttribute)
+  const structure = requiredStructure(secret)
   const { privateId, publicId } = identifiers(context, secret, open)
   const made = await abeThread.run({ type: 'createMaster', structure })
   const { master, publicKey, nextAttributeId } = made

@@ -107,6 +107,15 @@ test('attributes are added, renamed, disabled and deleted', async () => {
   await alice.kmip.fails('Encrypt', alice.sealing(publicKey, 'Team::Azure', 'x'), 'InvalidField')
 })
 
+test('the names of clients before version 5 mean the same actions', async () => {
+  const { master, publicKey } = await alice.pair({ Team: ['Blue'] })
+  await alice.rotate(master, { AddAttribute: [['Team::Grey', 'Hybridized']] })
+  const user = await alice.user(master, 'Team::Grey')
+  assert.equal(await alice.decrypt(user, await alice.encrypt(publicKey, 'Team::Grey', 'x')), 'x')
+  await alice.rotate(master, { RemoveAttribute: ['Team::Grey'] })
+  await alice.kmip.fails('Encrypt', alice.sealing(publicKey, 'Team::Grey', 'x'), 'InvalidField')
+})
+
 test('the id of a deleted attribute is never given again, also that of the newest one', async () => {
   const { master, publicKey } = await alice.pair({ Team: ['Blue', 'Green'] })
   const users = await Promise.all(
@@ -180,7 +189,8 @@ test('a wrong action is told and changes nothing', async () => {
     [{ DeleteAttribute: ['Team'] }, 'InvalidField'],
     [{ DeleteAttribute: ['Team::Red', 'Team::Nope'] }, 'InvalidField'],
     [{ DisableAttribute: 'Team::Red' }, 'InvalidField'],
-    [{ AddAttribute: [['Team::New', 'Classic']] }, 'InvalidField'],
+    [{ AddAttribute: [['Team::New']] }, 'InvalidField'],
+    [{ toString: ['Team::Blue'] }, 'InvalidField'],
     [{ AddAttribute: [['Team::New', true, null]] }, 'InvalidField'],
     [{ AddAttribute: [['Team::Blue', 'Classic', null]] }, 'InvalidField'],
     [{ AddAttribute: [['Nowhere::New', 'Classic', null]] }, 'InvalidField'],
