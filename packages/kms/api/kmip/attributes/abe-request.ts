@@ -6,7 +6,7 @@ import { abeVendor, policyAttribute } from '../stored/abe-attributes.ts'
 import { ownVendor, vendorNameOf } from './attribute-vendor.ts'
 
 /** Vendor attributes that ask for something; only the policy of a user key is kept. */
-export const structureAttribute = 'cover_crypt_access_structure'
+const structureAttribute = 'cover_crypt_access_structure'
 export const actionAttribute = 'cover_crypt_rekey_action'
 /** In which clients before version 5 of the deployed product described the attributes. */
 const formerStructure = 'cover_crypt_policy'
