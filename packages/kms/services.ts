@@ -21,6 +21,7 @@ import type {
   CarryOver,
   GcmBudgets,
   LastUses,
+  ManagedObject,
   ObjectIndex,
   RotationPolicy,
 } from './keys/index.ts'
@@ -44,6 +45,8 @@ export interface KmsServices extends AccessServices {
   readonly applyCreationRules: ApplyCreationRules
   /** What a new version of a key takes over of what KMIP clients keep with it. */
   readonly carryOver: CarryOver
+  /** What clients of another protocol read of a schedule that was set. @param every seconds; undefined = none by time */
+  saidSchedule(object: ManagedObject, every: number | undefined): Pick<ManagedObject, 'kmip'>
   readonly clock: Clock
   /** Refuses requests of a restored installation that is held; undefined = it was not held when the service was built. */
   readonly restoreGate: RestoreGate | undefined

@@ -135,6 +135,8 @@ export interface ManagedObject extends LifeCycle, UseBounds, Extractability, Wit
   readonly rotateEvery: number | undefined
   /** When the next of them is due. Unix milliseconds. */
   readonly rotateAt: number | undefined
+  /** On generation 0: seconds from its creation to the beginning of the first interval. */
+  readonly rotateOffset: number | undefined
   /** On generation 0: AES-GCM messages of a version after which the next one takes its place. */
   readonly rotateAfter: number | undefined
   /** Grows with every change of the row. An id that is used again starts above every version it had. */
@@ -168,6 +170,7 @@ export const newObjectDefaults = {
   minGeneration: 0,
   rotateEvery: undefined,
   rotateAt: undefined,
+  rotateOffset: undefined,
   rotateAfter: undefined,
 } as const satisfies Partial<ManagedObject>
 

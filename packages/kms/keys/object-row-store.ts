@@ -132,6 +132,7 @@ const columns: { readonly [Member in keyof ManagedObject]: Column<ManagedObject[
   minGeneration: plain('min_generation'),
   rotateEvery: plain('rotate_every'),
   rotateAt: plain('rotate_at'),
+  rotateOffset: plain('rotate_offset'),
   rotateAfter: plain('rotate_after'),
   version: plain('version'),
 }

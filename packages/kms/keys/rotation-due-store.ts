@@ -10,10 +10,11 @@ const columns = objectColumns
 const byTime = query<[now: number, limit: number], ObjectRow>(
   `SELECT ${columns} FROM managed_object k WHERE k.rotate_at <= ? ORDER BY k.rotate_at LIMIT ?`,
 )
-// A date further away than the interval was set by a clock that was ahead.
+// A date further away than the interval, and the offset before the first, was set by a clock that was ahead.
 const tooLate = query<[now: number, latest: number, limit: number], ObjectRow>(
   `SELECT ${columns} FROM managed_object k
-     WHERE k.rotate_at > ? AND k.rotate_at - k.rotate_every * 1000 > ? LIMIT ?`,
+     WHERE k.rotate_at > ? AND k.rotate_at - 1000 *
+       (k.rotate_every + CASE WHEN k.newest_id IS NULL THEN COALESCE(k.rotate_offset, 0) ELSE 0 END) > ? LIMIT ?`,
 )
 const byUse = query<[limit: number], ObjectRow>(
   `SELECT ${columns} FROM managed_object k JOIN gcm_budget b ON b.object_id = COALESCE(k.newest_id, k.id)

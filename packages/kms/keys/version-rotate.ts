@@ -222,12 +222,30 @@ export async function stageSuccession(
   if (key === undefined) throw failure('not_found', 'Key not found.')
   const generation = replaced.generation + 1
   if (generation >= maxVersions) throw failure('crypto_failure', `A key has at most ${maxVersions} versions.`)
-  objects.update(key, { chainId: id, newestId: by.id, rotateAt: nextRotation(key, now) })
+  // A schedule that was said of the new version is the key's.
+  const rotateEvery = by.rotateEvery ?? key.rotateEvery
+  const rotateAt = nextRotation({ rotateEvery }, now)
+  objects.update(key, { chainId: id, newestId: by.id, rotateEvery, rotateAt })
   objects.update(replaced, { chainId: id, supersededAt: now })
-  objects.update(by, { chainId: id, generation })
+  objects.update(by, { chainId: id, generation, ...unscheduled })
+}
+
+/** What no version but the first has: the schedule is the key's. */
+const unscheduled = { rotateEvery: undefined, rotateAt: undefined, rotateOffset: undefined } as const
+
+/** When a key whose schedule is set now is due, which may be at once. Unix milliseconds. */
+export function firstRotation(
+  { rotateEvery, rotateOffset = 0 }: Pick<ManagedObject, 'rotateEvery' | 'rotateOffset'>,
+  newest: Pick<ManagedObject, 'createdAt' | 'generation'>,
+): number | undefined {
+  if (rotateEvery === undefined) return undefined
+  return newest.createdAt + (rotateEvery + (newest.generation === 0 ? rotateOffset : 0)) * 1000
 }
 
 /** When a key that is rotated now is due again: counted from the rotation, so that a clock that jumps causes one at most. */
-export function nextRotation({ rotateEvery }: ManagedObject, now: number): number | undefined {
+export function nextRotation(
+  { rotateEvery }: Pick<ManagedObject, 'rotateEvery'>,
+  now: number,
+): number | undefined {
   return rotateEvery === undefined ? undefined : now + rotateEvery * 1000
 }

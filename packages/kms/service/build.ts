@@ -22,6 +22,7 @@ import { createKmipEngine, createKmipSocket, kmipOperations } from '../api/kmip/
 import { certificateObjects } from '../api/kmip/operations/certificates/issued-object.ts'
 import { renewCertifiedPair } from '../api/kmip/operations/certificates/renew-pair.ts'
 import { renewalAttributes } from '../api/kmip/renewal/renewal-attributes.ts'
+import { saidSchedule } from '../api/kmip/stored/rotation-schedule.ts'
 import { createMaintenance, createPublishedStatus } from '../authority/index.ts'
 import { type KeyBackend, softwareBackend } from '../backend/index.ts'
 import { type Ended, readEnded, sharedEnded } from '../ended/index.ts'
@@ -176,6 +177,7 @@ function servicesOf(
     index: indexChanges,
     applyCreationRules: createCreationGate({ db, policy }),
     carryOver,
+    saidSchedule,
     clock,
     rotation: rotationPolicy(config),
     audit,

@@ -399,4 +399,10 @@ export const kmsMigrations: readonly Migration[] = [
          (issuer, id, revoked_at, reason, invalidity_at, not_after, changed_at) WHERE revoked_at IS NOT NULL`,
     ],
   },
+  {
+    number: 29,
+    name: 'offset before the first rotation of a key',
+    older: true,
+    statements: ['ALTER TABLE managed_object ADD COLUMN rotate_offset BIGINT'],
+  },
 ]

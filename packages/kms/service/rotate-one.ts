@@ -4,13 +4,16 @@ import type { ServiceEnvironment } from '@warder/foundation/runtime'
 import { type Database, GuardFailed } from '@warder/foundation/sql'
 import { carryOver } from '../api/kmip/attributes/carry-over.ts'
 import { indexChanges } from '../api/kmip/attributes/index-store.ts'
+import { isRenewedWithCertificate } from '../api/kmip/renewal/renew.ts'
 import {
   afterFailure,
   createKeyRing,
   type KeyRing,
   type ManagedObject,
+  nextRotation,
   planAlone,
   type RotationPlan,
+  readObject,
   stageRotation,
   UnitOfWork,
   versionNumber,
@@ -69,6 +72,10 @@ export async function rotateOne(
 ): Promise<boolean> {
   const { log, metrics } = environment
   try {
+    if (await isRenewedWithCertificate(environment.db, await newestOf(environment, key))) {
+      await redated(environment, key, nextRotation(key, now), now)
+      return false
+    }
     await rotated(environment, key, now)
     stuckOf(environment).delete(key.id)
     metrics.count('key_rotations_total', { outcome: 'rotated' })
@@ -79,6 +86,10 @@ export async function rotateOne(
     else await failed(environment, key, plan, error, now)
     return false
   }
+}
+
+async function newestOf({ db }: RotationEnvironment, key: ManagedObject): Promise<ManagedObject> {
+  return (key.newestId === undefined ? undefined : await readObject(db, key.newestId)) ?? key
 }
 
 async function rotated(

@@ -168,6 +168,9 @@ async function changed(context: Context, id: ObjectId, body: Static<typeof Rotat
       throw failure('bad_request', `min_decrypt_version: the newest version is ${versionNumber(newest)}.`)
     const schedule = ownSchedule(key, newest ?? key, body)
     if (Object.keys(schedule).length > 0) objects.update(key, schedule)
+    if (body.rotate_every !== undefined)
+      for (const part of newest === undefined || newest.id === key.id ? [key] : [key, newest])
+        objects.update(part, services.saidSchedule(part, schedule.rotateEvery))
     for (const half of await halvesOf(objects, key))
       objects.update(half, min === undefined ? {} : { minGeneration: min - 1 })
     const answer = await reply(services, objects, (await objects.read(id)) ?? key)
@@ -195,6 +198,7 @@ function ownSchedule(
     ...(every !== undefined && {
       rotateEvery: every === 0 ? undefined : every,
       rotateAt: every === 0 ? undefined : newest.createdAt + every * 1000,
+      rotateOffset: undefined,
     }),
     ...(after !== undefined && { rotateAfter: after === 0 ? undefined : after }),
   }

@@ -11,6 +11,7 @@ import {
 import { type AlgorithmPolicy, keyFacts, requirePermitted } from '../../../crypto/index.ts'
 import {
   asObjectId,
+  firstRotation,
   isChoosable,
   type ManagedObject,
   type MaterialForm,
@@ -23,6 +24,7 @@ import {
   usageMask,
 } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
+import { hasOwnSchedule, scheduleIn } from '../stored/rotation-schedule.ts'
 import { usualAlgorithm } from '../stored/stored-algorithm.ts'
 import { attributeMembers, commonAttribute } from '../stored/stored-attributes.ts'
 import { type AttributeSource, checkedValue } from './attribute-checks.ts'
@@ -108,30 +110,40 @@ export function newObjectOf(context: CreationContext, request: NewObjectRequest)
     ...(bits === undefined ? [] : [integer(Tag.CryptographicLength, bits)]),
   ])
   const told = given.filter((node) => !isImplied(node, request))
-  const stored = [...kept, ...told, ...latches(kept), ...origin(request, now)]
+  const stored = [...kept, ...told, ...latches(kept), ...automatic(kept), ...origin(request, now)]
   const { activationAt } = read
-  return {
-    object: {
-      ...newObjectDefaults,
-      id: request.id ?? read.id ?? newObjectId(now),
-      type,
-      algorithm,
-      bits,
-      curve,
-      boundAlg: request.boundAlg,
-      state: activationAt !== undefined && activationAt <= now ? 'Active' : 'PreActive',
-      owner: context.principal.name,
-      usageMask: read.usageMask ?? request.defaultMask ?? 0,
-      linkedId: request.linkedId,
-      createdAt: now,
-      activationAt,
-      deactivationAt: read.deactivationAt,
-      form: request.form ?? {},
-      ...attributeMembers(stored),
-    },
-    material: request.material,
-    tags: read.tags,
-  }
+  const object = {
+    ...newObjectDefaults,
+    id: request.id ?? read.id ?? newObjectId(now),
+    type,
+    algorithm,
+    bits,
+    curve,
+    boundAlg: request.boundAlg,
+    state: activationAt !== undefined && activationAt <= now ? 'Active' : 'PreActive',
+    owner: context.principal.name,
+    usageMask: read.usageMask ?? request.defaultMask ?? 0,
+    linkedId: request.linkedId,
+    createdAt: now,
+    activationAt,
+    deactivationAt: read.deactivationAt,
+    form: request.form ?? {},
+    ...attributeMembers(stored),
+  } as const
+  return { object: { ...object, ...scheduled(object, stored) }, material: request.material, tags: read.tags }
+}
+
+/** What RotateInterval and its companions say of a new key: it is rotated by the service (docs/adr/0117). */
+function scheduled(
+  object: Omit<ManagedObject, 'version' | 'changedAt'>,
+  stored: readonly TtlvNode[],
+): Partial<ManagedObject> {
+  // Most keys say nothing about it.
+  if (!stored.some(({ tag }) => tag === Tag.RotateInterval)) return {}
+  const whole: ManagedObject = { ...object, changedAt: object.createdAt, version: 0 }
+  if (!hasOwnSchedule(whole)) return {}
+  const schedule = scheduleIn(whole)
+  return { ...schedule, rotateAt: firstRotation(schedule, whole) }
 }
 
 /** Attributes that follow from the columns and the type of most keys (`attributesOf`) are not stored as well. */
@@ -243,6 +255,13 @@ function latches(stored: readonly TtlvNode[]): readonly TtlvNode[] {
     ...(sensitive ? [boolean(Tag.AlwaysSensitive, true)] : []),
     ...(extractable ? [] : [boolean(Tag.NeverExtractable, true)]),
   ]
+}
+
+/** An interval above zero switches rotation on, unless the client says whether it is on (KMIP 2.1 §4.54). */
+function automatic(stored: readonly TtlvNode[]): readonly TtlvNode[] {
+  if (stored.some(({ tag }) => tag === Tag.RotateAutomatic)) return []
+  const every = stored.find(({ tag }) => tag === Tag.RotateInterval)
+  return every?.type === 'Interval' && every.value > 0 ? [boolean(Tag.RotateAutomatic, true)] : []
 }
 
 const generator = commonAttribute(randomNumberGenerator(Tag.RandomNumberGenerator))

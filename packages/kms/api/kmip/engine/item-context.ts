@@ -149,8 +149,19 @@ export class ItemContext implements KmipContext {
   #resolved(id: string): MaybePromise<string> {
     const form = versionForm(id)
     if (form === undefined) return this.#meant(id)
-    // An object that a client called so is itself.
-    return andThen(this.objects.read(id), (own) => (own === undefined ? this.#versionOf(form) : id))
+    return andThen(this.objects.read(id), (own) =>
+      own === undefined ? this.#versionOf(form) : this.#ownOrVersion(own, form),
+    )
+  }
+
+  /**
+   * An object that a client called so is itself. One of somebody else that came after the key does not change what the text
+   * means: nobody takes the place of a version by a name (docs/adr/0061).
+   */
+  async #ownOrVersion(own: ManagedObject, form: VersionForm): Promise<string> {
+    const key = await this.objects.read(await this.#meant(form.name))
+    const isSquatter = key !== undefined && key.owner !== own.owner && own.createdAt > key.createdAt
+    return isSquatter ? this.#versionOf(form) : own.id
   }
 
   #meant(id: string): MaybePromise<string> {

@@ -7,7 +7,7 @@ import { interval, structure, textString } from '@warder/kmip/ttlv'
 import { issuedAs } from '../../../authority/index.ts'
 import { asObjectId, linkedObject, type ManagedObject, readObject } from '../../../keys/index.ts'
 import type { KmipEngine } from '../engine/types.ts'
-import { renewalDueAt, renewsItself } from './due.ts'
+import { renewalDueAt, renewsItself } from '../stored/renewal-due.ts'
 import { renewablePage } from './renewable-store.ts'
 
 export interface RenewalOptions {
@@ -53,6 +53,12 @@ async function isDue(db: Database, object: ManagedObject, now: number): Promise<
   if (due === undefined || due > now) return false
   // On hold: whoever put it there decides.
   return (await issuedAs(db, certificate.id))?.revokedAt === undefined
+}
+
+/** Is it a pair that is renewed together with its certificate? A new version of the pair alone would leave that behind. */
+export async function isRenewedWithCertificate(db: Database, object: ManagedObject): Promise<boolean> {
+  if (object.type !== 'PrivateKey' || !renewsItself(object)) return false
+  return (await certificateOf(db, object)) !== undefined
 }
 
 /**

@@ -1,8 +1,8 @@
 import { Tag } from '@warder/kmip/tables'
 import { boolean, interval } from '@warder/kmip/ttlv'
 import type { RenewalAttributes } from '../../../authority/index.ts'
+import { renewalDueAt, renewalInterval, renewsItself } from '../stored/renewal-due.ts'
 import { attributeMembers, storedAttributes } from '../stored/stored-attributes.ts'
-import { renewalDueAt, renewalInterval, renewsItself } from './due.ts'
 
 /** `RotateAutomatic` and `RotateInterval` (KMIP 2.1 §4.52, §4.54), which other protocols set, too. */
 export const renewalAttributes: RenewalAttributes = {

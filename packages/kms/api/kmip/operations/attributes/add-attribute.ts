@@ -12,7 +12,7 @@ export const addAttribute: KmipOperation = {
     const node = newAttribute(payload, context)
     const before = await attributeState(context, node.tag === Tag.Attribute)
     const edited = added(before, node, context.now)
-    stageEdit(context, before, edited)
+    await stageEdit(context, before, edited)
     // The attribute is for 1.x clients, who are told it with its index.
     return [
       uniqueIdentifier(context.object.id),

@@ -16,7 +16,7 @@ export const adjustAttribute: KmipOperation = {
     if (name === undefined) throw kmipFailure('UnsupportedAttribute', 'There is no attribute of this name.')
     const before = await attributeState(context, name.tag === Tag.Attribute)
     const by = memberOf(payload, Tag.AdjustmentValue)
-    stageEdit(context, before, adjusted(before, name, adjustment, by, context.now))
+    await stageEdit(context, before, adjusted(before, name, adjustment, by, context.now))
     return [uniqueIdentifier(context.object.id)]
   },
 }

@@ -11,9 +11,15 @@ import {
   textString,
 } from '@warder/kmip/ttlv'
 import { requireKeptTags } from '../../../../access/index.ts'
-import type { ManagedObject, ObjectChange } from '../../../../keys/index.ts'
+import { firstRotation, type ManagedObject, type ObjectChange } from '../../../../keys/index.ts'
 import { type AttributeState, type Edited, isAttributeOf } from '../../attributes/index.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
+import {
+  hasOwnSchedule,
+  isScheduleChanged,
+  scheduleIn,
+  withScheduleOf,
+} from '../../stored/rotation-schedule.ts'
 import { typedMemberNames } from '../../stored/typed-attributes.ts'
 
 /** The attribute in NewAttribute. @throws kmipFailure, KmipDecodeError */
@@ -66,15 +72,31 @@ export function attributeState(context: KmipContext, withTags: boolean): MaybePr
 }
 
 /** Stages what an edit changed. */
-export function stageEdit(
+export async function stageEdit(
   context: KmipContext,
   before: AttributeState,
   { state }: Pick<Edited, 'state'>,
-): void {
-  context.objects.update(context.object, editableMembers(state.object))
+): Promise<void> {
+  const after = context.objects.update(context.object, editableMembers(state.object))
+  if (isScheduleChanged(before.object, after)) await stageSchedule(context, after)
   if (state.tags === before.tags) return
   requireKeptTags(context.services.roles, before.tags, state.tags)
   context.objects.retag(context.object, state.tags)
+}
+
+/**
+ * The schedule that was said of a key, by its first identifier or by that of its newest version, becomes that of the key, and
+ * is read from both. Of a version between them it says nothing.
+ */
+async function stageSchedule({ objects }: KmipContext, said: ManagedObject): Promise<void> {
+  if (!hasOwnSchedule(said)) return
+  const key = said.chainId === undefined ? said : await objects.read(said.chainId)
+  const newest = key?.newestId === undefined ? key : await objects.read(key.newestId)
+  if (key === undefined || newest === undefined || (said.id !== key.id && said.id !== newest.id)) return
+  for (const other of [key, newest])
+    if (other.id !== said.id) objects.update(other, withScheduleOf(other, said))
+  const schedule = scheduleIn(said)
+  objects.update(key, { ...schedule, rotateAt: firstRotation(schedule, newest) })
 }
 
 /** The members that an edit of attributes can change. */

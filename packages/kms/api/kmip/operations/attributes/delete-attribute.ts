@@ -28,7 +28,7 @@ export const deleteAttribute: KmipOperation = {
   async act(payload, context) {
     const before = await attributeState(context, true)
     const edited = afterAll(before, deletionsOf(payload, context), context.now)
-    stageEdit(context, before, edited)
+    await stageEdit(context, before, edited)
     const index = attributeIndex(payload)
     return [
       uniqueIdentifier(context.object.id),

@@ -25,7 +25,7 @@ export const modifyAttribute: KmipOperation = {
       : { current: currentAttribute(payload, context) }
     const before = await attributeState(context, node.tag === Tag.Attribute)
     const edited = modified(before, node, which, context.now)
-    stageEdit(context, before, edited)
+    await stageEdit(context, before, edited)
     return [
       uniqueIdentifier(context.object.id),
       structure(Tag.NewAttribute, [edited.node]),

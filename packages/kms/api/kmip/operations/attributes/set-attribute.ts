@@ -10,7 +10,7 @@ export const setAttribute: KmipOperation = {
   async act(payload, context) {
     const node = newAttribute(payload, context)
     const before = await attributeState(context, node.tag === Tag.Attribute)
-    stageEdit(context, before, set(before, node, context.now))
+    await stageEdit(context, before, set(before, node, context.now))
     return [uniqueIdentifier(context.object.id)]
   },
 }

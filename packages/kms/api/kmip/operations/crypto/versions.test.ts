@@ -6,8 +6,9 @@ import { type Started, startKms } from '../../../../testing/index.ts'
 import { aesAttributes, kmipClient, objectType, uid } from '../../testing/index.ts'
 
 let kms: Started
+let ahead = 0
 before(async () => {
-  kms = await startKms()
+  kms = await startKms({ clock: { now: () => Date.now() + ahead, monotonic: () => performance.now() } })
 })
 after(() => kms[Symbol.asyncDispose]())
 
@@ -116,6 +117,34 @@ test('versions are named by @latest, @first and @N, by grantees as by the owner'
   await bob.fails('Decrypt', opening(`${id}@0`, made), 'CryptographicFailure')
   for (const name of [`${id}@2`, `${id}@-1`, `${second}@latest`, 'nothing@latest'])
     await bob.fails('Decrypt', opening(name, made), 'ObjectNotFound')
+})
+
+test('nobody takes the place of a version, or of an object, by calling another one as it is called', async () => {
+  const [alice, mallory, bob] = [client(), client('mallory'), client('bob')]
+  const called = async (who: Client, user: string, id: string): Promise<string> => {
+    const made = await who.do('Create', [objectType('SymmetricKey'), aesAttributes(256, uid(id))])
+    await who.do('Activate', [uid(id)]).catch(() => undefined)
+    const grant = { unique_identifier: id, user_id: '*', operation_types: ['encrypt', 'decrypt'] }
+    assert.equal((await kms.user(user).post('/access/grant', grant)).status, 200)
+    return made.id
+  }
+  const later = (): void => {
+    ahead += 1000
+  }
+  const id = await make(alice)
+  const { id: second } = await alice.do('ReKey', [uid(id)])
+  later()
+  for (const form of ['latest', '0', 'first']) await called(mallory, 'mallory', `${id}@${form}`)
+  assert.equal((await sealed(alice, `${id}@latest`)).id, second, 'not the key of mallory')
+  const chosen = await called(alice, 'alice', 'ledger@latest')
+  later()
+  await called(mallory, 'mallory', 'ledger')
+  for (const who of [alice, bob]) assert.equal((await sealed(who, chosen)).id, chosen)
+  // Of one owner the object that is called so comes first, whichever was made before.
+  await called(alice, 'alice', 'invoices')
+  later()
+  const own = await called(alice, 'alice', 'invoices@0')
+  assert.equal((await sealed(alice, own)).id, own)
 })
 
 test('where nothing tells versions apart the name of the key means the first, and protects nothing', async () => {

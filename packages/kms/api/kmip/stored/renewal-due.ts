@@ -1,6 +1,6 @@
 import { Tag } from '@warder/kmip/tables'
 import type { ManagedObject } from '../../../keys/index.ts'
-import { storedWithTag } from '../stored/stored-attributes.ts'
+import { storedWithTag } from './stored-attributes.ts'
 
 /**
  * When a certificate, or a pair with one, is to be renewed (KMIP 2.1 §4.52 to §4.57): RotateInterval after it was made or
