@@ -17,7 +17,7 @@ export interface Subjects {
   readonly scenarios: readonly Scenario[]
   readonly pinned: Pinning | undefined
   targetOf(scenario: Scenario): Target
-  /** What this process does as a client, on the core of the clients. */
+  /** Runs a client in this process, on the core of the clients. */
   ofClient<T>(run: (warder: Installation) => Promise<T>): Promise<T>
   stop(): Promise<void>
 }

@@ -98,7 +98,7 @@ function changed(bytes: Buffer, changes: readonly Change[]): Buffer {
   return message
 }
 
-/** What makes decoders stumble: huge, negative and odd lengths, unknown tags and types. */
+/** Bytes that make decoders stumble: huge, negative and odd lengths, unknown tags and types. */
 const nasty = fc.constantFrom(
   ...['ffffffff', '80000000', '00000001', '7fffffff', '42ffff01', '540001', '00', '0c', '4200'].map((hex) =>
     Uint8Array.from(Buffer.from(hex, 'hex')),

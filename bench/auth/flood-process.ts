@@ -1,4 +1,4 @@
-// What the processes share that keep many requests going at once until they are told to stop.
+// Shared by the processes that keep many requests going at once until they are told to stop.
 import { readFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'
 
@@ -12,7 +12,7 @@ export interface FloodTarget {
 export type Statuses = Readonly<Record<string, number>>
 
 export interface FloodTraffic {
-  /** What is posted next. */
+  /** Returns the next request to post. */
   next(): { readonly headers: Readonly<Record<string, string | number>>; readonly body?: string }
   /** @returns milliseconds until this connection sends its next request */
   pauseMs(status: number, retryAfter: string | undefined): number

@@ -66,7 +66,7 @@ async function logIn(warder: Installation, client: HttpsClient): Promise<Credent
   return { cookie, basic, token: (machine.json as { auth: { client_token: string } }).auth.client_token }
 }
 
-/** What a request of the first costs to what one of the second costs, in the round in the middle. */
+/** Ratio of the costs of two requests, in the round in the middle. */
 const relative = (first: Lookup, second: Lookup): number =>
   median(first.microseconds.map((value, round) => value / (second.microseconds[round] ?? Number.NaN)))
 

@@ -3,7 +3,7 @@ import type { Installation } from 'warder/testing'
 
 export type Json = Readonly<Record<string, unknown>>
 
-/** What the administrator of a started Warder does to prepare a store. */
+/** Steps by which the administrator of a started Warder prepares a store. */
 export interface Administrator {
   /**
    * @param headers instead of those of the administrator

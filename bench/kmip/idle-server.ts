@@ -29,7 +29,7 @@ const socket = createKmipSocket({
 const { port } = await socket.listen({ host: '127.0.0.1', port: 0 })
 
 process.on('message', async () => {
-  // What is left of the handshakes goes in more than one turn.
+  // The rest of the handshakes is freed in more than one turn.
   for (let turn = 0; turn < 4; turn++) {
     globalThis.gc?.()
     await setTimeout(50)

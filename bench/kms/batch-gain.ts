@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { type KmsClient, kmsClient } from '@warder/client'
 import type { Installation } from 'warder/testing'
 
-/** What batches are worth to a program that uses `@warder/client`. */
+/** Gain of batches for a program that uses `@warder/client`. */
 export interface BatchGain {
   /** Values encrypted in a second by single calls. */
   readonly oneByOne: number

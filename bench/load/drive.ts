@@ -21,7 +21,7 @@ export interface DriveOptions {
   readonly ratePerSecond?: number
 }
 
-/** What one drive measured. */
+/** Measurements of one drive. */
 export interface Driven {
   readonly name: string
   readonly requests: number

@@ -4,7 +4,7 @@ import type { Driven } from '../load/drive.ts'
 export interface Measured extends Driven {
   /** Ratio to operations of bare `node:crypto` a core, where there is such a thing. */
   readonly toBare: number | undefined
-  /** What the echo did a core in the seconds before this measurement. */
+  /** Requests of the echo for each second of processor time, just before this measurement. */
   readonly echo: number
   /** p99 at half load, and that of the echo of the same at the same rate. */
   readonly halfLoadP99Ms?: number

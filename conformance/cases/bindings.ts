@@ -20,7 +20,7 @@ export function momentOf(value: string | undefined): number | undefined {
 }
 
 interface Described {
-  /** What the placeholder stood for when it was made. */
+  /** Value of the placeholder at that time. */
   readonly value: string | undefined
   readonly texts: readonly string[]
 }
@@ -39,7 +39,7 @@ export class Bindings {
   readonly #asked = new Set<number>()
   /** Texts that describe the object of a placeholder, as the request that made it has them. */
   readonly #described = new Map<string, Described>()
-  /** What a printed text is since objects changed their names. */
+  /** Replacements of printed texts since objects changed their names. */
   readonly #labels = new Map<string, string>()
   /** Placeholders whose place in the server's order is known. */
   readonly #settled = new Set<string>()

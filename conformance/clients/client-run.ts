@@ -1,8 +1,8 @@
-/** What one step of a client came to. */
+/** Outcome of one step of a client. */
 export interface Step {
   readonly step: string
   readonly passed: boolean
-  /** What the client or the server said, where it did not pass. */
+  /** Message of the client or the server, if the step did not pass. */
   readonly why?: string
 }
 

@@ -93,7 +93,7 @@ export async function runKmipGo(
   }
 }
 
-/** What the openssl command shows of the TLS profile of the KMIP socket. */
+/** Checks the TLS profile of the KMIP socket with the openssl command. */
 export async function runOpenssl(server: TestServer): Promise<readonly ClientRun[]> {
   if (!canRun('openssl', ['version'])) return [{ missing: 'openssl: it is not on this machine' }]
   const version = (await runProgram('openssl', ['version'])).out.toString('utf8').split(' ')[1] ?? ''

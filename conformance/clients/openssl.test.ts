@@ -41,7 +41,7 @@ interface Talk {
 /** A Query through `openssl s_client` with these options. */
 async function talk(...options: readonly string[]): Promise<Talk> {
   const trust = ['-connect', place, '-servername', 'localhost', '-CAfile', files.ca, '-verify_return_error']
-  // What comes is written as it is, the first byte is no command, and the end of the input ends the connection.
+  // Output is written as it is, the first byte is no command, and the end of the input ends the connection.
   const { code, out } = await runProgram(
     'openssl',
     ['s_client', ...trust, '-quiet', '-no_ign_eof', '-nocommands', ...options],

@@ -10,10 +10,10 @@ import { makeSamlRealm } from './saml-realm.ts'
 
 const script = fileURLToPath(new URL('./saml-pysaml2.py', import.meta.url))
 const release = '7.5.5'
-/** What pysaml2 calls `mail` (RFC 4524 §2.16). */
+/** Name of `mail` in pysaml2 (RFC 4524 §2.16). */
 const mailAttribute = 'urn:oid:0.9.2342.19200300.100.1.3'
 
-/** What the driver printed, a step a line, and what it said of its end. */
+/** Output of the driver, a step a line, and the way it ended. */
 export interface PySaml2Run {
   readonly code: number | null
   readonly err: string

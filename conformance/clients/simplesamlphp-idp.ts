@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { sharedKey } from '@warder/auth/methods/saml/testing'
 import type { SimpleSamlPhp } from './simplesamlphp-place.ts'
 
-/** Where browsers know the identity provider; requests go to the port behind it. */
+/** Public address of the identity provider; requests go to the port behind it. */
 export const idpOrigin = 'https://idp.example'
 
 export interface Page {

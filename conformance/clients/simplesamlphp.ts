@@ -8,15 +8,15 @@ import { browserOf, makeSamlRealm } from './saml-realm.ts'
 import { idpOrigin, type RunningIdp, startSimpleSamlPhp } from './simplesamlphp-idp.ts'
 import { findSimpleSamlPhp, type SimpleSamlPhp, unpackSimpleSamlPhp } from './simplesamlphp-place.ts'
 
-/** What a login of `student` came to. */
+/** Outcome of a login of `student`. */
 export interface SimpleSamlRun {
   /** Claims of the session, without what differs from run to run. */
   readonly claims: Readonly<Record<string, unknown>>
   /** What is said of an assertion that it encrypts: this release encrypts with CBC only. */
   readonly encrypted: string
-  /** Where the browser ended after a single logout, and what the session answered then. */
+  /** Address of the browser after a single logout, and the session's answer then. */
   readonly afterLogout: { readonly location: string; readonly whoami: number }
-  /** What xmllint says of our metadata by the OASIS schema; undefined: it is not here. */
+  /** Verdict of xmllint on our metadata by the OASIS schema; undefined: xmllint is not installed. */
   readonly schema: string | undefined
 }
 

@@ -15,7 +15,7 @@ before(async () => {
 })
 after(() => server[Symbol.asyncDispose]())
 
-/** What a product with KMIP built in says and must be told; each is a test case in the OASIS form. */
+/** Requests of products with KMIP built in, and the answers they need; each is a test case in the OASIS form. */
 for (const testCase of readCases(fileURLToPath(new URL('./transcripts', import.meta.url)))) {
   for (const way of ['socket', 'https-xml'] as const) {
     test(`${testCase.name} gets what it needs over ${way}, and nothing that its version does not know`, async () => {

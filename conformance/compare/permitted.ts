@@ -7,7 +7,7 @@ import type { TtlvNode } from '@warder/kmip/ttlv'
  * comparison stays strict.
  */
 
-/** What the rules look at. */
+/** Position that the rules look at. */
 export interface Where {
   /** As the item names it: `Encrypt`. */
   readonly operation: string
@@ -15,7 +15,7 @@ export interface Where {
   readonly generated: boolean
   /** The output of the operation contains something random: a fresh IV, OAEP or PSS padding, a random number. */
   readonly random: boolean
-  /** What is decrypted came from the test case, not from this server. */
+  /** The decrypted data came from the test case, not from this server. */
   readonly printedInput: boolean
   /** The request names the attributes that it wants. */
   readonly selective: boolean

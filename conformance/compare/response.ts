@@ -8,7 +8,7 @@ import { type Expected, expectedOf } from './expected.ts'
 import type { Where } from './permitted.ts'
 import { textOf } from './show.ts'
 
-/** What a case has learnt of its objects: which the server made, of which algorithm they are and how they pad. */
+/** Facts about the objects of a case: which the server made, their algorithms and their padding. */
 export interface Known {
   readonly generated: Set<string>
   readonly algorithms: Map<string, string>

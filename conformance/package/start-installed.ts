@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 
 export interface Started {
-  /** What it has printed. */
+  /** Output so far. */
   output(): string
   /** Stops it in order. @returns its exit code */
   stop(): Promise<number | null>

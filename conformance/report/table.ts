@@ -1,7 +1,7 @@
 import type { Way } from 'warder/kmip'
 import type { CaseResult } from '../run/run-case.ts'
 
-/** What came of all cases over one way. */
+/** Results of all cases over one way. */
 export interface WayResults {
   readonly way: Way
   readonly results: readonly CaseResult[]
@@ -19,7 +19,7 @@ export function countOf(results: readonly CaseResult[]): Count {
   return { passed: of('passed'), failed: of('failed'), skipped: of('skipped') }
 }
 
-/** Where and how a case failed first, or why it was skipped; undefined when it passed. */
+/** The first failure of a case, or why it was skipped; undefined when it passed. */
 export function remarkOn(result: CaseResult): string | undefined {
   const [failure] = result.failures
   const [first] = failure?.differences ?? []

@@ -4,7 +4,7 @@ import { Bindings, UnboundPlaceholder } from '../cases/bindings.ts'
 import { operationsOf, type TestCase } from '../cases/test-case.ts'
 import { compareResponse, type Known, type StepDifference } from '../compare/response.ts'
 
-/** What came of one test case. */
+/** Result of one test case. */
 export interface CaseResult {
   readonly testCase: TestCase
   readonly outcome: 'passed' | 'failed' | 'skipped'
@@ -13,7 +13,7 @@ export interface CaseResult {
   readonly failures: readonly StepFailure[]
 }
 
-/** What one step got wrong. */
+/** Failure of one step. */
 export interface StepFailure {
   /** From 0, as the cases count themselves. */
   readonly step: number

@@ -12,7 +12,7 @@ import {
 } from '@warder/kms/api/acme/testing'
 import { type Installation, startInstallation } from 'warder/testing'
 
-/** What a client of ACME gets its account with. */
+/** Credential with which an ACME client gets its account. */
 export interface AcmeCredential {
   readonly directory: string
   readonly kid: string

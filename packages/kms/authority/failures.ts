@@ -1,7 +1,7 @@
 import { type ErrorKind, failure } from '@warder/foundation/errors'
 import { PkiError, type PkiErrorCode } from '@warder/pki/error'
 
-/** What callers are told about the errors of @warder/pki. */
+/** Error kinds for callers, for the errors of @warder/pki. */
 const kinds: Readonly<Record<PkiErrorCode, ErrorKind>> = {
   malformed: 'bad_request',
   invalid_value: 'bad_request',

@@ -117,7 +117,7 @@ export function endedSet(memory: SharedArrayBuffer, mostEntries: number): EndedS
       const end = Math.min(swept + slotsAtOnce, slots)
       for (let slot = swept; slot < end; ) {
         const until = words[at(slot) + 2] ?? 0
-        // What moves into its place is looked at, too.
+        // An entry that moves into its place is checked, too.
         if (until !== 0 && until <= now) change(() => remove(at(slot)))
         else slot++
       }

@@ -3,14 +3,14 @@ import { failure } from '@warder/foundation/errors'
 import type { Clock } from '@warder/foundation/runtime'
 import { type EndedSet, endedKeys, endedMemory, endedSet, type Key, userWords } from './ended-set.ts'
 
-/** What the settings say about the feed of ends. */
+/** Settings of the feed of ends. */
 export interface EndedConfig {
   readonly auth_feed_when_lost: 'refuse' | 'accept'
   readonly auth_feed_max_age_secs: number
   readonly auth_feed_max_entries: number
 }
 
-/** What has ended at the authentication service, as far as it has told; read by all workers, written by one follower. */
+/** Everything that has ended at the authentication service so far; read by all workers, written by one follower. */
 export interface Ended {
   /** @throws failure('overloaded') when the feed is lost, or not read yet, and the settings say to refuse */
   requireCurrent(): void
@@ -65,7 +65,7 @@ export function shareNothing(): void {
   setEnvironmentData(key, undefined)
 }
 
-/** What the primary of this process shares; undefined = no feed is followed. */
+/** Memory that the primary of this process shares; undefined = no feed is followed. */
 export function sharedEnded(): SharedArrayBuffer | undefined {
   const memory = getEnvironmentData(key)
   return memory instanceof SharedArrayBuffer ? memory : undefined

@@ -58,7 +58,7 @@ export async function askFeed(
   question: {
     readonly follower: string
     readonly after: number
-    /** What counts here by now: at most `after`. */
+    /** Number of the last entry that counts here: at most `after`. */
     readonly acknowledged: number
     readonly nonce: string
     readonly waitSeconds: number
@@ -109,7 +109,7 @@ async function verified(
 }
 
 function readPage(body: Uint8Array): Omit<FeedPage, 'kid'> & { readonly after: number } {
-  // What is signed was written by the authentication service.
+  // The signature proves that the authentication service wrote it.
   const page: unknown = JSON.parse(Buffer.from(body).toString('utf8'))
   const { after, last, head, entries } = (page ?? {}) as Readonly<Record<string, unknown>>
   if (!isSeq(after) || !isSeq(last) || !isSeq(head) || !Array.isArray(entries))

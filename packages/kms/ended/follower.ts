@@ -8,7 +8,7 @@ import { askFeed, type EndedEntry, type FeedPage, type FeedSource } from './feed
 export interface FollowerOptions {
   readonly source: FeedSource
   readonly writer: EndedWriter
-  /** What a user of a realm is called here. */
+  /** Name of a user of a realm at this service. */
   readonly nameOf: (realm: string, username: string) => string
   /** Ends what belongs to names that are gone; when it returns, whoever gets such a name has nothing of it. */
   readonly endNames: (names: readonly EndedName[]) => Promise<void>
@@ -120,7 +120,7 @@ export function follow(options: FollowerOptions): Follower {
 
   function nameIn({ seq, kind, subject, realm, username, endedAt }: EndedEntry): EndedName | undefined {
     if (kind === 'person') {
-      // Who never logged in has no id; another one who never does must not be taken for the same.
+      // A user who never logged in has no id; another one who never does must not be taken for the same.
       const subjectId = subject === '' ? `${endedAt}-${seq}` : subject
       return { name: options.nameOf(realm, username), subjectId }
     }

@@ -1,4 +1,4 @@
-/** What the settings that say who may ask must look like: each check returns a sentence when the value will not do. */
+/** Checks of the settings about callers: each returns a sentence when the value will not do. */
 
 /** An address that is asked or named, https alone. */
 export function httpsProblem(address: string): string | undefined {
@@ -14,7 +14,7 @@ export function keySetProblem(address: string): string | undefined {
 
 export interface ProviderText {
   readonly issuer: string
-  /** Where its keys are, as configured or as follows from the issuer. */
+  /** Address of its keys, configured or derived from the issuer. */
   readonly keySet: string
   /** undefined = not checked. */
   readonly audiences: readonly string[] | undefined

@@ -14,7 +14,7 @@ export interface AppTokenOptions {
   readonly clock: Clock
   /** How long an answer is believed. */
   readonly ttlSeconds: number
-  /** What has ended there: what was answered before is asked again. */
+  /** Ends at the authentication service: earlier answers are asked for again. */
   readonly ended?: Ended | undefined
 }
 
@@ -22,7 +22,7 @@ interface Known {
   readonly principal: Principal
   readonly entity: string
   readonly until: number
-  /** What was known to have ended when the question was asked. */
+  /** Position of the feed of ends when the question was asked. */
   readonly position: number
 }
 

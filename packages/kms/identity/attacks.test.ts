@@ -84,7 +84,7 @@ test('a session cookie is for every node and every start of one installation, an
   // Another installation, also one with the same root key: its data keys are its own.
   await using other = await startKms({ rootKey, config, clock })
   assert.equal((await other.with({ cookie }).get('/me')).status, 401)
-  // What was sealed for another purpose is no session.
+  // A value sealed for another purpose is no session.
   const { seal } = second.services
   const content = Buffer.from(JSON.stringify({ ...user, until: now + 1000 }))
   for (const place of [

@@ -17,7 +17,7 @@ export interface AuthVerifierOptions {
   /** The realm that tokens without `aud` count as; undefined = they are refused. */
   readonly realmWithoutAudience: string | undefined
   readonly clock: Clock
-  /** What has ended there; undefined = nobody tells, and a session that ends before its token does is not seen here. */
+  /** Ends at the authentication service; undefined = no feed: a session that ends before its token is not noticed here. */
   readonly ended?: Ended | undefined
   /** Keeps names apart from those who had them before. */
   readonly names?: Names | undefined
@@ -30,7 +30,7 @@ interface Vouched {
   readonly principal: Principal
   readonly sessionId: unknown
   readonly subjectId: unknown
-  /** What had ended when it was last looked up; nothing has ended since while it is the same. */
+  /** Generation of the ends at the last look; nothing has ended since while it is the same. */
   generation: number
 }
 

@@ -5,7 +5,7 @@ import { unauthorized } from './extractor.ts'
 /** The cookie of a login that a browser begins here and continues at another site. */
 export interface LoginCookie {
   readonly name: string
-  /** Where the browser comes back to; the cookie is sent there alone. */
+  /** Path to which the browser comes back; the cookie is sent only there. */
   readonly path: string
   /** How long the login may take. */
   readonly seconds: number

@@ -28,7 +28,7 @@ const asIs = (principal: Principal): Principal => principal
 
 /** Credentials of one request that were refused so far. */
 interface Refused {
-  /** What the caller is told when nothing else succeeds. */
+  /** Failure for the caller when nothing else succeeds. */
   readonly first: Failure
   readonly credentials: readonly Credential[]
 }

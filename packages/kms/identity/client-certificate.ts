@@ -11,7 +11,7 @@ interface Holder {
   readonly validUntil: number
   /** Unix seconds. */
   readonly validFrom: number
-  /** What had ended when it was last looked up; nothing has ended since while it is the same. */
+  /** Generation of the ends at the last look; nothing has ended since while it is the same. */
   generation: number
 }
 

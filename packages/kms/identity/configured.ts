@@ -50,7 +50,7 @@ export interface IdentityEnvironment {
   readonly config: IdentityConfig
   /** Paths that are not absolute start here. */
   readonly home: string
-  /** Where this service is reached on this machine. */
+  /** Address of this service on this machine. */
   readonly baseUrl: string
   readonly outbound: Outbound
   readonly clock: Clock
@@ -59,7 +59,7 @@ export interface IdentityEnvironment {
   readonly db: Database
   /** SHA-256 of a symmetric key that is Active now. */
   readonly keyDigest: (id: string) => Promise<Uint8Array | undefined>
-  /** What has ended at the authentication service; undefined = it does not tell. */
+  /** Ends at the authentication service; undefined = there is no feed. */
   readonly ended?: Ended | undefined
   readonly names?: Names | undefined
 }
@@ -126,7 +126,7 @@ export function configuredLogin(
   return passwordLogin(url, config.auth_verifier_realm, outboundToAuth(config, home), peerSecret)
 }
 
-/** Whom names are looked up with; undefined: no authentication service is configured, or nothing is shared with it. */
+/** Directory for names; undefined: no authentication service is configured, or no secret is shared with it. */
 export function configuredDirectory(
   config: IdentityConfig,
   home: string,
@@ -150,7 +150,7 @@ export function configuredSaml(
   return samlLogin({ url, only, publicUrl, outbound: outboundToAuth(config, home), seal, clock, peerSecret })
 }
 
-/** Where requests of machines are passed on to; undefined: nowhere. @throws StartupError when that is this service */
+/** Address to which requests of machines are forwarded; undefined: none. @throws StartupError when that is this service */
 export function configuredProxy({
   config,
   home,
@@ -203,7 +203,7 @@ function hasLogins(config: IdentityConfig): boolean {
   return config.auth_verifier_url !== undefined || oidcClient(config) !== undefined
 }
 
-/** Where sessions of the web page with this realm come from: logins with a password, or the OpenID provider. */
+/** Source of the web page's sessions with this realm: logins with a password, or the OpenID provider. */
 function loginPlace(config: IdentityConfig, realm: string): LoginPlace | undefined {
   if (oidcClient(config)?.issuer === realm) return 'oidc'
   const { auth_verifier_url: url, auth_verifier_realm: only } = config
@@ -216,7 +216,7 @@ function authAddress({ auth_verifier_url: url }: IdentityConfig): string | undef
   return url === undefined ? undefined : httpsAddress('auth_verifier_url', url)
 }
 
-/** Where the feed of ends comes from; undefined: no authentication service is configured, or nothing is shared with it. */
+/** Source of the feed of ends; undefined: no authentication service is configured, or no secret is shared with it. */
 export function configuredFeed(
   { config, home, clock, log }: Pick<IdentityEnvironment, 'config' | 'home' | 'clock' | 'log'>,
   peerSecret: Secret | undefined,

@@ -4,7 +4,7 @@ import type { Outbound } from '@warder/foundation/outbound'
 import type { Secret } from '@warder/foundation/runtime'
 import { typedUser } from './user-name.ts'
 
-/** Who is registered under a name at the authentication service. undefined: that cannot be told of such a name. */
+/** User registered under a name at the authentication service; undefined: that cannot be known for such a name. */
 export interface Registered {
   /** A user, as names are written here: `alice`, `eng/alice`. */
   readonly user: boolean

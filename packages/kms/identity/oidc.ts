@@ -11,7 +11,7 @@ import { Places } from './places.ts'
 /** Logins of the web page at an OpenID provider: the authorization code flow with PKCE. */
 export interface OidcLogin {
   readonly issuer: string
-  /** Where the browser goes, and the cookie that it brings back. @throws failure('overloaded') */
+  /** Address for the browser, and the cookie that it brings back. @throws failure('overloaded') */
   begin(clientAddress: string): Promise<{ readonly location: string; readonly cookie: string }>
   /**
    * @param query what the provider sent the browser back with
@@ -42,7 +42,7 @@ const mostWaiting = 32
 const discoveryMs = 3_600_000
 const retryDiscoveryMs = 2000
 
-/** What one login must come back with. */
+/** Values that one login must bring back. */
 interface Started {
   readonly state: string
   readonly nonce: string

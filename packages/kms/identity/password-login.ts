@@ -12,19 +12,19 @@ export interface LoginUser {
   readonly realm: string
   /** In the realm. */
   readonly username: string
-  /** What the user is called here. */
+  /** Name of the user at this service. */
   readonly name: string
 }
 
 export interface LoginAnswer {
-  /** What has to happen next at the authentication service. */
+  /** The next step at the authentication service. */
   readonly nextStep: string
   /** The id of whoever has the name now, where the authentication service says it. */
   readonly subjectId: string | undefined
 }
 
 export interface PasswordLogin {
-  /** Who is meant by what somebody typed: a name, or `realm/name`. @throws failure('unauthorized') */
+  /** Parses a typed name: a name, or `realm/name`. @throws failure('unauthorized') */
   user(typed: string): LoginUser
   /**
    * Checks a password at the authentication service, which is told whose address it comes from (`X-Forwarded-For`; it

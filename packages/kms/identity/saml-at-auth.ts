@@ -18,7 +18,7 @@ export interface HandedSession {
   readonly username: string
   readonly subjectId: string | undefined
   readonly sessionId: string
-  /** What ends it there. */
+  /** Handle that ends it there. */
   readonly logoutHandle: string
   /** Unix milliseconds: its end. */
   readonly until: number
@@ -35,7 +35,7 @@ export interface SamlAtAuthOptions {
 
 const rememberMs = 10_000
 
-/** What the authentication service is asked about logins at identity providers of realms. */
+/** Questions to the authentication service about logins at identity providers of realms. */
 export class SamlAtAuth {
   readonly #options: SamlAtAuthOptions
   readonly #base: string
@@ -46,7 +46,7 @@ export class SamlAtAuth {
     this.#base = options.url.replace(/\/+$/, '')
   }
 
-  /** Where a login of a realm begins, as far as this service can tell by itself. */
+  /** Address at which a login of a realm begins, as far as this service knows it without asking. */
   usualLoginUrl(realm: string): string {
     return `${this.#base}/saml/${realm}/login`
   }

@@ -7,16 +7,16 @@ import { Places } from './places.ts'
 import { type HandedSession, SamlAtAuth, type SamlAtAuthOptions } from './saml-at-auth.ts'
 import { isRealmId, userName } from './user-name.ts'
 
-/** Who has logged in at the identity provider of a realm. With the session at the authentication service the one here ends. */
+/** A user logged in at the identity provider of a realm. When the session at the authentication service ends, so does this. */
 export interface SamlUser extends HandedSession {
   readonly realm: string
-  /** What the user is called here; `username` is the name in the realm. */
+  /** Name of the user at this service; `username` is the name in the realm. */
   readonly name: string
 }
 
 /** Logins for the web page at the identity provider of a realm, through the authentication service. */
 export interface SamlLogin {
-  /** What the login page offers. @returns ids of realms; none where the authentication service does not tell */
+  /** Realms for the login page. @returns ids of realms; none if the authentication service does not tell */
   realms(clientAddress: string): Promise<readonly string[]>
   /**
    * Where the browser goes, and the cookie that it brings back.
@@ -42,7 +42,7 @@ export interface SamlLogin {
 export interface SamlLoginOptions extends SamlAtAuthOptions {
   /** The one realm whose users may log in; undefined = every realm. */
   readonly only: string | undefined
-  /** Where browsers reach this service. */
+  /** Public address of this service. */
   readonly publicUrl: string
   readonly seal: Seal
 }
@@ -55,7 +55,7 @@ export const endedSamlCookie = endedCookie(cookie)
 /** Logins that may wait for the authentication service at one time. */
 const mostWaiting = 32
 
-/** What a login must come back with. */
+/** Values that a login must bring back. */
 interface Started {
   readonly realm: string
   readonly state: string

@@ -1,6 +1,6 @@
 import type { OutboundResponse } from '@warder/foundation/outbound'
 
-/** What the authentication service answered a login with. */
+/** Session in the authentication service's answer to a login. */
 export interface AnsweredSession {
   /** `_ea_=…`. */
   readonly cookie: string

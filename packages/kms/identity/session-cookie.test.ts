@@ -23,7 +23,7 @@ const lies: Readonly<Record<string, (response: ServerResponse) => void>> = {
   busy: (response) => response.writeHead(429).end(),
   gone: (response) => response.destroy(),
 }
-/** What the browser is told of each: status and next step. */
+/** Answer to the browser for each: status and next step. */
 const told: Readonly<Record<string, readonly [status: number, nextStep?: string]>> = {
   totp: [200, 'TotpRequired'],
   password: [200, 'ChangePassword'],
@@ -86,7 +86,7 @@ test('a login at the authentication service becomes a sealed cookie; nothing els
     assert.deepEqual((await me(cookie)).json, { user: 'alice' })
     assert.equal(cookie.includes(Buffer.from('alice').toString('base64url')), false)
 
-    // Where the login ends there is a page that says who one is; for anybody else there is none.
+    // After the login there is a page that shows the user; anybody else gets none.
     const page = await kms.with({ cookie }).get('/ui')
     assert.equal(page.status, 200)
     assert.match(page.headers['content-type'] ?? '', /^text\/html/)

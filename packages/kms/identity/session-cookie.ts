@@ -28,18 +28,18 @@ interface Content {
   readonly username?: string
   /** Of the user, as the authentication service said. */
   readonly subjectId?: string
-  /** What was known to have ended when the login began. */
+  /** Position of the feed of ends when the login began. */
   readonly position?: number
   /** A session at the authentication service that this one ends with. */
   readonly sessionId?: string
-  /** What ends that session there. */
+  /** Handle that ends that session there. */
   readonly logoutHandle?: string
 }
 
-/** Whose session it is. */
+/** User of the session. */
 export type SessionUser = Omit<Content, 'id' | 'until'>
 
-/** Where logins of sessions were made: at the authentication service, or at an OpenID provider. */
+/** Place where the logins of sessions happen: the authentication service, or an OpenID provider. */
 export type LoginPlace = 'auth' | 'oidc'
 
 /**

@@ -50,7 +50,7 @@ function token(text: string) {
   return { encryptedKey: bytes(jwe.encrypted_key), sealed }
 }
 
-/** What a reading costs: a private operation takes a promise, a content key that is remembered none. */
+/** Counts the costs of a reading: a private operation takes a promise, a remembered content key none. */
 function reader(contentKeys: ContentKeys, material: DescribedKey = rsa) {
   return ({ encryptedKey, sealed }: ReturnType<typeof token>) =>
     jweDecryptOaep(openNow, contentKeys, material, algorithm, encryption, encryptedKey, sealed)

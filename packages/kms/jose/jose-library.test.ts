@@ -98,7 +98,7 @@ const ciphers = await Promise.all(
   ['dir', 'RSA-OAEP', 'RSA-OAEP-256'].flatMap((alg) => encs.map((enc) => cipherOf(alg, enc))),
 )
 
-/** What one character of base64url text holds is changed, so that the text stays strict. */
+/** Flips a bit that one character of base64url text holds, so that the text stays strict. */
 function flipped<Text extends string>(text: Text, at: number, bit: number): Text {
   const bytes = decodeBase64Url(text, 'text')
   const where = at % bytes.length

@@ -34,12 +34,12 @@ export interface ContentCipher {
   readonly encryption: ContentEncryption
 }
 
-/** What is sealed, and what stands beside it in the JWE. */
+/** Content to seal, and the members beside it in the JWE. */
 export interface OpenContent {
   readonly protected: Base64Url
   readonly encryptedKey: Base64Url
   readonly plaintext: Uint8Array
-  /** What is authenticated beside the plaintext. */
+  /** Data authenticated beside the plaintext. */
   readonly additional: Buffer
   /** base64url; undefined when there is none, or it is empty. */
   readonly aad: string | undefined

@@ -124,7 +124,7 @@ test('a header that is read again is the same, also after more different ones th
   assert.deepEqual(readJweHeader(first), { alg: 'dir', enc: 'A256GCM', kid: 'first' })
   const long = jweHeader('dir', 'A256GCM', 'k'.repeat(1000))
   for (let round = 0; round < 2; round += 1) assert.equal(readJweHeader(long).kid.length, 1000)
-  // What is refused is refused each time.
+  // A refused header is refused each time.
   for (let round = 0; round < 2; round += 1)
     assert.throws(() => readJweHeader(encodeBase64Url(Buffer.from('{"alg":"dir"}'))), { kind: 'bad_request' })
 })

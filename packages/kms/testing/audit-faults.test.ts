@@ -173,7 +173,7 @@ test('reject on a full disk: 503 before anything is changed, for reading too, an
   const created = records(site).filter(
     ({ operation, outcome }) => operation === 'crypto.keys.create' && outcome === 'success',
   )
-  // What succeeded is recorded, once, and nothing that did not.
+  // Each success is recorded once, and nothing else is.
   assert.deepEqual(created.map(({ object }) => object).sort(), acknowledged.toSorted())
   assert.equal((await verifyAudit(auditFolder(site))).ok, true)
 })

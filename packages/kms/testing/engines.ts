@@ -66,7 +66,7 @@ export interface TwoNodes extends AsyncDisposable {
   onFar(user: string): Caller
 }
 
-/** What the near node changes counts on the far one at once: neither trusts what it read before. */
+/** A change on the near node counts on the far one at once: neither trusts what it read before. */
 export async function startTwoNodes(
   engine: Engine,
   more: StartOptions['config'] = {},

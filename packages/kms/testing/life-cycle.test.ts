@@ -28,7 +28,7 @@ interface Step {
   readonly after: State | undefined
 }
 
-/** What the standard says, written down once more, apart from the code (KMIP 2.1 §4.57). */
+/** State transitions of the standard, written down once more, apart from the code (KMIP 2.1 §4.57). */
 const allowed: Readonly<Record<string, State>> = {
   'PreActive activate': 'Active',
   'Active deactivate': 'Deactivated',

@@ -203,7 +203,7 @@ async function restPermits(kms: Started, kind: Kind, use: Usage, kid: string): P
   const [path, body] = kind.rest(use, kid)
   const { status, json, text } = await kms.user('alice').post(path, body)
   assert.ok(status === 200 || status === 422, `${use}: ${text}`)
-  // What is verified was made by this key.
+  // Verified data was made by this key.
   if (status === 200) assert.notEqual(json.valid, false, use)
   return status === 200
 }

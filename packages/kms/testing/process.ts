@@ -12,7 +12,7 @@ import { issuer } from './start.ts'
 const command = fileURLToPath(new URL('../../warder/bin/warder.mjs', import.meta.url))
 const startWithinMs = 60_000
 
-/** What several started services share: the root key, who signs tokens, and where their homes are. */
+/** Shared by several started services: the root key, the signer of tokens, and the place of their homes. */
 export interface Site extends Disposable {
   readonly folder: string
   token(user: string): string

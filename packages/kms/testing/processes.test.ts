@@ -133,7 +133,7 @@ for (const { name: engine, skip, url, open } of await bothEngines()) {
     }
     await Promise.all(nodes.flatMap((node) => [encryptMany(node), encryptMany(node)]))
     assert.ok(done > 0)
-    // What a killed process had reserved counts as used.
+    // The reservation of a killed process counts as used.
     for (const node of nodes) await node.kill()
     nodes = await Promise.all([
       site.start({ name: 'one', databaseUrl }),

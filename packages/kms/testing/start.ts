@@ -37,9 +37,9 @@ export interface StartOptions {
   readonly clientCertificates?: boolean
   /** PEM of authorities of partners, by their names (`ClientAuthorities`). */
   readonly partners?: Readonly<Record<string, string>>
-  /** Where keys are used; default is in this process. */
+  /** Backend of the keys; default is in this process. */
   readonly backend?: KeyBackend
-  /** Whom outbound requests trust; default is the home's own authority. */
+  /** Authority that outbound requests trust; default is the home's own. */
   readonly outboundCaFile?: string
   /** The client of outbound requests; default reaches private networks, too. */
   readonly outbound?: Outbound
@@ -47,9 +47,9 @@ export interface StartOptions {
   readonly restored?: RestoredBackup
   /** A real audit log, in place of one in memory. */
   readonly audit?: AuditTrail
-  /** What counts operations; default is nothing. */
+  /** Counts operations; default: nothing is counted. */
   readonly metrics?: Metrics
-  /** What the runtime gives the server from its own settings. */
+  /** Options that the runtime gives the server from its own settings. */
   readonly server?: Partial<
     Pick<ServiceServerOptions<KmsServices>, 'corsAllowedOrigins' | 'trustedProxyCidrs' | 'rateLimiter'>
   >
@@ -104,7 +104,7 @@ async function makeAuthority(): Promise<string> {
 
 /** Starts the service as the runtime does. */
 export async function startKms(options: StartOptions = {}): Promise<Started> {
-  // What is open by then is closed again when the start fails.
+  // Resources opened by then are closed again when the start fails.
   await using opened = new AsyncDisposableStack()
   const home = mkdtempSync(join(tmpdir(), 'warder-kms-'))
   opened.defer(() => rmSync(home, { recursive: true, force: true }))
@@ -121,7 +121,7 @@ export async function startKms(options: StartOptions = {}): Promise<Started> {
   const config = configOf({
     ...(options.tokens !== false && { auth_verifier_jwks: `file:${keySet}` }),
     ...(options.clientCertificates === true && { clients_ca_cert_file: join(tls, 'ca.crt') }),
-    // What a test changes counts at once, on both engines.
+    // A change by a test counts at once, on both engines.
     ...(testEngine === 'postgresql' && { cache_lease_ms: 0 }),
     ...options.config,
   })

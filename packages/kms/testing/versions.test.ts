@@ -17,7 +17,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ act: fc.constantFrom('end', 'destroy', 'least'), place: fc.nat(9) }),
 )
 
-/** What a key is expected to be: its versions, and which of them the key lets process. */
+/** Expected state of a key: its versions, and which of them it lets process. */
 interface Model {
   readonly versions: { readonly kid: string; state: 'Active' | 'Deactivated' | 'Destroyed' }[]
   least: number

@@ -21,7 +21,7 @@ export type HmacHash = 'sha256' | 'sha384' | 'sha512'
 interface Common {
   readonly kty: KeyType
   readonly material: MaterialAlgorithm
-  /** Where keys of several types do it: all of them, `material` among them. */
+  /** All key materials that the algorithm works with, `material` among them; absent = only that one. */
   readonly materials?: readonly MaterialAlgorithm[]
   /** false: not in FIPS builds. */
   readonly fips: boolean
@@ -172,7 +172,7 @@ export function requireAlgorithmPermitted(name: string, policy: AlgorithmPolicy)
   if (found !== undefined && policy.lists !== undefined) requirePermitted(policy, factsOf(name, found))
 }
 
-/** What the policy asks about an algorithm, in the names of KMIP 2.1 §11. */
+/** Facts for the policy about an algorithm, in the names of KMIP 2.1 §11. */
 function factsOf(name: string, algorithm: Algorithm): PolicyFacts {
   switch (algorithm.use) {
     case 'content encryption':

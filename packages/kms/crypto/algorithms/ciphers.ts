@@ -1,4 +1,4 @@
-/** What OpenSSL does of one block cipher. */
+/** The modes of one block cipher in OpenSSL. */
 export interface Family {
   /** JOSE's names of GCM with a 96-bit IV and a 128-bit tag, by the size of the key in bytes (RFC 7518 §5.3). */
   readonly jose?: Readonly<Record<number, string>>

@@ -7,7 +7,7 @@ interface KeyTypeRow {
   readonly node: string | undefined
   /** Of keys that have one size. */
   readonly bits?: number
-  /** What a PKCS#8 has before the seed, where that alone is the private key: hex. */
+  /** Bytes of a PKCS#8 before the seed, if the seed alone is the private key: hex. */
   readonly seedPrefix?: string
   readonly seedBytes?: number
 }

@@ -28,7 +28,7 @@ const joseNames: ReadonlyMap<HashName, string> = new Map(
   hmacs.flatMap(({ hash, jose }) => (jose === undefined ? [] : [[hash, jose.name] as const])),
 )
 
-/** What JOSE calls the HMAC with this hash; undefined when it has none. */
+/** JOSE name of the HMAC with this hash; undefined when it has none. */
 export function joseHmac(hash: HashName): string | undefined {
   return joseNames.get(hash)
 }

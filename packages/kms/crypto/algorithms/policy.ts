@@ -17,10 +17,10 @@ const what = {
 export type PolicyList = keyof typeof what
 export const policyLists = Object.keys(what) as readonly PolicyList[]
 
-/** What an operation wants to use, in names of KMIP or JOSE; several names of one thing are tried one by one. */
+/** Algorithms that an operation wants to use, in names of KMIP or JOSE; several names of one thing are tried one by one. */
 export type PolicyFacts = { readonly [List in PolicyList]?: string | readonly string[] }
 
-/** What this server permits: the one answer, for REST and KMIP, for requests and for stored keys. */
+/** The algorithms that this server permits: one answer for REST and KMIP, for requests and for stored keys. */
 export interface AlgorithmPolicy {
   /** true: only what FIPS builds have. */
   readonly fips: boolean
@@ -151,7 +151,7 @@ export function requirePermitted(policy: AlgorithmPolicy, facts: PolicyFacts): v
   if (refusal !== undefined) throw failure('unsupported_algorithm', refusal)
 }
 
-/** What the policy asks about a key, new or stored. `algorithm` as `ManagedObject` has it. */
+/** Facts for the policy about a key, new or stored. `algorithm` as `ManagedObject` has it. */
 export function keyFacts(key: {
   readonly algorithm?: string | undefined
   readonly bits?: number | undefined

@@ -37,7 +37,7 @@ export interface PureSignature {
   readonly scheme: 'pure'
   /** node's name of the type of key. */
   readonly key: string
-  /** What CryptographicAlgorithm may call it (KMIP 2.1 §11.12). */
+  /** Its names in CryptographicAlgorithm (KMIP 2.1 §11.12). */
   readonly kmip: readonly [string, ...string[]]
   /** RFC 8037, RFC 9964. */
   readonly jose?: string

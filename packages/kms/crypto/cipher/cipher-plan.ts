@@ -38,7 +38,7 @@ export interface CipherPlan {
   readonly parameters: CryptographicParameters
 }
 
-/** What JOSE calls it (RFC 7518 §4.4, §5.3). */
+/** JOSE name (RFC 7518 §4.4, §5.3). */
 export function joseCipher(algorithm: string, keyBytes: number, { mode }: CipherPlan): readonly string[] {
   if (mode === 'KW') return algorithm === 'AES' ? [`A${keyBytes * 8}KW`] : []
   const jose = mode === 'GCM' ? joseGcm(algorithm, keyBytes) : undefined
@@ -191,7 +191,7 @@ function choose(
         freshIv: 16,
       }
     default: {
-      // What is left of the AES modes: RFC 3394 and RFC 5649.
+      // The remaining AES modes: RFC 3394 and RFC 5649.
       noPadding()
       requireOnly(withoutPadding(parameters), mode, wrapNames)
       requirePlain(prefix, algorithm)

@@ -11,7 +11,7 @@ import { decryptionIv, encryptionIv } from './iv.ts'
 import { paddingFor, unpadded } from './padding.ts'
 import { maximumStreamBytes } from './stream-limits.ts'
 
-/** What is encrypted, in one go. */
+/** Data that is encrypted in one go. */
 export interface PlainInput {
   readonly data: Uint8Array
   readonly iv: Uint8Array | undefined

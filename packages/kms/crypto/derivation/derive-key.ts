@@ -22,7 +22,7 @@ export type DerivationMethod =
   | 'AWSSignatureVersion4'
   | 'HKDF'
 
-/** What a key is derived from. */
+/** Base of a derived key, with the parameters. */
 export interface Derivation {
   readonly method: DerivationMethod
   /** Bytes of the derivation key, or of the password. */

@@ -16,7 +16,7 @@ import {
 } from '../algorithms/key-types.ts'
 import { type AlgorithmPolicy, keyFacts, requirePermitted } from '../algorithms/policy.ts'
 
-/** What a creation or import request says about the key, consistent in itself. */
+/** The key that a creation or import request describes, consistent in itself. */
 export type KeySpec =
   | { readonly algorithm: 'AES' | 'HMAC'; readonly alg: string; readonly bits: number }
   | { readonly algorithm: 'RSA'; readonly alg: string | undefined; readonly bits: number }

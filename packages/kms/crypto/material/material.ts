@@ -5,7 +5,7 @@ import type { KeyShape } from './public-half.ts'
 
 export type MaterialKind = 'secret' | 'private' | 'public'
 
-/** What is known of a stored key, beside its bytes. */
+/** Description of a stored key, without its bytes. */
 export interface KeyDescription {
   readonly algorithm: string
   readonly bits: number
@@ -36,7 +36,7 @@ export function isJoseKey<Key extends KeyDescription>(
   }
 }
 
-/** What is needed beside the bytes to load a key again; holds nothing secret. */
+/** Facts needed beside the bytes to load a key again; holds nothing secret. */
 export interface MaterialDescriptor {
   readonly kind: MaterialKind
   readonly algorithm: MaterialAlgorithm

@@ -11,7 +11,7 @@ export function publicOf(key: KeyObject): KeyObject {
   return made
 }
 
-/** What planning asks about a key, wherever the key itself is; node's KeyObject has these members. */
+/** Facts that planning needs about a key, wherever the key itself is; node's KeyObject has these members. */
 export type KeyShape = Pick<
   KeyObject,
   'type' | 'asymmetricKeyType' | 'asymmetricKeyDetails' | 'symmetricKeySize'

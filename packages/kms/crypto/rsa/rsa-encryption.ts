@@ -69,7 +69,7 @@ export function oaepPlan({ oaepHash }: { readonly oaepHash: OaepHash }): RsaPlan
   return { padding: 'OAEP', ...joseOaep[oaepHash] }
 }
 
-/** What JOSE calls it (RFC 7518 §4.3): one hash for all, no label. */
+/** JOSE name (RFC 7518 §4.3): one hash for all, no label. */
 export function joseEncryption(plan: RsaPlan): readonly string[] {
   if (plan.padding !== 'OAEP' || plan.label.length > 0 || plan.hash.name !== plan.maskHash.name) return []
   return rsaEncryptions.flatMap(({ jose, hash }) => (hash === plan.hash.name ? [jose] : []))

@@ -9,7 +9,7 @@ import { signEcdsaDigest, verifyEcdsaDigest } from './ecdsa-digest.ts'
 import { pkcs1Encode } from './pkcs1-encoding.ts'
 import { pssEncode, pssVerify } from './pss-encoding.ts'
 
-/** What is signed: the data, or its digest made by the client. */
+/** Input of a signature: the data, or its digest made by the client. */
 export type ToSign = { readonly data: Uint8Array } | { readonly digest: Uint8Array }
 
 /**

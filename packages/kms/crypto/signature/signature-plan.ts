@@ -25,7 +25,7 @@ for (const { kmip, scheme, hash } of hashedSignatures)
   if (kmip !== undefined) named.set(kmip, { scheme, hash: named.has(kmip) ? undefined : hash })
 
 interface Family {
-  /** What CryptographicAlgorithm may call the keys. */
+  /** Names of the keys in CryptographicAlgorithm. */
   readonly names: readonly string[]
   readonly schemes: readonly Scheme[]
   /** The row, of keys that have but one way to sign. */
@@ -151,7 +151,7 @@ function chooseHash(
   return hash
 }
 
-/** What policies call it: KMIP's name and, where there is one, that of JOSE. */
+/** Names in policies: KMIP's name and, where there is one, that of JOSE. */
 function policyNames(scheme: Scheme, { name }: HashAlgorithm): readonly string[] {
   const jose = joseNameOf(scheme, name)
   const kmip =
@@ -169,7 +169,7 @@ function pureNames({ names, pure }: Family): readonly string[] {
   return pure?.jose === undefined ? [String(names[0])] : [String(names[0]), pure.jose]
 }
 
-/** What JOSE calls it (RFC 7518 §3.1, RFC 8037, RFC 9964). */
+/** JOSE name (RFC 7518 §3.1, RFC 8037, RFC 9964). */
 export function joseSignature(key: KeyShape, plan: SignaturePlan): readonly string[] {
   if (plan.scheme === 'pure') {
     const jose = families.get(key.asymmetricKeyType ?? '')?.pure?.jose

@@ -17,7 +17,7 @@ import { agreeAnew, agreeWith } from './agreement.ts'
 import { kemKey } from './kem-key.ts'
 import { type ManagementParameters, requiredParameter } from './parameters.ts'
 
-/** What content is encrypted with, and how the content key travels. */
+/** Content encryption of a JWE, and how the content key travels. */
 export interface Management {
   readonly alg: { readonly name: string; readonly algorithm: OtherKeyManagement }
   readonly enc: { readonly name: string; readonly encryption: ContentEncryption }
@@ -122,7 +122,7 @@ function sent(bytes: Buffer, encryptedKey: Buffer, members: SentKey['members']):
   return { contentKey: keyOfBytes(Buffer.from(bytes)), bytes, encryptedKey, members }
 }
 
-/** What is derived is the content key, or wraps a new one. */
+/** The derived key is the content key, or wraps a new one. */
 async function viaDerived(
   derived: Buffer,
   management: Management,

@@ -5,7 +5,7 @@ import { decodeBase64Url } from '../text/base64url.ts'
 /** A public key of a header (RFC 7518 §4.6.1.1): texts alone. */
 export type EphemeralJwk = Readonly<Record<'kty' | 'crv' | 'x', string>> & { readonly y?: string }
 
-/** What a header says about how the content key travels, besides `alg`, `enc` and `kid`. */
+/** Members of a header about how the content key travels, besides `alg`, `enc` and `kid`. */
 export interface ManagementParameters {
   /** RFC 7518 §4.6.1. */
   readonly epk: EphemeralJwk | undefined
@@ -51,7 +51,7 @@ function readEphemeral(value: unknown): EphemeralJwk {
     if (typeof member !== 'string' || member.length > longestCoordinate) throw wrong('epk')
     return member
   }
-  // Who sends a private key has made a mistake that is better told than used.
+  // A private key here is a mistake of the sender, who should be told.
   if (Object.hasOwn(members, 'd')) throw failure('bad_request', "The header member 'epk' is a private key.")
   const key = { kty: text('kty'), crv: text('crv'), x: text('x') }
   return Object.hasOwn(members, 'y') ? { ...key, y: text('y') } : key
