@@ -1846,7 +1846,7 @@ export interface Operations {
     readonly body: {
       /** RFC 4514: `CN=Root, O=Acme` */
       readonly subject?: string | null
-      /** RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, MLDSA44, ML-DSA-65, ML-DSA-87; of an authority all but those with RSASSA-PSS */
+      /** RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, MLDSA44, ML-DSA-65, ML-DSA-87; SLH-DSA by the names of RFC 9909 (SLH-DSA-SHA2-128s), ML-KEM by those of RFC 9935 (ML-KEM-768). Of an authority all but RSASSA-PSS and ML-KEM. */
       readonly alg?: string | null
       /** RSA: 2048 to 8192, default 2048. */
       readonly bits?: number | null
@@ -1968,7 +1968,7 @@ export interface Operations {
       readonly public_key?: string | null
       /** A key that is here. */
       readonly kid?: string | null
-      /** RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, MLDSA44, ML-DSA-65, ML-DSA-87; of an authority all but those with RSASSA-PSS */
+      /** RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, MLDSA44, ML-DSA-65, ML-DSA-87; SLH-DSA by the names of RFC 9909 (SLH-DSA-SHA2-128s), ML-KEM by those of RFC 9935 (ML-KEM-768). Of an authority all but RSASSA-PSS and ML-KEM. */
       readonly alg?: string | null
       /** RSA: 2048 to 8192, default 2048. */
       readonly bits?: number | null
@@ -2140,7 +2140,7 @@ export interface Operations {
     readonly body: {
       /** RFC 4514: `CN=Root, O=Acme` */
       readonly subject: string
-      /** RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, MLDSA44, ML-DSA-65, ML-DSA-87; of an authority all but those with RSASSA-PSS */
+      /** RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, MLDSA44, ML-DSA-65, ML-DSA-87; SLH-DSA by the names of RFC 9909 (SLH-DSA-SHA2-128s), ML-KEM by those of RFC 9935 (ML-KEM-768). Of an authority all but RSASSA-PSS and ML-KEM. */
       readonly alg?: string | null
       /** RSA: 2048 to 8192, default 2048. */
       readonly bits?: number | null

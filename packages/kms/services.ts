@@ -7,6 +7,7 @@ import type {
   FetchedCrls,
   Maintenance,
   MakeCertificateObject,
+  MakeQuantumSafePair,
   PublishedStatus,
   RenewalAttributes,
   RevocationConfig,
@@ -92,6 +93,8 @@ export interface KmsServices extends AccessServices {
   readonly revocation: RevocationConfig
   /** Makes the object of a certificate that an authority issued. */
   readonly certificateObject: MakeCertificateObject
+  /** Makes pairs of SLH-DSA and ML-KEM, to be certified. */
+  readonly quantumSafePair: MakeQuantumSafePair
   /** How certificates and pairs are renewed by themselves. */
   readonly renewalAttributes: RenewalAttributes
   /** Signs what authorities have due: CRLs, certificates of responders. */

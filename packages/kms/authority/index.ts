@@ -18,6 +18,7 @@ export {
 export { pathLengthLeft } from './limits.ts'
 export { createMaintenance, type Maintenance, type MaintenanceServices } from './maintenance.ts'
 export type { OcspReply } from './ocsp/answers.ts'
+export type { MakeQuantumSafePair, QuantumSafePairWish } from './public-key.ts'
 export { createPublishedStatus, type PublishedStatus } from './published-status.ts'
 export { type StoredAuthority, visibleAuthorities } from './register/authority-store.ts'
 export { issuerId } from './register/issuer-id.ts'

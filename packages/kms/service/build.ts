@@ -21,6 +21,7 @@ import type { KmipEngine } from '../api/kmip/engine/index.ts'
 import { createKmipEngine, createKmipSocket, kmipOperations } from '../api/kmip/index.ts'
 import { certificateObjects } from '../api/kmip/operations/certificates/issued-object.ts'
 import { renewCertifiedPair } from '../api/kmip/operations/certificates/renew-pair.ts'
+import { quantumSafePairs } from '../api/kmip/operations/objects/quantum-safe-pairs.ts'
 import { renewalAttributes } from '../api/kmip/renewal/renewal-attributes.ts'
 import { saidSchedule } from '../api/kmip/stored/rotation-schedule.ts'
 import { createMaintenance, createPublishedStatus } from '../authority/index.ts'
@@ -219,6 +220,7 @@ function servicesOf(
     },
     revocation,
     certificateObject: certificateObjects(policy),
+    quantumSafePair: quantumSafePairs(policy, policy.fips),
     renewalAttributes,
     maintenance: createMaintenance({ db, seal, keys, policy, revocation, log }),
     fetchedCrls: configuredFetch(config, clock),

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createPublicKey, generateKeyPairSync, randomBytes } from 'node:crypto'
+import { createPublicKey, generateKeyPairSync, randomBytes, X509Certificate } from 'node:crypto'
 import { test } from 'node:test'
 import { UniqueViolation } from '@warder/foundation/sql'
 import { generalName, parseCertificate, readKeyIdentifier } from '@warder/pki/x509'
@@ -66,6 +66,35 @@ test('ML-KEM, X25519 and SLH-DSA keys from outside get the usages of their stand
       ({ rule }) => rule !== 'revocation_address',
     )
     assert.deepEqual(errors, [], type)
+  }
+})
+
+test('SLH-DSA and ML-KEM keys are made and certified here; authorities sign with SLH-DSA', async () => {
+  await using kms = await startKms()
+  const alice = kms.user('alice')
+  const root = await alice.post(path, { subject: 'CN=Root', alg: 'SLH-DSA-SHAKE-128f' })
+  assert.equal(root.status, 200, root.text)
+  for (const [alg, type] of [
+    ['ML-KEM-768', 'ml-kem-768'],
+    ['SLH-DSA-SHA2-128f', 'slh-dsa-sha2-128f'],
+  ] as const) {
+    const body = { subject: 'CN=device', alg, profile: 'client' }
+    const { status, json, text } = await alice.post(`${path}/${root.json.id}/certificates`, body)
+    assert.equal(status, 200, text)
+    const certificate = new X509Certificate(json.certificate)
+    assert.equal(certificate.publicKey.asymmetricKeyType, type)
+    assert.ok(certificate.verify(new X509Certificate(root.json.certificate).publicKey))
+    const own = await kms.services.keys.get(json.kid)
+    assert.ok(own?.held.publicKey?.equals(certificate.publicKey))
+  }
+  for (const [body, status, sentence] of [
+    [{ alg: 'ML-KEM-768' }, 422, /does not sign certificates/],
+    [{ alg: 'SLH-DSA-SHA2-128x' }, 422, /does not sign certificates/],
+    [{ alg: 'SLH-DSA-SHAKE-128f', bits: 256 }, 400, /bits: is for RSA keys/],
+  ] as const) {
+    const refused = await alice.post(path, { subject: 'CN=Root', ...body })
+    assert.equal(refused.status, status, refused.text)
+    assert.match(refused.json.description, sentence)
   }
 })
 

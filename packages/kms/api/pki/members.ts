@@ -45,7 +45,7 @@ export const ConstraintsMember = Type.Array(Type.String({ minLength: 1, maxLengt
 })
 export const AlgMember = Type.String({
   maxLength: 64,
-  description: `${algorithmNames('signature').join(', ')}; of an authority all but those with RSASSA-PSS`,
+  description: `${algorithmNames('signature').join(', ')}; SLH-DSA by the names of RFC 9909 (SLH-DSA-SHA2-128s), ML-KEM by those of RFC 9935 (ML-KEM-768). Of an authority all but RSASSA-PSS and ML-KEM.`,
 })
 
 /** DER of the name. @throws Failure bad_request */

@@ -12,6 +12,7 @@ import {
 } from '../../crypto/index.ts'
 import {
   type Key,
+  type NewObject,
   newKeyObjects,
   type ObjectId,
   stageNew,
@@ -79,26 +80,77 @@ async function newPair(
   use: 'authority' | 'subject',
 ): Promise<CertifiedPair> {
   const { services } = context
-  const row = algorithms[canonicalName(alg)]
-  const signs = row?.use === 'signature' && !(row.plan.scheme === 'pss' && use === 'authority')
-  if (row === undefined || !signs)
+  const wish: NewPairWish = {
+    alg,
+    bits,
+    owner: principalOf(context).name,
+    now: services.clock.now(),
+    ...masksOf(alg, use),
+  }
+  const isRefused = use === 'authority' && (isKem(alg) || isPss(alg))
+  const wanted = isRefused
+    ? undefined
+    : ((await quantumSafePair(services, wish)) ?? (await josePair(services, wish)))
+  if (wanted === undefined)
     throw failure('unsupported_algorithm', `'${alg.slice(0, 64)}' does not sign certificates here.`)
-  const crv = 'curve' in row ? row.curve : undefined
-  const spec = keySpecOf({ kty: row.kty, alg, crv, bits }, services.policy)
-  const made = await generateKey(spec)
-  if (!('private' in made)) throw failure('internal_error', 'a signing key is a pair')
-  requirePermitted(services.policy, keyFacts(made.private))
-  const privateMask = use === 'authority' ? certificateSign | crlSign : usageMask('sign', 'verify')
-  const now = services.clock.now()
-  const key = { owner: principalOf(context).name, boundAlg: spec.alg, now }
-  const wanted = newKeyObjects(key, [
-    { material: made.private, usageMask: privateMask, tags: [] },
-    { material: made.public, usageMask: usageMask('verify'), tags: [] },
-  ])
-  const [secret, open] = await stageNew(objects, services.applyCreationRules, key, wanted)
+  const [secret, open] = await stageNew(objects, services.applyCreationRules, wish, wanted)
   const privateKey = secret === undefined ? undefined : await objects.key(secret.id)
   if (privateKey === undefined) throw failure('internal_error', 'the new key is not there')
   return { privateKey, publicKey: open?.id }
+}
+
+interface NewPairWish {
+  readonly alg: string
+  readonly bits: number | undefined
+  readonly owner: string
+  /** Unix milliseconds. */
+  readonly now: number
+  /** CryptographicUsageMask of the halves. */
+  readonly privateMask: number
+  readonly publicMask: number
+}
+
+function isKem(alg: string): boolean {
+  return alg.startsWith('ML-KEM-')
+}
+
+function isPss(alg: string): boolean {
+  const row = algorithms[canonicalName(alg)]
+  return row?.use === 'signature' && row.plan.scheme === 'pss'
+}
+
+function masksOf(alg: string, use: 'authority' | 'subject') {
+  if (isKem(alg)) return { privateMask: usageMask('decrypt'), publicMask: usageMask('encrypt') }
+  const privateMask = use === 'authority' ? certificateSign | crlSign : usageMask('sign', 'verify')
+  return { privateMask, publicMask: usageMask('verify') }
+}
+
+async function quantumSafePair(
+  services: KmsServices,
+  wish: NewPairWish,
+): Promise<readonly NewObject[] | undefined> {
+  const made = await services.quantumSafePair(wish, wish.now)
+  if (made !== undefined && wish.bits !== undefined)
+    throw failure('bad_request', 'bits: is for RSA keys; the algorithm tells the size of others.')
+  return made
+}
+
+/** A pair of an algorithm that JOSE has a name for; undefined for those that do not sign. */
+async function josePair(
+  { policy }: KmsServices,
+  { alg, bits, owner, now, privateMask, publicMask }: NewPairWish,
+): Promise<readonly NewObject[] | undefined> {
+  const row = algorithms[canonicalName(alg)]
+  if (row?.use !== 'signature') return undefined
+  const crv = 'curve' in row ? row.curve : undefined
+  const spec = keySpecOf({ kty: row.kty, alg, crv, bits }, policy)
+  const made = await generateKey(spec)
+  if (!('private' in made)) throw failure('internal_error', 'a signing key is a pair')
+  requirePermitted(policy, keyFacts(made.private))
+  return newKeyObjects({ owner, boundAlg: spec.alg, now }, [
+    { material: made.private, usageMask: privateMask, tags: [] },
+    { material: made.public, usageMask: publicMask, tags: [] },
+  ])
 }
 
 /** Keys know their newest certificate: those of the caller's own. */

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { attributeOf, Enumeration, Tag, valueName } from '@warder/kmip/tables'
 import { enumeration, membersWithin, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
-import { newObjectId } from '../../../../keys/index.ts'
+import { newObjectId, type ObjectId } from '../../../../keys/index.ts'
 import { asksForAbe } from '../../attributes/abe-request.ts'
 import { withDefaults } from '../../attributes/creation-rules.ts'
 import { clientIdOf, type NewObjectRequest, stageNewObject } from '../../attributes/new-object.ts'
@@ -56,6 +56,23 @@ export async function stagePair(
   const publicId = clientIdOf(open) ?? newObjectId(context.now)
   if (privateId === publicId)
     throw kmipFailure('InvalidAttributeValue', 'The halves of a pair need two different identifiers.')
+  for (const request of await makePair(plan, { privateId, publicId }, secret, open)) {
+    try {
+      stageNewObject(context, request)
+    } finally {
+      request.material?.fill(0)
+    }
+  }
+  return { privateId, publicId }
+}
+
+/** Makes a pair. @returns the private half, then the public one; the caller wipes their bytes */
+export async function makePair(
+  plan: PairPlan,
+  { privateId, publicId }: { readonly privateId: ObjectId; readonly publicId: ObjectId },
+  secret: readonly TtlvNode[],
+  open: readonly TtlvNode[],
+): Promise<readonly [NewObjectRequest, NewObjectRequest]> {
   const pair = await plan.make()
   const half = (type: 'PrivateKey' | 'PublicKey', attributes: readonly TtlvNode[]): NewObjectRequest => {
     const key = type === 'PrivateKey' ? pair.privateKey : pair.publicKey
@@ -81,14 +98,7 @@ export async function stagePair(
       generated: true,
     }
   }
-  for (const request of [half('PrivateKey', secret), half('PublicKey', open)]) {
-    try {
-      stageNewObject(context, request)
-    } finally {
-      request.material?.fill(0)
-    }
-  }
-  return { privateId, publicId }
+  return [half('PrivateKey', secret), half('PublicKey', open)]
 }
 
 /** As keys are stored: PKCS#8, or SubjectPublicKeyInfo. */

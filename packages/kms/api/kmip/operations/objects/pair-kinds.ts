@@ -160,6 +160,13 @@ const namedKinds: Readonly<Partial<Record<AlgorithmName, readonly [type: string,
   SLH_DSA_SHAKE_256f: ['slh-dsa-shake-256f', 512],
 }
 
+/** SLH-DSA and ML-KEM, by the names that RFC 9909 and RFC 9935 have for them. */
+export const quantumSafeNames: ReadonlyMap<string, AlgorithmName> = new Map(
+  (Object.keys(namedKinds) as AlgorithmName[])
+    .filter((name) => /^(?:SLH_DSA|ML_KEM)_/.test(name))
+    .map((name) => [name.replaceAll('_', '-'), name]),
+)
+
 function named({ algorithm, bits }: PairWish): PairPlan {
   const kind = namedKinds[algorithm]
   if (kind === undefined)
