@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock } from '@warder/foundation/runtime'
 import { query } from '@warder/foundation/sql'
+import { outsider } from '@warder/kms/api/pki/testing'
 import { type Started, startKms } from '@warder/kms/testing'
 
 /** A service with an authority below a root, behind a proxy that speaks plain HTTP, and certificates in files. */
@@ -14,6 +15,7 @@ export interface PkiWorld extends AsyncDisposable {
   readonly url: string
   /** Method and path of what was asked through the proxy. */
   readonly asked: readonly string[]
+  /** The file of a certificate, or with `-key` behind its name of its key. */
   readonly path: (name: string) => string
   /** DER of the revocation list of the issuing authority, as it is now. */
   crl(of: 'root' | 'issuing'): Promise<Buffer>
@@ -24,8 +26,9 @@ const forget = query<[id: string], unknown>('DELETE FROM pki_issued WHERE certif
 const day = 86_400_000
 
 /**
- * `good`, `revoked`, `expired`, and `unknown`: one that the register does not know, as if somebody else had the key. The
- * authorities are ten days old, so that lists and responders have been renewed.
+ * Of servers `good`, `revoked`, `expired`, and `unknown`: one that the register does not know, as if somebody else had the
+ * key; of clients `device`, and `stolen`, which is revoked. The authorities are ten days old, so that lists and responders
+ * have been renewed.
  */
 export async function startPkiWorld(signDue: (kms: Started) => Promise<void>): Promise<PkiWorld> {
   await using opened = new AsyncDisposableStack()
@@ -39,7 +42,9 @@ export async function startPkiWorld(signDue: (kms: Started) => Promise<void>): P
     const forwarded = request(
       { host: '127.0.0.1', servername: 'localhost', method, path, headers, ...target },
       (answer) => {
-        outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
+        // They are about one connection (RFC 9110 §7.6.1): who asked by HTTP/1.0 waits for the end of theirs.
+        const { connection: _, 'keep-alive': __, ...passed } = answer.headers
+        outgoing.writeHead(answer.statusCode ?? 502, passed)
         answer.pipe(outgoing)
       },
     )
@@ -68,16 +73,23 @@ export async function startPkiWorld(signDue: (kms: Started) => Promise<void>): P
   const path = (name: string): string => join(folder, `${name}.pem`)
   writeFileSync(path('root'), root.certificate)
   writeFileSync(path('issuing'), issuing.certificate)
-  for (const name of ['expired', 'good', 'revoked', 'unknown']) {
-    if (name === 'good') age = 0
-    const alice = kms.user('alice')
-    const body = { alg: 'ES256', names: [`${name}.example`], days: 2 }
-    const made = (await alice.post(`/v1/pki/authorities/${issuing.id}/certificates`, body)).json
-    writeFileSync(path(name), made.certificate)
-    if (name === 'revoked')
-      await alice.post(`/v1/pki/certificates/${made.id}/revoke`, { reason: 'keyCompromise' })
-    if (name === 'unknown') await kms.services.db.commit([{ query: forget, params: [made.id] }])
+  const issue = async (name: string, wish: object): Promise<string> => {
+    const { csr, privateKey } = await outsider(`CN=${name}.example`, [`DNS:${name}.example`])
+    const body = { csr, days: 2, ...wish }
+    const made = await kms.user('alice').post(`/v1/pki/authorities/${issuing.id}/certificates`, body)
+    writeFileSync(path(name), made.json.certificate)
+    writeFileSync(path(`${name}-key`), privateKey.export({ format: 'pem', type: 'pkcs8' }))
+    return made.json.id
   }
+  const revoke = (id: string) =>
+    kms.user('alice').post(`/v1/pki/certificates/${id}/revoke`, { reason: 'keyCompromise' })
+  await issue('expired', {})
+  age = 0
+  await issue('good', {})
+  await revoke(await issue('revoked', {}))
+  await kms.services.db.commit([{ query: forget, params: [await issue('unknown', {})] }])
+  await issue('device', { profile: 'client' })
+  await revoke(await issue('stolen', { profile: 'client' }))
   await signDue(kms)
   const running = opened.move()
   return {

@@ -51,7 +51,7 @@ const keyOptions = {
   alg: {
     type: 'text',
     value: 'ALG',
-    help: 'of its new key: ES256, RS384, ML-DSA-65 … as `warder keys create` has them (default ES256)',
+    help: 'of its new key: ES256, RS384, ML-DSA-65 … as `warder keys create` has them, or SLH-DSA-SHA2-128s … (default ES256)',
   },
   bits: { type: 'number', value: 'N', help: 'size of an RSA key' },
   key: { type: 'text', value: 'KEY', help: 'a private key that is there, in place of a new one' },
