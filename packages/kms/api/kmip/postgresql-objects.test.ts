@@ -17,5 +17,5 @@ onPostgresql('keys in and out', [
   'operations/both-worlds',
   'operations/objects/templates',
 ])
-onPostgresql('attribute-based keys', ['abe/abe'])
-onPostgresql('rotation of attribute-based keys', ['abe/rotation'])
+onPostgresql('attribute-based keys', ['operations/abe/abe'])
+onPostgresql('rotation of attribute-based keys', ['operations/abe/rotation', 'operations/abe/brought'])

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { startTestPostgres } from '@warder/foundation/sql/testing'
@@ -15,8 +16,10 @@ const skip = 'missing' in found ? found.missing : false
  * @param files from the folder above, without `.test.ts`
  */
 export function onPostgresql(name: string, files: readonly string[]): void {
+  const paths = files.map((file) => fileURLToPath(new URL(`../${file}.test.ts`, import.meta.url)))
+  // Also where there is no PostgreSQL: a file that was moved is told at once.
+  for (const path of paths) assert.ok(existsSync(path), `there is no ${path}`)
   test(`${name}, on PostgreSQL`, { skip, timeout: 280_000 }, async () => {
-    const paths = files.map((file) => fileURLToPath(new URL(`../${file}.test.ts`, import.meta.url)))
     const inherited = Object.entries(process.env).filter(([key]) => !key.startsWith('NODE_TEST'))
     assert.ok('environment' in found)
     const env = { ...Object.fromEntries(inherited), ...found.environment, WARDER_TEST_DATABASE: 'postgresql' }
