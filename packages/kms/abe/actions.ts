@@ -64,7 +64,7 @@ export function forgetsSecrets({ type }: RotationAction): boolean {
   return type === 'prune' || type === 'delete'
 }
 
-/** What the audit log says of it. */
+/** Text of an action for the audit log. */
 export function shownAction(action: RotationAction): string {
   if ('policy' in action) return `${action.type} ${action.policy}`
   return `${action.type} ${action.attributes.map(({ dimension, name }) => `${dimension}::${name}`).join(', ')}`

@@ -1,6 +1,6 @@
 import type { RotationAction } from './actions.ts'
 
-/** What the bytes of a key are. */
+/** Kind of an attribute-based key. */
 export type AbeKind = 'master' | 'public' | 'user'
 
 /** How plaintexts stand in data: one alone, items of one policy, or items each of which is whole (two bytes 0x87 before). */
@@ -37,7 +37,7 @@ export type AbeJob =
       readonly type: 'describe'
       readonly publicKey: Uint8Array
       readonly users: readonly Uint8Array[]
-      /** Who may read what is encrypted for it is told, too. */
+      /** With a policy, the readers of what is encrypted for it are listed, too. */
       readonly policy: string | undefined
     }
 
@@ -83,7 +83,7 @@ export interface DescribedDimension {
   readonly attributes: readonly DescribedAttribute[]
 }
 
-/** What a user key opens, by the rights that it holds. */
+/** The rights of a user key, and what each opens. */
 export interface DescribedUser {
   /** Attributes for each of which alone something may be encrypted that it opens: `Team::Blue`. */
   readonly reads: readonly string[]

@@ -14,7 +14,7 @@ import { type RotationAction, refreshesUsers } from './actions.ts'
 import { abeThread } from './thread.ts'
 import { userKeysOf } from './user-key-store.ts'
 
-/** What `ManagedObject.algorithm` is for these keys. */
+/** Value of `ManagedObject.algorithm` for these keys. */
 export const abeAlgorithm = 'CoverCrypt'
 /** Bytes of all user keys that one rotation refreshes. */
 const maxRefreshedBytes = 128 * 1024 * 1024

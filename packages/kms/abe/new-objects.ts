@@ -11,7 +11,7 @@ import {
 import type { CreatedMaster } from './jobs.ts'
 import { abeAlgorithm, abeBits, abeForm } from './managed-keys.ts'
 
-/** What new keys have in common. */
+/** Members shared by new keys. */
 export interface NewAbeObjects {
   readonly owner: string
   /** Unix milliseconds. */

@@ -20,7 +20,7 @@ import {
   findAlias,
 } from './alias-store.ts'
 
-/** What aliases stand for, as new at each use as keys are. */
+/** Resolves aliases, as fresh at each use as keys are. */
 export interface Aliases {
   /** The key that an alias stands for now; synchronous for a known one on SQLite. `id` as `aliasId` gives it. */
   keyOf(id: string): MaybePromise<ObjectId | undefined>

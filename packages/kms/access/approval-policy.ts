@@ -13,11 +13,11 @@ export type ApprovableOnObject = (typeof approvableOnObjects)[number]
 const approvableOnAll = ['stop_store', 'start_store', 'settings', 'root_key', 'restore_backup'] as const
 export const approvable = [...approvableOnObjects, ...approvableOnAll] as const
 export type Approvable = (typeof approvable)[number]
-/** What officers are asked for: also to make one of them active, in place of the shares of a ceremony. */
+/** Requests that officers decide: also to make one of them active, in place of the shares of a ceremony. */
 export const askable = [...approvable, 'activate'] as const
 export type Askable = (typeof askable)[number]
 
-/** What the settings say. An empty list of tags, algorithms or owners restricts nothing. */
+/** Settings of approvals. An empty list of tags, algorithms or owners restricts nothing. */
 export interface ApprovalSettings {
   readonly operations: readonly Approvable[]
   readonly tags: readonly string[]
@@ -41,7 +41,7 @@ export interface ApprovalPolicy {
   keeps(tag: string): boolean
 }
 
-/** Whose material is worth a theft. Parts of a split key are looked after by those who have them. */
+/** Types with secret material. Parts of a split key are protected by their holders. */
 const secret: ReadonlySet<string> = new Set([
   'SymmetricKey',
   'PrivateKey',
@@ -50,7 +50,7 @@ const secret: ReadonlySet<string> = new Set([
   'PGPKey',
 ])
 
-/** What settings call the algorithm: KMIP has one for each hash of HMAC. */
+/** Name of the algorithm in settings: KMIP has one for each hash of HMAC. */
 function familyOf(algorithm = ''): string {
   return algorithm.startsWith('HMAC') ? 'HMAC' : algorithm
 }

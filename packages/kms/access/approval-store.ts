@@ -6,7 +6,7 @@ import type { OfficerSettings } from './officers.ts'
 /** `approved`: an export that the requester may do once. `void`: its object changed meanwhile. */
 export type RequestState = 'open' | 'approved' | 'done' | 'refused' | 'withdrawn' | 'void'
 
-/** Who decides together, and about what: the settings `[roles]` and `[approvals]`, without where notices go. */
+/** The officers who decide together, and the operations they decide: settings `[roles]` and `[approvals]`, without notices. */
 export interface Governance {
   readonly officers: Omit<OfficerSettings, 'quorum'> & { readonly quorum: number | null }
   readonly approvals: ApprovalSettings
@@ -141,7 +141,7 @@ export async function listRequests(
   return Promise.all(rows.map((row) => requestOf(seal, row)))
 }
 
-/** What may be done once with the object now: by its requester, or, of the installation, by whoever starts or has its files. */
+/** Approved requests that may run once now: by the requester or, for the installation, by whoever starts it or has its files. */
 export async function approvedRequests(
   db: Database,
   seal: Seal,

@@ -74,7 +74,7 @@ export function approvalNeeded(operation: Approvable, { quorum }: Officers): Fai
   )
 }
 
-/** What `warder officers ask` calls it. */
+/** Name of the operation in `warder officers ask`. */
 function wordOf(operation: Approvable): string {
   return operation === 'restore_backup' ? 'restore' : operation.replace('_', '-')
 }

@@ -37,7 +37,7 @@ export interface Block {
   readonly reason: string
 }
 
-/** What each change of the list carries: caches of every node look at the version. */
+/** Part of each change of the list: caches of every node check the version. */
 const announced = (db: Database): readonly Change[] => [
   change(advance, [blockKey], 1),
   db.changed(blockTopic, blockKey),

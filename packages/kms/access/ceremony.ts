@@ -15,7 +15,7 @@ import type { Officers } from './officers.ts'
 
 /** A part of a split key, as the ceremony looks at it. */
 export interface Share extends Omit<JoinRequest, 'parts'> {
-  /** Who owns it now. */
+  /** Owner at this moment. */
   readonly owner: string
   /** The key that was split. */
   readonly source: string | undefined
@@ -106,7 +106,7 @@ function requireOwners(
   if (![...owners].some((owner) => owner !== caller)) throw refused('No share is of another officer.')
 }
 
-/** Who is cut off brings nobody to power, by what they granted before either. @throws failure('forbidden') */
+/** A blocked user's shares activate nobody, even if granted before the block. @throws failure('forbidden') */
 async function requireNoneBlocked(db: Database, shares: readonly Share[]): Promise<void> {
   const blocked = (await readBlocks(db))?.value
   const found = shares.find(({ owner }) => blocked?.has(owner) === true)

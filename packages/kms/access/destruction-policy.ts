@@ -6,7 +6,7 @@ import { chainIdOf, type ManagedObject, tagsOf } from '../keys/index.ts'
 const fewestDays = 7
 export const mostDays = 30
 
-/** What the settings say. Days: 0, or `fewestDays` to `mostDays`. */
+/** Settings of waiting destruction. Days: 0, or `fewestDays` to `mostDays`. */
 export interface DestructionSettings {
   /** Of every object. */
   readonly days: number

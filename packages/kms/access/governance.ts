@@ -33,7 +33,7 @@ interface Parts {
   readonly now: number
 }
 
-/** What a start found: nothing was recorded before, the same, a change that takes no approval, or one that was approved. */
+/** Finding of a start: nothing recorded before, the same, a change that needs no approval, or an approved one. */
 export type Adopted = 'first' | 'same' | 'changed' | 'approved'
 
 const attempts = 10

@@ -6,7 +6,7 @@ interface GovernorServices extends AccessServices {
   readonly defaultUsername: string
 }
 
-/** Who decides about users: crypto officers who are active now, or the default user where nobody is listed as one. */
+/** Requires a user who decides about users: an active crypto officer, or the default user where no officer is listed. */
 export const governor: Access<GovernorServices> = {
   name: 'crypto officer, or the default user where none is listed',
   async check(_input, context) {

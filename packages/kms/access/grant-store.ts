@@ -38,7 +38,7 @@ const revoke = query<[id: string, user: string, operation: string], unknown>(
   'DELETE FROM object_grant WHERE object_id = ? AND user_id = ? AND operation = ?',
 )
 
-/** What was granted on an object to a user or to everybody; read anew each time, so that a revoked right is gone. */
+/** Rights on an object granted to a user or to everybody; read anew each time, so that a revoked right is gone. */
 export function grantedTo(
   db: Database,
   id: string,
@@ -52,7 +52,7 @@ export function grantedToAnyWith(db: Database, id: string, beginning: string): M
   return andThen(db.get(ofUsersLike, [id, `${beginning}%`]), (row) => row !== undefined)
 }
 
-/** What was granted on an object to one of two names. */
+/** Rights on an object granted to one of two names. */
 export function grantedToEither(
   db: Database,
   id: string,
@@ -74,7 +74,7 @@ export interface Grants {
 /** Most rows of grants that one answer lists. */
 const mostListed = 10_000
 
-/** Who was granted what on an object, sorted. */
+/** All grants on an object, sorted. */
 export async function grantsOn(db: Database, id: string): Promise<readonly Grants[]> {
   const byUser = new Map<string, string[]>()
   for (const { user_id, operation } of await db.all(ofObject, [id, mostListed])) {

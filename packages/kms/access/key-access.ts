@@ -14,7 +14,7 @@ import { type Aliases, resolveKid } from './aliases.ts'
 import { keyNotFound, type Roles, requireAllowed, type Verdict, verdictOn } from './permission.ts'
 import type { Right } from './right.ts'
 
-/** What the access checks need of the service. */
+/** Services used by access checks. */
 export interface AccessServices {
   readonly db: Database
   readonly keys: KeyRing
@@ -25,7 +25,7 @@ export interface AccessServices {
 /** A key and the request about it, read once by the access check for the handler. */
 export interface Resolved<Request> {
   readonly key: Key
-  /** What the request named: the half of a pair that it said, an alias as what it stands for. */
+  /** Id of the object named by the request: the half of a pair that it named, an alias resolved. */
   readonly kid: ObjectId
   readonly request: Request
 }
@@ -47,7 +47,7 @@ class Finding<Request> implements Resolved<Request> {
 
 /** An access check that reads the key and hands it to the handler of the same request. */
 export interface KeyAccess<Services extends AccessServices, Request> extends Access<Services> {
-  /** What the check read. It is an error to ask in an operation that has another access. */
+  /** Result of the check. Asking in an operation with another access is an error. */
   resolved(context: OperationContext<Services>): Resolved<Request>
 }
 

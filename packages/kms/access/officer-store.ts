@@ -14,11 +14,11 @@ export interface Ceremony {
   readonly createdBy: string
 }
 
-/** That an officer was activated by a ceremony. */
+/** Activation of an officer by a ceremony. */
 export interface Activation {
   readonly user: string
   readonly ceremony: string
-  /** Whose shares it took. */
+  /** Owners of the shares. */
   readonly participants: readonly string[]
   /** Unix milliseconds. */
   readonly activatedAt: number

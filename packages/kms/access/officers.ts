@@ -4,7 +4,7 @@ import type { Seal } from '@warder/foundation/seal'
 import type { Database } from '@warder/foundation/sql'
 import { runningActivation } from './officer-store.ts'
 
-/** What the settings say about crypto officers. */
+/** Settings of crypto officers. */
 export interface OfficerSettings {
   /** `[roles] crypto_officer_users`, in their order. */
   readonly users: readonly string[]
@@ -21,7 +21,7 @@ export interface OfficerSettings {
  * then the user is dormant, which is an operator who may make and join the keys that a ceremony takes.
  */
 export interface Officers {
-  /** Who is listed, active or dormant. */
+  /** Listed officers, active or dormant. */
   readonly listed: ReadonlySet<string>
   readonly requireCeremony: boolean
   /** Distinct officers whose shares a ceremony takes: at least 2. */

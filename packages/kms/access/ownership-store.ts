@@ -27,7 +27,7 @@ const copyGrants = query<[to: string, from: string, to: string], unknown>(
      ON CONFLICT DO NOTHING`,
 )
 const deleteGrants = query<[user: string], unknown>('DELETE FROM object_grant WHERE user_id = ?')
-/** What a user of KMIP has besides objects: answers that wait, operations in parts, rules for new objects. */
+/** State of a KMIP user besides objects: waiting answers, operations in parts, rules for new objects. */
 const unfinished = [
   'DELETE FROM kmip_pending WHERE owner = ?',
   'DELETE FROM kmip_stream_part WHERE stream_id IN (SELECT id FROM kmip_stream WHERE owner = ?)',
@@ -35,7 +35,7 @@ const unfinished = [
   'DELETE FROM kmip_creation_rule WHERE owner = ?',
 ].map((text) => query<[owner: string], unknown>(text))
 
-/** Who answers for ACME: who opened an authority for it, made a credential, or owns what an account orders. */
+/** Users responsible for ACME: who opened an authority for it, made a credential, or owns what an account orders. */
 const acmeRows = [
   'UPDATE acme_directory SET opened_by = ?, version = version + 1 WHERE opened_by = ?',
   'UPDATE acme_credential SET owner = ? WHERE owner = ?',
@@ -100,7 +100,7 @@ export function grantsTransfer(from: string, to: string): readonly Change[] {
   return [change(copyGrants, [to, from, to]), change(deleteGrants, [from])]
 }
 
-/** What is neither inherited nor left. */
+/** Removes what is neither inherited nor left. */
 export function unfinishedEnd(user: string): readonly Change[] {
   return unfinished.map((statement) => change(statement, [user]))
 }
@@ -110,7 +110,7 @@ export function acmeTransfer(from: string, to: string): readonly Change[] {
   return acmeRows.map((statement) => change(statement, [to, from]))
 }
 
-/** What somebody has said about requests for approval, or asked for, while that is under way. */
+/** Ends a user's votes on requests for approval, and the user's own requests, that are still open. */
 export function approvalsEnd(user: string): readonly Change[] {
   return [recount, forgetVotes, forgetRequests].map((statement) => change(statement, [user]))
 }

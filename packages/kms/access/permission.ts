@@ -9,11 +9,11 @@ import type { Officers } from './officers.ts'
 import type { OwnerQuota } from './quota.ts'
 import { anyObject, createRight, everybody, externalRight, officerRights, type Right } from './right.ts'
 
-/** Who is more than an owner, as configured. */
+/** Users with more rights than an owner, as configured. */
 export interface Roles {
   /** With none listed nobody is restricted. */
   readonly officers: Officers
-  /** What only happens when officers agreed. */
+  /** Operations that need the approval of officers. */
   readonly approvals: ApprovalPolicy
   /** How long destructions wait. */
   readonly destructions: DestructionPolicy

@@ -10,13 +10,13 @@ interface Parts {
   readonly seal: Seal
 }
 
-/** What somebody took away who has the files of the installation and its root key. */
+/** Record of a policy that was reset by somebody with the files of the installation and its root key. */
 export interface PolicyReset {
   /** Unix milliseconds. */
   readonly at: number
   /** The account of the operating system, as it says itself. */
   readonly by: string
-  /** Who decided together before, how many of them, and about what. */
+  /** The officers who decided together, how many of them had to agree, and on what. */
   readonly officers: readonly string[]
   readonly quorum: number | null
   readonly operations: readonly string[]

@@ -8,7 +8,7 @@ export interface OwnerQuota {
   hasRoom(owner: string): Promise<boolean>
 }
 
-/** What one creation makes at most: a pair. */
+/** Most objects of one creation: a pair. */
 const objectsOfCreation = 2
 /** Creations under way are not in the database yet: they count for so long, whatever became of them. */
 const underWayMs = 2000

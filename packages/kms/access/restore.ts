@@ -12,7 +12,7 @@ interface Parts {
   readonly now: number
 }
 
-/** Who asks for what a start asks for: no user has this name (`isName`), so that every officer may decide about it. */
+/** Requester of a start's own requests: no user has this name (`isName`), so every officer may decide. */
 const startRequester = '.'
 
 const attempts = 10
@@ -64,7 +64,7 @@ async function isDecidable({ db, seal, now }: Parts, { request }: RestoreHold): 
   return found !== undefined && (found.state !== 'open' || found.wish.until > now)
 }
 
-/** What officers approve: exactly this restore of exactly this file. */
+/** The request to officers: exactly this restore of exactly this file. */
 function wishFor(hold: RestoreHold, requester: string, now: number, validitySeconds: number): Wish {
   const { backup, madeAt, restoredAt } = hold
   return {

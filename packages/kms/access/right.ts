@@ -58,7 +58,7 @@ export const createRight = 'create'
 export const externalRight = 'external'
 /** Rights that are on no object. */
 export type GeneralRight = typeof createRight | typeof externalRight
-/** Where grants of `create` and `external` are kept, and everybody who is authenticated. */
+/** Object of grants of `create` and `external`, and grantee that means every authenticated user. */
 export const anyObject = '*'
 export const everybody = '*'
 

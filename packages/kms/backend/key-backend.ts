@@ -37,7 +37,7 @@ export interface KeyBackend {
  * the backend cannot do throws CryptoFailure unsupported.
  */
 export interface BackendKey {
-  /** What planning asks about it. */
+  /** Facts that planning needs about the key. */
   readonly shape: KeyShape
   /** The public half, or the public key itself; undefined of a secret key. Operations with it need no backend. */
   readonly publicKey: KeyObject | undefined

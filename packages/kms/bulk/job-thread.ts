@@ -8,7 +8,7 @@ export interface FailedJob {
   readonly kind: ErrorKind
   readonly message: string
   readonly detail: string | undefined
-  /** What the thread said besides, for those who know it. */
+  /** Further code from the thread, for callers who know it. */
   readonly code?: string
 }
 
@@ -120,7 +120,7 @@ export class JobThread<
     this.#collect()
   }
 
-  /** What a job that failed rejects with. */
+  /** Error with which a failed job rejects. */
   protected errorOf({ kind, message, detail }: FailedJob): Error {
     // For kinds with a fixed sentence what is given here is the detail.
     const fixed = failure(kind).message === message

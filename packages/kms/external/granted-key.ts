@@ -12,7 +12,7 @@ import {
 import { asObjectId, type Key, type ObjectId } from '../keys/index.ts'
 import { type ExternalStoreName, externalPrefix, externalPrincipal } from './names.ts'
 
-/** What was granted to principals of clouds, as long as nothing in the database changes. */
+/** Rights granted to principals of clouds, as long as nothing in the database changes. */
 export type KnownGrants = UnchangedRows<ReadonlySet<string>>
 
 interface Services extends Pick<AccessServices, 'db' | 'keys'> {

@@ -10,7 +10,7 @@ import {
 import { newObjectId, type ObjectId } from './object-id.ts'
 import type { UnitOfWork } from './unit-of-work.ts'
 
-/** What is common to the halves of one new key. Times in Unix milliseconds. */
+/** Members shared by the halves of one new key. Times in Unix milliseconds. */
 export interface NewKey {
   readonly owner: string
   readonly boundAlg: string | undefined

@@ -120,7 +120,7 @@ test('a key that comes after another one under its identifier has a budget of it
     await db.commit([removeBudget('k'), openBudget('k')])
     await budgets.take(key('k', 2))
     assert.equal((await db.get(reserved, ['k']))?.reserved, 1024)
-    // What was left of the block of the one before is not taken from.
+    // The rest of the earlier budget's block is not used.
     await db.commit([removeBudget('k'), openBudget('k')])
     await budgets.take(key('k', 3))
     assert.equal((await db.get(reserved, ['k']))?.reserved, 1024)

@@ -33,9 +33,9 @@ export interface InventoryFilter {
 interface WalkRule {
   /** A key is met by its first row, which has its name, or by that of its newest version. */
   readonly row: 'first' | 'newest'
-  /** What the rows have in common; undefined = nothing. */
+  /** Condition shared by the rows; undefined = none. */
   readonly where?: string
-  /** What it is ordered by before the id. */
+  /** Column to sort by before the id. */
   readonly sort?: string
 }
 
@@ -79,7 +79,7 @@ const rules: Readonly<Record<Walk, WalkRule>> = walks
 /** Behind which row a page begins. */
 export interface InventoryPlace {
   readonly walk: Walk
-  /** What the walk is ordered by; 0 where that is the id alone. */
+  /** Value of the sort column; 0 where the id alone sorts. */
   readonly value: number
   readonly id: string
 }
@@ -163,7 +163,7 @@ type Statement<R> = Query<readonly SqlValue[], R>
 interface WalkStatements {
   /** The last row that a page looks at; none if there are fewer. */
   readonly end: Statement<Place>
-  /** What meets the conditions up to there. */
+  /** Rows up to there that meet the conditions. */
   readonly some: Statement<Found>
   /** The same to the end of the walk, which is near. */
   readonly rest: Statement<Found>
@@ -281,7 +281,7 @@ export interface Listed {
 
 export interface InventoryPage {
   readonly keys: readonly Listed[]
-  /** Where the next page begins: a page need not be full to have one. undefined = the end. */
+  /** Beginning of the next page: a page need not be full to have one. undefined = the end. */
   readonly next: InventoryPlace | undefined
 }
 

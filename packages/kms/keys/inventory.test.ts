@@ -62,7 +62,7 @@ const filters: fc.Arbitrary<InventoryFilter> = fc.record({
   ),
 })
 
-/** What the filter means, without a database. */
+/** Meaning of the filter, without a database. */
 function meets({ object, tags, lastUsedDay }: Sample, filter: InventoryFilter): boolean {
   const same = <T>(wanted: T | undefined, is: T | undefined): boolean => wanted === undefined || wanted === is
   const within = (wanted: InventoryFilter['ends'], at: number): boolean =>
@@ -222,7 +222,7 @@ for (const engine of await bothEngines()) {
           JSON.stringify(filter),
         )
       }
-    // What no index leads to is found in pages that are not full.
+    // Rows that no index leads to are found in pages that are not full.
     const first = await inventoryPage(db, { owner: 'alice', boundAlg: 'none' }, undefined, 10, now)
     assert.deepEqual(first.keys, [])
     assert.ok(first.next !== undefined)

@@ -97,7 +97,7 @@ const anything: AlgorithmPolicy = { fips: false }
 export interface KeyRing {
   get(id: ObjectId): MaybePromise<Key | undefined>
   readonly size: number
-  /** Where its keys are used. */
+  /** Backend that uses its keys. */
   readonly backend: KeyBackend
 }
 
@@ -105,7 +105,7 @@ export interface KeyRingOptions {
   readonly db: Database
   readonly seal: Seal
   readonly clock: Clock
-  /** Where keys are used; absent: in this process. */
+  /** Backend that uses the keys; absent: this process. */
   readonly backend?: KeyBackend
   /** Keys that it does not permit open, so that they can be looked at and destroyed, and are not used. */
   readonly policy?: AlgorithmPolicy
@@ -142,7 +142,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
   }
 }
 
-/** What cannot be opened can still be looked at and destroyed: only its use fails. */
+/** A key that cannot be opened can still be shown and destroyed: only its use fails. */
 async function opened({ db, seal, backend }: KeyRingOptions, id: ObjectId) {
   try {
     const found = await findWithMaterial(db, seal, id)
@@ -166,7 +166,7 @@ const kinds: Partial<Record<ObjectType, MaterialKind>> = {
   PublicKey: 'public',
 }
 
-/** What an object's material is in memory; nothing for objects that are not keys of one piece. */
+/** Material of an object in memory; nothing for objects that are not keys of one piece. */
 export interface OpenedKey {
   /** Set for every key in canonical form. */
   readonly held: BackendKey | undefined

@@ -7,7 +7,7 @@ export function dayOf(now: number): number {
   return Math.floor(now / dayMs)
 }
 
-/** That a user used an object on a day. */
+/** Use of an object by a user on a day. */
 export interface KeyUse {
   readonly id: string
   readonly user: string
@@ -39,13 +39,13 @@ const keptDays = 400
 /** Users of an object that one answer or notice names at most. */
 const mostUsers = 1000
 
-/** What has to be written so that a use is known; nothing when it is: another worker may have written it. */
+/** Changes that record a use; none when it is known: another worker may have written it. */
 export async function useChanges(db: Database, { id, user, day }: KeyUse): Promise<readonly Change[]> {
   const before = (await db.get(known, [id, user]))?.day ?? -1
   return before >= day ? [] : [change(write, [user, day, id]), change(mark, [day, id, day])]
 }
 
-/** Who used an object since a day, the latest first. */
+/** Users of an object since a day, the latest first. */
 export async function usersSince(
   db: Database,
   id: string,

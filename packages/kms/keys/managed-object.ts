@@ -19,14 +19,14 @@ export type ObjectType = (typeof objectTypes)[number]
 
 /** How much a key may still protect (KMIP 2.1 §4.59). */
 export interface UsageLimits {
-  /** What is counted: bytes of data, or operations. */
+  /** Unit of the count: bytes of data, or operations. */
   readonly unit: 'Byte' | 'Object'
   readonly total: bigint
   /** From 0 to the total. */
   readonly left: bigint
 }
 
-/** What bounds the use of an object beside its state and its usage mask; it binds every protocol. Unix milliseconds. */
+/** Bounds of an object's use beside its state and its usage mask; they bind every protocol. Unix milliseconds. */
 export interface UseBounds {
   /** Processing is refused before this moment (KMIP 2.1 §4.39). */
   readonly processStartAt: number | undefined
@@ -56,14 +56,14 @@ export interface ObjectName {
   readonly type: string
 }
 
-/** That an object belongs to another one (KMIP 2.1 §4.32). What it leads to need not exist, nor belong to the same owner. */
+/** Link to another object (KMIP 2.1 §4.32). Its target need not exist, nor belong to the same owner. */
 export interface ObjectLink {
   /** KMIP 2.1 §11.30: `CertificateLink`, `ReplacedObjectLink` …; that of a vendor as `0x8…`. */
   readonly kind: string
   readonly id: string
 }
 
-/** What an attribute-based key is (`kms/abe`); the owner of the object changes none of it. */
+/** Form of an attribute-based key (`kms/abe`); the owner of the object changes none of it. */
 export interface AbeForm {
   readonly kind: 'master' | 'public' | 'user'
   /** SHA-256 of the material, base64url. */
@@ -76,7 +76,7 @@ export interface AbeForm {
   readonly master?: ObjectId
 }
 
-/** What the bytes of the material are, where the type and the algorithm do not say it. */
+/** Form of the bytes of the material, where the type and the algorithm do not determine it. */
 export interface MaterialForm {
   /** `block`: the encoding of the whole object as it came, for what has no canonical form. */
   readonly format?: 'block'
@@ -92,7 +92,7 @@ export interface MaterialForm {
   readonly abe?: AbeForm
 }
 
-/** What is written about an object besides its material; the same for REST and KMIP. Times in Unix milliseconds. */
+/** Record of an object besides its material; the same for REST and KMIP. Times in Unix milliseconds. */
 export interface ManagedObject extends LifeCycle, UseBounds, Extractability, Withholding {
   readonly id: ObjectId
   readonly type: ObjectType
@@ -119,7 +119,7 @@ export interface ManagedObject extends LifeCycle, UseBounds, Extractability, Wit
   readonly names: readonly ObjectName[]
   /** In the order in which they were set. The link between the halves of a pair is `linkedId`. */
   readonly links: readonly ObjectLink[]
-  /** What only clients of KMIP read back. */
+  /** Attributes that only clients of KMIP read back. */
   readonly kmip: ClientAttributes
   /** The id of generation 0, on every version of a key that was rotated; undefined = the object is its own chain. */
   readonly chainId: ObjectId | undefined
@@ -174,7 +174,7 @@ export const newObjectDefaults = {
   rotateAfter: undefined,
 } as const satisfies Partial<ManagedObject>
 
-/** Where the first link of a kind leads. */
+/** Target of the first link of a kind. */
 export function linkedObject({ links }: Pick<ManagedObject, 'links'>, kind: string): string | undefined {
   return links.find((link) => link.kind === kind)?.id
 }
@@ -200,7 +200,7 @@ export interface NewObject {
   readonly invocations?: number
 }
 
-/** What a change of an object leaves alone: who it is and where it came from. Everything else may be written anew. */
+/** An update of an object: its identity and origin stay, everything else may be written anew. */
 export interface ObjectUpdate {
   readonly before: ManagedObject
   readonly after: ManagedObject

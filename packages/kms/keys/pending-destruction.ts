@@ -15,7 +15,7 @@ export interface WantedDestruction {
   readonly ranMs: number
 }
 
-/** What an object has while its destruction waits. */
+/** State of an object while its destruction waits. */
 export function waiting({ days, by, manner, now, ranMs }: WantedDestruction): Partial<Withholding> {
   const wait = days * dayMs
   return {
@@ -25,7 +25,7 @@ export function waiting({ days, by, manner, now, ranMs }: WantedDestruction): Pa
   }
 }
 
-/** What takes a waiting destruction back. */
+/** State that takes a waiting destruction back. */
 export const restored: Partial<Withholding> = Object.freeze({
   destructionAt: undefined,
   destruction: undefined,

@@ -1,7 +1,7 @@
 import type { ManagedObject } from './managed-object.ts'
 import type { RotationSchedule } from './rotation-policy.ts'
 
-/** What is planned for a key, beside its row. Unix milliseconds. */
+/** Planned rotation of a key, beside its row. Unix milliseconds. */
 export interface RotationPlan {
   /** Of the version that the plan is about. */
   readonly generation: number
@@ -23,7 +23,7 @@ export const toleranceMs = 600_000
 export interface Planned {
   readonly key: Pick<ManagedObject, 'rotateEvery' | 'rotateAt'>
   readonly newest: Pick<ManagedObject, 'generation' | 'createdAt'>
-  /** What the key and the policy say together (`scheduleOf`). */
+  /** Schedule of the key and the policy together (`scheduleOf`). */
   readonly schedule: RotationSchedule
 }
 

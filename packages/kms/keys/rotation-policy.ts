@@ -60,7 +60,7 @@ function least(numbers: readonly (number | undefined)[]): number | undefined {
   return known.length === 0 ? undefined : Math.min(...known)
 }
 
-/** What a key is rotated by: its own setting, else the policy; for time and use apart. */
+/** Schedule of a key: its own setting, else the policy; for time and use apart. */
 export function scheduleOf(
   { rotateEvery, rotateAfter }: Pick<ManagedObject, 'rotateEvery' | 'rotateAfter'>,
   policy: RotationSchedule,

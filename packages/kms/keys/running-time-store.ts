@@ -8,7 +8,7 @@ import { type Change, change, type Database, query } from '@warder/foundation/sq
 
 /** Between two looks, milliseconds. */
 export const lookEveryMs = 60_000
-/** What one look adds at most. */
+/** Most time that one look adds. */
 const mostPerLookMs = lookEveryMs
 
 interface RunningTime {
@@ -26,7 +26,7 @@ export async function runningTime(db: Database): Promise<number> {
   return (await db.get(read, []))?.ran_ms ?? 0
 }
 
-/** What a look at `now` finds: the time that it adds is never negative and never more than looks are apart. */
+/** Running time after a look at `now`: it adds no negative time and never more than looks are apart. */
 function timeAfterLook(before: RunningTime, now: number): RunningTime {
   const passed = Math.min(Math.max(now - before.seen_at, 0), mostPerLookMs)
   return { ran_ms: before.ran_ms + passed, seen_at: now }

@@ -20,7 +20,7 @@ export interface LifeCycle {
   readonly destroyedAt: number | undefined
 }
 
-/** What happens to an object; time itself is not an event: see `stateAt`. */
+/** Event in the life of an object; time itself is not an event: see `stateAt`. */
 export type LifeCycleEvent = 'activate' | 'deactivate' | 'compromise' | 'destroy'
 
 /** KMIP 2.1 §4.57, figure of the states. What is not here is refused. */
@@ -83,7 +83,7 @@ export function mayProcess(state: State): boolean {
   return state === 'Active' || state === 'Deactivated' || state === 'Compromised'
 }
 
-/** What becomes of an object when its waiting destruction is carried out. */
+/** State of an object after its waiting destruction is carried out. */
 export type DestructionManner =
   /** Nothing is left of it (REST). */
   | 'remove'
@@ -94,16 +94,16 @@ export type DestructionManner =
 export interface PendingDestruction {
   /** Unix milliseconds. */
   readonly askedAt: number
-  /** Who asked; their rights were checked then. */
+  /** The user who asked for it; their rights were checked then. */
   readonly by: string
   readonly manner: DestructionManner
   /** Milliseconds that the service has to have run, as it counts them (`running-time-store.ts`), before it is carried out. */
   readonly afterRunMs: number
-  /** What was announced: nothing yet, that it waits, that it is near. */
+  /** Notices sent so far: none yet, that it waits, that it is near. */
   readonly announced: 0 | 1 | 2
 }
 
-/** What takes an object out of use until somebody undoes it, whatever its state. Unix milliseconds. */
+/** Takes an object out of use until somebody undoes it, whatever its state. Unix milliseconds. */
 export interface Withholding {
   /** Set while somebody has disabled it. */
   readonly disabledAt: number | undefined

@@ -32,7 +32,7 @@ export interface UnitOfWorkServices {
   readonly policy: AlgorithmPolicy
 }
 
-/** What a change of an object may touch: not who it is, nor whose. */
+/** Members of an object that a change may touch: neither its identity nor its owner. */
 export type ObjectChange = Partial<
   Omit<ManagedObject, 'id' | 'type' | 'owner' | 'createdAt' | 'changedAt' | 'version'>
 >
@@ -105,7 +105,7 @@ export class UnitOfWork {
     if (!isChoosable(object.id))
       throw failure('bad_request', `An identifier cannot begin with \`${aliasPrefix}\`: that is an alias.`)
     const staged = this.#staged.get(object.id)
-    // What was made and removed again by this unit leaves no trace, also of its identifier.
+    // An object made and removed by this unit leaves no trace, also of its identifier.
     if (staged?.before !== undefined || staged?.after !== undefined) throw identifierTaken()
     const whole: ManagedObject = { ...object, changedAt: this.#now, version: 0 }
     this.#staged.set(object.id, {
@@ -220,7 +220,7 @@ export class UnitOfWork {
   /** Everything that is staged as one commit. Called by the front end, which commits. */
   changes(): Change[] {
     const tags = [...this.#keyTags].flatMap(([id, all]) => [removeTags(id), ...addTagChanges(id, all)])
-    // What is new comes last: of two successors at once the one that is too late fails by a guard.
+    // New objects come last: of two successors at once the later one fails by a guard.
     const staged = [...this.#staged.values()]
     const made = staged.filter(({ before }) => before === undefined)
     const known = staged.filter(({ before }) => before !== undefined)

@@ -18,7 +18,7 @@ import type { ObjectChange, UnitOfWork } from './unit-of-work.ts'
 import { maxVersions } from './version-store.ts'
 import { isLaterVersion } from './version-use.ts'
 
-/** What a new version takes over of what clients of another protocol keep with the one before. */
+/** Attributes that a new version takes over from the one before, for clients of another protocol. */
 export type CarryOver = (replaced: ManagedObject) => ClientAttributes
 
 export interface RotationServices {
@@ -160,7 +160,7 @@ function specOf({ algorithm, bits = 0, curve = '', boundAlg: alg }: ManagedObjec
   }
 }
 
-/** What a version has of the one before: its bounds, counted anew from now on, its names and its place in the chain. */
+/** Members that a version takes over: bounds, counted anew from now on, names and its place in the chain. */
 function takenOver(before: ManagedObject, now: number): Partial<NewObject['object']> {
   const { activationAt = before.createdAt, usageLimits, extractable, sensitive } = before
   const moved = (at: number | undefined) =>
@@ -181,7 +181,7 @@ function takenOver(before: ManagedObject, now: number): Partial<NewObject['objec
   }
 }
 
-/** What a rotation changes about generation 0 and about the version that was the newest, which may be the same. */
+/** Changes of a rotation to generation 0 and to the version that was the newest, which may be the same. */
 function supersede(
   objects: UnitOfWork,
   key: ManagedObject,
@@ -230,7 +230,7 @@ export async function stageSuccession(
   objects.update(by, { chainId: id, generation, ...unscheduled })
 }
 
-/** What no version but the first has: the schedule is the key's. */
+/** Members that no version but the first has: the schedule is the key's. */
 const unscheduled = { rotateEvery: undefined, rotateAt: undefined, rotateOffset: undefined } as const
 
 /** When a key whose schedule is set now is due, which may be at once. Unix milliseconds. */

@@ -17,7 +17,7 @@ const one = query<[chain: string, generation: number], ObjectRow>(
 const rows = query<[chain: string], { readonly id: string }>(
   'SELECT id FROM managed_object WHERE chain_id = ? ORDER BY generation',
 )
-/** What belongs to the versions of a chain, and then they themselves. */
+/** Rows that belong to the versions of a chain, and then the versions themselves. */
 const parts = [
   'object_name',
   'object_link',

@@ -11,10 +11,10 @@ import { versionsOf } from './version-store.ts'
 // as a whole has these marks on every version (docs/adr/0116). All of it is synchronous for cached keys on SQLite, and a
 // key that was never rotated costs no look at all.
 
-/** Where keys are read: the cache, or what a request has staged. */
+/** Source of keys: the cache, or the staged changes of a request. */
 export type KeyReader = Pick<KeyRing, 'get'>
 
-/** What callers of a version see of it: versions are counted from 1, generations of KMIP from 0. */
+/** Number of a version for callers: they count from 1, generations of KMIP from 0. */
 export function versionNumber({ generation }: Pick<ManagedObject, 'generation'>): number {
   return generation + 1
 }

@@ -4,7 +4,7 @@ import type { Database } from '@warder/foundation/sql'
 import { type AcmeEnvironment, acmeErrors, createNonces, createProbes, nonceKey } from '../api/acme/index.ts'
 import type { KmsConfig } from './settings.ts'
 
-/** What ACME works with in one worker. */
+/** Environment of ACME in one worker. */
 export async function acmeEnvironment({
   config,
   db,

@@ -127,7 +127,7 @@ export async function build(
   }
 }
 
-/** What renews certificates outside of requests, in the name of their owners; pairs get theirs in the same commit. */
+/** Renews certificates outside of requests, in the name of their owners; pairs get theirs in the same commit. */
 export function renewalEngine(environment: ServiceEnvironment<KmsConfig>): KmipEngine {
   const { log, metrics } = environment
   const operations = new Map([...kmipOperations, [renewCertifiedPair.name, renewCertifiedPair]])

@@ -26,7 +26,7 @@ type Environment = Pick<
 >
 
 const pageSize = 500
-/** Who used a key in so many days before is named in the notices about its destruction. */
+/** The notices about a key's destruction name its users of so many days before. */
 const noticeDays = 30
 /** Before the date, milliseconds: the second notice. */
 const nearMs = 86_400_000

@@ -12,7 +12,7 @@ const made = new WeakMap<Database, Maintenance>()
 /** Keys of authorities that the primary holds open: few sign at the same time. */
 const mostKeys = 64
 
-/** What signs for the authorities outside of requests. */
+/** Signs for the authorities outside of requests. */
 export function maintenanceOf({ config, db, seal, clock, log }: ServiceEnvironment<KmsConfig>): Maintenance {
   const known = made.get(db)
   if (known !== undefined) return known

@@ -26,7 +26,7 @@ export interface OperationsOptions {
   readonly db: Database
   readonly clock: Clock
   readonly baseUrl: string
-  /** What `/health` tries; default: that the database answers. */
+  /** Parts that `/health` checks; default: that the database answers. */
   readonly health?: readonly HealthPart[] | undefined
   /** Absent where the operations are only described. */
   readonly kmip?: KmipEngine
@@ -34,7 +34,7 @@ export interface OperationsOptions {
   readonly authProxy?: Forward | undefined
   /** true: `/v1/transit/…` is served. */
   readonly transit?: boolean
-  /** What external key stores are made from. `described`: all of them, to be described; absent: none. */
+  /** Environment of external key stores. `described`: all of them, to be described; absent: none. */
   readonly external?: ExternalEnvironment<ExternalConfig> | 'described'
   /** Absent where the operations are only described. */
   readonly acme?: AcmeEnvironment

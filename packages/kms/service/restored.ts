@@ -8,7 +8,7 @@ import type { KmsConfig } from './settings.ts'
 
 type Environment = ServiceEnvironment<KmsConfig>
 
-/** What a held installation serves: that it is there, logins, and the decision about it. Everything else is refused. */
+/** Operations that a held installation serves: health, logins, and the decision about it. Everything else is refused. */
 const servedWhileHeld: ReadonlySet<string> = new Set([
   'health',
   'version',
@@ -50,7 +50,7 @@ export async function prepareRestored({ db, seal, clock, audit, log, restored }:
   return { isHeld: true, notices: [notice] }
 }
 
-/** What refuses requests of an installation that is held now; undefined: it serves everything, and stays so. */
+/** Gate that refuses requests of a held installation; undefined: it serves everything, and stays so. */
 export async function restoreGateOf({
   db,
   seal,

@@ -64,7 +64,7 @@ function eventOf(id: string, { from, to }: Rewrapped, now: number): AuditEvent {
   return { ...ownEvent(now, 'crypto.objects.rewrap'), object: id, details: { from, wrapping_key: to } }
 }
 
-/** What is not committed after all is told, too. */
+/** A commit that fails after all is recorded, too. */
 async function recorded(
   { audit }: Environment,
   events: readonly AuditEvent[],

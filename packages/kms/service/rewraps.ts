@@ -9,7 +9,7 @@ type Environment = ServiceEnvironment<KmsConfig>
 const batchSize = 100
 /** Commits of one look; the next look goes on. */
 const mostBatches = 20
-/** What could not be moved, or was registered under an old version since, is looked at again after so long. */
+/** Interval after which objects that could not be moved, or were registered under an old version since, are tried again. */
 const againMs = 3_600_000
 
 /** A pass over the objects that replaced versions wrap. In memory alone: after a crash it begins anew. */
@@ -21,7 +21,7 @@ interface Pass {
   after: string | undefined
   moved: number
   left: number
-  /** What the last whole pass left. */
+  /** Objects left by the last whole pass. */
   known: number
 }
 

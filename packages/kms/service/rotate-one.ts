@@ -30,7 +30,7 @@ const retryMs = 86_400_000
 /** Keys that are remembered because they cannot be rotated. */
 const mostStuck = 1000
 
-/** What the key itself or the policy of algorithms stands against; other failures pass by themselves. */
+/** Failures caused by the key itself or the policy of algorithms; others pass by themselves. */
 const refusals: readonly string[] = ['crypto_failure', 'unsupported_algorithm']
 
 const rings = new WeakMap<Database, KeyRing>()

@@ -28,11 +28,11 @@ import { configuredNotices } from './notices.ts'
 import { type RotationEnvironment, rotateOne, servicesOf } from './rotate-one.ts'
 
 const pageSize = 500
-/** What one look reads at most: keys that are new, were changed or are due. */
+/** Most pages of one look: keys that are new, were changed or are due. */
 const mostPages = 40
 const minuteMs = 60_000
 const dayMs = 86_400_000
-/** Who used a key in so many days before is named in the notice. */
+/** The notice names the users of a key in so many days before. */
 const usedWithinDays = 30
 /** Versions that were used much and are asked whether a rule fits them. */
 const mostMuchUsed = 1000

@@ -85,7 +85,7 @@ for (const engine of await bothEngines()) {
     time.now += 31 * day
     for (let turn = 0; turn < 2; turn += 1) await look(kms)
     assert.deepEqual(await versions(), [3, 3, 1, 1])
-    // What the key says itself no longer: the rules again.
+    // Without a setting of the key the rules count again.
     await set(own, { rotate_every: 0 })
     for (let turn = 0; turn < 2; turn += 1) await look(kms)
     assert.equal(await version(own), 2)

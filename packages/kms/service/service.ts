@@ -96,7 +96,7 @@ function askForFipsProvider(config: KmsConfig, log: Logger): void {
   log.warn({}, "fips limits the algorithms; OpenSSL's FIPS provider is not in force")
 }
 
-/** What strangers may try again and again. */
+/** Warns of endpoints that strangers may try again and again. */
 function warnOfNoRateLimit(config: KmsConfig, log: Logger): void {
   if (config.rate_limit_per_second !== undefined) return
   const setting = { setting: 'rate_limit_per_second' }

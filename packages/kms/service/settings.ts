@@ -274,7 +274,7 @@ export const kmsSettings = {
   }),
 } as const
 
-/** What the service is configured with: its own settings and the common ones. */
+/** Settings of the service: its own and the common ones. */
 export type KmsConfig = SettingValues<typeof kmsSettings> &
   SettingValues<ReturnType<typeof foundationSettings>> &
   Pick<IdentityConfig, 'app_tokens_by_default'>

@@ -14,7 +14,7 @@ interface Seen {
   readonly body: string
 }
 
-/** What stands where the authentication service should: it notes each request and answers as the test wants. */
+/** Stands in for the authentication service: it notes each request and answers as the test wants. */
 const seen: Seen[] = []
 const answered = (response: ServerResponse): void => {
   response

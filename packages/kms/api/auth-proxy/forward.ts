@@ -37,7 +37,7 @@ export function forwarder({ url, outbound, peerSecret }: AuthProxyOptions): Forw
       const headers = { ...headersOf(request), 'x-forwarded-for': request.clientAddress, ...peer }
       const query = request.query.toString()
       const address = `${url}${path}${query === '' ? '' : `?${query}`}`
-      // That service answers PUT and POST of these paths alike, as Vault does.
+      // That service treats PUT and POST of these paths alike, as Vault does.
       const exchange =
         method === 'GET' ? outbound.get(address, { headers }) : outbound.post(address, body, { headers })
       return replyOf(await exchange.catch(unanswered))

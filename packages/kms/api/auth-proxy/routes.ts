@@ -4,7 +4,7 @@ import Type from 'typebox'
 import { anybody, define, type KmsServices } from '../../services.ts'
 import type { Forward } from './forward.ts'
 
-/** What machines do for themselves. Administration of roles is the authentication service's own, and not passed on. */
+/** Paths that machines use for themselves. Administration of roles stays at the authentication service. */
 const paths = {
   'approle.login': ['/v1/auth/approle/login', 'Log a machine in by its role'],
   'kubernetes.login': ['/v1/auth/kubernetes/login', 'Log a machine in by its service account'],

@@ -41,7 +41,7 @@ export function describedExternalOperations(
   return externalStores.flatMap((store) => operationsInScope(store, described))
 }
 
-/** What callers are told of the stores that are enabled. */
+/** Enabled stores, as callers are told of them. */
 export function enabledStores(config: ExternalConfig & CommonConfig, baseUrl: string) {
   return externalStores
     .filter((store) => store.enabled(config))

@@ -31,7 +31,7 @@ export function externalPartners(
   )
 }
 
-/** What is given in part, of any store. @throws StartupError */
+/** Refuses incomplete settings of any store. @throws StartupError */
 export function refuseHalfStores(
   config: SettingValues<typeof externalSettings> & { readonly plaintext_http: boolean },
 ): void {

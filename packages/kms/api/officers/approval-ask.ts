@@ -107,7 +107,7 @@ export const ask = define({
   },
 })
 
-/** What a wish is about, beside its operation. */
+/** Subject of a wish, beside its operation. */
 type About = Pick<Wish, 'object' | 'version' | 'user' | 'rights' | 'wrappedBy' | 'settings' | 'restore'>
 
 function isOnObject(operation: Askable): operation is ApprovableOnObject {

@@ -100,7 +100,7 @@ async function decide(
   return told(context, approves ? 'approval.approved' : 'approval.refused', done)
 }
 
-/** What a vote brings about: with the last approval that it takes, the operation itself, in the same commit. */
+/** Result of a vote: with the last approval needed, the operation itself, in the same commit. */
 async function outcomeOf(
   context: Context,
   { wish }: ApprovalRequest,

@@ -233,7 +233,7 @@ export const disable = define({
   },
 })
 
-/** Who ends the activation of another takes the own shares back from it. */
+/** An officer who ends another's activation takes the own shares back from it. */
 async function sharesTakenBack(context: Context, caller: string, target: string, now: number) {
   const { db, seal } = context.services
   const activation = await runningActivation(db, seal, target, now)

@@ -3,7 +3,7 @@ import type { KmsServices } from '../../services.ts'
 import { approvalOperations } from './approvals.ts'
 import { activate, begin, disable, latest, status } from './ceremony.ts'
 
-/** What crypto officers do about one another. */
+/** Operations of crypto officers about one another. */
 export const officerOperations: readonly Operation<KmsServices>[] = [
   status,
   latest,

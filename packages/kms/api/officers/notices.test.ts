@@ -14,7 +14,7 @@ interface Sent {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** What answers notices: the statuses in their order, then 200. */
+/** Receiver of notices: answers the statuses in their order, then 200. */
 function receiver(...statuses: readonly (number | 'away')[]) {
   const sent: Sent[] = []
   const left = [...statuses]

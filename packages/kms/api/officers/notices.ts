@@ -12,7 +12,7 @@ export interface Notices {
 export interface NoticesOptions {
   /** https. */
   readonly url: string
-  /** What the receiver verifies the signature with. */
+  /** Secret with which the receiver verifies the signature. */
   readonly secret: Secret
   readonly outbound: Outbound
   readonly clock: Clock

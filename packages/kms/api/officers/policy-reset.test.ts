@@ -35,7 +35,7 @@ for (const engine of await bothEngines()) {
       })
       await assert.rejects(start({ config: successors }), /waits for 2 of these crypto officers: ann/)
       await resetPolicy(parts, { ...policy, at: 3, by: 'root' })
-      // What runs is not released by a record that is gone.
+      // A running service is not released when the record is gone.
       assert.equal(await makeKey(before, 'ann'), 403)
       await assert.rejects(policyToReset(parts), /nothing to reset/)
       await assert.rejects(resetPolicy(parts, { ...policy, at: 3, by: 'root' }), /somebody else/)

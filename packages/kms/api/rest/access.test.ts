@@ -294,7 +294,7 @@ test('200 changes of rights, tags and life at once on one key: nothing breaks, t
   for (const status of statuses) assert.ok([200, 204, 404, 409].includes(status), String(status))
   await alice.del(`/v1/crypto/keys/${kid}`)
   assert.equal((await alice.get(`/v1/crypto/keys/${kid}`)).status, 404)
-  // What a deleted key leaves behind would come alive with a key of the same id.
+  // Rows left behind by a deleted key would come alive with a key of the same id.
   const left = await kms.environment.db.all(
     query<[], { readonly object_id: string }>(
       'SELECT object_id FROM object_grant UNION ALL SELECT object_id FROM object_tag',
@@ -352,7 +352,7 @@ test('an officer cannot come to use a key of others: not through everybody, not 
   assert.deepEqual((await carl.get(`/access/list/${kid}`)).json, [])
   assert.equal((await encrypt(olga)).status, 403)
 
-  // What an officer may do as such goes to everybody, and use goes to users; what the owner gave is theirs to pass on.
+  // An officer may give everybody what an officer may do, and users the use; the owner's gifts are theirs to pass on.
   assert.equal((await grant(kid, '*', ['getattributes', 'Destroy'], olga)).status, 200)
   assert.equal((await grant(kid, 'emma', ['UseKey'], olga)).status, 200)
   assert.equal((await encrypt(emma)).status, 200)
@@ -446,7 +446,7 @@ test('a grant to an unknown name is done and said; with `known` it is refused, a
   assert.deepEqual(await told('erik'), [200, 'erik', undefined])
   assert.equal((await give('fred', strict)).status, 503)
   assert.deepEqual(await list(), ['dora', 'erik'])
-  // Who owns something is known without asking.
+  // Owners are known without asking.
   const bobs = await known.user('bob').post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })
   assert.equal(bobs.status, 200)
   assert.deepEqual(await told('bob', strict), [200, 'bob', true])

@@ -30,7 +30,7 @@ interface Made {
   readonly input: OperationInput
 }
 
-/** What the check of a request has made, for the handler of the same request. */
+/** Keys that the check of a request made, for the handler of the same request. */
 const made = new WeakMap<OperationContext<KmsServices>, Made>()
 
 function make(input: OperationInput): Made {

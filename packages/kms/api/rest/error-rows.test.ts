@@ -222,7 +222,7 @@ test('500: an internal failure is one fixed sentence; what happened is in the lo
   assert.equal(answer.json.description, 'An internal error occurred.')
   assert.equal(answer.json.request_id, answer.headers['x-request-id'])
   assert.ok(kms.log.some((line) => /a request failed/.test(line) && /sealed/.test(line)))
-  // What cannot be opened can still be looked at and taken away.
+  // A key that cannot be opened can still be shown and deleted.
   assert.equal((await alice.get(`/v1/crypto/keys/${kid}`)).json.state, 'Active')
   assert.equal((await alice.del(`/v1/crypto/keys/${kid}`)).status, 204)
 })

@@ -6,7 +6,7 @@ import { approvalNeeded, hasExternalRight, principalOf } from '../../access/inde
 import { type ExternalStoreName, externalStoreNames, stopChanges } from '../../external/index.ts'
 import { define, type KmsServices } from '../../services.ts'
 
-/** Who looks after the external key stores; see `hasExternalRight`. */
+/** Requires a user who manages the external key stores; see `hasExternalRight`. */
 export const externalAccess: Access<KmsServices> = {
   name: 'external key stores',
   async check(_input, context) {

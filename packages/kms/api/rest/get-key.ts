@@ -58,7 +58,7 @@ const KeyDescription = Type.Object({
   ),
 })
 
-/** What an attribute-based key is; the id of its next attribute is of the service alone. */
+/** Facts about an attribute-based key; the id of its next attribute stays inside the service. */
 function shownAbe({ form }: ManagedObject) {
   if (form.abe === undefined) return {}
   const { nextAttributeId: _ours, ...abe } = form.abe

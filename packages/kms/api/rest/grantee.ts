@@ -50,7 +50,7 @@ function unknownName(name: string): Failure {
   )
 }
 
-/** Whose grants on an object end, where a machine may be named without `app:`: whoever of the two has some. */
+/** Grantee whose grants on an object end, where a machine may be named without `app:`: the one of the two that has some. */
 export async function grantedName({ db }: Services, object: string, name: string): Promise<string> {
   if (name === everybody || name.startsWith(machinePrefix)) return name
   const users = new Set((await grantsOn(db, object)).map(({ user }) => user))

@@ -103,7 +103,7 @@ for (const enc of ['A128GCM', 'A192GCM', 'A256GCM']) {
       const k = secret.toString('base64url')
       const made = alg === 'dir' ? await post('keys', { kty: 'oct', alg: enc, k }) : await rsaPair()
       const open = alg === 'dir' ? undefined : await importJWK({ ...(await publicJwk(made.kid)), alg }, alg)
-      // What the service generated never leaves it: the private half for the library is one that was imported.
+      // A generated key never leaves the service: the private half for the library is an imported one.
       const imported = alg === 'dir' ? made : await importedFor(alg, rsa.privateKey)
       for (const extra of [undefined, aad]) {
         const sealed = await post('encrypt', {

@@ -90,7 +90,7 @@ test('a disabled key is used for nothing by REST and KMIP until it is enabled, a
   // Again: it is so already, and the date stays.
   now += 1000
   assert.equal((await alice.post(path(kid, '/disable'), {})).json.disabled_at, disabled.json.disabled_at)
-  // What happens to the life of the key does not enable it.
+  // An event in the life of the key does not enable it.
   await kmip.do('Archive', [uid(kid)])
   await kmip.do('Recover', [uid(kid)])
   assert.equal((await encrypt(kid)).status, 422)
@@ -253,7 +253,7 @@ test('KMIP Destroy waits, too: it succeeds, the object keeps its state and says 
   await kmip.fails('Get', [uid(kid)], 'ObjectDestroyed')
   assert.equal((await alice.post(path(kid, '/restore'), {})).status, 422)
   assert.equal((await alice.post(path(kid, '/disable'), {})).status, 422)
-  // What is left has nothing to wait for.
+  // The remaining half has nothing to wait for.
   assert.equal((await alice.del(path(kid))).status, 204)
 })
 
@@ -310,7 +310,7 @@ test('the destruction of one version waits, too, and takes neither the key nor i
     ['Active', 'Destroyed'],
   )
   assert.deepEqual([await opens(first), await opens(second)], [422, 200])
-  // What is gone of a key does not shorten the wait of what is left.
+  // A destroyed part of a key does not shorten the wait of the rest.
   assert.equal((await alice.del(path(kid))).status, 202)
   assert.equal((await encrypt(version_kid)).status, 422)
   assert.equal((await at(2, 'restore')).json.destruction_at, undefined, 'the newest version is the key')

@@ -34,7 +34,7 @@ export function crvOf(key: { readonly algorithm?: string | undefined; readonly c
 const signing: readonly Usage[] = ['sign', 'verify']
 const encrypting: readonly Usage[] = ['encrypt', 'decrypt', 'wrapKey', 'unwrapKey']
 
-/** What a key of this algorithm, bound or not, may be used for; the halves of a pair share the list. */
+/** Allowed uses of a key of this algorithm, bound or not; the halves of a pair share the list. */
 function usesOf(algorithm: string, boundAlg: string | undefined): readonly Usage[] {
   if (algorithm === 'AES') return encrypting
   if (algorithm === 'HMAC') return ['macGenerate', 'macVerify']

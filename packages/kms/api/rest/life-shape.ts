@@ -56,7 +56,7 @@ const moment = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)
  */
 export function readMoment(text: string, name: string): number {
   const at = moment.test(text) ? Date.parse(text) : Number.NaN
-  // What no calendar has, like a 30th of February, is told back as another day.
+  // A day that no calendar has, like a 30th of February, is parsed as another day.
   const isDay =
     !Number.isNaN(at) &&
     new Date(`${text.slice(0, 10)}T00:00:00Z`).toISOString().startsWith(text.slice(0, 10))

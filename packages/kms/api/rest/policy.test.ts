@@ -33,7 +33,7 @@ const requests: Readonly<Record<string, object>> = {
   'ML-DSA-44': { kty: 'AKP', alg: 'ML-DSA-44' },
 }
 
-/** Where everything is permitted, a key for each algorithm of RSA shows no more than one for all of them. */
+/** If everything is permitted, a key for each algorithm of RSA shows no more than one for all of them. */
 const fewer = (name: string): boolean => !name.startsWith('RSA 3072 ')
 
 async function refusedBy(config: object, asked = (_name: string) => true): Promise<readonly string[]> {

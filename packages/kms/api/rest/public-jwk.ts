@@ -46,7 +46,7 @@ export function publicJwkOf(
   return jwk
 }
 
-/** Where a key is not bound: the algorithm that verifiers take a key of this size for. */
+/** For an unbound key: the algorithm that verifiers expect for a key of this size. */
 function usualAlg({ algorithm, bits, curve }: Key['object']): string | undefined {
   switch (algorithm) {
     case 'RSA':

@@ -84,7 +84,7 @@ test('key bytes are nowhere in clear: database, WAL, log, audit, metrics, errors
     generateKeyPairSync('ed25519').privateKey,
   ].map((key) => key.export({ format: 'jwk' }))
   for (const jwk of imported) await make(jwk)
-  // What is refused is not kept either.
+  // A refused key is not stored either.
   for (const jwk of imported) await post('/v1/crypto/keys', { ...jwk, bits: 1 })
   await ask(kms.with({}), 'POST', '/v1/crypto/keys', imported[0])
   await ask(alice, 'PUT', '/v1/crypto/keys', imported[0])

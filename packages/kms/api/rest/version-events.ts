@@ -24,7 +24,7 @@ export const EventRequest = Type.Object({
   ),
 })
 
-/** What one event of a version is done with. */
+/** Everything that one event of a version needs. */
 export interface EventOfVersion {
   readonly context: OperationContext<KmsServices>
   readonly objects: UnitOfWork
@@ -35,7 +35,7 @@ export interface EventOfVersion {
   readonly body: Static<typeof EventRequest>
 }
 
-/** What happens to a version of a key, and the rights on its key that it takes. */
+/** An event of a version of a key, and the rights on its key that it takes. */
 export interface VersionEvent {
   readonly right: Right
   readonly more: readonly Right[]
@@ -100,7 +100,7 @@ export const versionEvents: Readonly<Record<VersionVerb, VersionEvent>> = {
   },
 }
 
-/** What waits already keeps its date. */
+/** A destruction that waits already keeps its date. */
 async function stageDestruction(
   half: ManagedObject,
   { context, objects, now }: EventOfVersion,

@@ -182,7 +182,7 @@ test('a grant on a key holds for its versions, and a grant on a version is one o
   assert.equal((await mallory.get(`/v1/crypto/keys/${kid}/versions`)).status, 404)
   const list = await alice.get(`/access/list/${third}`)
   assert.deepEqual(list.json, [{ user_id: 'bob', operations: ['decrypt'] }])
-  // Who may rotate makes versions of the owner's key.
+  // A user with the right to rotate makes versions of the owner's key.
   await alice.post('/access/grant', { unique_identifier: kid, user_id: 'bob', operation_types: ['rekey'] })
   const byBob = await rotate(bob, kid)
   assert.equal((await alice.get(`/v1/crypto/keys/${byBob.version_kid}`)).json.owner, 'alice')

@@ -45,7 +45,7 @@ async function whole<Item, Done extends object>(
         return { ...(await act(item)), ...reference }
       } catch (thrown) {
         const failed = toFailure(thrown)
-        // What is wrong with the service, or with the caller, is wrong with the whole request.
+        // A failure of the service, or of the caller's rights, fails the whole request.
         if (failed.status >= 500 || failed.kind === 'forbidden') throw thrown
         return { error: sentenceOf(failed), ...reference }
       }
@@ -55,7 +55,7 @@ async function whole<Item, Done extends object>(
   return results.every((result) => 'error' in result) ? rawReply({ status: 400, json }) : json
 }
 
-/** What a client calls the item, and reads in its result. */
+/** The client's reference of an item, which its result repeats. */
 function referenceOf(item: unknown): { readonly reference?: string } {
   const { reference } = item as { readonly reference?: string }
   return reference === undefined ? {} : { reference }

@@ -52,7 +52,7 @@ function sealed(
   return waiting === undefined ? seal() : waiting.then(seal)
 }
 
-/** What a version encrypted. @throws failure('decryption_failed') for whatever does not open */
+/** Decrypts what a version encrypted. @throws failure('decryption_failed') for whatever does not open */
 export function decryptWith(
   { key }: Version,
   text: string,

@@ -1,7 +1,7 @@
 import type { ErrorShape, ToldFailure } from '@warder/foundation/operations'
 import Type from 'typebox'
 
-/** What clients of Vault read: 400 for whatever is wrong with a request, 403 for who may not, 404 for what is not there. */
+/** Statuses for clients of Vault: 400 for a wrong request, 403 for a missing right, 404 for what is not there. */
 const statuses: Partial<Readonly<Record<ToldFailure['kind'], number>>> = {
   unauthorized: 403,
   forbidden: 403,

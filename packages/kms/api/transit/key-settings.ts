@@ -30,7 +30,7 @@ export async function settingsOf({ db }: Pick<KmsServices, 'db'>, id: ObjectId):
   }
 }
 
-/** What changes the settings, guarded by the version of the key. @throws failure('not_found') */
+/** Changes that set the settings, guarded by the version of the key. @throws failure('not_found') */
 export async function settingsChanges(
   { db, clock }: Pick<KmsServices, 'db' | 'clock'>,
   id: ObjectId,

@@ -4,7 +4,7 @@ import type { ManagedObject } from '../../keys/index.ts'
 
 interface KeyTypeRow {
   readonly name: string
-  /** What a new key is asked for. */
+  /** Request for a new key. */
   readonly request: KeyRequest
   readonly encrypts?: true
   readonly signs?: true
@@ -67,7 +67,7 @@ export function requestOf(name: string, keySize: number | undefined): KeyRequest
   return { ...found.request, alg }
 }
 
-/** What Vault would call a key; undefined for one that it has no type for. */
+/** Vault's type of a key; undefined for one that it has no type for. */
 export function typeOf(object: ManagedObject): KeyTypeRow | undefined {
   return types.find((type) => type.is(object))
 }

@@ -47,7 +47,7 @@ import { answer } from './text.ts'
 const Flag = Type.Optional(Type.Boolean())
 const Period = Type.Optional(Type.Union([Type.Integer(), Type.String()]))
 
-/** What would give material away, or derive it. @throws failure('bad_request') */
+/** Refuses options that would give material away, or derive it. @throws failure('bad_request') */
 function requireServed(body: Readonly<Record<string, unknown>>): void {
   for (const name of ['exportable', 'allow_plaintext_backup'])
     if (body[name] === true)

@@ -17,7 +17,7 @@ import { transitErrors } from './error-shape.ts'
 
 export type Context = OperationContext<KmsServices>
 
-/** What every row of the transit interface has. */
+/** Members of every row of the transit interface. */
 export const common = {
   tag: 'Transit',
   errorShape: transitErrors,
@@ -28,7 +28,7 @@ export const common = {
 export const writing = ['POST', 'PUT'] as const
 export const NamePath = Type.Object({ name: Type.String({ description: 'Of the caller, or `NAME@OWNER`.' }) })
 
-/** Where aliases of transit keys begin, behind `alias/`: they are aliases like others (docs/adr/0062). */
+/** Prefix of the aliases of transit keys, behind `alias/`: they are aliases like others (docs/adr/0062). */
 export const transitFolder = 'transit/'
 
 /** The alias that a name in a path stands for. @throws failure('bad_request') */

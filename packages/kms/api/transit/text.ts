@@ -8,7 +8,7 @@ export function decodeBase64(text: string, member: string): Buffer {
   return bytes
 }
 
-/** What Vault writes before what a version of a key made. */
+/** Adds Vault's prefix to the output of a version of a key. */
 export function versioned(version: number, text: string): string {
   return `vault:v${version}:${text}`
 }

@@ -1,7 +1,7 @@
 import type { Seal, SealedPlace } from '@warder/foundation/seal'
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
 
-/** What everybody who looks after external key stores may read of an access key. */
+/** Members of an access key that every manager of external key stores may read. */
 export interface AccessKeyRow {
   readonly id: string
   /** Path before `/kms/xks/v1`; empty, or beginning with a slash. */

@@ -13,7 +13,7 @@ export interface AccessKey {
   /** The AWS region of the key store. */
   readonly region: string
   readonly secret: Secret
-  /** Who made it: AWS KMS names keys by this user's aliases. undefined: it is one of the settings. */
+  /** The user who made it: AWS KMS names keys by this user's aliases. undefined: it is one of the settings. */
   readonly createdBy?: string
 }
 

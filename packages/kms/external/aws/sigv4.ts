@@ -4,7 +4,7 @@ import { setBounded } from '@warder/foundation/runtime'
 /** The scheme of the header Authorization, and the algorithm in the text that is signed. */
 export const algorithm = 'AWS4-HMAC-SHA256'
 
-/** What the header Authorization says (AWS Signature Version 4, "Authentication with the Authorization header"). */
+/** Members of the header Authorization (AWS Signature Version 4, "Authentication with the Authorization header"). */
 export interface SignatureHeader {
   readonly accessKeyId: string
   /** `YYYYMMDD` */
@@ -25,7 +25,7 @@ const mostSignedHeaders = 64
 type Scope = Omit<SignatureHeader, 'signature'>
 const signatureMember = 'Signature='
 const mostScopes = 64
-/** What stands before the signature, which is the same in all requests of a day. */
+/** Parts before the signature, which are the same in all requests of a day. */
 const scopes = new Map<string, Scope>()
 
 /** @returns a sentence when it is no such header; it repeats nothing of it */

@@ -38,7 +38,7 @@ test('a rotated key encrypts with its newest version, and opens what each versio
   const after = await encrypt(xks, kid)
   assert.equal(bytesOf(after).toString('hex', 1), second.replaceAll('-', ''))
   assert.deepEqual([await decrypt(xks, kid, before), await decrypt(xks, kid, after)], [plaintext, plaintext])
-  // What it names is authenticated: an old version cannot be put in its place, nor a key of somebody else.
+  // The name is authenticated: neither an old version nor somebody else's key can replace it.
   const other = await grantedKey(kms, `aws:${principal}`)
   for (const id of [kid, other, '00000000-0000-7000-8000-000000000000']) {
     const metadata = Buffer.concat([Buffer.of(2), Buffer.from(id.replaceAll('-', ''), 'hex')])
@@ -83,7 +83,7 @@ test('a key is named by an alias of who made the access key; when it moves, what
     [await decrypt(xks, 'invoices', before), await decrypt(xks, 'invoices', after)],
     [plaintext, plaintext],
   )
-  // What it stood for before has to be granted still.
+  // The key that it named before must still be granted.
   await alice.post('/access/revoke', {
     unique_identifier: first,
     user_id: `aws:${principal}`,

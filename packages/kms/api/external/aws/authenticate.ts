@@ -29,7 +29,7 @@ export interface SignatureOptions {
   readonly clientNames: readonly string[]
 }
 
-/** Who signed the request, for the key store at `uriPrefix`. */
+/** Finds the signer of a request, for the key store at `uriPrefix`. */
 export type Authenticator = (context: AuthenticationContext<KmsServices>) => MaybePromise<Principal>
 
 /**

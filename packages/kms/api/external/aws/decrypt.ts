@@ -19,7 +19,7 @@ const DecryptRequest = Type.Object({
   authenticationTag: Base64,
 })
 
-/** What is missing or malformed of a ciphertext is told as a ciphertext that does not open ("Error codes"). */
+/** A missing or malformed part of a ciphertext is reported as a ciphertext that does not open ("Error codes"). */
 function read(body: Static<typeof DecryptRequest>) {
   requireAesGcm(body.encryptionAlgorithm)
   const { ciphertext, initializationVector, authenticationTag } = body

@@ -25,7 +25,7 @@ export function xksFailure(errorName: XksError, sentence?: string): Failure {
   return failure(errors[errorName][1], sentence, { members: { errorName } })
 }
 
-/** What the other failures of the service are called. */
+/** Names of the other failures of the service. */
 const names: Partial<Readonly<Record<ErrorKind, XksError>>> = {
   unauthorized: 'AuthenticationFailedException',
   forbidden: 'AccessDeniedException',

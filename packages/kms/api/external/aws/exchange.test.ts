@@ -250,7 +250,7 @@ test('keys are used as they are granted to principals of AWS, and only so', asyn
   const plain = (await alice.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json.kid
   assert.equal(await encrypt(plain), 'KeyNotFoundException')
   assert.equal(await encrypt('non_existing_key'), 'KeyNotFoundException')
-  // Whom AWS names is nobody of this service: neither the owner, nor everybody here.
+  // A principal of AWS is no user of this service: neither the owner, nor everybody here.
   for (const name of ['alice', 'admin', '*', `aws:${principal}`])
     assert.equal(await encrypt(plain, name), 'KeyNotFoundException', name)
   const everybody = await grantedKey(kms, '*')

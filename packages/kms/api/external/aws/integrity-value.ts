@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 
-/** What an integrity value covers, in the order in which it does. */
+/** Parts covered by an integrity value, in order. */
 export interface CoveredParts {
   readonly aad: Uint8Array
   readonly metadata: Uint8Array

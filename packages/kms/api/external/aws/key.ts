@@ -102,7 +102,7 @@ function exactKey({ keys }: KmsServices, key: Key, { exactId, isAlias, granted }
     const id = chainIdOf(exact.object)
     if (id === chainIdOf(key.object)) return processingVersion(keys, exact)
     if (!isAlias) throw other()
-    // What the alias stood for then has to be granted, too.
+    // The key that the alias named then must be granted, too.
     return andThen(granted(id), () => processingVersion(keys, exact))
   })
 }
@@ -117,7 +117,7 @@ export function refused(thrown: unknown): never {
   throw thrown
 }
 
-/** What `awsRight` found. */
+/** Key found by `awsRight`. */
 export function resolvedKey({ found }: OperationContext<KmsServices>): Key {
   if (found instanceof Key) return found
   throw xksFailure('InternalException', 'the access check did not run')

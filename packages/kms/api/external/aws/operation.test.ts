@@ -42,7 +42,7 @@ for (const engine of await bothEngines()) {
 
     assert.equal((await admin.post('/v1/external-stores/aws/stop', {})).status, 200)
     assert.deepEqual(await both(), twice('InvalidStateException'))
-    // Who cannot sign does not learn that it is stopped.
+    // A caller who cannot sign does not learn that it is stopped.
     assert.deepEqual(await both({ ...credential, secret: 'x' }), twice('AuthenticationFailedException'))
     assert.equal((await nodes.onFar('admin').post('/v1/external-stores/aws/start', {})).status, 200)
     assert.deepEqual(await both(), twice(200))

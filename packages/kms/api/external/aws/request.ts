@@ -31,7 +31,7 @@ export const KeyPath = Type.Object({
   }),
 })
 
-/** What AWS KMS says of a request, for the audit record: enough to find it in AWS CloudTrail. */
+/** Metadata of AWS KMS for the audit record: enough to find the request in AWS CloudTrail. */
 export function recordMetadata(
   context: Pick<OperationContext<never>, 'audit'>,
   metadata: Partial<RequestMetadata>,

@@ -23,7 +23,7 @@ export function ekmFailure(code: EkmError, sentence?: string): Failure {
   return failure(errors[code][1], sentence, { members: { code } })
 }
 
-/** What the other failures of the service are called. */
+/** Codes of the other failures of the service. */
 const codes: Partial<Readonly<Record<ErrorKind, EkmError>>> = {
   unauthorized: 'Unauthorized',
   forbidden: 'Forbidden',

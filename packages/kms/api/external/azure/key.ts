@@ -25,7 +25,7 @@ export function azureRight(right: Right): Access<KmsServices> {
   }
 }
 
-/** What `azureRight` found. */
+/** Key found by `azureRight`. */
 export function resolvedKey({ found }: OperationContext<KmsServices>): Key {
   if (found instanceof Key) return found
   throw ekmFailure('InternalError', 'the access check did not run')
@@ -56,7 +56,7 @@ const refusals: Readonly<Record<UseRefusal, EkmError>> = {
   policy: 'OperationNotAllowed',
 }
 
-/** What is not Active is disabled to Managed HSM, for unwrapping, too. @throws ekmFailure */
+/** A key that is not Active is disabled for Managed HSM, for unwrapping, too. @throws ekmFailure */
 export function requireEnabled(key: Key): void {
   const { state } = key
   if (state === 'Destroyed' || state === 'Destroyed_Compromised')

@@ -30,7 +30,7 @@ export function requireApiVersion(query: Readonly<Record<string, string>>): void
     throw ekmFailure('UnsupportedApiVersion', `The query must say api-version=${apiVersion}.`)
 }
 
-/** What Managed HSM says of a request, for the audit record. @returns the Common Name of the pool */
+/** Records Managed HSM's context of a request. @returns the Common Name of the pool */
 export function recordContext(
   context: Pick<OperationContext<never>, 'audit'> & { readonly principal: Principal | undefined },
   { request_id, correlation_id, pool_name }: Static<typeof RequestContext>,

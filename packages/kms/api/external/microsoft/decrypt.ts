@@ -15,7 +15,7 @@ const parameters = { paddingMethod: 'OAEP', hashingAlgorithm: 'SHA_256' } as con
 /** Of RSA of 8192 bits. */
 const mostBytes = 1024
 
-/** Who the key was granted to. */
+/** Requires a user to whom the key was granted. */
 function access(scope: MicrosoftScope): Access<KmsServices> {
   return {
     name: 'key right granted to microsoft: decrypt',

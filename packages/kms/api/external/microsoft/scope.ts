@@ -7,9 +7,9 @@ export const dkePath = '/ms_dke'
 /** The key of trials: `warder external microsoft test`. */
 export const trialName = 'warder-trial'
 
-/** What the operations of the scope share: its settings, read once. */
+/** Shared by the operations of the scope: its settings, read once. */
 export interface MicrosoftScope {
-  /** Where Office reaches it, without a slash at its end; the name of a key follows. */
+  /** Address at which Office reaches it, without a slash at its end; the name of a key follows. */
   readonly serviceUrl: string
   /** Ids of the current versions, by the names of keys. */
   readonly current: ReadonlyMap<string, string>

@@ -14,7 +14,7 @@ import type { KmsServices } from '../../../services.ts'
 import { foldedEmail, recordVendor } from '../scope/index.ts'
 import type { MicrosoftScope } from './scope.ts'
 
-/** What a verified token of Entra says of its user. */
+/** Claims of a verified token of Entra about its user. */
 export interface MicrosoftCaller {
   /** `email`, else `upn`, folded; undefined where the token has neither. */
   readonly email: string | undefined
@@ -73,7 +73,7 @@ function challenge({ audience, authorization }: MicrosoftScope, cause?: JwtRejec
 
 interface Verified {
   readonly caller: MicrosoftCaller
-  /** Who it is in records: the address, or the id of the object in the tenant. */
+  /** Name in records: the address, or the id of the object in the tenant. */
   readonly name: string
 }
 

@@ -5,7 +5,7 @@ import type { KmsServices } from '../../../services.ts'
 
 /** Settings beside its own that a store reads. */
 export interface CommonConfig {
-  /** Where clouds and browsers reach this service; unset: `baseUrl`. */
+  /** Address at which clouds and browsers reach this service; unset: `baseUrl`. */
   readonly kms_public_url: string | undefined
   readonly cache_lease_ms: number
 }
@@ -31,7 +31,7 @@ export interface ExternalStore<Config = never> {
   enabled(config: Config): boolean
   /** Requests a second that all of its callers may make together; undefined = no limit. */
   ratePerSecond(config: Config): number | undefined
-  /** What `/server-info` and `GET /v1/external-stores` say of it besides name and state. Nothing secret. */
+  /** Facts for `/server-info` and `GET /v1/external-stores` besides name and state. Nothing secret. */
   facts(config: Config & CommonConfig, baseUrl: string): Readonly<Record<string, unknown>>
   /** Of openapi.yaml, by the names that `security` of the operations has. */
   readonly securitySchemes: Readonly<Record<string, SecurityScheme>>

@@ -1,7 +1,7 @@
 import type { OperationContext } from '@warder/foundation/operations'
 import { type ExternalStoreName, externalPrincipal } from '../../../external/index.ts'
 
-/** What the vendor says of a request, for the audit record. Its signature or token was verified. */
+/** The vendor's facts about a request, for the audit record. Its signature or token was verified. */
 export interface VendorRequest {
   /** By which the vendor's own log names the request. */
   readonly requestId: string | undefined

@@ -6,7 +6,7 @@ export const officers = ['ann', 'ben', 'cid', 'dan', 'eva']
 
 export type Node = Pick<Started, 'user'>
 
-/** What an answer must be. */
+/** Requires a successful answer. */
 export async function done(answer: Promise<Answer>) {
   const { status, text, json } = await answer
   assert.equal(status, 200, text)

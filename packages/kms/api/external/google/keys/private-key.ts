@@ -49,12 +49,12 @@ function fromBase64(text: string): KeyObject | undefined {
   }
 }
 
-/** What is wrapped. The caller wipes it. */
+/** Bytes to wrap. The caller wipes them. */
 export function privateKeyBytes(key: KeyObject): Buffer {
   return key.export({ format: 'der', type: 'pkcs8' })
 }
 
-/** What was wrapped. @throws failure('internal_error') for bytes that were never a key */
+/** Reads unwrapped bytes. @throws failure('internal_error') for bytes that were never a key */
 export function openPrivateKey(bytes: Buffer): KeyObject {
   try {
     return createPrivateKey({ key: bytes, format: 'der', type: 'pkcs8' })

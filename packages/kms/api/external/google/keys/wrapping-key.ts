@@ -22,7 +22,7 @@ import { type BlobKind, blobAad, readBlob, writeBlob } from './wrapped-blob.ts'
 
 type Context = OperationContext<KmsServices>
 
-/** What a wrapped secret belongs to. */
+/** Resource and perimeter that a wrapped secret belongs to. */
 export interface Binding {
   readonly kind: BlobKind
   /** Empty for a private key, which is its user's. */
@@ -149,7 +149,7 @@ function doesNotOpen(member: string): Error {
   return failure('bad_request', `${member}: it was not wrapped here for this.`)
 }
 
-/** That the wrapping key can be used now. @throws Failure that says why not */
+/** Requires a wrapping key that can be used now. @throws Failure that says why not */
 export async function requireWrappingKey(services: KmsServices, kid: string): Promise<void> {
   const key = await wrappingVersion(services, '*', kid)
   requireAes256(key)

@@ -9,7 +9,7 @@ import type { Role } from '../tokens/issuers.ts'
 /** Two tokens of 16 KiB, a wrapped private key and what is around them. */
 const bodyLimit = 64 * 1024
 
-/** What the declarations of all operations share; tag, error shape and CORS come from the scope. */
+/** Members shared by the declarations of all operations; tag, error shape and CORS come from the scope. */
 export const common = { tag: 'Google Workspace CSE', bodyLimit, security: ['googleTokens'] } as const
 
 export const path = (operation: string): string => `${googlePath}/${operation}`

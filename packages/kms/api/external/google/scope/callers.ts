@@ -10,7 +10,7 @@ import type { GoogleScope } from './scope.ts'
 
 type Context = AuthenticationContext<KmsServices>
 
-/** What the verified tokens of a request say; which of them there are depends on the operation. */
+/** Claims of the verified tokens of a request; which tokens there are depends on the operation. */
 export interface GoogleCaller {
   /** The name that keys are granted to, behind `google:`. */
   readonly name: string
@@ -139,7 +139,7 @@ function remembered(context: Context, caller: GoogleCaller): Principal {
   return { name: externalPrincipal('google', caller.name), method: 'google_cse' }
 }
 
-/** What records say of Google's token. */
+/** Facts from Google's token for audit records. */
 function whatIsAllowed(allowed: Authorization | undefined): Omit<VendorRequest, 'principal'> {
   if (allowed === undefined) return { requestId: undefined }
   const { application, role, email, emailType, resourceName, perimeterId, delegatedTo, messageId } = allowed

@@ -7,9 +7,9 @@ import type { GoogleConfig } from './settings.ts'
 
 export const googlePath = '/google_cse'
 
-/** What the operations of the scope share: its settings, read once. */
+/** Shared by the operations of the scope: its settings, read once. */
 export interface GoogleScope {
-  /** Where Google reaches it, without a slash at its end. */
+  /** Address at which Google reaches it, without a slash at its end. */
   readonly kaclsUrl: string
   readonly name: string
   /** Id of the key that wraps now. */

@@ -36,7 +36,7 @@ export interface GoogleWorld extends AsyncDisposable {
 
 export interface TokenOptions {
   readonly application?: string
-  /** Whose key signs. */
+  /** Party whose key signs. */
   readonly signer?: string
   readonly header?: Partial<JWTHeaderParameters>
 }

@@ -7,7 +7,7 @@ import { asRejected } from './rejected.ts'
 import type { TokenSources } from './sources.ts'
 import { isTrialResource, verifyTrial } from './trial.ts'
 
-/** Who a user is: a verified authentication token. */
+/** Identity of a user: a verified authentication token. */
 export interface Authentication {
   readonly issuer: string
   /** Folded: `google_email` where the token has it, else `email`. */

@@ -14,7 +14,7 @@ import { trialApplication, verifyTrial } from './trial.ts'
 const emailTypes = ['google', 'google-visitor', 'customer-idp'] as const
 export type EmailType = (typeof emailTypes)[number]
 
-/** What Google says that a user may do: a verified authorization token. */
+/** Permission that Google gives a user: a verified authorization token. */
 export interface Authorization {
   readonly application: string
   readonly role: Role

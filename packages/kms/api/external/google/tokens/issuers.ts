@@ -1,7 +1,7 @@
 /** Roles of an authorization token (Google's reference, "Authorization tokens"). */
 export type Role = 'reader' | 'writer' | 'upgrader' | 'decrypter' | 'signer' | 'migrator' | 'verifier'
 
-/** Who of Google says what a user may do. */
+/** An issuer of Google's authorization tokens. */
 export interface AuthorizationIssuer {
   /** As records name it. */
   readonly application: string

@@ -11,9 +11,9 @@ export interface IdentityProvider {
   readonly guests: boolean
 }
 
-/** What tokens are verified by. */
+/** Everything that verifies tokens. */
 export interface TokenSources {
-  /** Where Google reaches this scope, without a slash at its end. */
+  /** Address at which Google reaches this scope, without a slash at its end. */
   readonly kaclsUrl: string
   /** Folded. */
   readonly ownerDomain: string

@@ -44,7 +44,7 @@ export interface WorldOptions extends Omit<StartOptions, 'config'> {
   readonly keys?: boolean
 }
 
-/** What the fake Entra calls its key sets. */
+/** Name of a key set of the fake Entra. */
 const setOf = (of: string, version: 1 | 2): string => `entra ${of} ${version}`
 
 export async function startMicrosoft(options: WorldOptions = {}): Promise<MicrosoftWorld> {
@@ -124,7 +124,7 @@ export async function startMicrosoft(options: WorldOptions = {}): Promise<Micros
 
 export const secret = Buffer.from('2c00ffff2000001000021000000bbc45aaac', 'hex')
 
-/** What Office does with the public key of the reply. */
+/** Encrypts as Office does, with the public key of the reply. */
 export function encrypted(answer: Answer, data: Uint8Array = secret, oaepHash = 'sha256'): string {
   const { n, e } = answer.json.key
   const key = createPublicKey({
