@@ -11,7 +11,14 @@ import {
   versionNumber,
 } from '../keys/index.ts'
 import { type Aliases, resolveKid } from './aliases.ts'
-import { keyNotFound, type Roles, requireAllowed, type Verdict, verdictOn } from './permission.ts'
+import {
+  keyNotFound,
+  officerAccess,
+  type Roles,
+  requireAllowed,
+  type Verdict,
+  verdictOn,
+} from './permission.ts'
 import type { Right } from './right.ts'
 
 /** Services used by access checks. */
@@ -86,7 +93,8 @@ export function keyRight<Services extends AccessServices, Request>(
       return andThen(resolveKid(context.services, principal.name, named), (kid) => {
         if (kid === undefined) throw keyNotFound()
         if (kid !== named) context.audit({ object: kid, details: { alias: named } })
-        const key = knownKey(context.services, principal, kid, right, options.use)
+        const asOfficer = () => context.audit(officerAccess)
+        const key = knownKey(context.services, principal, kid, right, { use: options.use, asOfficer })
         return andThen(key, (known) => {
           const version = versionOf(context.services.keys, known, options.version)
           return andThen(version, (found) => {
@@ -130,8 +138,13 @@ export function permittedKey(
 ): MaybePromise<Key> {
   return andThen(resolveKid(services, principal.name, kid), (id) => {
     if (id === undefined) throw keyNotFound()
-    return knownKey(services, principal, id, right, use)
+    return knownKey(services, principal, id, right, { use, asOfficer: undefined })
   })
+}
+
+interface Way {
+  readonly use: 'private half' | undefined
+  readonly asOfficer: (() => void) | undefined
 }
 
 function knownKey(
@@ -139,9 +152,9 @@ function knownKey(
   principal: Principal,
   id: ObjectId,
   right: Right,
-  use?: 'private half',
+  way: Way,
 ): MaybePromise<Key> {
-  return andThen(services.keys.get(id), (key) => permitted(services, principal, key, right, use))
+  return andThen(services.keys.get(id), (key) => permitted(services, principal, key, right, way))
 }
 
 function permitted(
@@ -149,14 +162,14 @@ function permitted(
   principal: Principal,
   key: Key | undefined,
   right: Right,
-  use: 'private half' | undefined,
+  { use, asOfficer }: Way,
 ): MaybePromise<Key> {
   if (key === undefined) throw keyNotFound()
   const { object } = key
   if (use === 'private half' && object.type === 'PublicKey' && object.linkedId !== undefined) {
-    return knownKey(services, principal, object.linkedId, right)
+    return knownKey(services, principal, object.linkedId, right, { use: undefined, asOfficer })
   }
-  const verdict = verdictOn(services.db, services.roles, object, principal.name, right)
+  const verdict = verdictOn(services.db, services.roles, object, principal.name, right, asOfficer)
   return andThen(verdict, (now) => allowed(key, now))
 }
 

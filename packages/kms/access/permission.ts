@@ -1,4 +1,5 @@
 import { failure } from '@warder/foundation/errors'
+import type { AuditFields } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { Database } from '@warder/foundation/sql'
 import { chainIdOf, type ManagedObject } from '../keys/index.ts'
@@ -26,6 +27,7 @@ export type Verdict = 'allowed' | 'lacks_this_right' | 'nothing'
 /**
  * Whether `user` has `right` on the object: as owner, as officer, or by a grant that is read now. Grants are on keys, not
  * on their versions: they are asked of the chain.
+ * @param asOfficer called where nothing but being a crypto officer allows it: whoever knows the request marks it
  */
 export function verdictOn(
   db: Database,
@@ -33,18 +35,23 @@ export function verdictOn(
   object: Pick<ManagedObject, 'id' | 'owner'> & Partial<Pick<ManagedObject, 'chainId'>>,
   user: string,
   right: Right,
+  asOfficer?: () => void,
 ): MaybePromise<Verdict> {
   if (object.owner === user) return 'allowed'
-  return andThen(roles.officers.isActive(user), (officer) => {
-    if (officer && officerRights.has(right)) return 'allowed'
-    return andThen(grantedTo(db, chainIdOf(object), user), (granted) => judge(granted, right, officer))
-  })
+  return andThen(roles.officers.isActive(user), (officer) =>
+    andThen(grantedTo(db, chainIdOf(object), user), (granted) => {
+      if (granted?.has(right) === true) return 'allowed'
+      if (officer && officerRights.has(right)) {
+        asOfficer?.()
+        return 'allowed'
+      }
+      return granted === undefined && !officer ? 'nothing' : 'lacks_this_right'
+    }),
+  )
 }
 
-function judge(granted: ReadonlySet<string> | undefined, right: Right, officer: boolean): Verdict {
-  if (granted === undefined) return officer ? 'lacks_this_right' : 'nothing'
-  return granted.has(right) ? 'allowed' : 'lacks_this_right'
-}
+/** What the audit log says of what only a crypto officer may do with an object of somebody else. */
+export const officerAccess: AuditFields = { details: { marker: 'CRYPTO_OFFICER_ACCESS' } }
 
 /**
  * Denies unless the verdict is `allowed`. Who has no right at all on a key is not told that it exists.

@@ -3,7 +3,7 @@ import { rawReply } from '@warder/foundation/http'
 import { get } from '@warder/foundation/operations'
 import { nameText, parseCertificate } from '@warder/pki/x509'
 import Type, { type Static } from 'typebox'
-import { principalOf } from '../../access/index.ts'
+import { officerAccess, principalOf } from '../../access/index.ts'
 import {
   addressesOf,
   pathLengthLeft,
@@ -63,6 +63,7 @@ export const listAuthorities = define({
     if (limit < 1 || limit > mostListed) throw failure('bad_request', `limit must be 1 to ${mostListed}.`)
     const user = principalOf(context).name
     const all = await roles.officers.isActive(user)
+    if (all) context.audit(officerAccess)
     const page = await visibleAuthorities(db, { user, all, after: query.after ?? '', limit })
     const next = page.length < limit ? undefined : page.at(-1)?.id
     return rawReply({

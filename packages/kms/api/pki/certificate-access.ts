@@ -1,6 +1,13 @@
 import { failure } from '@warder/foundation/errors'
 import type { Access, OperationContext } from '@warder/foundation/operations'
-import { keyNotFound, principalOf, type Right, requireAllowed, verdictOn } from '../../access/index.ts'
+import {
+  keyNotFound,
+  officerAccess,
+  principalOf,
+  type Right,
+  requireAllowed,
+  verdictOn,
+} from '../../access/index.ts'
 import { entryOf, type IssuedCertificate, issuedAs } from '../../authority/index.ts'
 import { asObjectId, findObject, findWithMaterial, type ManagedObject } from '../../keys/index.ts'
 import type { KmsServices } from '../../services.ts'
@@ -60,13 +67,15 @@ export async function permittedCertificate(
   const { name } = principalOf(context)
   const found = await findCertificate(context.services, id)
   const { object, issued } = found
-  const own = object === undefined ? 'nothing' : await verdictOn(db, roles, object, name, right)
+  const asOfficer = () => context.audit(officerAccess)
+  const own = object === undefined ? 'nothing' : await verdictOn(db, roles, object, name, right, asOfficer)
   if (own === 'allowed' || issued === undefined) {
     requireAllowed(own)
     return found
   }
   const authority = await authorityObject(context.services, issued.authorityId)
-  const verdict = authority === undefined ? 'nothing' : await verdictOn(db, roles, authority, name, right)
+  const verdict =
+    authority === undefined ? 'nothing' : await verdictOn(db, roles, authority, name, right, asOfficer)
   requireAllowed(verdict === 'nothing' ? own : verdict)
   return found
 }

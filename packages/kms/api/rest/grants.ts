@@ -11,6 +11,7 @@ import {
   type GeneralRight,
   grantChanges,
   keyNotFound,
+  officerAccess,
   parseRights,
   principalOf,
   type Right,
@@ -166,7 +167,8 @@ async function changeOnObject(
   more: readonly Change[],
 ): Promise<void> {
   const { services } = context
-  const { object, changes } = await rightsChange(services, kid, caller, wanted, direction)
+  const asOfficer = () => context.audit(officerAccess)
+  const { object, changes } = await rightsChange(services, kid, caller, wanted, direction, asOfficer)
   if (object.id !== kid) context.audit({ object: object.id, details: { alias: kid } })
   const { approvals, officers } = services.roles
   if (direction.gives && wanted.rights.some((right) => givesMaterial.has(right)))
@@ -196,13 +198,14 @@ async function rightsChange(
   caller: string,
   { user, rights }: Pick<Wanted, 'user' | 'rights'>,
   direction: Direction,
+  asOfficer?: () => void,
 ): Promise<{ readonly object: ManagedObject; readonly changes: readonly Change[] }> {
   const id = await resolveKid({ aliases }, caller, kid)
   const named = id === undefined ? undefined : await findObject(db, id)
   // Rights are on keys: who names a version means its key.
   const object = named?.chainId === undefined ? named : await findObject(db, named.chainId)
   if (object === undefined) throw keyNotFound()
-  requireAllowed(await verdictOn(db, roles, object, caller, 'authorize'))
+  requireAllowed(await verdictOn(db, roles, object, caller, 'authorize', asOfficer))
   if (user === object.owner) throw failure('bad_request', 'The owner has every right on the key.')
   if (object.owner !== caller && (await isBoundToOwnRights(roles, caller, user, direction))) {
     for (const right of rights) requireAllowed(await verdictOn(db, roles, object, caller, right))

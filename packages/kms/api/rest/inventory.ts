@@ -1,7 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 import { get } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
-import { ownAliasesOfMany, principalOf } from '../../access/index.ts'
+import { officerAccess, ownAliasesOfMany, principalOf } from '../../access/index.ts'
 import {
   dayOf,
   type InventoryFilter,
@@ -100,8 +100,11 @@ export const listKeys = define({
     const limit = query.limit === undefined ? usualLimit : Number(query.limit)
     if (limit < 1 || limit > mostListed) throw failure('bad_request', `limit must be 1 to ${mostListed}.`)
     const place = query.after === undefined ? undefined : readCursor(query.after, filter)
-    if (owner !== name && !(await roles.officers.isActive(name)))
-      throw failure('forbidden', 'Keys of others are listed for crypto officers.')
+    if (owner !== name) {
+      if (!(await roles.officers.isActive(name)))
+        throw failure('forbidden', 'Keys of others are listed for crypto officers.')
+      context.audit(officerAccess)
+    }
     const now = clock.now()
     const { keys, next } = await inventoryPage(db, filter, place, limit, now)
     const found = keys.map(({ key }) => key)

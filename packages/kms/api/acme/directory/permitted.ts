@@ -1,7 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 import type { OperationContext } from '@warder/foundation/operations'
 import { GuardFailed, UniqueViolation } from '@warder/foundation/sql'
-import { principalOf, type Right, requireAllowed, verdictOn } from '../../../access/index.ts'
+import { officerAccess, principalOf, type Right, requireAllowed, verdictOn } from '../../../access/index.ts'
 import { findAuthority } from '../../../authority/index.ts'
 import { asObjectId, findObject } from '../../../keys/index.ts'
 import { type KmsServices, signedIn } from '../../../services.ts'
@@ -24,7 +24,8 @@ export async function requireAuthority(context: Context, id: string, right: Righ
   const object = known === undefined ? undefined : await findObject(db, known)
   const authority = object && (await findAuthority(db, object.id))
   if (object === undefined || authority === undefined) throw failure('not_found', 'Authority not found.')
-  requireAllowed(await verdictOn(db, roles, object, principalOf(context).name, right))
+  const asOfficer = () => context.audit(officerAccess)
+  requireAllowed(await verdictOn(db, roles, object, principalOf(context).name, right, asOfficer))
 }
 
 /** @throws not_found */

@@ -6,6 +6,7 @@ import { memberOf, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
 import {
   materialRights,
   mayCreate,
+  officerAccess,
   type Right,
   resolveKid,
   type Verdict,
@@ -186,7 +187,8 @@ export class ItemContext implements KmipContext {
   ): MaybePromise<Found> {
     const { db, roles } = this.services
     const about = object ?? { id: asObjectId(id) ?? noObject, owner: '' }
-    const verdict = verdictOn(db, roles, about, this.principal.name, right)
+    const asOfficer = () => this.audit(officerAccess)
+    const verdict = verdictOn(db, roles, about, this.principal.name, right, asOfficer)
     return andThen(verdict, (now) => passed(now, object, found, right))
   }
 

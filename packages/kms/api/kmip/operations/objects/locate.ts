@@ -1,5 +1,6 @@
 import { Tag } from '@warder/kmip/tables'
 import { integer, memberOf, type StructureNode, structure, type TtlvNode } from '@warder/kmip/ttlv'
+import { officerAccess } from '../../../../access/index.ts'
 import { type KmipContext, type KmipOperation, signedIn, uniqueIdentifier } from '../../engine/index.ts'
 import { type Criteria, type Located, linkedMaster, readCriteria, search } from '../../locate/index.ts'
 import { withIdentifier } from '../attributes/attribute-request.ts'
@@ -19,6 +20,7 @@ export const locate: KmipOperation = {
     const [only, ...others] = located.ids
     context.placeholder = others.length === 0 ? only : undefined
     context.audit({ details: { located: located.ids.length } })
+    if (await services.roles.officers.isActive(principal.name)) context.audit(officerAccess)
     return [locatedItems(criteria, located), ...located.ids.map(uniqueIdentifier)]
   },
 }
