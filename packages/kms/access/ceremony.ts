@@ -48,7 +48,8 @@ export function beginCeremony(
   now: number,
 ): Change {
   const digest = digestOf(key).toString('base64url')
-  return ceremonyChange(seal, { id, digest, threshold, officers: [...officers.listed], createdBy: by }, now)
+  const listed = [...officers.listed]
+  return ceremonyChange(seal, { id, digest, threshold, officers: listed, createdBy: by, begunAt: now }, now)
 }
 
 /**
@@ -74,6 +75,9 @@ export async function activateByShares(
     throw refused('The shares are of different ceremonies.')
   const ceremony = await findCeremony(db, seal, first.source)
   if (ceremony === undefined) throw refused('These are no shares of a ceremony.')
+  const { begunAt = now } = ceremony
+  if (now >= begunAt + officers.validityMs)
+    throw refused('The ceremony was begun too long ago (ceremony_validity): begin a new one.')
   requireOwners(shares, ceremony, officers, caller)
   await requireNoneBlocked(db, shares)
   requireKey(shares, ceremony, first)

@@ -12,6 +12,8 @@ export interface Ceremony {
   /** Officers at that time; share `i` was given to the one at `i - 1`. */
   readonly officers: readonly string[]
   readonly createdBy: string
+  /** Unix milliseconds; of ceremonies that an older version began it is not known. */
+  readonly begunAt?: number
 }
 
 /** Activation of an officer by a ceremony. */

@@ -88,7 +88,7 @@ export const kmsSettings = {
     default: 28_800,
     min: 60,
     max: 31_536_000,
-    docs: 'Seconds that an activation by a ceremony lasts.',
+    docs: 'Seconds that an activation of a crypto officer lasts, and in which the shares of a ceremony can be used.',
   }),
   'approvals.operations': list({
     default: [],

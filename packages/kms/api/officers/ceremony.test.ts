@@ -111,7 +111,12 @@ test('a listed user is dormant until the shares of all officers are brought, the
   now += 28_800_000
   assert.equal(await isOfficer(kms, 'ann'), false)
   assert.equal((await kms.user('ann').get(`/access/list/${kid}`)).status, 404)
-  assert.equal((await activate(kms, 'ann', shares)).status, 409, 'one activation for each ceremony')
+  await give(kms, shares, 'cid')
+  for (const officer of ['ann', 'cid']) {
+    const late = await activate(kms, officer, shares)
+    assert.equal(late.status, 403, 'shares that were given are approvals, which end with their time, too')
+    assert.match(late.json.description, /begin a new one/)
+  }
 })
 
 test('the key of a ceremony is compromised and gone once it is split, and shares stay with their officers', async () => {
