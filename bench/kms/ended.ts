@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util'
 import { remoteKeySet } from '@warder/foundation/jwt'
 import { createOutbound } from '@warder/foundation/outbound'
 import { systemClock } from '@warder/foundation/runtime'
+import { openSqlite, query } from '@warder/foundation/sql'
 import { endedMemory, endedWriter, follow } from '@warder/kms/ended'
 import { type Installation, startInstallation, temporaryHome } from 'warder/testing'
 import { startLoadClient } from '../load/client.ts'
@@ -17,7 +18,8 @@ import { pin, pinning } from '../server/pin.ts'
 
 /**
  * What cutting off at once costs: processor time of `encrypt` at a kms that follows a feed with so many ended sessions, to
- * that at one that follows none, in turn; and how long a follower takes to read the feed from its beginning, and its memory.
+ * that at one that follows none, in turn; how long a follower takes to read the feed from its beginning, and its memory;
+ * and what the first request after somebody's commit pays to see whether the list of blocked users is another one.
  *
  * Run: `node bench/kms/ended.ts [--entries 1000000] [--rounds 7] [--seconds 1.5]`
  */
@@ -91,6 +93,25 @@ async function timeOfFollower(warder: Installation): Promise<void> {
   await follower.stop()
 }
 
+const blockHead = query<[key: string], { readonly version: number }>(
+  'SELECT version FROM access_block_head WHERE name = ?',
+)
+
+/** Microseconds of one look at the head of the list of blocked users. */
+async function microsecondsOfLook(home: string): Promise<number> {
+  const db = openSqlite({ path: join(home, 'kms.db') })
+  const looks = 200_000
+  const look = () => {
+    const began = performance.now()
+    for (let count = 0; count < looks; count += 1) db.get(blockHead, ['all'])
+    return ((performance.now() - began) / looks) * 1000
+  }
+  look()
+  const found = median([look(), look(), look()])
+  await db.close()
+  return found
+}
+
 const home = temporaryHome()
 const load = startLoadClient()
 await (await startInstallation({ home, env: oneWorker })).stop()
@@ -114,12 +135,18 @@ try {
   const [withFeed, without] = [await targetOf(following), await targetOf(alone)]
   for (const target of [withFeed, without]) await drive(load, target, { ...options, warmupSeconds: 3 })
   const ratios: number[] = []
+  const costs: number[] = []
   for (let round = 0; round < Number(values.rounds); round += 1) {
     const one = await drive(load, withFeed, options)
     const other = await drive(load, without, options)
+    costs.push((one.cpuSeconds / one.requests) * 1e6)
     ratios.push(one.cpuSeconds / one.requests / (other.cpuSeconds / other.requests))
   }
   print(`encrypt with the feed: ${median(ratios).toFixed(3)} times the processor time without it`)
+  const look = await microsecondsOfLook(home)
+  print(
+    `a look at the blocked users, after a commit: ${look.toFixed(2)} µs, ${((100 * look) / median(costs)).toFixed(1)} % of an encrypt`,
+  )
 } finally {
   load.close()
   await following.stop()
