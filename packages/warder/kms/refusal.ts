@@ -45,7 +45,7 @@ export async function aboutKey<R>(whatKey: string, kid: string, call: () => Prom
   } catch (error) {
     if (!(error instanceof ClientError) || error.status === undefined) throw error
     const missing = 'There is no such key, or it was destroyed, or you have no right on it.'
-    const hint = error.kind === 'not_found' ? missing : advice[error.kind]
+    const hint = error.kind === 'not_found' ? missing : adviceOn(error)
     throw new StartupError(`${whatKey} ${printable(kid)}: ${sentenceOf(error, hint)}`, { cause: error })
   }
 }

@@ -132,6 +132,44 @@ test('nothing else below /v1/auth is passed on: administration, dot segments, ba
   assert.deepEqual(seen, [])
 })
 
+test('nothing in a query, a header or a path becomes another header, another path or another host', async () => {
+  const query = '?x=%0d%0aX-Warder-Peer:%20forged&y=%2f..%2fadmins%00#z'
+  const headers = {
+    x_vault_token: 'one',
+    'x-vault-token': 'two',
+    connection: 'keep-alive, x-forwarded-for',
+    'x-forwarded-for': '6.6.6.6',
+    'x-forwarded-host': 'evil.example',
+    'x-original-url': '/admins',
+    'x-http-method-override': 'DELETE',
+    'x-vault-wrap-ttl': '1h',
+  }
+  const login = await kms.with(headers).call('POST', `/v1/auth/approle/login${query}`, { text: '{}' })
+  assert.equal(login.status, 200, login.text)
+  const [request] = seen
+  assert.match(
+    request?.url ?? '',
+    /^\/v1\/auth\/approle\/login\?x=%0D%0AX-Warder-Peer%3A\+forged&y=%2F\.\.%2Fadmins%00%23z$/,
+  )
+  const { host, connection, 'content-length': length, ...rest } = request?.headers ?? {}
+  assert.deepEqual(rest, {
+    'x-vault-token': 'two',
+    'x-forwarded-for': '127.0.0.1',
+    'content-type': 'application/json',
+  })
+  for (const [path, status] of [
+    ['//v1/auth/approle/login', 404],
+    ['/v1//auth/approle/login', 404],
+    ['/v1/auth/approle/login;x=1', 404],
+    ['/v1/auth/approle/login%00', 400],
+    ['/v1/auth/approle/login%0d%0aX:y', 400],
+    ['/V1/AUTH/approle/login', 404],
+    ['/v1/auth/@evil.example/login', 404],
+  ] as const)
+    assert.equal((await kms.with({}).call('POST', path, { text: '{}' })).status, status, path)
+  assert.equal(seen.length, 1)
+})
+
 test('an authentication service that lies, redirects, floods or hangs up is 502 with a reason', async () => {
   for (const wrong of [
     (response: ServerResponse) => response.writeHead(302, { location: 'https://127.0.0.1/' }).end(),
