@@ -70,6 +70,11 @@ export async function enableAws(context: KmsContext, wish: AwsWish): Promise<num
       'Connect it, then create a key in it:',
       `  External key ID         ${kid}`,
       ...addressNotes(endpoint),
+      ...(new URL(endpoint).port === ''
+        ? []
+        : [
+            'AWS KMS takes an endpoint on port 443 alone: kms_public_url is where it arrives, without a port.',
+          ]),
       '',
       'AWS reaches the endpoint by its public name on port 443, or by a VPC endpoint service, with a certificate of a',
       'public authority. `warder external aws test` tries the exchange from here.',

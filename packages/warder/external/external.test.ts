@@ -36,6 +36,7 @@ test('AWS: a fresh installation is set up, tried, and cut off, with what has to 
   assert.match(out, /switches it on now: restart/)
   assert.match(out, /\/aws\/kms\/xks\/v1/)
   assert.match(out, /No cloud reaches (127\.0\.0\.1|localhost): set kms_public_url/)
+  assert.match(out, /on port 443 alone/)
   assert.match(readFileSync(join(home, 'kms.toml'), 'utf8'), /\[aws_xks_config\]\naws_xks_enable = true/)
   await restart()
   const tried = await runOk('aws', 'test')

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { join } from 'node:path'
 import { settingsToml } from '@warder/foundation/config'
 import { StartupError } from '@warder/foundation/errors'
@@ -32,13 +33,16 @@ export function publicUrlOf({ places }: KmsContext, { public_url }: StoreState):
   return (typeof public_url === 'string' ? public_url : places.kms.url).replace(/\/+$/, '')
 }
 
-/** What is still to do where the address is of this machine alone. */
+/** What is still to do where no cloud can use the address. */
 export function addressNotes(publicUrl: string): readonly string[] {
-  const { hostname } = new URL(publicUrl)
-  if (!/^(?:localhost|127\..*|\[::1\]|0\.0\.0\.0)$/.test(hostname)) return []
-  return [
-    `No cloud reaches ${hostname}: set kms_public_url in kms.toml, restart, and enter that address instead.`,
-  ]
+  const host = new URL(publicUrl).hostname.replace(/^\[|\]$/g, '')
+  const remedy = 'set kms_public_url in kms.toml, restart, and enter that address instead.'
+  const isAddress = isIP(host) !== 0
+  if (host === 'localhost' || (isAddress && /^(?:127\.|::1$|0\.0\.0\.0$)/.test(host)))
+    return [`No cloud reaches ${host}: ${remedy}`]
+  return isAddress
+    ? [`Clouds ask for a name that a public authority certifies, not for ${host}: ${remedy}`]
+    : []
 }
 
 /** One line about the state, for people. */
