@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { startKms } from '../../../testing/index.ts'
+import { version } from '../../../version.ts'
 import { deactivate } from '../testing/deactivate.ts'
 import { startIssuers } from '../testing/issuers.ts'
 import {
@@ -167,6 +168,16 @@ test('all users together make as many requests as its limit says, and who fetche
   assert.equal((await slow.decrypt(undefined, body(value))).status, 401, 'who is nobody is not counted')
   time += 1000
   assert.equal((await slow.decrypt(token, body(value))).status, 200)
+})
+
+test('the version is told where no label names a key so', async () => {
+  assert.equal((await world.publicKey('version')).text, JSON.stringify(version))
+  const keys = [`version=${currentKid}`]
+  await using named = await startMicrosoft({
+    issuers: world.issuers,
+    config: { 'ms_dke_config.ms_dke_keys': keys },
+  })
+  assert.equal((await named.publicKey('version')).json.key.kty, 'RSA')
 })
 
 test('pages of any origin may ask, without cookies', async () => {

@@ -5,6 +5,7 @@ import { microsoftErrors } from './error-shape.ts'
 import { publicKey } from './public-key.ts'
 import { createMicrosoftScope, namedKeys, serviceUrlOf } from './scope.ts'
 import type { MicrosoftConfig } from './settings.ts'
+import { versionName, versionOperation } from './version.ts'
 
 /** Double Key Encryption of Microsoft 365. */
 export const microsoft: ExternalStore<MicrosoftConfig> = {
@@ -30,6 +31,7 @@ export const microsoft: ExternalStore<MicrosoftConfig> = {
     failure('forbidden', 'Double Key Encryption was stopped by the operator of the key service.'),
   operations(environment) {
     const scope = createMicrosoftScope(environment)
-    return [publicKey(scope), decrypt(scope)]
+    const own = scope.current.has(versionName) ? [] : [versionOperation]
+    return [...own, publicKey(scope), decrypt(scope)]
   },
 }

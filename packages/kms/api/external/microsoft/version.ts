@@ -1,0 +1,20 @@
+import { get } from '@warder/foundation/operations'
+import Type from 'typebox'
+import { anybody, define } from '../../../services.ts'
+import { version } from '../../../version.ts'
+import { dkePath } from './scope.ts'
+
+/** What monitors of deployed key services ask for; not there where a label names a key so. */
+export const versionName = 'version'
+
+/** `GET /ms_dke/version`: Microsoft's sample has none. */
+export const versionOperation = define({
+  name: 'ms_dke.version',
+  route: get(`${dkePath}/${versionName}`),
+  summary: 'The version of the key service',
+  tag: 'Microsoft DKE',
+  access: anybody,
+  audited: false,
+  reply: Type.String(),
+  act: () => version,
+})
