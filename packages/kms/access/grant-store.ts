@@ -28,6 +28,12 @@ const ofUserAfter = query<
        WHERE user_id = ? AND object_id > ? ORDER BY object_id, operation LIMIT ?) everybodys
    ORDER BY object_id, operation LIMIT ?`,
 )
+/** Names that one statement asks for. */
+const namesAtOnce = 16
+const toOneOf = query<readonly string[], { readonly user_id: string }>(
+  `SELECT user_id FROM object_grant WHERE object_id = ? AND operation = ?
+     AND user_id IN (${Array(namesAtOnce).fill('?').join(', ')}) LIMIT 1`,
+)
 const ofUsersLike = query<[id: string, pattern: string], OperationRow>(
   'SELECT operation FROM object_grant WHERE object_id = ? AND user_id LIKE ? LIMIT 1',
 )
@@ -60,6 +66,22 @@ export function grantedToEither(
   other: string,
 ): MaybePromise<ReadonlySet<string> | undefined> {
   return andThen(db.all(ofUser, [id, user, other]), toSet)
+}
+
+/** Whether one right on an object was granted to any of these names: point reads, a few names with each statement. */
+export async function grantedToAnyOf(
+  db: Database,
+  id: string,
+  operation: string,
+  users: readonly string[],
+): Promise<boolean> {
+  for (let from = 0; from < users.length; from += namesAtOnce) {
+    const some = users.slice(from, from + namesAtOnce)
+    // The statement has a fixed number of places: the first name fills those that are left.
+    const padded = Array.from({ length: namesAtOnce }, (_, index) => some[index] ?? some[0] ?? '')
+    if ((await db.get(toOneOf, [id, operation, ...padded])) !== undefined) return true
+  }
+  return false
 }
 
 function toSet(rows: readonly OperationRow[]): ReadonlySet<string> | undefined {

@@ -4,6 +4,7 @@ import { createUnchangedRows, type Database, type UnchangedRows } from '@warder/
 import {
   type AccessServices,
   type Blocks,
+  grantedToAnyOf,
   grantedToAnyWith,
   grantedToEither,
   keyNotFound,
@@ -52,6 +53,21 @@ export function grantedKey(
       )
     }),
   )
+}
+
+/**
+ * Whether `right` on a key was granted to any of these principals of a store, or to all of the store: for callers who
+ * bring many names, such as the groups of a token.
+ */
+export function grantedToAny(
+  { db }: Pick<Services, 'db'>,
+  store: ExternalStoreName,
+  principals: readonly string[],
+  id: ObjectId,
+  right: Right,
+): Promise<boolean> {
+  const names = [...principals, '*'].map((principal) => externalPrincipal(store, principal))
+  return grantedToAnyOf(db, id, right, names)
 }
 
 function granted(

@@ -1,5 +1,5 @@
 export { type ExternalStoreRow, stopChanges } from './external-store-store.ts'
-export { createKnownGrants, grantedKey, type KnownGrants } from './granted-key.ts'
+export { createKnownGrants, grantedKey, grantedToAny, type KnownGrants } from './granted-key.ts'
 export {
   type ExternalStoreName,
   externalPrefix,

@@ -123,6 +123,16 @@ test('a key decrypts for whom it was granted to: by address, by role and by grou
   const group = 'a4ff8a4e-0000-4000-8000-000000000001'
   await world.grant(`role:${group}`)
   assert.equal((await ask({ ...bob, groups: [group] })).status, 200)
+  // Some groups are asked for at once: the last of each such part counts, up to the most that are looked at.
+  const others = (count: number) => Array.from({ length: count }, (_, index) => `group ${index}`)
+  for (const before of [0, 13, 14, 15, 16, 30, 31, 199])
+    assert.equal((await ask({ ...bob, groups: [...others(before), group] })).status, 200, `after ${before}`)
+  assert.equal((await ask({ ...bob, groups: others(199) })).status, 403)
+  assert.equal(
+    (await ask({ ...bob, groups: [...others(200), group] })).status,
+    403,
+    'more than are looked at',
+  )
   assert.equal((await ask({ upn: undefined, roles: ['Finance'] })).status, 200, 'a program with the role')
   assert.match(String(world.kms.audit.at(-1)?.principal), /^microsoft:2ec40e65-.*\/690222be-/)
   assert.equal((await ask({ upn: undefined })).status, 400, 'neither address nor role')

@@ -1,6 +1,6 @@
-import { Failure, failure } from '@warder/foundation/errors'
+import { type Failure, failure } from '@warder/foundation/errors'
 import type { OperationContext } from '@warder/foundation/operations'
-import { grantedKey } from '../../../external/index.ts'
+import { grantedToAny } from '../../../external/index.ts'
 import {
   asObjectId,
   chainIdOf,
@@ -59,11 +59,9 @@ export async function decryptionKey(
   const names = [...(email === undefined ? [] : [email]), ...roles.map((role) => `role:${role}`)]
   if (names.length === 0)
     throw failure('bad_request', 'The token has neither email nor upn, and no roles or groups.')
-  for (const principal of names) {
-    if (await isGranted(services, principal, chainIdOf(version.object)))
-      return processingVersion(services.keys, version)
-  }
-  throw failure('forbidden', 'The user does not have access to the key.')
+  if (!(await grantedToAny(services, 'microsoft', names, chainIdOf(version.object), 'decrypt')))
+    throw failure('forbidden', 'The user does not have access to the key.')
+  return processingVersion(services.keys, version)
 }
 
 /** Tags and grants are of a key with all of its versions (docs/adr/0060). */
@@ -72,16 +70,6 @@ async function isOfName(services: KmsServices, name: string, current: Key, versi
   if (chain === chainIdOf(current.object)) return true
   if (version.object.owner !== current.object.owner) return false
   return (await tagsOf(services.db, chain)).includes(`${versionTag}${name}`)
-}
-
-async function isGranted(services: KmsServices, principal: string, kid: string): Promise<boolean> {
-  try {
-    await grantedKey(services, 'microsoft', principal, kid, 'decrypt')
-    return true
-  } catch (error) {
-    if (error instanceof Failure && (error.kind === 'forbidden' || error.kind === 'not_found')) return false
-    throw error
-  }
 }
 
 /** @throws failure('crypto_failure') for what is no RSA private key */
