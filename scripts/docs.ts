@@ -82,7 +82,7 @@ ${table(kms as readonly Operation<never>[])}
 const documents: Readonly<Record<string, string>> = {
   'docs/reference/settings.md': settings(),
   'docs/reference/authorization.md': authorization(),
-  'packages/client/api.gen.ts': currentTypes(),
+  ...currentTypes(),
   'packages/warder/kms/declared.gen.ts': declaredTables(),
 }
 

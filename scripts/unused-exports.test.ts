@@ -30,7 +30,7 @@ const allowed: Readonly<Record<string, string>> = {
     'an exchanged object by itself',
   'packages/covercrypt/keys/user-key.ts#isUserIdOf': 'what tracing asks of a key',
   'packages/covercrypt/frames/index.ts#encodeBulkSealRequest': 'both sides of a request',
-  'packages/client/generate.ts#routes': 'in the text of the file that is generated',
+  'packages/client/': 'a package that others install: its entries are for their programs',
   'packages/warder/kms/generate-declared.ts#': 'in the text of the file that is generated',
   'packages/auth/service.ts#authService': 'loaded by its name: packages/warder/installation/services.ts',
 }

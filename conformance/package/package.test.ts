@@ -82,26 +82,3 @@ test('nothing of the workspace is missing or left over in the installed packages
     assert.equal(found.stdout.replaceAll(`${client}/README.md\n`, ''), '')
   }
 })
-
-test('the example of the README of the client runs on the Node of this machine', (t) => {
-  if (unavailable !== undefined) return t.skip(unavailable)
-  const readme = readFileSync(join(installed, 'node_modules/@warder/client/README.md'), 'utf8')
-  const examples = [...readme.matchAll(/```js\n([\s\S]*?)```/g)].map((match) => match[1] ?? '')
-  assert.ok(examples.length > 0)
-  const { kms } = JSON.parse(readFileSync(join(home, 'endpoints.json'), 'utf8'))
-  assert.equal(warderCommand('login').status, 0)
-  const [login] = spawnSync('sh', ['-c', `cat "${home}"/logins/*.json`], { encoding: 'utf8' }).stdout.split(
-    '\0',
-  )
-  const settings = { url: kms.url, caFile: join(home, 'tls', 'ca.crt'), token: JSON.parse(login ?? '').token }
-  const program = examples
-    .join('\n')
-    .replace("'https://kms.example.com:9998'", JSON.stringify(settings.url))
-    .replace("'ca.crt'", JSON.stringify(settings.caFile))
-    .replace('process.env.WARDER_TOKEN', JSON.stringify(settings.token))
-  writeFileSync(join(installed, 'example.mjs'), program)
-  const { status, stdout, stderr } = run('node', ['example.mjs'])
-  assert.equal(status, 0, stderr)
-  assert.match(stdout, /^attack at dawn$/m)
-  assert.match(stdout, /^not_found$/m)
-})

@@ -1,5 +1,5 @@
 // Generated from the OpenAPI document of the key management service: change the declarations there, then run
-// node packages/warder/client/generate.ts
+// npm run docs
 
 /** What went wrong: a kind for programs, a sentence for people. */
 export interface ErrorSchema {

@@ -15,6 +15,12 @@ test('each form of schema becomes the type that it describes', () => {
     [{ anyOf: [{ type: 'string' }, { type: 'null' }] }, 'string | null'],
     [{ type: 'array', items: { type: 'string' } }, 'readonly string[]'],
     [{ type: 'array', items: { enum: ['a', 1] } }, "readonly ('a' | 1)[]"],
+    [
+      {
+        allOf: [{ type: 'object', properties: { a: {} } }, { anyOf: [{ type: 'null' }, { type: 'string' }] }],
+      },
+      '{\n  readonly a?: unknown\n} & (null | string)',
+    ],
     [{ type: 'array', items: { type: 'array', items: {} } }, 'readonly (readonly unknown[])[]'],
     [
       { type: 'object', patternProperties: { '^.*$': { type: 'string' } } },
@@ -36,20 +42,22 @@ test('a schema that cannot be expressed stops the generator instead of giving a 
     assert.throws(() => typeOf(schema))
   }
   for (const document of [{}, { openapi: '3.0.0' }, { openapi: '3.1.0', paths: { '/a': { get: {} } } }]) {
-    assert.throws(() => clientTypes(document))
+    assert.throws(() => clientTypes(document, 'service'))
   }
 })
 
 test('operations that answer with pages are left out, JSON suffixes and empty replies stay', () => {
   const answer = (type: string): Json => ({ 200: { content: { [type]: { schema: { type: 'string' } } } } })
-  const text = clientTypes({
+  const document = {
     openapi: '3.1.0',
     paths: {
       '/a': { get: { operationId: 'a', responses: answer('application/jwk-set+json') } },
       '/b': { get: { operationId: 'b', responses: answer('text/html') } },
       '/c': { delete: { operationId: 'c', responses: { 204: { description: 'Done.' } } } },
     },
-  })
+  }
+  const text = clientTypes(document, 'service of the test')
+  assert.match(text, /^\/\/ Generated from the OpenAPI document of the service of the test: /)
   assert.match(text, /^ {2}a: \{ method: 'GET', path: '\/a' \},$/m)
   assert.match(text, /^ {2}readonly c: \{\n {4}readonly reply: undefined\n/m)
   assert.doesNotMatch(text, /\/b/)

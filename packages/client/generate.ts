@@ -1,9 +1,5 @@
 import { comment, type Json, type JsonObject, memberName, objectOf, quoted, typeOf } from './schema-type.ts'
 
-const heading = `// Generated from the OpenAPI document of the key management service: change the declarations there, then run
-// node packages/warder/client/generate.ts
-`
-
 const jsonType = /^application\/(?:[\w.+-]+\+)?json$/
 
 interface Described {
@@ -18,19 +14,25 @@ interface Described {
  * and reply, and a table of routes. Operations that answer with something else than JSON (pages, the document itself)
  * are left out. The same document gives the same text, so that a check can compare.
  * @param document an OpenAPI 3.1 document
+ * @param service whose it is, for the first line
+ * @param wanted by the name of an operation
  * @throws Error when the document holds what this generator cannot express
  */
-export function clientTypes(document: Json): string {
+export function clientTypes(document: Json, service: string, wanted = (_name: string) => true): string {
   const root = objectOf(document)
   if (!/^3\.1\./.test(String(root.openapi))) throw new Error('the document is not OpenAPI 3.1')
-  const operations = [...operationsOf(root)].sort((a, b) => (a.name < b.name ? -1 : 1))
+  const operations = [...operationsOf(root)]
+    .filter(({ name }) => wanted(name))
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
   if (operations.length === 0) throw new Error('the document has no operation that answers with JSON')
   const schemas = Object.entries(objectOf(objectOf(root.components).schemas)).map(
     ([name, schema]) =>
       `${comment(objectOf(schema).description, '')}export interface ${name}Schema ${typeOf(schema)}\n`,
   )
   return [
-    heading,
+    `// Generated from the OpenAPI document of the ${service}: change the declarations there, then run
+// npm run docs
+`,
     ...schemas,
     `/** By operationId: what goes in (\`path\`, \`query\`, \`body\`) and what comes back (\`reply\`). */
 export interface Operations {

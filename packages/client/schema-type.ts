@@ -17,6 +17,7 @@ export function typeOf(schema: Json | undefined, indent = '', depth = 0): string
   if (found.const !== undefined) return literal(found.const)
   if (Array.isArray(found.enum)) return union(found.enum.map(literal))
   if (Array.isArray(found.anyOf)) return union(found.anyOf.map((member: Json) => next(member)))
+  if (Array.isArray(found.allOf)) return intersection(found.allOf.map((member: Json) => next(member)))
   switch (found.type) {
     case 'string':
     case 'boolean':
@@ -27,7 +28,8 @@ export function typeOf(schema: Json | undefined, indent = '', depth = 0): string
       return 'number'
     case 'array': {
       const item = objectOf(found.items)
-      const several = item.anyOf !== undefined || item.enum !== undefined || item.type === 'array'
+      const several =
+        ['anyOf', 'allOf', 'enum'].some((name) => item[name] !== undefined) || item.type === 'array'
       return several ? `readonly (${next(item)})[]` : `readonly ${next(item)}[]`
     }
     case 'object':
@@ -87,6 +89,10 @@ function literal(value: Json): string {
 
 function union(types: readonly string[]): string {
   return [...new Set(types)].join(' | ')
+}
+
+function intersection(types: readonly string[]): string {
+  return types.map((type) => (type.includes(' | ') ? `(${type})` : type)).join(' & ')
 }
 
 function referenceName(reference: string): string {

@@ -1,15 +1,11 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto'
-import { Agent } from 'node:https'
-import { createSecureContext } from 'node:tls'
-import { readWhole, send, TooLarge } from '@warder/foundation/http-client'
 import { ClientError } from './error.ts'
-import { turns } from './turns.ts'
 
 /** One HTTP answer, read whole. */
 export interface Answer {
   readonly status: number
+  /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
-  readonly body: Buffer
+  readonly body: Uint8Array
 }
 
 export interface Transport {
@@ -18,7 +14,7 @@ export interface Transport {
     method: string,
     target: string,
     headers: Readonly<Record<string, string>>,
-    body: Buffer | undefined,
+    body: Uint8Array | undefined,
   ): Promise<Answer>
   /** Ends what is under way, and what waits for a connection, with `closed`; a later `send` opens a new one. */
   close(): void
@@ -39,98 +35,29 @@ export interface TransportOptions {
   readonly maxAnswerBytes: number
 }
 
-/**
- * HTTPS with kept connections. Follows no redirects: credentials go to the named service and nowhere else.
- * @throws TypeError for an address, an authority or a certificate that cannot be used
- */
-export function httpsTransport(options: TransportOptions): Transport {
-  const base = baseOf(options.baseUrl)
-  requireCredentials(options)
-  const agent = new Agent({
-    keepAlive: true,
-    maxSockets: options.maxConnections,
-    minVersion: 'TLSv1.2',
-    ...(options.ca !== undefined && { ca: options.ca, allowPartialTrustChain: true }),
-    ...(options.serverName !== undefined && { servername: options.serverName }),
-    ...(options.certificate !== undefined && options.certificate),
-  })
-  // The agent has a queue, too; but it opens connections for those that wait there even after its end.
-  const queue = turns(options.maxConnections)
-  const underWay = new Set<AbortController>()
-  const failure = (kind: FailureKind, why: string, cause?: unknown): ClientError =>
-    new ClientError({ kind, description: `${base.origin} ${why}`, cause })
-  const closed = (): ClientError => failure('closed', 'was not waited for: the client was closed')
-
-  const exchange: Transport['send'] = async (method, target, headers, body) => {
-    const url = new URL(`${base.origin}${base.prefix}${target}`)
-    const ending = new AbortController()
-    underWay.add(ending)
-    // node's own `timeout` counts idle time only: a peer that drips bytes would hold the caller for ever.
-    const timer = setTimeout(
-      () => ending.abort(failure('timeout', `did not answer within ${options.timeoutMs} ms`)),
-      options.timeoutMs,
-    )
-    let begun = false
-    try {
-      const incoming = await send(url, { agent, method, headers, signal: ending.signal }, body)
-      begun = true
-      const read = await readWhole(incoming, options.maxAnswerBytes)
-      return { status: incoming.statusCode ?? 0, headers: incoming.headers, body: read }
-    } catch (error) {
-      if (ending.signal.aborted) throw ending.signal.reason
-      if (error instanceof TooLarge) throw failure('unexpected_reply', error.message)
-      if (begun) throw failure('unreachable', 'broke off its answer', error)
-      throw failure(
-        'unreachable',
-        `cannot be reached: ${error instanceof Error ? error.message : error}`,
-        error,
-      )
-    } finally {
-      clearTimeout(timer)
-      underWay.delete(ending)
-    }
-  }
-
-  return {
-    async send(method, target, headers, body) {
-      const done = await queue.take()
-      try {
-        return await exchange(method, target, headers, body)
-      } finally {
-        done()
-      }
-    },
-    close() {
-      queue.refuse(closed())
-      for (const ending of underWay) ending.abort(closed())
-      agent.destroy()
-    },
-  }
+/** Opens connections to one service. */
+export interface Network {
+  /** @throws TypeError for options that cannot be used */
+  readonly transport: (options: TransportOptions, sendCookies: boolean) => Transport
+  /** Sends and keeps cookies by itself, and lets no program do it: a browser. */
+  readonly keepsCookies: boolean
 }
 
 type FailureKind = 'timeout' | 'unreachable' | 'unexpected_reply' | 'closed'
 
-/** Read here as they will be read for each connection: there, a broken one would fail call after call. */
-function requireCredentials({ ca, certificate }: TransportOptions): void {
-  try {
-    // OpenSSL takes a text without a certificate for no authority at all, and then trusts nobody.
-    if (ca !== undefined) new X509Certificate(ca)
-  } catch (cause) {
-    throw new TypeError('the authority to trust is no certificate in PEM', { cause })
-  }
-  if (certificate === undefined) return
-  try {
-    // OpenSSL takes empty texts for none at all, and keeps a key of another kind beside the certificate.
-    const leaf = new X509Certificate(certificate.cert)
-    if (!leaf.checkPrivateKey(createPrivateKey(certificate.key))) throw new Error('the key is another one’s')
-    createSecureContext(certificate)
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause)
-    throw new TypeError(`the client certificate and its key (PEM) cannot be used: ${why}`, { cause })
+/** Errors of one service's transport. */
+export function failuresOf(origin: string) {
+  const failure = (kind: FailureKind, why: string, cause?: unknown): ClientError =>
+    new ClientError({ kind, description: `${origin} ${why}`, cause })
+  return {
+    failure,
+    closed: (): ClientError => failure('closed', 'was not waited for: the client was closed'),
+    late: (ms: number): ClientError => failure('timeout', `did not answer within ${ms} ms`),
   }
 }
 
-function baseOf(text: string): { readonly origin: string; readonly prefix: string } {
+/** @throws TypeError for an address that is not https, or is more than a place */
+export function baseOf(text: string): { readonly origin: string; readonly prefix: string } {
   const url = URL.canParse(text) ? new URL(text) : undefined
   const plain =
     url?.protocol === 'https:' &&

@@ -7,8 +7,8 @@ import { manifestOf, packedManifest } from './manifest.ts'
 const requests = 'http-client'
 
 /**
- * Makes the folder of the npm package `@warder/client`: JavaScript with types for Node 20 and later, without any
- * dependency.
+ * Makes the folder of the npm package `@warder/client`: JavaScript with types for Node 20 and later and for browsers,
+ * without any dependency.
  * @param folder is made anew
  */
 export function stageClient(folder: string): void {
@@ -29,7 +29,11 @@ export function stageClient(folder: string): void {
       )
   }
   const { exports: _, ...manifest } = packedManifest(manifestOf('packages/client'))
-  const exports = { '.': { types: './index.d.ts', default: './index.js' } }
+  const [types, browser] = ['./index.d.ts', './browser.js']
+  const exports = {
+    '.': { browser: { types: './browser.d.ts', default: browser }, types, default: './index.js' },
+    './browser': { types: './browser.d.ts', default: browser },
+  }
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify({ ...manifest, exports }, undefined, 2)}\n`)
   cpSync(join(root, 'LICENSE'), join(folder, 'LICENSE'))
 }

@@ -6,22 +6,27 @@ import { stageClient } from './client.ts'
 import { root } from './compile.ts'
 import { stageWarder } from './warder.ts'
 
+/** Packs what `stage` puts into a folder. @param folder where the archive goes @returns its path @throws Error */
+export function packFolder(folder: string, name: string, stage: (staged: string) => void): string {
+  mkdirSync(folder, { recursive: true })
+  const staged = join(folder, `${name}.staged`)
+  stage(staged)
+  const words = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder]
+  const { status, stdout, stderr } = spawnSync('npm', words, {
+    ...{ cwd: staged, encoding: 'utf8', shell: process.platform === 'win32' },
+  })
+  if (status !== 0) throw new Error(`npm pack of ${name} failed:\n${stderr}`)
+  const [{ filename } = { filename: '' }] = JSON.parse(stdout) as { filename: string }[]
+  rmSync(staged, { recursive: true })
+  return join(folder, filename.replace('@', '').replace('/', '-'))
+}
+
 /** Makes both packages. @param folder where the archives go @returns their paths @throws Error */
 export function pack(folder: string): { readonly warder: string; readonly client: string } {
-  mkdirSync(folder, { recursive: true })
-  const archiveOf = (stage: (staged: string) => void, name: string): string => {
-    const staged = join(folder, `${name}.staged`)
-    stage(staged)
-    const words = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder]
-    const { status, stdout, stderr } = spawnSync('npm', words, {
-      ...{ cwd: staged, encoding: 'utf8', shell: process.platform === 'win32' },
-    })
-    if (status !== 0) throw new Error(`npm pack of ${name} failed:\n${stderr}`)
-    const [{ filename } = { filename: '' }] = JSON.parse(stdout) as { filename: string }[]
-    rmSync(staged, { recursive: true })
-    return join(folder, filename.replace('@', '').replace('/', '-'))
+  return {
+    warder: packFolder(folder, 'warder', stageWarder),
+    client: packFolder(folder, 'client', stageClient),
   }
-  return { warder: archiveOf(stageWarder, 'warder'), client: archiveOf(stageClient, 'client') }
 }
 
 if (import.meta.main) {

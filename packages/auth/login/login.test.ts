@@ -43,6 +43,11 @@ describe('login', () => {
       assert.equal(answer.headers['www-authenticate'], 'Basic realm="login", charset="UTF-8"')
       assert.equal(answer.headers['set-cookie'], undefined)
     }
+    const own = `https://127.0.0.1:${auth.port}`
+    const fromPage = { authorization: `Basic ${base64('ann:wrong')}`, origin: own }
+    const told = await auth.call('POST', '/login?realm=r', { headers: fromPage })
+    // A browser would answer `Basic` with a dialog of its own.
+    assert.deepEqual([told.status, told.headers['www-authenticate']], [401, 'Bearer'])
     const reasons = auth.events.flatMap(({ reason }) => reason ?? [])
     for (const reason of ['wrong_password', 'unknown_user', 'unknown_realm', 'method_not_enabled']) {
       assert.ok(reasons.includes(reason), reason)

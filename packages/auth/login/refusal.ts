@@ -4,7 +4,7 @@ import { type Failure, failure } from '@warder/foundation/errors'
 export type Guess = 'password' | 'code'
 
 /**
- * A login that was refused. Every caller gets the same answer, `refusal()`; the reason is for the audit log.
+ * A login that was refused. Every caller gets the same answer, `refusal`; the reason is for the audit log.
  * Without a guess the attempt told the caller nothing, and counts for no throttle.
  */
 export class LoginRefused extends Error {
@@ -26,9 +26,14 @@ export const methodNotEnabled = () => new LoginRefused('method_not_enabled', 'pa
 /** Something that was proved did not hold any more when the session was to be committed. */
 export const credentialChanged = () => new LoginRefused('credential_changed')
 
-/** The one answer to every failed login. */
-export function refusal(): Failure {
+/**
+ * The one answer to every failed login.
+ * @param fromPage the request came from a page: a browser would answer the challenge `Basic` with a dialog of its own,
+ *   and keep the page waiting (Fetch §4.6)
+ */
+export function refusal(fromPage: boolean): Failure {
+  const challenge = { 'WWW-Authenticate': 'Basic realm="login", charset="UTF-8"' }
   return failure('unauthorized', 'The credentials are missing or not valid.', {
-    headers: { 'WWW-Authenticate': 'Basic realm="login", charset="UTF-8"' },
+    headers: fromPage ? {} : challenge,
   })
 }

@@ -57,7 +57,7 @@ async function counting<R>(
 /** The refusal of a login; its reason goes to the audit log. */
 export function refused(context: Context, realm: string, error: LoginRefused): Error {
   context.audit({ realm, reason: error.reason })
-  return refusal()
+  return refusal(context.request.headers.origin !== undefined)
 }
 
 /** After a success: the failures before it no longer count. Only a counter that is not at zero is written. */

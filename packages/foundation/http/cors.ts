@@ -18,7 +18,7 @@ export interface Cors {
   ): Readonly<Record<string, string>> | undefined
 }
 
-const exposed = 'X-Request-Id, Retry-After, X-RateLimit-After'
+const exposed = 'X-Request-Id, Retry-After, X-RateLimit-After, X-Next-After'
 const headerNames = /^[A-Za-z0-9!#$%&'*+.^_`|~, -]{1,1000}$/
 
 /** Same-origin plus a list. `plaintext`: TLS ends at a proxy, so an origin of either scheme may be one's own. */

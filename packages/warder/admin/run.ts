@@ -7,7 +7,7 @@ import { NoAnswer, type Prompter } from '../cli/prompter.ts'
 import { printable } from '../cli/table.ts'
 import { inVerb, readVerb } from '../cli/verbs.ts'
 import { clientOf, type Server } from '../client/index.ts'
-import { readEndpoints, serverAt } from '../installation/endpoints.ts'
+import { initialPasswordFile, readEndpoints, serverAt } from '../installation/endpoints.ts'
 import { requireLive, requireTime } from '../login/ended.ts'
 import { Refused } from '../login/exchange.ts'
 import { type LoginFacts, nameOf, serviceId } from '../login/kept-login.ts'
@@ -44,7 +44,12 @@ export async function runAdmin(
     const client = clientOf(server)
     const named = [common.admin, common['admin-realm'], account.passwordFile, account.code]
     const kept = await keptSession(home, server, named, terminal.env)
-    const session = kept?.session ?? (await logIn(client, account, { home, env: terminal.env, prompter }))
+    const session =
+      kept?.session ??
+      (await logIn(client, account, {
+        ...{ env: terminal.env, prompter },
+        initialPassword: initialPasswordFile(home, server.url),
+      }))
     const api = adminApi(client, session, kept !== undefined)
     const kms = common.url === undefined ? kmsOf(home, common['ca-file'], session.token) : undefined
     try {

@@ -7,10 +7,13 @@ export class FileRefused extends StartupError {
 }
 
 /**
- * The same for what the file system says: `report.pdf: no such file or directory`. Other errors stay as they are.
- * @param name of the file, which the file system does not say once it is open
+ * The same with the name of the file, also for what the file system says: `report.pdf: no such file or directory`. Other
+ * errors stay as they are.
+ * @param name of the file, for errors that do not say it
  */
 export function refusalOf(error: unknown, name?: string): unknown {
+  if (error instanceof FileRefused && name !== undefined && !error.message.includes(name))
+    return new FileRefused(`${name}: ${error.message}`, { cause: error })
   if (!(error instanceof Error) || !('syscall' in error)) return error
   const { errno, path = name } = error as NodeJS.ErrnoException
   const what = errno === undefined ? error.message : getSystemErrorMessage(errno)

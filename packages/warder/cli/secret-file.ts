@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { StartupError } from '@warder/foundation/errors'
+import { refusalOf } from './refused.ts'
 
 /** A secret from a file; one line end at its end belongs to the file, not to the secret. @throws StartupError */
 export function readSecretFile(file: string, what = 'the password'): string {
@@ -7,7 +8,7 @@ export function readSecretFile(file: string, what = 'the password'): string {
   try {
     text = readFileSync(file === '-' ? 0 : file, 'utf8')
   } catch (error) {
-    throw new StartupError(`cannot read ${file}: ${error instanceof Error ? error.message : String(error)}`)
+    throw refusalOf(error, file === '-' ? 'standard input' : file)
   }
   const secret = text.replace(/\r?\n$/, '')
   if (secret === '' || /[\r\n]/.test(secret)) {
@@ -15,4 +16,12 @@ export function readSecretFile(file: string, what = 'the password'): string {
     throw new StartupError(`${source}: must hold one line, ${what}`)
   }
   return secret
+}
+
+/** A token from a file. @throws StartupError for what no header takes */
+export function readTokenFile(file: string): string {
+  const token = readSecretFile(file, 'the token').trim()
+  if (!/^[\x21-\x7e]+$/.test(token))
+    throw new StartupError(`${file === '-' ? 'standard input' : file}: holds characters that no token has`)
+  return token
 }

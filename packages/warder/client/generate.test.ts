@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { currentTypes, generatedFile } from './generate.ts'
+import { currentTypes } from './generate.ts'
 
-test("the client's types are those of the service's operation table", () => {
-  assert.ok(
-    readFileSync(generatedFile, 'utf8') === currentTypes(),
-    'run: node packages/warder/client/generate.ts',
-  )
+const root = new URL('../../../', import.meta.url)
+
+test("the client's types are those of the operation tables of both services", () => {
+  for (const [path, text] of Object.entries(currentTypes()))
+    assert.ok(readFileSync(new URL(path, root), 'utf8') === text, `${path}: run npm run docs`)
 })

@@ -1,39 +1,25 @@
-// Writes the types of packages/client from the service's operation table; with --check says whether they are current.
-import { readFileSync, writeFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import { authOperations } from '@warder/auth/operations'
 import { clientTypes } from '@warder/client/generate'
-import { openApiDocument } from '@warder/foundation/operations'
+import { type Operation, openApiDocument } from '@warder/foundation/operations'
 import { systemClock } from '@warder/foundation/runtime'
 import { openSqlite } from '@warder/foundation/sql'
 import { kmsOperations } from '@warder/kms/operations'
 
-/** The committed file. */
-export const generatedFile = fileURLToPath(new URL('../../client/api.gen.ts', import.meta.url))
+/** The same operations by another address or method, for clients of other servers. */
+const otherForm = /^v1\.|\.put$/
 
-/** What the committed file has to hold. */
-export function currentTypes(): string {
+/** What the types of `packages/client` have to be, by their paths; `npm run docs` writes them. */
+export function currentTypes(): Readonly<Record<string, string>> {
   const db = openSqlite({ path: ':memory:' })
-  const operations = kmsOperations({ db, clock: systemClock, baseUrl: 'https://localhost' })
-  return clientTypes(
-    openApiDocument({
-      title: 'Warder key management service',
-      version: '0',
-      serverUrl: 'https://localhost',
-      operations,
-    }),
-  )
+  const kms = kmsOperations({ db, clock: systemClock, baseUrl: 'https://localhost' })
+  return {
+    'packages/client/api.gen.ts': typesOf('key management service', kms),
+    'packages/client/auth.gen.ts': typesOf('authentication service', authOperations),
+  }
 }
 
-if (import.meta.main) {
-  if (process.argv.includes('--check')) {
-    if (readFileSync(generatedFile, 'utf8') !== currentTypes()) {
-      process.stderr.write(
-        'packages/client/api.gen.ts is not up to date: node packages/warder/client/generate.ts\n',
-      )
-      process.exitCode = 1
-    }
-  } else {
-    writeFileSync(generatedFile, currentTypes())
-    process.stdout.write('packages/client/api.gen.ts written\n')
-  }
+function typesOf<S>(service: string, operations: readonly Operation<S>[]): string {
+  const place = { version: '0', serverUrl: 'https://localhost' }
+  const document = openApiDocument({ title: `Warder ${service}`, ...place, operations })
+  return clientTypes(document, service, (name) => !otherForm.test(name))
 }

@@ -72,7 +72,7 @@ export function httpsClient(
         { ...type, ...given },
         content,
       )
-      const text = body.toString('utf8')
+      const text = new TextDecoder().decode(body)
       return { status, headers, text, json: parsed(text) }
     },
     close: () => transport.close(),

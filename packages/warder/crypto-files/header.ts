@@ -88,7 +88,10 @@ export async function readHeader(fill: Fill): Promise<Header> {
     throw new FileRefused('this is not a file that warder crypto encrypt wrote')
   }
   const format = start.readUInt8(magic.length)
-  if (format !== 1 && format !== 2 && format !== 3) throw new FileRefused('the file has a newer format')
+  if (format !== 1 && format !== 2 && format !== 3)
+    throw new FileRefused(
+      'the file has a format that this version of warder does not know: a newer one wrote it',
+    )
   if (found < fixedBytes) throw cut()
   const length = start.readUInt32BE(lengthAt)
   if (length > longestWrappedKey) throw brokenHeader()
@@ -126,5 +129,5 @@ function macOf(bytes: Uint8Array, keys: FileKeys): Buffer {
 }
 
 function cut(): FileRefused {
-  return new FileRefused('the file ends within its header')
+  return new FileRefused('the file ends within its header: copy it again from where it is whole')
 }

@@ -24,7 +24,9 @@ export async function writeWhole<R>(
   const partial = join(folder, `.${basename(path).slice(0, 200)}.${randomBytes(8).toString('hex')}.partial`)
   const file = await open(partial, 'wx', 0o600).catch((error: unknown) => {
     const { code } = error as { code?: unknown }
-    throw code === 'ENOENT' ? new FileRefused(`${folder}: there is no such folder`, { cause: error }) : error
+    throw code === 'ENOENT'
+      ? new FileRefused(`${folder}: there is no such folder`, { cause: error })
+      : named(error, path)
   })
   try {
     let result: R
@@ -41,8 +43,14 @@ export async function writeWhole<R>(
     return result
   } catch (error) {
     await unlink(partial).catch(() => undefined)
-    throw error
+    throw named(error, path)
   }
+}
+
+/** An error of writing says the name that the file was to get, not the one beside it. */
+function named(error: unknown, path: string): unknown {
+  const { syscall } = error as NodeJS.ErrnoException
+  return syscall === undefined || syscall === 'read' ? error : Object.assign(error as Error, { path })
 }
 
 /** @throws FileRefused when something has the name */

@@ -86,12 +86,12 @@ async function openForPolicy(
   return Buffer.from(data, 'base64url')
 }
 
-async function work<R>({ signal }: KmsContext, act: () => Promise<R>): Promise<R> {
+async function work<R>({ input }: Files, { signal }: KmsContext, act: () => Promise<R>): Promise<R> {
   try {
     return await act()
   } catch (error) {
     // What comes of an interruption is told once, by who was interrupted.
-    throw signal.aborted ? error : refusalOf(error)
+    throw signal.aborted ? error : refusalOf(error, input === pipe ? 'standard input' : input)
   }
 }
 
@@ -138,7 +138,7 @@ said for keys that you may use but not read about, if they are not A256GCM)`,
     const files = readFiles(values, names, (input) => `${input}${suffix}`)
     return async (context) => {
       const { kms } = context
-      const { bytes } = await work(context, () =>
+      const { bytes } = await work(files, context, () =>
         encryptFile(ends(files, context), async (dataKey) => {
           const { alg, enc } = policy === undefined ? await protectionFor(kms, kid, asked) : forPolicy
           const data = Buffer.from(dataKey.buffer, dataKey.byteOffset, dataKey.byteLength).toString(
@@ -189,7 +189,7 @@ chose it. Of a file for a policy: your user key, which must be said`,
     const files = readFiles(values, names, withoutSuffix)
     return async (context) => {
       const { kms } = context
-      const { bytes, kid } = await work(context, () =>
+      const { bytes, kid } = await work(files, context, () =>
         decryptFile(ends(files, context), async (wrapped) => {
           const kid = kidOf(wrapped)
           if (isForPolicy(wrapped)) return openForPolicy(kms, wrapped, only, files.input)

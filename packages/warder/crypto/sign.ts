@@ -1,7 +1,7 @@
 import { StartupError } from '@warder/foundation/errors'
 import { exitNotValid } from '../cli/exit-codes.ts'
 import { onlyName } from '../cli/options.ts'
-import { refusalOf } from '../cli/refused.ts'
+import { FileRefused, refusalOf } from '../cli/refused.ts'
 import { printable } from '../cli/table.ts'
 import { payloadOf, readSignature, signerOf, writeSignature } from '../crypto-files/signature.ts'
 import { requireFree, writeWhole } from '../crypto-files/whole-file.ts'
@@ -18,7 +18,7 @@ async function payload(path: string, { progress, signal }: KmsContext): Promise<
   try {
     return (await payloadOf(path, { signal, onProgress: progress })).toString('base64url')
   } catch (error) {
-    throw signal.aborted ? error : refusalOf(error)
+    throw signal.aborted ? error : refusalOf(error, path)
   }
 }
 
@@ -56,7 +56,7 @@ warder-file-sha256: and the digest in hexadecimal. Takes the right sign on KEY, 
       try {
         await writeWhole(file, { overwrite }, (out) => out.writeFile(writeSignature(signature)))
       } catch (error) {
-        throw refusalOf(error)
+        throw refusalOf(error, file)
       }
       show({ input, signature: file, key: kid, alg }, [
         `${printable(file)}  written, ${alg} with key ${printable(kid)}`,
@@ -82,7 +82,11 @@ another key; 1: it could not be checked.`,
       const { kms, show } = context
       const file = given ?? `${input}${suffix}`
       const signature = await readSignature(file).catch((error: unknown) => {
-        throw refusalOf(error)
+        if ((error as { code?: unknown }).code === 'ENOENT')
+          throw new FileRefused(
+            `${printable(file)}: there is no signature; name another with --signature SIG`,
+          )
+        throw refusalOf(error, file)
       })
       const signer = signerOf(signature)
       if (signer === undefined) throw new StartupError(`${printable(file)}: names no key`)

@@ -6,7 +6,7 @@ import { settingsToml } from '@warder/foundation/config'
 import { StartupError } from '@warder/foundation/errors'
 import { clientOf } from '../client/index.ts'
 import { configure } from '../installation/configuration.ts'
-import { readEndpoints, serverAt } from '../installation/endpoints.ts'
+import { initialPasswordFile, readEndpoints, serverAt } from '../installation/endpoints.ts'
 import { throwAwayEnvironment, whileStarted } from '../installation/throw-away.ts'
 import { logIn, readAccount } from '../kms/account.ts'
 import type { KmsContext } from '../kms/verb.ts'
@@ -110,7 +110,10 @@ async function makeKeys(home: string): Promise<RoomKeys> {
   const auth = clientOf(serverAt(home, endpoints.auth))
   const nobody = async (): Promise<string> => ''
   const prompter = { interactive: false, ask: nobody, askSecret: nobody }
-  const { credentials, end } = await logIn(auth, readAccount(noWords), { home, env: {}, prompter })
+  const { credentials, end } = await logIn(auth, readAccount(noWords), {
+    ...{ env: {}, prompter },
+    initialPassword: initialPasswordFile(home, endpoints.auth.url),
+  })
   const ca = server.caFile === undefined ? undefined : readFileSync(server.caFile, 'utf8')
   const kms = kmsClient({ url: server.url, ca, serverName: server.serverName, credentials })
   try {

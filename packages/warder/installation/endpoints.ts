@@ -51,15 +51,19 @@ export function removeEndpoints(home: string): void {
 /** What `endpoints.json` of a home says. @throws StartupError when the services are not started */
 export function readEndpoints(home: string): Endpoints {
   const path = join(home, 'endpoints.json')
-  if (!existsSync(path)) {
-    throw new StartupError(
-      `${path} is not there: are the services started? (warder start, with the same home)`,
-    )
-  }
   let json: unknown
   try {
     json = JSON.parse(readFileSync(path, 'utf8'))
-  } catch {
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT')
+      throw new StartupError(
+        `${path} is not there: are the services started? (warder start, with the same home)`,
+      )
+    if (code === 'EACCES' || code === 'EPERM')
+      throw new StartupError(
+        `${path}: permission denied; it is of another user (say where your services are: --home, or --url and --auth-url)`,
+      )
     // Said below.
   }
   const found = (json ?? {}) as { auth?: { url?: unknown }; kms?: { url?: unknown } }
@@ -70,6 +74,20 @@ export function readEndpoints(home: string): Endpoints {
 /** How a client reaches a started service of a home. @param caFile to trust, whatever the home says */
 export function serverAt(home: string, { url, tls }: ServiceEndpoint, caFile?: string): Server {
   return { url, caFile: caFile ?? trustedFile(home, tls), serverName: tls?.server_name }
+}
+
+/**
+ * Where the first administrator's password may lie, for a login at this address.
+ * @returns undefined for an address that is not of the home: its password is for its own services
+ */
+export function initialPasswordFile(home: string, authUrl: string): string | undefined {
+  try {
+    const ofHome = new URL(readEndpoints(home).auth.url).origin === new URL(authUrl).origin
+    return ofHome ? join(home, 'initial-admin-password') : undefined
+  } catch (error) {
+    if (error instanceof StartupError) return undefined
+    throw error
+  }
 }
 
 function trustedFile(home: string, tls: OwnTls | undefined): string | undefined {

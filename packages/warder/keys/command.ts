@@ -7,8 +7,10 @@ import { createKeyVerb, importKeyVerb } from './create.ts'
 import { destroyKeysVerb } from './destroy.ts'
 import { disableKeysVerb, enableKeysVerb, restoreKeysVerb, setDatesVerb } from './life.ts'
 import { listKeysVerb } from './list.ts'
+import { setRotationVerb } from './rotation.ts'
 import { showKeyVerb } from './show.ts'
 import { addTagsVerb, removeTagsVerb } from './tags.ts'
+import { versionVerbs } from './version.ts'
 import { keyVersionsVerb, rotateKeyVerb } from './versions.ts'
 
 export const keysParts: KmsCommandParts = {
@@ -26,6 +28,8 @@ export const keysParts: KmsCommandParts = {
     aliasVerb,
     rotateKeyVerb,
     keyVersionsVerb,
+    ...versionVerbs,
+    setRotationVerb,
     setDatesVerb,
     disableKeysVerb,
     enableKeysVerb,

@@ -1,3 +1,5 @@
+import type { Reply } from '@warder/client'
+
 /** What replies about keys say of their life. */
 interface Life {
   readonly state: string
@@ -21,4 +23,26 @@ export function shownState({ state, disabled_at, archived_at, destruction_at }: 
 /** The day of a moment of RFC 3339. */
 export function shownDate(moment: string): string {
   return moment.slice(0, 10)
+}
+
+/** When a key is rotated. */
+export type Rotation = Reply<'crypto.keys.rotation.get'>
+
+/** `every 90 days (policy), after 2147483648 messages, next 2026-01-01T…`; undefined: nobody said so. */
+export function rotationWords(rotation: Rotation): string | undefined {
+  const { rotate_every: own, rotate_after_messages: ownMessages, policy, rotates_at: next } = rotation
+  const by = (mine: number | undefined) => (mine === undefined ? ' (policy)' : '')
+  const every = own ?? policy?.rotate_every
+  const messages = ownMessages ?? policy?.rotate_after_messages
+  const parts = [
+    every === undefined ? undefined : `every ${interval(every)}${by(own)}`,
+    messages === undefined ? undefined : `after ${messages} messages${by(ownMessages)}`,
+    next === undefined ? undefined : `next ${next}`,
+  ].filter((part) => part !== undefined)
+  return parts.length === 0 ? undefined : parts.join(', ')
+}
+
+function interval(seconds: number): string {
+  if (seconds % 86_400 === 0) return `${seconds / 86_400} days`
+  return seconds % 3600 === 0 ? `${seconds / 3600} hours` : `${seconds} seconds`
 }

@@ -1,4 +1,4 @@
-import type { Reply } from '@warder/client'
+import { ClientError, type Reply } from '@warder/client'
 import { UsageError } from '../cli/command.ts'
 import { onlyName } from '../cli/options.ts'
 import { printable } from '../cli/table.ts'
@@ -56,6 +56,21 @@ for days. warder keys list --state waiting shows which do. Takes the right activ
   examples: ['warder keys restore KEY'],
 })
 
+/** The dates of a key, as the service calls them and as the command does. */
+const optionOf: Readonly<Record<string, string>> = {
+  activation_at: '--begin',
+  process_start_at: '--process-start',
+  protect_stop_at: '--protect-stop',
+  deactivation_at: '--end',
+}
+
+/** A refusal about dates in the words of who called. */
+function inOptions({ kind, status, description, requestId }: ClientError): ClientError {
+  const said = description.replaceAll(/\b[a-z]+(?:_[a-z]+)*_at\b/g, (name) => optionOf[name] ?? name)
+  return new ClientError({ kind, status, description: said, requestId })
+}
+
+const datePattern = /^(none|\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?)$/
 const dateHelp = 'a day or a moment, 2027-01-31 or 2027-01-31T12:00:00Z; "none" takes it away'
 
 export const setDatesVerb = kmsVerb({
@@ -89,9 +104,15 @@ modifyattribute, which is in the group Modify.`,
     const given = Object.entries(wanted).filter(([, text]) => text !== undefined)
     if (given.length === 0)
       throw new UsageError('say which date: --begin, --process-start, --protect-stop or --end')
+    for (const [name, text = ''] of given)
+      if (!datePattern.test(text)) throw new UsageError(`${optionOf[name]} is ${dateHelp}; not '${text}'`)
     const body = Object.fromEntries(given.map(([name, text]) => [name, text === 'none' ? null : text]))
     return async ({ kms, show }) => {
-      const life = await aboutKey('key', kid, () => kms.call('crypto.keys.dates', { path: { kid }, body }))
+      const life = await aboutKey('key', kid, () =>
+        kms.call('crypto.keys.dates', { path: { kid }, body }).catch((error: unknown) => {
+          throw error instanceof ClientError ? inOptions(error) : error
+        }),
+      )
       show(life, [lifeLine(life)])
       return 0
     }

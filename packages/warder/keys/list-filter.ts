@@ -1,5 +1,6 @@
 import type { Input } from '@warder/client'
 import { UsageError } from '../cli/command.ts'
+import { readDuration } from '../cli/duration.ts'
 import type { ValuesOf } from '../cli/options.ts'
 
 /** Options of a list that say which keys. */
@@ -25,16 +26,6 @@ export const filterOptions = {
 
 type Query = NonNullable<Input<'crypto.keys.list'>['query']>
 
-const units: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 }
-
-/** @returns milliseconds @throws UsageError */
-function readTime(name: string, text: string): number {
-  const [, number = '', unit = ''] = /^(\d{1,5})([hdw])$/.exec(text) ?? []
-  const length = Number(number) * (units[unit] ?? 0)
-  if (length === 0) throw new UsageError(`--${name} is a time like 30d, 2w or 12h`)
-  return length
-}
-
 const states: Readonly<Record<string, Query>> = {
   preactive: { state: 'PreActive' },
   active: { state: 'Active' },
@@ -56,7 +47,7 @@ const words: ReadonlySet<string> = new Set(['AES', 'HMAC', 'RSA', 'EC', 'Ed25519
 export function filterQuery(values: ValuesOf<typeof filterOptions>, now: number): Query {
   const { tag, algorithm, state, expiring, unused, 'not-rotated': notRotated, older, owner, all } = values
   const at = (ms: number): string => new Date(ms).toISOString()
-  const before = (name: string, text: string): string => at(now - readTime(name, text))
+  const before = (name: string, text: string): string => at(now - readDuration(name, text))
   if (all && owner !== undefined) throw new UsageError('--all and --owner exclude each other')
   const wanted = state === undefined ? {} : states[state.toLowerCase()]
   if (wanted === undefined) throw new UsageError(`--state is one of ${Object.keys(states).join(', ')}`)
@@ -66,7 +57,7 @@ export function filterQuery(values: ValuesOf<typeof filterOptions>, now: number)
     ...(algorithm !== undefined && (words.has(algorithm) ? { algorithm } : { alg: algorithm })),
     ...(expiring !== undefined && {
       expires_after: at(now),
-      expires_before: at(now + readTime('expiring', expiring)),
+      expires_before: at(now + readDuration('expiring', expiring)),
     }),
     ...(unused !== undefined && { unused_since: before('unused', unused) }),
     ...(notRotated !== undefined && { rotated_before: before('not-rotated', notRotated) }),

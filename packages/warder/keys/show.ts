@@ -4,7 +4,7 @@ import { printable } from '../cli/table.ts'
 import { readKid } from '../kms/key-word.ts'
 import { aboutKey } from '../kms/refusal.ts'
 import { kmsVerb } from '../kms/verb.ts'
-import { shownState } from './life-words.ts'
+import { type Rotation, rotationWords, shownState } from './life-words.ts'
 
 type Shown = Reply<'crypto.keys.get'>
 
@@ -20,7 +20,7 @@ function linesOf(key: Shown, more: More): readonly string[] {
     ['for', key.key_ops.join(', ')],
     ['state', shownState(key)],
     ['version', key.rotated_at === undefined ? undefined : `${key.version}, made ${key.rotated_at}`],
-    ['rotated', rotationOf(more.rotation)],
+    ['rotated', more.rotation && rotationWords(more.rotation)],
     ...dates.map(([name, member]) => [name, key[member]] as const),
     ['owner', key.owner],
     ['other half', key.linked_kid],
@@ -56,28 +56,6 @@ const dates = [
   ['destroyed on', 'destruction_at'],
   ['ordered by', 'destruction_by'],
 ] as const satisfies readonly (readonly [string, keyof Shown])[]
-
-type Rotation = Reply<'crypto.keys.rotation.get'>
-
-/** `every 90 days (policy), after 2147483648 messages, next 2026-01-01T…`; undefined: nobody said so. */
-function rotationOf(rotation: Rotation | undefined): string | undefined {
-  if (rotation === undefined) return undefined
-  const { rotate_every: own, rotate_after_messages: ownMessages, policy, rotates_at: next } = rotation
-  const by = (mine: number | undefined) => (mine === undefined ? ' (policy)' : '')
-  const every = own ?? policy?.rotate_every
-  const messages = ownMessages ?? policy?.rotate_after_messages
-  const parts = [
-    every === undefined ? undefined : `every ${interval(every)}${by(own)}`,
-    messages === undefined ? undefined : `after ${messages} messages${by(ownMessages)}`,
-    next === undefined ? undefined : `next ${next}`,
-  ].filter((part) => part !== undefined)
-  return parts.length === 0 ? undefined : parts.join(', ')
-}
-
-function interval(seconds: number): string {
-  if (seconds % 86_400 === 0) return `${seconds / 86_400} days`
-  return seconds % 3600 === 0 ? `${seconds / 3600} hours` : `${seconds} seconds`
-}
 
 /** Versions and users that are shown. */
 const mostShown = 10

@@ -58,7 +58,7 @@ function httpsConnection(endpoint: Endpoint, encoding: Encoding): Connection {
         token === undefined ? {} : { authorization: `Bearer ${token}` }
       const headers = { 'content-type': contentTypeOf[encoding], ...authorization }
       const { status, body } = await transport.send('POST', '/kmip', headers, encodeNode(message, encoding))
-      if (status !== 200) throw new Error(`HTTP ${status}: ${body.toString('utf8').slice(0, 300)}`)
+      if (status !== 200) throw new Error(`HTTP ${status}: ${new TextDecoder().decode(body).slice(0, 300)}`)
       return decodeNode(body, encoding)
     },
     close: () => transport.close(),

@@ -3,7 +3,7 @@ import type { Terminal } from '../cli/command.ts'
 import { UsageError } from '../cli/command.ts'
 import type { ValuesOf } from '../cli/options.ts'
 import type { Prompter } from '../cli/prompter.ts'
-import { readSecretFile } from '../cli/secret-file.ts'
+import { readTokenFile } from '../cli/secret-file.ts'
 import type { HttpsClient } from '../client/index.ts'
 import type { LoginFacts } from '../login/kept-login.ts'
 import { logIn as begin, nonEmpty } from '../login/login.ts'
@@ -72,7 +72,7 @@ export function readAccount(values: ValuesOf<typeof accountOptions>): Account {
 /** A token that was given, undefined when there is none and a login is needed. */
 export function givenToken({ tokenFile, named }: Account, env: Terminal['env']): Credentials | undefined {
   const fromEnv = named ? undefined : nonEmpty(env.WARDER_TOKEN)
-  const token = tokenFile === undefined ? fromEnv : readSecretFile(tokenFile, 'the token').trim()
+  const token = tokenFile === undefined ? fromEnv : readTokenFile(tokenFile)
   if (token === undefined) return undefined
   return credentialsOf(token)
 }
@@ -101,7 +101,11 @@ export function credentialsOf(token: string): Credentials {
 export async function logIn(
   auth: HttpsClient,
   account: Account,
-  sources: { readonly home: string; readonly env: Terminal['env']; readonly prompter: Prompter },
+  sources: {
+    readonly initialPassword: string | undefined
+    readonly env: Terminal['env']
+    readonly prompter: Prompter
+  },
 ): Promise<SignedIn> {
   const { username, realm, passwordFile, totpCode } = account
   const login = {

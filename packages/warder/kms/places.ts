@@ -4,6 +4,7 @@ import type { ValuesOf } from '../cli/options.ts'
 import type { Server } from '../client/index.ts'
 import { requireAuthority } from '../installation/authority.ts'
 import { readEndpoints, serverAt } from '../installation/endpoints.ts'
+import { nonEmpty } from '../login/login.ts'
 
 /** Where the services are, and whom to trust about it. */
 export interface Places {
@@ -21,15 +22,22 @@ export const placeOptions = {
   url: {
     type: 'text',
     value: 'URL',
-    help: 'another key management service instead: https://kms.example.com:9998',
+    help: `another key management service instead: https://kms.example.com:9998\nelse WARDER_URL, unless --home is said`,
   },
-  'auth-url': { type: 'text', value: 'URL', help: 'the authentication service to log in to, with --url' },
+  'auth-url': {
+    type: 'text',
+    value: 'URL',
+    help: 'the authentication service to log in to, with --url; else WARDER_AUTH_URL',
+  },
   'ca-file': {
     type: 'text',
     value: 'F',
-    help: "certificate authority to trust (default: as HOME/endpoints.json says; with --url the system's)",
+    help: `certificate authority to trust; else WARDER_CA_FILE (default: as HOME/endpoints.json says; with --url\nthe system's)`,
   },
 } as const
+
+/** What says the same in the environment, unless a home is said. */
+const variables = { url: 'WARDER_URL', 'auth-url': 'WARDER_AUTH_URL', 'ca-file': 'WARDER_CA_FILE' } as const
 
 /** The places as the command's words name them. */
 export interface PlaceOptions {
@@ -41,11 +49,14 @@ export interface PlaceOptions {
 
 /** @throws UsageError */
 export function readPlaceOptions(values: ValuesOf<typeof placeOptions>, env: Terminal['env']): PlaceOptions {
+  const given = (name: keyof typeof variables): string | undefined =>
+    // Who says a home means its services.
+    values[name] ?? (values.home === undefined ? nonEmpty(env[variables[name]]) : undefined)
   return {
     home: resolve(homeOf(values.home, env)),
-    url: addressIn(values, 'url'),
-    authUrl: addressIn(values, 'auth-url'),
-    caFile: values['ca-file'],
+    url: address('url', given('url')),
+    authUrl: address('auth-url', given('auth-url')),
+    caFile: given('ca-file'),
   }
 }
 
@@ -68,10 +79,9 @@ export function findPlaces({ home, url, authUrl, caFile }: PlaceOptions): Places
   }
 }
 
-function addressIn(values: ValuesOf<typeof placeOptions>, name: 'url' | 'auth-url'): string | undefined {
-  const url = values[name]
-  if (url !== undefined && !/^https:\/\/[^/@?#]+\/?$/.test(url)) {
-    throw new UsageError(`--${name} is like https://kms.example.com:9998`)
-  }
+/** @throws UsageError for what is no address */
+function address(name: 'url' | 'auth-url', url: string | undefined): string | undefined {
+  if (url !== undefined && !/^https:\/\/[^/@?#]+\/?$/.test(url))
+    throw new UsageError(`--${name} (${variables[name]}) is like https://kms.example.com:9998, not '${url}'`)
   return url
 }

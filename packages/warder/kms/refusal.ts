@@ -2,7 +2,7 @@ import { ClientError } from '@warder/client'
 import { errorKinds, StartupError } from '@warder/foundation/errors'
 import { NoAnswer } from '../cli/prompter.ts'
 import { printable } from '../cli/table.ts'
-import { connectionHint } from '../login/exchange.ts'
+import { connectionHint, reasonOf } from '../login/exchange.ts'
 
 /** What to do about a refusal, where the kind alone tells. */
 const advice: Readonly<Record<string, string>> = {
@@ -13,6 +13,8 @@ const advice: Readonly<Record<string, string>> = {
 
 /** A refusal that says more than `Access denied.` says itself what to do. */
 function adviceOn({ kind, description }: ClientError): string | undefined {
+  if (kind === 'not_found' && description === 'There is nothing at this path.')
+    return 'Is the address that of the key management service?'
   const saysMore = kind === 'forbidden' && description !== errorKinds.forbidden.sentence
   return saysMore ? undefined : advice[kind]
 }
@@ -28,7 +30,7 @@ export function lineFor(error: unknown): unknown {
 export function sentenceOf(error: ClientError, hint = adviceOn(error)): string {
   const { kind, status, description, requestId, retryAfter } = error
   if (status === undefined) {
-    return printable(`the key management service: ${description}${connectionHint(error.cause)}`)
+    return printable(`the key management service: ${reasonOf(error)}${connectionHint(error.cause)}`)
   }
   const later = retryAfter === undefined ? '' : ` Try again in ${retryAfter} seconds.`
   const request = requestId === undefined ? '' : `, request ${requestId}`
@@ -45,7 +47,9 @@ export async function aboutKey<R>(whatKey: string, kid: string, call: () => Prom
   } catch (error) {
     if (!(error instanceof ClientError) || error.status === undefined) throw error
     const missing = 'There is no such key, or it was destroyed, or you have no right on it.'
-    const hint = error.kind === 'not_found' ? missing : adviceOn(error)
+    // What says more than that the key is not found, as `The key has no version 9.`, is enough.
+    const isMissing = error.kind === 'not_found' && /not found\.$/.test(error.description)
+    const hint = isMissing ? missing : adviceOn(error)
     throw new StartupError(`${whatKey} ${printable(kid)}: ${sentenceOf(error, hint)}`, { cause: error })
   }
 }

@@ -10,6 +10,7 @@ import { progressBar } from '../cli/progress.ts'
 import { confirm, type Prompter } from '../cli/prompter.ts'
 import { inVerb, readVerb } from '../cli/verbs.ts'
 import { clientOf } from '../client/index.ts'
+import { initialPasswordFile } from '../installation/endpoints.ts'
 import { LoginEnded, requireLive, requireTime } from '../login/ended.ts'
 import { serviceId } from '../login/kept-login.ts'
 import { findLogin } from '../login/login-store.ts'
@@ -167,7 +168,10 @@ async function signIn(
   const hangUp = (): void => auth.close()
   signal.addEventListener('abort', hangUp)
   try {
-    const { credentials, end } = await logIn(auth, account, { home, env, prompter })
+    const { credentials, end } = await logIn(auth, account, {
+      ...{ env, prompter },
+      initialPassword: initialPasswordFile(home, server.url),
+    })
     return {
       credentials,
       async end() {

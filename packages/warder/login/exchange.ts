@@ -7,11 +7,16 @@ export async function send(client: HttpsClient, path: string, ask: Ask): Promise
   try {
     return await client.ask(path, ask)
   } catch (error) {
-    const why = error instanceof Error ? error.message || error.name : String(error)
-    throw new StartupError(`the authentication service does not answer: ${why}${connectionHint(error)}`, {
+    throw new StartupError(`the authentication service: ${reasonOf(error)}${connectionHint(error)}`, {
       cause: error,
     })
   }
+}
+
+/** What the client says, without what the runtime advises to who writes programs. */
+export function reasonOf(error: unknown): string {
+  const why = error instanceof Error ? error.message || error.name : String(error)
+  return why.replace(/; if the root CA is installed locally, try running Node\.js with \S+$/, '')
 }
 
 /** What to do about a connection that cannot be made, to be put behind what the system says; else nothing. */
@@ -21,7 +26,10 @@ export function connectionHint(error: unknown): string {
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return '; is the name in --url right?'
   const untrusted =
     typeof code === 'string' && /UNABLE_TO|SELF_SIGNED|CERT_UNTRUSTED|CERT_SIGNATURE/.test(code)
-  return untrusted ? '; its authority is not trusted here: name it with --ca-file FILE' : ''
+  if (untrusted) return '; its authority is not trusted here: name it with --ca-file FILE'
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
+    return '; its certificate is for another name: use that one in --url'
+  return code === 'CERT_HAS_EXPIRED' ? '; its certificate has ended, or the clock here is wrong' : ''
 }
 
 /** The service refused; its own sentence tells why. */

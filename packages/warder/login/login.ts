@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
 import type { Prompter } from '../cli/prompter.ts'
 import { readSecretFile } from '../cli/secret-file.ts'
@@ -30,7 +29,8 @@ export interface Session {
 type Env = Readonly<Record<string, string | undefined>>
 
 interface Sources {
-  readonly home: string
+  /** File with the password of the first administrator, which need not be there; undefined: of no use here. */
+  readonly initialPassword: string | undefined
   readonly env: Env
   readonly prompter: Prompter
 }
@@ -82,11 +82,11 @@ async function attempt(
   if (answer.status !== 401) throw refusal(answer)
   throw new StartupError(
     `the login of ${username} to realm ${realm} was refused (password from ${password.from}` +
-      `${code === undefined ? ')' : ', with a TOTP code)'}`,
+      `${code === undefined ? '' : ', with a TOTP code'}): is each of them right?`,
   )
 }
 
-async function passwordOf(login: Login, { home, env, prompter }: Sources): Promise<Password> {
+async function passwordOf(login: Login, { initialPassword, env, prompter }: Sources): Promise<Password> {
   const { username, realm, passwordFile, passwordVariable } = login
   if (passwordFile !== undefined) {
     return {
@@ -96,10 +96,9 @@ async function passwordOf(login: Login, { home, env, prompter }: Sources): Promi
   }
   const fromEnv = nonEmpty(env[passwordVariable])
   if (fromEnv !== undefined) return { text: fromEnv, from: passwordVariable }
-  const initial = join(home, 'initial-admin-password')
-  if (username === 'admin' && realm === '_' && existsSync(initial)) {
-    return { text: readSecretFile(initial), from: initial }
-  }
+  const isFirst = username === 'admin' && realm === '_'
+  if (isFirst && initialPassword !== undefined && existsSync(initialPassword))
+    return { text: readSecretFile(initialPassword), from: initialPassword }
   if (!prompter.interactive) throw new StartupError(login.withoutPassword)
   const text = await prompter.askSecret(`Password of ${username} in realm ${realm}: `)
   return { text, from: 'the prompt' }

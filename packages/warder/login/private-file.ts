@@ -2,18 +2,22 @@ import { randomBytes } from 'node:crypto'
 import {
   closeSync,
   constants,
+  existsSync,
   fstatSync,
   fsyncSync,
   lstatSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readSync,
   renameSync,
+  rmSync,
   type Stats,
   unlinkSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs'
-import { dirname } from 'node:path'
+import { basename, dirname, join } from 'node:path'
+import { getSystemErrorMessage } from 'node:util'
 import { StartupError } from '@warder/foundation/errors'
 
 /** Windows keeps the folder of a user from others by its own lists, of which node tells nothing. */
@@ -33,7 +37,7 @@ export function readPrivateFile(path: string, mostBytes: number): string | undef
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined
     if (codeOf(error) === 'ELOOP') throw new StartupError(`${path} is a link, and is not used: remove it`)
-    throw new StartupError(`${path} cannot be read: ${codeOf(error)}`, { cause: error })
+    throw new StartupError(`${path}: ${wordsOf(error)}`, { cause: error })
   }
   try {
     const found = fstatSync(file)
@@ -56,14 +60,16 @@ export function writePrivateFile(path: string, content: string): void {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
   } catch (error) {
-    throw new StartupError(`${folder} cannot be made: ${codeOf(error)}`, { cause: error })
+    throw new StartupError(`${folder} cannot be made: ${wordsOf(error)}`, { cause: error })
   }
   isPrivateFolder(folder)
+  removeUnfinished(path)
   const fresh = `${path}.${randomBytes(6).toString('hex')}.new`
   try {
     const file = openSync(fresh, 'wx', 0o600)
     try {
-      writeSync(file, content)
+      // All of it: one write may take a part, when the disk is almost full.
+      writeFileSync(file, content)
       fsyncSync(file)
     } finally {
       closeSync(file)
@@ -71,17 +77,30 @@ export function writePrivateFile(path: string, content: string): void {
     renameSync(fresh, path)
   } catch (error) {
     removePrivateFile(fresh)
-    throw new StartupError(`${path} cannot be written: ${codeOf(error)}`, { cause: error })
+    throw new StartupError(`${path} cannot be written: ${wordsOf(error)}`, { cause: error })
   }
 }
 
-/** @throws StartupError when it is still there */
+/** What a write was killed in the middle of holds a token, too. One that goes on takes no minute. */
+function removeUnfinished(path: string): void {
+  const [folder, name] = [dirname(path), basename(path)]
+  const before = Date.now() - 60_000
+  for (const found of readdirSync(folder)) {
+    if (!found.startsWith(`${name}.`) || !found.endsWith('.new')) continue
+    const unfinished = join(folder, found)
+    const { mtimeMs = Date.now() } = lstatSync(unfinished, { throwIfNoEntry: false }) ?? {}
+    if (mtimeMs < before) rmSync(unfinished, { force: true })
+  }
+}
+
+/** With what writes left behind. @throws StartupError when it is still there */
 export function removePrivateFile(path: string): void {
+  if (existsSync(dirname(path))) removeUnfinished(path)
   try {
     unlinkSync(path)
   } catch (error) {
     if (codeOf(error) !== 'ENOENT')
-      throw new StartupError(`${path} cannot be removed: ${codeOf(error)}`, { cause: error })
+      throw new StartupError(`${path} cannot be removed: ${wordsOf(error)}`, { cause: error })
   }
 }
 
@@ -109,4 +128,10 @@ function requireOwn(path: string, { uid, mode }: Stats, forbidden: number): void
 
 function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : String(error)
+}
+
+/** `no space left on device`. */
+function wordsOf(error: unknown): string {
+  const { errno } = error as NodeJS.ErrnoException
+  return errno === undefined ? codeOf(error) : getSystemErrorMessage(errno)
 }

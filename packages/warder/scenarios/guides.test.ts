@@ -233,6 +233,9 @@ test('the commands of the guide to rotation work, in their order', { skip }, asy
     /^last-year\.txt\.warder {2}would be rewrapped, version 1 to 3 of key /m,
     /^last-year\.txt\.warder {2}rewrapped, version 1 to 3 of key /m,
     /^this-year\.txt\.warder {2}rewrapped, version 2 to 3 of key /m,
+    /^[0-9a-f-]{36} {2}every 90 days, after 2147483648 messages, next /m,
+    /^[0-9a-f-]{36} {2}.*opens versions 3 and later$/m,
+    /^[0-9a-f-]{36} {2}version 1 of .*: Destroyed$/m,
   ])
   assert.equal(read('ledger.txt'), 'balance of last year\n')
   assert.equal(read('last-year.txt'), 'balance of last year\n')

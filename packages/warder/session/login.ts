@@ -4,6 +4,7 @@ import { optionsHelp } from '../cli/help.ts'
 import { readArguments, requireNoNames } from '../cli/options.ts'
 import { NoAnswer, type Prompter, terminalPrompter } from '../cli/prompter.ts'
 import { printable, timeOf } from '../cli/table.ts'
+import { initialPasswordFile } from '../installation/endpoints.ts'
 import { lineFor } from '../kms/refusal.ts'
 import { endLogin } from '../login/ending.ts'
 import { nameOf } from '../login/kept-login.ts'
@@ -86,7 +87,8 @@ async function logInAndKeep(
   // Before somebody is asked for a password: what is in the way of keeping a session shows now.
   const before = context.found()
   const login = await way({
-    ...{ home, env: terminal.env, prompter, now, browserMs, auth },
+    ...{ env: terminal.env, prompter, now, browserMs, auth },
+    initialPassword: places.auth && initialPasswordFile(home, places.auth.url),
     say: (line) => terminal.err(printable(line)),
     async userAtKms(token) {
       const kms = context.kmsWith(token)

@@ -3,7 +3,7 @@ import type { Terminal } from '../cli/command.ts'
 import { UsageError } from '../cli/command.ts'
 import type { ValuesOf } from '../cli/options.ts'
 import type { Prompter } from '../cli/prompter.ts'
-import { readSecretFile } from '../cli/secret-file.ts'
+import { readSecretFile, readTokenFile } from '../cli/secret-file.ts'
 import type { HttpsClient } from '../client/index.ts'
 import { openBrowser } from '../login/browser.ts'
 import { sessionFacts, unverifiedClaims } from '../login/claims.ts'
@@ -17,7 +17,8 @@ import type { loginOptions } from './options.ts'
 export type NewLogin = Omit<KeptLogin, 'places'>
 
 export interface LoginSources {
-  readonly home: string
+  /** File with the password of the first administrator, which need not be there; undefined: of no use here. */
+  readonly initialPassword: string | undefined
   readonly env: Terminal['env']
   readonly prompter: Prompter
   /** Unix seconds. */
@@ -78,7 +79,7 @@ function byPassword({
   'totp-code': code,
 }: Values): LoginWay {
   const [username, realm] = [user ?? 'admin', named ?? '_']
-  return async ({ home, env, prompter, auth }) => {
+  return async ({ initialPassword, env, prompter, auth }) => {
     const client = requireAuth(auth)
     const login = {
       ...{ username, realm, passwordFile, code },
@@ -86,7 +87,7 @@ function byPassword({
       withoutPassword:
         'there is no password: give --password-file FILE (- is standard input) or WARDER_PASSWORD',
     }
-    const { token } = await logIn(client, login, { home, env, prompter })
+    const { token } = await logIn(client, login, { initialPassword, env, prompter })
     return ofSession(client, realm, token)
   }
 }
@@ -132,7 +133,7 @@ function byAppRole(roleIdFile: string | undefined, secretIdFile: string | undefi
 
 function byToken(file: string): LoginWay {
   return async ({ auth, userAtKms, now }) => {
-    const token = readSecretFile(file, 'the token').trim()
+    const token = readTokenFile(file)
     if (token.startsWith('wt.') && auth !== undefined) {
       const found = await machineFacts(auth, token)
       if (found === undefined) throw new StartupError('the token is not valid, or not any more')

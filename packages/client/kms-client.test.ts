@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { inspect } from 'node:util'
-import { ClientError, type ClientOptions, kmsClient } from './index.ts'
+import { ClientError, type KmsClientOptions, kmsClient } from './index.ts'
 import { type FakeService, fakeService, json } from './testing/fake-service.ts'
 
 let service: FakeService
@@ -12,7 +12,7 @@ after(() => service[Symbol.asyncDispose]())
 
 const waited: number[] = []
 
-function client(options: Partial<ClientOptions> = {}) {
+function client(options: Partial<KmsClientOptions> = {}) {
   waited.length = 0
   service.received.length = 0
   const kms = kmsClient({

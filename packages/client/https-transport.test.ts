@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { ClientError, type ClientOptions, kmsClient } from './index.ts'
+import { ClientError, type KmsClientOptions, kmsClient } from './index.ts'
 import { type Answer, type FakeService, fakeService, json } from './testing/fake-service.ts'
 
 let service: FakeService
@@ -11,7 +11,7 @@ before(async () => {
 })
 after(() => service[Symbol.asyncDispose]())
 
-const client = (options: Partial<ClientOptions> = {}) =>
+const client = (options: Partial<KmsClientOptions> = {}) =>
   kmsClient({ url: service.url, ca: service.ca, ...options })
 
 /** Kinds of the errors that calls ended with; `done` for those that succeeded. */

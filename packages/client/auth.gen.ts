@@ -1,0 +1,1470 @@
+// Generated from the OpenAPI document of the authentication service: change the declarations there, then run
+// npm run docs
+
+/** What went wrong: a kind for programs, a sentence for people. */
+export interface ErrorSchema {
+  readonly error: 'bad_request' | 'unauthorized' | 'forbidden' | 'not_found' | 'method_not_allowed' | 'conflict' | 'payload_too_large' | 'unsupported_media_type' | 'expectation_failed' | 'unsupported_algorithm' | 'crypto_failure' | 'decryption_failed' | 'rate_limited' | 'request_timeout' | 'headers_too_large' | 'internal_error' | 'not_implemented' | 'certificate_signing_unconfigured' | 'bad_gateway' | 'overloaded' | 'storage_unavailable' | 'audit_unavailable'
+  readonly description: string
+  /** On 5xx: finds the detail in the log. */
+  readonly request_id?: string
+  /** For Vault-compatible clients. */
+  readonly errors?: readonly string[]
+}
+
+/** By operationId: what goes in (`path`, `query`, `body`) and what comes back (`reply`). */
+export interface Operations {
+  /** Add a realm to an administrator */
+  readonly 'admins.add_realm': {
+    readonly path: {
+      readonly admin_id: string
+      readonly realm_id: string
+    }
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: {
+      readonly id: string
+      readonly realms: readonly string[]
+      readonly userpass: string | null
+      readonly jwt: string | null
+      readonly fido2: string | null
+      readonly digital_credentials: Readonly<Record<string, unknown>> | null
+      readonly client_certificate: string | null
+      readonly saml: string | null
+      readonly totp_enabled: boolean
+      /** Never returned: the secret is sealed. */
+      readonly totp_secret: null
+      /** Never returned: it holds the secret. */
+      readonly totp_auth_url: null
+    }
+  }
+  /** Create an administrator */
+  readonly 'admins.create': {
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly body: ({
+      readonly id?: string | null
+      readonly realms: readonly string[]
+      readonly userpass?: string | null
+      readonly jwt?: string | null
+      readonly fido2?: string | null
+      readonly digital_credentials?: Readonly<Record<string, unknown>> | null
+      readonly client_certificate?: string | null
+      readonly saml?: string | null
+    }) & {
+      readonly id: string
+    }
+    readonly reply: {
+      readonly id: string
+      readonly realms: readonly string[]
+      readonly userpass: string | null
+      readonly jwt: string | null
+      readonly fido2: string | null
+      readonly digital_credentials: Readonly<Record<string, unknown>> | null
+      readonly client_certificate: string | null
+      readonly saml: string | null
+      readonly totp_enabled: boolean
+      /** Never returned: the secret is sealed. */
+      readonly totp_secret: null
+      /** Never returned: it holds the secret. */
+      readonly totp_auth_url: null
+    }
+  }
+  /** Delete an administrator; the credential stays */
+  readonly 'admins.delete': {
+    readonly path: {
+      readonly admin_id: string
+    }
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: undefined
+  }
+  /** An administrator */
+  readonly 'admins.get': {
+    readonly path: {
+      readonly admin_id: string
+    }
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: {
+      readonly id: string
+      readonly realms: readonly string[]
+      readonly userpass: string | null
+      readonly jwt: string | null
+      readonly fido2: string | null
+      readonly digital_credentials: Readonly<Record<string, unknown>> | null
+      readonly client_certificate: string | null
+      readonly saml: string | null
+      readonly totp_enabled: boolean
+      /** Never returned: the secret is sealed. */
+      readonly totp_secret: null
+      /** Never returned: it holds the secret. */
+      readonly totp_auth_url: null
+    }
+  }
+  /** Every administrator */
+  readonly 'admins.list': {
+    readonly query?: {
+      /** 1 to 9999 entries. */
+      readonly limit?: string
+      /** The key of the last entry of the page before. */
+      readonly after?: string
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: readonly {
+      readonly id: string
+      readonly realms: readonly string[]
+      readonly userpass: string | null
+      readonly jwt: string | null
+      readonly fido2: string | null
+      readonly digital_credentials: Readonly<Record<string, unknown>> | null
+      readonly client_certificate: string | null
+      readonly saml: string | null
+      readonly totp_enabled: boolean
+      /** Never returned: the secret is sealed. */
+      readonly totp_secret: null
+      /** Never returned: it holds the secret. */
+      readonly totp_auth_url: null
+    }[]
+  }
+  /** Remove a realm from an administrator */
+  readonly 'admins.remove_realm': {
+    readonly path: {
+      readonly admin_id: string
+      readonly realm_id: string
+    }
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: {
+      readonly id: string
+      readonly realms: readonly string[]
+      readonly userpass: string | null
+      readonly jwt: string | null
+      readonly fido2: string | null
+      readonly digital_credentials: Readonly<Record<string, unknown>> | null
+      readonly client_certificate: string | null
+      readonly saml: string | null
+      readonly totp_enabled: boolean
+      /** Never returned: the secret is sealed. */
+      readonly totp_secret: null
+      /** Never returned: it holds the secret. */
+      readonly totp_auth_url: null
+    }
+  }
+  /** Replace an administrator */
+  readonly 'admins.replace': {
+    readonly path: {
+      readonly admin_id: string
+    }
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly body: {
+      readonly id?: string | null
+      readonly realms: readonly string[]
+      readonly userpass?: string | null
+      readonly jwt?: string | null
+      readonly fido2?: string | null
+      readonly digital_credentials?: Readonly<Record<string, unknown>> | null
+      readonly client_certificate?: string | null
+      readonly saml?: string | null
+    }
+    readonly reply: {
+      readonly id: string
+      readonly realms: readonly string[]
+      readonly userpass: string | null
+      readonly jwt: string | null
+      readonly fido2: string | null
+      readonly digital_credentials: Readonly<Record<string, unknown>> | null
+      readonly client_certificate: string | null
+      readonly saml: string | null
+      readonly totp_enabled: boolean
+      /** Never returned: the secret is sealed. */
+      readonly totp_secret: null
+      /** Never returned: it holds the secret. */
+      readonly totp_auth_url: null
+    }
+  }
+  /** Exchange a role id and a secret id for a token */
+  readonly 'approle.login': {
+    readonly body: {
+      readonly role_id: string
+      readonly secret_id?: string | null
+    }
+    readonly reply: {
+      readonly auth: {
+        readonly client_token: string
+        readonly renewable: boolean
+        readonly lease_duration: number
+        readonly policies: readonly string[]
+        readonly metadata: Readonly<Record<string, string>>
+      }
+    }
+  }
+  /** Delete a role, its secret ids and its tokens */
+  readonly 'approle.role.delete': {
+    readonly path: {
+      readonly name: string
+    }
+    readonly query?: {
+      readonly realm?: string
+      readonly list?: string
+    }
+    readonly reply: undefined
+  }
+  /** The settings of a role */
+  readonly 'approle.role.get': {
+    readonly path: {
+      readonly name: string
+    }
+    readonly query?: {
+      readonly realm?: string
+      readonly list?: string
+    }
+    readonly reply: {
+      readonly data: {
+        readonly token_ttl: number
+        readonly secret_id_ttl: number
+        readonly token_policies: readonly string[]
+        readonly bind_secret_id: boolean
+      }
+      /** The realm that the role belongs to. */
+      readonly realm: string
+    }
+  }
+  /** Names of the roles that the caller administers */
+  readonly 'approle.role.list': {
+    readonly query?: {
+      readonly realm?: string
+      readonly list?: string
+    }
+    readonly reply: {
+      readonly data: {
+        readonly keys: readonly string[]
+      }
+    }
+  }
+  /** The role id of a role */
+  readonly 'approle.role.role_id': {
+    readonly path: {
+      readonly name: string
+    }
+    readonly query?: {
+      readonly realm?: string
+      readonly list?: string
+    }
+    readonly reply: {
+      readonly data: {
+        readonly role_id: string
+      }
+    }
+  }
+  /** Create a role, or replace its settings */
+  readonly 'approle.role.save': {
+    readonly path: {
+      readonly name: string
+    }
+    readonly query?: {
+      readonly realm?: string
+      readonly list?: string
+    }
+    readonly body?: {
+      readonly token_ttl?: number | string | null
+      readonly secret_id_ttl?: number | string | null
+      readonly token_policies?: readonly string[] | string | null
+      /** The older name of token_policies. */
+      readonly policies?: readonly string[] | string | null
+      readonly bind_secret_id?: boolean | 'true' | 'false' | null
+    }
+    readonly reply: undefined
+  }
+  /** A new secret id; it is shown once */
+  readonly 'approle.secret_id.create': {
+    readonly path: {
+      readonly name: string
+    }
+    readonly query?: {
+      readonly realm?: string
+      readonly list?: string
+    }
+    readonly body?: {
+      readonly ttl?: number | string | null
+      readonly num_uses?: number | string | null
+    }
+    readonly reply: {
+      readonly data: {
+        readonly secret_id: string
+        readonly secret_id_accessor: string
+      }
+    }
+  }
+  /** Destroy a secret id of this role, by its accessor or its value */
+  readonly 'approle.secret_id.destroy': {
+    readonly path: {
+      readonly name: string
+    }
+    readonly query?: {
+      readonly realm?: string
+      readonly list?: string
+    }
+    readonly body: {
+      readonly secret_id_accessor?: string | null
+      /** The secret id itself. */
+      readonly secret_id?: string | null
+    }
+    readonly reply: undefined
+  }
+  /** Accessors of the secret ids of a role that are usable: a thousand at most */
+  readonly 'approle.secret_id.list': {
+    readonly path: {
+      readonly name: string
+    }
+    readonly query?: {
+      readonly realm?: string
+      readonly list?: string
+    }
+    readonly reply: {
+      readonly data: {
+        readonly keys: readonly string[]
+      }
+    }
+  }
+  /** What is known about a secret id */
+  readonly 'approle.secret_id.lookup': {
+    readonly path: {
+      readonly name: string
+    }
+    readonly query?: {
+      readonly realm?: string
+      readonly list?: string
+    }
+    readonly body: {
+      readonly secret_id: string
+    }
+    readonly reply: {
+      readonly data: {
+        readonly secret_id_accessor: string
+        /** Uses that are left; 0 = without limit. */
+        readonly secret_id_num_uses: number
+        /** Unix seconds; 0 = never. */
+        readonly expiration_time: number
+      }
+    }
+  }
+  /** Destroy a secret id of this role by its accessor */
+  readonly 'approle.secret_id_accessor.destroy': {
+    readonly path: {
+      readonly name: string
+    }
+    readonly query?: {
+      readonly realm?: string
+      readonly list?: string
+    }
+    readonly body: {
+      readonly secret_id_accessor: string
+    }
+    readonly reply: undefined
+  }
+  /** What is known about a secret id, by its accessor */
+  readonly 'approle.secret_id_accessor.lookup': {
+    readonly path: {
+      readonly name: string
+    }
+    readonly query?: {
+      readonly realm?: string
+      readonly list?: string
+    }
+    readonly body: {
+      readonly secret_id_accessor: string
+    }
+    readonly reply: {
+      readonly data: {
+        readonly secret_id_accessor: string
+        /** Uses that are left; 0 = without limit. */
+        readonly secret_id_num_uses: number
+        /** Unix seconds; 0 = never. */
+        readonly expiration_time: number
+      }
+    }
+  }
+  /** Certify a public key under the identity of the session */
+  readonly certify: {
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly body: {
+      readonly verification_key: string
+      readonly claims?: readonly string[] | null
+      readonly exclude_sub?: boolean | null
+    }
+    readonly reply: {
+      readonly certificate: string
+    }
+  }
+  /** Create a username and password */
+  readonly 'credentials.create': {
+    readonly path: {
+      readonly realm_id: string
+    }
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly body: {
+      readonly realm?: string | null
+      readonly username?: string | null
+      readonly password_input?: {
+        readonly plaintext?: string | null
+        readonly hashed?: string | null
+      } | null
+      readonly change_password?: boolean | null
+      readonly roles?: readonly string[] | null
+      readonly extra_claims?: Readonly<Record<string, unknown>> | null
+    }
+    readonly reply: {
+      readonly realm: string
+      readonly username: string
+      readonly password_hash: ''
+      readonly change_password: boolean
+      readonly roles: readonly string[]
+      readonly extra_claims?: Readonly<Record<string, unknown>>
+    }
+  }
+  /** Delete a credential, its TOTP enrollment and its sessions */
+  readonly 'credentials.delete': {
+    readonly path: {
+      readonly realm_id: string
+      readonly username: string
+    }
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: undefined
+  }
+  /** A credential */
+  readonly 'credentials.get': {
+    readonly path: {
+      readonly realm_id: string
+      readonly username: string
+    }
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: {
+      readonly realm: string
+      readonly username: string
+      readonly password_hash: ''
+      readonly change_password: boolean
+      readonly roles: readonly string[]
+      readonly extra_claims?: Readonly<Record<string, unknown>>
+    }
+  }
+  /** Credentials of a realm */
+  readonly 'credentials.list': {
+    readonly path: {
+      readonly realm_id: string
+    }
+    readonly query?: {
+      /** 1 to 9999 entries. */
+      readonly limit?: string
+      /** The key of the last entry of the page before. */
+      readonly after?: string
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: readonly {
+      readonly realm: string
+      readonly username: string
+      readonly password_hash: ''
+      readonly change_password: boolean
+      readonly roles: readonly string[]
+      readonly extra_claims?: Readonly<Record<string, unknown>>
+    }[]
+  }
+  /** Credentials of every realm */
+  readonly 'credentials.list_all': {
+    readonly query?: {
+      /** 1 to 9999 entries. */
+      readonly limit?: string
+      /** The key of the last entry of the page before. */
+      readonly after?: string
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: readonly {
+      readonly realm: string
+      readonly username: string
+      readonly password_hash: ''
+      readonly change_password: boolean
+      readonly roles: readonly string[]
+      readonly extra_claims?: Readonly<Record<string, unknown>>
+    }[]
+  }
+  /** Replace a credential; without password_input the password stays */
+  readonly 'credentials.replace': {
+    readonly path: {
+      readonly realm_id: string
+      readonly username: string
+    }
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly body: {
+      readonly realm?: string | null
+      readonly username?: string | null
+      readonly password_input?: {
+        readonly plaintext?: string | null
+        readonly hashed?: string | null
+      } | null
+      readonly change_password?: boolean | null
+      readonly roles?: readonly string[] | null
+      readonly extra_claims?: Readonly<Record<string, unknown>> | null
+    }
+    readonly reply: {
+      readonly realm: string
+      readonly username: string
+      readonly password_hash: ''
+      readonly change_password: boolean
+      readonly roles: readonly string[]
+      readonly extra_claims?: Readonly<Record<string, unknown>>
+    }
+  }
+  /** What has ended before its time: sessions, users, machines */
+  readonly 'ended.follow': {
+    readonly query: {
+      /** UUID that the follower keeps while it runs. */
+      readonly follower: string
+      /** Number of the last entry that it has. */
+      readonly after: string
+      /** Number of the last entry that counts there, where the question is asked ahead of that (default `after`). */
+      readonly acknowledged?: string
+      /** New for each question. */
+      readonly nonce: string
+      /** Seconds to wait for an entry, 0 to 20. */
+      readonly wait?: string
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: {
+      readonly after: number
+      /** Number of the last entry here. */
+      readonly last: number
+      /** Number of the last entry there is. */
+      readonly head: number
+      readonly entries: readonly (readonly (string | number)[])[]
+    }
+  }
+  /** Issuers of session tokens: of every node that shares the signing keys */
+  readonly 'issuers.session': {
+    readonly reply: {
+      readonly issuers: readonly string[]
+    }
+  }
+  /** Public keys of certificates */
+  readonly 'jwks.certificate': {
+    readonly reply: {
+      readonly keys: readonly {
+        readonly kty: string
+        readonly crv: string
+        readonly x: string
+        readonly y: string
+        readonly use: string
+        readonly alg: string
+        readonly kid: string
+      }[]
+    }
+  }
+  /** Public keys of session tokens */
+  readonly 'jwks.session': {
+    readonly reply: {
+      readonly keys: readonly {
+        readonly kty: string
+        readonly crv: string
+        readonly x: string
+        readonly y: string
+        readonly use: string
+        readonly alg: string
+        readonly kid: string
+      }[]
+    }
+  }
+  /** Give a name to one of the identity providers of a realm */
+  readonly 'jwt_subjects.assign': {
+    readonly path: {
+      readonly realm_id: string
+      readonly subject: string
+    }
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly body: {
+      /** One of the identity providers that the realm lists. */
+      readonly jwt_issuer_uri: string
+    }
+    readonly reply: {
+      /** `sub` of the tokens; the username in the realm. */
+      readonly subject: string
+      /** The identity provider that vouches for it. */
+      readonly jwt_issuer_uri: string
+      /** Given by an administrator; else the provider used it first. */
+      readonly assigned: boolean
+      /** Unix seconds. */
+      readonly created_at: number
+    }
+  }
+  /** Names of a realm that belong to its identity providers */
+  readonly 'jwt_subjects.list': {
+    readonly path: {
+      readonly realm_id: string
+    }
+    readonly query?: {
+      /** 1 to 9999 entries. */
+      readonly limit?: string
+      /** The key of the last entry of the page before. */
+      readonly after?: string
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: readonly {
+      /** `sub` of the tokens; the username in the realm. */
+      readonly subject: string
+      /** The identity provider that vouches for it. */
+      readonly jwt_issuer_uri: string
+      /** Given by an administrator; else the provider used it first. */
+      readonly assigned: boolean
+      /** Unix seconds. */
+      readonly created_at: number
+    }[]
+  }
+  /** Take a name from its identity provider and end its sessions */
+  readonly 'jwt_subjects.release': {
+    readonly path: {
+      readonly realm_id: string
+      readonly subject: string
+    }
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: undefined
+  }
+  /** Exchange a service-account token for a machine token */
+  readonly 'kubernetes.login': {
+    readonly body: {
+      readonly role: string
+      readonly jwt: string
+    }
+    readonly reply: {
+      readonly auth: {
+        readonly client_token: string
+        readonly renewable: boolean
+        readonly lease_duration: number
+        readonly policies: readonly string[]
+        readonly metadata: Readonly<Record<string, string>>
+      }
+    }
+  }
+  /** Delete a role and its tokens */
+  readonly 'kubernetes.role.delete': {
+    readonly path: {
+      readonly name: string
+    }
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: undefined
+  }
+  /** The settings of a role */
+  readonly 'kubernetes.role.get': {
+    readonly path: {
+      readonly name: string
+    }
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: {
+      readonly data: {
+        readonly jwks_url: string
+        readonly bound_service_account_names: readonly string[]
+        readonly bound_service_account_namespaces: readonly string[]
+        readonly token_ttl: number
+        readonly expected_issuer?: string
+        readonly bound_audiences?: readonly string[]
+      }
+    }
+  }
+  /** Names of the roles that the caller administers */
+  readonly 'kubernetes.role.list': {
+    readonly query?: {
+      readonly realm?: string
+      readonly list?: string
+    }
+    readonly reply: {
+      readonly data: {
+        readonly keys: readonly string[]
+      }
+    }
+  }
+  /** Create a role, or replace its settings */
+  readonly 'kubernetes.role.save': {
+    readonly path: {
+      readonly name: string
+    }
+    readonly query?: {
+      readonly realm?: string
+      readonly list?: string
+    }
+    readonly body: {
+      readonly jwks_url: string
+      readonly bound_service_account_names?: readonly string[] | string | null
+      readonly bound_service_account_namespaces?: readonly string[] | string | null
+      readonly token_ttl?: number | string | null
+      readonly expected_issuer?: string | null
+      readonly bound_audiences?: readonly string[] | string | null
+    }
+    readonly reply: undefined
+  }
+  /** Log in to a realm */
+  readonly login: {
+    readonly query: {
+      readonly realm: string
+    }
+    readonly body?: {
+      readonly totp_code?: string | null
+    }
+    readonly reply: {
+      readonly next_step: 'Authenticated' | 'TotpRequired' | 'ChangePassword'
+      readonly session_id: string | null
+    }
+  }
+  /** Whether a user and a machine of this name are known */
+  readonly 'names.known': {
+    readonly query: {
+      readonly realm: string
+      readonly username: string
+      /** Entity of a machine. */
+      readonly entity: string
+    }
+    readonly reply: {
+      readonly user: boolean
+      readonly machine: boolean | null
+    }
+  }
+  /** Exchange a service-account token for a machine token */
+  readonly 'orchestrator.login': {
+    readonly body: {
+      readonly role: string
+      readonly jwt: string
+    }
+    readonly reply: {
+      readonly auth: {
+        readonly client_token: string
+        readonly renewable: boolean
+        readonly lease_duration: number
+        readonly policies: readonly string[]
+        readonly metadata: Readonly<Record<string, string>>
+      }
+    }
+  }
+  /** Delete a role and its tokens */
+  readonly 'orchestrator.role.delete': {
+    readonly path: {
+      readonly name: string
+    }
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: undefined
+  }
+  /** The settings of a role */
+  readonly 'orchestrator.role.get': {
+    readonly path: {
+      readonly name: string
+    }
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: {
+      readonly data: {
+        readonly jwks_url: string
+        readonly bound_service_account_names: readonly string[]
+        readonly bound_service_account_namespaces: readonly string[]
+        readonly token_ttl: number
+        readonly expected_issuer?: string
+        readonly bound_audiences?: readonly string[]
+      }
+    }
+  }
+  /** Names of the roles that the caller administers */
+  readonly 'orchestrator.role.list': {
+    readonly query?: {
+      readonly realm?: string
+      readonly list?: string
+    }
+    readonly reply: {
+      readonly data: {
+        readonly keys: readonly string[]
+      }
+    }
+  }
+  /** Create a role, or replace its settings */
+  readonly 'orchestrator.role.save': {
+    readonly path: {
+      readonly name: string
+    }
+    readonly query?: {
+      readonly realm?: string
+      readonly list?: string
+    }
+    readonly body: {
+      readonly jwks_url: string
+      readonly bound_service_account_names?: readonly string[] | string | null
+      readonly bound_service_account_namespaces?: readonly string[] | string | null
+      readonly token_ttl?: number | string | null
+      readonly expected_issuer?: string | null
+      readonly bound_audiences?: readonly string[] | string | null
+    }
+    readonly reply: undefined
+  }
+  /** Change one’s own password */
+  readonly 'password.change': {
+    readonly query: {
+      readonly realm: string
+    }
+    readonly body: {
+      readonly new_password: string
+      readonly totp_code?: string | null
+    }
+    readonly reply: undefined
+  }
+  /** End whoever has a name that is not registered, and their sessions */
+  readonly 'persons.end': {
+    readonly path: {
+      readonly realm_id: string
+      readonly username: string
+    }
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: undefined
+  }
+  /** How somebody has a name */
+  readonly 'persons.get': {
+    readonly path: {
+      readonly realm_id: string
+      readonly username: string
+    }
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: {
+      readonly username: string
+      /** Registered with a password. */
+      readonly password: boolean
+      /** An identity provider (JWT) of the realm has the name. */
+      readonly provider: boolean
+      /** Has logged in with it, by whatever scheme. */
+      readonly person: boolean
+    }
+  }
+  /** Create a realm */
+  readonly 'realms.create': {
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly body: ({
+      readonly id?: string | null
+      readonly auth_params: {
+        readonly username_password_params?: {
+          readonly allow_expired_passwords: boolean
+        } | null
+        readonly jwt_params?: {
+          readonly idp_params: readonly {
+            readonly jwt_issuer_uri: string
+            readonly jwks_uri: string
+            readonly jwt_audience?: string | null
+          }[]
+          readonly smallest_refresh_interval_seconds?: number | null
+        } | null
+        readonly totp_params?: {
+          readonly algorithm?: string | null
+          readonly step?: number | null
+        } | null
+        readonly client_certificate_params?: {
+          readonly allowed_common_names?: readonly string[] | null
+        } | null
+        readonly saml_params?: {
+          /** Metadata of the identity provider; everything idp_… is derived from it. */
+          readonly metadata_xml: string
+          readonly metadata_url?: string | null
+          readonly metadata_certificates?: readonly string[] | null
+          readonly predecessor_entity_ids?: readonly string[] | null
+          readonly sp_entity_id: string
+          readonly sp_acs_url: string
+          readonly subject_attribute?: string | null
+          readonly normalize_subject_case?: boolean | null
+          readonly role_attribute?: string | null
+          readonly attribute_claim_map?: Readonly<Record<string, string>> | null
+          readonly allowed_return_origins?: readonly string[] | null
+          readonly default_return_url: string
+        } | null
+      }
+      readonly session_max_age_seconds: number
+      readonly session_max_stale_age_seconds: number
+      readonly certificate_max_age_seconds?: number | null
+    }) & {
+      readonly id: string
+    }
+    readonly reply: {
+      readonly id: string
+      readonly auth_params: Readonly<Record<string, unknown>>
+      readonly session_max_age_seconds: number
+      readonly session_max_stale_age_seconds: number
+      readonly certificate_max_age_seconds: number
+    }
+  }
+  /** Delete a realm with everything that belongs to it */
+  readonly 'realms.delete': {
+    readonly path: {
+      readonly realm_id: string
+    }
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: undefined
+  }
+  /** A realm */
+  readonly 'realms.get': {
+    readonly path: {
+      readonly realm_id: string
+    }
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: {
+      readonly id: string
+      readonly auth_params: Readonly<Record<string, unknown>>
+      readonly session_max_age_seconds: number
+      readonly session_max_stale_age_seconds: number
+      readonly certificate_max_age_seconds: number
+    }
+  }
+  /** Realms that the caller administers */
+  readonly 'realms.list': {
+    readonly query?: {
+      /** 1 to 9999 entries. */
+      readonly limit?: string
+      /** The key of the last entry of the page before. */
+      readonly after?: string
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: readonly {
+      readonly id: string
+      readonly auth_params: Readonly<Record<string, unknown>>
+      readonly session_max_age_seconds: number
+      readonly session_max_stale_age_seconds: number
+      readonly certificate_max_age_seconds: number
+    }[]
+  }
+  /** Replace the configuration of a realm */
+  readonly 'realms.replace': {
+    readonly path: {
+      readonly realm_id: string
+    }
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly body: {
+      readonly id?: string | null
+      readonly auth_params: {
+        readonly username_password_params?: {
+          readonly allow_expired_passwords: boolean
+        } | null
+        readonly jwt_params?: {
+          readonly idp_params: readonly {
+            readonly jwt_issuer_uri: string
+            readonly jwks_uri: string
+            readonly jwt_audience?: string | null
+          }[]
+          readonly smallest_refresh_interval_seconds?: number | null
+        } | null
+        readonly totp_params?: {
+          readonly algorithm?: string | null
+          readonly step?: number | null
+        } | null
+        readonly client_certificate_params?: {
+          readonly allowed_common_names?: readonly string[] | null
+        } | null
+        readonly saml_params?: {
+          /** Metadata of the identity provider; everything idp_… is derived from it. */
+          readonly metadata_xml: string
+          readonly metadata_url?: string | null
+          readonly metadata_certificates?: readonly string[] | null
+          readonly predecessor_entity_ids?: readonly string[] | null
+          readonly sp_entity_id: string
+          readonly sp_acs_url: string
+          readonly subject_attribute?: string | null
+          readonly normalize_subject_case?: boolean | null
+          readonly role_attribute?: string | null
+          readonly attribute_claim_map?: Readonly<Record<string, string>> | null
+          readonly allowed_return_origins?: readonly string[] | null
+          readonly default_return_url: string
+        } | null
+      }
+      readonly session_max_age_seconds: number
+      readonly session_max_stale_age_seconds: number
+      readonly certificate_max_age_seconds?: number | null
+    }
+    readonly reply: {
+      readonly id: string
+      readonly auth_params: Readonly<Record<string, unknown>>
+      readonly session_max_age_seconds: number
+      readonly session_max_stale_age_seconds: number
+      readonly certificate_max_age_seconds: number
+    }
+  }
+  /** End a session that was handed over */
+  readonly 'saml.end': {
+    readonly path: {
+      readonly realm_id: string
+    }
+    readonly body: {
+      readonly logout_handle: string
+    }
+    readonly reply: undefined
+  }
+  /** Take a key of the SAML service provider out of the metadata */
+  readonly 'saml.keys.delete': {
+    readonly path: {
+      readonly generation: string
+    }
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: undefined
+  }
+  /** Keys of the SAML service provider, the newest first */
+  readonly 'saml.keys.list': {
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: readonly {
+      readonly generation: number
+      readonly certificate: string
+      /** Fingerprint of the certificate, in hex. */
+      readonly sha256: string
+      readonly signs_from: number
+      readonly created_at: number
+      readonly state: 'next' | 'signing' | 'previous'
+    }[]
+  }
+  /** Make the next key of the SAML service provider */
+  readonly 'saml.keys.renew': {
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly body?: {
+      /** Default: 7 days. */
+      readonly signs_after_seconds?: number | null
+    }
+    readonly reply: {
+      readonly generation: number
+      readonly certificate: string
+      /** Fingerprint of the certificate, in hex. */
+      readonly sha256: string
+      readonly signs_from: number
+      readonly created_at: number
+      readonly state: 'next' | 'signing' | 'previous'
+    }
+  }
+  /** The realms with SAML whose people may be sent back to an address */
+  readonly 'saml.realms': {
+    readonly query: {
+      /** As for the login. */
+      readonly return_to: string
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: {
+      readonly realms: readonly {
+        readonly realm_id: string
+        readonly login_url: string
+      }[]
+    }
+  }
+  /** Take the session of a login that was begun with a code challenge */
+  readonly 'saml.redeem': {
+    readonly path: {
+      readonly realm_id: string
+    }
+    readonly body: {
+      readonly code: string
+      /** What `code_challenge` was made of (RFC 7636 §4.1). */
+      readonly code_verifier: string
+    }
+    readonly reply: {
+      readonly next_step: 'Authenticated'
+      readonly session_id: string
+      /** Ends the session (`POST /saml/{realm_id}/session/end`), and is good for nothing else. */
+      readonly logout_handle: string
+    }
+  }
+  /** Check a captured SAML response against the settings of a realm */
+  readonly 'saml.test': {
+    readonly path: {
+      readonly realm_id: string
+    }
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly body: {
+      /** As in the form: base64. */
+      readonly saml_response: string
+    }
+    readonly reply: {
+      readonly accepted: boolean
+      /** The check that fails. */
+      readonly check: string | null
+      readonly reason: string | null
+      readonly subject: string | null
+      readonly roles: readonly string[]
+      readonly claims: Readonly<Record<string, unknown>>
+      /** Names of the attributes of the assertion. */
+      readonly attributes: readonly string[]
+    }
+  }
+  /** A session, and log out sessions of its clients */
+  readonly 'sessions.act': {
+    readonly path: {
+      readonly session_id: string
+    }
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly body: {
+      readonly authenticated_clients: readonly {
+        readonly username: string
+        readonly auth_scheme: 'UsernamePassword' | 'Jwt' | 'ClientCertificate' | 'Fido2' | 'DigitalCredentials' | 'Saml' | 'up' | 'jwt' | 'cc' | 'f2' | 'dc' | 'sa'
+      }[]
+      readonly sessions_action?: 'LogoutOtherSessions' | 'LogoutAllSessions' | null
+    }
+    readonly reply: {
+      readonly session_id: string
+      readonly realm_id: string
+      readonly username: string
+      readonly auth_scheme: string
+      /** Empty unless the caller owns the session or may read sessions. */
+      readonly cookie_string: string
+      readonly max_age_seconds: number
+      readonly max_stale_age_seconds: number
+      readonly created_at: number
+    } | null
+  }
+  /** End sessions by id */
+  readonly 'sessions.end': {
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly body: {
+      readonly session_ids: readonly string[]
+    }
+    readonly reply: undefined
+  }
+  /** End every session of a realm */
+  readonly 'sessions.end_realm': {
+    readonly path: {
+      readonly realm_id: string
+    }
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: undefined
+  }
+  /** A session, or null when it is missing, ended or not visible */
+  readonly 'sessions.get': {
+    readonly path: {
+      readonly session_id: string
+    }
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: {
+      readonly session_id: string
+      readonly realm_id: string
+      readonly username: string
+      readonly auth_scheme: string
+      /** Empty unless the caller owns the session or may read sessions. */
+      readonly cookie_string: string
+      readonly max_age_seconds: number
+      readonly max_stale_age_seconds: number
+      readonly created_at: number
+    } | null
+  }
+  /** Ids of the live sessions of clients of a realm */
+  readonly 'sessions.list': {
+    readonly path: {
+      readonly realm_id: string
+    }
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly body: readonly {
+      readonly username: string
+      readonly auth_scheme: 'UsernamePassword' | 'Jwt' | 'ClientCertificate' | 'Fido2' | 'DigitalCredentials' | 'Saml' | 'up' | 'jwt' | 'cc' | 'f2' | 'dc' | 'sa'
+    }[] | {
+      readonly authenticated_clients: readonly {
+        readonly username: string
+        readonly auth_scheme: 'UsernamePassword' | 'Jwt' | 'ClientCertificate' | 'Fido2' | 'DigitalCredentials' | 'Saml' | 'up' | 'jwt' | 'cc' | 'f2' | 'dc' | 'sa'
+      }[]
+    }
+    readonly reply: {
+      readonly session_ids: readonly string[]
+    }
+  }
+  /** Live sessions of a realm, or of one of its users, without their cookies */
+  readonly 'sessions.of_realm': {
+    readonly path: {
+      readonly realm_id: string
+    }
+    readonly query?: {
+      /** 1 to 9999 entries. */
+      readonly limit?: string
+      /** The key of the last entry of the page before. */
+      readonly after?: string
+      readonly username?: string
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: {
+      readonly sessions: readonly {
+        readonly session_id: string
+        readonly realm_id: string
+        readonly username: string
+        readonly auth_scheme: string
+        readonly created_at: number
+        /** When it ends unless it is used before, Unix seconds. */
+        readonly ends_at: number
+      }[]
+      readonly next?: string
+    }
+  }
+  /** Delete sessions that have ended */
+  readonly 'sessions.sweep': {
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: undefined
+  }
+  /** What is known about the token */
+  readonly 'token.lookup_self': {
+    readonly reply: {
+      readonly data: {
+        readonly id: string
+        readonly entity_id: string
+        readonly policies: readonly string[]
+        readonly renewable: boolean
+        readonly ttl: number
+        readonly creation_time: number
+      }
+    }
+  }
+  /** Begin the lease of the token again */
+  readonly 'token.renew_self': {
+    readonly reply: {
+      readonly auth: {
+        readonly client_token: string
+        readonly renewable: boolean
+        readonly lease_duration: number
+        readonly policies: readonly string[]
+        readonly metadata: Readonly<Record<string, string>>
+      }
+    }
+  }
+  /** Revoke the token */
+  readonly 'token.revoke_self': {
+    readonly reply: undefined
+  }
+  /** Remove the TOTP enrollment of a user */
+  readonly 'totp.disable': {
+    readonly path: {
+      readonly realm_id: string
+      readonly username: string
+    }
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: undefined
+  }
+  /** A new TOTP secret for a user; nothing is stored */
+  readonly 'totp.generate': {
+    readonly path: {
+      readonly realm_id: string
+    }
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly body: {
+      readonly username: string
+      readonly issuer?: string | null
+    }
+    readonly reply: {
+      readonly secret_base32: string
+      readonly otpauth_url: string
+    }
+  }
+  /** Enroll a user who proves to have the secret */
+  readonly 'totp.verify': {
+    readonly path: {
+      readonly realm_id: string
+    }
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly body: {
+      readonly username: string
+      readonly token: string
+      readonly secret: string
+      readonly issuer?: string | null
+    }
+    readonly reply: undefined
+  }
+  /** The claims of the session */
+  readonly whoami: {
+    readonly query?: {
+      /** The realm of the path, or of the caller. */
+      readonly realm?: string
+    }
+    readonly reply: {
+      readonly iss: string
+      readonly sub: string
+      readonly aud: readonly string[]
+      readonly exp: number
+      readonly nbf: number
+      readonly iat: number
+      readonly jti: string
+      readonly roles: readonly string[]
+      readonly as_as: string
+      readonly as_rid: string
+      /** New when the user is new, whatever the name. */
+      readonly as_sid: string
+    }
+  }
+}
+
+/** Where each operation is. */
+export const routes = {
+  'admins.add_realm': { method: 'PUT', path: '/admins/{admin_id}/realms/{realm_id}' },
+  'admins.create': { method: 'POST', path: '/admins' },
+  'admins.delete': { method: 'DELETE', path: '/admins/{admin_id}' },
+  'admins.get': { method: 'GET', path: '/admins/{admin_id}' },
+  'admins.list': { method: 'GET', path: '/admins' },
+  'admins.remove_realm': { method: 'DELETE', path: '/admins/{admin_id}/realms/{realm_id}' },
+  'admins.replace': { method: 'PUT', path: '/admins/{admin_id}' },
+  'approle.login': { method: 'POST', path: '/auth/approle/login' },
+  'approle.role.delete': { method: 'DELETE', path: '/auth/approle/role/{name}' },
+  'approle.role.get': { method: 'GET', path: '/auth/approle/role/{name}' },
+  'approle.role.list': { method: 'GET', path: '/auth/approle/role' },
+  'approle.role.role_id': { method: 'GET', path: '/auth/approle/role/{name}/role-id' },
+  'approle.role.save': { method: 'POST', path: '/auth/approle/role/{name}' },
+  'approle.secret_id.create': { method: 'POST', path: '/auth/approle/role/{name}/secret-id' },
+  'approle.secret_id.destroy': { method: 'POST', path: '/auth/approle/role/{name}/secret-id/destroy' },
+  'approle.secret_id.list': { method: 'GET', path: '/auth/approle/role/{name}/secret-id' },
+  'approle.secret_id.lookup': { method: 'POST', path: '/auth/approle/role/{name}/secret-id/lookup' },
+  'approle.secret_id_accessor.destroy': { method: 'POST', path: '/auth/approle/role/{name}/secret-id-accessor/destroy' },
+  'approle.secret_id_accessor.lookup': { method: 'POST', path: '/auth/approle/role/{name}/secret-id-accessor/lookup' },
+  certify: { method: 'POST', path: '/certify' },
+  'credentials.create': { method: 'POST', path: '/realms/{realm_id}/userpass' },
+  'credentials.delete': { method: 'DELETE', path: '/realms/{realm_id}/userpass/{username}' },
+  'credentials.get': { method: 'GET', path: '/realms/{realm_id}/userpass/{username}' },
+  'credentials.list': { method: 'GET', path: '/realms/{realm_id}/userpass' },
+  'credentials.list_all': { method: 'GET', path: '/admins/userpass' },
+  'credentials.replace': { method: 'PUT', path: '/realms/{realm_id}/userpass/{username}' },
+  'ended.follow': { method: 'GET', path: '/ended' },
+  'issuers.session': { method: 'GET', path: '/.well-known/session-issuers' },
+  'jwks.certificate': { method: 'GET', path: '/.well-known/certificate-jwks.json' },
+  'jwks.session': { method: 'GET', path: '/.well-known/jwks.json' },
+  'jwt_subjects.assign': { method: 'PUT', path: '/realms/{realm_id}/jwt-subjects/{subject}' },
+  'jwt_subjects.list': { method: 'GET', path: '/realms/{realm_id}/jwt-subjects' },
+  'jwt_subjects.release': { method: 'DELETE', path: '/realms/{realm_id}/jwt-subjects/{subject}' },
+  'kubernetes.login': { method: 'POST', path: '/auth/kubernetes/login' },
+  'kubernetes.role.delete': { method: 'DELETE', path: '/auth/kubernetes/role/{name}' },
+  'kubernetes.role.get': { method: 'GET', path: '/auth/kubernetes/role/{name}' },
+  'kubernetes.role.list': { method: 'GET', path: '/auth/kubernetes/role' },
+  'kubernetes.role.save': { method: 'POST', path: '/auth/kubernetes/role/{name}' },
+  login: { method: 'POST', path: '/login' },
+  'names.known': { method: 'GET', path: '/known' },
+  'orchestrator.login': { method: 'POST', path: '/auth/orchestrator/login' },
+  'orchestrator.role.delete': { method: 'DELETE', path: '/auth/orchestrator/role/{name}' },
+  'orchestrator.role.get': { method: 'GET', path: '/auth/orchestrator/role/{name}' },
+  'orchestrator.role.list': { method: 'GET', path: '/auth/orchestrator/role' },
+  'orchestrator.role.save': { method: 'POST', path: '/auth/orchestrator/role/{name}' },
+  'password.change': { method: 'POST', path: '/password' },
+  'persons.end': { method: 'DELETE', path: '/realms/{realm_id}/persons/{username}' },
+  'persons.get': { method: 'GET', path: '/realms/{realm_id}/persons/{username}' },
+  'realms.create': { method: 'POST', path: '/admins/realms' },
+  'realms.delete': { method: 'DELETE', path: '/admins/realms/{realm_id}' },
+  'realms.get': { method: 'GET', path: '/admins/realms/{realm_id}' },
+  'realms.list': { method: 'GET', path: '/admins/realms' },
+  'realms.replace': { method: 'PUT', path: '/admins/realms/{realm_id}' },
+  'saml.end': { method: 'POST', path: '/saml/{realm_id}/session/end' },
+  'saml.keys.delete': { method: 'DELETE', path: '/admins/saml/keys/{generation}' },
+  'saml.keys.list': { method: 'GET', path: '/admins/saml/keys' },
+  'saml.keys.renew': { method: 'POST', path: '/admins/saml/keys' },
+  'saml.realms': { method: 'GET', path: '/saml/realms' },
+  'saml.redeem': { method: 'POST', path: '/saml/{realm_id}/session' },
+  'saml.test': { method: 'POST', path: '/realms/{realm_id}/saml/test' },
+  'sessions.act': { method: 'POST', path: '/sessions/{session_id}' },
+  'sessions.end': { method: 'DELETE', path: '/sessions' },
+  'sessions.end_realm': { method: 'DELETE', path: '/sessions/realms/{realm_id}' },
+  'sessions.get': { method: 'GET', path: '/sessions/{session_id}' },
+  'sessions.list': { method: 'POST', path: '/sessions/realms/{realm_id}/clients' },
+  'sessions.of_realm': { method: 'GET', path: '/sessions/realms/{realm_id}' },
+  'sessions.sweep': { method: 'DELETE', path: '/sessions/expired' },
+  'token.lookup_self': { method: 'GET', path: '/auth/token/lookup-self' },
+  'token.renew_self': { method: 'POST', path: '/auth/token/renew-self' },
+  'token.revoke_self': { method: 'POST', path: '/auth/token/revoke-self' },
+  'totp.disable': { method: 'DELETE', path: '/realms/{realm_id}/totp/{username}' },
+  'totp.generate': { method: 'POST', path: '/realms/{realm_id}/totp/generate' },
+  'totp.verify': { method: 'POST', path: '/realms/{realm_id}/totp/verify' },
+  whoami: { method: 'GET', path: '/whoami' },
+} as const

@@ -1,0 +1,90 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { Agent } from 'node:https'
+import { createSecureContext } from 'node:tls'
+import { readWhole, send, TooLarge } from '@warder/foundation/http-client'
+import { baseOf, failuresOf, type Transport, type TransportOptions } from './transport.ts'
+import { turns } from './turns.ts'
+
+/**
+ * HTTPS with kept connections. Follows no redirects: credentials go to the named service and nowhere else.
+ * @throws TypeError for an address, an authority or a certificate that cannot be used
+ */
+export function httpsTransport(options: TransportOptions): Transport {
+  const base = baseOf(options.baseUrl)
+  requireCredentials(options)
+  const agent = new Agent({
+    keepAlive: true,
+    maxSockets: options.maxConnections,
+    minVersion: 'TLSv1.2',
+    ...(options.ca !== undefined && { ca: options.ca, allowPartialTrustChain: true }),
+    ...(options.serverName !== undefined && { servername: options.serverName }),
+    ...(options.certificate !== undefined && options.certificate),
+  })
+  // The agent has a queue, too; but it opens connections for those that wait there even after its end.
+  const queue = turns(options.maxConnections)
+  const underWay = new Set<AbortController>()
+  const { failure, closed, late } = failuresOf(base.origin)
+
+  const exchange: Transport['send'] = async (method, target, headers, body) => {
+    const url = new URL(`${base.origin}${base.prefix}${target}`)
+    const ending = new AbortController()
+    underWay.add(ending)
+    // node's own `timeout` counts idle time only: a peer that drips bytes would hold the caller for ever.
+    const timer = setTimeout(() => ending.abort(late(options.timeoutMs)), options.timeoutMs)
+    let begun = false
+    try {
+      const incoming = await send(url, { agent, method, headers, signal: ending.signal }, body)
+      begun = true
+      const read = await readWhole(incoming, options.maxAnswerBytes)
+      return { status: incoming.statusCode ?? 0, headers: incoming.headers, body: read }
+    } catch (error) {
+      if (ending.signal.aborted) throw ending.signal.reason
+      if (error instanceof TooLarge) throw failure('unexpected_reply', error.message)
+      if (begun) throw failure('unreachable', 'broke off its answer', error)
+      throw failure(
+        'unreachable',
+        `cannot be reached: ${error instanceof Error ? error.message : error}`,
+        error,
+      )
+    } finally {
+      clearTimeout(timer)
+      underWay.delete(ending)
+    }
+  }
+
+  return {
+    async send(method, target, headers, body) {
+      const done = await queue.take()
+      try {
+        return await exchange(method, target, headers, body)
+      } finally {
+        done()
+      }
+    },
+    close() {
+      queue.refuse(closed())
+      for (const ending of underWay) ending.abort(closed())
+      agent.destroy()
+    },
+  }
+}
+
+/** Read here as they will be read for each connection: there, a broken one would fail call after call. */
+function requireCredentials({ ca, certificate }: TransportOptions): void {
+  try {
+    // OpenSSL takes a text without a certificate for no authority at all, and then trusts nobody.
+    if (ca !== undefined) new X509Certificate(ca)
+  } catch (cause) {
+    throw new TypeError('the authority to trust is no certificate in PEM', { cause })
+  }
+  if (certificate === undefined) return
+  try {
+    // OpenSSL takes empty texts for none at all, and keeps a key of another kind beside the certificate.
+    const leaf = new X509Certificate(certificate.cert)
+    if (!leaf.checkPrivateKey(createPrivateKey(certificate.key))) throw new Error('the key is another one’s')
+    createSecureContext(certificate)
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause)
+    throw new TypeError(`the client certificate and its key (PEM) cannot be used: ${why}`, { cause })
+  }
+}

@@ -1,0 +1,17 @@
+/** A path with its parameters filled in. @throws TypeError for a value that would name another path */
+export function fillPath(path: string, values: Readonly<Record<string, string>>): string {
+  return path.replace(/\{(\w+)\}/g, (_whole, name: string) => {
+    const value = values[name]
+    // `.` and `..` would be taken for steps of the path, an empty one names another resource.
+    if (value === undefined || /^\.{0,2}$/.test(value))
+      throw new TypeError(`${name} cannot be part of a path`)
+    return encodeURIComponent(value)
+  })
+}
+
+/** `?a=b`, or nothing. */
+export function queryOf(values: Readonly<Record<string, string | undefined>>): string {
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(values)) if (value !== undefined) query.set(name, value)
+  return query.size === 0 ? '' : `?${query}`
+}

@@ -1,0 +1,174 @@
+import { ClientError } from './error.ts'
+import { readReply, textOf } from './reply.ts'
+import { fillPath, queryOf } from './request-target.ts'
+import { withRetries } from './retry.ts'
+import type { Answer, Network } from './transport.ts'
+
+/** Operations by their names: what goes in (`path`, `query`, `body`) and what comes back (`reply`). */
+type Table<O> = { readonly [Name in keyof O]: { readonly reply: unknown } }
+export type InputOf<O extends Table<O>, Name extends keyof O> = Omit<O[Name], 'reply'>
+export type ReplyOf<O extends Table<O>, Name extends keyof O> = O[Name]['reply']
+/** No argument where nothing has to be given. */
+export type Given<O extends Table<O>, Name extends keyof O> =
+  Record<never, never> extends InputOf<O, Name> ? [input?: InputOf<O, Name>] : [input: InputOf<O, Name>]
+
+/** Where a service is, and how long it is waited for. */
+export interface ClientOptions {
+  /** e.g. `https://127.0.0.1:9998` */
+  readonly url: string
+  /** PEM of the certificates to trust; default: the system's authorities. Not in a browser, which has its own. */
+  readonly ca?: string | undefined
+  /** The name that the service's certificate has to have, where it is not the one of `url`. Not in a browser. */
+  readonly serverName?: string | undefined
+  /** For one try, from its connection on, default 30 s. */
+  readonly timeoutMs?: number
+  /** Connections at a time, default 8; further calls wait for one. */
+  readonly maxConnections?: number
+  /** Default 128 MiB. */
+  readonly maxAnswerBytes?: number
+  /** Tries after the first, of operations that change nothing by being repeated; default 3. */
+  readonly retries?: number
+  /** Longest `Retry-After` that is waited for, default 10 s. */
+  readonly maxWaitSeconds?: number
+  /** For tests: waits this many seconds. */
+  readonly wait?: (seconds: number) => Promise<void>
+}
+
+/** A service, by the operations of its OpenAPI document. */
+export interface ServiceClient<O extends Table<O>> {
+  /**
+   * Calls one operation: `await kms.call('crypto.sign', { body: { kid, alg: 'ES256', data } })`.
+   * @throws ClientError when it does not succeed
+   */
+  call<Name extends keyof O & string>(name: Name, ...given: Given<O, Name>): Promise<ReplyOf<O, Name>>
+  /**
+   * As `call`, with what `after` of the next page has to be (`X-Next-After`): a page that is not full, or empty, need
+   * not be the last. undefined: nothing follows, or the operation does not tell.
+   * @throws ClientError when it does not succeed
+   */
+  page<Name extends keyof O & string>(
+    name: Name,
+    ...given: Given<O, Name>
+  ): Promise<{ readonly rows: ReplyOf<O, Name>; readonly next: string | undefined }>
+  /** Closes the connections: calls under way, and those that wait, end with `closed`; a later call opens new ones. */
+  close(): void
+}
+
+/** What one kind of service needs besides. */
+export interface ServiceParts {
+  readonly routes: Readonly<Record<string, { readonly method: string; readonly path: string }>>
+  /** POSTs that leave nothing behind: sent again they give the same answer. */
+  readonly repeatable: ReadonlySet<string>
+  /** Headers that say who calls. */
+  readonly identity: Readonly<Record<string, string>>
+  readonly certificate: { readonly cert: string; readonly key: string } | undefined
+  /** In a browser: whether it sends the cookies that it has. */
+  readonly sendCookies: boolean
+}
+
+/** An answer of success, with the headers that it came with. */
+export interface Replied {
+  readonly reply: unknown
+  readonly headers: Answer['headers']
+}
+
+/** What an operation may be given, whichever it is. */
+export interface AnyInput {
+  readonly path?: Readonly<Record<string, string>>
+  readonly query?: Readonly<Record<string, string | undefined>>
+  readonly body?: unknown
+}
+
+/** The client, and its calls with the headers of their answers. */
+interface AnyClient<O extends Table<O>> {
+  readonly client: ServiceClient<O>
+  /** @param headers in place of those that say who calls */
+  send(name: string, input: AnyInput, headers?: Readonly<Record<string, string>>): Promise<Replied>
+}
+
+const defaults = { timeoutMs: 30_000, maxConnections: 8, maxAnswerBytes: 128 * 1024 * 1024 }
+
+/** @throws TypeError for options that cannot be used */
+export function serviceClient<O extends Table<O>>(
+  network: Network,
+  options: ClientOptions,
+  parts: ServiceParts,
+): AnyClient<O> {
+  const transport = network.transport(
+    {
+      baseUrl: options.url,
+      ca: options.ca,
+      serverName: options.serverName,
+      certificate: parts.certificate,
+      timeoutMs: options.timeoutMs ?? defaults.timeoutMs,
+      maxConnections: options.maxConnections ?? defaults.maxConnections,
+      maxAnswerBytes: options.maxAnswerBytes ?? defaults.maxAnswerBytes,
+    },
+    parts.sendCookies,
+  )
+  const policy = {
+    retries: options.retries ?? 3,
+    maxWaitSeconds: options.maxWaitSeconds ?? 10,
+    wait:
+      options.wait ??
+      ((seconds: number) => new Promise<void>((resolve) => setTimeout(resolve, seconds * 1000))),
+  }
+  let closings = 0
+  const send = (name: string, input: AnyInput, identity = parts.identity): Promise<Replied> => {
+    const route = parts.routes[name]
+    if (route === undefined) throw new TypeError(`there is no operation ${name}`)
+    const { method, path } = route
+    const target = `${fillPath(path, input.path ?? {})}${queryOf(input.query ?? {})}`
+    const body = input.body === undefined ? undefined : new TextEncoder().encode(JSON.stringify(input.body))
+    const headers = {
+      accept: 'application/json',
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...identity,
+    }
+    const begun = closings
+    const once = async (): Promise<Replied> => {
+      // A call that waits to try again is one of those that `close` ends.
+      if (begun !== closings) throw new ClientError({ kind: 'closed', description: 'the client was closed' })
+      const answer = await transport.send(method, target, headers, body)
+      return { reply: readReply(answer), headers: answer.headers }
+    }
+    return method !== 'POST' || parts.repeatable.has(name) ? withRetries(policy, once) : once()
+  }
+  const client: ServiceClient<O> = {
+    async call(name, ...given) {
+      const { reply } = await send(name, (given[0] ?? {}) as AnyInput)
+      return reply as ReplyOf<O, typeof name>
+    },
+    async page(name, ...given) {
+      const { reply, headers } = await send(name, (given[0] ?? {}) as AnyInput)
+      const next = textOf(headers['x-next-after'])
+      return {
+        rows: reply as ReplyOf<O, typeof name>,
+        next: next === undefined ? undefined : decodeURIComponent(next),
+      }
+    },
+    close() {
+      closings += 1
+      transport.close()
+    },
+  }
+  return { client, send }
+}
+
+/** A token as a header takes it. @throws TypeError, without the token in its sentence */
+export function headerToken(token: string): string {
+  if (!/^[\x21-\x7e]+$/.test(token)) throw new TypeError('the token holds characters that no token has')
+  return token
+}
+
+/** Headers of a token for either service. */
+export function tokenHeaders(tokens: {
+  readonly bearer?: string | undefined
+  readonly secretToken?: string | undefined
+}): Readonly<Record<string, string>> {
+  const { bearer, secretToken } = tokens
+  return {
+    ...(bearer !== undefined && { authorization: `Bearer ${headerToken(bearer)}` }),
+    ...(secretToken !== undefined && { 'x-secret-token': headerToken(secretToken) }),
+  }
+}

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { type RunOptions, runInProcess, tokenOf } from '../testing/in-process.ts'
+import { type Installation, startInstallation } from '../testing/index.ts'
+
+let warder: Installation
+let admin: string
+
+before(async () => {
+  warder = await startInstallation({ env: { KMS_PENDING_DESTRUCTION_DAYS_BY: 'tag:waits=7' } })
+  admin = await tokenOf(warder, 'admin', warder.password)
+})
+after(() => warder.stop())
+
+const run = (words: readonly string[], options: RunOptions = {}) =>
+  runInProcess(warder, words, { token: admin, ...options })
+
+async function ok(...words: readonly string[]): Promise<string> {
+  const ran = await run(words)
+  assert.equal(ran.code, 0, ran.err)
+  return ran.out
+}
+
+async function fails(words: readonly string[], told: RegExp, code = 1): Promise<void> {
+  const ran = await run(words)
+  assert.match(ran.err, told)
+  assert.deepEqual([ran.code, ran.out, ran.err.includes('\n')], [code, '', false])
+}
+
+const newKey = async (...words: readonly string[]): Promise<string> =>
+  JSON.parse(await ok('keys', 'create', '--alg', 'A256GCM', '--json', ...words)).kid
+
+const inDays = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10)
+
+const listed = async (...words: readonly string[]): Promise<readonly string[]> =>
+  JSON.parse(await ok('keys', 'list', '--json', ...words)).keys.map(({ kid }: { kid: string }) => kid)
+
+test('the dates of a key are set, shown, found by the list, and taken away', async () => {
+  const kid = await newKey('--tag', 'dated')
+  await ok('keys', 'set-dates', kid, '--protect-stop', inDays(10), '--end', inDays(20))
+  const shown = await ok('keys', 'show', kid)
+  assert.match(shown, new RegExp(`^protects until +${inDays(10)}T00:00:00`, 'm'))
+  assert.match(shown, new RegExp(`^ends +${inDays(20)}T00:00:00`, 'm'))
+  assert.deepEqual(await listed('--tag', 'dated', '--expiring', '30d'), [kid])
+  assert.deepEqual(await listed('--tag', 'dated', '--expiring', '2w'), [])
+  assert.match(await ok('keys', 'list', '--tag', 'dated'), new RegExp(` ${inDays(20)} +never +dated$`, 'm'))
+  await ok('keys', 'set-dates', kid, '--end', 'none', '--protect-stop', 'none')
+  assert.doesNotMatch(await ok('keys', 'show', kid), /^ends|^protects until/m)
+})
+
+test('a date that is wrong is told by the option that it stands behind', async () => {
+  const kid = await newKey()
+  await fails(
+    ['keys', 'set-dates', kid, '--end', 'tomorrow'],
+    /--end is a day or a moment, .*; not 'tomorrow'/,
+    2,
+  )
+  await fails(['keys', 'set-dates', kid, '--end', '2020-01-01'], /: --end is in the past\./)
+  await fails(['keys', 'set-dates', kid, '--begin', inDays(1)], /The key is Active: --begin has passed\./)
+  const early = ['--end', inDays(1), '--protect-stop', inDays(2)]
+  await fails(['keys', 'set-dates', kid, ...early], /: --end is before --protect-stop\./)
+  await fails(['keys', 'set-dates', kid], /say which date/, 2)
+})
+
+test('a key rests while it is disabled', async () => {
+  const kid = await newKey('--tag', 'rests')
+  assert.match(await ok('keys', 'disable', kid), new RegExp(`^${kid} {2}Active, disabled$`))
+  assert.deepEqual(await listed('--tag', 'rests', '--state', 'disabled'), [kid])
+  const refused = await run(['crypto', 'encrypt-data', '--key', kid], { input: Buffer.from('x') })
+  assert.equal(refused.code, 1)
+  assert.match(refused.err, /disabled/)
+  assert.match(await ok('keys', 'enable', kid), new RegExp(`^${kid} {2}Active$`))
+  assert.equal((await run(['crypto', 'encrypt-data', '--key', kid], { input: Buffer.from('x') })).code, 0)
+})
+
+test('a destruction that waits is shown, and taken back', async () => {
+  const kid = await newKey('--tag', 'waits')
+  assert.match(await ok('keys', 'destroy', kid, '--yes'), new RegExp(`waits: destroyed on ${inDays(7)}`))
+  assert.deepEqual(await listed('--state', 'waiting'), [kid])
+  await ok('keys', 'restore', kid)
+  assert.deepEqual(await listed('--state', 'waiting'), [])
+})
+
+test('a schedule of rotations is set, shown and ended', async () => {
+  const kid = await newKey()
+  const set = ['keys', 'set-rotation', kid]
+  const line = await ok(...set, '--every', '90d', '--after-messages', '2147483648')
+  assert.match(line, new RegExp(`^${kid} {2}every 90 days, after 2147483648 messages, next \\d{4}-`))
+  assert.match(await ok('keys', 'show', kid), /^rotated +every 90 days, after 2147483648 messages, next /m)
+  await ok(...set, '--after-messages', 'none')
+  assert.match(await ok(...set, '--every', 'none'), new RegExp(`^${kid} {2}not rotated by the service$`))
+  await fails([...set, '--every', '90'], /--every is a time like 30d, 2w or 12h, not '90'/, 2)
+  await fails([...set, '--after-messages', 'many'], /--after-messages is a whole number or "none"/, 2)
+  await fails(set, /say what: --every, --after-messages or --min-decrypt-version/, 2)
+})
+
+test('an old version is left behind: it opens nothing, is revoked, and is destroyed', async () => {
+  const kid = await newKey()
+  const input = Buffer.from('of last year')
+  const { bytes: jwe } = await run(['crypto', 'encrypt-data', '--key', kid], { input })
+  await ok('keys', 'rotate', kid)
+  const opens = async (): Promise<boolean> =>
+    (await run(['crypto', 'decrypt-data'], { input: jwe })).code === 0
+  assert.ok(await opens())
+  assert.match(
+    await ok('keys', 'set-rotation', kid, '--min-decrypt-version', '2'),
+    /opens versions 2 and later$/,
+  )
+  assert.ok(!(await opens()))
+  assert.match(await ok('keys', 'versions', kid), / opens nothing$/m)
+  await ok('keys', 'set-rotation', kid, '--min-decrypt-version', '1')
+  assert.match(await ok('keys', 'version', 'revoke', kid, '1'), / version 1 of .*: Deactivated$/)
+  assert.ok(await opens(), 'what it protected still opens')
+  await fails(['keys', 'version', 'destroy', kid, '1'], /nobody can be asked here; say --yes/)
+  assert.match(await ok('keys', 'version', 'destroy', kid, '1', '--yes'), / version 1 of .*: Destroyed$/)
+  assert.ok(!(await opens()))
+  await fails(
+    ['keys', 'version', 'revoke', kid, '9'],
+    /^version 9 of key .*: The key has no version 9\. \(not_found/,
+  )
+  for (const words of [[kid], [kid, '0'], [kid, 'one'], [kid, '1', '2']])
+    await fails(['keys', 'version', 'revoke', ...words], /see warder keys versions KEY/, 2)
+})

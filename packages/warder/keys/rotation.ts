@@ -1,0 +1,69 @@
+import { UsageError } from '../cli/command.ts'
+import { readDuration } from '../cli/duration.ts'
+import { onlyName } from '../cli/options.ts'
+import { printable } from '../cli/table.ts'
+import { readKid } from '../kms/key-word.ts'
+import { aboutKey } from '../kms/refusal.ts'
+import { kmsVerb } from '../kms/verb.ts'
+import { rotationWords } from './life-words.ts'
+
+const none = 'none'
+
+/** A count, or 0 for `none`. @throws UsageError */
+function readCount(name: string, text: string): number {
+  if (text === none) return 0
+  if (!/^\d{1,15}$/.test(text))
+    throw new UsageError(`--${name} is a whole number or "${none}", not '${text}'`)
+  return Number(text)
+}
+
+export const setRotationVerb = kmsVerb({
+  name: 'set-rotation',
+  words: 'KEY',
+  summary: 'says when the service rotates a key, and which of its old versions still open',
+  about: `What is left out stays as it is. An interval is counted from the last rotation, whoever made it. The settings can say
+the same for all keys of a tag or an algorithm ([[rotation.policy]]); what is said here wins. warder keys show tells what
+holds. Takes the right rekey.`,
+  examples: [
+    'warder keys set-rotation KEY --every 90d',
+    'warder keys set-rotation KEY --after-messages 2147483648',
+    'warder keys set-rotation KEY --every none',
+    'warder keys set-rotation KEY --min-decrypt-version 2',
+  ],
+  options: {
+    every: {
+      type: 'text',
+      value: 'TIME',
+      help: 'a new version after this time: 90d, 2w, 12h; "none" ends it',
+    },
+    'after-messages': {
+      type: 'text',
+      value: 'N',
+      help: 'a new version after so many AES-GCM messages of one; "none" ends it',
+    },
+    'min-decrypt-version': {
+      type: 'number',
+      value: 'N',
+      help: 'older versions open nothing any more; it may be lowered again',
+    },
+  },
+  parse({ every, 'after-messages': messages, 'min-decrypt-version': oldest }, names) {
+    const kid = readKid(onlyName(names, 'key'))
+    const body = {
+      ...(every !== undefined && { rotate_every: every === none ? 0 : readDuration('every', every) / 1000 }),
+      ...(messages !== undefined && { rotate_after_messages: readCount('after-messages', messages) }),
+      ...(oldest !== undefined && { min_decrypt_version: oldest }),
+    }
+    if (Object.keys(body).length === 0)
+      throw new UsageError('say what: --every, --after-messages or --min-decrypt-version')
+    return async ({ kms, show }) => {
+      const set = await aboutKey('key', kid, () =>
+        kms.call('crypto.keys.rotation.set', { path: { kid }, body }),
+      )
+      const oldestText =
+        set.min_decrypt_version > 1 ? `; opens versions ${set.min_decrypt_version} and later` : ''
+      show(set, [printable(`${set.kid}  ${rotationWords(set) ?? 'not rotated by the service'}${oldestText}`)])
+      return 0
+    }
+  },
+})
