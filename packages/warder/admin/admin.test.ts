@@ -280,14 +280,15 @@ describe('warder admin', () => {
     assert.match(await failed([], { WARDER_ADMIN_PASSWORD: 'wrong' }), /password from WARDER_ADMIN_PASSWORD/)
     assert.match(await failed(['--admin', 'other']), /there is no password: give --password-file/)
     assert.match(await failed(['--admin', 'other'], {}, person('x')), /refused \(password from the prompt\)/)
-    assert.match(await failed(['--password-file', join(home, 'none')]), /cannot read/)
+    assert.match(await failed(['--password-file', join(home, 'none')]), /none: no such file or directory/)
     writeFileSync(file, 'two\nlines\n')
     assert.match(await failed(['--password-file', file]), /must hold one line/)
     assert.equal(await failed([], {}, person()), '')
   })
 
   it('says in one line what was called wrongly or cannot be reached, before it asks for a password', async () => {
-    const wrong: [string[], RegExp][] = [
+    const reachable = ['realms', '--password-file', join(home, 'initial-admin-password'), '--url']
+    const wrong: [string[], RegExp, string?][] = [
       [[], /^usage: say what to do: realms, /],
       [['fly'], /^usage: there is no 'fly'/],
       [['users'], /^usage: --realm is missing/],
@@ -301,13 +302,22 @@ describe('warder admin', () => {
       [['end-sessions', '--all'], /^usage: --realm is missing/],
       [['add-approle', 'x', '--realm', 'shop', '--token-ttl', '-1'], /^usage: --token-ttl is a whole number/],
       [['realms', '--url', 'http://x'], /^usage: --url is like/],
-      [['realms', '--url', 'https://127.0.0.1:1'], /does not answer: .*is it started\?/],
+      [
+        ['realms', '--url', 'https://127.0.0.1:1'],
+        /there is no password/,
+        'that of the home is not for others',
+      ],
+      [
+        [...reachable, 'https://127.0.0.1:1'],
+        /authentication service: .* cannot be reached: .*is it started\?/,
+      ],
       [['realms', '--ca-file', '/nowhere'], /is not there/],
       [['users', '--realm', 'nowhere'], /404: There is no such realm/],
       [['users', '--realm', '../x'], /400: /],
       [['add-user', '--realm', 'shop', '--', '-x '], /400: username/],
     ]
-    for (const [words, expected] of wrong) assert.match((await run(words)).failed, expected, words.join(' '))
+    for (const [words, expected, why = words.join(' ')] of wrong)
+      assert.match((await run(words)).failed, expected, why)
     const help = await runWarder(['admin', '--help'])
     for (const word of ['add-user', '--password-file', '--json', '--yes', 'Example:']) {
       assert.ok(help.out.includes(word), word)

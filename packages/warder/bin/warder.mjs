@@ -2,7 +2,7 @@
 // Plain JavaScript, so that it runs on an old Node and can say what to do. It hands over to the pinned Node of
 // node_modules where this one is too old, then to ../main.ts.
 import { existsSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
+import { availableParallelism, homedir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { handOver } from './handover.mjs'
@@ -28,8 +28,10 @@ if (newEnough) {
   }
   // It tells this process alone; its children were not handed over.
   delete process.env.WARDER_NODE_HANDOVER
-  // Services and their threads load from it what was stripped of types and compiled before: they start faster.
-  process.env.NODE_COMPILE_CACHE ??= join(here, '..', '..', '..', 'node_modules', '.compile-cache')
+  // The command, the services and their threads load from it what was stripped of types and compiled before.
+  process.env.NODE_COMPILE_CACHE ??= compileCache()
+  const { enableCompileCache } = await import('node:module')
+  enableCompileCache(process.env.NODE_COMPILE_CACHE)
   // RSA, key generation and password hashing run on this pool; it is read when the pool is first used.
   process.env.UV_THREADPOOL_SIZE ??= String(Math.max(4, availableParallelism()))
   const { main } = await import('../main.ts')
@@ -56,4 +58,11 @@ if (newEnough) {
     process.exit(1)
   }
   handOver(pinned)
+}
+
+/** In a checkout beside its packages; of an installed package, which may be another user's, in a folder of this user. */
+function compileCache() {
+  if (existsSync(join(here, '..', 'main.ts')))
+    return join(here, '..', '..', '..', 'node_modules', '.compile-cache')
+  return join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'warder')
 }

@@ -357,7 +357,7 @@ test('what is no signature, or whose key is not there, is not called invalid: it
   const { kid, kid_public } = await newPair('ES256')
   const path = file('text')
   const verify = ['crypto', 'verify', path, '--key', kid]
-  await fails(verify, /\.sig: no such file/)
+  await fails(verify, /\.sig: there is no signature; name another/)
   for (const text of ['', 'null', '[]', '{"protected":1,"signature":"a"}', 'x'.repeat(70_000)]) {
     writeFileSync(`${path}.sig`, text)
     await fails(verify, /is not a signature that warder crypto sign wrote/)
