@@ -404,7 +404,7 @@ test('behind -- there are names alone, whatever they look like: no file is an op
     assert.equal((await runWarder([...verify, name], { WARDER_HOME: warder.home })).code, 1, name)
   }
   for (const name of ['--json', '--yes', '--signature=x', '--token-file=x', `--key=${aes}`, '--'])
-    await fails([...verify, name], new RegExp(`${name}.sig: no such file`))
+    await fails([...verify, name], new RegExp(`${name}.sig: there is no signature`))
   await fails(['keys', 'destroy', '--', kid, '--yes'], /key --yes: Key not found/)
   await fails(['keys', 'tag', kid, '--', '--json', '_'], /must not begin with `_`/)
 })
