@@ -94,6 +94,16 @@ test('a schedule of rotations is set, shown and ended', async () => {
   await fails(set, /say what: --every, --after-messages or --min-decrypt-version/, 2)
 })
 
+test('the destruction of a version waits where the service is configured so, and is taken back', async () => {
+  const kid = await newKey('--tag', 'waits')
+  await ok('keys', 'rotate', kid)
+  assert.match(
+    await ok('keys', 'version', 'destroy', kid, '1', '--yes'),
+    new RegExp(`destroyed on ${inDays(7)}$`),
+  )
+  assert.match(await ok('keys', 'version', 'restore', kid, '1'), / version 1 of .*: Active$/)
+})
+
 test('an old version is left behind: it opens nothing, is revoked, and is destroyed', async () => {
   const kid = await newKey()
   const input = Buffer.from('of last year')
@@ -109,6 +119,10 @@ test('an old version is left behind: it opens nothing, is revoked, and is destro
   assert.ok(!(await opens()))
   assert.match(await ok('keys', 'versions', kid), / opens nothing$/m)
   await ok('keys', 'set-rotation', kid, '--min-decrypt-version', '1')
+  await ok('keys', 'version', 'disable', kid, '1')
+  assert.ok(!(await opens()))
+  await ok('keys', 'version', 'enable', kid, '1')
+  assert.ok(await opens())
   assert.match(await ok('keys', 'version', 'revoke', kid, '1'), / version 1 of .*: Deactivated$/)
   assert.ok(await opens(), 'what it protected still opens')
   await fails(['keys', 'version', 'destroy', kid, '1'], /nobody can be asked here; say --yes/)

@@ -5,6 +5,7 @@ import { printable } from '../cli/table.ts'
 import { readKid } from '../kms/key-word.ts'
 import { aboutKey } from '../kms/refusal.ts'
 import { type KmsContext, type KmsVerb, kmsVerb } from '../kms/verb.ts'
+import { shownState } from './life-words.ts'
 
 type Version = Reply<'crypto.keys.versions.revoke'>
 type Place = { readonly kid: string; readonly version: string }
@@ -33,14 +34,36 @@ function versionVerb<const O extends Options>(
         const done = await aboutKey(`version ${version} of key`, kid, () =>
           act(context, { kid, version }, values as ValuesOf<O>),
         )
-        context.show(done, [printable(`${done.kid}  version ${done.version} of ${kid}: ${done.state}`)])
+        context.show(done, [printable(`${done.kid}  version ${done.version} of ${kid}: ${shownState(done)}`)])
         return 0
       }
     },
   })
 }
 
+/** A verb of a version that needs no more to be said. */
+function plainVersionVerb(
+  name: 'disable' | 'enable' | 'restore',
+  parts: Pick<KmsVerb, 'summary' | 'about' | 'examples'>,
+): KmsVerb {
+  return versionVerb(name, {
+    ...parts,
+    options: {},
+    act: ({ kms }, path) => kms.call(`crypto.keys.versions.${name}`, { path, body: {} }),
+  })
+}
+
 export const versionVerbs: readonly KmsVerb[] = [
+  plainVersionVerb('disable', {
+    summary: 'takes an old version out of use until it is enabled: a rehearsal of its end',
+    about: 'Nothing of it is lost. Takes the right revoke, which is in the group Destroy.',
+    examples: ['warder keys version disable KEY 1'],
+  }),
+  plainVersionVerb('enable', {
+    summary: 'gives a disabled version back to use',
+    about: 'Takes the right activate, which is in the group Modify.',
+    examples: ['warder keys version enable KEY 1'],
+  }),
   versionVerb('revoke', {
     summary: 'ends an old version: it protects nothing; what it protected still opens',
     about: `With --compromised the loss is written down, and a public half leaves the published key set. The newest version
@@ -62,5 +85,10 @@ waits for days. Takes the right destroy.`,
       )
       return kms.call('crypto.keys.versions.destroy', { path, body: {} })
     },
+  }),
+  plainVersionVerb('restore', {
+    summary: 'takes the destruction of a version back that waits',
+    about: 'Takes the right activate, which is in the group Modify.',
+    examples: ['warder keys version restore KEY 1'],
   }),
 ]

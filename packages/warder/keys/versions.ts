@@ -5,6 +5,7 @@ import { printable } from '../cli/table.ts'
 import { readKid } from '../kms/key-word.ts'
 import { aboutKey } from '../kms/refusal.ts'
 import { kmsVerb } from '../kms/verb.ts'
+import { shownState } from './life-words.ts'
 
 export const rotateKeyVerb = kmsVerb({
   name: 'rotate',
@@ -31,10 +32,11 @@ under old versions are renewed by warder crypto rewrap, JWEs by POST /v1/crypto/
 
 type Version = Reply<'crypto.keys.versions'>['versions'][number]
 
-function lineOf({ version, kid, state, newest, created_at }: Version, oldest: number): string {
+function lineOf(shown: Version, oldest: number): string {
+  const { version, kid, newest, created_at } = shown
   const role = newest ? 'protects' : version < oldest ? 'opens nothing' : ''
   return printable(
-    `${String(version).padStart(5)}  ${kid}  ${state.padEnd(11)}  ${created_at}  ${role}`,
+    `${String(version).padStart(5)}  ${kid}  ${shownState(shown).padEnd(11)}  ${created_at}  ${role}`,
   ).trimEnd()
 }
 
