@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { sharedKey, startJudge } from '@warder/auth/methods/saml/testing'
+import { canRun, runProgram } from './run-program.ts'
+
+const source = fileURLToPath(new URL('./saml-java/Sign.java', import.meta.url))
+const skip = canRun('javac', ['-version']) ? false : 'there is no JDK: apt-get install default-jdk-headless'
+
+/** Keycloak and Shibboleth sign with the JDK, which breaks base64 into lines that end with `&#13;`. */
+test('responses that the JDK signs are accepted, and refused when they were changed', { skip }, async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'warder-saml-java-'))
+  try {
+    const judge = await startJudge()
+    const { privateKey, certificate } = await sharedKey('idp')
+    const [key, crt] = [join(folder, 'key.pem'), join(folder, 'crt.pem')]
+    writeFileSync(key, privateKey.export({ format: 'pem', type: 'pkcs8' }), { mode: 0o600 })
+    writeFileSync(crt, certificate)
+    assert.equal((await runProgram('javac', ['-d', folder, source])).code, 0)
+    const input = Buffer.from(
+      judge.response({ sign: [], attributes: { mail: ['ann@example.org', 'a&b <c>'] } }),
+    )
+    for (const [bits, ...names] of [
+      ['256', 'Assertion'],
+      ['512', 'Assertion', 'Response'],
+    ] as const) {
+      const { code, out, err } = await runProgram('java', ['-cp', folder, 'Sign', key, crt, bits, ...names], {
+        input,
+      })
+      assert.equal(code, 0, err)
+      const xml = out.toString('utf8')
+      assert.match(xml, /&#13;/)
+      const found = judge.judge(xml)
+      assert.ok(typeof found === 'object', String(found))
+      assert.deepEqual(found.attributes.get('mail'), ['ann@example.org', 'a&b <c>'])
+      assert.match(String(judge.judge(xml.replace('>ann<', '>bob<'))), /the signature is not right/)
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
