@@ -186,6 +186,16 @@ test('several certificates of one issuer are answered together; of two issuers t
   assert.deepEqual(told(both, issuing, one, time.now), { kind: 'good' })
   const mixed = await post(kms, ocspRequest([idOf(issuing, one), idOf(root, issuing)]))
   assert.deepEqual(mixed.bytes, ocspErrorResponse('unauthorized'))
+  const { name } = namesOf(issuing)
+  const many = Array.from({ length: 31 }, (_, index) =>
+    certIdOf(
+      'sha1',
+      { name: Buffer.concat([name, Buffer.from([index])]), spki: namesOf(root).spki },
+      Buffer.from([1]),
+    ),
+  )
+  const lookups = await post(kms, ocspRequest([idOf(issuing, one), ...many]))
+  assert.deepEqual(lookups.bytes, ocspErrorResponse('unauthorized'))
   assert.deepEqual(told(await post(kms, ocspRequest([idOf(root, issuing)])), root, issuing, time.now), {
     kind: 'good',
   })

@@ -5,6 +5,7 @@ import { createRowCache, type RowCache } from '@warder/foundation/sql'
 import { PkiError } from '@warder/pki/error'
 import {
   type CertId,
+  certIdHashes,
   issueOcspResponse,
   issuerKeyOf,
   type OcspError,
@@ -115,7 +116,9 @@ export function createOcspAnswers(services: ResponderServices): OcspAnswers {
     if (kept !== undefined && kept.version === status.version && clock.now() < kept.until) return kept.reply
     const pending = signing.get(`${status.version} ${key}`)
     if (pending !== undefined) return pending
-    const made = sign([{ certId, status }], known, undefined, status === unknown ? 'once' : 'kept')
+    const made = withinBudget(status === unknown ? 'once' : 'kept', () =>
+      sign([{ certId, status }], known, undefined),
+    )
       .then((signed) => {
         if (!('nextUpdate' in signed)) return signed
         const { producedAt, nextUpdate } = signed
@@ -132,39 +135,48 @@ export function createOcspAnswers(services: ResponderServices): OcspAnswers {
 
   const aboutSeveral = async ({ certIds, nonce }: OcspRequest): Promise<OcspReply> => {
     const keys = new Set(certIds.map(issuerKeyOf))
+    // Who answers is authorised for one issuer, which has as many names as there are hashes.
+    if (keys.size > certIdHashes.length) return refused('unauthorized')
     const found = await Promise.all(
       [...keys].map((key) => (key === undefined ? undefined : issuers.get(key))),
     )
     const [known] = found
-    // Who answers is authorised for one issuer; that it is named by several hashes is no matter.
     if (known === undefined || found.some((other) => other?.issuer !== known.issuer))
       return refused('unauthorized')
-    const about = []
-    for (const certId of certIds)
-      about.push({ certId, status: (await statuses.get(registerId(known.issuer, certId.serial))) ?? unknown })
-    const { der } = await sign(about, known, nonce, 'once')
-    return { der }
+    return withinBudget('once', async () => {
+      const about = []
+      for (const certId of certIds) {
+        const status = await statuses.get(registerId(known.issuer, certId.serial))
+        about.push({ certId, status: status ?? unknown })
+      }
+      const { der } = await sign(about, known, nonce)
+      return { der }
+    })
+  }
+
+  /** What is over the budget is refused before anything is looked up for it. */
+  const withinBudget = async <R>(purpose: SignaturePurpose, work: () => Promise<R>) => {
+    if (!budget.take(purpose)) return refused('tryLater')
+    try {
+      return await work()
+    } finally {
+      budget.done(purpose)
+    }
   }
 
   const sign = async (
     about: readonly { readonly certId: CertId; readonly status: Status }[],
     known: KnownIssuer,
     nonce: Uint8Array | undefined,
-    purpose: SignaturePurpose,
   ): Promise<SignedAnswer | OcspReply> => {
-    if (!budget.take(purpose)) return refused('tryLater')
-    try {
-      const responder = await known.responder()
-      const producedAt = Math.floor(clock.now() / 1000) * 1000
-      if (responder === undefined || responder.notAfter <= producedAt) return refused('tryLater')
-      const nextUpdate = Math.min(producedAt + revocation.ocspValidityMs, responder.notAfter)
-      const times = { thisUpdate: producedAt, nextUpdate }
-      const single = about.map(({ certId, status: { status } }) => ({ certId, status, ...times }))
-      const der = await issueOcspResponse({ answers: single, producedAt, nonce }, responder.by)
-      return { der, producedAt, nextUpdate }
-    } finally {
-      budget.done(purpose)
-    }
+    const responder = await known.responder()
+    const producedAt = Math.floor(clock.now() / 1000) * 1000
+    if (responder === undefined || responder.notAfter <= producedAt) return refused('tryLater')
+    const nextUpdate = Math.min(producedAt + revocation.ocspValidityMs, responder.notAfter)
+    const times = { thisUpdate: producedAt, nextUpdate }
+    const single = about.map(({ certId, status: { status } }) => ({ certId, status, ...times }))
+    const der = await issueOcspResponse({ answers: single, producedAt, nonce }, responder.by)
+    return { der, producedAt, nextUpdate }
   }
 
   const forPath = (path: string): MaybePromise<OcspReply> => {

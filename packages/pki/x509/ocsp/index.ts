@@ -6,6 +6,7 @@ export {
   type CertId,
   type CertIdHash,
   type CertIdIssuer,
+  certIdHashes,
   certIdOf,
   isCertIdOf,
   issuerKeyOf,
