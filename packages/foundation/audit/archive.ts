@@ -176,8 +176,14 @@ async function writeArchived(
   const asItIs = compressed && isEncryptedName(path) === (logKey !== undefined)
   const source = asItIs ? createReadStream(path) : Readable.from(bytesOf(path, { keys }))
   const squeezed = asItIs ? source : compose(source, createZstdCompress({ params }))
-  if (asItIs || logKey === undefined) await pipeline(squeezed, out)
-  else await pipeline(squeezed, (chunks: AsyncIterable<Uint8Array>) => encryptedStream(chunks, logKey), out)
+  try {
+    if (asItIs || logKey === undefined) await pipeline(squeezed, out)
+    else await pipeline(squeezed, (chunks: AsyncIterable<Uint8Array>) => encryptedStream(chunks, logKey), out)
+  } catch (error) {
+    // A disk that is full gets back what was written.
+    rmSync(fresh, { force: true })
+    throw error
+  }
   renameSync(fresh, archived)
   syncFolder(dirname(archived))
 }

@@ -6,6 +6,7 @@ import {
   type DatabaseSnapshot,
   emptied,
   endOfRestore,
+  fillSqlite,
   insertionOf,
   lockForRestore,
   migrate,
@@ -17,6 +18,7 @@ import {
   schemaOf,
   sqliteSnapshot,
 } from '../sql/index.ts'
+import type { Database } from '../sql/types.ts'
 import { componentsOf } from './components.ts'
 import { connect, type DatabasePlace } from './database.ts'
 import type { ServiceLaunch } from './launch.ts'
@@ -95,6 +97,32 @@ export async function restoreDatabase(
     await close()
     throw error
   }
+  const end = async (database: Database, origin: RestoredBackup): Promise<void> => {
+    const missing = schema.commits + 1 - ((await readCommitCount(database)) ?? 0)
+    const counted = missing > 0 ? [raiseCommitCount(missing)] : []
+    await database.commit([...counted, ...restoredChanges(origin), endOfRestore()])
+  }
+  if (place.kind === 'postgresql')
+    return { ...filledByCommits(db), finish: (origin) => end(db, origin), close }
+  await db.close()
+  const filling = fillSqlite(place.path)
+  return {
+    begin: async (table) => filling.begin(table),
+    add: async (rows) => filling.add(rows),
+    async finish(origin) {
+      filling.finish()
+      const filled = await connect(place, undefined)
+      try {
+        await end(filled, origin)
+      } finally {
+        await filled.close()
+      }
+    },
+    close: async () => filling.close(),
+  }
+}
+
+function filledByCommits(db: Database): Pick<DatabaseRestore, 'begin' | 'add'> {
   let insert: ReturnType<typeof insertionOf> | undefined
   return {
     async begin(table) {
@@ -104,11 +132,5 @@ export async function restoreDatabase(
     async add(rows) {
       await db.commit(insert?.(rows) ?? [])
     },
-    async finish(origin) {
-      const missing = schema.commits + 1 - ((await readCommitCount(db)) ?? 0)
-      const counted = missing > 0 ? [raiseCommitCount(missing)] : []
-      await db.commit([...counted, ...restoredChanges(origin), endOfRestore()])
-    },
-    close,
   }
 }

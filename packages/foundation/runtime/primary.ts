@@ -5,6 +5,7 @@ import { Secret } from '../memory/secret.ts'
 import { createOutbound } from '../outbound/index.ts'
 import { findRestored, holdLease } from '../sql/index.ts'
 import { giveMemoryBack } from '../threads/index.ts'
+import { watchClock } from './clock-watch.ts'
 import { componentsOf } from './components.ts'
 import type { ServiceLaunch } from './launch.ts'
 import { noAudit } from './no-audit.ts'
@@ -60,7 +61,7 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
 }
 
 async function startService(start: Start): Promise<RunningService> {
-  const { launch, definition, log, metrics, opened } = start
+  const { launch, definition, clock, log, metrics, opened } = start
   const { config, home } = launch
   const { promise: failed, resolve: giveUp } = Promise.withResolvers<string>()
   const certificates = await openCertificates(start)
@@ -69,6 +70,7 @@ async function startService(start: Start): Promise<RunningService> {
   const environment = await environmentOf(start, storage, audit)
   if (audit !== undefined) startForwarding(start, storage, audit, environment)
   operatorMetrics(metrics, home, audit)
+  opened.defer(watchClock({ clock, log, metrics, record: (event) => audit?.trail.record(event) }))
   await definition.check?.(environment)
   const { notices } = await definition.prepare(environment)
   if (environment.restored !== undefined) await recordRestored(environment, environment.restored)

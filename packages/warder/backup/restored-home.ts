@@ -67,6 +67,7 @@ export interface HomeRestore<Told> {
  * @throws StartupError when there is something in it, or another restore has it
  */
 export function takeHome<Told>(home: string, now: number): HomeRestore<Told> {
+  if (existsSync(home) && !statSync(home).isDirectory()) throw new StartupError(`${home} is not a folder`)
   const made = mkdirSync(home, { recursive: true, mode: 0o700 }) !== undefined
   const staging = join(home, restoreFolder)
   const files = join(staging, 'files')

@@ -101,7 +101,7 @@ async function openKeys(home: string, { env, keys, say }: DrillOptions): Promise
   try {
     const source = rootKeySource(launch.config, (path) => inHome(home, path))
     const rootKeys = loadRootKeys(source, env, { create: false })
-    const seal = await openSeal({ db, rootKeys, service: 'kms', clock: systemClock })
+    const seal = await openSeal({ db, rootKeys, service: 'kms', clock: systemClock }).catch(withReason)
     const { opened, broken } = await tryKeys(db, seal, keys)
     if (broken.length > 0)
       throw new StartupError(
@@ -111,6 +111,15 @@ async function openKeys(home: string, { env, keys, say }: DrillOptions): Promise
   } finally {
     await close()
   }
+}
+
+/** The usual reason of a root key that is not the right one. */
+function withReason(error: unknown): never {
+  if (!(error instanceof StartupError) || !error.message.startsWith('wrong root key')) throw error
+  throw new StartupError(
+    `${error.message}. Was the root key rotated after the backup? Then make a new one, and keep the old key (--root-key-file) for as long as the old backups`,
+    { cause: error },
+  )
 }
 
 async function startAndAsk(home: string, options: DrillOptions): Promise<void> {

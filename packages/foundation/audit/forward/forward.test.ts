@@ -263,3 +263,69 @@ test('names that a record holds cannot break the head of a message', () => {
   })
   assert.equal(syslogMessage(line).split(' \ufeff')[0], `<110>1 T a_b_<1> warder-kms - ${'x'.repeat(32)} -`)
 })
+
+test('a collector that answers without end has its answer cut, and holds nobody up', async () => {
+  const folder = newFolder()
+  let sent = 0
+  const port = await listening(
+    createServer(pair, (_, response) => {
+      response.writeHead(200)
+      const more = (): void => {
+        do sent += 65_536
+        while (!response.destroyed && response.write(Buffer.alloc(65_536)))
+      }
+      response.on('drain', more)
+      response.on('error', () => undefined)
+      more()
+    }),
+  )
+  const log = await openLog(folder)
+  const url = `https://127.0.0.1:${port}/`
+  await record(log, ['one'])
+  const forwarder = forward(folder, collectorTarget({ url, tokenFile: undefined, outbound: outbound() }), log)
+  await until(() => sent > 65_536)
+  await record(log, ['two'])
+  await forwarder.stop()
+  await log.close()
+  assert.equal(log.head.seq, 2)
+  assert.ok(sent < 64 * 2 ** 20, `${sent} bytes were read`)
+})
+
+test('a syslog server that reads nothing is given up, and what it may not have is sent again', async () => {
+  const messages: string[] = []
+  let reads = false
+  const port = await listening(
+    createTlsServer(pair, (socket) => {
+      closers.push(() => socket.destroy())
+      socket.on('error', () => undefined)
+      if (reads) socket.on('data', (chunk: Buffer) => messages.push(chunk.toString('utf8')))
+      else socket.pause()
+    }),
+  )
+  const where = { host: '127.0.0.1', port, allowPrivateNetworks: true, caFile, timeoutMs: 300 }
+  const target = syslogTarget(where)
+  const lineOf = (seq: number): string =>
+    JSON.stringify({
+      time: 'T',
+      node: 'n',
+      service: 'kms',
+      operation: 'o',
+      outcome: 'success',
+      seq,
+      pad: 'x'.repeat(1_000_000),
+    })
+  let taken = 0
+  await assert.rejects(async () => {
+    for (;;) {
+      await target.send([{ seq: taken + 1, line: lineOf(taken + 1) }])
+      taken += 1
+    }
+  }, /takes nothing|ended the connection/)
+  assert.ok(taken < 100, 'what is not read is not kept in memory without end')
+  reads = true
+  await target.send([{ seq: taken + 1, line: lineOf(taken + 1) }])
+  const has = (seq: number) => messages.join('').includes(`"seq":${seq},`)
+  await until(() => has(taken + 1))
+  if (taken > 0) assert.ok(has(taken), 'the piece before may not have arrived')
+  target.close()
+})

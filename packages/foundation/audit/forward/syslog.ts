@@ -84,7 +84,10 @@ async function opened({
 /** Resolves when the system has taken the bytes. */
 function written(socket: TLSSocket, bytes: Buffer, timeoutMs: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    const late = setTimeout(() => socket.destroy(new Error('the server takes nothing')), timeoutMs)
+    const late = setTimeout(() => {
+      reject(new Error('the server takes nothing'))
+      socket.destroy()
+    }, timeoutMs)
     const gone = (): void => reject(new Error('the server ended the connection'))
     socket.once('close', gone)
     socket.write(bytes, (error) => {

@@ -1,0 +1,47 @@
+import { type AuditEvent, ownEvent } from '../audit/index.ts'
+import type { Clock } from '../clock/clock.ts'
+import type { Logger, Metrics } from '../telemetry/types.ts'
+
+const lookEveryMs = 5_000
+/** What NTP corrects in one step, and a busy machine, stays below it. */
+const leastJumpMs = 30_000
+
+export interface ClockWatch {
+  readonly clock: Clock
+  readonly log: Logger
+  readonly metrics: Metrics
+  record(event: AuditEvent): void
+  /** Default: 5 s. */
+  readonly everyMs?: number
+}
+
+/**
+ * Notices that the wall clock jumps while the service runs: dates of keys and sessions are judged by it. A machine that
+ * slept looks the same. Nothing is stopped by it.
+ * @returns ends the watch
+ */
+export function watchClock({ clock, log, metrics, record, everyMs = lookEveryMs }: ClockWatch): () => void {
+  let offset = clock.now() - clock.monotonic()
+  let seen = clock.now()
+  const timer = setInterval(() => {
+    const now = clock.now()
+    const jump = now - clock.monotonic() - offset
+    if (Math.abs(jump) >= leastJumpMs) {
+      const details = { from: isoTime(seen), to: isoTime(now), seconds: Math.round(jump / 1000) }
+      metrics.count('clock_jumps_total', { direction: jump > 0 ? 'ahead' : 'back' })
+      log.warn(
+        details,
+        'the clock of this machine jumped: sessions and dates of keys are judged by it. If it is wrong now, set it, and read what the audit log says of the time in between',
+      )
+      record({ ...ownEvent(now, 'clock.jumped'), details })
+      offset += jump
+    }
+    seen = now
+  }, everyMs)
+  timer.unref()
+  return () => clearInterval(timer)
+}
+
+function isoTime(time: number): string {
+  return new Date(time).toISOString()
+}

@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import {
+  commandsOf,
+  type Installation,
+  missingPrograms,
+  runCommands,
+  startInstallation,
+} from '../testing/index.ts'
+
+// The commands of the pages for operators, with the folders of a machine in place of those that the pages name.
+
+const skip = missingPrograms('sed', 'stat', 'openssl')
+let warder: Installation
+let folder: string
+before(async () => {
+  if (skip !== false) return
+  folder = mkdtempSync(join(tmpdir(), 'warder-operator-'))
+  for (const name of ['backup', 'etc', 'mnt', 'vault']) mkdirSync(join(folder, name))
+  writeFileSync(join(folder, 'etc', 'backup-passphrase'), 'correct horse battery staple\n')
+  // `ssh vault 'COMMAND'` runs it in a folder that stands for the other machine.
+  writeFileSync(join(folder, 'ssh'), '#!/bin/sh\ncd "$(dirname "$0")/$1" && exec sh -c "$2"\n')
+  chmodSync(join(folder, 'ssh'), 0o700)
+  warder = await startInstallation()
+})
+after(async () => {
+  if (skip !== false) return
+  await warder.stop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+/** Runs blocks of a page and checks that their output says all of this. */
+async function follow(
+  page: string,
+  expected: readonly RegExp[],
+  also: readonly (readonly [string, string])[] = [],
+): Promise<void> {
+  const places: readonly (readonly [string, string])[] = [
+    ['/var/lib/warder', warder.home],
+    ['/etc/warder/', `${join(folder, 'etc')}/`],
+    ['/backup/', `${join(folder, 'backup')}/`],
+    ['drill /backup ', `drill ${join(folder, 'backup')} `],
+    ['/srv/', `${folder}/`],
+    ['/mnt/', `${join(folder, 'mnt')}/`],
+    ...also,
+  ]
+  const blocks = commandsOf(page).map((block) =>
+    places.reduce((text, [named, here]) => text.replaceAll(named, here), block),
+  )
+  assert.ok(blocks.length > 0)
+  const { status, text } = await runCommands(blocks, folder, { WARDER_HOME: warder.home })
+  assert.equal(status, 0, text)
+  for (const sentence of expected) assert.match(text, sentence)
+}
+
+test('the commands of the production page work', { skip }, async () => {
+  await follow('docs/guides/production.md', [/^kms .*, nothing to change$/m, /^ok .*audit.kms: /m])
+})
+
+test('the commands of the page on the audit log work', { skip }, async () => {
+  await follow(
+    'docs/guides/audit.md',
+    [/"operation":"service\.start"/, /^no closed file is as old as that$/m],
+    [
+      // It would never end.
+      ['warder audit tail --follow ', 'warder audit tail '],
+    ],
+  )
+})
+
+test('the commands of the page on backups work, also over a line that breaks', { skip }, async () => {
+  const cut = '--spool tonight.backup | ssh vault '
+  await follow(
+    'docs/guides/backup.md',
+    [
+      /^\S+\.backup: \d+ rows and \d+ files .* read back/m,
+      /^the drill went well$/m,
+      /rows and \d+ files, as of/,
+    ],
+    [[`${cut}'cat > warder.backup'`, `${cut}'head -c 1000 > warder.backup'`]],
+  )
+  const [here, there] = ['tonight.backup', 'vault/warder.backup'].map((name) =>
+    readFileSync(join(folder, name)),
+  )
+  assert.ok(here !== undefined && there?.equals(here))
+})
+
+test('the commands of the page on disasters work', { skip }, async () => {
+  const made = await runCommands(['warder admin add-user alice --realm _'], folder, {
+    WARDER_HOME: warder.home,
+  })
+  assert.equal(made.status, 0, made.text)
+  await follow('docs/guides/disaster.md', [/root\.key is new/, /^ok .*audit.kms: /m])
+})
