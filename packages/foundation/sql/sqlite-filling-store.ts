@@ -1,5 +1,3 @@
-import { closeSync, fsyncSync, openSync } from 'node:fs'
-import type { StatementSync } from 'node:sqlite'
 import { type CopiedRow, type CopiedTable, list, quoted } from './logical-copy-store.ts'
 import { classify, openConnection } from './sqlite-connection.ts'
 
@@ -27,7 +25,7 @@ export function fillSqlite(path: string): Filling {
     .all() as { readonly name: string; readonly sql: string }[]
   db.exec('PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF; BEGIN')
   for (const { name } of indexes) db.exec(`DROP INDEX ${quoted(name)}`)
-  let insert: StatementSync | undefined
+  let insert: ReturnType<typeof db.prepare> | undefined
   const orClassified = (work: () => void): void => {
     try {
       work()
@@ -48,16 +46,10 @@ export function fillSqlite(path: string): Filling {
     finish() {
       orClassified(() => {
         for (const { sql } of indexes) db.exec(sql)
-        db.exec('COMMIT; PRAGMA journal_mode = WAL')
+        // The change of the journal writes the first page, and waits for the disk to have the whole file.
+        db.exec('COMMIT; PRAGMA synchronous = FULL; PRAGMA journal_mode = WAL')
       })
       db.close()
-      // Nobody has it open: a descriptor of our own takes no lock of SQLite away.
-      const file = openSync(path, 'r+')
-      try {
-        fsyncSync(file)
-      } finally {
-        closeSync(file)
-      }
     },
     close() {
       if (db.isOpen) db.close()
