@@ -85,7 +85,7 @@ export async function main(given: readonly string[], from?: Terminal): Promise<n
   }
 }
 
-/** What a database says that is away, or whose disk is full; undefined = it is something else. */
+/** Message about a database that is away, or whose disk is full; undefined = it is something else. */
 function databaseTrouble(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   const { kind, detail } = error as Error & { readonly kind?: unknown; readonly detail?: unknown }

@@ -36,7 +36,7 @@ export interface IssueServices {
   readonly certificateObject: MakeCertificateObject
 }
 
-/** What is asked of an authority. Whoever asks has shown that the key is the subject's. Times in Unix milliseconds. */
+/** Request to an authority. The caller has shown that the key is the subject's. Times in Unix milliseconds. */
 export interface IssueRequest {
   readonly profile: ProfileName
   /** DER of the name. */

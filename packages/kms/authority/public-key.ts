@@ -16,7 +16,7 @@ export function requireCertifiableKey(spki: Uint8Array, policy: AlgorithmPolicy,
   requireLoadable('PublicKey', requirePermittedKey(spki, policy, fips))
 }
 
-/** What policies call the curves of OpenSSL. */
+/** Names of OpenSSL's curves in policies. */
 const curveNames: ReadonlyMap<string, string> = new Map([
   ['prime256v1', 'P-256'],
   ['secp384r1', 'P-384'],

@@ -5,7 +5,7 @@ import { createOcspAnswers, type OcspAnswers } from './ocsp/answers.ts'
 import type { ResponderServices } from './ocsp/responders.ts'
 import { readAuthority } from './register/authority-store.ts'
 
-/** What everybody may read about the authorities. */
+/** Facts about the authorities that everybody may read. */
 export interface PublishedStatus {
   /** The revocation list that an authority's certificate is found under; undefined: there is none. */
   crl(authorityId: string): MaybePromise<StoredCrl | undefined>

@@ -12,7 +12,7 @@ export interface Revocation {
 
 const compromises: ReadonlySet<RevocationReason> = new Set(['keyCompromise', 'cACompromise', 'aACompromise'])
 
-/** What KMIP calls the reasons (KMIP 2.1 §11.50). */
+/** KMIP names of the reasons (KMIP 2.1 §11.50). */
 const kmipReasons: Partial<Readonly<Record<RevocationReason, string>>> = {
   unspecified: 'Unspecified',
   keyCompromise: 'KeyCompromise',
@@ -45,7 +45,7 @@ export function revoke(
     throw failure('bad_request', 'The date since when the key is not to be trusted has not come yet.')
   const revokedAt = issued.revokedAt ?? now
   objects.also(...revocationChanges(db, issued, { revokedAt, reason, invalidityAt }, now))
-  // What is on hold may come back: its object stays as it is.
+  // A certificate on hold may come back: its object stays as it is.
   if (object !== undefined && reason !== 'certificateHold') endObject(objects, object, reason, now)
 }
 

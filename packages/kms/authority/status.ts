@@ -3,7 +3,7 @@ import type { Database } from '@warder/foundation/sql'
 import type { ManagedObject } from '../keys/index.ts'
 import { findIssued, type IssuedCertificate, issuedAs, registerId } from './register/register-store.ts'
 
-/** What is known about a certificate that was issued here. */
+/** Status of a certificate that was issued here. */
 export type CertificateStatus = 'good' | 'hold' | 'revoked'
 
 export function statusOf({

@@ -3,7 +3,7 @@ import { keyRights, rightGroups } from '../kms/declared.gen.ts'
 
 type Right = (typeof keyRights)[number]
 
-/** What the rights let their holders do that commands of this program use. */
+/** Meanings of the rights, for those that commands of this program use. */
 const meanings: Partial<Readonly<Record<Right, string>>> = {
   encrypt: 'encrypt',
   decrypt: 'decrypt',

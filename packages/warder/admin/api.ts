@@ -6,7 +6,7 @@ import type { Session } from '../login/login.ts'
 export interface AdminApi {
   /** Parsed body of an answer that must have succeeded. @throws StartupError with the service's own sentence */
   ask(method: string, path: string, json?: unknown): Promise<unknown>
-  /** What is at a path, undefined when there is nothing (404). @throws StartupError */
+  /** Reads a path; undefined for 404. @throws StartupError */
   find(path: string): Promise<unknown>
   /** Entries of a list, page by page. `keyOf` is the key that the next page begins after. */
   pages<T>(path: string, keyOf: (entry: T) => string): Promise<readonly T[]>

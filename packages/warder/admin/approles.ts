@@ -17,7 +17,7 @@ interface SecretId {
   readonly secret_id_accessor: string
 }
 
-/** What limits a secret id; undefined = as the role says. */
+/** Limits of a secret id; undefined = those of the role. */
 interface SecretIdLimits {
   readonly ttl: number | undefined
   readonly num_uses: number | undefined

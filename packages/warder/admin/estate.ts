@@ -2,7 +2,7 @@ import { ClientError, type KmsClient } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
 import { printable } from '../cli/table.ts'
 
-/** What somebody has at the key management service who is about to be deleted. */
+/** Objects and grants that a user about to be deleted has at the key management service. */
 export interface Estate {
   /** A sentence without its full stop. */
   readonly line: string

@@ -3,7 +3,7 @@ import type { Options, Values, ValuesOf } from '../cli/options.ts'
 import type { Verb } from '../cli/verbs.ts'
 import type { AdminApi } from './api.ts'
 
-/** What a verb works with, once an administrator has logged in. */
+/** Context of a verb, once an administrator has logged in. */
 export interface AdminContext {
   readonly api: AdminApi
   /** The key management service of the home, as the same administrator; undefined = `--url` names another place. */

@@ -31,7 +31,7 @@ export async function logKeysOf(path: string, where: Where): Promise<LogKeys> {
   return new Map(keys.flatMap((some) => [...some]))
 }
 
-/** What a log is archived with: undefined = nothing in it is encrypted, nor to be. @throws StartupError */
+/** Keys for archiving a log: undefined = nothing in it is encrypted, nor to be. @throws StartupError */
 export async function unlockedLog(folder: string, where: Where): Promise<UnlockedLog | undefined> {
   const service = serviceNames.find((name) => name === basename(folder))
   const wanted =

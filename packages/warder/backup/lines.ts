@@ -5,7 +5,7 @@ import type { CopiedRow, CopiedTable } from '@warder/foundation/sql'
 import type { ServiceName } from '../installation/services.ts'
 import { BackupRefused } from './refused.ts'
 
-/** What a backup is made of, one line of JSON each, in this order. Bytes are base64. */
+/** Lines of a backup, JSON each, in this order. Bytes are base64. */
 export type BackupLine =
   | {
       readonly kind: 'backup'

@@ -8,7 +8,7 @@ import { type ServiceName, serviceNames } from '../installation/services.ts'
 
 // Where the parts of an installation are. What knows where a database is opens no file: see docs/adr/0024.
 
-/** What belongs to the moment, not to the installation. */
+/** Files that belong to the moment, not to the installation. */
 const passing =
   /^(?:logins\/|\.restoring\/|drill\.json$|backup\.json$)|(?:^|\/)(?:endpoints\.json|.*\.lock|\.writable-[^/]*|.*\.new)$/
 

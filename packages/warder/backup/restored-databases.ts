@@ -25,7 +25,7 @@ export interface DatabaseChoice {
 export interface RestoredPlaces {
   /** Absolute. */
   readonly home: string
-  /** Where its files are put meanwhile. */
+  /** Folder for its files until then. */
   readonly files: string
   /** When a restore into this home was begun that was interrupted: databases that it has finished are emptied. */
   readonly interruptedAt: number | undefined

@@ -34,7 +34,7 @@ export interface Move {
   readonly path: string
 }
 
-/** What is left to be done, and what is told then. */
+/** Remaining steps of a restore, and its report. */
 export interface Complete<Told> {
   readonly digest: string
   /** Files that lie elsewhere than in the home. */
@@ -44,7 +44,7 @@ export interface Complete<Told> {
 
 /** A home that is being filled. */
 export interface HomeRestore<Told> {
-  /** Where its files are put. */
+  /** Folder for its files. */
   readonly files: string
   /** `restored_at` of a restore into this home that was interrupted, Unix milliseconds. */
   readonly interruptedAt: number | undefined
@@ -101,7 +101,7 @@ export function takeHome<Told>(home: string, now: number): HomeRestore<Told> {
       },
       abandon() {
         removeFolder(files)
-        // What the interrupted one has left in the databases is still to be known.
+        // The rows that the interrupted restore left in the databases must still be known.
         if (interruptedAt === undefined) removeFolder(staging)
         else writeDurably(join(staging, 'restored_at'), String(interruptedAt))
       },
@@ -129,7 +129,7 @@ function requireOneRootKey(home: string, files: string): void {
     throw new StartupError(`${there} is another root key than the one in the backup: move it away`)
 }
 
-/** What root restores into the folder of a service belongs to that service. */
+/** Gives files that root restores into the folder of a service to that service. */
 function giveToOwner(home: string, paths: readonly string[]): void {
   if (process.getuid?.() !== 0) return
   const { uid, gid } = statSync(home)

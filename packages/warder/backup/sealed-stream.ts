@@ -21,7 +21,7 @@ const prefixBytes = 7
 const macBytes = 32
 const longestHeader = 64 * 1024
 
-/** What every backup begins with. */
+/** First bytes of every backup. */
 export const firstBytes = Buffer.from(`{"format":"${format}"`)
 
 interface Header {

@@ -41,7 +41,7 @@ export async function sinceBackup(
   return lines
 }
 
-/** What was restored is there, whether or not the old log can be opened. */
+/** The restore is complete, whether or not the old log can be opened. */
 function unlessRefused(error: unknown): string {
   if (error instanceof StartupError) return error.message
   throw error

@@ -11,14 +11,14 @@ import {
 } from 'node:crypto'
 import { BackupRefused } from './refused.ts'
 
-/** Who will be able to open a backup: each of them alone. */
+/** Recipients of a backup: each of them alone can open it. */
 export interface Recipients {
   readonly passphrase?: string | undefined
   /** X25519 (RFC 7748). */
   readonly publicKeys: readonly KeyObject[]
 }
 
-/** What a backup is opened with. */
+/** Key, passphrase or file that opens a backup. */
 export interface Unlock {
   readonly passphrase?: string | undefined
   readonly privateKey?: KeyObject | undefined

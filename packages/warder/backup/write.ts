@@ -32,7 +32,7 @@ export interface Written {
 }
 
 const thisHost = hostname().replaceAll('.', '_')
-/** What nobody on another host has written into for so long was left by a process that was killed. */
+/** A lock that nobody on another host has renewed for so long was left by a process that was killed. */
 const leftAfterMs = 3_600_000
 
 /**

@@ -9,7 +9,7 @@ import { handOver } from './handover.mjs'
 
 const here = dirname(fileURLToPath(import.meta.url))
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
-// What the command calls itself in lines that are to be pasted: `npm install -g` puts it in the PATH.
+// Name of the command in lines that are to be pasted: `npm install -g` puts it in the PATH.
 const [, entry = ''] = process.argv
 if (basename(entry) === 'warder' && !entry.includes('node_modules')) process.env.WARDER_PROGRAM ??= 'warder'
 const newEnough = major > 26 || (major === 26 && minor >= 10)

@@ -1,7 +1,7 @@
 import type { MigrationPlan } from '@warder/foundation/sql'
 import type { DatabaseState } from './state.ts'
 
-/** What is told about both databases. */
+/** Lines about both databases. */
 export function linesOf(states: readonly DatabaseState[]): readonly string[] {
   const lines = states.flatMap(databaseLines)
   const pending = states.flatMap(({ plans }) => [...(plans?.values() ?? [])].flatMap((plan) => plan.pending))

@@ -4,7 +4,7 @@ import { databasePlace, migrationPlans, type ServiceLaunch } from '@warder/found
 import type { MigrationPlan } from '@warder/foundation/sql'
 import type { ServiceName } from '../installation/services.ts'
 
-/** What a start of a service would find. */
+/** State of a database as a start of its service would find it. */
 export interface DatabaseState {
   readonly service: ServiceName
   /** `SQLite` or `PostgreSQL`: an address may hold a password. */

@@ -18,7 +18,7 @@ export function heading(text: string): string {
   return allowed.out ? `\u001b[1m${text}\u001b[22m` : text
 }
 
-/** What went wrong, on standard error. */
+/** Colours a failure on standard error. */
 export function alarm(text: string): string {
   return allowed.err ? `\u001b[31m${text}\u001b[39m` : text
 }

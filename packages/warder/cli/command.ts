@@ -3,7 +3,7 @@ import type { Verb } from './verb.ts'
 
 export { UsageError } from './usage-error.ts'
 
-/** What a command gets from outside, so that a test can hold it. */
+/** Everything a command gets from outside, so that a test can hold it. */
 export interface Terminal {
   out(line: string): void
   err(line: string): void
@@ -29,7 +29,7 @@ export interface Command {
   run(args: readonly string[], terminal: Terminal): Promise<number>
 }
 
-/** What is behind it are names, whatever they look like: a script need not look at the names of its files. */
+/** All words behind it are names, even with a dash: a script need not check the names of its files. */
 const separator = '--'
 
 /** The arguments among which options may be. */

@@ -3,7 +3,7 @@ import { constants } from 'node:os'
 /** A signature or a MAC was checked, and it is not one: not the same as a check that could not be made (1). */
 export const exitNotValid = 3
 
-/** What a shell sees of a command that a signal has ended. */
+/** Exit code that a shell sees of a command that a signal has ended. */
 export function exitCodeOf(signal: NodeJS.Signals): number {
   return 128 + constants.signals[signal]
 }

@@ -1,6 +1,6 @@
 import type { Options } from './options.ts'
 
-/** Where the help of an option begins. */
+/** Column at which the help of an option begins. */
 const column = 24
 
 /** Lines of the help, one or more for each option. */

@@ -6,7 +6,7 @@ import { type Prompter, terminalPrompter } from './prompter.ts'
 /** The person at the terminal, who may be nobody, and what is piped through. */
 export interface Person {
   readonly prompter: Prompter
-  /** Where a progress bar is drawn. */
+  /** Output for a progress bar. */
   readonly screen: ProgressOutput
   readonly input: Readable
   /** Resolves when the bytes were taken, or never will be. */

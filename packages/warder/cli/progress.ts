@@ -1,4 +1,4 @@
-/** Where a bar is drawn: standard error, when it is a terminal. */
+/** Output for a progress bar: standard error, when it is a terminal. */
 export interface ProgressOutput {
   readonly isTTY?: boolean
   readonly columns?: number

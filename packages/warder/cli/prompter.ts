@@ -11,7 +11,7 @@ export interface Prompter {
   askSecret(question: string, signal?: AbortSignal): Promise<string>
 }
 
-/** What a terminal's input has beyond a stream. */
+/** Members of a terminal's input beyond those of a stream. */
 export interface TerminalInput extends Readable {
   readonly isTTY?: boolean
   setRawMode?(on: boolean): unknown

@@ -5,7 +5,7 @@ import type { Options, Values, ValuesOf } from './options.ts'
 import type { Verb } from './verbs.ts'
 import { helpOfVerbs, inVerb, readVerb, verbsHelp } from './verbs.ts'
 
-/** What a verb works with that needs nothing but a home and a terminal. */
+/** Context of a verb that needs nothing but a home and a terminal. */
 export interface HomeContext {
   readonly home: string
   readonly terminal: Terminal
@@ -64,7 +64,7 @@ ${examples.map((line) => `  ${line}`).join('\n')}`,
 
 const common = { home: homeOption } as const
 
-/** What all verbs of a home take. */
+/** Options of all verbs of a home. */
 export const homeVerbsHelp = optionsHelp(common)
 
 /** @returns the exit code @throws UsageError, StartupError */

@@ -4,7 +4,7 @@ import type { Options } from './options.ts'
 export interface Verb {
   /** One word or two: `tag add`. */
   readonly name: string
-  /** What stands after the name beside the options, as the help shows it. */
+  /** Words after the name beside the options, as the help shows them. */
   readonly words: string
   /** How the options are shown behind the words, where a list of them would not do. */
   readonly usage?: string

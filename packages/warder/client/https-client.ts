@@ -24,7 +24,7 @@ export interface HttpsClient {
   close(): void
 }
 
-/** Where a service is, and how its certificate is verified. */
+/** Address of a service, and how its certificate is verified. */
 export interface Server {
   readonly url: string
   /** PEM file of the authority to trust; undefined: the system's. */

@@ -64,7 +64,7 @@ async function encrypted(plain: Uint8Array): Promise<Buffer> {
   return sealed
 }
 
-/** What comes out of it; when it is refused, checks that nothing came out at all. */
+/** Decrypts; after a refusal, checks that nothing was written at all. */
 async function decrypted(sealed: Uint8Array, unwrap = service.unwrap): Promise<Buffer> {
   const input = fresh()
   const output = fresh()
@@ -86,7 +86,7 @@ const refused = (sealed: Uint8Array) => assert.rejects(decrypted(sealed), FileRe
 
 let plain: Buffer
 let sealed: Buffer
-/** Where the chunks begin. */
+/** Offset of the first chunk. */
 let start: number
 before(async () => {
   plain = randomBytes(2 * mebibyte + 4321)

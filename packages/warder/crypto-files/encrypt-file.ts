@@ -111,7 +111,7 @@ async function openSource({ input, onProgress, signal }: FileOptions): Promise<S
     return {
       fill: fillFromStream(input, signal),
       progress: () => undefined,
-      // What nobody reads any more must not keep the process alive.
+      // An input that nobody reads any more must not keep the process alive.
       [Symbol.asyncDispose]: async () => void input.destroy(),
     }
   }

@@ -9,7 +9,7 @@ import { brokenHeader, parseWrappedKey, type WrappedKey, wrappedKeyText } from '
  */
 type Format = 1 | 2 | 3
 
-/** Whose names the derived keys have. A file keeps its keys when its wrapped key is replaced. */
+/** Version in the names of the derived keys. A file keeps its keys when its wrapped key is replaced. */
 const derivation: Readonly<Record<Format, 'v1' | 'v2'>> = { 1: 'v1', 2: 'v2', 3: 'v1' }
 
 export interface Header {
@@ -23,7 +23,7 @@ export interface Header {
   readonly binding: Buffer
 }
 
-/** What is derived from a file's data key. */
+/** Keys derived from a file's data key. */
 export interface FileKeys {
   readonly chunks: Buffer
   readonly header: Buffer

@@ -11,7 +11,7 @@ export interface Protection {
   readonly enc: string
 }
 
-/** What `--alg` of encrypting verbs may say: how the key is used. Of the rows, the longest keys stand first. */
+/** Values of `--alg` in encrypting verbs: how the key is used. Of the rows, the longest keys stand first. */
 const protections: ReadonlyMap<string, Protection> = new Map(
   [...keyAlgorithms].toReversed().flatMap(([name, { use }]): (readonly [string, Protection])[] => {
     if (use === 'content encryption') return [[name, { alg: 'dir', enc: name }]]

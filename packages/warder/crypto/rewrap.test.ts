@@ -83,7 +83,7 @@ function wrappedIn(path: string): Buffer {
 const named = (path: string): string =>
   JSON.parse(Buffer.from(JSON.parse(wrappedIn(path).toString()).protected, 'base64url').toString()).kid
 
-/** What the file is in format 1, written from docs/reference/file-format.md. */
+/** The file in format 1, written from docs/reference/file-format.md. */
 async function inFormat1(path: string, plain: Buffer): Promise<void> {
   const wrapped = wrappedIn(path)
   const words = ['crypto', 'decrypt-data', '--aad', 'warder file v1']

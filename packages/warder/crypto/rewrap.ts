@@ -127,7 +127,7 @@ class Rewrapping {
     this.outcomes.push({ file: file.path, status, ...about(file) })
   }
 
-  /** What is wrong with one file is told, and the next one follows. */
+  /** Reports what is wrong with one file, and goes on with the next one. */
   async #attempt(path: string, act: () => Promise<void>): Promise<void> {
     const { signal, note } = this.#context
     try {

@@ -10,7 +10,7 @@ import { aboutKey } from '../kms/refusal.ts'
 import { type KmsContext, kmsVerb } from '../kms/verb.ts'
 import { isSameKey, signatureFor } from './key-use.ts'
 
-/** What the name of a signature file ends with, unless another is given. */
+/** Suffix of a signature file's name, unless another is given. */
 const suffix = '.sig'
 
 /** The JWS payload that stands for the file, base64url. */

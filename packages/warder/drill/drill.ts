@@ -20,7 +20,7 @@ import { removeRoom, takeRoom } from './room.ts'
 export interface DrillOptions {
   readonly backup: string
   readonly unlock: Unlock
-  /** Where the root key is, when the backup has none. */
+  /** Path of the root key, when the backup has none. */
   readonly rootKeyFile: string | undefined
   readonly env: NodeJS.ProcessEnv
   /** Somebody who can log in; undefined = nobody does. */

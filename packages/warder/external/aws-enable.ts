@@ -14,7 +14,7 @@ export interface AwsWish {
   readonly principals: readonly string[]
   /** PEM file of the authorities of AWS KMS's client certificates; undefined = signatures are enough. */
   readonly clientCa: string | undefined
-  /** Where the configuration file for the console goes; undefined = the secret is printed. */
+  /** Path for the console's configuration file; undefined = the secret is printed. */
   readonly out: string | undefined
 }
 

@@ -1,6 +1,6 @@
 import { algorithm, canonicalRequest, signatureOf, signingKey } from '@warder/kms/external/aws'
 
-/** What AWS KMS has of an access key. */
+/** Access key as AWS KMS has it. */
 export interface AwsCredential {
   readonly id: string
   readonly secret: string

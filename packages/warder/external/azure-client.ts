@@ -5,7 +5,7 @@ import { readWhole, send } from '@warder/foundation/http-client'
 import type { Server } from '../client/index.ts'
 import type { TestClient } from './partner-files.ts'
 
-/** What `az keyvault ekm-connection certificate show` prints. */
+/** Output of `az keyvault ekm-connection certificate show`. */
 export interface AzureCertificates {
   readonly name: string
   readonly authorities: readonly X509Certificate[]

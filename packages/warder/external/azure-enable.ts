@@ -5,7 +5,7 @@ import { authoritiesSetting, partnerFiles, partners, writePartnerFiles } from '.
 import { addressNotes, grantKey, publicUrlOf, setStopped, stateOf, writeSettings } from './store.ts'
 
 export interface AzureWish {
-  /** What `az keyvault ekm-connection certificate show` printed. */
+  /** Output of `az keyvault ekm-connection certificate show`. */
   readonly certificates: string
   readonly prefix: string
   /** undefined: a new RSA key is made. */

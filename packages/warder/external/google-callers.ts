@@ -4,7 +4,7 @@ import { administratorOf, type RehearsalRoom, type RehearsedSettings } from './g
 
 type Claims = Readonly<Record<string, unknown>>
 
-/** What the parts of a rehearsal work with. */
+/** Context of the parts of a rehearsal. */
 export interface Rehearsal extends RehearsalRoom {
   readonly parties: GoogleParties
   readonly exchange: Exchange

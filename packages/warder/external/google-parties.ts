@@ -8,7 +8,7 @@ import type { AskKacls } from './google-answers.ts'
 
 type Claims = Readonly<Record<string, unknown>>
 
-/** Whose tokens are made here, each by a key of its own. */
+/** Parties whose tokens are made here, each by a key of its own. */
 export type Party = 'drive' | 'meet' | 'gmail' | 'migration' | 'provider' | 'guests' | 'peer' | 'stranger'
 
 /**
@@ -18,14 +18,14 @@ export type Party = 'drive' | 'meet' | 'gmail' | 'migration' | 'provider' | 'gue
 export interface GoogleParties {
   /** PEM of the authority of their certificate. */
   readonly authority: string
-  /** Where their key sets are, with a slash at the end; the name of the issuer follows. */
+  /** Base address of their key sets, with a slash at the end; the name of the issuer follows. */
   readonly keySets: string
   /** Address of the other key service. */
   readonly peerUrl: string
   issuerOf(party: Party): string
   /** A token of five minutes. */
   token(party: Party, claims: Claims): string
-  /** Whom the other key service asks for the key of tokens, and what it has. */
+  /** Sets the key of tokens that the other key service holds. */
   holdKey(held: HeldKey): void
   close(): Promise<void>
 }
@@ -109,7 +109,7 @@ const issuers: Readonly<Record<Exclude<Party, 'peer'>, string>> = {
   stranger: 'https://stranger.rehearsal.invalid',
 }
 
-/** What Google asks of the key service that keys are moved from: the token has to be for it, and for this resource. */
+/** Checks of Google on the key service that keys are moved from: the token must be for it, and for this resource. */
 async function givenUp(held: HeldKey, peerUrl: string, body: string): Promise<object | undefined> {
   const { ask, kaclsUrl, resourceName, wrappedKey, key } = held
   const { authentication, resource_name, wrapped_key } = JSON.parse(body) as Record<string, unknown>

@@ -15,7 +15,7 @@ import type { GoogleParties } from './google-parties.ts'
 
 const section = 'google_cse_config.google_cse_'
 
-/** What a rehearsal takes over from the settings of the installation. */
+/** Settings of the installation that a rehearsal takes over. */
 export interface RehearsedSettings {
   readonly ownerDomain: string
   /** Empty: the rehearsal has one of its own. */
@@ -42,7 +42,7 @@ export function rehearsedSettings({ places, env }: KmsContext): RehearsedSetting
   }
 }
 
-/** Who is an administrator in the rehearsal. */
+/** Administrator in the rehearsal. */
 export function administratorOf({ administrators, ownerDomain }: RehearsedSettings): string {
   return administrators[0] ?? `administrator@${ownerDomain}`
 }

@@ -5,7 +5,7 @@ import { StartupError } from '@warder/foundation/errors'
 import { issueCertificate } from '@warder/foundation/tls'
 import { writeWhole } from './settings-file.ts'
 
-/** What a home keeps about the client certificates of a cloud: the authorities, and the client that tries the exchange. */
+/** Files of a home about a cloud's client certificates: the authorities, and the client that tries the exchange. */
 interface Partner {
   readonly folder: string
   /** Common Name of the certificate of that client. */

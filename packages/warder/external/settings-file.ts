@@ -11,7 +11,7 @@ import {
 import { settingsToml } from '@warder/foundation/config'
 import { StartupError } from '@warder/foundation/errors'
 
-/** What became of settings that were to be written. */
+/** Outcome of writing settings. */
 export type Written = 'written' | 'there already' | 'not ours'
 
 /**

@@ -48,7 +48,7 @@ export function removeEndpoints(home: string): void {
   rmSync(join(home, 'endpoints.json'), { force: true })
 }
 
-/** What `endpoints.json` of a home says. @throws StartupError when the services are not started */
+/** Reads `endpoints.json` of a home. @throws StartupError when the services are not started */
 export function readEndpoints(home: string): Endpoints {
   const path = join(home, 'endpoints.json')
   let json: unknown

@@ -1,6 +1,6 @@
 import type { LocalCertificate } from '@warder/foundation/tls'
 
-/** What the local authority issues on the first run, whichever service starts first. */
+/** Certificates that the local authority issues on the first run, whichever service starts first. */
 export const localCertificates: readonly LocalCertificate[] = [
   { name: 'auth', commonName: 'Warder auth' },
   { name: 'kms', commonName: 'Warder kms' },

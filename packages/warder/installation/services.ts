@@ -17,7 +17,7 @@ export function foreignSettingsOf(name: ServiceName): ForeignSettings {
   return name === 'auth' ? {} : peerSettings
 }
 
-/** Where workers find the service's definition. */
+/** Modules in which workers find the service's definition. */
 export const serviceModules: Readonly<
   Record<ServiceName, { readonly module: string; readonly exportName: string }>
 > = {

@@ -14,7 +14,7 @@ export interface KeyOptions {
   readonly notExtractable: boolean
 }
 
-/** What to ask for when a key is generated: the algorithm alone says its type and curve. @throws UsageError */
+/** Request for a generated key: the algorithm alone gives its type and curve. @throws UsageError */
 export function generateRequest({ kty, alg, crv, bits, tags, notExtractable }: KeyOptions): KeyRequest {
   const declared = keyAlgorithms.get(alg ?? '')
   const type = kty ?? declared?.kty

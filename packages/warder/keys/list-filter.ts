@@ -37,7 +37,7 @@ const states: Readonly<Record<string, Query>> = {
   waiting: { awaits_destruction: 'true' },
 }
 
-/** What JOSE calls algorithms has a digit or two letters behind two capitals; KMIP has the words. */
+/** Names in JOSE have a digit, or two letters behind two capitals; those of KMIP are in this list. */
 const words: ReadonlySet<string> = new Set(['AES', 'HMAC', 'RSA', 'EC', 'Ed25519', 'ML-DSA-44', 'CoverCrypt'])
 
 /**

@@ -7,7 +7,7 @@ import { listKeysVerb } from './list.ts'
 
 const row = (id: string) => ({ object_id: id, owner_id: 'alice', state: 'Active', operations: ['encrypt'] })
 
-/** What the command shows of a service that answers with these pages, by what they come after. */
+/** Output of the command for a service that answers with these pages, by what they come after. */
 async function listed(
   pages: Readonly<Record<string, { rows: readonly object[]; next?: string }>>,
   ...words: string[]

@@ -68,7 +68,7 @@ interface More {
   readonly uses: Reply<'crypto.keys.uses'>['uses']
 }
 
-/** What is asked for besides the key itself; empty where the caller may not know it. */
+/** Facts besides the key itself; empty where the caller may not know them. */
 async function moreOf(
   kms: KmsClient,
   { kid, version, version_of: key, object_type: type }: Shown,

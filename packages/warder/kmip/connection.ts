@@ -4,7 +4,7 @@ import { contentTypeOf, decodeNode, type Encoding, encodeNode } from '@warder/km
 import { frameLength, type TtlvNode } from '@warder/kmip/ttlv'
 import { openTransport } from '../client/index.ts'
 
-/** Where a server listens, and who asks it. */
+/** Address of a server, and the client's credential. */
 export interface Endpoint {
   /** `host:port` of the KMIP socket. */
   readonly socket: { readonly host: string; readonly port: number } | undefined

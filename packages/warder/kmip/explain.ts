@@ -10,7 +10,7 @@ import {
   valueName,
 } from '@warder/kmip/tables'
 
-/** Where the reading of one level is. */
+/** Position in one level of the structure. */
 interface Level {
   readonly end: number
   readonly indent: number

@@ -8,7 +8,7 @@ import { KmipDecodeError, type TtlvNode } from '@warder/kmip/ttlv'
 import { refusalOf } from '../cli/refused.ts'
 import { bytesOfDump } from './hex-dump.ts'
 
-/** What was given: its bytes, and how they are written. */
+/** Given bytes, and how they are written. */
 export interface Input {
   readonly bytes: Buffer
   readonly encoding: Encoding

@@ -36,7 +36,7 @@ export const placeOptions = {
   },
 } as const
 
-/** Where a message goes, over what. */
+/** Destination of a message, and its transport. */
 export interface Place {
   readonly endpoint: Endpoint
   readonly way: Way

@@ -25,7 +25,7 @@ export function queryEverything(): TtlvNode {
   ])
 }
 
-/** What an answer to `queryEverything` says, for people: one line a kind, its values in a row. */
+/** Lines about an answer to `queryEverything`, for people: one for each kind, its values in a row. */
 export function queryLines(answer: TtlvNode): readonly string[] {
   const members = payloadsOf(answer)
   const lines: string[] = []

@@ -8,7 +8,7 @@ import type { HttpsClient } from '../client/index.ts'
 import type { LoginFacts } from '../login/kept-login.ts'
 import { logIn as begin, nonEmpty } from '../login/login.ts'
 
-/** Who uses the key management service, as far as the command's words say. */
+/** Account at the key management service, as far as the command's words name it. */
 export interface Account {
   readonly username: string
   readonly realm: string
@@ -126,7 +126,7 @@ export async function logIn(
         json: { session_ids: [id] },
         headers: { cookie: `_ea_=${token}` },
       }
-      // What the command did is done; a session that could not be ended ends by itself.
+      // The command has done its work; a session that could not be ended expires by itself.
       await auth.ask('/sessions', options).catch(() => undefined)
     },
   }

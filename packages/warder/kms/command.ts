@@ -11,7 +11,7 @@ import { placeOptions } from './places.ts'
 import { runKms } from './run.ts'
 import type { KmsVerb } from './verb.ts'
 
-/** What tells one command of the key management service from another. */
+/** Parts in which commands of the key management service differ. */
 export interface KmsCommandParts {
   readonly name: string
   readonly summary: string

@@ -6,7 +6,7 @@ import { requireAuthority } from '../installation/authority.ts'
 import { readEndpoints, serverAt } from '../installation/endpoints.ts'
 import { nonEmpty } from '../login/login.ts'
 
-/** Where the services are, and whom to trust about it. */
+/** Addresses of the services, and the authority that certifies them. */
 export interface Places {
   readonly home: string
   readonly kms: Server

@@ -4,7 +4,7 @@ import { NoAnswer } from '../cli/prompter.ts'
 import { printable } from '../cli/table.ts'
 import { connectionHint, reasonOf } from '../login/exchange.ts'
 
-/** What to do about a refusal, where the kind alone tells. */
+/** Advice after a refusal, where the kind alone determines it. */
 const advice: Readonly<Record<string, string>> = {
   unauthorized:
     'The service does not accept these credentials: is the login of a realm that it lets in (auth_verifier_realm), the token still valid?',
@@ -19,7 +19,7 @@ function adviceOn({ kind, description }: ClientError): string | undefined {
   return saysMore ? undefined : advice[kind]
 }
 
-/** What the person is told: one line, without control characters that a service could have put into it. */
+/** One line for the person, without control characters that a service could have put into it. */
 export function lineFor(error: unknown): unknown {
   if (error instanceof NoAnswer) return new StartupError('nothing was changed: there was no answer')
   if (error instanceof ClientError) return new StartupError(sentenceOf(error), { cause: error })

@@ -4,10 +4,10 @@ import type { Options, Values, ValuesOf } from '../cli/options.ts'
 import type { Verb } from '../cli/verbs.ts'
 import type { Places } from './places.ts'
 
-/** What a verb works with, once it is known who asks. */
+/** Context of a verb, once the caller is known. */
 export interface KmsContext {
   readonly kms: KmsClient
-  /** Where it is, for what speaks another protocol with it. */
+  /** Its address, for other protocols. */
   readonly places: Places
   /** Environment of the command. */
   readonly env: Readonly<Record<string, string | undefined>>
@@ -34,7 +34,7 @@ export interface KmsVerb extends Verb {
   readonly about: string
   /** Whether it reads standard input, which nothing else may read then. */
   readonly readsInput?: (names: readonly string[]) => boolean
-  /** What to tell who interrupts it. */
+  /** Message for a person who interrupts it. */
   readonly interrupted?: string
   /**
    * Checks its arguments before anybody is asked for a password. What it returns does the work and gives the exit code.

@@ -8,7 +8,7 @@ export interface Sealed {
   readonly tag: string
 }
 
-/** What the upstream interface takes at most, of a ciphertext and of a key id. */
+/** Limits of the upstream interface on a ciphertext and on a key id. */
 const maxCiphertextBytes = 1024
 const maxKeyIdBytes = 1024
 const format = 1

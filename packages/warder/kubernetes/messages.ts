@@ -27,7 +27,7 @@ export interface DecryptRequest {
   readonly ciphertext: Uint8Array
   readonly uid: string
   readonly keyId: string
-  /** What Encrypt gave beside the ciphertext: nothing. */
+  /** Annotations from Encrypt: none. */
   readonly annotations: number
 }
 

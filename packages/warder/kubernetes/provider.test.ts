@@ -151,7 +151,7 @@ test('what Encrypt did not make, and what the limits leave out, is refused and h
   )
   for (const bytes of ['0a', '0aff', '0aff01', 'ffffffffffffffffff', '00', '0b', '07'])
     assert.notEqual((await api.fails('Decrypt', Buffer.from(bytes, 'hex'))).code, status.OK)
-  // What it does not know it skips, as later versions of the interface may say more.
+  // Unknown members are skipped, as later versions of the interface may have more.
   const more = Buffer.concat([Buffer.from([0x0a, plaintext.length]), plaintext, Buffer.from([0x78, 1])])
   assert.equal((await api.call('Encrypt', more)).key_id, key_id)
   await new Promise<void>((resolve) => {

@@ -35,7 +35,7 @@ const hints: Readonly<Record<string, string>> = {
   unauthorized: ' Does the service accept tokens of machines (vault_auth_verifier_url)?',
 }
 
-/** What the key management service, or the way to it, said. */
+/** Refusal by the key management service, or by the way to it. */
 export function refusedBy(error: unknown): Refused {
   if (error instanceof Refused) return error
   if (!(error instanceof ClientError)) throw error

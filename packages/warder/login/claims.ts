@@ -1,7 +1,7 @@
 import type { HttpsClient } from '../client/index.ts'
 import { refusal, send } from './exchange.ts'
 
-/** What the authentication service says about a session. */
+/** Facts from the authentication service about a session. */
 export interface SessionFacts {
   readonly username: string
   readonly realm: string
@@ -44,7 +44,7 @@ export async function sessionFacts(
   }
 }
 
-/** What a JWT says of itself, which nobody has verified; undefined for what is none. */
+/** Claims of a JWT, which nobody has verified; undefined for anything else. */
 export function unverifiedClaims(token: string): Readonly<Record<string, unknown>> | undefined {
   const [, payload, signature, ...rest] = token.split('.')
   if (payload === undefined || signature === undefined || rest.length > 0) return undefined

@@ -13,7 +13,7 @@ export interface ServiceId {
 
 /** The services that a login is for: its token is shown to no others. */
 export interface LoginPlaces {
-  /** Where it began; undefined: a token that somebody brought, for a place without an authentication service. */
+  /** Service at which it began; undefined: a token that somebody brought, for a place without an authentication service. */
   readonly auth: ServiceId | undefined
   readonly kms: ServiceId
 }

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 
-/** Where the operating system keeps secrets of a user, opened when they log in to it. */
+/** Store of the operating system for a user's secrets, opened when they log in to it. */
 export interface Keyring {
   /** In words: `the keyring of the desktop`. */
   readonly name: string

@@ -5,7 +5,7 @@ import { readSecretFile } from '../cli/secret-file.ts'
 import type { Answer, HttpsClient } from '../client/index.ts'
 import { refusal, send } from './exchange.ts'
 
-/** Who logs in, and where what is not said is looked for. */
+/** The user to log in, and sources of what is not given. */
 export interface Login {
   readonly username: string
   readonly realm: string
@@ -37,7 +37,7 @@ interface Sources {
 
 interface Password {
   readonly text: string
-  /** Where it came from, for who has to put it right. */
+  /** Its source, for whoever has to correct it. */
   readonly from: string
 }
 

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { StartupError } from '@warder/foundation/errors'
 
-/** Where a browser brings the code of a login (RFC 8252 §7.3). */
+/** Address to which a browser brings the code of a login (RFC 8252 §7.3). */
 export interface Loopback {
   /** `http://127.0.0.1:PORT/warder-login` */
   readonly url: string

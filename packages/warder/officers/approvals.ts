@@ -101,7 +101,7 @@ function apiOperationOf(operation: Operation): Reply<'access.approvals.get'>['op
   return operation.replace('-', '_') as Exclude<ReturnType<typeof apiOperationOf>, 'restore_backup'>
 }
 
-/** What the request is about. @throws UsageError */
+/** Subject of the request. @throws UsageError */
 function readSubject(
   operation: Operation,
   [subject, user, ...rights]: readonly string[],
@@ -122,7 +122,7 @@ function readSubject(
   return () => ({ key, ...(isGrant && { user_id: user, operation_types: rights, known: !anyway }) })
 }
 
-/** What the next start of the service in the home would take. @throws StartupError for a service that is elsewhere */
+/** Settings that the next start of the service in the home would use. @throws StartupError for a service that is elsewhere */
 function settingsOf({ home, elsewhere }: KmsContext['places']): object {
   if (elsewhere)
     throw new StartupError('settings are read from the home of the service: run this on its machine')
@@ -192,7 +192,7 @@ function decisionVerb(verb: 'approve' | 'refuse', parts: Pick<KmsVerb, 'summary'
       return async ({ kms, show, confirm }) => {
         const request = await kms.call('access.approvals.get', { path: { id } })
         await confirm(`${verb} this? ${sentenceOf(request)}`)
-        // What was shown is what is decided about: a changed request has another hash.
+        // The decision is about the request that was shown: a changed one has another hash.
         const after = await decide(kms, verb, id, request.hash)
         show(after, [
           `${after.state}: ${after.approved_by.length} of ${after.needed} approvals (${sentenceOf(after)})`,

@@ -21,7 +21,7 @@ function derOf(pem: string): Buffer {
   return Buffer.from(pem.replaceAll(/-----[A-Z ]+-----|\s/g, ''), 'base64')
 }
 
-/** What is wrong with a certificate. @param pem one certificate */
+/** Defects of a certificate. @param pem one certificate */
 export function findingsIn(pem: string): readonly Finding[] {
   return lintCertificate(derOf(pem))
 }

@@ -31,7 +31,7 @@ test('the overview tells what each command tells of itself', async () => {
   )
 })
 
-/** What bash offers for a line whose last word is being typed. */
+/** Completions of bash for a line whose last word is being typed. */
 function completed(script: string, line: string): readonly string[] {
   const words = line.split(' ')
   const program = `source ${script}

@@ -4,7 +4,7 @@ import type { Option, Options } from '../cli/options.ts'
 /** Words that can stand at one place of a command line, with what each is for. */
 export type Words = readonly (readonly [word: string, help: string])[]
 
-/** What can follow some words. */
+/** Possible words after some words. */
 export interface Place {
   /** Behind `warder`: none, a command, or a command and its verb in one word or two. */
   readonly path: readonly string[]

@@ -52,7 +52,7 @@ const query = JSON.stringify({
   type: 'Structure',
   value: [{ tag: 'QueryFunction', type: 'Enumeration', value: 'QueryOperations' }],
 })
-/** What REST and KMIP say. */
+/** Answers of REST and KMIP. */
 const statuses = async (ask: ReturnType<typeof caller>) => [
   await ask('GET', '/me'),
   await ask('POST', '/kmip/2_1', query),

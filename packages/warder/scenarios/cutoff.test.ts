@@ -76,7 +76,7 @@ const kmipQuery = JSON.stringify({
   value: [{ tag: 'QueryFunction', type: 'Enumeration', value: 'QueryOperations' }],
 })
 
-/** What both interfaces say to this credential. */
+/** Answers of both interfaces to this credential. */
 async function statuses(ask: ReturnType<typeof caller>): Promise<readonly number[]> {
   const rest = await ask('GET', '/me')
   const kmip = await ask('POST', '/kmip/2_1', kmipQuery)

@@ -125,7 +125,7 @@ test('each step is in the audit log, without secrets, and the chain verifies', a
   const kms = warder.client('kms')
   assert.equal((await kms.ask('/v1/crypto/keys', { json: { kty: 'oct', alg: 'A256GCM' } })).status, 401)
   kms.close()
-  // What succeeds or is refused is written after its answer, several records at a time.
+  // Records of successes and refusals are written after the answer, several at a time.
   await until('the login and the refusal are written', () => {
     const [ofAuth, ofKms] = [log('auth'), log('kms')]
     return (

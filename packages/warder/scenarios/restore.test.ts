@@ -23,7 +23,7 @@ const postgres = await startTestPostgres()
 const entry = fileURLToPath(new URL('../bin/warder.mjs', import.meta.url))
 let there: BackedUp
 
-/** What a restore has left in a database for the first start. */
+/** Rows that a restore has left in a database for the first start. */
 async function restoredAt(url: string): Promise<number> {
   const db = await openPostgres({ url, readers: 1, writers: 1 })
   try {

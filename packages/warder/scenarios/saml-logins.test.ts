@@ -50,7 +50,7 @@ async function realm(id: string, origins: readonly string[]): Promise<TestIdp> {
   return made
 }
 
-/** What a realm of an identity provider is made with. */
+/** Request that makes a realm with an identity provider. */
 function bodyOf(id: string, made: TestIdp, origins: readonly string[]) {
   const saml_params = {
     metadata_xml: made.metadata({ before: singleLogout }),

@@ -82,7 +82,7 @@ for (const engine of engines)
       assert.match(before.out, /^ {2}kms 19: .* go on; one of them uses keys that were disabled/m)
       assert.match(before.out, /cannot be started again on this database: take a backup first/)
 
-      // What one service cannot use stops both, before either changes anything.
+      // A schema that one service cannot use stops both, before either changes anything.
       await inside('auth', (db) => db.commit([change(foreign, ['auth', 7])]))
       const started = await startInstallation({ home, env }).catch((error: Error) => error)
       assert.ok(started instanceof Error, 'it is not refused')

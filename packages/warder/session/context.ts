@@ -9,7 +9,7 @@ import { serviceId } from '../login/kept-login.ts'
 import { type FoundLogin, findLogin } from '../login/login-store.ts'
 import type { sessionOptions } from './options.ts'
 
-/** What `login`, `logout` and `whoami` work with. */
+/** Context of `login`, `logout` and `whoami`. */
 export interface SessionContext {
   readonly places: Places
   readonly terminal: Terminal

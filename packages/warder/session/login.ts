@@ -129,7 +129,7 @@ async function endBefore(
   await endLogin(auth, { ...before.facts, token }).catch(() => undefined)
 }
 
-/** What `--json` shows: never the token. */
+/** Document for `--json`: never the token. */
 export function documentOf(
   { kind, username, realm, how, expiresAt }: Omit<NewLogin, 'token'>,
   kept: string,

@@ -73,7 +73,7 @@ function logIn(words: readonly string[], { env = {}, withinMs = 60_000 } = {}) {
   return { done, address, out: () => out.join('\n') }
 }
 
-/** What the identity provider says is taken to auth. @returns the answer, and the address on its page */
+/** Takes the identity provider's answer to auth. @returns the answer, and the address on its page */
 async function atProvider(address: string, wishes: { nameId?: string; status?: string } = {}) {
   const begun = await auth.call('GET', address.slice(warder.authUrl.length))
   assert.equal(begun.status, 302, begun.text)

@@ -29,7 +29,7 @@ export interface LoginSources {
   say(line: string): void
   /** undefined: it is not known where one logs in. */
   readonly auth: HttpsClient | undefined
-  /** Whom the key management service takes the bearer of a token for. @throws ClientError */
+  /** User as whom the key management service knows the bearer of a token. @throws ClientError */
   userAtKms(token: string): Promise<string>
 }
 

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { watchBeats } from '@warder/foundation/supervision'
 
-/** What a service process tells its parent. */
+/** Message of a service process to its parent. */
 export interface ServiceReady {
   readonly type: 'ready'
   readonly url: string
@@ -23,7 +23,7 @@ export interface ServiceChecked {
   readonly pending: boolean
 }
 
-/** What its parent answers when all services were checked. */
+/** The parent's answer when all services were checked. */
 export interface MayMigrate {
   readonly type: 'migrate'
 }

@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import { join, relative } from 'node:path'
 import { type Endpoints, type ServiceEndpoint, serverAt } from '../installation/endpoints.ts'
 
-/** Where a home is without a word, from the folder that one is in. */
+/** Default home, from the current folder. */
 const defaultHome = '.warder'
 
 /** A path as a word of a POSIX shell, short where it can be. */

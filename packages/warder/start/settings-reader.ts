@@ -9,7 +9,7 @@ export interface SettingsStart {
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-/** Where a service is to listen; port 0 = any. */
+/** Address on which a service is to listen; port 0 = any. */
 export interface Place {
   readonly host: string
   readonly port: number
@@ -39,7 +39,7 @@ export type Reply = { readonly answer: unknown } | { readonly refused: string; r
 
 /** Answers what the starter wants to know of the settings of both services. */
 export interface SettingsReader {
-  /** Where both are to listen. @throws StartupError with what is wrong in the settings */
+  /** Addresses of both services. @throws StartupError with what is wrong in the settings */
   places(): Promise<Places>
   /** @throws StartupError when the kms could not reach auth there, because of auth's own certificate */
   requireReachableAuth(authUrl: string): Promise<void>

@@ -16,7 +16,7 @@ test('a signal that comes before a process is started starts none', async () => 
   process.emit('SIGTERM', 'SIGTERM')
   const still = new Promise((resolve) => setTimeout(resolve, 20_000, 'running').unref())
   const outcome = await Promise.race([code, still])
-  // Where it runs all the same: the second one ends it.
+  // If it runs all the same, the second signal ends it.
   if (outcome === 'running') process.emit('SIGTERM', 'SIGTERM')
   assert.equal(outcome, 0)
   assert.deepEqual(lines, ['SIGTERM: stopping; what is in flight is finished first'])

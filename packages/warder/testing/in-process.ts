@@ -13,7 +13,7 @@ import { officersParts } from '../officers/command.ts'
 import { pkiParts } from '../pki/command.ts'
 import { type Installation, runWarder } from './index.ts'
 
-/** What a run of the command left behind. */
+/** Outcome of a run of the command. */
 export interface Ran {
   readonly code: number
   /** Lines on standard output, and bytes that were written to it as they are. */

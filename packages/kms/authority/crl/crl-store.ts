@@ -3,7 +3,7 @@ import { type Change, change, type Database, query } from '@warder/foundation/sq
 /** Topic of `Database.changed` for revocation lists, by the identifiers of the authorities that they are found under. */
 export const crlTopic = 'pki_crl'
 
-/** What is stored of a revocation list. Times in Unix milliseconds. */
+/** A stored revocation list. Times in Unix milliseconds. */
 export interface StoredCrl {
   readonly number: number
   readonly thisUpdate: number
@@ -148,7 +148,7 @@ export function crlChanges(
   ]
 }
 
-/** What cannot be signed now is tried again at `until`. */
+/** Tries at `until` again what cannot be signed now. */
 export function postponeChange(issuer: string, until: number): Change {
   return change(postpone, [until, until, until, until, issuer], 1)
 }

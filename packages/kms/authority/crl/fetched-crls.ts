@@ -10,7 +10,7 @@ export interface FetchedCrls {
 }
 
 const keptMs = 10 * 60_000
-/** What cannot be fetched is asked for again after this. */
+/** Interval after which a list that cannot be fetched is asked for again. */
 const keptFailureMs = 60_000
 const mostKept = 64
 const mostBytesKept = 32 * 1024 * 1024

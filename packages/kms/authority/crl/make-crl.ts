@@ -14,7 +14,7 @@ export interface CrlPage {
   readonly packed: PackedEntries
 }
 
-/** Who signs, by a key that may be kept elsewhere. */
+/** Signer of a list, whose key may be kept elsewhere. */
 export type CrlSigner = Issuer & { readonly key: CertificateSigner }
 
 /**

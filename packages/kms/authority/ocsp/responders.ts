@@ -62,7 +62,7 @@ export function createResponders(services: ResponderServices): RowCache<KnownIss
   })
 }
 
-/** What fails is tried again by the next one who asks. */
+/** After a failure the next caller tries again. */
 function once<R>(make: () => Promise<R | undefined>): () => Promise<R | undefined> {
   let made: Promise<R | undefined> | undefined
   return () => {

@@ -151,7 +151,7 @@ export interface ListedEntry extends IssuedCertificate {
   readonly successor: string | undefined
 }
 
-/** What an authority issued, in the order of its end. */
+/** Certificates that an authority issued, in the order of their end. */
 export async function issuedPage(
   db: Database,
   authorityId: string,
