@@ -216,6 +216,12 @@ export function foundationSettings({ name, port, bodyLimitBytes }: ServiceDefaul
       // Outbound requests go over https alone: every report would fail, minute after minute.
       check: isHttpsUrl,
     }),
+    otlp_trace_percent: integer({
+      default: 0,
+      min: 0,
+      max: 100,
+      docs: 'Of the requests without a W3C traceparent, so many of a hundred are sent to otlp_endpoint as traces; a traceparent decides for itself. 0 = no traces at all.',
+    }),
     outbound_allow_private_networks: boolean({
       default: false,
       docs: 'Let key sets and metadata be fetched from private, loopback and link-local addresses.',

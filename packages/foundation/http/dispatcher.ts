@@ -1,4 +1,5 @@
 import { Failure, failure, toFailure } from '../errors/index.ts'
+import { activeTrace } from '../http-client/index.ts'
 import type { Stages } from '../net/stages.ts'
 import type { HttpMethod, Operation, OperationInput, Principal } from '../operations/types.ts'
 import { andThen, type MaybePromise } from '../promises/and-then.ts'
@@ -111,7 +112,10 @@ function performNow<Services>(
   let reply: MaybePromise<PreparedReply>
   exchange.options.onBegin?.(compiled.operation.name)
   try {
-    reply = answer(dispatcher, exchange, compiled)
+    reply =
+      exchange.trace === undefined
+        ? answer(dispatcher, exchange, compiled)
+        : activeTrace.run(exchange.trace, answer<Services>, dispatcher, exchange, compiled)
   } catch (thrown) {
     reply = failed(exchange, thrown)
   }

@@ -7,6 +7,7 @@ import type { AuditFields, ErrorShape, Operation, OperationContext, Principal } 
 import { OutcomeUnknown } from '../sql/errors.ts'
 import type { Change, ChangeResult, Commit } from '../sql/types.ts'
 import type { Logger } from '../telemetry/types.ts'
+import type { RequestTrace } from '../tracing/index.ts'
 import type { Holding } from './body-budget.ts'
 import type { BodyMessage } from './body-message.ts'
 import type { Connection } from './connections.ts'
@@ -35,6 +36,8 @@ export class Exchange<Services> implements OperationContext<Services> {
   preflightAnyOrigin = false
   /** The body's share in the budget. */
   holding: Holding | undefined
+  /** undefined = the request is not traced. */
+  trace: RequestTrace | undefined
   /** Status of the record that is on disk already. */
   recordedStatus: number | undefined
   /** Fate of the changes; unknown = the answer to the commit was lost. */
@@ -66,7 +69,11 @@ export class Exchange<Services> implements OperationContext<Services> {
   }
 
   get log(): Logger {
-    this.#log ??= this.options.log.child({ request_id: this.request.id, operation: this.operationName })
+    this.#log ??= this.options.log.child({
+      request_id: this.request.id,
+      operation: this.operationName,
+      ...(this.trace !== undefined && { trace_id: this.trace.traceId }),
+    })
     return this.#log
   }
 

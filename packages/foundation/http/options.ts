@@ -10,6 +10,7 @@ import type { Commit } from '../sql/types.ts'
 import type { Logger, Metrics } from '../telemetry/types.ts'
 import type { ClientAuthorities } from '../tls/client-authorities.ts'
 import type { ClientRevocation } from '../tls/index.ts'
+import type { Tracer } from '../tracing/index.ts'
 import type { TokenBuckets } from './rate-limit/token-buckets.ts'
 
 /** Every bound of the server. Times in milliseconds, sizes in bytes. */
@@ -59,6 +60,8 @@ export interface ServiceServerOptions<Services> {
   /** Called with the name of each operation when it begins to act. */
   readonly onBegin?: ((operation: string) => void) | undefined
   readonly metrics: Metrics
+  /** undefined = requests are not traced. */
+  readonly tracer?: Tracer | undefined
   readonly clock: Clock
   readonly serviceName: string
   /** undefined = plain HTTP (behind a proxy that ends TLS). */

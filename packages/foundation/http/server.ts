@@ -81,6 +81,7 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     const client = clientAddress(connection.peerAddress, forwarded, trusted, believed)
     const request = new HttpRequest(randomUUID(), message, connection, client, options.clientRevocation)
     const exchange = new Exchange(options, request, message, response, connection)
+    exchange.trace = options.tracer?.begin(request.headers)
     match(exchange)
     inFlight++
     connection.open++
@@ -133,6 +134,14 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     const status = reply?.status ?? 408
     const durationMs = exchange.durationMs()
     metrics.operation(exchange.operationName, status, durationMs)
+    exchange.trace?.end({
+      operation: exchange.operationName,
+      method: exchange.request.method,
+      route: exchange.operation?.route.path,
+      requestId: exchange.request.id,
+      status,
+      durationMs,
+    })
     if (reply !== undefined && audit.mode === 'continue' && exchange.audited) {
       audit.record(exchange.auditEvent(status, reply.reason, undefined, durationMs))
     }

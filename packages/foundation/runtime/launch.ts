@@ -49,6 +49,7 @@ export interface RuntimeConfig {
   readonly log_level: 'debug' | 'info' | 'warn' | 'error'
   readonly metrics_port: number | undefined
   readonly otlp_endpoint: string | undefined
+  readonly otlp_trace_percent: number
   readonly outbound_allow_private_networks: boolean
   readonly outbound_ca_file: string | undefined
   readonly cache_lease_ms: number

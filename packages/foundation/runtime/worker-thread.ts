@@ -21,6 +21,7 @@ import { openSeal } from '../seal/index.ts'
 import { createLogger, createMetrics } from '../telemetry/index.ts'
 import { giveMemoryBack } from '../threads/index.ts'
 import { clientRevocation } from '../tls/index.ts'
+import { createTracer, startTraceExport, type TraceExport, type Tracer } from '../tracing/index.ts'
 import { connect } from './database.ts'
 import { healthParts } from './health-parts.ts'
 import { rateLimitSlots } from './launch.ts'
@@ -35,6 +36,7 @@ const { launch } = start
 const { config } = launch
 const clock = systemClock
 const pulse = new Pulse(start.pulse)
+const sendTracesEveryMs = 2_000
 const send = (message: FromWorker): void => parentPort?.postMessage(message)
 const metrics = createMetrics()
 const tls = tlsInForce({
@@ -94,6 +96,7 @@ async function run(): Promise<Running> {
     rateMemory: start.rateMemory,
   }
   const service = await definition.build(environment)
+  const traces = tracesOf(environment, definition.name)
   const rateLimiter = rateLimiterOf()
   const operations = withDiagnostics(service, definition.name, environment)
   const places = new Map(operations.map(({ name }, place) => [name, place]))
@@ -107,6 +110,7 @@ async function run(): Promise<Running> {
     commit: db.commit,
     log,
     metrics,
+    tracer: traces?.tracer,
     clock,
     serviceName: definition.name,
     tls: tls.current().https,
@@ -139,11 +143,33 @@ async function run(): Promise<Running> {
     socket,
     async stop() {
       await service.close?.()
+      await traces?.sending.stop()
       await audit.flush()
       audit.close?.()
       await db.close()
     },
   }
+}
+
+/** undefined = the settings ask for none. */
+function tracesOf(
+  { outbound, log, node }: ServiceEnvironment<unknown>,
+  service: string,
+): { readonly tracer: Tracer; readonly sending: TraceExport } | undefined {
+  const { otlp_endpoint: endpoint, otlp_trace_percent: percent } = config
+  if (endpoint === undefined || percent === 0) return undefined
+  const tracer = createTracer({
+    percent,
+    now: clock.now,
+    onDropped: () => metrics.count('trace_spans_dropped_total'),
+  })
+  // The primary's metrics are those of thread 0, a worker's those behind it.
+  const source = { service, version: launch.version, node, thread: start.index + 1 }
+  const sending = startTraceExport({
+    ...source,
+    ...{ endpoint, outbound, tracer, everyMs: sendTracesEveryMs, log, metrics },
+  })
+  return { tracer, sending }
 }
 
 /** The buckets that all workers and both listeners share; undefined = no limit. */

@@ -1,13 +1,18 @@
 import type { Outbound } from '../outbound/types.ts'
 import type { Logger } from './types.ts'
 
-export interface OtlpOptions {
-  /** Base URL of a collector; `/v1/metrics` is added (OTLP/HTTP 1.5, JSON encoding). */
-  readonly endpoint: string
-  readonly outbound: Outbound
+/** What sends to the collector. */
+export interface OtlpSource {
   readonly service: string
   readonly version: string
   readonly node: string
+  readonly thread: number
+}
+
+export interface OtlpOptions extends Omit<OtlpSource, 'thread'> {
+  /** Base URL of a collector; `/v1/metrics` is added (OTLP/HTTP 1.5, JSON encoding). */
+  readonly endpoint: string
+  readonly outbound: Outbound
   readonly everySeconds: number
   /** Snapshots of all threads, as `ThreadMetrics.snapshot` gives them. */
   collect(): Promise<readonly unknown[]>
@@ -58,10 +63,7 @@ export function startOtlpExport(options: OtlpOptions): { stop(): void; exportNow
   return { stop: () => clearInterval(timer), exportNow }
 }
 
-interface OtlpContext {
-  readonly service: string
-  readonly version: string
-  readonly node: string
+interface OtlpContext extends Omit<OtlpSource, 'thread'> {
   readonly startedAt: number
   readonly at: number
 }
@@ -71,17 +73,22 @@ function otlpMetrics(snapshots: readonly unknown[], context: OtlpContext): unkno
   const times = { startTimeUnixNano: nanoseconds(context.startedAt), timeUnixNano: nanoseconds(context.at) }
   return {
     resourceMetrics: snapshots.filter(isSnapshot).map((snapshot, thread) => ({
-      resource: {
-        attributes: attributes({
-          'service.name': `warder-${context.service}`,
-          'service.version': context.version,
-          'service.instance.id': `${context.node}/${thread}`,
-        }),
-      },
+      resource: resourceOf({ ...context, thread }),
       scopeMetrics: [
         { scope: { name: 'warder' }, metrics: snapshot.map((metric) => toMetric(metric, times)) },
       ],
     })),
+  }
+}
+
+/** The resource of a thread. */
+export function resourceOf({ service, version, node, thread }: OtlpSource): unknown {
+  return {
+    attributes: attributes({
+      'service.name': `warder-${service}`,
+      'service.version': version,
+      'service.instance.id': `${node}/${thread}`,
+    }),
   }
 }
 
@@ -141,8 +148,12 @@ function histogramPoints(metric: PromMetric, times: Times): unknown[] {
   }))
 }
 
-function attributes(values: Readonly<Record<string, string | number>>): unknown[] {
-  return Object.entries(values).map(([key, value]) => ({ key, value: { stringValue: String(value) } }))
+/** Attributes in proto3's JSON, in which 64-bit integers are texts. */
+export function attributes(values: Readonly<Record<string, string | number>>): unknown[] {
+  return Object.entries(values).map(([key, value]) => ({
+    key,
+    value: typeof value === 'number' ? { intValue: String(value) } : { stringValue: value },
+  }))
 }
 
 /** Unix nanoseconds as a decimal text (64-bit integers are texts in proto3's JSON). */
