@@ -46,6 +46,22 @@ test('settings with which the service would not start are not called right', asy
       { KMS_CLIENTS_CA_CERT_FILE: authority, KMS_CLIENTS_CRL_FILES: 'none.crl' },
       /clients_crl_files: cannot read .*none\.crl/,
     ],
+    [
+      {
+        KMS_AZURE_EKM_ENABLE: 'true',
+        KMS_AZURE_EKM_CLIENT_NAMES: 'pool',
+        KMS_AZURE_EKM_CA_CERT_FILE: 'none.pem',
+      },
+      /azure_ekm_ca_cert_file: cannot read .*none\.pem/,
+    ],
+    [
+      {
+        KMS_AWS_XKS_ENABLE: 'true',
+        KMS_AWS_XKS_CLIENT_NAMES: 'cks.kms.eu-west-1.amazonaws.com',
+        KMS_AWS_XKS_CLIENT_CA_CERT_FILE: empty,
+      },
+      /aws_xks_client_ca_cert_file: .*empty\.pem holds no certificate in PEM/,
+    ],
     [{ KMS_OTLP_ENDPOINT: 'http://h' }, /KMS_OTLP_ENDPOINT must be an address like https:/],
     [{ UI_OIDC_CLIENT_ID: 'x' }, /needs both ui_oidc_issuer_url/],
     [{ KMS_KMIP_ALLOWLISTS_CURVES: 'P-256' }, /allowlists\.curves says nothing while/],

@@ -29,7 +29,11 @@ export async function checkAsStart(name: ServiceName, { launch }: ServiceConfigu
   requireAuthorities('outbound_ca_file', config.outbound_ca_file, home)
   if (name === 'kms') {
     const { kmsService } = await import('@warder/kms')
-    await kmsService.check?.({ config: config as unknown as KmsConfig, log: quiet })
+    const kmsConfig = config as unknown as KmsConfig
+    await kmsService.check?.({ config: kmsConfig, log: quiet })
+    if (!config.plaintext_http)
+      for (const { file, setting } of Object.values(kmsService.partners?.(kmsConfig) ?? {}))
+        readAuthorities(inHome(home, file), setting)
   }
 }
 
