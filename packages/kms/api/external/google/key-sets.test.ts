@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { exchangePair, startIssuers } from '../testing/issuers.ts'
-import { dataKey, type GoogleWorld, provider, startGoogle } from './testing/world.ts'
+import { exchangePair, pairOf, startIssuers } from '../testing/issuers.ts'
+import { dataKey, type GoogleWorld, startGoogle } from './testing/world.ts'
 
 function heldClock() {
   let ahead = 0
@@ -61,15 +61,21 @@ test('without a key set nobody is let in, and it is tried again', async () => {
 test('an issuer that exchanges its key during an outage: old tokens count until the new set is there, new ones from then on', async () => {
   await using issuers = await startIssuers()
   const clock = heldClock()
-  await using world = await startGoogle({ issuers, clock })
+  // Keys are shared by all tests of a process: the one that is exchanged is of an issuer that no other test has.
+  const iss = 'https://exchanging.example.com'
+  await pairOf(iss)
+  const providers = [`${iss},${issuers.url}/keys/${encodeURIComponent(iss)},cse`]
+  const config = { 'google_cse_config.google_cse_identity_providers': providers }
+  await using world = await startGoogle({ issuers, clock, config })
+  const authentication = () => world.authentication({ iss, exp: Math.floor(clock.now() / 1000) + 100_000 })
   const wrapWith = async (authentication: string) => {
     const authorization = await world.authorization()
     return (await world.post('wrap', { authentication, authorization, key: dataKey })).status
   }
-  const tokens = [await world.authentication({ exp: Math.floor(clock.now() / 1000) + 100_000 })]
+  const tokens = [await authentication()]
   assert.equal(await wrapWith(tokens[0] ?? ''), 200)
-  await exchangePair(provider, 'exchanged')
-  tokens.push(await world.authentication({ exp: Math.floor(clock.now() / 1000) + 100_000 }))
+  await exchangePair(iss, 'exchanged')
+  tokens.push(await authentication())
   const each = async () => [await wrapWith(tokens[0] ?? ''), await wrapWith(tokens[1] ?? '')]
 
   issuers.up = false

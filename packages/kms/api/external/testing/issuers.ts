@@ -18,7 +18,7 @@ export function pairOf(issuer: string): Promise<Pair> {
 /** `kid` of the keys of issuers that exchanged theirs; else it is the name of the issuer. */
 const kids = new Map<string, string>()
 
-/** An issuer exchanges its key: the key set has the new one alone. */
+/** An issuer exchanges its key: the key set has the new one alone. No other test of the process may use the issuer. */
 export async function exchangePair(issuer: string, kid: string): Promise<void> {
   pairs.set(issuer, generateKeyPair('RS256', { extractable: true }))
   kids.set(issuer, kid)
