@@ -405,4 +405,15 @@ export const kmsMigrations: readonly Migration[] = [
     older: true,
     statements: ['ALTER TABLE managed_object ADD COLUMN rotate_offset BIGINT'],
   },
+  {
+    number: 30,
+    name: 'indexes by which what hangs on a name is found',
+    older: true,
+    statements: [
+      'CREATE INDEX approval_vote_by_user ON approval_vote (user_id)',
+      'CREATE INDEX acme_directory_by_opener ON acme_directory (opened_by)',
+      'CREATE INDEX acme_credential_by_owner ON acme_credential (owner)',
+      'CREATE INDEX acme_account_by_owner ON acme_account (owner)',
+    ],
+  },
 ]
