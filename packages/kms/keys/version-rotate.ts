@@ -166,7 +166,7 @@ function takenOver(before: ManagedObject, now: number): Partial<NewObject['objec
   const moved = (at: number | undefined) =>
     at === undefined ? undefined : now + Math.max(0, at - activationAt)
   return {
-    deactivationAt: moved(before.deactivationAt),
+    deactivationAt: moved(plannedEnd(before, now)),
     processStartAt: moved(before.processStartAt),
     protectStopAt: moved(before.protectStopAt),
     usageLimits: usageLimits && { ...usageLimits, left: usageLimits.total },
@@ -179,6 +179,15 @@ function takenOver(before: ManagedObject, now: number): Partial<NewObject['objec
     chainId: chainIdOf(before),
     generation: before.generation + 1,
   }
+}
+
+/**
+ * The end that was planned for a version. A version that somebody revoked has the moment of that in its place: a new one
+ * would end as soon after its beginning.
+ */
+function plannedEnd({ deactivationAt, revocationReason }: ManagedObject, now: number): number | undefined {
+  const isRevoked = revocationReason !== undefined && deactivationAt !== undefined && deactivationAt <= now
+  return isRevoked ? undefined : deactivationAt
 }
 
 /** Changes of a rotation to generation 0 and to the version that was the newest, which may be the same. */

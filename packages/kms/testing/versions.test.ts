@@ -8,21 +8,42 @@ const data = Buffer.from('attack at dawn').toString('base64url')
 const kidOf = (jwe: { readonly protected: string }): string =>
   JSON.parse(Buffer.from(jwe.protected, 'base64url').toString()).kid
 
+const ofVersion = ['end', 'destroy', 'least', 'disable version', 'enable version', 'restore version'] as const
+const ofKey = ['rotate', 'seal', 'disable', 'enable', 'remove', 'restore'] as const
+
 type Step =
-  | { readonly act: 'rotate' | 'seal' }
-  | { readonly act: 'end' | 'destroy' | 'least'; readonly place: number }
+  | { readonly act: (typeof ofKey)[number] }
+  | { readonly act: (typeof ofVersion)[number]; readonly place: number }
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom<Step>({ act: 'rotate' }, { act: 'seal' }) },
-  fc.record({ act: fc.constantFrom('end', 'destroy', 'least'), place: fc.nat(9) }),
+  { weight: 2, arbitrary: fc.record({ act: fc.constantFrom(...ofKey) }) },
+  { weight: 3, arbitrary: fc.record({ act: fc.constantFrom(...ofVersion), place: fc.nat(9) }) },
 )
+
+/** A version as the model has it; the numbers are those of the orders that withhold it. */
+interface Version {
+  readonly kid: string
+  state: 'Active' | 'Deactivated' | 'Destroyed'
+  disabledBy?: number | undefined
+  removedBy?: number | undefined
+}
 
 /** Expected state of a key: its versions, and which of them it lets process. */
 interface Model {
-  readonly versions: { readonly kid: string; state: 'Active' | 'Deactivated' | 'Destroyed' }[]
+  readonly versions: Version[]
+  /** Destructions wait. */
+  readonly waits: boolean
   least: number
+  orders: number
   readonly tokens: { readonly version: number; readonly jwe: { readonly protected: string } }[]
 }
+
+const isUsable = ({ state, disabledBy, removedBy }: Version): boolean =>
+  state !== 'Destroyed' && disabledBy === undefined && removedBy === undefined
+
+/** More for a long run: WARDER_LIFE_RUNS=200 npm test -- testing/versions */
+const numRuns = Number(process.env.WARDER_LIFE_RUNS ?? 8)
 
 for (const engine of await bothEngines()) {
   test(`two nodes on ${engine.name}: a version that one makes opens on the other at once, and of rotations at once one wins`, {
@@ -55,76 +76,136 @@ for (const engine of await bothEngines()) {
       for (const jwe of tokens) assert.equal((await who.post('/v1/crypto/decrypt', jwe)).json.data, data)
   })
 
-  test(`two nodes on ${engine.name}: the life of a key is as its model says, whatever happens to its versions`, {
+  test(`two nodes on ${engine.name}: the life of a key is as its model says, whatever happens to it and to its versions`, {
     skip: engine.skip,
+    timeout: 60_000 + numRuns * 2000,
   }, async () => {
-    await using nodes = await startTwoNodes(engine)
+    let now = Date.now()
+    // No two orders come in one millisecond: that is how those that belong together are told.
+    const clock = { now: () => ++now, monotonic: () => performance.now() }
+    const rules = { pending_destruction_days_by: ['tag:waits=7'] }
+    await using nodes = await startTwoNodes(engine, rules, { clock })
     const [near, far] = [nodes.near.user('alice'), nodes.onFar('alice')]
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
-        const { kid } = (await near.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json
-        const model: Model = { versions: [{ kid, state: 'Active' }], least: 1, tokens: [] }
+      fc.asyncProperty(fc.array(step, { maxLength: 16 }), fc.boolean(), async (steps, waits) => {
+        const tags = waits ? ['waits'] : []
+        const { kid } = (await near.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM', tags })).json
+        const model: Model = { versions: [{ kid, state: 'Active' }], waits, least: 1, orders: 0, tokens: [] }
         for (const [index, each] of steps.entries())
           await take(each, kid, model, index % 2 === 0 ? near : far)
         const { json } = await far.get(`/v1/crypto/keys/${kid}/versions`)
+        const shown = json.versions.toReversed() as readonly Record<string, unknown>[]
         assert.deepEqual(
-          json.versions.map((one: { kid: string; state: string }) => [one.kid, one.state]).toReversed(),
-          model.versions.map((one) => [one.kid, one.state]),
+          shown.map((one) => [one.kid, one.state, 'disabled_at' in one, 'destruction_at' in one]),
+          model.versions.map(({ kid: id, state, disabledBy, removedBy }) => [
+            id,
+            state,
+            disabledBy !== undefined,
+            removedBy !== undefined,
+          ]),
         )
         for (const { version, jwe } of model.tokens) {
-          const opens = version >= model.least && model.versions[version - 1]?.state !== 'Destroyed'
+          const one = model.versions[version - 1]
+          const opens = version >= model.least && one !== undefined && isUsable(one)
           for (const who of [near, far])
             assert.equal((await who.post('/v1/crypto/decrypt', jwe)).status, opens ? 200 : 422)
         }
-        assert.equal((await near.del(`/v1/crypto/keys/${kid}`)).status, 204)
-        for (const { kid: id } of model.versions)
-          assert.equal((await near.get(`/v1/crypto/keys/${id}`)).status, 404)
+        const gone = (await near.del(`/v1/crypto/keys/${kid}`)).status
+        if (gone === 202) assert.equal((await far.post('/v1/crypto/encrypt', sealing(kid))).status, 422)
+        else
+          for (const { kid: id } of model.versions)
+            assert.equal((await near.get(`/v1/crypto/keys/${id}`)).status, 404)
+        const [only, ...others] = model.versions
+        const isEmpty = others.length === 0 && only?.state === 'Destroyed' && only.removedBy === undefined
+        assert.equal(gone, waits && !isEmpty ? 202 : 204)
       }),
-      { numRuns: 8 },
+      { numRuns },
     )
   })
 }
 
+const sealing = (kid: string) => ({ kid, alg: 'dir', enc: 'A256GCM', data })
+
 async function take(each: Step, kid: string, model: Model, who: Caller): Promise<void> {
-  const newest = model.versions.at(-1)
-  assert.ok(newest)
-  const at = (place: number) => 1 + (place % model.versions.length)
+  const { versions, waits } = model
+  const [first, newest] = [versions[0], versions.at(-1)]
+  assert.ok(first && newest)
+  const path = `/v1/crypto/keys/${kid}`
+  const number = 'place' in each ? 1 + (each.place % versions.length) : 1
+  const version = versions[number - 1] ?? newest
+  const order = ++model.orders
+  const ask = async (verb: string, expected: boolean): Promise<boolean> => {
+    const { status, text } = await who.post(`${path}${verb}`, {})
+    assert.equal(status, expected ? 200 : 422, `${verb} ${text}`)
+    return expected
+  }
+  const at = (verb: string, expected: boolean) => ask(`/versions/${number}/${verb}`, expected)
   switch (each.act) {
     case 'rotate': {
-      const { status, json } = await who.post(`/v1/crypto/keys/${kid}/rotate`, {})
-      assert.equal(status, newest.state === 'Destroyed' ? 422 : 200)
-      if (status === 200) model.versions.push({ kid: json.version_kid, state: 'Active' })
+      const { status, json } = await who.post(`${path}/rotate`, {})
+      assert.equal(status, isUsable(newest) ? 200 : 422)
+      if (status === 200) versions.push({ kid: json.version_kid, state: 'Active' })
       return
     }
     case 'seal': {
-      const body = { kid, alg: 'dir', enc: 'A256GCM', data }
-      const { status, json } = await who.post('/v1/crypto/encrypt', body)
-      assert.equal(status, newest.state === 'Active' ? 200 : 422)
+      const { status, json } = await who.post('/v1/crypto/encrypt', sealing(kid))
+      assert.equal(status, newest.state === 'Active' && isUsable(newest) ? 200 : 422)
       if (status !== 200) return
-      // Another node may go on with the version before for as long as it trusts what it has read.
-      const version = model.versions.findIndex((one) => one.kid === kidOf(json)) + 1
-      assert.ok(version >= 1)
-      model.tokens.push({ version, jwe: json })
+      const made = versions.findIndex((one) => one.kid === kidOf(json)) + 1
+      assert.equal(made, versions.length)
+      model.tokens.push({ version: made, jwe: json })
       return
     }
-    case 'end': {
-      const version = model.versions[at(each.place) - 1]
-      const path = `/v1/crypto/keys/${kid}/versions/${at(each.place)}/revoke`
-      assert.equal((await who.post(path, {})).status, version?.state === 'Active' ? 200 : 422)
-      if (version?.state === 'Active') version.state = 'Deactivated'
+    case 'disable':
+      if (await ask('/disable', versions.length > 1 || first.state !== 'Destroyed'))
+        for (const one of versions) one.disabledBy ??= order
+      return
+    case 'enable': {
+      const by = newest.disabledBy
+      if ((await ask('/enable', versions.length > 1 || first.state !== 'Destroyed')) && by !== undefined)
+        for (const one of versions) if (one.disabledBy === by) one.disabledBy = undefined
       return
     }
-    case 'destroy': {
-      const version = model.versions[at(each.place) - 1]
-      const path = `/v1/crypto/keys/${kid}/versions/${at(each.place)}/destroy`
-      assert.equal((await who.post(path, {})).status, version?.state === 'Destroyed' ? 422 : 200)
-      if (version !== undefined) version.state = 'Destroyed'
+    case 'remove': {
+      // What does not wait is gone: that is how a run ends.
+      if (!waits || (versions.length === 1 && first.state === 'Destroyed')) return
+      assert.equal((await who.del(path)).status, 202)
+      if (first.removedBy !== undefined && first.removedBy === newest.removedBy) return
+      first.removedBy = order
+      for (const one of versions) one.removedBy ??= order
+      return
+    }
+    case 'restore': {
+      const by = first.removedBy
+      const isThere = versions.length > 1 || first.state !== 'Destroyed'
+      if (await ask('/restore', isThere && by !== undefined))
+        for (const one of versions) if (one.removedBy === by) one.removedBy = undefined
+      return
+    }
+    case 'end':
+      if (await at('revoke', version.state === 'Active')) version.state = 'Deactivated'
+      return
+    case 'destroy':
+      if (!(await at('destroy', version.state !== 'Destroyed'))) return
+      if (waits) version.removedBy ??= order
+      else version.state = 'Destroyed'
+      return
+    case 'disable version':
+      if (await at('disable', version.state !== 'Destroyed')) version.disabledBy ??= order
+      return
+    case 'enable version':
+      if (await at('enable', version.state !== 'Destroyed')) version.disabledBy = undefined
+      return
+    case 'restore version': {
+      const by = version.removedBy
+      const withKey = version !== newest && newest.removedBy === by
+      if (await at('restore', by !== undefined && !withKey)) version.removedBy = undefined
       return
     }
     case 'least': {
-      const json = { min_decrypt_version: at(each.place) }
-      assert.equal((await who.call('PUT', `/v1/crypto/keys/${kid}/rotation`, { json })).status, 200)
-      model.least = json.min_decrypt_version
+      const json = { min_decrypt_version: number }
+      assert.equal((await who.call('PUT', `${path}/rotation`, { json })).status, 200)
+      model.least = number
     }
   }
 }

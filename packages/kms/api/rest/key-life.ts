@@ -109,7 +109,8 @@ function lifeOperation({ verb, summary, description, right, errors, decide, tell
       const { db } = context.services
       const { id } = access.resolved(context).key.object
       const reply = await changeWithholding(context, id, right, async (object, now) => {
-        requireThere(object, now)
+        // Of a key with versions the first may be gone, and the others not.
+        if (object.newestId === undefined) requireThere(object, now)
         return decide(object, now, db)
       })
       tell?.(context, id)

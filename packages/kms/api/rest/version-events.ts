@@ -129,6 +129,11 @@ function stageEvents(
   for (const event of events) cycle = { ...cycle, ...transition(cycle, event, now) }
   const { state, activationAt, deactivationAt, compromisedAt, destroyedAt } = cycle
   const dates = { state, activationAt, deactivationAt, compromisedAt, destroyedAt }
-  const reason = events.includes('compromise') ? { revocationReason: 'KeyCompromise' } : {}
-  objects.update(object, { ...dates, ...reason }, events.includes('destroy') ? null : undefined)
+  objects.update(object, { ...dates, ...reasonOf(events) }, events.includes('destroy') ? null : undefined)
+}
+
+/** KMIP 2.1 §11.49: whoever reads the version over KMIP sees that it was revoked, and why. */
+function reasonOf(events: readonly LifeCycleEvent[]): Pick<ManagedObject, 'revocationReason'> | undefined {
+  if (events.includes('compromise')) return { revocationReason: 'KeyCompromise' }
+  return events.includes('deactivate') ? { revocationReason: 'CessationOfOperation' } : undefined
 }
