@@ -45,6 +45,15 @@ function timed(command: string): Promise<Run> {
   })
 }
 
+/** What the names of files that subjects make end with. */
+const made: Readonly<Record<string, string>> = {
+  'warder encrypt': '.warder',
+  'warder decrypt': '.out',
+  'age encrypt': '.age',
+  'age encrypt, on disk': '.age',
+  'age decrypt': '.out',
+}
+
 const median = (numbers: readonly number[]): number =>
   numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? 0
 
@@ -87,8 +96,12 @@ try {
   } else print(`${values.age} is not here: go install filippo.io/age/cmd/...@latest`)
   const runs = new Map<string, Run[]>()
   for (let round = 0; round < rounds; round += 1)
-    for (const [name, command] of Object.entries(subjects))
+    for (const [name, command] of Object.entries(subjects)) {
+      const ending = made[name]
+      // To replace a file takes memory for both or for one, as the program does it: each makes a new one.
+      if (ending !== undefined) rmSync(`${file}${ending}`, { force: true })
       runs.set(name, [...(runs.get(name) ?? []), await timed(command)])
+    }
   const of = (name: string, what: keyof Run): number => median((runs.get(name) ?? []).map((one) => one[what]))
   print(`${mib} MiB, median of ${rounds} rounds in turn, load average ${loadavg()[0]?.toFixed(1)}`)
   for (const name of runs.keys())

@@ -23,6 +23,8 @@ export interface Command {
   /** Its verbs, and the options of all of them or of the command itself: completion and manual pages come from them. */
   readonly verbs?: readonly Verb[]
   readonly options?: Options
+  /** Its exit codes, in lines of the help; default: those of every command. */
+  readonly exitCodes?: string
   /** Sentences of its manual page; default: its help. */
   readonly about?: string
   /** @returns the exit code: 0 done, 1 it failed, 2 it was called wrongly */

@@ -4,6 +4,13 @@ import { StartupError } from '@warder/foundation/errors'
 /** A file that cannot be read, opened or written as asked: one line for the person who asked. */
 export class FileRefused extends StartupError {
   override readonly name = 'FileRefused'
+  /** The sentence says which file it is about. */
+  readonly saysWhich: boolean
+
+  constructor(message: string, options: { readonly cause?: unknown; readonly saysWhich?: boolean } = {}) {
+    super(message, options)
+    this.saysWhich = options.saysWhich ?? false
+  }
 }
 
 /**
@@ -12,7 +19,7 @@ export class FileRefused extends StartupError {
  * @param name of the file, for errors that do not say it
  */
 export function refusalOf(error: unknown, name?: string): unknown {
-  if (error instanceof FileRefused && name !== undefined && !error.message.includes(name))
+  if (error instanceof FileRefused && name !== undefined && !error.saysWhich && !error.message.includes(name))
     return new FileRefused(`${name}: ${error.message}`, { cause: error })
   if (!(error instanceof Error) || !('syscall' in error)) return error
   const { errno, path = name } = error as NodeJS.ErrnoException

@@ -25,7 +25,7 @@ export async function writeWhole<R>(
   const file = await open(partial, 'wx', 0o600).catch((error: unknown) => {
     const { code } = error as { code?: unknown }
     throw code === 'ENOENT'
-      ? new FileRefused(`${folder}: there is no such folder`, { cause: error })
+      ? new FileRefused(`${folder}: there is no such folder`, { cause: error, saysWhich: true })
       : named(error, path)
   })
   try {
@@ -80,5 +80,6 @@ async function syncFolder(folder: string): Promise<void> {
 }
 
 function taken(path: string): FileRefused {
-  return new FileRefused(`${path} is there already: name another with --output, or say --force to replace it`)
+  const sentence = `${path} is there already: name another with --output, or say --force to replace it`
+  return new FileRefused(sentence, { saysWhich: true })
 }

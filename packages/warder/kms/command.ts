@@ -48,6 +48,7 @@ export function kmsCommand(parts: KmsCommandParts, person: () => Person = realPe
     about,
     verbs: all,
     options: commonOptions,
+    exitCodes: exitCodesHelp,
     help: `warder ${name} VERB [OPTIONS]
 
 ${about}

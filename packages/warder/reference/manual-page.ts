@@ -4,9 +4,11 @@ import type { Options } from '../cli/options.ts'
 import type { Verb } from '../cli/verbs.ts'
 import { version } from '../cli/version.ts'
 
+const usualExitCodes = '0 done; 1 failed, one line on standard error says why; 2 called wrongly.'
+
 /** The manual page of a command (man(7)). */
 export function manualPage(command: Command): string {
-  const { name, summary, verbs = [], options = {}, about, help } = command
+  const { name, summary, verbs = [], options = {}, about, help, exitCodes = usualExitCodes } = command
   const body =
     verbs.length === 0
       ? ['.SH DESCRIPTION', verbatim(help)]
@@ -19,10 +21,7 @@ export function manualPage(command: Command): string {
     ...head(`warder-${name}`, summary),
     ...['.SH SYNOPSIS', `.B warder ${escaped(name)}`, verbs.length === 0 ? '[OPTIONS]' : 'VERB [OPTIONS]'],
     ...body,
-    ...[
-      '.SH EXIT STATUS',
-      paragraph('0 done; 1 failed, one line on standard error says why; 2 called wrongly.'),
-    ],
+    ...['.SH EXIT STATUS', paragraph(exitCodes.replace('Exit codes: ', ''))],
     ...['.SH SEE ALSO', '.BR warder (1)'],
   ].join('\n')
 }
