@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 // Plain JavaScript, so that it runs on an old Node and can say what to do. It hands over to the pinned Node of
 // node_modules where this one is too old, then to ../main.ts.
-import { existsSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { availableParallelism, homedir } from 'node:os'
-import { basename, dirname, join } from 'node:path'
+import { basename, dirname, isAbsolute, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { handOver } from './handover.mjs'
 
@@ -29,9 +29,12 @@ if (newEnough) {
   // It tells this process alone; its children were not handed over.
   delete process.env.WARDER_NODE_HANDOVER
   // The command, the services and their threads load from it what was stripped of types and compiled before.
-  process.env.NODE_COMPILE_CACHE ??= compileCache()
-  const { enableCompileCache } = await import('node:module')
-  enableCompileCache(process.env.NODE_COMPILE_CACHE)
+  const cache = process.env.NODE_COMPILE_CACHE ?? compileCache()
+  if (cache !== undefined) {
+    process.env.NODE_COMPILE_CACHE = cache
+    const { enableCompileCache } = await import('node:module')
+    enableCompileCache(cache)
+  }
   // RSA, key generation and password hashing run on this pool; it is read when the pool is first used.
   process.env.UV_THREADPOOL_SIZE ??= String(Math.max(4, availableParallelism()))
   const { main } = await import('../main.ts')
@@ -60,9 +63,23 @@ if (newEnough) {
   handOver(pinned)
 }
 
-/** In a checkout beside its packages; of an installed package, which may be another user's, in a folder of this user. */
+/**
+ * In a checkout beside its packages, as its code is. Of an installed package, whose folder may be another user's, in a
+ * folder of this user: what lies in the cache is run, so root takes nothing from the home of somebody else.
+ */
 function compileCache() {
   if (existsSync(join(here, '..', 'main.ts')))
     return join(here, '..', '..', '..', 'node_modules', '.compile-cache')
-  return join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'warder')
+  const { XDG_CACHE_HOME: named = '' } = process.env
+  let folder = named
+  try {
+    if (!isAbsolute(folder)) folder = join(homedir(), '.cache')
+  } catch {
+    // A user whom the system does not know has no home.
+    return undefined
+  }
+  const nearest = existsSync(folder) ? folder : dirname(folder)
+  const isOwn =
+    process.getuid === undefined || (existsSync(nearest) && statSync(nearest).uid === process.getuid())
+  return isOwn ? join(folder, 'warder') : undefined
 }
