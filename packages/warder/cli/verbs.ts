@@ -104,10 +104,11 @@ export function helpOfVerbs(
   common: string,
 ): (args: readonly string[]) => string | undefined {
   return (args) => {
-    const verb = findVerb(
-      verbs,
-      args.filter((word) => word !== '--help' && word !== '-h'),
-    )
-    return verb && verbHelp(command, verb, common)
+    const words = args.filter((word) => word !== '--help' && word !== '-h')
+    const verb = findVerb(verbs, words)
+    if (verb !== undefined) return verbHelp(command, verb, common)
+    // `tag` of `tag add` and `tag remove`.
+    const group = verbs.filter(({ name }) => name.startsWith(`${words[0]} `))
+    return group.length === 0 ? undefined : `warder ${command} ${words[0]} VERB\n\n${verbsHelp(group)}`
   }
 }

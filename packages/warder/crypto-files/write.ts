@@ -2,8 +2,8 @@ import type { FileHandle } from 'node:fs/promises'
 
 /** Takes bytes in their order. */
 export interface Sink {
-  /** Copies the parts. Resolves when there is room for more. */
-  write(parts: readonly Uint8Array[]): Promise<void>
+  /** Copies the parts, one after the other. Resolves when there is room for more. */
+  write(parts: Iterable<Uint8Array>): Promise<void>
   /** Resolves when everything was taken. @throws what the first failure of a write was */
   end(): Promise<void>
 }

@@ -21,9 +21,9 @@ export const setRotationVerb = kmsVerb({
   name: 'set-rotation',
   words: 'KEY',
   summary: 'says when the service rotates a key, and which of its old versions still open',
-  about: `What is left out stays as it is. An interval is counted from the last rotation, whoever made it. The settings can say
-the same for all keys of a tag or an algorithm ([[rotation.policy]]); what is said here wins. warder keys show tells what
-holds. Takes the right rekey.`,
+  about: `What is left out stays as it is. An interval is counted from the last rotation, whoever made it. The settings
+can say the same for all keys of a tag or an algorithm ([[rotation.policy]]); what is said here wins. What holds for a
+key is in warder keys show. Takes the right rekey.`,
   examples: [
     'warder keys set-rotation KEY --every 90d',
     'warder keys set-rotation KEY --after-messages 2147483648',

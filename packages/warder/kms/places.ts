@@ -32,7 +32,7 @@ export const placeOptions = {
   'ca-file': {
     type: 'text',
     value: 'F',
-    help: `certificate authority to trust; else WARDER_CA_FILE (default: as HOME/endpoints.json says; with --url\nthe system's)`,
+    help: `certificate authority to trust; else WARDER_CA_FILE\n(default: as HOME/endpoints.json says; with --url the system's)`,
   },
 } as const
 
