@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { boolean, enumeration, integer, structure, type TtlvNode } from '@warder/kmip/ttlv'
 import { type Started, startKms } from '../../testing/index.ts'
+import { AbeClient } from '../kmip/testing/abe.ts'
 import {
   aesAttributes,
   attributes,
@@ -220,6 +221,9 @@ test('a master key takes no user key along whose destruction takes approvals, an
     (await alice.post(`/v1/crypto/keys/${master}/rotate`, { DeleteAttribute: ['Team::red'] })).status,
     403,
   )
+  const prunes = new AbeClient(client).rotation(master, { PruneAccessPolicy: 'Team::blue' })
+  assert.match(await client.fails('ReKeyKeyPair', prunes, 'PermissionDenied'), /forgets secrets/)
+  await new AbeClient(client).rotate(master, { RekeyAccessPolicy: 'Team::blue' })
   const { kid: plain } = await abe({ access_structure: { Team: ['blue', 'red'] } })
   const { kid: own } = await abe({ master: plain, policy: 'Team::blue' })
   await tagged(kms, own)
