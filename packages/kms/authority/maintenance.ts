@@ -36,11 +36,12 @@ const retryMs = 3_600_000
 const lookAgainMs = 86_400_000
 
 export function createMaintenance(services: MaintenanceServices): Maintenance {
-  const { db } = services
+  const { db, revocation } = services
   return {
-    due: async (now) => (await dueIssuers(db, now, 1)).length > 0,
+    due: async (now) => (await dueIssuers(db, revocation, now, 1)).length > 0,
     async run(now) {
-      for (const issuer of await dueIssuers(db, now, mostIssuersPerRun)) await maintain(services, issuer, now)
+      for (const issuer of await dueIssuers(db, revocation, now, mostIssuersPerRun))
+        await maintain(services, issuer, now)
     },
     async begin(issuer, now) {
       if ((await crlPlace(db, issuer))?.last !== undefined) return

@@ -28,6 +28,7 @@ import { configuredPolicy } from './algorithm-settings.ts'
 import { followAuth, prepareEnded } from './follow-auth.ts'
 import { adoptSettings, recordReset } from './governed.ts'
 import { kmsMigrations } from './migrations.ts'
+import { revocationConfig } from './pki-settings.ts'
 import { onceServing, prepareRestored } from './restored.ts'
 import { isRewrapDue, rewrapWhatIsStale } from './rewraps.ts'
 import { rotationPolicy } from './rotation-settings.ts'
@@ -186,8 +187,8 @@ async function persistDates({ db, clock, log }: ServiceEnvironment<KmsConfig>): 
 /** Requests for approval are shown for a month after their end; the audit log has them for ever. */
 const approvalsKeptMs = 30 * 86_400_000
 /** One look at an index: most of the time nothing is due, and nothing that signs is loaded. */
-async function isSigningDue({ db, clock }: ServiceEnvironment<KmsConfig>): Promise<boolean> {
-  return (await dueIssuers(db, clock.now(), 1)).length > 0
+async function isSigningDue({ db, clock, config }: ServiceEnvironment<KmsConfig>): Promise<boolean> {
+  return (await dueIssuers(db, revocationConfig(config), clock.now(), 1)).length > 0
 }
 
 /** Signs the revocation lists and certifies the responders that are due, in the primary: no request waits for it. */

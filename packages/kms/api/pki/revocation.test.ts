@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { missingOpenssl, opensslFolder, pem } from '@warder/pki/testing'
 import { parseCertificate } from '@warder/pki/x509'
 import { crlIsSignedWith, readCrl } from '@warder/pki/x509/crl'
+import { certIdOf, ocspRequest, readOcspResponse } from '@warder/pki/x509/ocsp'
 import { type Started, startKms } from '../../testing/index.ts'
 import { derOf, makeAuthorities, runSigning } from './testing/index.ts'
 
@@ -51,6 +52,44 @@ test('a revocation is on the next list, with its reason and date; the number of 
   assert.equal(second.crl.find(parseCertificate(derOf(other.certificate)).serial)?.reason, undefined)
   await runSigning(kms)
   assert.equal((await crlOf(kms, issuing.id)).crl.number, 3n, 'nothing is due')
+})
+
+test('what a clock that was ahead has signed is signed again once it is right', async () => {
+  const right = Date.UTC(2026, 5, 1)
+  let now = right
+  await using kms = await startKms({ clock: { now: () => now, monotonic: () => now } })
+  const alice = kms.user('alice')
+  const { issuing, issue } = await makeAuthorities(alice)
+  const { id, certificate } = (await issue({ ...leaf('a.example'), days: 40 })).json
+  await alice.post(`/v1/pki/certificates/${id}/revoke`, {})
+  const { subject: name, spki } = parseCertificate(derOf(issuing.certificate))
+  const question = ocspRequest([
+    certIdOf('sha1', { name, spki }, parseCertificate(derOf(certificate)).serial),
+  ])
+  const answered = async () => {
+    const read = readOcspResponse((await kms.with({}).call('POST', '/ocsp', { bytes: question })).bytes)
+    assert.ok(read.error === undefined)
+    const [responder] = read.certificates.map(parseCertificate)
+    assert.ok(responder !== undefined && responder.notBefore <= now)
+    return read.answers[0]?.thisUpdate
+  }
+
+  now = right + 50 * day
+  await runSigning(kms)
+  const ahead = (await crlOf(kms, issuing.id)).crl
+  assert.deepEqual([ahead.thisUpdate, await answered()], [now, now])
+  // By less than the time for which answers are kept.
+  now -= 60_000
+  assert.equal(await answered(), now)
+
+  now = right + day
+  await runSigning(kms)
+  const { crl } = await crlOf(kms, issuing.id)
+  // The certificate, which seemed to be over, is told about again.
+  assert.deepEqual([crl.thisUpdate, crl.count, await answered()], [now, 1, now])
+  assert.ok((crl.number ?? 0n) > (ahead.number ?? 0n))
+  await runSigning(kms)
+  assert.equal((await crlOf(kms, issuing.id)).crl.number, crl.number, 'nothing is due')
 })
 
 test('the list is served with what caches need: 304, HEAD, and an age that ends before the list', async () => {

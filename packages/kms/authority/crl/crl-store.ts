@@ -1,4 +1,5 @@
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
+import { type RevocationConfig, responderValidityMs } from '../register/settings.ts'
 
 /** Topic of `Database.changed` for revocation lists, by the identifiers of the authorities that they are found under. */
 export const crlTopic = 'pki_crl'
@@ -35,11 +36,11 @@ const place = query<
   `SELECT i.crl_number, c.number, c.this_update
      FROM pki_issuer i LEFT JOIN pki_crl c ON c.issuer = i.id WHERE i.id = ?`,
 )
-const crlDue = query<[now: number, limit: number], { readonly id: string }>(
-  'SELECT id FROM pki_issuer WHERE crl_due_at <= ? ORDER BY crl_due_at LIMIT ?',
+const crlDue = query<[now: number, latest: number, limit: number], { readonly id: string }>(
+  'SELECT id FROM pki_issuer WHERE crl_due_at <= ? OR crl_due_at > ? ORDER BY crl_due_at LIMIT ?',
 )
-const responderDue = query<[now: number, limit: number], { readonly id: string }>(
-  'SELECT id FROM pki_issuer WHERE responder_due_at <= ? ORDER BY responder_due_at LIMIT ?',
+const responderDue = query<[now: number, latest: number, limit: number], { readonly id: string }>(
+  'SELECT id FROM pki_issuer WHERE responder_due_at <= ? OR responder_due_at > ? ORDER BY responder_due_at LIMIT ?',
 )
 /** One row for a page, out of an index that holds all of it: a hundred thousand rows would be as many objects here. */
 const listed = query<
@@ -88,11 +89,26 @@ export async function crlOfAuthority(db: Database, authorityId: string): Promise
   return { number, thisUpdate, nextUpdate, etag, der }
 }
 
-/** Issuers whose list or responder is to be signed now, at most `limit` of each. */
-export async function dueIssuers(db: Database, now: number, limit: number): Promise<readonly DueIssuer[]> {
+/** Clocks of nodes differ by so much. */
+const toleranceMs = 60_000
+
+/**
+ * Issuers whose list or responder is to be signed now, at most `limit` of each. What is due later than anything that is
+ * signed now can be was signed by a clock that was ahead: nobody believes it yet, so that it is signed again.
+ */
+export async function dueIssuers(
+  db: Database,
+  { crlValidityMs, crlOverlapMs }: Pick<RevocationConfig, 'crlValidityMs' | 'crlOverlapMs'>,
+  now: number,
+  limit: number,
+): Promise<readonly DueIssuer[]> {
+  const latest = {
+    crl: now + crlValidityMs - crlOverlapMs + toleranceMs,
+    responder: now + responderValidityMs / 2 + toleranceMs,
+  }
   const idsOf = (rows: readonly { readonly id: string }[]) => new Set(rows.map(({ id }) => id))
-  const crls = idsOf(await db.all(crlDue, [now, limit]))
-  const responders = idsOf(await db.all(responderDue, [now, limit]))
+  const crls = idsOf(await db.all(crlDue, [now, latest.crl, limit]))
+  const responders = idsOf(await db.all(responderDue, [now, latest.responder, limit]))
   return [...crls.union(responders)].map((id) => ({ id, crl: crls.has(id), responder: responders.has(id) }))
 }
 

@@ -28,7 +28,11 @@ export async function signCrl(
     thisUpdate,
     nextUpdate: thisUpdate + revocation.crlValidityMs,
   }
-  const der = await makeCrl(pagesOf(db, issuer.id, last?.thisUpdate ?? 0), dates, signer)
+  const der = await makeCrl(
+    pagesOf(db, issuer.id, Math.min(last?.thisUpdate ?? 0, thisUpdate)),
+    dates,
+    signer,
+  )
   const etag = `"${createHash('sha256').update(der).digest('hex').slice(0, 32)}"`
   const dueAt = dates.nextUpdate - revocation.crlOverlapMs
   await db.commit(crlChanges(db, issuer.id, { ...dates, etag, der }, dueAt, issuer.authorities))

@@ -113,7 +113,8 @@ export function createOcspAnswers(services: ResponderServices): OcspAnswers {
     const key = keyOf(certId)
     const [place, most] = status === unknown ? [unknownAnswers, mostUnknownAnswers] : [answers, mostAnswers]
     const kept = place.get(key)
-    if (kept !== undefined && kept.version === status.version && clock.now() < kept.until) return kept.reply
+    if (kept !== undefined && kept.version === status.version && isInForce(kept, clock.now()))
+      return kept.reply
     const pending = signing.get(`${status.version} ${key}`)
     if (pending !== undefined) return pending
     const made = withinBudget(status === unknown ? 'once' : 'kept', () =>
@@ -202,6 +203,11 @@ export function createOcspAnswers(services: ResponderServices): OcspAnswers {
   }
 
   return { forPath, forRequest }
+}
+
+/** A clock that was ahead may have signed it: nobody believes it yet. */
+function isInForce({ reply: { fresh }, until }: KeptAnswer, now: number): boolean {
+  return now < until && (fresh === undefined || fresh.producedAt <= now)
 }
 
 /** What is told about certificates in the register; undefined for others. */

@@ -13,6 +13,7 @@ import {
 import { issuerChanges } from '../register/authority-store.ts'
 import { issuedChange, registerId } from '../register/register-store.ts'
 import { newSerial } from '../register/serial.ts'
+import { responderValidityMs } from '../register/settings.ts'
 import { type Authority, issuerOf } from '../signing/authority.ts'
 import { readResponder, responderChanges, responderKeyPlace } from './responder-store.ts'
 
@@ -23,9 +24,6 @@ const generate = promisify(generateKeyPair) as (
 interface KeyHalf {
   export(options: { readonly format: 'der'; readonly type: 'pkcs8' | 'spki' }): Buffer
 }
-
-/** RFC 6960 §4.2.2.2.1: nobody asks whether such a certificate was revoked, so it is valid for a short time. */
-const validityMs = 14 * 86_400_000
 
 /**
  * Makes a new key for the responder of an authority and certifies it, when half of the time of the one before is over.
@@ -45,7 +43,7 @@ export async function certifyResponder(
   const spki = pair.publicKey.export({ format: 'der', type: 'spki' })
   const second = Math.floor(now / 1000) * 1000
   const notBefore = Math.max(second - 3_600_000, parsed.notBefore)
-  const notAfter = Math.min(second + validityMs, parsed.notAfter)
+  const notAfter = Math.min(second + responderValidityMs, parsed.notAfter)
   const subject = nameFromParts(responderName(namePartsOf(parsed.subject)))
   const serial = newSerial()
   const extensions = profileExtensions('ocspResponder', { spki })

@@ -23,3 +23,6 @@ export interface RevocationConfig {
   /** Answers that one worker signs in a second at most, beside those that it has already. */
   readonly freshAnswersPerSecond: number
 }
+
+/** RFC 6960 §4.2.2.2.1: nobody asks whether a responder's certificate was revoked, so it is valid for a short time. */
+export const responderValidityMs = 14 * 86_400_000
