@@ -47,6 +47,7 @@ describe('a response is refused, with its reason,', () => {
       [{ destination: acsUrlOf('s') }, /Destination/, 'destination'],
       [{ destination: null, sign: both }, /has no Destination/, 'destination'],
       [{ recipient: acsUrlOf('s') }, /Recipient/, 'subject_confirmation'],
+      [{ confirmation: 'holder-of-key' }, /no bearer SubjectConfirmation/, 'subject_confirmation'],
       [{ confirmationNotOnOrAfter: null }, /no NotOnOrAfter/, 'subject_confirmation'],
       [{ confirmationNotOnOrAfter: now - 180 }, /expired/, 'subject_confirmation'],
       [{ audiences: [] }, /^SAML error: assertion has no AudienceRestriction$/, 'audience'],

@@ -120,6 +120,8 @@ export interface ResponseWishes {
   readonly recipient?: string
   readonly audiences?: readonly (readonly string[])[]
   readonly inResponseTo?: string | null
+  /** The end of the Method of the SubjectConfirmation; default: bearer. */
+  readonly confirmation?: string
   readonly confirmationInResponseTo?: string
   readonly status?: string
   readonly assertionId?: string
@@ -214,7 +216,7 @@ export class TestIdp {
       ([name, values]) =>
         `<saml:Attribute Name="${escaped(name)}">${values.map((value) => `<saml:AttributeValue>${escaped(value)}</saml:AttributeValue>`).join('')}</saml:Attribute>`,
     )
-    return `<saml:Assertion xmlns:saml="${namespaces.assertion}" ID="${wishes.assertionId ?? randomId()}" Version="2.0" IssueInstant="${writeTime(wishes.issuedAt ?? now)}"><saml:Issuer>${escaped(wishes.issuer ?? this.entityId)}</saml:Issuer><saml:Subject>${nameId === null ? '' : `<saml:NameID Format="${format}">${escaped(nameId)}</saml:NameID>`}<saml:SubjectConfirmation Method="urn:oasis:names:tc:SAML:2.0:cm:bearer"><saml:SubjectConfirmationData${end === null ? '' : ` NotOnOrAfter="${writeTime(end)}"`} Recipient="${escaped(wishes.recipient ?? acsUrl)}" InResponseTo="${wishes.confirmationInResponseTo ?? requestId}"/></saml:SubjectConfirmation></saml:Subject><saml:Conditions NotBefore="${writeTime(wishes.notBefore ?? now - 5)}" NotOnOrAfter="${writeTime(wishes.notOnOrAfter ?? now + 300)}">${restrictions.join('')}${wishes.extraConditions ?? ''}</saml:Conditions>${wishes.authnStatement === false ? '' : statement}${attributes.length === 0 ? '' : `<saml:AttributeStatement>${attributes.join('')}</saml:AttributeStatement>`}</saml:Assertion>`
+    return `<saml:Assertion xmlns:saml="${namespaces.assertion}" ID="${wishes.assertionId ?? randomId()}" Version="2.0" IssueInstant="${writeTime(wishes.issuedAt ?? now)}"><saml:Issuer>${escaped(wishes.issuer ?? this.entityId)}</saml:Issuer><saml:Subject>${nameId === null ? '' : `<saml:NameID Format="${format}">${escaped(nameId)}</saml:NameID>`}<saml:SubjectConfirmation Method="urn:oasis:names:tc:SAML:2.0:cm:${wishes.confirmation ?? 'bearer'}"><saml:SubjectConfirmationData${end === null ? '' : ` NotOnOrAfter="${writeTime(end)}"`} Recipient="${escaped(wishes.recipient ?? acsUrl)}" InResponseTo="${wishes.confirmationInResponseTo ?? requestId}"/></saml:SubjectConfirmation></saml:Subject><saml:Conditions NotBefore="${writeTime(wishes.notBefore ?? now - 5)}" NotOnOrAfter="${writeTime(wishes.notOnOrAfter ?? now + 300)}">${restrictions.join('')}${wishes.extraConditions ?? ''}</saml:Conditions>${wishes.authnStatement === false ? '' : statement}${attributes.length === 0 ? '' : `<saml:AttributeStatement>${attributes.join('')}</saml:AttributeStatement>`}</saml:Assertion>`
   }
 
   /** A response in XML, signed as the wishes say. */
