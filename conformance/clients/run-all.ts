@@ -7,6 +7,7 @@ import { runNodeVault, runTransitNodeVault } from './node-vault.ts'
 import { runPySaml2 } from './saml-pysaml2.ts'
 import { runSimpleSamlPhp } from './simplesamlphp.ts'
 import { runHvac } from './vault-hvac.ts'
+import { runCosign, runSops } from './vault-programs.ts'
 import { runTransitHvac } from './vault-transit.ts'
 
 const pythonVersions = ['1.0', '1.1', '1.2', '1.3', '1.4', '2.0']
@@ -26,6 +27,8 @@ export async function runAllClients(print: (line: string) => void): Promise<read
     runHvac,
     runTransitHvac,
     async () => [await runTransitNodeVault()],
+    async () => [await runCosign()],
+    async () => [await runSops()],
     async () => [await runNodeVault()],
     runSimpleSamlPhp,
     runPySaml2,
