@@ -68,10 +68,6 @@ test('a pipe that was cut or changed is an error; nothing comes out of the part 
   const service = keys()
   const plain = randomBytes(3 * mebibyte)
   const sealed = await piped(plain, 'encrypt', service)
-  const out: Buffer[] = []
-  const into = async (part: Uint8Array) => void out.push(Buffer.from(part))
-  const open = (bytes: Buffer) =>
-    decryptFile({ input: Readable.from([bytes]), output: into, overwrite: false }, service.unwrap)
   const second = sealed.length - 2 * (mebibyte + 16)
   const changed = Buffer.from(sealed)
   changed.writeUInt8(changed.readUInt8(second + 5) ^ 1, second + 5)
@@ -81,8 +77,12 @@ test('a pipe that was cut or changed is an error; nothing comes out of the part 
     sealed.subarray(0, second),
     sealed.subarray(0, 40),
   ]) {
-    out.length = 0
-    await assert.rejects(open(bytes), { name: 'FileRefused' })
+    // Of its own: what had verified is still written when the rest was refused.
+    const out: Buffer[] = []
+    const output = async (part: Uint8Array) => void out.push(Buffer.from(part))
+    const opening = decryptFile({ input: Readable.from([bytes]), output, overwrite: false }, service.unwrap)
+    await assert.rejects(opening, { name: 'FileRefused' })
+    await turn()
     const came = Buffer.concat(out)
     assert.ok(came.length <= mebibyte && plain.subarray(0, came.length).equals(came))
   }
