@@ -26,6 +26,7 @@ export type { RunningService } from './primary.ts'
 export { readSealed } from './seal-of-home.ts'
 export type * from './service.ts'
 export { Shares } from './shares.ts'
+export { tlsReader } from './tls-material.ts'
 
 /** See `primary.ts`; loaded when a service is started, not by everything that knows a clock. */
 export async function runService(launch: ServiceLaunch): Promise<RunningService> {

@@ -70,7 +70,7 @@ export const tail = homeVerb({
   examples: ['warder audit tail --follow', 'warder audit tail --lines 100 --outcome failure'],
   options: {
     lines: { type: 'number', value: 'N', help: `how many of each log (default ${usualLines})` },
-    follow: { type: 'flag', help: 'goes on until it is interrupted' },
+    follow: { type: 'flag', short: 'f', help: 'goes on until it is interrupted; the same: -f' },
     format,
     ...filters,
   },

@@ -89,3 +89,9 @@ test('a verb is found behind the options that are common, and errors name it', (
   ])
   assert.deepEqual(failing(['list', '--key', 'k']), ['unknown option: --key', 'list'])
 })
+
+test('an option may have a letter', () => {
+  const options = { follow: { type: 'flag', short: 'f' } } as const
+  assert.equal(readArguments(['-f'], options).values.follow, true)
+  assert.throws(() => readArguments(['-g'], options), { message: 'unknown option: -g' })
+})

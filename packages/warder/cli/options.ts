@@ -6,6 +6,8 @@ import { UsageError } from './usage-error.ts'
 export interface Option {
   /** `text` may be given once, `list` several times; a `number` is whole and at least 0; a `flag` has no value. */
   readonly type: 'text' | 'number' | 'list' | 'flag'
+  /** One letter that means the same: `f` for `-f`. */
+  readonly short?: string
   /** Stands for the value in the help: `FILE`. */
   readonly value?: string
   /** It must be given and not be empty; a text: it must be given, and this is said where it is not. */
@@ -92,7 +94,11 @@ type Token = ReturnType<typeof tokensOf>[number]
 
 function tokensOf(args: readonly string[], options: Options) {
   const shapes = Object.entries(options).map(
-    ([name, { type }]) => [name, { type: type === 'flag' ? 'boolean' : 'string' }] as const,
+    ([name, { type, short }]) =>
+      [
+        name,
+        { type: type === 'flag' ? 'boolean' : 'string', ...(short !== undefined && { short }) },
+      ] as const,
   )
   // Not strict: a value may begin with a dash, and the errors are ours.
   return parseArgs({ args: [...args], options: Object.fromEntries(shapes), strict: false, tokens: true })
@@ -103,7 +109,8 @@ function declared(
   { name, rawName }: Extract<Token, { kind: 'option' }>,
   options: Options,
 ): Option | undefined {
-  return rawName === `--${name}` && Object.hasOwn(options, name) ? options[name] : undefined
+  const option = Object.hasOwn(options, name) ? options[name] : undefined
+  return rawName === `--${name}` || rawName === `-${option?.short}` ? option : undefined
 }
 
 function unknownOption(rawName: string, options: Options): UsageError {

@@ -40,6 +40,7 @@ test('settings with which the service would not start are not called right', asy
       /database_password_file is set, and database_url has a password/,
     ],
     [{ KMS_DATABASE_WRITE_CONNECTIONS: '0' }, /KMS_DATABASE_WRITE_CONNECTIONS/],
+    [{ KMS_TLS_CERT_FILE: '/none/a.crt', KMS_TLS_KEY_FILE: '/none/a.key' }, /\/none\/a\.crt/],
     [{ KMS_OUTBOUND_CA_FILE: 'none.pem' }, /outbound_ca_file: cannot read .*none\.pem/],
     [{ KMS_CLIENTS_CA_CERT_FILE: empty }, /clients_ca_cert_file: .*empty\.pem holds no certificate in PEM/],
     [

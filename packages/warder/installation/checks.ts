@@ -7,6 +7,7 @@ import {
   databasePlace,
   type RuntimeConfig,
   systemClock,
+  tlsReader,
 } from '@warder/foundation/runtime'
 import type { Logger } from '@warder/foundation/telemetry'
 import { chooseCiphers, readAuthorities } from '@warder/foundation/tls'
@@ -22,6 +23,9 @@ export async function checkAsStart(name: ServiceName, { launch }: ServiceConfigu
   checkPlace(databasePlace(config, home, name))
   if (!config.plaintext_http) {
     chooseCiphers(config.tls_cipher_suites)
+    // Those of the local authority are made by the first start.
+    if (config.tls_cert_file !== undefined)
+      tlsReader({ ...config, clients_ca_cert_file: undefined }, home, name)()
     requireAuthorities('clients_ca_cert_file', config.clients_ca_cert_file, home)
     const crls = clientCrls(config, home, systemClock, quiet)
     if (existsSync(inHome(home, config.clients_ca_cert_file ?? ''))) crls.read()
