@@ -40,8 +40,9 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
   const target = takeHome<Restored>(home, now)
   try {
     if (target.complete !== undefined) return await finishInterrupted(source, home, target, target.complete)
-    const work = new Restoring(options, target)
+    let work: Restoring | undefined
     try {
+      work = new Restoring(options, target)
       const { bytes, digest } = digested(source)
       for await (const line of linesIn(openStream(bytes, unlock))) await work.take(line)
       target.requirePlace()
@@ -49,11 +50,11 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
       target.finish({ digest: digest(), moves: work.moves, told: work.result })
       return work.result
     } catch (error) {
-      await work.abandon()
+      await work?.abandon()
       target.abandon()
       throw error
     } finally {
-      work.release()
+      work?.release()
     }
   } finally {
     target.release()

@@ -3,13 +3,13 @@ import {
   createReadStream,
   existsSync,
   linkSync,
+  lstatSync,
   openSync,
   readdirSync,
   readSync,
   realpathSync,
   renameSync,
   rmSync,
-  statSync,
 } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { hostname } from 'node:os'
@@ -104,7 +104,9 @@ function removeLeftovers(folder: string, now: number): void {
     const [, host, pid] = /\.([^./]+)-(\d+)\.part$/.exec(name) ?? []
     if (host === undefined) continue
     const path = join(folder, name)
-    const isLeft = host === thisHost ? !isAlive(Number(pid)) : now - statSync(path).mtimeMs > leftAfterMs
+    const found = lstatSync(path, { throwIfNoEntry: false })
+    if (found === undefined || !found.isFile()) continue
+    const isLeft = host === thisHost ? !isAlive(Number(pid)) : now - found.mtimeMs > leftAfterMs
     if (isLeft && isBackup(path)) rmSync(path, { force: true })
   }
 }
@@ -118,7 +120,13 @@ function isAlive(pid: number): boolean {
 }
 
 function isBackup(path: string): boolean {
-  const file = openSync(path, 'r')
+  let file: number
+  try {
+    file = openSync(path, 'r')
+  } catch {
+    // Of another user, or gone.
+    return false
+  }
   try {
     const begin = Buffer.alloc(firstBytes.length)
     const length = readSync(file, begin)

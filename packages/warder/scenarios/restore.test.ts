@@ -12,12 +12,14 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { inspect } from 'node:util'
 import { findRestored, openPostgres } from '@warder/foundation/sql'
 import { startTestPostgres } from '@warder/foundation/sql/testing'
 import { type BackedUp, backedUp } from '../testing/backed-up.ts'
-import { cleanEnvironment, startInstallation } from '../testing/installation.ts'
+import { cleanEnvironment, runWarder, startInstallation } from '../testing/installation.ts'
 
 const postgres = await startTestPostgres()
 const entry = fileURLToPath(new URL('../bin/warder.mjs', import.meta.url))
@@ -129,9 +131,10 @@ test('a restore replaces nothing, and one that was killed is begun anew', async 
   const full = await run('restore', nightly, '--home', source.home, ...secret)
   assert.match(full.err, /is not empty \(audit\): a restore replaces nothing/)
   const home = join(room, 'killed')
+  const isDone = (): boolean => existsSync(join(home, 'kms.db')) && !existsSync(join(home, '.restoring'))
   // Each round kills it later: before it has begun, while it fills the home, and when it may be done.
   for (const afterMs of [300, 600, 900, 1200]) {
-    if (existsSync(home)) break
+    if (isDone()) break
     const child = spawn(process.execPath, [entry, 'restore', nightly, '--home', home, ...secret], {
       env: cleanEnvironment({}),
       stdio: 'ignore',
@@ -141,8 +144,17 @@ test('a restore replaces nothing, and one that was killed is begun anew', async 
     child.kill('SIGKILL')
     await ended
   }
-  if (!existsSync(home)) assert.equal((await run('restore', nightly, '--home', home, ...secret)).code, 0)
+  if (!isDone()) assert.equal((await run('restore', nightly, '--home', home, ...secret)).code, 0)
   await opensThere(home)
+})
+
+test('a database that the environment overrules is refused, and nothing is left of the home', async () => {
+  const { room, nightly } = there
+  const home = join(room, 'overruled')
+  const words = ['restore', nightly, '--home', home, '--kms-database', 'sqlite:kms.db', ...there.secret]
+  const { code, err } = await runWarder(words, { KMS_DATABASE_URL: 'sqlite:other.db' })
+  assert.deepEqual([code, existsSync(home)], [1, false])
+  assert.match(err, /KMS_DATABASE_URL is set and names another database/)
 })
 
 test('two restores at once: one does it', async () => {
@@ -235,5 +247,36 @@ test('PostgreSQL: two restores at once, and one that was killed between its two 
   assert.match(foreign.err, /the database is not empty/)
   writeFileSync(join(staging, 'restored_at'), String(at))
   const again = await run('restore', nightly, '--home', first, ...secret, ...databases)
-  assert.equal(again.code, 0, again.err)
+  assert.equal(again.code, 0, again.err) // Moved to PostgreSQL and back, every row is what it was.
+  const back = join(room, 'from-postgresql-as-it-was.bak')
+  assert.equal((await run('backup', back, '--home', first, ...secret)).code, 0)
+  const [direct, moved] = [join(room, 'direct'), join(room, 'moved')]
+  const sqlite = ['--auth-database', 'sqlite:auth.db', '--kms-database', 'sqlite:kms.db']
+  assert.equal((await run('restore', nightly, '--home', direct, ...secret)).code, 0)
+  assert.equal((await run('restore', back, '--home', moved, ...sqlite, ...secret)).code, 0)
+  for (const name of ['auth.db', 'kms.db'])
+    assert.deepEqual(rowsOf(join(moved, name)), rowsOf(join(direct, name)))
 })
+
+/** Of all tables but those that say where the rows come from. */
+function rowsOf(path: string): Readonly<Record<string, readonly string[]>> {
+  const db = new DatabaseSync(path, { readOnly: true })
+  try {
+    const tables = db.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").all()
+    const kept = tables
+      .map(({ name }) => String(name))
+      .filter((name) => !/^(restored_backup|commit_count)$/.test(name))
+    return Object.fromEntries(
+      kept.map((name) => [
+        name,
+        db
+          .prepare(`SELECT * FROM ${name}`)
+          .all()
+          .map((row) => inspect(row, { maxArrayLength: null }))
+          .sort(),
+      ]),
+    )
+  } finally {
+    db.close()
+  }
+}

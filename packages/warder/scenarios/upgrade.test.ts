@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { change, type Database, openPostgres, openSqlite, query } from '@warder/foundation/sql'
 import { startTestPostgres } from '@warder/foundation/sql/testing'
-import { runWarder, startInstallation, temporaryHome } from '../testing/index.ts'
+import { cleanEnvironment, runWarder, startInstallation, temporaryHome, until } from '../testing/index.ts'
 import { fillOld, oldHome, oldInstallation } from '../testing/old-installation.ts'
 
 // The released version before this one: schema 6 of auth, 17 of the kms.
 
+const entry = fileURLToPath(new URL('../bin/warder.mjs', import.meta.url))
 const old = oldInstallation('auth-6-kms-17')
 const postgres = await startTestPostgres()
 after(async () => {
@@ -48,6 +52,23 @@ const foreign = query<[component: string, number: number], unknown>(
   "INSERT INTO schema_migration (component, number, name, checksum, applied_at) VALUES (?, ?, 'of tomorrow', 'x', 0)",
 )
 const remove = query<[number: number], unknown>('DELETE FROM schema_migration WHERE number = ?')
+
+/** Starts it, and ends all of its processes as soon as the databases say so. */
+async function killedStart(
+  home: string,
+  env: Readonly<Record<string, string>>,
+  isTime: () => Promise<boolean>,
+): Promise<void> {
+  const child = spawn(process.execPath, [entry, 'start', '--home', home], {
+    env: cleanEnvironment(env),
+    stdio: 'ignore',
+    detached: true,
+  })
+  const ended = once(child, 'close')
+  await until('it has begun to change a database', isTime)
+  process.kill(-(child.pid ?? 0), 'SIGKILL')
+  await ended
+}
 
 for (const engine of engines)
   test(`an installation of the version before is upgraded as a whole or not at all on ${engine.name}`, {
@@ -90,6 +111,8 @@ for (const engine of engines)
       assert.deepEqual([await schema('auth'), await schema('kms')], [7, 17])
       await inside('auth', (db) => db.commit([change(remove, [7])]))
 
+      // The power goes in the middle of it; the next start goes on from there.
+      await killedStart(home, env, async () => (await schema('auth')) !== 6 || (await schema('kms')) !== 17)
       const warder = await startInstallation({ home, env })
       try {
         const headers = { authorization: `Bearer ${await warder.adminToken()}` }
