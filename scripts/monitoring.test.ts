@@ -14,7 +14,7 @@ function declared(): readonly RegExp[] {
   )
   const names = sources.flatMap((file) => {
     const calls = read(file).matchAll(
-      /(?:\.count|\.gauge)\(\s*(['`])([a-z_${}.]+)\1|['"]warder_([a-z_]+)['"]/g,
+      /(?:\.count|\.gauge|\.collected)\(\s*(['`])([a-z_${}.]+)\1|['"]warder_([a-z_]+)['"]/g,
     )
     return [...calls].map(([, , counted, whole]) => counted ?? whole ?? '')
   })

@@ -9,7 +9,13 @@ import { createKmipSocket } from '../../packages/kms/api/kmip/transport/index.ts
 const folder = process.argv[2] ?? ''
 const ignore = (): undefined => undefined
 const log: Logger = { debug: ignore, info: ignore, warn: ignore, error: ignore, child: () => log }
-const metrics: Metrics = { operation: ignore, count: ignore, gauge: ignore, exposition: async () => '' }
+const metrics: Metrics = {
+  operation: ignore,
+  count: ignore,
+  gauge: ignore,
+  collected: ignore,
+  exposition: async () => '',
+}
 
 const socket = createKmipSocket({
   engine: { answer: (bytes) => bytes },

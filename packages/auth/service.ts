@@ -1,4 +1,5 @@
 import { type PeriodicWork, type ServiceDefinition, unixSeconds } from '@warder/foundation/runtime'
+import { seldom } from '@warder/foundation/telemetry'
 import { bootstrap } from './bootstrap.ts'
 import { countSessions, countTokens } from './counting/index.ts'
 import { shareFollowers, sweepFeed } from './ended/index.ts'
@@ -9,9 +10,12 @@ import { pendingBounds } from './methods/saml/store/crowd.ts'
 import { removeCrowd, removeExpiredMessages } from './methods/saml/store/pending-store.ts'
 import { authMigrations } from './migrations.ts'
 import type { AuthServices } from './services.ts'
-import { removeEndedSessions } from './sessions/session-store.ts'
+import { countOpenSessions, removeEndedSessions } from './sessions/session-store.ts'
 import { type AuthConfig, authSettings } from './settings.ts'
 import { removeOldFailures, shareLoginBuckets } from './throttle/index.ts'
+
+/** Counting reads an index as long as there are sessions. */
+const countEveryMs = 60_000
 
 const sweeps: readonly PeriodicWork<AuthConfig>[] = [
   {
@@ -70,6 +74,13 @@ export const authService: ServiceDefinition<AuthConfig, AuthServices> = {
     shareLoginBuckets()
     shareFollowers()
     return { notices: await bootstrap(environment) }
+  },
+  measure({ metrics, db, clock }) {
+    metrics.collected('auth_sessions', {
+      type: 'gauge',
+      help: 'Sessions that have not ended, as of the last minute.',
+      read: seldom(() => countOpenSessions(db, unixSeconds(clock)), countEveryMs, clock.monotonic),
+    })
   },
   // Loaded by workers only: the primary needs neither the operations nor what they stand on.
   build: async (environment) => (await import('./build.ts')).build(environment),

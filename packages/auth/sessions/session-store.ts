@@ -25,6 +25,9 @@ interface SessionRow {
 
 const columns =
   'session_id, realm_id, username, auth_scheme, certificate_sha256, created_at, max_age, max_stale_age, ends_at'
+const countOpen = query<[now: number], { readonly count: number }>(
+  'SELECT count(*) AS count FROM session WHERE ends_at > ?',
+)
 const byId = query<[id: string], SessionRow>(`SELECT ${columns} FROM session WHERE session_id = ?`)
 const cookieOf = query<[id: string], { readonly sealed_cookie: Uint8Array }>(
   'SELECT sealed_cookie FROM session WHERE session_id = ?',
@@ -158,6 +161,11 @@ export async function listSessions(
     ? db.all(liveOfRealm, [realm, after?.username ?? '', after?.id ?? '', now, most])
     : db.all(liveOfUser, [realm, username, after?.id ?? '', now, most]))
   return rows.map(toSession)
+}
+
+/** @param now Unix seconds */
+export async function countOpenSessions(db: Database, now: number): Promise<number> {
+  return (await db.get(countOpen, [now]))?.count ?? 0
 }
 
 /** Rows of one commit of a sweep, so that logins do not wait behind it. */

@@ -74,6 +74,7 @@ export function memoryMetrics() {
       counted.set(key, (counted.get(key) ?? 0) + by)
     },
     gauge: (name, _help, read) => void gauges.set(name, read),
+    collected() {},
     exposition: async () => '',
   }
   return { metrics, counted, gauges }

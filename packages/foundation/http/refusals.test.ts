@@ -71,6 +71,7 @@ test('CONNECT is 501 and ends its connection; it counts, and is recorded, as any
     operation: (...measured) => void seen.push(measured.slice(0, 2)),
     count() {},
     gauge() {},
+    collected() {},
     exposition: async () => '',
   }
   await using server = await live({ ...base, audit, metrics })

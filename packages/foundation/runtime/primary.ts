@@ -70,6 +70,7 @@ async function startService(start: Start): Promise<RunningService> {
   const environment = await environmentOf(start, storage, audit)
   if (audit !== undefined) startForwarding(start, storage, audit, environment)
   operatorMetrics(metrics, home, audit)
+  definition.measure?.(environment)
   opened.defer(watchClock({ clock, log, metrics, record: (event) => audit?.trail.record(event) }))
   await definition.check?.(environment)
   const { notices } = await definition.prepare(environment)

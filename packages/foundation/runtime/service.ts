@@ -110,6 +110,8 @@ export interface ServiceDefinition<Config = never, Services = never> {
   check?(environment: Pick<ServiceEnvironment<Config>, 'config' | 'log'>): Promise<void>
   /** In the primary, once, after migrations and before any worker: first-run bootstrap. Returns lines to show once. */
   prepare(environment: ServiceEnvironment<Config>): Promise<{ readonly notices: readonly string[] }>
+  /** Registers metrics of the whole service, in the primary. */
+  measure?(environment: ServiceEnvironment<Config>): void
   /** In each worker. */
   build(environment: ServiceEnvironment<Config>): Promise<ServiceInstance<Services>>
   readonly periodic: readonly PeriodicWork<Config>[]

@@ -23,6 +23,7 @@ import { giveMemoryBack } from '../threads/index.ts'
 import { clientRevocation } from '../tls/index.ts'
 import { createTracer, startTraceExport, type TraceExport, type Tracer } from '../tracing/index.ts'
 import { connect } from './database.ts'
+import { databaseMetrics } from './database-metrics.ts'
 import { healthParts } from './health-parts.ts'
 import { rateLimitSlots } from './launch.ts'
 import type { FromWorker, ToWorker, WorkerStart } from './messages.ts'
@@ -62,6 +63,7 @@ async function run(): Promise<Running> {
     worker: start.index,
   })
   const db = await connect(start.database, start.writer, log)
+  databaseMetrics(metrics, db)
   const rootKeys = start.rootKeys.map((key) =>
     key.kind === 'key'
       ? ({ kind: 'key', from: key.from, key: new Secret(key.bytes) } as const)

@@ -44,6 +44,8 @@ export function createRowCache<V>(options: RowCacheOptions<V>): RowCache<V> {
   const entries = new Map<string, Entry<V>>()
   const loading = new Map<string, Promise<V | undefined>>()
   const { db, clock } = options
+  let hits = 0
+  let misses = 0
   const strict = db.dialect === 'sqlite' || options.leaseMs === 0
 
   const drop = (key: string): void => {
@@ -125,7 +127,11 @@ export function createRowCache<V>(options: RowCacheOptions<V>): RowCache<V> {
 
   function get(key: string): MaybePromise<V | undefined> {
     const entry = entries.get(key)
-    if (entry === undefined) return load(key)
+    if (entry === undefined) {
+      misses += 1
+      return load(key)
+    }
+    hits += 1
     if (!strict && clock.monotonic() - entry.checkedAt < options.leaseMs) return touch(key, entry)
     const seen = db.dataVersion?.()
     if (seen !== undefined && seen === entry.seen) return touch(key, entry)
@@ -138,6 +144,9 @@ export function createRowCache<V>(options: RowCacheOptions<V>): RowCache<V> {
     forget,
     get size() {
       return entries.size
+    },
+    get uses() {
+      return { hits, misses }
     },
   }
 }

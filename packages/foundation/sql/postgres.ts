@@ -3,6 +3,7 @@ import pg from 'pg'
 import { parsePostgresUrl } from '../postgres/address.ts'
 import { postgresClients } from '../postgres/clients.ts'
 import type { HostLog } from '../postgres/hosts.ts'
+import { ErrorCount } from './error-count.ts'
 import { StorageUnavailable } from './errors.ts'
 import { transactions } from './postgres-commit.ts'
 import { classify } from './postgres-errors.ts'
@@ -112,6 +113,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
   const listeners: Listeners = new Map()
   const feed = listenForChanges(clients, listeners, limits.feedCheck)
   const commit = transactions(pool, clients)
+  const errors = new ErrorCount()
   let turn = 0
 
   const run = async (
@@ -124,7 +126,9 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     try {
       return await reader.query(asked(statement, params))
     } catch (error) {
-      throw classify(error)
+      const known = classify(error)
+      errors.add(known)
+      throw known
     }
   }
 
@@ -139,7 +143,10 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
       return rows as readonly R[]
     },
     async commit(changes) {
-      const results = await commit(changes)
+      const results = await commit(changes).catch((error: unknown) => {
+        errors.add(error)
+        throw error
+      })
       // After the acknowledgement nothing read earlier may be used: the notification arrives some time later.
       for (const { query: statement, params } of changes)
         if (statement === notify) tell(listeners, String(params[0]))
@@ -155,6 +162,11 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
       return () => known.delete(listener)
     },
     problem: () => undefined,
+    load: () => ({
+      waitingCommits: pool.waitingCount,
+      pool: { used: pool.totalCount - pool.idleCount, idle: pool.idleCount },
+      errors: errors.counts,
+    }),
     async ping() {
       const began = performance.now()
       await run(nothing as unknown as Query<readonly SqlValue[], unknown>, [])

@@ -1,5 +1,6 @@
 import type { StatementSync } from 'node:sqlite'
 import type { MessagePort } from 'node:worker_threads'
+import { ErrorCount } from './error-count.ts'
 import { StorageUnavailable } from './errors.ts'
 import { query } from './query.ts'
 import {
@@ -40,10 +41,11 @@ export function openSqlite(options: {
     return known
   }
   const version = versionReader(db)
+  const errors = new ErrorCount()
   const writer =
     options.writer === undefined
-      ? ownWriter(db, databaseFiles(options.path), version.committed)
-      : remoteWriter(options.writer, acknowledge)
+      ? ownWriter(db, databaseFiles(options.path), version.committed, errors)
+      : remoteWriter(options.writer, acknowledge, errors)
   const database: Database = {
     dialect: 'sqlite',
     get<P extends readonly SqlValue[], R>(statement: Query<P, R>, params: P): R | undefined {
@@ -62,6 +64,7 @@ export function openSqlite(options: {
     changed: () => noChange,
     watch: () => () => undefined,
     problem: writer.problem,
+    load: () => ({ waitingCommits: writer.waiting(), errors: errors.counts }),
     async ping() {
       const problem = writer.problem()
       if (problem !== undefined) throw new StorageUnavailable(problem)
@@ -155,6 +158,8 @@ function plain(changes: readonly Change[]): PlainChange[] {
 
 interface Writer {
   readonly commit: Commit
+  /** Commits that have no outcome yet. */
+  waiting(): number
   problem(): string | undefined
   close(): Promise<void>
 }
@@ -164,12 +169,15 @@ interface Waiting {
   reject(error: Error): void
 }
 
-function settle(waiting: Waiting, outcome: UnitOutcome): void {
+function settle(waiting: Waiting, outcome: UnitOutcome, errors: ErrorCount): void {
   if ('results' in outcome) waiting.resolve(outcome.results)
-  else waiting.reject(outcome.error)
+  else {
+    errors.add(outcome.error)
+    waiting.reject(outcome.error)
+  }
 }
 
-function remoteWriter(port: MessagePort, onCommitted: () => void): Writer {
+function remoteWriter(port: MessagePort, onCommitted: () => void, errors: ErrorCount): Writer {
   const waiting = new Map<number, Waiting>()
   const numbers = new TextNumbers()
   let next = 0
@@ -184,7 +192,7 @@ function remoteWriter(port: MessagePort, onCommitted: () => void): Writer {
     for (const answer of message) {
       const one = waiting.get(answer[0])
       waiting.delete(answer[0])
-      if (one !== undefined) settle(one, fromAnswer(answer))
+      if (one !== undefined) settle(one, fromAnswer(answer), errors)
     }
     if (waiting.size === 0) port.unref()
   })
@@ -206,6 +214,7 @@ function remoteWriter(port: MessagePort, onCommitted: () => void): Writer {
         if (waiting.size === 0) port.ref()
         waiting.set(id, { resolve, reject })
       }),
+    waiting: () => waiting.size,
     problem: () => problem,
     async close() {
       port.close()
@@ -217,6 +226,7 @@ function ownWriter(
   db: ReturnType<typeof openConnection>,
   files: DatabaseFiles,
   onCommitted: () => void,
+  errors: ErrorCount,
 ): Writer {
   const statements = new Statements(db)
   let queue: { readonly changes: PlainChange[]; readonly waiting: Waiting }[] = []
@@ -232,7 +242,7 @@ function ownWriter(
     )
     onCommitted()
     for (const [index, { waiting }] of group.entries()) {
-      settle(waiting, outcomes[index] ?? { error: new Error('no outcome') })
+      settle(waiting, outcomes[index] ?? { error: new Error('no outcome') }, errors)
     }
   }
   return {
@@ -241,6 +251,7 @@ function ownWriter(
         queue.push({ changes: plain(changes), waiting: { resolve, reject } })
         if (queue.length === 1) setImmediate(flush)
       }),
+    waiting: () => queue.length,
     problem() {
       files.look()
       return files.problem()

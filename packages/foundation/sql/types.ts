@@ -60,9 +60,28 @@ export interface Database {
    * the SQLite database. Every commit is refused then, and `ping` fails. undefined = no such problem.
    */
   problem(): string | undefined
+  /** For metrics. */
+  load(): DatabaseLoad
   /** One trivial read, for /health. Milliseconds it took; throws when the database does not answer. */
   ping(): Promise<number>
   close(): Promise<void>
+}
+
+/** Failures since the database was opened. */
+export interface DatabaseErrors {
+  readonly unavailable: number
+  /** The answer to a commit was lost. */
+  readonly unknown_outcome: number
+  readonly other: number
+}
+
+/** What a database has to do, and what went wrong. */
+export interface DatabaseLoad {
+  /** Commits that wait for the writer thread, or for a connection of the pool. */
+  readonly waitingCommits: number
+  /** PostgreSQL: connections for commits. */
+  readonly pool?: { readonly used: number; readonly idle: number }
+  readonly errors: DatabaseErrors
 }
 
 /** A cache over rows that is never stale about rights and states: see `createRowCache` in `cache.ts`. */
@@ -71,6 +90,8 @@ export interface RowCache<V> {
   get(key: string): MaybePromise<V | undefined>
   forget(key: string): void
   readonly size: number
+  /** Uses that found an entry, and those that had to load one. */
+  readonly uses: { readonly hits: number; readonly misses: number }
 }
 
 /** The backup that a database was filled from. */

@@ -1,4 +1,5 @@
 export { createLogger, type LoggerOptions, type LogLevel } from './logger.ts'
 export { createMetrics, mergeMetrics, type ThreadMetrics } from './metrics.ts'
 export { attributes, type OtlpOptions, type OtlpSource, resourceOf, startOtlpExport } from './otlp.ts'
+export { seldom } from './seldom.ts'
 export type * from './types.ts'

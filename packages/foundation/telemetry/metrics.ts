@@ -1,6 +1,6 @@
 import { AggregatorRegistry, Counter, Gauge, Registry } from 'prom-client'
 import { createDurations, type Durations } from './durations.ts'
-import type { Metrics } from './types.ts'
+import type { Collected, Metrics } from './types.ts'
 
 /** Metrics of one thread. `snapshot` crosses threads; `mergeMetrics` makes one text of several. */
 export interface ThreadMetrics extends Metrics {
@@ -70,6 +70,7 @@ export function createMetrics(): ThreadMetrics {
         },
       })
     },
+    collected: (name, wanted) => collect(registry, name, wanted),
     async exposition() {
       settleAll()
       return registry.metrics()
@@ -79,6 +80,38 @@ export function createMetrics(): ThreadMetrics {
       return registry.getMetricsAsJSON()
     },
   }
+}
+
+function collect(registry: Registry, name: string, { type, help, label, read }: Collected): void {
+  const options = { name: `warder_${name}`, help, labelNames: label === undefined ? [] : [label] }
+  const fill = async (set: (labels: Record<string, string>, value: number) => void): Promise<void> => {
+    try {
+      const found = await read()
+      if (typeof found === 'number') set({}, found)
+      else for (const [value, count] of Object.entries(found)) set({ [label ?? '']: value }, count)
+    } catch {
+      // Whatever is read tells of its failures itself; the other metrics are scraped all the same.
+    }
+  }
+  const registers = [registry]
+  if (type === 'gauge')
+    new Gauge({
+      ...options,
+      registers,
+      collect() {
+        this.reset()
+        return fill((labels, value) => this.set(labels, value))
+      },
+    })
+  else
+    new Counter({
+      ...options,
+      registers,
+      collect() {
+        this.reset()
+        return fill((labels, value) => this.inc(labels, value))
+      },
+    })
 }
 
 /** One Prometheus text (0.0.4) of several threads' snapshots; counters and histograms are added up. */

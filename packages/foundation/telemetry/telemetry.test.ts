@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Secret } from '../memory/secret.ts'
-import { createLogger, createMetrics, mergeMetrics } from './index.ts'
+import { createLogger, createMetrics, mergeMetrics, seldom } from './index.ts'
 
 function logged(write: (log: ReturnType<typeof createLogger>) => void): string {
   const lines: string[] = []
@@ -68,4 +68,48 @@ test('metrics of several threads add up to one Prometheus text', async () => {
   assert.match(text, /warder_audit_lost_total 1/)
   assert.match(text, /warder_in_flight 7/)
   assert.match(await one.exposition(), /status="200"\} 1500/)
+})
+
+test('numbers that are read when scraped may wait and have a label; one that fails is left out', async () => {
+  const metrics = createMetrics()
+  let broken = false
+  metrics.collected('objects', {
+    type: 'gauge',
+    help: 'x',
+    label: 'state',
+    read: async () => (broken ? Promise.reject(new Error('away')) : { Active: 3, Destroyed: 1 }),
+  })
+  metrics.collected('uses_total', { type: 'counter', help: 'x', read: () => 7 })
+  const first = await mergeMetrics([await metrics.snapshot(), await metrics.snapshot()])
+  assert.match(first, /# TYPE warder_uses_total counter\nwarder_uses_total 14\n/)
+  assert.match(first, /warder_objects\{state="Active"\} 6\n/)
+  broken = true
+  const second = await metrics.exposition()
+  assert.doesNotMatch(second, /warder_objects\{/)
+  assert.match(second, /warder_uses_total 7\n/)
+})
+
+test('a costly reading is kept for its time, and for a hundred times what it took', async () => {
+  let [now, reads, tookMs] = [0, 0, 10]
+  const read = seldom(
+    async () => {
+      reads += 1
+      now += tookMs
+      if (reads === 3) throw new Error('away')
+      return reads
+    },
+    60_000,
+    () => now,
+  )
+  assert.deepEqual(await Promise.all([read(), read()]), [1, 1])
+  now = 59_999
+  assert.equal(await read(), 1)
+  now = 60_000
+  tookMs = 1_000
+  assert.equal(await read(), 2)
+  now = 159_999
+  assert.equal(await read(), 2)
+  now = 160_000
+  await assert.rejects(read(), /away/)
+  assert.equal(await read(), 4)
 })

@@ -1,3 +1,5 @@
+import type { MaybePromise } from '../promises/and-then.ts'
+
 /** Structured log, one JSON object a line on standard error. Secrets are redacted by type (`Secret`) and by member name. */
 export interface Logger {
   debug(fields: Readonly<Record<string, unknown>>, message: string): void
@@ -7,6 +9,16 @@ export interface Logger {
   child(fields: Readonly<Record<string, unknown>>): Logger
 }
 
+/** Numbers that are read when scraped. A reading that fails leaves its metric out. */
+export interface Collected {
+  readonly type: 'gauge' | 'counter'
+  readonly help: string
+  /** Name of the label by which the numbers are told apart: a closed set. undefined = there is one number. */
+  readonly label?: string
+  /** A counter's numbers never fall. */
+  read(): MaybePromise<number | Readonly<Record<string, number>>>
+}
+
 /** One finished operation; labels are the operation's name and the outcome, never a realm, user, key or address. */
 export interface Metrics {
   operation(name: string, status: number, durationMs: number): void
@@ -14,6 +26,8 @@ export interface Metrics {
   count(name: string, labels?: Readonly<Record<string, string>>, by?: number): void
   /** A gauge that is read when scraped. */
   gauge(name: string, help: string, read: () => number): void
+  /** A metric that is read when scraped, with a label or after some waiting. */
+  collected(name: string, collected: Collected): void
   /** Prometheus text exposition format 0.0.4. */
   exposition(): Promise<string>
 }

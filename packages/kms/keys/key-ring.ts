@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import type { MaybePromise } from '@warder/foundation/promises'
 import type { Clock } from '@warder/foundation/runtime'
 import { type Seal, UnknownDataKey } from '@warder/foundation/seal'
-import { createRowCache, type Database, StorageUnavailable } from '@warder/foundation/sql'
+import { createRowCache, type Database, type RowCache, StorageUnavailable } from '@warder/foundation/sql'
 import { type BackendKey, type DescribedKey, type KeyBackend, softwareBackend } from '../backend/index.ts'
 import {
   type AlgorithmPolicy,
@@ -97,6 +97,7 @@ const anything: AlgorithmPolicy = { fips: false }
 export interface KeyRing {
   get(id: ObjectId): MaybePromise<Key | undefined>
   readonly size: number
+  readonly uses: RowCache<Key>['uses']
   /** Backend that uses its keys. */
   readonly backend: KeyBackend
 }
@@ -137,6 +138,9 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     get: (id) => cache.get(id),
     get size() {
       return cache.size
+    },
+    get uses() {
+      return cache.uses
     },
     backend,
   }

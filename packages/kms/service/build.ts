@@ -52,6 +52,7 @@ import type { KmsServices } from '../services.ts'
 import { acmeEnvironment } from './acme.ts'
 import { configuredPolicy } from './algorithm-settings.ts'
 import { destructionSettings } from './destruction-settings.ts'
+import { keyCacheMetrics } from './key-metrics.ts'
 import { configuredNotices } from './notices.ts'
 import { kmsOperations } from './operations.ts'
 import { configuredFetch, revocationConfig } from './pki-settings.ts'
@@ -166,12 +167,13 @@ function servicesOf(
   ended: Ended | undefined,
   restoreGate: RestoreGate | undefined,
 ): KmsServices {
-  const { config, home, baseUrl, outbound, db, seal, audit, clock, log, peerSecret } = environment
+  const { config, home, baseUrl, outbound, db, seal, audit, clock, log, metrics, peerSecret } = environment
   const policy = configuredPolicy(config)
   const revocation = revocationConfig(config)
   const leaseMs = config.cache_lease_ms
   const capacity = config.unwrapped_cache_max_size
   const keys = createKeyRing({ db, seal, clock, backend, policy, capacity, leaseMs })
+  keyCacheMetrics(metrics, keys)
   return {
     db,
     seal,

@@ -27,6 +27,7 @@ import type { KmsServices } from '../services.ts'
 import { configuredPolicy } from './algorithm-settings.ts'
 import { followAuth, prepareEnded } from './follow-auth.ts'
 import { adoptSettings, recordReset } from './governed.ts'
+import { objectMetrics } from './key-metrics.ts'
 import { kmsMigrations } from './migrations.ts'
 import { revocationConfig } from './pki-settings.ts'
 import { onceServing, prepareRestored } from './restored.ts'
@@ -58,6 +59,7 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
     await adoptSettings(environment, isHeld)
     return { notices }
   },
+  measure: objectMetrics,
   // Loaded by workers only: the primary needs neither the operations nor what they stand on.
   build: async (environment) => (await import('./build.ts')).build(environment),
   background: (environment) => followAuth(environment),

@@ -274,5 +274,6 @@ const noMetrics: Metrics = {
   operation: () => undefined,
   count: () => undefined,
   gauge: () => undefined,
+  collected: () => undefined,
   exposition: async () => '',
 }

@@ -86,6 +86,14 @@ test('metrics stand on a port of their own, counted over all workers, and not on
     return count >= 6
   })
   assert.equal(count, 6)
+  const metrics = await metricsOf(`${metricsPlace()}/metrics`)
+  for (const line of [
+    /^warder_database_waiting_commits 0$/m,
+    /^warder_database_errors_total\{kind="unavailable"\} 0$/m,
+    /^warder_key_cache_uses_total\{outcome="hit"\} \d+$/m,
+    /^# TYPE warder_objects gauge$/m,
+  ])
+    assert.match(metrics, line)
 })
 
 test('SIGHUP serves new certificates to new connections, and keeps the old ones when the new are broken', async () => {

@@ -70,6 +70,7 @@ const metrics: Metrics = {
   operation: () => undefined,
   count: () => undefined,
   gauge: () => undefined,
+  collected: () => undefined,
   exposition: async () => '',
 }
 

@@ -1,0 +1,22 @@
+import type { Database } from '../sql/types.ts'
+import type { Metrics } from '../telemetry/types.ts'
+
+/** Metrics of a worker's connections to its database. */
+export function databaseMetrics(metrics: Metrics, db: Database): void {
+  metrics.gauge('database_waiting_commits', 'Commits that wait for the writer or a connection.', () => {
+    return db.load().waitingCommits
+  })
+  metrics.collected('database_errors_total', {
+    type: 'counter',
+    help: 'Statements and commits that the database failed with.',
+    label: 'kind',
+    read: () => ({ ...db.load().errors }),
+  })
+  if (db.dialect !== 'postgresql') return
+  metrics.collected('database_connections', {
+    type: 'gauge',
+    help: 'Connections of the pool for commits.',
+    label: 'state',
+    read: () => ({ ...db.load().pool }),
+  })
+}

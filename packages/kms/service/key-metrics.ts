@@ -1,0 +1,31 @@
+import type { ServiceEnvironment } from '@warder/foundation/runtime'
+import { type Metrics, seldom } from '@warder/foundation/telemetry'
+import { countByState, type KeyRing } from '../keys/index.ts'
+import type { KmsConfig } from './settings.ts'
+
+/** Counting reads an index as long as there are objects. */
+const countEveryMs = 60_000
+
+/** In the primary: objects of the installation, each node's own reading. */
+export function objectMetrics({ metrics, db, clock }: ServiceEnvironment<KmsConfig>): void {
+  metrics.collected('objects', {
+    type: 'gauge',
+    help: 'Objects by state, keys for the most part, as of the last minute.',
+    label: 'state',
+    read: seldom(() => countByState(db), countEveryMs, clock.monotonic),
+  })
+}
+
+/** In a worker: its cache of opened keys. */
+export function keyCacheMetrics(metrics: Metrics, keys: KeyRing): void {
+  metrics.gauge('key_cache_entries', 'Keys that are open in memory.', () => keys.size)
+  metrics.collected('key_cache_uses_total', {
+    type: 'counter',
+    help: 'Uses of keys that were open already, and those that opened one.',
+    label: 'outcome',
+    read: () => {
+      const { hits, misses } = keys.uses
+      return { hit: hits, miss: misses }
+    },
+  })
+}
