@@ -57,6 +57,14 @@ test "$key" = "$(sha256sum /var/lib/warder/root.key)"
 grep -q '^AUTH_WORKERS=1$' /etc/warder/warder.env
 said 'a removal leaves keys and settings alone'
 
+mount -t tmpfs tmpfs /var/lib/warder
+touch /var/lib/warder/root.key
+/var/lib/dpkg/info/warder.postrm purge
+test -z "$(ls -A /var/lib/warder)"
+umount /var/lib/warder
+test "$key" = "$(sha256sum /var/lib/warder/root.key)"
+said 'a purge empties a home that is a file system of its own'
+
 mkdir /var/lib/warder-backups
 touch /etc/warder/backup-passphrase /var/lib/warder-backups/one.backup
 dpkg -P warder </dev/null
