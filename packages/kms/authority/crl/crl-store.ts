@@ -36,12 +36,24 @@ const place = query<
   `SELECT i.crl_number, c.number, c.this_update
      FROM pki_issuer i LEFT JOIN pki_crl c ON c.issuer = i.id WHERE i.id = ?`,
 )
-const crlDue = query<[now: number, latest: number, limit: number], { readonly id: string }>(
-  'SELECT id FROM pki_issuer WHERE crl_due_at <= ? OR crl_due_at > ? ORDER BY crl_due_at LIMIT ?',
-)
-const responderDue = query<[now: number, latest: number, limit: number], { readonly id: string }>(
-  'SELECT id FROM pki_issuer WHERE responder_due_at <= ? OR responder_due_at > ? ORDER BY responder_due_at LIMIT ?',
-)
+type DueQuery = [than: number, limit: number]
+/** Due, and due so late that a clock was ahead: a statement each, since each is a range of an index. */
+const crlDue = {
+  now: query<DueQuery, { readonly id: string }>(
+    'SELECT id FROM pki_issuer WHERE crl_due_at <= ? ORDER BY crl_due_at LIMIT ?',
+  ),
+  ahead: query<DueQuery, { readonly id: string }>(
+    'SELECT id FROM pki_issuer WHERE crl_due_at > ? ORDER BY crl_due_at LIMIT ?',
+  ),
+}
+const responderDue = {
+  now: query<DueQuery, { readonly id: string }>(
+    'SELECT id FROM pki_issuer WHERE responder_due_at <= ? ORDER BY responder_due_at LIMIT ?',
+  ),
+  ahead: query<DueQuery, { readonly id: string }>(
+    'SELECT id FROM pki_issuer WHERE responder_due_at > ? ORDER BY responder_due_at LIMIT ?',
+  ),
+}
 /** One row for a page, out of an index that holds all of it: a hundred thousand rows would be as many objects here. */
 const listed = query<
   [skipped: number, issuer: string, after: string, last: number, last2: number, limit: number],
@@ -89,11 +101,11 @@ export async function crlOfAuthority(db: Database, authorityId: string): Promise
   return { number, thisUpdate, nextUpdate, etag, der }
 }
 
-/** Clocks of nodes differ by so much. */
+/** Allowed difference between the clocks of nodes. */
 const toleranceMs = 60_000
 
 /**
- * Issuers whose list or responder is to be signed now, at most `limit` of each. What is due later than anything that is
+ * Issuers whose list or responder is to be signed now, at most twice `limit` of each. What is due later than anything that is
  * signed now can be was signed by a clock that was ahead: nobody believes it yet, so that it is signed again.
  */
 export async function dueIssuers(
@@ -106,9 +118,12 @@ export async function dueIssuers(
     crl: now + crlValidityMs - crlOverlapMs + toleranceMs,
     responder: now + responderValidityMs / 2 + toleranceMs,
   }
-  const idsOf = (rows: readonly { readonly id: string }[]) => new Set(rows.map(({ id }) => id))
-  const crls = idsOf(await db.all(crlDue, [now, latest.crl, limit]))
-  const responders = idsOf(await db.all(responderDue, [now, latest.responder, limit]))
+  const idsOf = async (due: typeof crlDue, ahead: number): Promise<ReadonlySet<string>> => {
+    const rows = [await db.all(due.now, [now, limit]), await db.all(due.ahead, [ahead, limit])].flat()
+    return new Set(rows.map(({ id }) => id))
+  }
+  const crls = await idsOf(crlDue, latest.crl)
+  const responders = await idsOf(responderDue, latest.responder)
   return [...crls.union(responders)].map((id) => ({ id, crl: crls.has(id), responder: responders.has(id) }))
 }
 
