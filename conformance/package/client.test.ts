@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -178,4 +178,19 @@ test('a page in a browser logs in, uses a key and ends its session', {
     destroyed: 'not_found',
     ended: ['unauthorized', 'unauthorized'],
   })
+})
+
+test('nothing of the workspace is missing or left over in the installed package', () => {
+  const manifest = JSON.parse(readFileSync(join(client, 'package.json'), 'utf8'))
+  assert.equal(manifest.dependencies, undefined)
+  for (const file of ['index.js', 'index.d.ts', 'LICENSE', 'README.md'])
+    assert.ok(existsSync(join(client, file)), file)
+  const imported = "(from|import\\() ?'@warder/|\\.test\\."
+  for (const pattern of [
+    ['-rlE', imported],
+    ['-rlF', root],
+  ]) {
+    const found = spawnSync('grep', [...pattern, client], { encoding: 'utf8' })
+    assert.equal(found.stdout.replaceAll(`${client}/README.md\n`, ''), '')
+  }
 })

@@ -4,8 +4,8 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { pack } from '../../scripts/package/pack.ts'
+import { packFolder } from '../../scripts/package/pack.ts'
+import { stageWarder } from '../../scripts/package/warder.ts'
 import { type Started, startInstalled } from './start-installed.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-package-'))
@@ -31,16 +31,17 @@ function run(program: string, words: readonly string[], input = '') {
 }
 
 before(async () => {
-  const { warder, client } = pack(folder)
+  const packed = packFolder(folder, 'warder', stageWarder)
   mkdirSync(installed)
   writeFileSync(join(installed, 'package.json'), '{"private":true,"type":"module"}')
   // From the cache of npm, where nothing else is to be had.
-  const words = ['install', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', warder, client]
+  const words = ['install', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund', packed]
   const { status, stderr } = run('npm', words)
   if (status !== 0) {
     unavailable = `the dependencies cannot be installed here: ${stderr.split('\n').find((line) => line !== '')}`
     return
   }
+  assert.ok(existsSync(join(installed, 'node_modules/warder/LICENSE')))
   services = await startInstalled(join(installed, 'node_modules/.bin/warder'), [], { cwd: installed, env })
 })
 
@@ -62,23 +63,4 @@ test('the installed command starts the services and does the whole run', (t) => 
   assert.equal(warderCommand('crypto', 'decrypt', 'text.warder', '--output', 'again').status, 0)
   assert.equal(readFileSync(join(installed, 'again'), 'utf8'), 'some text')
   assert.equal(warderCommand('audit', 'verify').status, 0)
-})
-
-test('nothing of the workspace is missing or left over in the installed packages', (t) => {
-  if (unavailable !== undefined) return t.skip(unavailable)
-  const client = join(installed, 'node_modules/@warder/client')
-  const manifest = JSON.parse(readFileSync(join(client, 'package.json'), 'utf8'))
-  assert.equal(manifest.dependencies, undefined)
-  for (const file of ['index.js', 'index.d.ts', 'LICENSE', 'README.md'])
-    assert.ok(existsSync(join(client, file)), file)
-  assert.ok(existsSync(join(installed, 'node_modules/warder/LICENSE')))
-  const checkout = fileURLToPath(new URL('../..', import.meta.url))
-  const imported = "(from|import\\() ?'@warder/|\\.test\\."
-  for (const pattern of [
-    ['-rlE', imported],
-    ['-rlF', checkout],
-  ]) {
-    const found = spawnSync('grep', [...pattern, client], { encoding: 'utf8' })
-    assert.equal(found.stdout.replaceAll(`${client}/README.md\n`, ''), '')
-  }
 })
