@@ -6,7 +6,7 @@ import { prepareScenarios } from './scenarios.ts'
 import { type Pinning, pin } from './server/pin.ts'
 
 /**
- * What a second worker costs: processor time of a request with two workers, to that with one, in turn with it (median
+ * Measures the cost of a second worker: processor time of a request with two workers, to that with one, in turn with it (median
  * of the rounds).
  */
 export async function costOfSecondWorker(

@@ -100,7 +100,7 @@ function resolver(root: string): (file: string, specifier: string) => string | u
 }
 
 /**
- * What these files import, directly and through files that export it further: `packages/x/y.ts#name`, also of each file
+ * Imports of these files, directly and through files that export it further: `packages/x/y.ts#name`, also of each file
  * on the way.
  */
 export function importedBy(graph: ModuleGraph, files: Iterable<string>): ReadonlySet<string> {

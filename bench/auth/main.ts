@@ -17,7 +17,7 @@ import { authGet, type Lookup, measureLookups, type Served } from './lookups.ts'
 import { fullSize, type SeedSize, seed } from './seed.ts'
 
 /**
- * What the authentication service has to reach, in ratios of one run: session and token lookups to the bare echo, of
+ * Targets of the authentication service, as ratios of one run: session and token lookups to the bare echo, of
  * two installations in turn, an empty one and one with millions of rows; lists of ten thousand realms; logins to bare
  * argon2id; sessions while five hundred clients log in.
  *

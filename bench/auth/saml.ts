@@ -20,7 +20,7 @@ import type { Statuses } from './flood-process.ts'
 import type { SamlFloodPlan } from './saml-flood.ts'
 
 /**
- * What SAML has to reach: processor time of a login, with and without its session; p99 of /whoami while two hundred
+ * Targets of SAML: processor time of a login, with and without its session; p99 of /whoami while two hundred
  * hostile responses of 256 KiB are posted at once, each within a login that was begun.
  *
  * Run: `node bench/auth/saml.ts [--logins 150] [--seconds 4]`

@@ -45,7 +45,7 @@ function timed(command: string): Promise<Run> {
   })
 }
 
-/** What the names of files that subjects make end with. */
+/** Suffixes of the files that the subjects make. */
 const made: Readonly<Record<string, string>> = {
   'warder encrypt': '.warder',
   'warder decrypt': '.out',

@@ -3,7 +3,7 @@ import { startInstallation } from 'warder/testing'
 import { batchGain, gainOf } from './batch-gain.ts'
 
 /**
- * What batches are worth to a program that uses `@warder/client`: values encrypted in a second by single calls and by
+ * Measures the gain of batches for a program that uses `@warder/client`: values encrypted in a second by single calls and by
  * batches of a hundred, in turn, for one caller who waits for each answer and for several at a time.
  *
  * Run: `node bench/kms/batch.ts [--seconds 3] [--rounds 5]`

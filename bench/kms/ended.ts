@@ -17,7 +17,7 @@ import { costOf } from '../server/cost.ts'
 import { pin, pinning } from '../server/pin.ts'
 
 /**
- * What cutting off at once costs: processor time of `encrypt` at a kms that follows a feed with so many ended sessions, to
+ * Measures the cost of cutting off at once: processor time of `encrypt` at a kms that follows a feed with so many ended sessions, to
  * that at one that follows none, in turn; how long a follower takes to read the feed from its beginning, and its memory;
  * and what the first request after somebody's commit pays to see whether the list of blocked users is another one.
  *

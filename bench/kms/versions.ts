@@ -1,5 +1,5 @@
 /**
- * What versions of keys cost: `node bench/kms/versions.ts [versions] [rounds]`, by default 1000 versions. A key that was
+ * Measures the cost of versions of keys: `node bench/kms/versions.ts [versions] [rounds]`, by default 1000 versions. A key that was
  * never rotated and one with so many versions encrypt and decrypt in turn, in batches of 100 over HTTPS, so that the
  * client weighs little. Prints the rate of the rotated key to that of the other, the round in the middle.
  */

@@ -15,7 +15,7 @@ import { migrate, openSqlite } from '@warder/foundation/sql'
 import { quietLog } from '@warder/foundation/telemetry/testing'
 
 /**
- * What a start pays for an archived audit log, beside reading all of it.
+ * Measures the cost of an archived audit log for a start, beside reading all of it.
  *
  * Run: `node bench/operations/audit-start.ts [--megabytes 1024]`
  */

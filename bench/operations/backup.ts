@@ -21,7 +21,7 @@ import { cleanEnvironment, startInstallation } from 'warder/testing'
 import { seedKeys } from '../kms/seed.ts'
 
 /**
- * What a backup of many keys takes while they are used, what its restore takes beside a copy of the databases, and what a
+ * Measures how long a backup of many keys takes while they are used, how long its restore takes beside a copy of the databases, and what a
  * drill takes. SQLite.
  *
  * Run: `node bench/operations/backup.ts [--keys 1000000] [--rate 200]`. `beside` is the 99th percentile of encryptions

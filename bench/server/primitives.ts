@@ -12,7 +12,7 @@ import {
 } from 'node:crypto'
 
 /**
- * What bare `node:crypto` does on one core: the limit for whatever the kms does with a key. Each entry measures itself
+ * Speed of bare `node:crypto` on one core: the limit for whatever the kms does with a key. Each entry measures itself
  * for some seconds and gives operations per second of processor time, nothing around them.
  */
 export function primitives(): ReadonlyMap<string, (seconds: number) => number> {

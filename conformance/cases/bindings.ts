@@ -26,7 +26,7 @@ interface Described {
 }
 
 /**
- * What the placeholders of one test case stand for. A placeholder gets its value at its first appearance in a
+ * Values of the placeholders of one test case. A placeholder gets its value at its first appearance in a
  * response and must have the same wherever it appears again. Byte strings that the standard lets a server choose
  * (`substitute`) replace the printed ones in later requests, so that what was encrypted can be decrypted again.
  */

@@ -12,7 +12,7 @@ import { findSimpleSamlPhp, type SimpleSamlPhp, unpackSimpleSamlPhp } from './si
 export interface SimpleSamlRun {
   /** Claims of the session, without what differs from run to run. */
   readonly claims: Readonly<Record<string, unknown>>
-  /** What is said of an assertion that it encrypts: this release encrypts with CBC only. */
+  /** Verdict about an assertion that it encrypts: this release encrypts with CBC only. */
   readonly encrypted: string
   /** Address of the browser after a single logout, and the session's answer then. */
   readonly afterLogout: { readonly location: string; readonly whoami: number }

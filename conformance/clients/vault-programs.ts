@@ -23,13 +23,13 @@ export function missingProgram(name: Name): string | false {
   return `${name} is not here: install it, or set ${variable} to the program`
 }
 
-/** What a driver works with: an installation, a folder, and the program with the token of a machine. */
+/** Context of a driver: an installation, a folder, and the program with the token of a machine. */
 interface Place {
   readonly kmsUrl: string
   path(file: string): string
   /** @throws Error with what the program said, when it fails */
   run(...args: readonly string[]): Promise<Buffer>
-  /** What the program reads from its environment from now on. */
+  /** Environment of the program from now on. */
   set(variable: string, value: string): void
   /** @throws Error when it succeeds */
   fails(...args: readonly string[]): Promise<void>

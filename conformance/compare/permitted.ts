@@ -2,7 +2,7 @@ import { Enumeration, Tag } from '@warder/kmip/tables'
 import type { TtlvNode } from '@warder/kmip/ttlv'
 
 /**
- * What may differ between a printed response and a conformant one: the list of KMIP Profiles §4.1 "Permitted Test Case
+ * Permitted differences between a printed response and a conformant one: the list of KMIP Profiles §4.1 "Permitted Test Case
  * Variations" (the same in 1.4 and 2.1) and nothing else. Where it permits more than is needed to run the cases, the
  * comparison stays strict.
  */

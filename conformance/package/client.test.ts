@@ -22,7 +22,7 @@ const path = (process.env.PATH ?? '')
   .filter((place) => !place.includes('node_modules'))
   .join(':')
 let warder: Installation
-/** What the page says in the end. */
+/** Final text of the page. */
 const told = Promise.withResolvers<string>()
 /** Where the page of the browser comes from; the services have to allow it before they start. */
 const pages = createServer((request, response) => {

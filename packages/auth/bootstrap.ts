@@ -22,7 +22,7 @@ const oneHour = 3600
 const oneYear = 365 * 86_400
 
 /**
- * What a fresh database needs: the signing keys, and, in one commit, the realm `_` with its first super admin. Runs at
+ * Fills a fresh database: the signing keys, and, in one commit, the realm `_` with its first super admin. Runs at
  * every start and does nothing where they are. The password is that of `WARDER_ADMIN_PASSWORD`, or a random one that
  * is written to `initial-admin-password` in the home folder (0600) before anything is committed.
  * @param hash makes the stored form of the password

@@ -8,7 +8,7 @@ import type { AuthConfig } from './settings.ts'
 import type { Signer } from './signing/index.ts'
 
 /**
- * What the operations of the service stand on, in one worker: what each folder asks for, together. A folder declares
+ * Services used by the operations in one worker: those that the folders ask for, together. A folder declares
  * what it needs itself, and sees no more of it.
  */
 export interface AuthServices

@@ -33,7 +33,7 @@ export interface AuthClientOptions extends ClientOptions {
   readonly credentials?: AuthCredentials
 }
 
-/** Who logs in. Without a name: by the token or the certificate of the client's credentials. */
+/** The user who logs in. Without a name: by the token or the certificate of the client's credentials. */
 export interface LoginRequest {
   readonly realm: string
   readonly username?: string

@@ -54,7 +54,7 @@ export interface ServiceClient<O extends Table<O>> {
   close(): void
 }
 
-/** What one kind of service needs besides. */
+/** Further parts for one kind of service. */
 export interface ServiceParts {
   readonly routes: Readonly<Record<string, { readonly method: string; readonly path: string }>>
   /** POSTs that leave nothing behind: sent again they give the same answer. */
@@ -72,7 +72,7 @@ export interface Replied {
   readonly headers: Answer['headers']
 }
 
-/** What an operation may be given, whichever it is. */
+/** Input that any operation may have. */
 export interface AnyInput {
   readonly path?: Readonly<Record<string, string>>
   readonly query?: Readonly<Record<string, string | undefined>>

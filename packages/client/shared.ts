@@ -1,4 +1,4 @@
-// What both entries of the package give besides the clients: for Node (`index.ts`) and for browsers (`browser.ts`).
+// Exports of both entries of the package besides the clients: for Node (`index.ts`) and for browsers (`browser.ts`).
 export type { ErrorSchema, Operations } from './api.gen.ts'
 export type { Operations as AuthOperations } from './auth.gen.ts'
 export type {

@@ -33,20 +33,20 @@ export interface ExternalServices {
   readonly grants: KnownGrants
   /** Where clouds reach this service, without a slash at its end. */
   readonly publicUrl: string
-  /** What callers are told of those that are enabled. */
+  /** Enabled stores, as callers are told of them. */
   readonly enabled: readonly (Readonly<Record<string, unknown>> & { readonly name: ExternalStoreName })[]
 }
 
-/** What the operations of the key management service work with. */
+/** Services used by the operations of the key management service. */
 export interface KmsServices extends AccessServices {
   readonly seal: Seal
   /** Keeps the tables by which KMIP finds objects; part of each commit that changes one. */
   readonly index: ObjectIndex
   /** Rules of the owner that bind new objects of every protocol. */
   readonly applyCreationRules: ApplyCreationRules
-  /** What a new version of a key takes over of what KMIP clients keep with it. */
+  /** Attributes that a new version of a key takes over for KMIP clients. */
   readonly carryOver: CarryOver
-  /** What clients of another protocol read of a schedule that was set. @param every seconds; undefined = none by time */
+  /** Attributes from which clients of another protocol read a schedule. @param every seconds; undefined = none by time */
   saidSchedule(object: ManagedObject, every: number | undefined): Pick<ManagedObject, 'kmip'>
   readonly clock: Clock
   /** Refuses requests of a restored installation that is held; undefined = it was not held when the service was built. */
@@ -54,7 +54,7 @@ export interface KmsServices extends AccessServices {
   /** How the settings rotate keys that say nothing themselves. */
   readonly rotation: RotationPolicy
   readonly budgets: GcmBudgets
-  /** Who used which key last. */
+  /** Last uses of keys by users. */
   readonly uses: LastUses
   readonly contentKeys: ContentKeys
   /** For records of batch items; everything else is recorded by the dispatcher. */
@@ -63,20 +63,20 @@ export interface KmsServices extends AccessServices {
   readonly notices: { tell(event: string, about: object): void } | undefined
   /** true: only algorithms of FIPS builds. */
   readonly fips: boolean
-  /** What this server permits, `fips` among it: asked by every operation, of REST and of KMIP. */
+  /** Policy of this server, `fips` included: asked by every operation, of REST and of KMIP. */
   readonly policy: AlgorithmPolicy
   readonly defaultUsername: string
   /** Authentication still has to succeed, then everybody is `defaultUsername`. */
   readonly forceDefaultUsername: boolean
   /** Passwords in KMIP headers are ignored where the caller has shown a client certificate. */
   readonly ignoreHeaderPassword: boolean
-  /** What a user of a realm of the authentication service is called here. */
+  /** Name of a user of a realm of the authentication service at this service. */
   nameOf(realm: string, username: string): string
   /** Keeps names apart from those who had them before. */
   readonly names: Names
-  /** Whose requests are refused. */
+  /** Blocked principals, whose requests are refused. */
   readonly blocks: Blocks
-  /** What has ended at the authentication service; undefined = it does not tell. */
+  /** Ends at the authentication service; undefined = there is no feed. */
   readonly ended: Ended | undefined
   /** Whom the authentication service knows; undefined = it cannot be asked. */
   readonly directory: Directory | undefined

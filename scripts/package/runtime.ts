@@ -9,7 +9,7 @@ import { bundled } from './warder.ts'
 export const nodePackageOf = ({ os, cpu }: Platform): string => `node-${os}-${cpu}`
 
 /**
- * What Warder needs of registries, its Node among it.
+ * Packages from registries that Warder needs, its Node included.
  * @param nodes the packages that carry the Node
  * @param platform leaves out what is made for others
  */

@@ -59,7 +59,7 @@ test('nginx staples answers of OCSP, and refuses a stolen client by OCSP and by 
   assert.ok(world.asked.some((line) => line.startsWith('GET /ocsp/')))
 })
 
-/** What comes with a handshake: nginx asks after the first one. */
+/** Messages of a handshake: nginx asks after the first one. */
 async function stapled(port: number, ca: Buffer): Promise<Buffer> {
   for (let tries = 0; tries < 50; tries += 1) {
     const response = await new Promise<Buffer | null>((resolve, reject) => {

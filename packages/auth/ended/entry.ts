@@ -1,5 +1,5 @@
 /**
- * What an entry of the feed is about.
+ * Subject of an entry of the feed.
  * - `session`: `subject` is the session id; until the expiry of its token.
  * - `logins`: logins of a user, wherever they were remembered; `username` and `realm`.
  * - `realm`: logins of every user of `realm`.

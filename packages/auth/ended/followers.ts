@@ -17,7 +17,7 @@ export function shareFollowers(): void {
 }
 
 /**
- * Who follows the feed of ends, and how far each has come. Shared by the workers of a process: the end is committed in
+ * Followers of the feed of ends, with the position of each. Shared by the workers of a process: the end is committed in
  * one, the follower asks another.
  */
 export interface Followers {

@@ -44,7 +44,7 @@ const touchUnchanged = query<[id: string, authParams: string], unknown>(
 )
 
 /**
- * What goes with a realm. `?` is the realm each time. What commits hold on to while they add something (the realm, a
+ * Rows that go with a realm. `?` is the realm each time. What commits hold on to while they add something (the realm, a
  * credential, a role) comes first: where transactions run side by side, who was faster is seen by the statements
  * behind, and who is slower finds nothing to hold on to.
  */

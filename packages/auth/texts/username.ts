@@ -46,7 +46,7 @@ export function checkNewUsername(name: string): void {
 }
 
 /**
- * What a new user with a password is called: HTTP Basic ends the name at the first colon (RFC 7617 §2), so that nobody
+ * Checks the name of a new user with a password: HTTP Basic ends the name at the first colon (RFC 7617 §2), so that nobody
  * could log in under a name with one. Names that others prove, such as subjects of issuers, may have it.
  * @throws failure('bad_request')
  */
@@ -56,7 +56,7 @@ export function checkNewCredentialName(name: string): void {
 }
 
 /**
- * What throttles count by: percent-encoding undone, compatibility form, case folded, blanks trimmed, so that variants
+ * Key by which throttles count: percent-encoding undone, compatibility form, case folded, blanks trimmed, so that variants
  * of a name share one counter (a look-alike must not open a second one). Hashed, because it may be any text that
  * somebody typed.
  */

@@ -3,7 +3,7 @@ import { unescapeHidden } from './hidden-characters.ts'
 import type { ChainHead, RecordText } from './record.ts'
 
 /**
- * What a batch lies in. It goes to the writer with the batch and comes back: new memory for each batch would have the
+ * Memory of a batch. It goes to the writer with the batch and comes back: new memory for each batch would have the
  * writer's thread collect all of its garbage several times a second.
  */
 export interface BatchMemory {

@@ -3,7 +3,7 @@ import { canonicalJson } from './canonical.ts'
 import type { ChainHead } from './record.ts'
 
 /**
- * What the service signs of a file of its log that it has closed: what stands in the file, and between which hashes of
+ * Statement that the service signs about a closed file of its log: the contents of the file, and between which hashes of
  * the chain. With it the file can be checked by itself, moved away, and removed without the chain losing its hold.
  */
 export interface Checkpoint {

@@ -6,7 +6,7 @@ import { linesOf } from './lines.ts'
 /** Operation of the records that tell how many commits the database has (docs/adr/0024). */
 export const commitsOperation = 'database.commits'
 
-/** What a service's log says about its database. */
+/** Facts in a service's log about its database. */
 export interface KnownCommits {
   /** It has records: the service has run, and its database was not empty. */
   readonly used: boolean

@@ -43,7 +43,7 @@ function describe(errors: readonly TLocalizedValidationError[]): string {
 }
 
 /**
- * What is wrong inside of a value that may also be null: not that it is not null. undefined: the union is another one,
+ * Finds what is wrong inside a value that may also be null: not that it is not null. undefined: the union is another one,
  * or the value has the wrong type altogether.
  */
 function insideOfNullable(

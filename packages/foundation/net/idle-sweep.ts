@@ -19,7 +19,7 @@ const sweepsInTimeout = 10
  * Ends kept connections on which nothing has moved for `keptMs` since their last reply. One look at all of them now
  * and then, instead of timers that every read and write of every connection starts again. A reply that waits to be
  * taken gives its connection node's timer, of `stalledMs` without a byte: its `timeout` event is the owner's to follow.
- * What is on its way, a handshake or a request, is for bounds of its own.
+ * Handshakes and requests that are under way have limits of their own.
  * @returns ends the sweeping
  */
 export function startIdleSweep(

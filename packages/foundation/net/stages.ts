@@ -11,7 +11,7 @@ const longestTogether = 1
 const mostArrived = 1024
 
 /**
- * What has come in one turn of the event loop is done stage by stage: first everything is read, then all of it is acted
+ * Processes the requests of one turn of the event loop stage by stage: first everything is read, then all of it is acted
  * on, then all replies are written. A request passes through more code than the nearest cache of a processor holds; in
  * this order that code is fetched once for several requests. Who came first is acted on and answered first.
  */

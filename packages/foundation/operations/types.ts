@@ -81,7 +81,7 @@ export interface AuditFields {
 }
 
 /**
- * Who may call it. Declared in the operation, enforced by the dispatcher before `act` runs. `public` is the only
+ * Access rule of an operation. Declared in the operation, enforced by the dispatcher before `act` runs. `public` is the only
  * access that needs no principal; everything else is denied when `check` does not return.
  */
 export interface Access<Services> {

@@ -6,7 +6,7 @@ import { readPrivateFile } from './private-file.ts'
 import type { SslSettings } from './ssl-settings.ts'
 
 /**
- * What TLS to the database begins with. The files are read at each connection: certificates that were renewed count from
+ * Options of TLS to the database. The files are read at each connection: certificates that were renewed count from
  * the next one on.
  * @param host that is connected to: the client library leaves an address out of the check, and `localhost` would do
  * @param resolvePath makes a path absolute

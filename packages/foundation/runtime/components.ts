@@ -52,7 +52,7 @@ export function requireUsablePlans(components: Components, plans: ReadonlyMap<st
 }
 
 /**
- * What a start would do to a database, without doing it.
+ * Plans the migrations of a start, without running them.
  * @returns the plans, and why a start would be refused
  * @throws StartupError when it cannot be reached, or a released migration was changed
  */

@@ -97,7 +97,7 @@ export async function openStorage(start: Start, certificates: PrimaryCertificate
 }
 
 /**
- * What an encrypted log knows, by the keys that this database and the root key open. One that they do not open was not
+ * Reads an encrypted log by the keys that this database and the root key open. One that they do not open was not
  * written beside this database.
  * @throws StartupError
  */

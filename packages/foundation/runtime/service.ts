@@ -103,7 +103,7 @@ export interface ServiceDefinition<Config = never, Services = never> {
   readonly settings: SettingsTable
   readonly migrations: readonly Migration[]
   /**
-   * What a start refuses about the settings, and warns of; nothing is opened or written. In the primary before `prepare`, and
+   * Refuses settings, and warns of others; nothing is opened or written. In the primary before `prepare`, and
    * when somebody asks whether the settings are right.
    * @throws StartupError
    */

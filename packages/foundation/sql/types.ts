@@ -75,7 +75,7 @@ export interface DatabaseErrors {
   readonly other: number
 }
 
-/** What a database has to do, and what went wrong. */
+/** Load and errors of a database. */
 export interface DatabaseLoad {
   /** Commits that wait for the writer thread, or for a connection of the pool. */
   readonly waitingCommits: number

@@ -1,7 +1,7 @@
 import type { Outbound } from '../outbound/types.ts'
 import type { Logger } from './types.ts'
 
-/** What sends to the collector. */
+/** Sender to the collector. */
 export interface OtlpSource {
   readonly service: string
   readonly version: string

@@ -16,7 +16,7 @@ export interface Span {
   readonly failed: boolean
 }
 
-/** What is known of a request when it was answered. */
+/** Facts about an answered request. */
 export interface AnsweredRequest {
   readonly operation: string
   readonly method: string

@@ -1,5 +1,5 @@
 /**
- * What the generator adds to the standard's tables: values later than KMIP 2.1 that are in use, extension values
+ * Additions of the generator to the standard's tables: values later than KMIP 2.1 that are in use, extension values
  * (>= 0x80000000), the spelling that is sent where the source differs from the XML profile, and the other spellings
  * that are read. Data for `generate.ts` only; nothing else imports it.
  */

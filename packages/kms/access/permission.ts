@@ -50,7 +50,7 @@ export function verdictOn(
   )
 }
 
-/** What the audit log says of what only a crypto officer may do with an object of somebody else. */
+/** Mark in the audit log of an act on somebody else's object that only a crypto officer may do. */
 export const officerAccess: AuditFields = { details: { marker: 'CRYPTO_OFFICER_ACCESS' } }
 
 /**

@@ -25,7 +25,7 @@ export interface PolicyReset {
 }
 
 /**
- * What a reset would take away: nobody can approve anything any more.
+ * The policy that a reset would remove: after it nobody can approve anything any more.
  * @throws StartupError when nothing is recorded
  */
 export async function policyToReset({ db, seal }: Parts): Promise<Omit<PolicyReset, 'at' | 'by'>> {

@@ -18,7 +18,7 @@ const startRequester = '.'
 const attempts = 10
 
 /**
- * What a start does about a backup that was restored: where the policy recorded in it has `restore_backup`, the
+ * Handles a restored backup at a start: where the policy recorded in it has `restore_backup`, the
  * installation is held until its officers approve, and they are asked. A request that expired is made again; one that
  * was refused is not.
  * @param restored undefined = this is not the first start after a restore

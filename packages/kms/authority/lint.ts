@@ -6,7 +6,7 @@ import { lintWritten } from '@warder/pki/x509/lint'
 const noSignature = derBitString(Buffer.alloc(64))
 
 /**
- * What is about to be signed breaks no rule of the standards.
+ * Requires that a certificate about to be signed breaks no rule of the standards.
  * @param data the certificate without algorithm and signature
  * @throws Failure bad_request with the first rule that it breaks
  */

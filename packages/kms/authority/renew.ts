@@ -11,7 +11,7 @@ import type { IssueRequest } from './issue.ts'
 import type { IssuedCertificate } from './register/register-store.ts'
 
 /**
- * What asks for a certificate like this one: the same subject, names, key and profile.
+ * Request for a certificate like this one: the same subject, names, key and profile.
  * @param entry of the certificate in the register
  * @throws Failure bad_request for one that was issued with extensions of its own
  */

@@ -139,7 +139,7 @@ export class JobThread<
 }
 
 /**
- * What large replies leave behind (TLS buffers, as far as was seen) is freed by the garbage collector, which hardly counts
+ * Memory left by large replies (TLS buffers, as far as was seen) is freed by the garbage collector, which hardly counts
  * it: an idle event loop would keep it for hours. `warder start` gives the services `--expose-gc`; without it that memory
  * stays until the next collection.
  */

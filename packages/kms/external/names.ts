@@ -3,7 +3,7 @@ export const externalStoreNames = ['aws', 'google', 'microsoft', 'azure'] as con
 export type ExternalStoreName = (typeof externalStoreNames)[number]
 
 /**
- * What the names of a store's principals begin with in grants and in the audit log: `aws:arn:aws:iam::123456789012:role/r`.
+ * Prefix of the names of a store's principals in grants and in the audit log: `aws:arn:aws:iam::123456789012:role/r`.
  * No other credential gives such a name.
  */
 export function externalPrefix(store: ExternalStoreName): `${ExternalStoreName}:` {

@@ -9,7 +9,7 @@ export function isRealmId(text: string): boolean {
 }
 
 /**
- * What a user of the authentication service is called here: users of the first realm by their names, users of other
+ * Name of a user of the authentication service at this service: users of the first realm by their names, users of other
  * realms as `realm/name`, since equal names in two realms are two people. A name of the first realm that could be read
  * as the latter carries its realm, too: no two users have one name.
  * @param only the one realm that is accepted, whose names are plain; undefined = every realm is

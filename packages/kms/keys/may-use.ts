@@ -102,7 +102,7 @@ export function mayUse(object: ManagedObject, use: Usage, now: number, policy: A
 }
 
 /**
- * What is left after a use that protects `bytes` of data; the caller commits it guarded by the object's version before
+ * Usage left after a use that protects `bytes` of data; the caller commits it guarded by the object's version before
  * the result goes out, so that two uses at once never take more than there is.
  * @param first false for the later parts of one operation: what is counted by operations is taken with the first
  * @returns undefined: not so much is left

@@ -64,7 +64,7 @@ export async function stageRotation(
 }
 
 /**
- * What a rotation replaces: the newest version, and that of the public half with its key. Changes nothing.
+ * Objects that a rotation replaces: the newest version, and that of the public half with its key. Changes nothing.
  * @throws failure('crypto_failure') for what cannot be rotated; failure('unsupported_algorithm')
  */
 export async function rotatable(

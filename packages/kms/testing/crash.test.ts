@@ -44,7 +44,7 @@ interface Told {
   readonly gone: Set<string>
   /** Destruction was asked for, and no answer came. */
   readonly unsure: Map<string, Pair>
-  /** What keys encrypted that were rotated all the while, by their user. */
+  /** Ciphertexts of keys that were rotated all the while, by their user. */
   readonly sealed: { readonly user: string; readonly jwe: object }[]
 }
 

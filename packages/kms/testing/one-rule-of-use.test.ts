@@ -129,7 +129,7 @@ const cipher: Kind = {
   },
 }
 
-/** What the key of `cipher` has encrypted elsewhere. */
+/** Ciphertext that the key of `cipher` made elsewhere. */
 function sealed(aad = Buffer.alloc(0)): readonly [ciphertext: Buffer, tag: Buffer] {
   const encryption = createCipheriv('aes-256-gcm', aes, iv)
   encryption.setAAD(aad)
@@ -219,7 +219,7 @@ async function kmipPermits(kms: Started, kind: Kind, use: Usage, id: string): Pr
   return status === 'Success'
 }
 
-/** What both fronts say of the use that processes and of the one that protects; a key for each front, since a use counts. */
+/** Verdicts of both fronts about the use that processes and the one that protects; a key for each front, since a use counts. */
 async function agreed(kms: Started, kind: Kind, wanted: Sample): Promise<readonly string[]> {
   const [ofRest, ofKmip] = [await stored(kms, kind, wanted), await stored(kms, kind, wanted)]
   const outcomes: string[] = []

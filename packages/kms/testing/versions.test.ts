@@ -167,7 +167,7 @@ async function take(each: Step, kid: string, model: Model, who: Caller): Promise
       return
     }
     case 'remove': {
-      // What does not wait is gone: that is how a run ends.
+      // A version that does not wait is gone: that is how a run ends.
       if (!waits || (versions.length === 1 && first.state === 'Destroyed')) return
       assert.equal((await who.del(path)).status, 202)
       if (first.removedBy !== undefined && first.removedBy === newest.removedBy) return

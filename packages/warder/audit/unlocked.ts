@@ -19,7 +19,7 @@ interface Where {
 }
 
 /**
- * What opens the encrypted files of a log, by the root key and the database of its service; nothing for a log that has
+ * Keys of the encrypted files of a log, by the root key and the database of its service; none for a log that has
  * none.
  * @param path a log folder, or a file of one
  * @throws StartupError naming what is missing

@@ -9,7 +9,7 @@ const most = 1000
 const mostLength = 8 * 1024 * 1024
 
 /**
- * What the logs of a lost installation say that was done after a backup of it: it is gone, and keys that were destroyed
+ * Acts after a backup, from the logs of the lost installation: they are gone, and keys that were destroyed
  * work again.
  * @param folder `audit/` of that installation
  * @param keysOf opens a log that is encrypted

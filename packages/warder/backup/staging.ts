@@ -12,7 +12,7 @@ import type { ServiceName } from '../installation/services.ts'
 import type { BackupLine } from './lines.ts'
 import { BackupRefused } from './refused.ts'
 
-// What a restore fills, under another name until all of it is there.
+// Folder that a restore fills, under another name until all of it is there.
 
 /** An empty folder for its owner alone; what an interrupted restore has left of it is removed. */
 export function freshFolder(path: string): string {

@@ -8,7 +8,7 @@ import { kmsOperations } from '@warder/kms/operations'
 /** The same operations by another address or method, for clients of other servers. */
 const otherForm = /^v1\.|\.put$/
 
-/** What the types of `packages/client` have to be, by their paths; `npm run docs` writes them. */
+/** Generated types of `packages/client`, by their paths; `npm run docs` writes them. */
 export function currentTypes(): Readonly<Record<string, string>> {
   const db = openSqlite({ path: ':memory:' })
   const kms = kmsOperations({ db, clock: systemClock, baseUrl: 'https://localhost' })

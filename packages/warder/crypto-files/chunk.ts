@@ -13,7 +13,7 @@ import { type FileKeys, type Header, prefixBytes } from './header.ts'
 export const chunkBytes = 1024 * 1024
 export const tagBytes = 16
 /**
- * What the cipher gets at once: it makes a new buffer of this size for its output. Buffers of a whole chunk come from the
+ * Size of the cipher's input at once: it makes a new buffer of this size for its output. Buffers of a whole chunk come from the
  * system each time and go back to it; these are used again.
  */
 const stepBytes = 64 * 1024

@@ -8,7 +8,7 @@ import { writeWhole } from './whole-file.ts'
 import { sinkOf } from './write.ts'
 
 /**
- * What a disk writes whole or not at all, also when the power goes. PostgreSQL relies on the same for `pg_control`
+ * Size that a disk writes whole or not at all, also when the power goes. PostgreSQL relies on the same for `pg_control`
  * (PG_CONTROL_MAX_SAFE_SIZE).
  */
 const sectorBytes = 512

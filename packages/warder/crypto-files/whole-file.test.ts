@@ -10,7 +10,7 @@ import { writeWhole } from './whole-file.ts'
 const folder = mkdtempSync(join(tmpdir(), 'warder-whole-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-/** What a person is told when the output is `path`. */
+/** Message to a person when the output is `path`. */
 async function told(path: string): Promise<string> {
   const error = await writeWhole(path, { overwrite: false }, (file) => file.writeFile('x')).then(
     () => assert.fail('it was written'),

@@ -12,7 +12,7 @@ import { aboutKey } from '../kms/refusal.ts'
 import { type KmsContext, kmsVerb } from '../kms/verb.ts'
 import { isSameKey, type Protection, protectionFor, readProtection } from './key-use.ts'
 
-/** What the name of an encrypted file ends with, unless another is given. */
+/** Suffix of an encrypted file's name, unless another is given. */
 const suffix = '.warder'
 
 const nothingLeft = 'no output was left behind'
@@ -90,7 +90,7 @@ async function work<R>({ input }: Files, { signal }: KmsContext, act: () => Prom
   try {
     return await act()
   } catch (error) {
-    // What comes of an interruption is told once, by who was interrupted.
+    // An interruption is reported once, by its caller.
     throw signal.aborted ? error : refusalOf(error, input === pipe ? 'standard input' : input)
   }
 }

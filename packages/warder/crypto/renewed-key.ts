@@ -13,7 +13,7 @@ interface RenewedKey {
 }
 
 /**
- * What the service answered to `rewrap` of a wrapped data key.
+ * Reads the service's answer to `rewrap` of a wrapped data key.
  * @throws StartupError why there is no new wrapping; FileRefused for an answer that wraps in another way than before
  */
 export function renewedOf(before: WrappedKey, answer: Answer | undefined): Promise<RenewedKey> {

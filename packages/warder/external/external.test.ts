@@ -104,7 +104,7 @@ test('Azure: a fresh installation is set up, tried, and cut off, with what has t
   assert.match(out, /--path-prefix \/azureekm$/m)
   assert.match(out, /--external-key-id [0-9a-f-]{36}/)
   assert.match(out, /switches it on now: restart/)
-  // What follows is printed with the public address, before its store is on, too.
+  // The following is printed with the public address, before its store is on, too.
   const toml = join(home, 'kms.toml')
   writeFileSync(toml, `kms_public_url = "https://kms.example.com/"\n${readFileSync(toml, 'utf8')}`)
   await restart()

@@ -28,12 +28,12 @@ export async function stateOf({ kms }: KmsContext, name: StoreName): Promise<Sto
   return found
 }
 
-/** What is entered at the cloud: `kms_public_url` of the server, without a slash at its end. */
+/** Address to enter at the cloud: `kms_public_url` of the server, without a slash at its end. */
 export function publicUrlOf({ places }: KmsContext, { public_url }: StoreState): string {
   return (typeof public_url === 'string' ? public_url : places.kms.url).replace(/\/+$/, '')
 }
 
-/** What is still to do where no cloud can use the address. */
+/** Remaining steps if no cloud can use the address. */
 export function addressNotes(publicUrl: string): readonly string[] {
   const host = new URL(publicUrl).hostname.replace(/^\[|\]$/g, '')
   const remedy = 'set kms_public_url in kms.toml, restart, and enter that address instead.'

@@ -15,7 +15,7 @@ import type { ServiceConfiguration } from './configuration.ts'
 import type { ServiceName } from './services.ts'
 
 /**
- * What a start would refuse about the settings, found without starting: nothing is opened, written or listened on.
+ * Finds settings that a start would refuse, without starting: nothing is opened, written or listened on.
  * @throws StartupError as the start would
  */
 export async function checkAsStart(name: ServiceName, { launch }: ServiceConfiguration): Promise<void> {

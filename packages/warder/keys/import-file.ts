@@ -25,7 +25,7 @@ export function readKeyFile(file: string): string {
 }
 
 /**
- * What to send for the key of a file: one JWK (RFC 7517), or one private key in PEM. Members that say nothing about
+ * Request for the key of a file: one JWK (RFC 7517), or one private key in PEM. Members that say nothing about
  * the material (`kid`, `use`, `key_ops`) stay behind: the service names keys itself.
  * @param name of the file, for the person who has to put it right
  * @throws StartupError for what is not one whole private or secret key

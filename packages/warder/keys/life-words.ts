@@ -1,6 +1,6 @@
 import type { Reply } from '@warder/client'
 
-/** What replies about keys say of their life. */
+/** Members of replies about a key's life. */
 interface Life {
   readonly state: string
   readonly disabled_at?: string

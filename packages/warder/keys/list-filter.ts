@@ -41,7 +41,7 @@ const states: Readonly<Record<string, Query>> = {
 const words: ReadonlySet<string> = new Set(['AES', 'HMAC', 'RSA', 'EC', 'Ed25519', 'ML-DSA-44', 'CoverCrypt'])
 
 /**
- * What the service is asked for. @param now Unix milliseconds
+ * Query to the service. @param now Unix milliseconds
  * @throws UsageError
  */
 export function filterQuery(values: ValuesOf<typeof filterOptions>, now: number): Query {

@@ -36,7 +36,7 @@ export const placeOptions = {
   },
 } as const
 
-/** What says the same in the environment, unless a home is said. */
+/** Environment variables that say the same, unless a home is given. */
 const variables = { url: 'WARDER_URL', 'auth-url': 'WARDER_AUTH_URL', 'ca-file': 'WARDER_CA_FILE' } as const
 
 /** The places as the command's words name them. */
@@ -50,7 +50,7 @@ export interface PlaceOptions {
 /** @throws UsageError */
 export function readPlaceOptions(values: ValuesOf<typeof placeOptions>, env: Terminal['env']): PlaceOptions {
   const given = (name: keyof typeof variables): string | undefined =>
-    // Who says a home means its services.
+    // A given home means its services.
     values[name] ?? (values.home === undefined ? nonEmpty(env[variables[name]]) : undefined)
   return {
     home: resolve(homeOf(values.home, env)),

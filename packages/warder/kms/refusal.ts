@@ -47,7 +47,7 @@ export async function aboutKey<R>(whatKey: string, kid: string, call: () => Prom
   } catch (error) {
     if (!(error instanceof ClientError) || error.status === undefined) throw error
     const missing = 'There is no such key, or it was destroyed, or you have no right on it.'
-    // What says more than that the key is not found, as `The key has no version 9.`, is enough.
+    // A sentence that says more than that the key is not found, as `The key has no version 9.`, is enough.
     const isMissing = error.kind === 'not_found' && /not found\.$/.test(error.description)
     const hint = isMissing ? missing : adviceOn(error)
     throw new StartupError(`${whatKey} ${printable(kid)}: ${sentenceOf(error, hint)}`, { cause: error })

@@ -13,13 +13,13 @@ export async function send(client: HttpsClient, path: string, ask: Ask): Promise
   }
 }
 
-/** What the client says, without what the runtime advises to who writes programs. */
+/** Message of the client, without the runtime's advice to programmers. */
 export function reasonOf(error: unknown): string {
   const why = error instanceof Error ? error.message || error.name : String(error)
   return why.replace(/; if the root CA is installed locally, try running Node\.js with \S+$/, '')
 }
 
-/** What to do about a connection that cannot be made, to be put behind what the system says; else nothing. */
+/** Advice about a connection that cannot be made, to follow the system's message; else nothing. */
 export function connectionHint(error: unknown): string {
   const { code } = ((error instanceof ClientError ? error.cause : error) ?? {}) as { code?: unknown }
   if (code === 'ECONNREFUSED') return '; is it started? (warder start)'
@@ -42,7 +42,7 @@ export class Refused extends StartupError {
   }
 }
 
-/** What the service said when it refused, as one line. */
+/** The service's refusal, as one line. */
 export function refusal(answer: Answer): Refused {
   const { description } = (answer.json ?? {}) as { description?: unknown }
   const sentence = typeof description === 'string' ? description : 'no reason was given'

@@ -10,7 +10,7 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 
 const file = join(folder, 'login.json')
 
-/** What a write leaves that is killed before the file has its name. */
+/** Remains of a write that is killed before the file has its name. */
 function unfinished(name: string, minutesAgo: number): string {
   const path = join(folder, name)
   writeFileSync(path, 'a token', { mode: 0o600 })

@@ -81,7 +81,7 @@ export function writePrivateFile(path: string, content: string): void {
   }
 }
 
-/** What a write was killed in the middle of holds a token, too. One that goes on takes no minute. */
+/** The remains of a killed write hold a token, too. A write that goes on takes no minute. */
 function removeUnfinished(path: string): void {
   const [folder, name] = [dirname(path), basename(path)]
   const before = Date.now() - 60_000

@@ -41,7 +41,7 @@ function verifiedCertificate(request: IncomingRequest): X509Certificate | undefi
 }
 
 /**
- * Who the holder of a certificate is in a realm. The chain was checked against the client CA by the TLS layer. The
+ * Identifies the holder of a certificate in a realm. The chain was checked against the client CA by the TLS layer. The
  * realm lets in whom its `client_certificate_params` allow; `_` and the realms of an Admin also let in that Admin.
  * @throws LoginRefused
  */

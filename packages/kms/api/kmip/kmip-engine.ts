@@ -79,7 +79,7 @@ function refuseTwins({ items, version }: RequestMessage): void {
 }
 
 /**
- * Who the message is from: as the transport says, unless the header has credentials, which then have to be right. Where
+ * Sender of the message: as the transport says, unless the header has credentials, which then have to be right. Where
  * `kmip_ignore_header_password` is set, passwords do not count beside a client certificate.
  */
 function principalOf(

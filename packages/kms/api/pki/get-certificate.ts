@@ -37,7 +37,7 @@ function isJson(type: string): boolean {
   return type === 'application/json' || type === '*/*'
 }
 
-/** What is no number counts as not wanted. */
+/** A weight that is no number counts as 0. */
 function weightOf(parameters: readonly string[]): number {
   const weight = parameters.find((each) => each.startsWith('q='))
   return weight === undefined ? 1 : Number(weight.slice(2)) || 0

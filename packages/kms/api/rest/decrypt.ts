@@ -57,7 +57,7 @@ function read(body: Static<typeof DecryptRequest>, large: Uint8Array | undefined
 }
 
 /**
- * What is to be opened, read and not opened; `kid` is the one of its header.
+ * Parsed input that is not opened yet; `kid` is the one of its header.
  * @param large the ciphertext, where it was read apart from the body
  * @throws failure('bad_request'), failure('unsupported_algorithm')
  */

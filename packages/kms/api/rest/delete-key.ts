@@ -83,7 +83,7 @@ export const deleteKey = define({
 })
 
 /**
- * What takes a key and its other half away, for somebody who has both rights on it now; or lets them wait for it. One
+ * Changes that destroy a key and its other half, or let them wait, for a caller who has both rights now. A destruction
  * that waits already keeps its date.
  * @returns the key, then the other half; user keys, which go with the attribute-based master key that made them; when it
  *   will be, if it waits

@@ -180,7 +180,7 @@ async function changeOnObject(
 const givesMaterial: ReadonlySet<Right> = new Set<Right>(['get', 'export'])
 
 /**
- * What grants rights on a key to a user, for a caller who may decide that now.
+ * Changes that grant rights on a key to a user, for a caller who may decide that now.
  * @throws failure('not_found' | 'forbidden' | 'bad_request')
  */
 export function grantOf(

@@ -9,7 +9,7 @@ import {
 } from '../../keys/index.ts'
 import type { KmsServices } from '../../services.ts'
 
-// What the interface keeps about a key that others do not know: tags of the system, which users neither see nor set, and
+// Settings of a key that only this interface knows: tags of the system, which users neither see nor set, and
 // which go with the key.
 
 const deletable = '_transit-deletable'

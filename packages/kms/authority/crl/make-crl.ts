@@ -61,7 +61,7 @@ async function inThread(
     })
   })
   const send = (message: ToCrlThread): void => worker.postMessage(message)
-  // What goes wrong while the pages are read is told by `made`, once they are.
+  // An error while the pages are read is reported by `made`, once they are.
   made.catch(() => undefined)
   try {
     for (const packed of first) send({ type: 'entries', packed })

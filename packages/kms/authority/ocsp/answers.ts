@@ -136,7 +136,7 @@ export function createOcspAnswers(services: ResponderServices): OcspAnswers {
 
   const aboutSeveral = async ({ certIds, nonce }: OcspRequest): Promise<OcspReply> => {
     const keys = new Set(certIds.map(issuerKeyOf))
-    // Who answers is authorised for one issuer, which has as many names as there are hashes.
+    // The responder is authorised for one issuer, which has as many names as there are hashes.
     if (keys.size > certIdHashes.length) return refused('unauthorized')
     const found = await Promise.all(
       [...keys].map((key) => (key === undefined ? undefined : issuers.get(key))),
@@ -155,7 +155,7 @@ export function createOcspAnswers(services: ResponderServices): OcspAnswers {
     })
   }
 
-  /** What is over the budget is refused before anything is looked up for it. */
+  /** A request over the budget is refused before anything is looked up for it. */
   const withinBudget = async <R>(purpose: SignaturePurpose, work: () => Promise<R>) => {
     if (!budget.take(purpose)) return refused('tryLater')
     try {
@@ -210,7 +210,7 @@ function isInForce({ reply: { fresh }, until }: KeptAnswer, now: number): boolea
   return now < until && (fresh === undefined || fresh.producedAt <= now)
 }
 
-/** What is told about certificates in the register; undefined for others. */
+/** Status of certificates in the register; undefined for others. */
 function createStatuses({ db, clock, leaseMs }: ResponderServices): RowCache<Status> {
   return createRowCache<Status>({
     db,

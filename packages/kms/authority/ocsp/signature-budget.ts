@@ -1,7 +1,7 @@
 import type { Clock } from '@warder/foundation/runtime'
 
 /**
- * What a signature is for: `kept`, an answer about a certificate of the register that is kept for everybody; `once`, one
+ * Purpose of a signature: `kept`, an answer about a certificate of the register that is kept for everybody; `once`, one
  * that is for nobody else, of which anybody can ask for any number.
  */
 export type SignaturePurpose = 'kept' | 'once'

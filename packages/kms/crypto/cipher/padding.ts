@@ -3,7 +3,7 @@ import type { BlockPadding } from '../algorithms/ciphers.ts'
 import { decryptionFailed, refuse } from '../algorithms/failure.ts'
 
 /**
- * What goes behind `rest`, the bytes that do not fill a block, so that it does.
+ * Padding behind `rest`, the bytes that do not fill a block.
  * @param lastByte the last byte of all data, undefined when there is none
  * @throws invalid_input for `None` with a rest, and for `Zeros` behind a zero byte
  */

@@ -7,7 +7,7 @@ export interface MaskHash {
 }
 
 /**
- * What a mask is made in; wiped after each. Kept, because node turns every small buffer that it hashes, and every digest
+ * Buffer in which a mask is made; wiped after each. Kept, because node turns every small buffer that it hashes, and every digest
  * that it gives as a buffer, into a large object: with those, making a mask costs four times as much.
  */
 let input = Buffer.alloc(1024)

@@ -62,7 +62,7 @@ export function keyOfBytes(bytes: Buffer): BackendKey {
   }
 }
 
-/** What does not open, or is of another length, gives a random key: it fails at the tag of the content, as a wrong tag does. */
+/** A wrapped key that does not open, or has another length, gives a random key: it fails at the tag of the content, as a wrong tag does. */
 async function orAnother(bytes: number, open: () => MaybePromise<Buffer>): Promise<Buffer> {
   const another = randomBytes(bytes)
   try {

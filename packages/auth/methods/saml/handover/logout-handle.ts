@@ -10,7 +10,7 @@ import { idpSessionRemoval } from '../store/idp-session-store.ts'
 const place = (realm: string) => ({ table: 'saml_handover', row: realm, column: 'logout_handle' })
 
 /**
- * What ends a session that was handed over, and does nothing else: whoever keeps it need not keep the token. The id of
+ * Handle that ends a session that was handed over, and does nothing else: whoever keeps it need not keep the token. The id of
  * the session, sealed by this service.
  * @returns base64url
  */

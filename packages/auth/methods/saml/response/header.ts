@@ -5,7 +5,7 @@ import type { Expected } from './expected.ts'
 import { rejected } from './refused.ts'
 
 /**
- * What the response says of itself, besides the assertion (SAML 2.0 core §3.2.2). Where only the assertion is signed,
+ * Checks the response itself, besides the assertion (SAML 2.0 core §3.2.2). Where only the assertion is signed,
  * nobody vouches for this: it can refuse a login, and adds nothing to one.
  */
 export function checkHeader(response: XmlElement, expected: Expected, isSigned: boolean): void {

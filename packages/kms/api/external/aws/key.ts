@@ -172,7 +172,7 @@ export function gcmPlan(): CipherPlan {
 }
 
 /**
- * What is authenticated beside the ciphertext: both parts with their lengths, so that none of one can pass as the other
+ * Data authenticated beside the ciphertext: both parts with their lengths, so that none of one can pass as the other
  * (XKS Proxy API, Encrypt, `ciphertextMetadata`).
  */
 export function authenticatedData(aad: Uint8Array, metadata: Uint8Array): Buffer {

@@ -4,7 +4,7 @@ import { anybody, define } from '../../../services.ts'
 import { version } from '../../../version.ts'
 import { dkePath } from './scope.ts'
 
-/** What monitors of deployed key services ask for; not there where a label names a key so. */
+/** Version for monitors of deployed key services; absent if a label names a key so. */
 export const versionName = 'version'
 
 /** `GET /ms_dke/version`: Microsoft's sample has none. */

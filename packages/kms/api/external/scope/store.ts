@@ -11,7 +11,7 @@ export interface CommonConfig {
 }
 
 /**
- * What a store is made from, in each worker. `rateMemory`: of its rate limit, shared by the workers. Nothing of it is
+ * Environment from which a store is made, in each worker. `rateMemory`: of its rate limit, shared by the workers. Nothing of it is
  * used while the operations are made: they are also made to be described.
  */
 export type ExternalEnvironment<Config> = Pick<

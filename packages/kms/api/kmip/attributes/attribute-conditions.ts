@@ -109,7 +109,7 @@ function requireOneOfItsName(
 }
 
 /**
- * What attributes that an object is made with have to fulfil together: dates in their order, each name once.
+ * Conditions on the attributes of a new object together: dates in their order, each name once.
  * @throws kmipFailure InvalidAttributeValue, NonUniqueNameAttribute
  */
 export function requireConsistent(nodes: readonly TtlvNode[]): void {
@@ -123,7 +123,7 @@ function nameValue(node: TtlvNode): string | undefined {
 }
 
 /**
- * What else a new value changes: AlwaysSensitive and NeverExtractable fall for good with the first value that breaks
+ * Further changes of a new value: AlwaysSensitive and NeverExtractable fall for good with the first value that breaks
  * them (KMIP 2.1 §4.3, §4.33); an interval of rotation above zero switches rotation on.
  */
 export function consequences(after: TtlvNode): readonly TtlvNode[] {

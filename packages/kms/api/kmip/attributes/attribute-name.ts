@@ -12,7 +12,7 @@ export interface AttributeName {
 }
 
 /**
- * What an AttributeReference names; undefined when it is no attribute that an object could have.
+ * Name in an AttributeReference; undefined when it is no attribute that an object could have.
  * @throws kmipFailure InvalidField when it is neither an enumeration nor the structure of a vendor attribute
  */
 export function referredName(reference: TtlvNode): AttributeName | undefined {

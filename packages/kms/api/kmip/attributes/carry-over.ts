@@ -5,7 +5,7 @@ import { attributeMembers, storedAttributes } from '../stored/stored-attributes.
 import { isServerName, vendorNameOf } from './attribute-vendor.ts'
 
 /**
- * What replaces an object takes over its attributes (KMIP 2.1 §6.1.46, tables of ReKey), but for these: they are the
+ * A replacement takes over the attributes of the object (KMIP 2.1 §6.1.46, tables of ReKey), but for these: they are the
  * replaced one's own life, or are made anew.
  */
 const notTakenOver: ReadonlySet<number> = new Set([

@@ -4,7 +4,7 @@ import { generalNameText, nameText } from '@warder/pki/x509'
 import { type AttributeMembers, storedWithTag } from '../stored/stored-attributes.ts'
 
 /**
- * What 1.x says of a certificate in text (KMIP 1.0 §3.9 to §3.11), made of what is stored in DER. The standard leaves the
+ * Texts of 1.x about a certificate (KMIP 1.0 §3.9 to §3.11), made of what is stored in DER. The standard leaves the
  * form of the text open: names are as in RFC 4514, serial numbers hexadecimal, alternative names as Certify takes them.
  */
 export function certificateIdentifier(object: AttributeMembers): StructureNode | undefined {

@@ -133,7 +133,7 @@ export function newObjectOf(context: CreationContext, request: NewObjectRequest)
   return { object: { ...object, ...scheduled(object, stored) }, material: request.material, tags: read.tags }
 }
 
-/** What RotateInterval and its companions say of a new key: it is rotated by the service (docs/adr/0117). */
+/** Schedule of a new key from RotateInterval and its companions: it is rotated by the service (docs/adr/0117). */
 function scheduled(
   object: Omit<ManagedObject, 'version' | 'changedAt'>,
   stored: readonly TtlvNode[],

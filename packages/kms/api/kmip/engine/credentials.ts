@@ -21,7 +21,7 @@ interface Password {
 }
 
 /**
- * Who the Authentication structure of a header says is asking (KMIP 2.1 §9.4): a user name and a password, checked at
+ * Caller named by the Authentication structure of a header (KMIP 2.1 §9.4): a user name and a password, checked at
  * the authentication service as a login over HTTP is. Several credentials have to be the same one, so that a message
  * costs one login at most. Credentials of another kind, or passwords where no such service is configured, are refused:
  * what is presented must be checked, or it would seem to have been.

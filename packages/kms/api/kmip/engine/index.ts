@@ -18,7 +18,7 @@
  *
  * 2. Append it to the list in `operations/index.ts`. Query, DiscoverVersions, rights, audit and metrics follow.
  *
- * What `act` gets and gives is in the form of KMIP 2.x, whatever the client speaks. Read the payload with `required`,
+ * Input and output of `act` are in the form of KMIP 2.x, whatever the client's version. Read the payload with `required`,
  * `optional`, `optionalName` … of `@warder/kmip/ttlv` and `requiredName`, `membersWithin` of `payload.ts`: their
  * errors become MissingData, InvalidField … by themselves. Give payload members in order; `undefined` ones are left out.
  *

@@ -15,7 +15,7 @@ export function isAbeFormat(format: KeyFormat): boolean {
 }
 
 /**
- * What the bytes of an attribute-based key say: a private key is a master key or a user key. Reading it takes its thread.
+ * Reads the bytes of an attribute-based key: a private key is a master key or a user key. Reading it takes its thread.
  * @throws kmipFailure KeyFormatTypeNotSupported, InvalidField; rejects with a CovercryptError
  */
 export async function readAbeKey(

@@ -50,7 +50,7 @@ export function certificateFacts(der: Uint8Array): CertificateFacts {
 }
 
 /**
- * What a SubjectPublicKeyInfo holds, whatever the policy says of such keys: the certificate may be there to check what is
+ * Reads a SubjectPublicKeyInfo, whatever the policy says of such keys: the certificate may be there to check what is
  * old.
  */
 export function publicKeyFacts(spki: Uint8Array): CertificateFacts['key'] {

@@ -11,7 +11,7 @@ export type PointCompression = ValueName<'KeyCompressionType'>
 export interface StoredShape {
   readonly objectType: KmipObjectType
   /**
-   * What the stored bytes are. `canonical`: raw bytes of a secret, PKCS#8, SPKI, the certificate, the opaque data.
+   * Form of the stored bytes. `canonical`: raw bytes of a secret, PKCS#8, SPKI, the certificate, the opaque data.
    * `block`: the TTLV of the whole object as it came, for what has no such form: wrapped keys, parts of keys, PGP keys,
    * templates.
    */

@@ -9,7 +9,7 @@ import { attributeMembers, storedAttributes, storedWithTag } from './stored-attr
 
 const tags: ReadonlySet<number> = new Set([Tag.RotateAutomatic, Tag.RotateInterval, Tag.RotateOffset])
 
-/** What the columns say of a schedule. Seconds; undefined = it is not rotated by time. */
+/** Schedule in the columns. Seconds; undefined = it is not rotated by time. */
 export interface AttributeSchedule {
   readonly rotateEvery: number | undefined
   /** Before the first interval begins, seconds. */

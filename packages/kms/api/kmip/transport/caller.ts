@@ -10,7 +10,7 @@ const nothing = new Uint8Array()
 /** Holder of a connection, and the end of its certificate: an expired certificate is rejected. */
 export interface ConnectionOwner {
   /**
-   * Who asks with the next message; undefined = nobody.
+   * Principal of the next message; undefined = anonymous.
    * @throws Failure unauthorized when the holder of the certificate was cut off meanwhile
    */
   principal(): MaybePromise<Principal | undefined>

@@ -1,7 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 
 /**
- * What Google keeps beside an encrypted object, and sends back to have it opened:
+ * Blob that Google keeps beside an encrypted object, and sends back to have it opened:
  *
  *     'WGC' | 0x01 | kind | length, key id | length, perimeter | IV (12) | ciphertext | tag (16)
  *

@@ -29,7 +29,7 @@ export async function adoptUserKeys(context: KmipContext, master: ManagedObject)
 }
 
 /**
- * What takes the place of a master key goes on with its attribute ids: those that were given are not given again.
+ * A replaced master key's attribute ids go on: those that were given are not given again.
  * @throws kmipFailure InvalidField
  */
 export function withFormerIds(created: NewObject, before: ManagedObject): NewObject {

@@ -22,7 +22,7 @@ export interface NewAbeKey {
 }
 
 /**
- * What `stageNewObject` needs for an attribute-based key. Its usage mask is what the client says, and Unrestricted, as
+ * Members for `stageNewObject` of an attribute-based key. Its usage mask is what the client says, and Unrestricted, as
  * with the deployed product: no other mask fits what these keys do.
  * @throws kmipFailure KeyFormatTypeNotSupported
  */

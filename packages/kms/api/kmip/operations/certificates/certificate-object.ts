@@ -160,7 +160,7 @@ async function linkKey(
 }
 
 /**
- * What every certificate has, unless it was said otherwise (RFC 5280 §4.2.1).
+ * Adds the extensions that every certificate has, unless the request differs (RFC 5280 §4.2.1).
  * @param addresses of the authority; undefined: it signs itself
  */
 function completed(

@@ -75,7 +75,7 @@ function fromRequest(value: Uint8Array, type: string | undefined): CertificateSu
 }
 
 /**
- * What a request may ask for by itself: names and purposes. That it wants to be an authority counts for nothing: only
+ * Extensions that a request may ask for by itself: names and purposes. That it wants to be an authority counts for nothing: only
  * who calls Certify can say so.
  */
 function granted(extension: Extension): readonly Extension[] {

@@ -64,7 +64,7 @@ export function takeInvocation(
 }
 
 /**
- * What the request asks for; of one that asks for nothing the first CryptographicParameters of the key (KMIP 2.1
+ * Parameters of the request; if it has none, the first CryptographicParameters of the key (KMIP 2.1
  * §6.1.17). @throws as `readParameters`
  */
 export function parametersOf(

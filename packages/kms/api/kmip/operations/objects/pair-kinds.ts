@@ -33,7 +33,7 @@ const approved: ReadonlySet<AlgorithmName> = new Set<AlgorithmName>(['RSA', 'EC'
 const generate = promisify(generateKeyPair) as (type: string, options?: object) => Promise<NewPair>
 
 /**
- * What a client's wish means, or why it cannot be.
+ * Plans the pair that a client wants.
  * @throws kmipFailure InvalidField
  */
 export function pairPlan(wish: PairWish): PairPlan {

@@ -113,7 +113,7 @@ async function openNamed(
 const protects: ReadonlySet<Usage> = new Set<Usage>(['wrapKey', 'macGenerate', 'sign'])
 
 /**
- * What wraps is the newest version of the key that is named, and the block names that version; what unwraps is exactly
+ * The newest version of the named key wraps, and the block names that version; the key that unwraps is exactly
  * the version that the block names (docs/adr/0087).
  * @throws WrongKeyLifecycleState for a replaced version that is to wrap, and for one below `min_decrypt_version`
  */

@@ -55,7 +55,7 @@ export function readWanted(payload: StructureNode): WantedObject {
  * The object of the row in the form that is wanted, wrapped if that is wanted. A certificate as a PKCS#12 file is that of
  * its private key, on which the caller needs the same right.
  *
- * What the client may not have in clear it does not get in clear: a Sensitive object only wrapped, by the server or as
+ * Material that the client may not have in clear is not given in clear: a Sensitive object only wrapped, by the server or as
  * it was registered; one that is not Extractable not at all (KMIP 2.1 §4.55, §4.23).
  * @throws ObjectDestroyed, Sensitive, NotExtractable, KeyValueNotPresent, KeyFormatTypeNotSupported …
  */
