@@ -67,12 +67,17 @@ export function isFresh(folder: string, name: string, authority: StoredAuthority
   return issued && key !== undefined && certificate.checkPrivateKey(key) && !runsOut(certificate, clock)
 }
 
-/** The key first: a certificate without its key never stands there. */
+/**
+ * The key first: a certificate without its key never stands there. Nothing is replaced before both are on disk, so that a
+ * full one leaves the pair before.
+ */
 export function writePair(folder: string, name: string, certificatePem: string, keyPem: string): void {
   const [file, keyFile] = filesOf(folder, name)
+  stage(keyFile, keyPem)
+  stage(file, certificatePem)
   rmSync(file, { force: true })
-  writeWhole(keyFile, keyPem)
-  writeWhole(file, certificatePem)
+  renameSync(`${keyFile}.new`, keyFile)
+  renameSync(`${file}.new`, file)
 }
 
 function filesOf(folder: string, name: string): readonly [certificate: string, key: string] {
@@ -118,6 +123,12 @@ function messageOf(error: unknown): string {
 }
 
 export function writeWhole(path: string, text: string): void {
+  stage(path, text)
+  renameSync(`${path}.new`, path)
+}
+
+/** Writes `PATH.new`, which only its owner reads. */
+function stage(path: string, text: string): void {
   const mode = 0o600
   const file = openSync(`${path}.new`, 'w', mode)
   try {
@@ -127,5 +138,4 @@ export function writeWhole(path: string, text: string): void {
     closeSync(file)
   }
   chmodSync(`${path}.new`, mode)
-  renameSync(`${path}.new`, path)
 }
