@@ -71,6 +71,18 @@ test('the commands of the page on the audit log work', { skip }, async () => {
   )
 })
 
+test('the commands of the page on upgrades work', { skip }, async () => {
+  await follow(
+    'docs/guides/upgrade.md',
+    [/^kms .*, nothing to change$/m, /before\.backup: \d+ rows and \d+ files/],
+    [
+      // This version is the new one, and no service manager runs it here.
+      ['npm i -g warder@NEW', 'warder --version'],
+      ['systemctl restart warder', 'warder health'],
+    ],
+  )
+})
+
 test('the commands of the page on backups work, also over a line that breaks', { skip }, async () => {
   const cut = '--spool tonight.backup | ssh vault '
   await follow(
