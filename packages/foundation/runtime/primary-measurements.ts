@@ -35,6 +35,8 @@ export async function startMeasurements(
       log,
     })
     opened.defer(() => otlp.stop())
+  } else if (config.otlp_trace_percent > 0) {
+    log.warn({}, 'otlp_trace_percent has no effect without otlp_endpoint: no traces are sent')
   }
   if (config.metrics_port === undefined) return undefined
   const listener = await startMetricsListener({
