@@ -20,7 +20,7 @@ export function httpsTransport(options: TransportOptions): Transport {
     ...(options.serverName !== undefined && { servername: options.serverName }),
     ...(options.certificate !== undefined && options.certificate),
   })
-  // The agent has a queue, too; but it opens connections for those that wait there even after its end.
+  // The agent's own queue is not used: it opens connections for waiting requests even after it was destroyed.
   const queue = turns(options.maxConnections)
   const underWay = new Set<AbortController>()
   const { failure, closed, late } = failuresOf(base.origin)

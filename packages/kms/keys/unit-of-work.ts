@@ -220,7 +220,7 @@ export class UnitOfWork {
   /** Everything that is staged as one commit. Called by the front end, which commits. */
   changes(): Change[] {
     const tags = [...this.#keyTags].flatMap(([id, all]) => [removeTags(id), ...addTagChanges(id, all)])
-    // New objects come last: of two successors at once the later one fails by a guard.
+    // New objects come last: if two successors are made at once, the later one fails by a guard.
     const staged = [...this.#staged.values()]
     const made = staged.filter(({ before }) => before === undefined)
     const known = staged.filter(({ before }) => before !== undefined)

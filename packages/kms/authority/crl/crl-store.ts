@@ -138,8 +138,8 @@ export async function crlPlace(db: Database, issuer: string) {
 }
 
 /**
- * Entries in one string, which costs little to read and to hand to another thread: divided by commas; of each the serial
- * number in hexadecimal, when it was revoked, why, and since when it was not to be trusted, divided by blanks.
+ * Entries in one string, which costs little to read and to hand to another thread. Commas separate entries; blanks separate
+ * their members: serial number in hexadecimal, time of the revocation, reason, invalidity date.
  */
 export type PackedEntries = string
 

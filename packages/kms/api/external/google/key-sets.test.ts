@@ -87,7 +87,7 @@ test('an issuer that exchanges its key during an outage: old tokens count until 
 
   issuers.up = true
   clock.advance(61)
-  // The first token of the new key brings the new set, in which the old key is not any more.
+  // The first token of the new key fetches the new set, which no longer holds the old key.
   assert.equal(await wrapWith(tokens[1] ?? ''), 200)
   assert.deepEqual(await each(), [401, 200])
 })

@@ -123,7 +123,7 @@ function nameValue(node: TtlvNode): string | undefined {
 }
 
 /**
- * Further changes of a new value: AlwaysSensitive and NeverExtractable fall for good with the first value that breaks
+ * Further changes of a new value: AlwaysSensitive and NeverExtractable end for good with the first value that breaks
  * them (KMIP 2.1 §4.3, §4.33); an interval of rotation above zero switches rotation on.
  */
 export function consequences(after: TtlvNode): readonly TtlvNode[] {

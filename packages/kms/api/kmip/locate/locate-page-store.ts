@@ -47,7 +47,7 @@ interface Source {
 /** Every object that meets the conditions and the caller may find: by owning it, or by a grant of `locate`. */
 function sourcesOf({ name, all }: Searcher, conditions: readonly Condition[]): readonly Source[] {
   if (all) return [source(undefined, conditions)]
-  // If another condition is selective, the index of owners would read many more rows: the expression avoids it.
+  // If another condition is selective, the index of owners would read many more rows: the expression hides it.
   const owner = conditions.some(({ selective }) => selective) ? "o.owner || ''" : 'o.owner'
   return [
     source({ where: `${owner} = ?`, params: [name] }, conditions),

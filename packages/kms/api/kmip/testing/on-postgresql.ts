@@ -17,7 +17,7 @@ const skip = 'missing' in found ? found.missing : false
  */
 export function onPostgresql(name: string, files: readonly string[]): void {
   const paths = files.map((file) => fileURLToPath(new URL(`../${file}.test.ts`, import.meta.url)))
-  // Also where there is no PostgreSQL: a file that was moved is told at once.
+  // Checked without PostgreSQL, too: a file that was moved fails at once.
   for (const path of paths) assert.ok(existsSync(path), `there is no ${path}`)
   test(`${name}, on PostgreSQL`, { skip, timeout: 280_000 }, async () => {
     const inherited = Object.entries(process.env).filter(([key]) => !key.startsWith('NODE_TEST'))
