@@ -37,11 +37,16 @@ export async function beginStart(launch: ServiceLaunch, opened: AsyncDisposableS
   const definition = await loadDefinition(launch)
   const ports = startPorts(launch.heldPorts)
   opened.defer(ports.release)
+  const metrics = createMetrics()
   return {
     launch,
     definition,
-    log: createLogger({ level: config.log_level, service: definition.name }),
-    metrics: createMetrics(),
+    log: createLogger({
+      level: config.log_level,
+      service: definition.name,
+      onLost: () => metrics.count('log_lines_lost_total'),
+    }),
+    metrics,
     clock: systemClock,
     node: config.node_name ?? hostname(),
     size: canSharePort(process.platform)

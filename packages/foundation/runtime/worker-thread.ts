@@ -59,9 +59,11 @@ async function run(): Promise<Running> {
   const module = (await import(launch.module)) as Record<string, ServiceDefinition<unknown, unknown>>
   const definition = module[launch.exportName]
   if (definition === undefined) throw new Error(`${launch.module} exports no ${launch.exportName}`)
-  const log = createLogger({ level: config.log_level, service: definition.name }).child({
-    worker: start.index,
-  })
+  const log = createLogger({
+    level: config.log_level,
+    service: definition.name,
+    onLost: () => metrics.count('log_lines_lost_total'),
+  }).child({ worker: start.index })
   const db = await connect(start.database, start.writer, log)
   databaseMetrics(metrics, db)
   const rootKeys = start.rootKeys.map((key) =>

@@ -2,3 +2,4 @@
 export { takeLock } from '../locks/process-lock.ts'
 export { baseUrlOf, type ClaimedPort, claimPort } from '../runtime/ports.ts'
 export { watchBeats } from '../runtime/watchdog.ts'
+export { Output, standardSink } from '../telemetry/output.ts'

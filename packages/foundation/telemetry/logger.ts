@@ -1,4 +1,5 @@
 import { pino } from 'pino'
+import { Output, standardSink } from './output.ts'
 import { redact } from './redact.ts'
 import type { Logger } from './types.ts'
 
@@ -7,13 +8,15 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 export interface LoggerOptions {
   readonly level: LogLevel
   readonly service: string
+  /** Called for each line that is lost, because nobody reads in time or a disk is full. */
+  readonly onLost?: () => void
   /** Writes a line; default: to standard error. */
   readonly write?: (line: string) => void
 }
 
 /** One JSON object a line. Safe in worker threads: lines are written whole, at once. */
 export function createLogger(options: LoggerOptions): Logger {
-  const write = options.write ?? ((line: string) => void process.stderr.write(line))
+  const write = options.write ?? standardError(options)
   const base = pino(
     {
       level: options.level,
@@ -24,6 +27,15 @@ export function createLogger(options: LoggerOptions): Logger {
     { write },
   )
   return wrap(base)
+}
+
+function standardError({ service, onLost }: LoggerOptions): (line: string) => void {
+  const lostLine = (lines: number): string => {
+    const told = { level: 'warn', time: new Date().toISOString(), service, lines }
+    return `${JSON.stringify({ ...told, msg: 'lines of the log were lost: nobody read them in time' })}\n`
+  }
+  const output = new Output(standardSink(2), { lostLine, ...(onLost !== undefined && { onLost }) })
+  return (line) => output.write(line)
 }
 
 function wrap(inner: pino.Logger): Logger {

@@ -10,6 +10,8 @@ export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Nobody takes the output any more: what prints without end may stop. */
   isGone?(): boolean
+  /** The same for a process that serves: it goes on whether or not its lines are read. */
+  ofService?(): Terminal
 }
 
 /** One word after `warder`. Each says what it does, how it is called, and shows an example. */

@@ -1,3 +1,4 @@
+import { Output, standardSink } from '@warder/foundation/supervision'
 import { allowColour } from './colour.ts'
 import type { Terminal } from './command.ts'
 
@@ -14,10 +15,25 @@ export function realTerminal(plain = false): Terminal {
     process.stderr.write(`warder: the output was not taken: ${error.message}\n`)
     process.exitCode = 1
   })
+  process.stderr.on('error', () => {
+    // There is nobody to be told.
+  })
   return {
     out: (line) => process.stdout.write(`${line}\n`),
     err: (line) => process.stderr.write(`${line}\n`),
     env: process.env,
     isGone: () => gone,
+    ofService: serviceTerminal,
+  }
+}
+
+/** Its lines never stop a process that serves others, and a reader that has ended is no reason to end. */
+function serviceTerminal(): Terminal {
+  const lostLine = (lines: number): string => `warder: ${lines} lines were lost: nobody read them in time\n`
+  const [out, err] = [new Output(standardSink(1), { lostLine }), new Output(standardSink(2), { lostLine })]
+  return {
+    out: (line) => out.write(`${line}\n`),
+    err: (line) => err.write(`${line}\n`),
+    env: process.env,
   }
 }

@@ -98,7 +98,7 @@ Example:
         // Watched on, the channel would keep a process alive whose start was refused.
         unwatch()
       }
-      return serve(service, supervised, terminal)
+      return serve(service, supervised, terminal.ofService?.() ?? terminal)
     },
   }
 }

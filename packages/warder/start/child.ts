@@ -1,6 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { watchBeats } from '@warder/foundation/supervision'
+import type { Terminal } from '../cli/command.ts'
+import { forwardLines } from './forward-lines.ts'
 
 /** Message of a service process to its parent. */
 export interface ServiceReady {
@@ -51,29 +53,34 @@ export interface ServiceChild {
 
 const entry = fileURLToPath(new URL('../bin/warder.mjs', import.meta.url))
 
+/** After a process has ended its last lines are waited for. */
+const lastLinesWithinMs = 1000
+
 /**
- * Runs `warder auth` or `warder kms` as a process of its own. One that serves and then does not answer is killed.
- * @param onHung called before
+ * Runs `warder auth` or `warder kms` as a process of its own. One that serves and then does not answer is killed, and the
+ * terminal is told. What it writes comes through this process.
  */
 export function startChild(
   name: 'auth' | 'kms',
   args: readonly string[],
   env: NodeJS.ProcessEnv,
-  onHung: (limitMs: number) => void,
+  terminal: Terminal,
 ): ServiceChild {
-  const stdio = ['ignore', 'inherit', 'inherit', 'ipc'] as const
+  const stdio = ['ignore', 'pipe', 'pipe', 'ipc'] as const
   const child: ChildProcess = fork(entry, [name, '--supervised', ...args], {
     env,
     stdio: [...stdio],
     // The kms collects garbage once after a burst of large data (ADR 28).
     execArgv: [...process.execArgv, '--expose-gc'],
   })
+  forwardLines(child.stdout, terminal.out)
+  forwardLines(child.stderr, terminal.err)
   let beats = 0
   let unwatch = (): void => undefined
   const watch = (limitMs: number): void => {
     if (limitMs === 0) return
     const onStalled = (): void => {
-      onHung(limitMs)
+      terminal.err(`${name} has not answered for ${limitMs / 1000} s: it is killed`)
       child.kill('SIGKILL')
     }
     unwatch = watchBeats({ limitMs, beats: () => beats, onStalled })
@@ -81,7 +88,9 @@ export function startChild(
   const exited = new Promise<number>((resolve) => {
     child.once('exit', (code, signal) => {
       unwatch()
-      resolve(code ?? (signal === null ? 1 : 128))
+      const end = (): void => resolve(code ?? (signal === null ? 1 : 128))
+      child.once('close', end)
+      setTimeout(end, lastLinesWithinMs).unref()
     })
     // One that could not be started at all has no exit.
     child.on('error', () => {

@@ -38,7 +38,7 @@ Example:
   async run(args, terminal) {
     const { values, names } = readArguments(args, options)
     requireNoNames(names)
-    return startBoth(resolve(homeOf(values.home, terminal.env)), terminal, {
+    return startBoth(resolve(homeOf(values.home, terminal.env)), terminal.ofService?.() ?? terminal, {
       acceptRollback: values['accept-rollback'],
     })
   },

@@ -3,10 +3,13 @@ import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { StartupError } from '@warder/foundation/errors'
 import type { OwnTls } from '../installation/endpoints.ts'
+import { forwardLines } from './forward-lines.ts'
 
 export interface SettingsStart {
   readonly home: string
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Takes what its process writes when it fails. */
+  readonly tell: (line: string) => void
 }
 
 /** Address on which a service is to listen; port 0 = any. */
@@ -52,10 +55,19 @@ export interface SettingsReader {
 const entry = fileURLToPath(new URL('./settings-process.ts', import.meta.url))
 
 /** Reads settings in a process of their own: it takes the code of both services, for which the starter keeps no room. */
-export function openSettings({ home, env }: SettingsStart): SettingsReader {
+export function openSettings({ home, env, tell }: SettingsStart): SettingsReader {
   let child: ChildProcess | undefined
+  const startReader = (): ChildProcess => {
+    const reader = fork(entry, [home], {
+      env,
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    })
+    forwardLines(reader.stderr, tell)
+    return reader
+  }
   const ask = async <Asked extends Question>(question: Asked): Promise<Answers[Asked['kind']]> => {
-    child ??= fork(entry, [home], { env, serialization: 'advanced' })
+    child ??= startReader()
     const ended = once(child, 'exit').then(() => {
       throw new Error('the process that reads the settings ended')
     })

@@ -6,6 +6,7 @@ import { startChild } from './child.ts'
 import { startBoth } from './supervisor.ts'
 
 const home = temporaryHome()
+const nobody = { out: () => undefined, err: () => undefined, env: {} }
 after(() => rmSync(home, { recursive: true, force: true }))
 
 test('a signal that comes before a process is started starts none', async () => {
@@ -28,7 +29,7 @@ test('a process that cannot be started has ended', async (t) => {
     process.execPath = execPath
   })
   process.execPath = '/nowhere/node'
-  const child = startChild('auth', [], process.env, () => undefined)
+  const child = startChild('auth', [], process.env, nobody)
   await assert.rejects(child.ready, /ENOENT/)
   assert.equal(await child.exited, 1)
 })

@@ -89,7 +89,7 @@ export async function startBoth(
   ]
   process.on('SIGHUP', reload)
   writeFirstConfiguration(home)
-  const settings = openSettings({ home, env: { ...terminal.env } })
+  const settings = openSettings({ home, env: { ...terminal.env }, tell: terminal.err })
   try {
     const [auth, kms] = await beginBoth(home, settings, terminal, options, running, () => stopping)
     const endpoints = await endpointsOf(settings, auth, kms)
@@ -156,7 +156,7 @@ async function beginBoth(
       ...(held.length === 0 ? [] : [`--held-ports=${held}`]),
       ...(acceptRollback ? ['--accept-rollback'] : []),
     ]
-    const child = startChild(name, firstArgs, env, tellHung(name, terminal))
+    const child = startChild(name, firstArgs, env, terminal)
     const one: Supervised = { name, args, env, child, backoff: new RestartBackoff() }
     running.push(one)
     // At once, not when both serve: what the kms asks auth would come to the holder, too.
@@ -190,9 +190,6 @@ async function beginBoth(
   return both
 }
 
-const tellHung = (name: string, terminal: Terminal) => (limitMs: number) =>
-  terminal.err(`${name} has not answered for ${limitMs / 1000} s: it is killed`)
-
 /** Starts a service again whenever it ends. What happens to one service is no reason to stop the other. */
 async function supervise(one: Supervised, stopping: () => boolean, terminal: Terminal): Promise<number> {
   for (;;) {
@@ -205,7 +202,7 @@ async function supervise(one: Supervised, stopping: () => boolean, terminal: Ter
     const until = performance.now() + waitMs
     while (performance.now() < until && !stopping()) await setTimeout(lookForStopEveryMs)
     if (stopping()) return 0
-    one.child = startChild(one.name, one.args, one.env, tellHung(one.name, terminal))
+    one.child = startChild(one.name, one.args, one.env, terminal)
     await one.child.ready.then(
       () => one.backoff.served(performance.now()),
       () => undefined,
