@@ -1,6 +1,18 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { chownSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -35,10 +47,29 @@ test('compiled code of an installed command is kept in the folder of its user, a
   assert.equal(cacheWith({ HOME: home, XDG_CACHE_HOME: join(home, 'x') }), join(home, 'x', 'warder'))
   assert.equal(cacheWith({ HOME: home, XDG_CACHE_HOME: 'relative' }), own)
   assert.equal(cacheWith({ HOME: home, NODE_COMPILE_CACHE: join(home, 'named') }), join(home, 'named'))
+  assert.equal(statSync(own).mode & 0o777, 0o700)
   assert.equal(cacheWith({ HOME: join(folder, 'none', 'home') }), 'undefined')
+  assert.ok(!existsSync(join(folder, 'none')))
   if (process.getuid?.() !== 0) return t.diagnostic('the rest takes root')
+  chownSync(own, 65534, 65534)
+  assert.equal(cacheWith({ HOME: home }), 'undefined')
   chownSync(home, 65534, 65534)
   chownSync(join(home, '.cache'), 65534, 65534)
   // As `sudo` with the home of who calls it.
   assert.equal(cacheWith({ HOME: home }), 'undefined')
+})
+
+test('compiled code is not taken from a folder that others can write to, or that a link leads to', () => {
+  const open = join(folder, 'open')
+  mkdirSync(join(open, 'warder'), { recursive: true })
+  chmodSync(join(open, 'warder'), 0o770)
+  assert.equal(cacheWith({ XDG_CACHE_HOME: open }), 'undefined')
+  chmodSync(join(open, 'warder'), 0o700)
+  assert.equal(cacheWith({ XDG_CACHE_HOME: open }), join(open, 'warder'))
+  chmodSync(open, 0o1777)
+  assert.equal(cacheWith({ XDG_CACHE_HOME: open }), 'undefined')
+  const linked = join(folder, 'linked')
+  mkdirSync(linked)
+  symlinkSync(join(open, 'warder'), join(linked, 'warder'))
+  assert.equal(cacheWith({ XDG_CACHE_HOME: linked }), 'undefined')
 })

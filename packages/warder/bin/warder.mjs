@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Plain JavaScript, so that it runs on an old Node and can say what to do. It hands over to the pinned Node of
 // node_modules where this one is too old, then to ../main.ts.
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, lstatSync, mkdirSync, statSync } from 'node:fs'
 import { availableParallelism, homedir } from 'node:os'
 import { basename, dirname, isAbsolute, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -65,7 +65,7 @@ if (newEnough) {
 
 /**
  * In a checkout beside its packages, as its code is. Of an installed package, whose folder may be another user's, in a
- * folder of this user: what lies in the cache is run, so root takes nothing from the home of somebody else.
+ * folder that this user alone can write to: what lies in the cache is run, so root takes nothing from somebody else's.
  */
 function compileCache() {
   if (existsSync(join(here, '..', 'main.ts')))
@@ -79,7 +79,19 @@ function compileCache() {
     return undefined
   }
   const nearest = existsSync(folder) ? folder : dirname(folder)
-  const isOwn =
-    process.getuid === undefined || (existsSync(nearest) && statSync(nearest).uid === process.getuid())
-  return isOwn ? join(folder, 'warder') : undefined
+  const own = join(folder, 'warder')
+  try {
+    if (!isOwn(statSync(nearest), 0o002)) return undefined
+    mkdirSync(own, { recursive: true, mode: 0o700 })
+    const found = lstatSync(own)
+    return found.isDirectory() && isOwn(found, 0o022) ? own : undefined
+  } catch {
+    // There is no such folder, and none can be made: commands start without a cache.
+    return undefined
+  }
+}
+
+/** @param mask bits of its mode that let others write */
+function isOwn({ uid, mode }, mask) {
+  return process.getuid === undefined || (uid === process.getuid() && (mode & mask) === 0)
 }
