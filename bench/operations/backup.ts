@@ -3,7 +3,6 @@ import { once } from 'node:events'
 import {
   closeSync,
   copyFileSync,
-  existsSync,
   fsyncSync,
   mkdirSync,
   mkdtempSync,
@@ -25,17 +24,17 @@ import { seedKeys } from '../kms/seed.ts'
  * Measures how long a backup of many keys takes while they are used, how long its restore takes beside a copy of the
  * databases, and what a drill takes. SQLite.
  *
- * Run: `node bench/operations/backup.ts [--keys 1000000] [--rate 200] [--home DIR [--prepare]]`. `beside` is the 99th
- * percentile of encryptions that are asked for at that rate while the backup is made, divided by that of the same time
- * without one. `--home` keeps the installation for the next run; `--prepare` only makes it, so that nothing is measured
- * on a machine that has just written a million keys.
+ * Run: `node bench/operations/backup.ts [--keys 1000000] [--rate 200] [--room DIR [--step prepare|backup|restore|drill]]`.
+ * `beside` is the 99th percentile of encryptions that are asked for at that rate while the backup is made, divided by that
+ * of the same time without one. With `--room` the installation and its backup stay there, and a run may take one step
+ * alone, so that nothing is measured on a machine that has just written a million keys.
  */
 const { values } = parseArgs({
   options: {
     keys: { type: 'string', default: '1000000' },
     rate: { type: 'string', default: '200' },
-    home: { type: 'string' },
-    prepare: { type: 'boolean', default: false },
+    room: { type: 'string' },
+    step: { type: 'string' },
   },
 })
 const keys = Number(values.keys)
@@ -43,9 +42,12 @@ const everyMs = 1000 / Number(values.rate)
 const entry = fileURLToPath(new URL('../../packages/warder/bin/warder.mjs', import.meta.url))
 const print = (line: string): void => void process.stdout.write(`${line}\n`)
 
-const room = mkdtempSync(join(tmpdir(), 'warder-bench-'))
-const home = resolve(values.home ?? join(room, 'home'))
-const seededFile = `${home}.keys.json`
+const room = values.room === undefined ? mkdtempSync(join(tmpdir(), 'warder-bench-')) : resolve(values.room)
+mkdirSync(room, { recursive: true })
+const home = join(room, 'home')
+const file = join(room, 'all.backup')
+/** Ids of some keys that the administrator owns. */
+const seededFile = join(room, 'keys.json')
 const passphrase = join(room, 'passphrase')
 writeFileSync(passphrase, 'correct horse battery staple')
 const secret = ['--passphrase-file', passphrase]
@@ -86,20 +88,16 @@ function p99(times: number[]): number {
 
 const seconds = (value: number): string => `${value.toFixed(1)} s`
 
-/** @returns ids of keys that the administrator owns */
-async function preparedKeys(): Promise<readonly string[]> {
-  if (values.home !== undefined && existsSync(seededFile)) return JSON.parse(readFileSync(seededFile, 'utf8'))
+async function prepare(): Promise<void> {
   const first = await startInstallation({ home })
   await first.stop()
   const { own, seconds: took } = await seedKeys(home, 'admin', keys)
+  writeFileSync(seededFile, JSON.stringify(own))
   print(`${keys} keys written in ${seconds(took)}`)
-  if (values.home !== undefined) writeFileSync(seededFile, JSON.stringify(own))
-  return own
 }
 
-try {
-  const own = await preparedKeys()
-  if (values.prepare) process.exit(0)
+async function measureBackup(): Promise<void> {
+  const own = JSON.parse(readFileSync(seededFile, 'utf8')) as readonly string[]
   const warder = await startInstallation({ home })
   const client = warder.client('kms')
   const headers = { authorization: `Bearer ${await warder.adminToken()}` }
@@ -130,7 +128,7 @@ try {
   }
   await during(setTimeout(3000))
   const calm = await during(setTimeout(10_000))
-  const file = join(room, 'all.backup')
+  rmSync(file, { force: true })
   const backing = command('backup', file, '--home', home, ...secret)
   const beside = await during(backing)
   const backup = await backing
@@ -145,25 +143,32 @@ try {
   print(
     `backup      ${seconds(backup)}; p99 of encrypt ${usual.toFixed(1)} ms, beside it ${beside.toFixed(1)} ms: ${(beside / usual).toFixed(2)} times`,
   )
-  const copies = [plainCopy(join(room, 'copy-1'))]
-  const restored = join(room, 'restored')
+}
+
+async function measureRestore(): Promise<void> {
+  const folders = ['copy-1', 'copy-2', 'restored'].map((name) => join(room, name))
+  const [first = '', second = '', restored = ''] = folders
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+  const copies = [plainCopy(first)]
   const restore = await command('restore', file, '--home', restored, ...secret)
-  copies.push(plainCopy(join(room, 'copy-2')))
+  copies.push(plainCopy(second))
   const copy = copies.reduce((sum, one) => sum + one, 0) / copies.length
   print(
     `restore     ${seconds(restore)}; plain copy ${copies.map(seconds).join(', ')}: ${(copy / restore).toFixed(3)} of it`,
   )
-  writeFileSync(join(room, 'root.key'), readFileSync(join(home, 'root.key')), { mode: 0o600 })
-  const drill = await command(
-    'drill',
-    file,
-    '--home',
-    home,
-    ...secret,
-    '--root-key-file',
-    join(room, 'root.key'),
-  )
+}
+
+async function measureDrill(): Promise<void> {
+  const rootKey = join(room, 'root.key')
+  writeFileSync(rootKey, readFileSync(join(home, 'root.key')), { mode: 0o600 })
+  const drill = await command('drill', file, '--home', home, ...secret, '--root-key-file', rootKey)
   print(`drill       ${seconds(drill)}`)
+}
+
+const steps = { prepare, backup: measureBackup, restore: measureRestore, drill: measureDrill }
+try {
+  for (const [name, step] of Object.entries(steps))
+    if (values.step === undefined || values.step === name) await step()
 } finally {
-  rmSync(room, { recursive: true, force: true })
+  if (values.room === undefined) rmSync(room, { recursive: true, force: true })
 }
