@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs'
+import { closeSync, fsyncSync, openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { StartupError } from '@warder/foundation/errors'
+import { StartupError, writeProblem } from '@warder/foundation/errors'
 import { type ServiceEnvironment, unixSeconds } from '@warder/foundation/runtime'
 import { UniqueViolation } from '@warder/foundation/sql'
 import { adminInsertion } from './admins/admin-store.ts'
@@ -90,10 +90,10 @@ export async function bootstrap(
 function writePassword(file: string, password: string): void {
   try {
     const handle = openSync(file, 'w', 0o600)
-    writeSync(handle, `${password}\n`)
+    writeFileSync(handle, `${password}\n`)
     fsyncSync(handle)
     closeSync(handle)
   } catch (error) {
-    throw new StartupError(`cannot write ${file}: ${error instanceof Error ? error.message : String(error)}`)
+    throw new StartupError(`cannot write ${file}: ${writeProblem(error, file)}`)
   }
 }

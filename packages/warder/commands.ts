@@ -4,6 +4,8 @@ import type { Command } from './cli/command.ts'
 export interface CommandEntry {
   readonly name: string
   readonly summary: string
+  /** It may take long, and runs beside services: it gets the processor when nobody else wants it. */
+  readonly background?: true
   load(): Promise<Command>
 }
 
@@ -88,6 +90,7 @@ export const commands: readonly CommandEntry[] = [
   {
     name: 'backup',
     summary: 'copies the installation into one encrypted file while it runs',
+    background: true,
     load: async () => (await import('./backup/command.ts')).backup,
   },
   {
@@ -98,6 +101,7 @@ export const commands: readonly CommandEntry[] = [
   {
     name: 'drill',
     summary: 'proves that a backup can be restored, in a home that is thrown away',
+    background: true,
     load: async () => (await import('./drill/command.ts')).drillCommand,
   },
   {

@@ -1,5 +1,6 @@
+import { constants, setPriority } from 'node:os'
 import { suggestion } from '@warder/foundation/config'
-import { StartupError } from '@warder/foundation/errors'
+import { diskFull, StartupError } from '@warder/foundation/errors'
 import { alarm, helpInColour } from './cli/colour.ts'
 import { optionsOf, type Terminal, UsageError } from './cli/command.ts'
 import { realTerminal } from './cli/terminal.ts'
@@ -48,6 +49,8 @@ export async function main(given: readonly string[], from?: Terminal): Promise<n
     terminal.err(alarm(`warder: there is no command '${name}'; ${known}`))
     return 2
   }
+  // Tests run commands in their own process, which keeps its priority.
+  if (entry.background && from === undefined) giveWay()
   const command = await entry.load()
   const options = optionsOf(rest)
   if (options.includes('--help') || options.includes('-h')) {
@@ -81,7 +84,21 @@ export async function main(given: readonly string[], from?: Terminal): Promise<n
       terminal.err(alarm(`warder ${name}: the database cannot be used now: ${trouble}`))
       return 1
     }
+    if (diskFull(error, '.') !== undefined) {
+      const { path = 'a file', message } = error as NodeJS.ErrnoException
+      terminal.err(alarm(`warder ${name}: ${path} cannot be written: ${message}; make room and run it again`))
+      return 1
+    }
     throw error
+  }
+}
+
+/** The lowest priority of the processor; threads that are made later have it, too. */
+function giveWay(): void {
+  try {
+    setPriority(constants.priority.PRIORITY_LOW)
+  } catch {
+    // Where the system does not allow it the command goes on as it is.
   }
 }
 

@@ -1,17 +1,9 @@
-import {
-  copyFileSync,
-  createReadStream,
-  createWriteStream,
-  existsSync,
-  mkdirSync,
-  renameSync,
-  rmSync,
-} from 'node:fs'
+import { createReadStream, createWriteStream, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { compose, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress } from 'node:zlib'
-import { StartupError } from '../errors/index.ts'
+import { diskFull, StartupError } from '../errors/index.ts'
 import { type CheckpointSigner, isSignedBy, type SignedCheckpoint } from './checkpoint.ts'
 import { checkpointFileName, publicCheckpointKey } from './checkpoint-key.ts'
 import {
@@ -30,10 +22,12 @@ import { copyLogKeys } from './log-keys.ts'
 import {
   archivedName,
   archivedNames,
+  copyOnce,
   type Segment,
   segmentName,
   segmentsOf,
   writeCheckpoint,
+  writeRemoval,
 } from './segments.ts'
 
 export interface OldFiles {
@@ -97,10 +91,10 @@ export async function* archiveOld(options: ArchiveOptions): AsyncGenerator<Done>
     const signed = await signedAs(segment, archived, options.unlocked?.signer)
     if (target !== folder) {
       writeCheckpoint(target, signed)
-      copyFileSync(join(folder, checkpointFileName), join(target, checkpointFileName))
+      copyOnce(join(folder, checkpointFileName), join(target, checkpointFileName))
       copyLogKeys(folder, target)
       syncFolder(target)
-      writeCheckpoint(folder, { ...signed, removal: { at: new Date(now).toISOString(), by, to: target } })
+      writeRemoval(folder, signed, { at: new Date(now).toISOString(), by, to: target })
     } else if (signed !== segment.signed) writeCheckpoint(folder, signed)
     rmSync(path)
     syncFolder(folder)
@@ -121,8 +115,7 @@ export function* pruneOld(options: OldFiles & { readonly dryRun?: boolean }): Ge
       continue
     }
     // Said before it is done: a file that is gone without a word is an alarm.
-    const removal = { at: new Date(now).toISOString(), by }
-    writeCheckpoint(folder, { ...segment.signed, removal })
+    writeRemoval(folder, segment.signed, { at: new Date(now).toISOString(), by })
     rmSync(segment.path)
     for (const archived of archivedNames(folder, segment.firstSeq)) rmSync(archived, { force: true })
     syncFolder(folder)
@@ -182,7 +175,12 @@ async function writeArchived(
   } catch (error) {
     // A disk that is full gets back what was written.
     rmSync(fresh, { force: true })
-    throw error
+    const full = diskFull(error, archived)
+    if (full === undefined) throw error
+    throw new StartupError(
+      `${archived} cannot be written: ${full}; ${path} stays as it is. Make room, or name a folder on another disk with --to, and run it again: it goes on from there`,
+      { cause: error },
+    )
   }
   renameSync(fresh, archived)
   syncFolder(dirname(archived))

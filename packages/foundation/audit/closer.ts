@@ -5,7 +5,14 @@ import { type CheckpointSigner, follows, headOf, isSignedBy, type SignedCheckpoi
 import type { LogKeys } from './encrypted-bytes.ts'
 import { createExaminer, type Examiner } from './examiner.ts'
 import { beginning, type ChainHead } from './record.ts'
-import { isPresent, type Segment, segmentName, segmentsOf, writeCheckpoint } from './segments.ts'
+import {
+  isPresent,
+  type Segment,
+  segmentName,
+  segmentsOf,
+  writeCheckpoint,
+  writeRemoval,
+} from './segments.ts'
 import type { AuditEvent } from './types.ts'
 import { unknownRemover } from './verify.ts'
 import { ownEvent } from './writer.ts'
@@ -24,7 +31,11 @@ export interface CloserOptions {
   record(event: AuditEvent): Promise<void>
   /** A time-stamp token for a new checkpoint, base64 of its DER; undefined = none is wanted. */
   timestamp?(signature: string): Promise<string>
+  /** After a round that failed; default a minute. */
+  readonly retryMs?: number
 }
+
+const usualRetryMs = 60_000
 
 /**
  * Looks after the files of a log that is being written: signs a checkpoint of each that is full, records which were
@@ -39,9 +50,11 @@ export interface SegmentCloser {
 }
 
 export function startCloser(options: CloserOptions): SegmentCloser {
+  const { folder, log, retryMs = usualRetryMs } = options
   const examiner = createExaminer(options.keys)
   const work = new Closing(options, examiner)
   let running: Promise<void> | undefined
+  let retry: NodeJS.Timeout | undefined
   let again = false
   let stopped = false
   const run = async (): Promise<void> => {
@@ -50,23 +63,28 @@ export function startCloser(options: CloserOptions): SegmentCloser {
       await work.round(() => stopped)
     } while (again && !stopped)
   }
+  const tend = (): void => {
+    again = true
+    clearTimeout(retry)
+    running ??= run()
+      .catch((error: unknown) => {
+        if (stopped) return
+        log.error({ error, folder }, 'closed audit files cannot be tended; it is tried again')
+        // On a full disk no checkpoint can be written, and without one no file can be archived to make room.
+        retry = setTimeout(tend, retryMs).unref()
+      })
+      .finally(() => {
+        running = undefined
+      })
+  }
   return {
-    tend() {
-      again = true
-      running ??= run()
-        .catch((error: unknown) => {
-          if (!stopped)
-            options.log.error({ error, folder: options.folder }, 'closed audit files cannot be tended')
-        })
-        .finally(() => {
-          running = undefined
-        })
-    },
+    tend,
     async idle() {
       while (running !== undefined) await running
     },
     async stop() {
       stopped = true
+      clearTimeout(retry)
       await examiner.stop()
       while (running !== undefined) await running
     },
@@ -185,7 +203,7 @@ class Closing {
       outcome: removal.by === unknownRemover ? 'failure' : 'success',
       details: { file, first_seq, last_seq, sha256, ...removal },
     })
-    writeCheckpoint(folder, { ...signed, removal: { ...removal, recorded: true } })
+    writeRemoval(folder, signed, { ...removal, recorded: true })
   }
 
   async #wrong(segment: Segment, problem: string): Promise<void> {

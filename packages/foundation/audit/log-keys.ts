@@ -1,9 +1,9 @@
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
-import { copyFileSync, existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Seal, SealedPlace } from '../seal/types.ts'
 import type { LogKey, LogKeys } from './encrypted-bytes.ts'
-import { replaceFile } from './segments.ts'
+import { copyOnce, replaceFile } from './segments.ts'
 
 /** `encryption-ID.key`: a key of 32 bytes, sealed. The oldest that opens is the one in use. */
 const pattern = /^encryption-([0-9a-f]{32})\.key$/
@@ -35,7 +35,7 @@ export function logKeyFor(folder: string, seal: Seal, keys: LogKeys): LogKey {
 
 /** Puts the keys, sealed as they are, beside files that are kept elsewhere. */
 export function copyLogKeys(folder: string, to: string): void {
-  for (const name of keyFiles(folder)) copyFileSync(join(folder, name), join(to, name))
+  for (const name of keyFiles(folder)) copyOnce(join(folder, name), join(to, name))
 }
 
 function keyFiles(folder: string): readonly string[] {

@@ -1,5 +1,18 @@
-import { existsSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { basename, dirname } from 'node:path'
+import { diskFull } from '../errors/index.ts'
 import { headOf, parseCheckpoint, type SignedCheckpoint } from './checkpoint.ts'
 import { isEncryptedName } from './encrypted-bytes.ts'
 import { logFileName, syncFolder } from './folder.ts'
@@ -60,12 +73,69 @@ export function writeCheckpoint(folder: string, signed: SignedCheckpoint): void 
   replaceFile(checkpointName(folder, signed.checkpoint.first_seq), `${JSON.stringify(signed)}\n`)
 }
 
+/**
+ * Writes into the checkpoint of a segment that its file will be removed: on disk when this returns. Where the disk is too
+ * full for another file, it is written at the end of the one that is there, in room that this has already. A process
+ * that dies meanwhile leaves a checkpoint that cannot be read beside the file itself, which the service signs again.
+ */
+export function writeRemoval(
+  folder: string,
+  signed: SignedCheckpoint,
+  removal: NonNullable<SignedCheckpoint['removal']>,
+): void {
+  const removed = { ...signed, removal }
+  try {
+    writeCheckpoint(folder, removed)
+  } catch (error) {
+    const path = checkpointName(folder, signed.checkpoint.first_seq)
+    if (diskFull(error, path) === undefined || !existsSync(path)) throw error
+    overwrite(path, `${JSON.stringify(removed)}\n`)
+  }
+}
+
+/** In its own place; a disk that does not take it keeps the bytes there were. */
+function overwrite(path: string, text: string): void {
+  const before = readFileSync(path)
+  const put = (bytes: string | Uint8Array): void => {
+    const file = openSync(path, 'r+')
+    try {
+      writeFileSync(file, bytes)
+      ftruncateSync(file, Buffer.byteLength(bytes))
+      fsyncSync(file)
+    } finally {
+      closeSync(file)
+    }
+  }
+  try {
+    put(text)
+  } catch (error) {
+    put(before)
+    throw withPath(error, path)
+  }
+}
+
 /** Readers see the old bytes or the new ones. */
 export function replaceFile(path: string, bytes: string | Uint8Array): void {
   const fresh = `${path}.new`
-  writeFileSync(fresh, bytes, { mode: 0o600, flush: true })
-  renameSync(fresh, path)
+  try {
+    writeFileSync(fresh, bytes, { mode: 0o600, flush: true })
+    renameSync(fresh, path)
+  } catch (error) {
+    rmSync(fresh, { force: true })
+    throw withPath(error, fresh)
+  }
   syncFolder(dirname(path))
+}
+
+/** Copies a small file, unless the other has its bytes already: one that is there is never cut short by a full disk. */
+export function copyOnce(from: string, to: string): void {
+  const bytes = readFileSync(from)
+  if (!existsSync(to) || !readFileSync(to).equals(bytes)) replaceFile(to, bytes)
+}
+
+/** Errors of a write do not say which file it was. */
+function withPath(error: unknown, path: string): unknown {
+  return error instanceof Error ? Object.assign(error, { path }) : error
 }
 
 /** Is it there whole, as far as its size says? An archived one is taken for what it is named. */

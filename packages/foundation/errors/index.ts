@@ -1,2 +1,3 @@
+export { diskFull, writeProblem } from './disk-full.ts'
 export { Failure, type FailureOptions, failure, StartupError, toFailure } from './failure.ts'
 export { type ErrorKind, type ErrorKindRow, errorKinds } from './kinds.ts'

@@ -5,12 +5,13 @@ import {
   existsSync,
   mkdirSync,
   openSync,
+  rmSync,
   statSync,
   unlinkSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs'
 import { isAbsolute, join, resolve } from 'node:path'
-import { StartupError } from '../errors/index.ts'
+import { StartupError, writeProblem } from '../errors/index.ts'
 
 /** Folder of a home that is being restored: all of it is there until everything has come. */
 export const restoreFolder = '.restoring'
@@ -26,7 +27,7 @@ export function openHome(path: string): string {
     mkdirSync(home, { recursive: true, mode: 0o700 })
   } catch (error) {
     throw new StartupError(
-      `cannot make the home folder ${home}: ${reasonOf(error)}; set WARDER_HOME or --home to another`,
+      `cannot make the home folder ${home}: ${writeProblem(error, home)}; set WARDER_HOME or --home to another`,
     )
   }
   const { mode } = statSync(home)
@@ -43,7 +44,7 @@ export function openHome(path: string): string {
     unlinkSync(probe)
   } catch (error) {
     throw new StartupError(
-      `the home folder ${home} cannot be written: ${reasonOf(error)}; set WARDER_HOME or --home to another`,
+      `the home folder ${home} cannot be written: ${writeProblem(error, probe)}; set WARDER_HOME or --home to another`,
     )
   }
   return home
@@ -56,21 +57,17 @@ export function openHome(path: string): string {
 export function writeOnce(path: string, text: string): boolean {
   if (existsSync(path)) return false
   try {
-    const file = openSync(path, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600)
-    writeSync(file, text)
-    closeSync(file)
+    writeFileSync(path, text, { mode: 0o600, flag: 'wx' })
     return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
-    throw new StartupError(`cannot write ${path}: ${reasonOf(error)}`)
+    // A part of it must not pass for the file at the next start.
+    rmSync(path, { force: true })
+    throw new StartupError(`cannot write ${path}: ${writeProblem(error, path)}`)
   }
 }
 
 /** Paths in settings that are not absolute start at the home folder. */
 export function inHome(home: string, path: string): string {
   return isAbsolute(path) ? path : join(home, path)
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { linkSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { StartupError } from '../errors/index.ts'
+import { StartupError, writeProblem } from '../errors/index.ts'
 
 /**
  * A lock file that one process of the machine holds. It names its holder by process id and the time that process
@@ -26,7 +26,7 @@ export function takeLock(path: string, held: (pid: string) => string): () => voi
     }
   } catch (error) {
     if (error instanceof StartupError) throw error
-    throw new StartupError(`${path} cannot be written: ${(error as Error).message}`)
+    throw new StartupError(`${path} cannot be written: ${writeProblem(error, path)}`)
   }
   throw new StartupError(`${path} is taken by another process that is starting`)
 }

@@ -1,17 +1,28 @@
-import { chownSync, existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { chownSync, existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { writeProblem } from '../errors/index.ts'
 
 /** Kinds of notes about a home. */
 export type Note = 'backup' | 'drill'
 
-/** Notes that it went well just now. */
-export function note(home: string, what: Note, now: number): void {
+/**
+ * Notes that it went well just now.
+ * @returns a sentence when it cannot be noted: what went well is not undone by it
+ */
+export function note(home: string, what: Note, now: number): string | undefined {
   const path = join(home, `${what}.json`)
-  writeFileSync(`${path}.new`, `${JSON.stringify({ at: new Date(now).toISOString() })}\n`, { mode: 0o600 })
-  // The service that reads it may be another user than root, who made the backup.
-  const { uid, gid } = statSync(home)
-  if (process.getuid?.() === 0 && uid !== 0) chownSync(`${path}.new`, uid, gid)
-  renameSync(`${path}.new`, path)
+  const fresh = `${path}.new`
+  try {
+    writeFileSync(fresh, `${JSON.stringify({ at: new Date(now).toISOString() })}\n`, { mode: 0o600 })
+    // The service that reads it may be another user than root, who made the backup.
+    const { uid, gid } = statSync(home)
+    if (process.getuid?.() === 0 && uid !== 0) chownSync(fresh, uid, gid)
+    renameSync(fresh, path)
+    return undefined
+  } catch (error) {
+    rmSync(fresh, { force: true })
+    return `${path} cannot be written, so /metrics shows the ${what} before this one: ${writeProblem(error, path)}`
+  }
 }
 
 /** Unix seconds; 0 = never, or the note cannot be read. */

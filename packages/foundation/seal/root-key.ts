@@ -10,11 +10,11 @@ import {
   readFileSync,
   renameSync,
   rmSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
-import { StartupError } from '../errors/index.ts'
+import { StartupError, writeProblem } from '../errors/index.ts'
 import { Secret } from '../memory/secret.ts'
 
 /** Source of the root key. A passphrase becomes a key only with the salt in the database. */
@@ -75,8 +75,10 @@ export function writeRootKey(path: string, key: Uint8Array): void {
   const made = `${path}.${randomUUID()}`
   const file = openSync(made, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600)
   try {
-    writeSync(file, `# ${header}: keep a copy somewhere else; without it nothing sealed can be opened\n`)
-    writeSync(file, `${Buffer.from(key).toString('base64url')}\n`)
+    writeFileSync(
+      file,
+      `# ${header}: keep a copy somewhere else; without it nothing sealed can be opened\n${Buffer.from(key).toString('base64url')}\n`,
+    )
     fsyncSync(file)
     linkSync(made, path)
   } finally {
@@ -91,9 +93,7 @@ function writeUnlessThere(path: string): void {
     writeRootKey(path, randomBytes(keyBytes))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') {
-      throw new StartupError(
-        `cannot write the root key ${path}: ${error instanceof Error ? error.message : error}`,
-      )
+      throw new StartupError(`cannot write the root key ${path}: ${writeProblem(error, path)}`)
     }
   }
 }

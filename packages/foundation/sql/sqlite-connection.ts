@@ -1,5 +1,5 @@
 import { DatabaseSync, type StatementSync, constants as sqlite } from 'node:sqlite'
-import { StartupError } from '../errors/index.ts'
+import { diskFull, StartupError, writeProblem } from '../errors/index.ts'
 import { setBounded } from '../memory/bounded-map.ts'
 import { countOnSqlite, countTable, tableNamed } from './commit-count-store.ts'
 import { GuardFailed, StorageUnavailable, UniqueViolation } from './errors.ts'
@@ -35,9 +35,7 @@ export function openConnection(path: string, readOnly: boolean): DatabaseSync {
     )
     return db
   } catch (error) {
-    throw new StartupError(
-      `cannot open the database ${path}: ${error instanceof Error ? error.message : error}`,
-    )
+    throw new StartupError(`cannot open the database ${path}: ${writeProblem(error, path)}`)
   }
 }
 
@@ -116,7 +114,8 @@ function commitGroup(
   try {
     db.exec('BEGIN IMMEDIATE')
   } catch (error) {
-    return units.map(() => ({ error: classify(error) }))
+    const refused = classify(error, db.location())
+    return units.map(() => ({ error: refused }))
   }
   try {
     const outcomes: UnitOutcome[] = []
@@ -133,7 +132,7 @@ function commitGroup(
   } catch (error) {
     // The transaction is lost as a whole; SQLite may have rolled back already.
     if (db.isTransaction) db.exec('ROLLBACK')
-    const lost = classify(error)
+    const lost = classify(error, db.location())
     return units.map(() => ({ error: lost }))
   }
 }
@@ -182,13 +181,21 @@ const constraintUnique = 2067
 const constraintPrimaryKey = 1555
 const unavailable = new Set([5, 6, 8, 10, 11, 13, 14, 26]) // BUSY LOCKED READONLY IOERR CORRUPT FULL CANTOPEN NOTADB
 
-/** Classifies an error of SQLite. */
-export function classify(error: unknown): Error {
+/**
+ * Classifies an error of SQLite.
+ * @param path of the database, for the log: SQLite does not say which disk is full
+ */
+export function classify(error: unknown, path?: string | null): Error {
   if (error instanceof GuardFailed || error instanceof UniqueViolation) return error
   if (!(error instanceof Error)) return new Error(String(error))
   const code = (error as Error & { errcode?: number }).errcode
   if (code === constraintUnique || code === constraintPrimaryKey) return new UniqueViolation(error.message)
   if (code !== undefined && unavailable.has(code & 0xff))
-    return new StorageUnavailable(error.message, { cause: error })
+    return new StorageUnavailable(reasonOf(error, path), { cause: error })
   return error
+}
+
+function reasonOf(error: Error, path: string | null | undefined): string {
+  if (path === null || path === undefined) return error.message
+  return diskFull(error, path) ?? `${error.message} (${path})`
 }

@@ -1,5 +1,5 @@
 import { closeSync, constants, existsSync, openSync, statSync } from 'node:fs'
-import { StartupError } from '../errors/index.ts'
+import { StartupError, writeProblem } from '../errors/index.ts'
 
 /**
  * Creates the file of a new database with mode 0600; SQLite gives the -wal and -shm files the mode of the database.
@@ -14,8 +14,9 @@ export function createDatabaseFile(path: string): void {
   try {
     closeSync(openSync(path, constants.O_CREAT | constants.O_EXCL | constants.O_RDWR, 0o600))
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    if (code !== 'EEXIST') throw new StartupError(`cannot open the database ${path}: ${message}`)
+    const { code } = error as NodeJS.ErrnoException
+    if (code !== 'EEXIST')
+      throw new StartupError(`cannot open the database ${path}: ${writeProblem(error, path)}`)
     // A symbolic link without a target: SQLite would create that with a mode that lets others read it.
     if (!existsSync(path))
       throw new StartupError(

@@ -30,7 +30,7 @@ export function fillSqlite(path: string): Filling {
     try {
       work()
     } catch (error) {
-      throw classify(error)
+      throw classify(error, path)
     }
   }
   return {

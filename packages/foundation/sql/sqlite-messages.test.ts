@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { GuardFailed, StorageUnavailable, UniqueViolation } from './errors.ts'
 import type { PlainChange } from './sqlite-connection.ts'
-import { type CommitMessage, NumberedTexts, TextNumbers } from './sqlite-messages.ts'
+import { type CommitMessage, fromAnswer, NumberedTexts, TextNumbers, toAnswer } from './sqlite-messages.ts'
 
 const changesOf = (...texts: readonly string[]): PlainChange[] =>
   texts.map((text, index) => [text, [index, `p${index}`], index === 0 ? 1 : undefined])
@@ -42,4 +43,17 @@ test('texts without end are not kept without end', () => {
       assert.deepEqual(receiver.changesOf(across(message)), changesOf(`text ${count}`, 'text 0'))
     })
   assert.equal(told, 1000)
+})
+
+test('an error is the same behind the port, with its reason for the log', () => {
+  const arrived = (error: Error) => {
+    const outcome = fromAnswer(structuredClone(toAnswer(1, { error })))
+    return 'error' in outcome ? outcome.error : undefined
+  }
+  const full = arrived(new StorageUnavailable('no space is left on the disk of /srv'))
+  assert.ok(full instanceof StorageUnavailable)
+  assert.equal(full.detail, 'no space is left on the disk of /srv')
+  assert.deepEqual(arrived(new GuardFailed(3)), new GuardFailed(3))
+  assert.deepEqual(arrived(new UniqueViolation('realm.id')), new UniqueViolation('realm.id'))
+  assert.equal(arrived(new Error('else'))?.message, 'else')
 })

@@ -58,7 +58,7 @@ export class NumberedTexts {
 export type CommitAnswer = readonly [
   id: number,
   results: readonly ChangeResult[] | undefined,
-  error: readonly [name: string, message: string, index: number] | undefined,
+  error: readonly [name: string, reason: string, index: number] | undefined,
 ]
 
 /** From the writer, once: nothing can be written any more, and why. */
@@ -69,15 +69,17 @@ export interface ProblemMessage {
 export function toAnswer(id: number, outcome: UnitOutcome): CommitAnswer {
   if ('results' in outcome) return [id, outcome.results, undefined]
   const { error } = outcome
-  return [id, undefined, [error.name, error.message, error instanceof GuardFailed ? error.index : 0]]
+  // The message of a failure is for callers; its detail, why, is for the log.
+  const reason = error instanceof StorageUnavailable ? (error.detail ?? error.message) : error.message
+  return [id, undefined, [error.name, reason, error instanceof GuardFailed ? error.index : 0]]
 }
 
 /** Errors lose their class between threads; this gives it back. */
 export function fromAnswer([, results, error]: CommitAnswer): UnitOutcome {
   if (error === undefined) return { results: results ?? [] }
-  const [name, message, index] = error
+  const [name, reason, index] = error
   if (name === 'GuardFailed') return { error: new GuardFailed(index) }
-  if (name === 'UniqueViolation') return { error: new UniqueViolation(message) }
-  if (name === 'StorageUnavailable') return { error: new StorageUnavailable(message) }
-  return { error: new Error(message) }
+  if (name === 'UniqueViolation') return { error: new UniqueViolation(reason) }
+  if (name === 'StorageUnavailable') return { error: new StorageUnavailable(reason) }
+  return { error: new Error(reason) }
 }

@@ -8,7 +8,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock } from '../clock/clock.ts'
@@ -132,7 +132,7 @@ function stage(path: string, text: string): void {
   const mode = 0o600
   const file = openSync(`${path}.new`, 'w', mode)
   try {
-    writeSync(file, text)
+    writeFileSync(file, text)
     fsyncSync(file)
   } finally {
     closeSync(file)

@@ -3,7 +3,7 @@ import { mkdirSync, rmSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Clock } from '../clock/clock.ts'
-import { StartupError } from '../errors/index.ts'
+import { StartupError, writeProblem } from '../errors/index.ts'
 import {
   authorityName,
   isFresh,
@@ -62,9 +62,12 @@ export async function ensureLocalAuthority(options: LocalAuthorityOptions): Prom
     }
   } catch (error) {
     if (!(error instanceof Error) || !('syscall' in error)) throw error
-    throw new StartupError(`the certificates in ${options.folder} cannot be made: ${error.message}`, {
-      cause: error,
-    })
+    throw new StartupError(
+      `the certificates in ${options.folder} cannot be made: ${writeProblem(error, join(options.folder, 'ca.crt'))}`,
+      {
+        cause: error,
+      },
+    )
   }
 }
 

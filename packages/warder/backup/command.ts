@@ -1,7 +1,7 @@
 import { createReadStream, existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Readable } from 'node:stream'
-import { StartupError } from '@warder/foundation/errors'
+import { diskFull, StartupError } from '@warder/foundation/errors'
 import { note } from '@warder/foundation/runtime'
 import { logKeysOf } from '../audit/unlocked.ts'
 import { type Command, homeOf, homeOption, type Terminal, UsageError } from '../cli/command.ts'
@@ -74,7 +74,7 @@ Examples:
       }
       return await makeBackup(path, values, terminal, output)
     } catch (error) {
-      throw refusalOf(error, path)
+      throw refusalOf(error, spool ?? path)
     }
   },
 }
@@ -121,7 +121,8 @@ async function makeBackup(
     progress.clear()
     unlisten()
   }
-  note(home, 'backup', options.now)
+  const unnoted = note(home, 'backup', options.now)
+  if (unnoted !== undefined) terminal.err(unnoted)
   for (const one of elsewhere) terminal.err(`not in the backup, as it is not in the home: ${one}`)
   if (!rootKey) terminal.err('the root key is not in the backup: keep a copy of it apart from this file')
   return 0
@@ -198,7 +199,8 @@ Example:
       return 0
     } catch (error) {
       progress.clear()
-      throw refusalOf(error, path)
+      // What is read is the backup; what finds no room is the home.
+      throw refusalOf(error, diskFull(error, home) === undefined ? path : home)
     }
   },
 }

@@ -51,7 +51,7 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
       return work.result
     } catch (error) {
       await work?.abandon()
-      target.abandon()
+      target.abandon(work?.mayHaveFinished ?? false)
       throw error
     } finally {
       work?.release()
@@ -81,6 +81,7 @@ async function finishInterrupted(
 class Restoring {
   readonly #options: RestoreOptions
   readonly #files: string
+  readonly #restoredAt: number
   readonly #databases: RestoredDatabases
   readonly #heads: Partial<Record<ServiceName, AuditHead>> = {}
   #database: DatabaseRestore | undefined
@@ -88,11 +89,17 @@ class Restoring {
   #fileCount = 0
   #rows = 0
   #ended = false
+  /** A database may be finished. */
+  mayHaveFinished = false
 
-  constructor(options: RestoreOptions, { files, interruptedAt }: HomeRestore<Restored>) {
+  constructor(options: RestoreOptions, { files, isInterrupted, restoredAt }: HomeRestore<Restored>) {
     this.#options = options
     this.#files = files
-    this.#databases = new RestoredDatabases({ home: options.home, files, interruptedAt }, options)
+    this.#databases = new RestoredDatabases(
+      { home: options.home, files, interruptedAt: isInterrupted ? restoredAt : undefined },
+      options,
+    )
+    this.#restoredAt = restoredAt
   }
 
   get moves(): readonly Move[] {
@@ -150,7 +157,8 @@ class Restoring {
     if (!this.#ended) throw new BackupRefused('the backup is cut off')
     const madeAt = Date.parse(this.#start.madeAt)
     if (!Number.isSafeInteger(madeAt)) throw new BackupRefused('the backup does not say when it was made')
-    await this.#databases.finish({ digest, madeAt, restoredAt: this.#options.now })
+    this.mayHaveFinished = true
+    await this.#databases.finish({ digest, madeAt, restoredAt: this.#restoredAt })
   }
 
   async abandon(): Promise<void> {

@@ -21,7 +21,7 @@ import { removeFolder } from './staging.ts'
 // A home that is being restored has a folder in which everything is put first, and no service starts while it is there:
 //
 //   files      what the home will hold
-//   restored_at  when this restore was begun: databases that it has finished are known by it
+//   restored_at  when this restore was first begun: databases that it has finished are known by it
 //   complete   JSON: all of it is there, in the databases too; only renames are left
 
 const lockName = 'restore.lock'
@@ -46,16 +46,21 @@ export interface Complete<Told> {
 export interface HomeRestore<Told> {
   /** Folder for its files. */
   readonly files: string
-  /** `restored_at` of a restore into this home that was interrupted, Unix milliseconds. */
-  readonly interruptedAt: number | undefined
+  /** When this restore was begun: of one that goes on after an interruption, the first time. Unix milliseconds. */
+  readonly restoredAt: number
+  /** Databases may have been finished by a restore that was interrupted. */
+  readonly isInterrupted: boolean
   /** Everything was there when that one was interrupted. */
   readonly complete: Complete<Told> | undefined
   /** @throws StartupError when a file is in the way */
   requirePlace(): void
   /** Puts everything into its place, for good. What is interrupted here is finished by the next restore. */
   finish(complete: Complete<Told>): void
-  /** Takes away what was put there. */
-  abandon(): void
+  /**
+   * Takes away what was put there, unless all of it is there and only renames are left.
+   * @param databasesFinished a database may be finished: the next restore has to know it as its own
+   */
+  abandon(databasesFinished: boolean): void
   /** Lets go of the home. */
   release(): void
 }
@@ -79,36 +84,48 @@ export function takeHome<Told>(home: string, now: number): HomeRestore<Told> {
   try {
     unlock = takeLock(join(home, lockName), (pid) => `a restore into ${home} is under way (process ${pid})`)
     const complete = readComplete<Told>(staging)
+    let isComplete = complete !== undefined
     if (complete === undefined) requireEmpty(home)
     const interruptedAt = readTime(join(staging, 'restored_at'))
-    if (complete === undefined) {
-      removeFolder(staging)
-      mkdirSync(files, { recursive: true, mode: 0o700 })
-      writeDurably(join(staging, 'restored_at'), String(now))
-    }
+    const isInterrupted = interruptedAt !== undefined
+    if (complete === undefined) beginAnew(staging, files, isInterrupted ? undefined : now)
     return {
       files,
-      interruptedAt,
+      restoredAt: interruptedAt ?? now,
+      isInterrupted,
       complete,
       requirePlace: () => requireOneRootKey(home, files),
       finish(found) {
         giveToOwner(home, [join(home, rootKeyName), files, ...found.moves.map(({ from }) => from)])
         writeDurably(join(staging, 'complete'), JSON.stringify(found))
+        isComplete = true
         for (const { from, path } of found.moves) if (existsSync(from)) intoPlace(from, path)
         for (const name of readdirSync(files)) intoPlace(join(files, name), join(home, name))
         for (const { from } of found.moves) removeFolder(dirname(from))
         removeFolder(staging)
       },
-      abandon() {
-        removeFolder(files)
-        // The rows that the interrupted restore left in the databases must still be known.
-        if (interruptedAt === undefined) removeFolder(staging)
-        else writeDurably(join(staging, 'restored_at'), String(interruptedAt))
+      abandon(databasesFinished) {
+        if (isComplete) return
+        // The rows that are in the databases must still be known.
+        removeFolder(databasesFinished || isInterrupted ? files : staging)
       },
       release,
     }
   } catch (error) {
     release()
+    throw error
+  }
+}
+
+/** @param restoredAt to be noted; undefined = that of the restore which was interrupted stays */
+function beginAnew(staging: string, files: string, restoredAt: number | undefined): void {
+  removeFolder(restoredAt === undefined ? files : staging)
+  mkdirSync(files, { recursive: true, mode: 0o700 })
+  if (restoredAt === undefined) return
+  try {
+    writeDurably(join(staging, 'restored_at'), String(restoredAt))
+  } catch (error) {
+    removeFolder(staging)
     throw error
   }
 }

@@ -1,5 +1,5 @@
 import { getSystemErrorMessage } from 'node:util'
-import { StartupError } from '@warder/foundation/errors'
+import { diskFull, StartupError } from '@warder/foundation/errors'
 
 /** A file that cannot be read, opened or written as asked: one line for the person who asked. */
 export class FileRefused extends StartupError {
@@ -23,6 +23,11 @@ export function refusalOf(error: unknown, name?: string): unknown {
     return new FileRefused(`${name}: ${error.message}`, { cause: error })
   if (!(error instanceof Error) || !('syscall' in error)) return error
   const { errno, path = name } = error as NodeJS.ErrnoException
+  const full = path === undefined ? undefined : diskFull(error, path)
+  if (full !== undefined)
+    return new FileRefused(`${path} cannot be written: ${full}; make room and run the command again`, {
+      cause: error,
+    })
   const what = errno === undefined ? error.message : getSystemErrorMessage(errno)
   return new FileRefused(path === undefined ? what : `${path}: ${what}`, { cause: error })
 }

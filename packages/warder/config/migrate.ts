@@ -1,6 +1,6 @@
-import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { readSettingsFile, settingsToml } from '@warder/foundation/config'
-import { StartupError } from '@warder/foundation/errors'
+import { StartupError, writeProblem } from '@warder/foundation/errors'
 import type { Terminal } from '../cli/command.ts'
 import { UsageError } from '../cli/command.ts'
 import { requireNoNames } from '../cli/options.ts'
@@ -56,11 +56,11 @@ function write(path: string, text: string, replace: boolean): void {
   try {
     rmSync(beside, { force: true })
     const file = openSync(beside, 'wx', 0o600)
-    writeSync(file, text)
+    writeFileSync(file, text)
     fsyncSync(file)
     closeSync(file)
     renameSync(beside, path)
   } catch (error) {
-    throw new StartupError(`${path} cannot be written: ${error instanceof Error ? error.message : error}`)
+    throw new StartupError(`${path} cannot be written: ${writeProblem(error, path)}`)
   }
 }

@@ -80,7 +80,8 @@ Example:
         signal: interruption.signal,
         say: terminal.out,
       })
-      if (existsSync(home)) note(home, 'drill', Date.now())
+      const unnoted = existsSync(home) ? note(home, 'drill', Date.now()) : undefined
+      if (unnoted !== undefined) terminal.err(unnoted)
       terminal.out('the drill went well')
       return 0
     } catch (error) {

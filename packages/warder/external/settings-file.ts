@@ -6,10 +6,10 @@ import {
   readFileSync,
   renameSync,
   rmSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs'
 import { settingsToml } from '@warder/foundation/config'
-import { StartupError } from '@warder/foundation/errors'
+import { StartupError, writeProblem } from '@warder/foundation/errors'
 
 /** Outcome of writing settings. */
 export type Written = 'written' | 'there already' | 'not ours'
@@ -37,11 +37,11 @@ export function writeWhole(path: string, text: string): void {
   try {
     rmSync(beside, { force: true })
     const file = openSync(beside, 'wx', 0o600)
-    writeSync(file, text)
+    writeFileSync(file, text)
     fsyncSync(file)
     closeSync(file)
     renameSync(beside, path)
   } catch (error) {
-    throw new StartupError(`${path} cannot be written: ${error instanceof Error ? error.message : error}`)
+    throw new StartupError(`${path} cannot be written: ${writeProblem(error, path)}`)
   }
 }

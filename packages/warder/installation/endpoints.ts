@@ -6,7 +6,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs'
 import { isAbsolute, join, relative } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
@@ -38,7 +38,7 @@ export interface Endpoints {
 export function writeEndpoints(home: string, endpoints: Endpoints): void {
   const path = join(home, 'endpoints.json')
   const file = openSync(`${path}.new`, 'w', 0o600)
-  writeSync(file, `${JSON.stringify(endpoints, undefined, 2)}\n`)
+  writeFileSync(file, `${JSON.stringify(endpoints, undefined, 2)}\n`)
   fsyncSync(file)
   closeSync(file)
   renameSync(`${path}.new`, path)
