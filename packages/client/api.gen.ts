@@ -1150,6 +1150,8 @@ export interface Operations {
       /** When it is rotated next, by itself or by the policy: RFC 3339, UTC. */
       readonly rotates_at?: string
       readonly rotate_after_messages?: number
+      /** AES-GCM messages of the newest version, counted in blocks. At 4294967296 (2^32) it encrypts no more. */
+      readonly messages?: number
       /** What the rules of the settings ask of it. Its own rotate_every and rotate_after_messages win. */
       readonly policy?: {
         /** Seconds. */
@@ -1181,6 +1183,8 @@ export interface Operations {
       /** When it is rotated next, by itself or by the policy: RFC 3339, UTC. */
       readonly rotates_at?: string
       readonly rotate_after_messages?: number
+      /** AES-GCM messages of the newest version, counted in blocks. At 4294967296 (2^32) it encrypts no more. */
+      readonly messages?: number
       /** What the rules of the settings ask of it. Its own rotate_every and rotate_after_messages win. */
       readonly policy?: {
         /** Seconds. */

@@ -4,6 +4,11 @@ import { type Change, change, type Database, insertInto, query } from '@warder/f
 export const maxInvocations = 2 ** 32
 
 const open = insertInto<[id: string, reserved: number]>('gcm_budget', ['object_id', 'reserved'])
+// The service looks at once at a version of a key that says itself after how many messages it is rotated.
+const openVersion = query<[id: string, reserved: number, chain: string], unknown>(
+  `INSERT INTO gcm_budget (object_id, reserved, look_from) VALUES (?, ?,
+     CASE WHEN EXISTS (SELECT 1 FROM managed_object WHERE id = ? AND rotate_after IS NOT NULL) THEN 0 ELSE 1048576 END)`,
+)
 const ensure = query<[id: string], unknown>(
   'INSERT INTO gcm_budget (object_id, reserved) VALUES (?, 0) ON CONFLICT DO NOTHING',
 )
@@ -15,9 +20,12 @@ const reservedBy = query<[id: string], { readonly reserved: number }>(
 )
 const remove = query<[id: string], unknown>('DELETE FROM gcm_budget WHERE object_id = ?')
 
-/** @param used invocations before the key was stored */
-export function openBudget(id: string, used = 0): Change {
-  return change(open, [id, used], 1)
+/**
+ * @param used invocations before the key was stored
+ * @param chain the key that it is a later version of
+ */
+export function openBudget(id: string, used = 0, chain?: string): Change {
+  return chain === undefined ? change(open, [id, used], 1) : change(openVersion, [id, used, chain], 1)
 }
 
 /** For an object that becomes an AES key; if it was one before, what it used stays used. */

@@ -111,5 +111,8 @@ export function createGcmBudgets(db: Pick<Database, 'commit' | 'get'>, capacity:
 }
 
 function spentBudget(): Failure {
-  return failure('crypto_failure', 'This key has encrypted as often as AES-GCM allows: use a new key.')
+  return failure(
+    'crypto_failure',
+    'This key has encrypted 2^32 messages, as many as AES-GCM allows: rotate it (POST /v1/crypto/keys/{kid}/rotate, warder keys rotate KEY; KMIP: ReKey), which begins a new count. What it encrypted still opens.',
+  )
 }

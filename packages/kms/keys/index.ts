@@ -1,7 +1,17 @@
+export * from './budget-look.ts'
+export {
+  type BudgetMark,
+  budgetMark,
+  budgetsToLookAt,
+  countMuchUsed,
+  type DueBudget,
+  lookNoLaterThan,
+  useRetryMs,
+} from './budget-look-store.ts'
 export * from './client-attributes.ts'
 export * from './create.ts'
 export * from './gcm-budget.ts'
-export { maxInvocations } from './gcm-budget-store.ts'
+export { maxInvocations, reservedInvocations } from './gcm-budget-store.ts'
 export * from './inventory-store.ts'
 export * from './key-ring.ts'
 export * from './last-use.ts'

@@ -1,6 +1,7 @@
 import type { MaybePromise } from '@warder/foundation/promises'
 import type { Seal, SealedPlace } from '@warder/foundation/seal'
 import { type Change, change, type Database, query, readOne } from '@warder/foundation/sql'
+import { budgetLooks } from './budget-look-store.ts'
 import { ensureBudget, openBudget, removeBudget } from './gcm-budget-store.ts'
 import { removeUses } from './last-use-store.ts'
 import type { ManagedObject, NewObject, ObjectUpdate } from './managed-object.ts'
@@ -141,7 +142,7 @@ export function creationChanges(
       change(insertObject, toParameters(whole, sealed), 1),
       ...addTagChanges(object.id, tags),
       ...nameLinkChanges(undefined, whole),
-      ...(object.algorithm === 'AES' ? [openBudget(object.id, invocations)] : []),
+      ...(object.algorithm === 'AES' ? [openBudget(object.id, invocations, object.chainId)] : []),
       db.changed(objectTopic, object.id),
     ]
   })
@@ -174,8 +175,10 @@ export function withholdingChanges(
   changed: Partial<Withholding>,
   now: number,
 ): Change[] {
+  const after = { ...object, ...changed }
   return [
-    change(updateObject, toUpdate({ ...object, ...changed }, now, object.version), 1),
+    change(updateObject, toUpdate(after, now, object.version), 1),
+    ...budgetLooks(object, after),
     db.changed(objectTopic, object.id),
   ]
 }
@@ -199,6 +202,7 @@ export function updateChanges(
     ...(sealed === undefined ? [] : [change(setMaterial, [sealed, id], 1)]),
     ...nameLinkChanges(before, after),
     ...(after.algorithm === 'AES' && before.algorithm !== 'AES' ? [ensureBudget(id)] : []),
+    ...budgetLooks(before, after),
     db.changed(objectTopic, id),
   ]
 }

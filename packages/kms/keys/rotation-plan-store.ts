@@ -1,6 +1,6 @@
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
+import { budgetsToLookAt, lookAtMostUsed } from './budget-look-store.ts'
 import type { ManagedObject } from './managed-object.ts'
-import type { ObjectId } from './object-id.ts'
 import { type ObjectRow, objectColumns, toObject } from './object-row-store.ts'
 import { type RotationPlan, toleranceMs } from './rotation-plan.ts'
 import type { RotationPolicy } from './rotation-policy.ts'
@@ -33,16 +33,6 @@ const write = query<[look: number | null, plan: string, id: string, version: num
 const writePlan = query<[plan: string, id: string], unknown>(
   'UPDATE managed_object SET rotation_plan = ? WHERE id = ?',
 )
-const byUse = query<
-  [least: number, limit: number],
-  { readonly object_id: ObjectId; readonly reserved: number }
->(
-  `SELECT b.object_id, b.reserved FROM gcm_budget b
-     WHERE b.reserved >= 1048576 AND b.reserved >= ? AND EXISTS (
-       SELECT 1 FROM managed_object v WHERE v.id = b.object_id AND v.superseded_at IS NULL)
-     ORDER BY b.reserved DESC LIMIT ?`,
-)
-
 /** A key that the service looks at, with its plan from before. */
 export interface LookedAt {
   readonly key: ManagedObject
@@ -59,8 +49,9 @@ export async function keysToLookAt(
   now: number,
   limit: number,
 ): Promise<readonly LookedAt[]> {
-  const { noticeMs, rules, longestInterval } = policy
-  const scheduled = noticeMs > 0 ? await db.all(ofScheduled, [now, limit]) : []
+  const { noticeMs, rules, longestInterval, fewestMessages } = policy
+  const scheduled =
+    noticeMs > 0 || fewestMessages !== undefined ? await db.all(ofScheduled, [now, limit]) : []
   const others = rules.length > 0 ? await db.all(ofOthers, [now, limit]) : []
   const latest = now + longestInterval * 1000 + toleranceMs
   const found = [...scheduled, ...others]
@@ -84,15 +75,6 @@ export function planChange(key: ManagedObject, plan: RotationPlan, lookAt: numbe
 /** The same for a key that changes in the same commit, or just did: the service looks at it again at once. */
 export function planAlone(id: string, plan: RotationPlan): Change {
   return change(writePlan, [JSON.stringify(plan), id])
-}
-
-/** Newest versions whose AES-GCM messages reach a number, those with the most first. */
-export async function muchUsedVersions(
-  db: Database,
-  least: number,
-  limit: number,
-): Promise<readonly { readonly id: ObjectId; readonly reserved: number }[]> {
-  return (await db.all(byUse, [least, limit])).map(({ object_id: id, reserved }) => ({ id, reserved }))
 }
 
 const state = query<[], { readonly digest: string; readonly walked: string | null }>(
@@ -127,22 +109,22 @@ export async function adoptPolicy(db: Database, digest: string): Promise<boolean
   const known = await db.get(state, [])
   if (known?.digest === digest && known.walked === null) return false
   if (known?.digest === '') {
-    await db.commit([change(adopt, [digest, null], 1)])
+    await db.commit([change(adopt, [digest, null], 1), lookAtMostUsed()])
     return false
   }
   const after = known?.digest === digest ? (known.walked ?? '') : ''
   const last = (await db.get(pageEnd, [after, walkPage - 1]))?.id
   await db.commit([
     change(adopt, [digest, last ?? null], 1),
+    ...(known?.digest === digest ? [] : [lookAtMostUsed()]),
     last === undefined ? change(lookAgainAfter, [after]) : change(lookAgain, [after, last]),
   ])
   return last !== undefined
 }
 
-/** Whether there is anything that `keysToLookAt`, `muchUsedVersions` or `adoptPolicy` would find. */
+/** Whether there is anything that `keysToLookAt`, `budgetsToLookAt` or `adoptPolicy` would find. */
 export async function isLookDue(db: Database, policy: RotationPolicy, now: number): Promise<boolean> {
   if (await isPolicyNew(db, policy.digest)) return true
   if ((await keysToLookAt(db, policy, now, 1)).length > 0) return true
-  const least = policy.fewestMessages
-  return least !== undefined && (await muchUsedVersions(db, least, 1)).length > 0
+  return (await budgetsToLookAt(db, now, 1)).length > 0
 }

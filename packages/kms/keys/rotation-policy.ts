@@ -72,7 +72,7 @@ export function scheduleOf(
 export const shortestInterval = 3600
 export const longestInterval = 315_360_000
 /** Messages after which a policy may rotate: fewer are not found by an index. */
-const fewestMessages = 1_048_576
+export const fewestMessages = 1_048_576
 /** Some are left for what is encrypted until the service looks: blocks of several workers and nodes. */
 export const mostMessages = 4_000_000_000
 

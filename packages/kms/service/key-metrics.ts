@@ -1,6 +1,6 @@
 import type { ServiceEnvironment } from '@warder/foundation/runtime'
 import { type Metrics, seldom } from '@warder/foundation/telemetry'
-import { countByState, type KeyRing } from '../keys/index.ts'
+import { countByState, countMuchUsed, endingFrom, type KeyRing } from '../keys/index.ts'
 import type { KmsConfig } from './settings.ts'
 
 /** Counting reads an index as long as there are objects. */
@@ -13,6 +13,11 @@ export function objectMetrics({ metrics, db, clock }: ServiceEnvironment<KmsConf
     help: 'Objects by state, keys for the most part, as of the last minute.',
     label: 'state',
     read: seldom(() => countByState(db), countEveryMs, clock.monotonic),
+  })
+  metrics.collected('keys_budget_ending', {
+    type: 'gauge',
+    help: 'Active keys that have used 90 % or more of the AES-GCM messages that they can encrypt, as of the last minute.',
+    read: seldom(() => countMuchUsed(db, endingFrom), countEveryMs, clock.monotonic),
   })
 }
 

@@ -416,4 +416,17 @@ export const kmsMigrations: readonly Migration[] = [
       'CREATE INDEX acme_account_by_owner ON acme_account (owner)',
     ],
   },
+  {
+    number: 31,
+    name: 'at how many AES-GCM messages the service looks at a version, and what was announced of it',
+    older: true,
+    statements: [
+      'ALTER TABLE gcm_budget ADD COLUMN look_from BIGINT NOT NULL DEFAULT 1048576',
+      'ALTER TABLE gcm_budget ADD COLUMN look_at BIGINT NOT NULL DEFAULT 0',
+      'ALTER TABLE gcm_budget ADD COLUMN told BIGINT NOT NULL DEFAULT 0',
+      `UPDATE gcm_budget SET look_from = 0 WHERE object_id IN (
+         SELECT COALESCE(newest_id, id) FROM managed_object WHERE rotate_after IS NOT NULL)`,
+      'CREATE INDEX gcm_budget_to_look_at ON gcm_budget (look_at) WHERE reserved >= look_from',
+    ],
+  },
 ]

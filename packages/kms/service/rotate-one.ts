@@ -11,6 +11,7 @@ import {
   type KeyRing,
   type ManagedObject,
   nextRotation,
+  objectsOf,
   planAlone,
   type RotationPlan,
   readObject,
@@ -35,11 +36,20 @@ const refusals: readonly string[] = ['crypto_failure', 'unsupported_algorithm']
 
 const rings = new WeakMap<Database, KeyRing>()
 
-/** Why a key cannot be rotated, and until when it is not tried again (Unix milliseconds). */
+/** Why a key cannot be rotated. */
 interface Stuck {
   readonly why: string
+  /** Unix milliseconds; told anew after it. */
   readonly until: number
+  /** The version that was to be replaced. */
+  readonly newestId: string | undefined
 }
+
+/** Why a key is due. */
+export type RotationCause = { readonly by: 'time'; readonly plan: RotationPlan } | { readonly by: 'use' }
+
+/** `later`: another look may succeed, at once. */
+export type RotationOutcome = 'rotated' | 'refused' | 'later'
 
 const stuckKeys = new WeakMap<Database, Map<string, Stuck>>()
 
@@ -52,6 +62,17 @@ export function stuckOf({ db, metrics }: RotationEnvironment): Map<string, Stuck
   return stuck
 }
 
+/** Forgets keys that are gone or have another version since, and those whose next try has come. */
+export async function forgetUnstuck(environment: RotationEnvironment, now: number): Promise<void> {
+  const stuck = stuckOf(environment)
+  if (stuck.size === 0) return
+  const keys = await objectsOf(environment.db, [...stuck.keys()])
+  for (const [id, { until, newestId }] of stuck) {
+    const key = keys.get(id)
+    if (until <= now || key === undefined || key.newestId !== newestId) stuck.delete(id)
+  }
+}
+
 export function servicesOf({ config, db, seal, clock }: RotationEnvironment) {
   const policy = configuredPolicy(config)
   const leaseMs = config.cache_lease_ms
@@ -60,31 +81,30 @@ export function servicesOf({ config, db, seal, clock }: RotationEnvironment) {
   return { db, seal, keys, index: indexChanges, clock, policy, carryOver }
 }
 
-/**
- * One of the keys that are due. What fails is told, written down and tried again later; nothing is thrown for one key.
- * @returns whether it has a new version
- */
+/** One of the keys that are due. What fails is told, written down and tried again later; nothing is thrown for one key. */
 export async function rotateOne(
   environment: RotationEnvironment,
   key: ManagedObject,
-  plan: RotationPlan,
+  cause: RotationCause,
   now: number,
-): Promise<boolean> {
+): Promise<RotationOutcome> {
   const { log, metrics } = environment
   try {
     if (await isRenewedWithCertificate(environment.db, await newestOf(environment, key))) {
       await redated(environment, key, nextRotation(key, now), now)
-      return false
+      return 'later'
     }
     await rotated(environment, key, now)
     stuckOf(environment).delete(key.id)
     metrics.count('key_rotations_total', { outcome: 'rotated' })
-    return true
+    return 'rotated'
   } catch (error) {
-    if (error instanceof GuardFailed)
+    if (error instanceof GuardFailed) {
       log.info({ object: key.id }, 'a key changed when its rotation was due; the next look decides')
-    else await failed(environment, key, plan, error, now)
-    return false
+      return 'later'
+    }
+    await failed(environment, key, cause, error, now)
+    return isRefusal(error) ? 'refused' : 'later'
   }
 }
 
@@ -127,11 +147,11 @@ async function rotated(
   }
 }
 
-/** Told once for each reason: a key that is rotated by use stays due, and is tried at each look. */
+/** By use it is told once a day for each reason, however often it is tried. */
 async function failed(
   environment: RotationEnvironment,
   key: ManagedObject,
-  plan: RotationPlan,
+  cause: RotationCause,
   error: unknown,
   now: number,
 ): Promise<void> {
@@ -139,19 +159,23 @@ async function failed(
   const stuck = stuckOf(environment)
   const before = stuck.get(key.id)
   const why = error instanceof Error ? error.message : String(error)
-  const ownTime = key.rotateAt !== undefined && key.rotateAt <= now
-  // By an own number of messages it is tried at each look.
-  const waits = ownTime || key.rotateAfter === undefined
-  const again = Math.min(now + (plan.every ?? Number.POSITIVE_INFINITY) * 1000, now + retryMs)
-  if (before !== undefined || stuck.size < mostStuck) stuck.set(key.id, { why, until: waits ? again : now })
-  if (before?.why !== why || waits) {
+  const every =
+    cause.by === 'time' ? (cause.plan.every ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY
+  const again = Math.min(now + every * 1000, now + retryMs)
+  const isTold = cause.by === 'use' && before?.why === why
+  const until = isTold ? before.until : again
+  if (before !== undefined || stuck.size < mostStuck)
+    stuck.set(key.id, { why, until, newestId: key.newestId })
+  if (!isTold) {
     metrics.count('key_rotations_total', { outcome: 'failed' })
     log.warn({ object: key.id, error }, 'a key cannot be rotated by its schedule; it is tried again')
     if (isRefusal(error)) tellRefusal(environment, key, error, now)
   }
-  if (!waits || !isRefusal(error)) return
+  if (cause.by === 'use' || !isRefusal(error)) return
+  const ownTime = key.rotateAt !== undefined && key.rotateAt <= now
   if (ownTime) await redated(environment, key, again, now)
-  await environment.db.commit([planAlone(key.id, afterFailure(plan, ownTime ? again : undefined, now))])
+  const plan = afterFailure(cause.plan, ownTime ? again : undefined, now)
+  await environment.db.commit([planAlone(key.id, plan)])
 }
 
 function isRefusal(error: unknown): error is Failure {

@@ -1,47 +1,38 @@
-import { Failure } from '@warder/foundation/errors'
-import { GuardFailed } from '@warder/foundation/sql'
+import type { Change } from '@warder/foundation/sql'
 import {
-  dayOf,
   isNoticeDue,
   keysToLookAt,
   type LookedAt,
   lookAfter,
+  lookNoLaterThan,
   type ManagedObject,
-  muchUsedVersions,
+  noticeFrom,
   objectsOf,
   planChange,
   planOf,
   type RotationPlan,
   type RotationPolicy,
-  readObject,
-  rotatable,
-  rotationPlanOf,
   scheduleOf,
   stateAt,
-  tagsOf,
   tagsOfMany,
-  UnitOfWork,
-  usersSince,
   waitsForRetry,
 } from '../keys/index.ts'
-import { configuredNotices } from './notices.ts'
-import { type RotationEnvironment, rotateOne, servicesOf } from './rotate-one.ts'
+import { type RotationEnvironment, rotateOne } from './rotate-one.ts'
+import { isWritten, tellSoon } from './rotation-notices.ts'
 
 const pageSize = 500
 /** Most pages of one look: keys that are new, were changed or are due. */
 const mostPages = 40
 const minuteMs = 60_000
 const dayMs = 86_400_000
-/** The notice names the users of a key in so many days before. */
-const usedWithinDays = 30
-/** Versions that were used much and are asked whether a rule fits them. */
-const mostMuchUsed = 1000
 
 /** A key with what is to become of it. */
 interface Planned {
   readonly key: ManagedObject
   readonly plan: RotationPlan
   readonly lookAt: number | undefined
+  /** AES-GCM messages of the newest version after which it is rotated. */
+  readonly afterMessages: number | undefined
 }
 
 /**
@@ -65,12 +56,13 @@ export async function lookAtKeys(
     const written = [
       ...others.map(({ key, plan, lookAt }) => planChange(key, plan, lookAt)),
       ...rotations.map(({ key, plan }, index) => planChange(key, plan, later(index))),
+      ...planned.flatMap(looksByUse),
     ]
     if (written.length > 0) await db.commit(written)
     for (const one of others)
       if (isNoticeDue(one.plan, policy.noticeMs, now)) await announce(environment, one, policy, now)
     for (const { key, plan } of rotations.slice(0, Math.max(0, mostRotations - due)))
-      await rotateOne(environment, key, plan, now)
+      await rotateOne(environment, key, { by: 'time', plan }, now)
     due += rotations.length
     if (looked.length < pageSize) return
   }
@@ -79,6 +71,12 @@ export async function lookAtKeys(
 /** Due by the policy. What a key itself says is found by its own date. */
 function isDue({ key, plan }: Planned, now: number): boolean {
   return key.rotateEvery === undefined && plan.at !== undefined && plan.at <= now && !waitsForRetry(plan, now)
+}
+
+/** Tags and settings may ask for fewer messages than when the version was looked at by its use. */
+function looksByUse({ key, afterMessages }: Planned): readonly Change[] {
+  const looks = afterMessages !== undefined && key.algorithm === 'AES'
+  return looks ? [lookNoLaterThan(key.newestId ?? key.id, noticeFrom(afterMessages))] : []
 }
 
 async function plansOf(
@@ -102,16 +100,16 @@ async function plansOf(
     const byPolicy = rotates
       ? policy.of(key.algorithm, tags.get(key.id) ?? [])
       : { every: undefined, afterMessages: undefined }
-    const plan = planOf({ key, newest: version, schedule: scheduleOf(key, byPolicy) }, before, now)
+    const schedule = scheduleOf(key, byPolicy)
+    const plan = planOf({ key, newest: version, schedule }, before, now)
     // Its date changes the row of the version, which is not looked at.
     const lookAt = state === 'PreActive' ? now + dayMs : lookAfter(plan, key, policy.noticeMs, now)
-    return { key, plan, lookAt }
+    return { key, plan, lookAt, afterMessages: schedule.afterMessages }
   })
 }
 
 /**
- * Says once that a rotation comes: to the log, as a metric and to the webhook, with who used the key, and why the rotation
- * would fail if it were today. What was said is written first: after a kill between the two a notice is missing.
+ * Says once that a rotation by time comes. What was said is written first: after a kill between the two a notice is missing.
  */
 async function announce(
   environment: RotationEnvironment,
@@ -119,68 +117,14 @@ async function announce(
   policy: RotationPolicy,
   now: number,
 ): Promise<void> {
-  const { db, log, metrics } = environment
   const told = { ...plan, told: plan.at }
-  try {
-    const written = planChange(key, told, lookAfter(told, key, policy.noticeMs, now))
-    await db.commit([{ ...written, expect: 1 }])
-  } catch (error) {
-    if (error instanceof GuardFailed) return
-    throw error
-  }
-  const obstacle = await obstacleOf(environment, key, now)
-  const users = await usersSince(db, key.id, dayOf(now) - usedWithinDays)
-  const about = {
-    owner: key.owner,
-    rotates_at: new Date(plan.at ?? now).toISOString(),
-    by: key.rotateEvery === undefined ? 'policy' : 'key',
-    used_by: users.map(({ user }) => user),
-    ...(obstacle !== undefined && { will_fail: obstacle }),
-  }
-  metrics.count('key_rotations_total', {
-    outcome: obstacle === undefined ? 'announced' : 'announced_failing',
-  })
-  const said = obstacle === undefined ? 'a key is rotated soon' : 'a key is to be rotated soon and cannot be'
-  log[obstacle === undefined ? 'info' : 'warn']({ object: key.id, ...about }, said)
-  configuredNotices(environment)?.tell('rotation.soon', { key: key.id, ...about })
-}
-
-/** Why the key cannot be rotated now. */
-async function obstacleOf(
-  environment: RotationEnvironment,
-  key: ManagedObject,
-  now: number,
-): Promise<string | undefined> {
-  const services = servicesOf(environment)
-  try {
-    await rotatable(new UnitOfWork(services, now), services, key, now)
-    return undefined
-  } catch (error) {
-    if (error instanceof Failure) return error.message
-    throw error
-  }
-}
-
-/** Rotates keys whose newest version has encrypted as often as a rule says, unless they say something else themselves. */
-export async function rotateMuchUsed(
-  environment: RotationEnvironment,
-  policy: RotationPolicy,
-  mostRotations: number,
-  now: number,
-): Promise<void> {
-  const { db } = environment
-  if (policy.fewestMessages === undefined) return
-  let done = 0
-  for (const { id, reserved } of await muchUsedVersions(db, policy.fewestMessages, mostMuchUsed)) {
-    const version = await readObject(db, id)
-    const key = version?.chainId === undefined ? version : await readObject(db, version.chainId)
-    if (version === undefined || key === undefined || key.rotateAfter !== undefined) continue
-    if (stateAt(version, now) !== 'Active') continue
-    const { every, afterMessages } = policy.of(key.algorithm, await tagsOf(db, key.id))
-    if (afterMessages === undefined || reserved < afterMessages) continue
-    const plan = (await rotationPlanOf(db, key.id)) ?? { generation: version.generation, every }
-    if (waitsForRetry(plan, now)) continue
-    if (await rotateOne(environment, key, plan, now)) done += 1
-    if (done >= mostRotations) return
-  }
+  const written = planChange(key, told, lookAfter(told, key, policy.noticeMs, now))
+  if (!(await isWritten(environment, written))) return
+  await tellSoon(
+    environment,
+    key,
+    { rotates_at: new Date(plan.at ?? now).toISOString() },
+    now,
+    key.rotateEvery,
+  )
 }

@@ -10,7 +10,7 @@ export const rotationConfigSettings = {
     default: [],
     tables: true,
     separator: /[;\n]/,
-    docs: 'Rules by which keys are rotated that have no rotate_every or rotate_after_messages of their own: tables `[[rotation.policy]]` with `tag`, `algorithm` (one of them, or both) and `every = "90d"`, `after_messages = 2147483648` (AES-GCM messages; one of them, or both). Of several the shortest counts. As a text: `tag=payments, every=90d`; in the variable and the flag a semicolon or a line break stands between rules.',
+    docs: 'Rules by which keys are rotated that have no rotate_every or rotate_after_messages of their own: tables `[[rotation.policy]]` with `tag`, `algorithm` (one of them, or both) and `every = "90d"`, `after_messages = 2147483648` (AES-GCM messages; one of them, or both). Of several the shortest counts. Without a rule for `after_messages` an AES key stops encrypting at 2^32 messages, and warns at 90 %. As a text: `tag=payments, every=90d`; in the variable and the flag a semicolon or a line break stands between rules.',
     check(rules) {
       for (const [index, text] of rules.entries()) {
         const read = readRotationRule(text, algorithms)
@@ -23,7 +23,7 @@ export const rotationConfigSettings = {
     default: 7,
     min: 0,
     max: 90,
-    docs: 'Days before a rotation by time that it is announced, once: in the log, in the metric `key_rotations_total`, and to `approvals.webhook_url`. 0: not at all; neither are rotations that come more often than that.',
+    docs: 'Days before a rotation by time that it is announced, once: in the log, in the metric `key_rotations_total`, and to `approvals.webhook_url`. Rotations that come more often are not announced; those by use are at 90 % of their messages. 0: none of them is. That a key stops because nothing rotates it is always told.',
   }),
 } as const
 

@@ -70,7 +70,7 @@ export interface TwoNodes extends AsyncDisposable {
 export async function startTwoNodes(
   engine: Engine,
   more: StartOptions['config'] = {},
-  options: Pick<StartOptions, 'partners' | 'clock'> = {},
+  options: Pick<StartOptions, 'partners' | 'clock' | 'outbound' | 'metrics'> = {},
 ): Promise<TwoNodes> {
   const url = await engine.url()
   const [one, other] = [await engine.open(url), await engine.open(url)]

@@ -28,6 +28,14 @@ export function shownDate(moment: string): string {
 /** When a key is rotated. */
 export type Rotation = Reply<'crypto.keys.rotation.get'>
 
+const mostMessages = 2 ** 32
+
+/** `1048576 AES-GCM messages of 4294967296 (0 %)`; undefined: they are not counted. */
+export function messageWords({ messages }: Rotation): string | undefined {
+  if (messages === undefined) return undefined
+  return `${messages} AES-GCM messages of ${mostMessages} (${Math.floor((messages / mostMessages) * 100)} %)`
+}
+
 /** `every 90 days (policy), after 2147483648 messages, next 2026-01-01T…`; undefined: nobody said so. */
 export function rotationWords(rotation: Rotation): string | undefined {
   const { rotate_every: own, rotate_after_messages: ownMessages, policy, rotates_at: next } = rotation

@@ -4,7 +4,7 @@ import { printable } from '../cli/table.ts'
 import { readKid } from '../kms/key-word.ts'
 import { aboutKey } from '../kms/refusal.ts'
 import { kmsVerb } from '../kms/verb.ts'
-import { type Rotation, rotationWords, shownState } from './life-words.ts'
+import { messageWords, type Rotation, rotationWords, shownState } from './life-words.ts'
 
 type Shown = Reply<'crypto.keys.get'>
 
@@ -21,6 +21,7 @@ function linesOf(key: Shown, more: More): readonly string[] {
     ['state', shownState(key)],
     ['version', key.rotated_at === undefined ? undefined : `${key.version}, made ${key.rotated_at}`],
     ['rotated', more.rotation && rotationWords(more.rotation)],
+    ['encrypted', more.rotation && messageWords(more.rotation)],
     ...dates.map(([name, member]) => [name, key[member]] as const),
     ['owner', key.owner],
     ['other half', key.linked_kid],

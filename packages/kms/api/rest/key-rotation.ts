@@ -12,6 +12,7 @@ import {
   type ObjectChange,
   type ObjectId,
   planOf,
+  reservedInvocations,
   rotationPlanOf,
   scheduleOf,
   shortestInterval,
@@ -59,6 +60,12 @@ const RotationReply = Type.Object({
     Type.String({ description: 'When it is rotated next, by itself or by the policy: RFC 3339, UTC.' }),
   ),
   rotate_after_messages: Type.Optional(Type.Integer()),
+  messages: Type.Optional(
+    Type.Integer({
+      description:
+        'AES-GCM messages of the newest version, counted in blocks. At 4294967296 (2^32) it encrypts no more.',
+    }),
+  ),
   policy: Type.Optional(
     Type.Object(
       {
@@ -86,6 +93,7 @@ async function reply(
   )
   const schedule = scheduleOf(key, { every, afterMessages })
   const { at } = planOf({ key, newest, schedule }, await rotationPlanOf(db, key.id), clock.now())
+  const messages = newest.algorithm === 'AES' ? await reservedInvocations(db, newest.id) : undefined
   return {
     kid: key.id,
     version: versionNumber(newest),
@@ -93,6 +101,7 @@ async function reply(
     ...(key.rotateEvery !== undefined && { rotate_every: key.rotateEvery }),
     ...(at !== undefined && { rotates_at: new Date(at).toISOString() }),
     ...(key.rotateAfter !== undefined && { rotate_after_messages: key.rotateAfter }),
+    ...(messages !== undefined && { messages }),
     ...((every !== undefined || afterMessages !== undefined) && {
       policy: {
         ...(every !== undefined && { rotate_every: every }),

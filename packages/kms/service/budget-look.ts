@@ -1,0 +1,124 @@
+import {
+  type BudgetStep,
+  budgetMark,
+  budgetStep,
+  budgetsToLookAt,
+  type DueBudget,
+  isEnding,
+  type ManagedObject,
+  type MessageLimit,
+  maxInvocations,
+  nextLook,
+  objectsOf,
+  type RotationPolicy,
+  scheduleOf,
+  stateAt,
+  tagsOfMany,
+  useRetryMs,
+} from '../keys/index.ts'
+import { type RotationEnvironment, rotateOne } from './rotate-one.ts'
+import { isWritten, tellEnding, tellSoon } from './rotation-notices.ts'
+
+const pageSize = 500
+/** Most pages of one look: versions whose messages have reached the number at which they are looked at. */
+const mostPages = 20
+
+/** A version with its key and what is to become of it. */
+interface Weighed {
+  readonly due: DueBudget
+  readonly key: ManagedObject
+  readonly limit: MessageLimit
+  readonly step: BudgetStep
+}
+
+/**
+ * Looks at the newest versions whose AES-GCM messages have reached the number that was written down for them: rotates
+ * those with as many as the key or a rule says, and announces before what becomes of a version. Then it writes down at how
+ * many it looks next; what cannot be rotated is put off, so that it keeps no other from its turn.
+ */
+export async function lookAtBudgets(
+  environment: RotationEnvironment,
+  policy: RotationPolicy,
+  mostRotations: number,
+  now: number,
+): Promise<void> {
+  let left = mostRotations
+  for (let page = 0; page < mostPages && left > 0; page += 1) {
+    const found = await budgetsToLookAt(environment.db, now, pageSize)
+    for (const one of await weighed(environment, found, policy, now)) {
+      if (one.step !== 'rotate') await tellStep(environment, one, now)
+      else if (left > 0 && (await isRotated(environment, one, now))) left -= 1
+    }
+    if (found.length < pageSize) return
+  }
+}
+
+/** Those with something to do. Of the others it is written down when they are looked at next. */
+async function weighed(
+  { db }: RotationEnvironment,
+  found: readonly DueBudget[],
+  policy: RotationPolicy,
+  now: number,
+): Promise<readonly Weighed[]> {
+  const versions = await objectsOf(
+    db,
+    found.map(({ id }) => id),
+  )
+  const keys = await objectsOf(
+    db,
+    [...versions.values()].flatMap(({ chainId }) => chainId ?? []),
+  )
+  const tags = await tagsOfMany(
+    db,
+    [...versions.values()].map(({ id, chainId }) => chainId ?? id),
+  )
+  const weighed = found.map((due): Weighed | undefined => {
+    const version = versions.get(due.id)
+    const key = version?.chainId === undefined ? version : keys.get(version.chainId)
+    if (version === undefined || key === undefined || version.supersededAt !== undefined) return undefined
+    if (stateAt(version, now) !== 'Active') return undefined
+    const { afterMessages } = scheduleOf(key, policy.of(key.algorithm, tags.get(key.id) ?? []))
+    const limit = { limit: afterMessages, announced: policy.noticeMs > 0 }
+    return { due, key, limit, step: budgetStep(due, limit) }
+  })
+  const waiting = found.flatMap((due, index) => {
+    const one = weighed[index]
+    // What encrypts nothing now is looked at again when it does.
+    if (one === undefined) return budgetMark(due, { lookFrom: due.reserved + 1 })
+    return one.step === 'wait' ? budgetMark(due, { lookFrom: nextLook(due, one.limit) }) : []
+  })
+  if (waiting.length > 0) await db.commit(waiting)
+  return weighed.filter((one) => one !== undefined && one.step !== 'wait') as readonly Weighed[]
+}
+
+/** Says once what comes. What was said is written first: after a kill between the two a notice is missing. */
+async function tellStep(
+  environment: RotationEnvironment,
+  { due, key, limit, step }: Weighed,
+  now: number,
+): Promise<void> {
+  const told = step === 'announce' ? (limit.limit ?? 0) : maxInvocations
+  const lookFrom = nextLook({ ...due, told }, limit)
+  if (!(await isWritten(environment, budgetMark(due, { lookFrom, told })))) return
+  if (step === 'warn') return tellEnding(environment, key, due.reserved, now)
+  const when = { messages: due.reserved, rotates_after_messages: told }
+  await tellSoon(environment, key, when, now, key.rotateAfter)
+}
+
+/** What cannot be rotated comes after all others, and warns of the end of its budget like a key that nothing rotates. */
+async function isRotated(
+  environment: RotationEnvironment,
+  { due, key }: Weighed,
+  now: number,
+): Promise<boolean> {
+  const outcome = await rotateOne(environment, key, { by: 'use' }, now)
+  if (outcome === 'rotated') return true
+  const ends = outcome === 'refused' && isEnding(due)
+  const lookAt = outcome === 'refused' ? now + useRetryMs : now + 1
+  const isFirst = await isWritten(
+    environment,
+    budgetMark(due, { lookAt, ...(ends && { told: maxInvocations }) }),
+  )
+  if (ends && isFirst) await tellEnding(environment, key, due.reserved, now)
+  return false
+}

@@ -1,0 +1,111 @@
+import { Failure } from '@warder/foundation/errors'
+import { type Change, GuardFailed } from '@warder/foundation/sql'
+import {
+  dayOf,
+  type ManagedObject,
+  maxInvocations,
+  rotatable,
+  rotationPlanOf,
+  UnitOfWork,
+  usersSince,
+} from '../keys/index.ts'
+import { configuredNotices } from './notices.ts'
+import { type RotationEnvironment, servicesOf } from './rotate-one.ts'
+
+/** A notice names the users of a key in so many days before. */
+const usedWithinDays = 30
+
+/** Writes down that something was told. @returns false: another node did, or the key changed */
+export async function isWritten({ db }: RotationEnvironment, written: Change): Promise<boolean> {
+  try {
+    await db.commit([{ ...written, expect: 1 }])
+    return true
+  } catch (error) {
+    if (error instanceof GuardFailed) return false
+    throw error
+  }
+}
+
+/**
+ * Says that a rotation comes: to the log, as a metric and to the webhook, with who used the key, and why the rotation
+ * would fail if it were today.
+ * @param own what the key itself says of it; undefined: the policy does
+ */
+export async function tellSoon(
+  environment: RotationEnvironment,
+  key: ManagedObject,
+  when: object,
+  now: number,
+  own: number | undefined,
+): Promise<void> {
+  const { log, metrics } = environment
+  const obstacle = await obstacleOf(environment, key, now)
+  const about = {
+    owner: key.owner,
+    ...when,
+    by: own === undefined ? 'policy' : 'key',
+    used_by: await usersOf(environment, key, now),
+    ...(obstacle !== undefined && { will_fail: obstacle }),
+  }
+  metrics.count('key_rotations_total', {
+    outcome: obstacle === undefined ? 'announced' : 'announced_failing',
+  })
+  const said = obstacle === undefined ? 'a key is rotated soon' : 'a key is to be rotated soon and cannot be'
+  log[obstacle === undefined ? 'info' : 'warn']({ object: key.id, ...about }, said)
+  configuredNotices(environment)?.tell('rotation.soon', { key: key.id, ...about })
+}
+
+const rotateIt =
+  'Rotate it (warder keys rotate KEY, POST /v1/crypto/keys/{kid}/rotate), or let the service do it: rotate_after_messages of the key, after_messages of a rule in rotation.policy.'
+const replaceIt = 'It cannot be rotated as it is: mend that, or encrypt with another key.'
+
+/** Says that a key stops encrypting soon, because nothing rotates it before its AES-GCM messages are used up. */
+export async function tellEnding(
+  environment: RotationEnvironment,
+  key: ManagedObject,
+  messages: number,
+  now: number,
+): Promise<void> {
+  const { db, log, metrics } = environment
+  const obstacle = await obstacleOf(environment, key, now)
+  const at = (await rotationPlanOf(db, key.id))?.at
+  const about = {
+    owner: key.owner,
+    messages,
+    stops_at_messages: maxInvocations,
+    ...(at !== undefined && { rotates_at: new Date(at).toISOString() }),
+    used_by: await usersOf(environment, key, now),
+    ...(obstacle !== undefined && { will_fail: obstacle }),
+    what_to_do: obstacle === undefined ? rotateIt : replaceIt,
+  }
+  metrics.count('key_rotations_total', { outcome: 'budget_ending' })
+  log.warn(
+    { object: key.id, ...about },
+    'a key stops encrypting soon: its AES-GCM messages are nearly used up',
+  )
+  configuredNotices(environment)?.tell('budget.ending', { key: key.id, ...about })
+}
+
+async function usersOf(
+  { db }: RotationEnvironment,
+  key: ManagedObject,
+  now: number,
+): Promise<readonly string[]> {
+  return (await usersSince(db, key.id, dayOf(now) - usedWithinDays)).map(({ user }) => user)
+}
+
+/** Why the key cannot be rotated now. */
+async function obstacleOf(
+  environment: RotationEnvironment,
+  key: ManagedObject,
+  now: number,
+): Promise<string | undefined> {
+  const services = servicesOf(environment)
+  try {
+    await rotatable(new UnitOfWork(services, now), services, key, now)
+    return undefined
+  } catch (error) {
+    if (error instanceof Failure) return error.message
+    throw error
+  }
+}
