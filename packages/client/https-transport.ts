@@ -16,6 +16,8 @@ export function httpsTransport(options: TransportOptions): Transport {
     keepAlive: true,
     maxSockets: options.maxConnections,
     minVersion: 'TLSv1.2',
+    // Said, because NODE_TLS_REJECT_UNAUTHORIZED would take it away.
+    rejectUnauthorized: true,
     ...(options.ca !== undefined && { ca: options.ca, allowPartialTrustChain: true }),
     ...(options.serverName !== undefined && { servername: options.serverName }),
     ...(options.certificate !== undefined && options.certificate),

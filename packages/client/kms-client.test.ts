@@ -221,3 +221,18 @@ test('addresses without TLS, or with more than a place, are refused', () => {
     assert.throws(() => kmsClient({ url }), TypeError)
   }
 })
+
+test('NODE_TLS_REJECT_UNAUTHORIZED=0, meant for another program, does not let a foreign server in', async (t) => {
+  process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
+  t.after(() => {
+    delete process.env.NODE_TLS_REJECT_UNAUTHORIZED
+  })
+  service.received.length = 0
+  const kms = kmsClient({ url: service.url, credentials: { bearer: 'secret' } })
+  try {
+    assert.match((await errorOf(kms.call('access.owned'))).message, /self-signed|unable to (get|verify)/)
+    assert.equal(service.received.length, 0)
+  } finally {
+    kms.close()
+  }
+})

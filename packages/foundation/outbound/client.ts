@@ -32,6 +32,8 @@ export function createOutbound(options: OutboundOptions): Outbound {
     maxSockets: 8,
     maxTotalSockets: 64,
     timeout: 30_000,
+    // Said, because NODE_TLS_REJECT_UNAUTHORIZED would take it away.
+    rejectUnauthorized: true,
     ...trustedAuthorities(options.caFile),
   })
 

@@ -215,3 +215,18 @@ test('no address of a special block is public', () => {
     assert.equal(isPublicAddress(address), false, address)
   }
 })
+
+test('NODE_TLS_REJECT_UNAUTHORIZED=0, meant for another program, does not let a foreign server in', async (t) => {
+  process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
+  t.after(() => {
+    delete process.env.NODE_TLS_REJECT_UNAUTHORIZED
+  })
+  let asked = 0
+  answer = (_, response) => {
+    asked += 1
+    response.end('{}')
+  }
+  const outbound = createOutbound({ allowPrivateNetworks: true })
+  await refused('connection', outbound.get(`https://127.0.0.1:${port}/`))
+  assert.equal(asked, 0)
+})

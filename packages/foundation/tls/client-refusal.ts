@@ -38,6 +38,7 @@ export async function clientRefusal(
   const client = connect({
     socket: near,
     host,
+    rejectUnauthorized: true,
     ...(isIP(host) === 0 ? { servername: host } : {}),
     ...(authorities === undefined ? {} : { ca: [...authorities] }),
   })

@@ -73,7 +73,9 @@ function socketConnection({ socket, ca, serverName, cert, key }: Endpoint): Conn
       // The certificate must be for the host that was asked for (RFC 9525), unless a name is given.
       const named = serverName === undefined ? {} : { servername: serverName }
       const trust = ca === undefined ? {} : { ca, allowPartialTrustChain: true }
-      const tls = connect({ ...socket, ...named, ...trust, cert, key }, () => resolve(tls))
+      const tls = connect({ ...socket, ...named, ...trust, cert, key, rejectUnauthorized: true }, () =>
+        resolve(tls),
+      )
       tls.once('error', reject)
     })
     return open

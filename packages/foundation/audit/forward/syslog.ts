@@ -65,6 +65,7 @@ async function opened({
       ...(isIP(host) === 0 && { servername: host }),
       ...trustedAuthorities(caFile),
       minVersion: 'TLSv1.2',
+      rejectUnauthorized: true,
     })
     const late = (): void => void socket.destroy(new Error('it took too long'))
     deadline.addEventListener('abort', late, { once: true })
