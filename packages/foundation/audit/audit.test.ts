@@ -310,6 +310,7 @@ function failingDisk() {
         return file.sync()
       },
       cutTo: (size) => file.cutTo(size),
+      changed: () => file.changed(),
       close: () => file.close(),
     }
   }
@@ -387,6 +388,7 @@ function slowDisk() {
         steps.push(`${name} synced`)
       },
       cutTo: (size) => file.cutTo(size),
+      changed: () => file.changed(),
       close() {
         steps.push(`${name} closed`)
         file.close()

@@ -34,6 +34,7 @@ function encryptedFile(path: string, file: LogFile, keys: LogKeys, logKey: LogKe
     },
     sync: () => file.sync(),
     cutTo: (size) => file.cutTo(size),
+    changed: () => file.changed(),
     close: () => file.close(),
   }
 }

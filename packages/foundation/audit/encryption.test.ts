@@ -384,6 +384,7 @@ test('a disk that fails in the middle of a block leaves nothing of it, and no bl
       },
       sync: () => file.sync(),
       cutTo: (size) => file.cutTo(size),
+      changed: () => file.changed(),
       close: () => file.close(),
     }
   }

@@ -1,4 +1,4 @@
-import { closeSync, constants, fdatasync, fstatSync, ftruncateSync, openSync, write } from 'node:fs'
+import { closeSync, constants, fdatasync, fstatSync, ftruncateSync, openSync, statSync, write } from 'node:fs'
 
 /** An open log file, appended to. A test puts one in its place that fails on demand. */
 export interface LogFile {
@@ -8,6 +8,8 @@ export interface LogFile {
   sync(): Promise<void>
   /** Cuts the file back to an earlier size: what was written after it was never acknowledged. */
   cutTo(size: number): void
+  /** What another program did to the file since it was opened, such as logrotate; undefined = nothing. Some microseconds. */
+  changed(): string | undefined
   close(): void
 }
 
@@ -16,7 +18,8 @@ export type OpenLogFile = (path: string) => LogFile
 /** The real thing: O_APPEND, mode 0600. */
 export const openLogFile: OpenLogFile = (path) => {
   const descriptor = openSync(path, constants.O_CREAT | constants.O_APPEND | constants.O_RDWR, 0o600)
-  let size = fstatSync(descriptor).size
+  const opened = fstatSync(descriptor)
+  let { size } = opened
   let ragged = false
   const writeSome = (bytes: Uint8Array): Promise<number> =>
     new Promise((resolve, reject) => {
@@ -52,6 +55,13 @@ export const openLogFile: OpenLogFile = (path) => {
         fdatasync(descriptor, (error) => (error === null ? resolve() : reject(error)))
       }),
     cutTo,
+    changed() {
+      const there = statSync(path, { throwIfNoEntry: false })
+      if (there === undefined) return 'it was removed or moved'
+      if (there.ino !== opened.ino || there.dev !== opened.dev) return 'it was replaced'
+      if (ragged || there.size === size) return undefined
+      return there.size < size ? 'it was cut' : 'another program wrote into it'
+    },
     close: () => closeSync(descriptor),
   }
 }

@@ -89,7 +89,7 @@ export async function openAuditLog(given: AuditLogOptions): Promise<AuditLog> {
     const begunAt = await beginningOf(path, logKeys)
     const writer = new AuditWriter(
       begunAt === undefined ? options : { ...options, begunAt },
-      options.openFile(path),
+      path,
       start.head,
     )
     syncFolder(options.folder)

@@ -33,6 +33,7 @@ function hangingLog() {
       },
       sync: () => file.sync(),
       cutTo: (size) => file.cutTo(size),
+      changed: () => file.changed(),
       close: () => file.close(),
     }
   }
@@ -63,8 +64,8 @@ function usualBatch(): RecordBatch {
 
 test('what waits for a disk that hangs is bounded in memory, and what comes then is refused', async () => {
   using hanging = hangingLog()
-  const file = hanging.options.openFile(join(hanging.folder, 'audit-0000000000000001.jsonl'))
-  const writer = new AuditWriter(hanging.options, file, { seq: 0, hash: genesis })
+  const path = join(hanging.folder, 'audit-0000000000000001.jsonl')
+  const writer = new AuditWriter(hanging.options, path, { seq: 0, hash: genesis })
   const outcomes: (Error | undefined)[] = []
   for (let index = 0; index < 1000; index += 1)
     writer.addBatch(usualBatch(), 1, (error) => outcomes.push(error))

@@ -1,3 +1,4 @@
+import { basename } from 'node:path'
 import type { Clock } from '../clock/clock.ts'
 import { failure } from '../errors/index.ts'
 import type { Logger, Metrics } from '../telemetry/types.ts'
@@ -54,6 +55,7 @@ export class AuditWriter {
   readonly #recordOf: (event: AuditEvent) => RecordText
   #head: ChainHead
   #file: LogFile
+  #path: string
   #queue: Waiting[] = []
   /** Records in the queue. */
   #queued = 0
@@ -74,9 +76,11 @@ export class AuditWriter {
   /** Unix milliseconds: when the file got its first record; undefined = not known yet. */
   #begunAt: number | undefined
 
-  constructor(options: WriterOptions, file: LogFile, head: ChainHead) {
+  /** @param path of the file, which goes on behind `head` */
+  constructor(options: WriterOptions, path: string, head: ChainHead) {
     this.#options = options
-    this.#file = file
+    this.#path = path
+    this.#file = options.openFile(path)
     this.#head = head
     this.#recordOf = recordMaker(options)
   }
@@ -183,6 +187,10 @@ export class AuditWriter {
   async #tryFile(asked: readonly Done[]): Promise<void> {
     let refused: Error | undefined
     try {
+      // Bytes of a trial must not hide that it was cut.
+      if (this.#file.changed() !== undefined) await this.#writeGroup([])
+      const problem = this.#file.changed()
+      if (problem !== undefined) throw new Error(`${this.#path}: ${problem}`)
       const sizeBefore = this.#file.size
       await this.#file.append(probeBytes)
       this.#file.cutTo(sizeBefore)
@@ -217,11 +225,15 @@ export class AuditWriter {
       lines.push(...chained.lines)
       head = chained.head
     }
+    const pushOwn = (event: AuditEvent): void =>
+      push(batchOfOne(this.#recordOf(event), digitsAfter(head.seq)))
     const lost = this.#lost
-    if (lost > 0) push(batchOfOne(this.#recordOf(this.#lossEvent(lost)), digitsAfter(head.seq)))
-    for (const { batch } of group) push(batch)
     const durable = group.some((one) => one.durable > 0)
     try {
+      const changed = this.#file.changed()
+      if (changed !== undefined) pushOwn(await this.#leaveFile(changed))
+      if (lost > 0) pushOwn(this.#lossEvent(lost))
+      for (const { batch } of group) push(batch)
       await this.#rotateIfFull()
       const sizeBefore = this.#file.size
       const [only] = lines
@@ -257,13 +269,43 @@ export class AuditWriter {
   async #rotateIfFull(): Promise<void> {
     if (this.#file.size < this.#options.rotateBytes && !this.#isOld()) return
     await this.#sync()
-    const { openFile, folder, encrypted } = this.#options
-    const next = openFile(logFileName(folder, this.#head.seq + 1, encrypted))
+    this.#beginFile()
+  }
+
+  #beginFile(): void {
+    const { openFile, folder, encrypted, clock, onNewFile } = this.#options
+    const path = logFileName(folder, this.#head.seq + 1, encrypted)
+    const next = openFile(path)
+    if (next.size > 0) {
+      next.close()
+      throw new Error(`${path} is there already, and is not of this service`)
+    }
     this.#file.close()
     this.#file = next
-    this.#begunAt = this.#options.clock.now()
+    this.#path = path
+    this.#begunAt = clock.now()
     syncFolder(folder)
-    this.#options.onNewFile?.()
+    onNewFile?.()
+  }
+
+  /**
+   * The log goes on in a new file: what follows in one that another program removed, moved or cut would be lost.
+   * @returns the record that says so
+   */
+  async #leaveFile(problem: string): Promise<AuditEvent> {
+    while (this.#syncing !== undefined) await this.#syncing.catch(() => {})
+    this.#unsynced = false
+    const file = basename(this.#path)
+    this.#beginFile()
+    const { clock, log, metrics } = this.#options
+    metrics?.count('audit_files_changed_total')
+    log.error({ file, problem }, 'the audit file that was being written was changed by another program')
+    return {
+      ...ownEvent(clock.now(), 'audit.file_changed'),
+      outcome: 'failure',
+      status: 500,
+      details: { file, problem },
+    }
   }
 
   /** By the wall clock; one that jumps ends a file too early or too late, and nothing else. */
