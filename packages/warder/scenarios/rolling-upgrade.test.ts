@@ -2,75 +2,143 @@ import assert from 'node:assert/strict'
 import { cpSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { change, openPostgres, query } from '@warder/foundation/sql'
 import { startTestPostgres } from '@warder/foundation/sql/testing'
+import { newUser } from '../testing/in-process.ts'
 import { type Installation, startInstallation, temporaryHome, until } from '../testing/index.ts'
+import { authorityOf, type NodeUser, plaintext, userAt, workTogether } from '../testing/neighbours.ts'
 
-// WARDER_OLD_RELEASE names a checkout, or an unpacked package, of the version before: its node goes on while one of this
-// version starts, migrates the databases and serves beside it.
+// Nodes of two versions on one database. This version is the older one; the newer one is this program with a migration
+// more (testing/next-version.mjs). WARDER_OLD_RELEASE names a checkout, or an unpacked package, of a version before, with
+// its node_modules: then this version is the newer one, too.
 
+const postgres = await startTestPostgres()
+const skip = 'missing' in postgres ? postgres.missing : false
+const next = fileURLToPath(new URL('../testing/next-version.mjs', import.meta.url))
 const release = process.env.WARDER_OLD_RELEASE
-const postgres =
-  release === undefined ? { missing: 'WARDER_OLD_RELEASE is not set' } : await startTestPostgres()
 
-const data = Buffer.from('attack at dawn').toString('base64url')
-
-/** Somebody who is logged in at a node. */
-async function user(node: Installation) {
-  const headers = { authorization: `Bearer ${await node.adminToken()}` }
-  const client = node.client('kms')
-  const ask = async (path: string, json: object) => {
-    const { status, text } = await client.ask(path, { json, headers })
-    assert.equal(status, 200, `${path} ${text}`)
-    return JSON.parse(text)
-  }
-  return {
-    create: async () => (await ask('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).kid as string,
-    encrypt: (kid: string) => ask('/v1/crypto/encrypt', { kid, alg: 'dir', enc: 'A256GCM', data }),
-    decrypt: async (jwe: object) => (await ask('/v1/crypto/decrypt', jwe)).data as string,
-    close: () => client.close(),
-  }
+interface Version {
+  readonly name: string
+  readonly program?: string
+  readonly env?: Readonly<Record<string, string>>
 }
 
-test('a node of the version before and one of this version work on one database', {
-  skip: 'missing' in postgres ? postgres.missing : false,
-}, async (t) => {
-  assert.ok('database' in postgres && release !== undefined)
-  const env = {
-    AUTH_DATABASE_URL: await postgres.database(),
-    KMS_DATABASE_URL: await postgres.database(),
-    WARDER_ADMIN_PASSWORD: 'a long first password',
-  }
-  const homes = [temporaryHome(), temporaryHome()] as const
-  t.after(async () => {
-    await postgres.stop()
-    for (const home of homes) rmSync(home, { recursive: true, force: true })
-  })
-  const program = join(release, 'packages', 'warder', 'bin', 'warder.mjs')
-  const old = await startInstallation({ home: homes[0], env, program })
-  cpSync(join(homes[0], 'root.key'), join(homes[1], 'root.key'))
-  const before = await user(old)
-  const sealed = await before.encrypt(await before.create())
+const pairs: readonly (readonly [older: Version, newer: Version])[] = [
+  [{ name: 'this version' }, { name: 'the next', env: { NODE_OPTIONS: `--import=${next}` } }],
+  ...(release === undefined
+    ? []
+    : [
+        [
+          { name: release, program: join(release, 'packages', 'warder', 'bin', 'warder.mjs') },
+          { name: 'this version' },
+        ] as const,
+      ]),
+]
+
+const foreign = query<[component: string, number: number], unknown>(
+  "INSERT INTO schema_migration (component, number, name, checksum, applied_at) VALUES (?, ?, 'far ahead', 'x', 0)",
+)
+const newest = query<[component: string], { readonly number: number }>(
+  'SELECT MAX(number) AS number FROM schema_migration WHERE component = ?',
+)
+
+/** Works without a pause until it is stopped. @returns rounds so far, and what ends it */
+function load(user: NodeUser, sealed: object) {
   let rounds = 0
   let stopping = false
-  const load = (async () => {
+  const running = (async () => {
     while (!stopping) {
-      const kid = await before.create()
-      assert.equal(await before.decrypt(await before.encrypt(kid)), data)
-      assert.equal(await before.decrypt(sealed), data)
+      const kid = await user.create()
+      assert.equal(await user.decrypt(await user.encrypt(kid)), plaintext)
+      assert.equal(await user.decrypt(sealed), plaintext)
       rounds += 1
     }
   })()
-  const current = await startInstallation({ home: homes[1], env })
-  const now = await user(current)
-  assert.equal(await now.decrypt(sealed), data)
-  assert.equal(await before.decrypt(await now.encrypt(await before.create())), data)
-  assert.equal(await now.decrypt(await before.encrypt(await now.create())), data)
-  const later = await user(old)
-  assert.equal(await later.decrypt(sealed), data)
-  const seen = rounds
-  await until('the old node goes on', () => rounds > seen + 10)
-  stopping = true
-  await load
-  for (const one of [before, now, later]) one.close()
-  assert.deepEqual([await old.stop(), await current.stop()], [0, 0])
-})
+  return {
+    rounds: () => rounds,
+    stop() {
+      stopping = true
+      return running
+    },
+  }
+}
+
+for (const [older, newer] of pairs)
+  test(`nodes of two versions work on one database: ${older.name} and ${newer.name}`, { skip }, async (t) => {
+    assert.ok('database' in postgres)
+    const kmsDatabase = await postgres.database()
+    const env = {
+      AUTH_DATABASE_URL: await postgres.database(),
+      KMS_DATABASE_URL: kmsDatabase,
+      AUTH_ISSUER: 'https://login.example',
+    }
+    const homes = [temporaryHome(), temporaryHome()] as const
+    const running = new Set<Installation>()
+    t.after(async () => {
+      for (const node of running) await node.stop()
+      for (const home of homes) rmSync(home, { recursive: true, force: true })
+    })
+    const start = async (home: string, { program, env: own }: Version): Promise<Installation> => {
+      const node = await startInstallation({
+        home,
+        env: { ...env, ...own },
+        ...(program !== undefined && { program }),
+      })
+      running.add(node)
+      return node
+    }
+    const stop = async (node: Installation): Promise<void> => {
+      running.delete(node)
+      assert.equal(await node.stop(), 0, node.output())
+    }
+
+    const first = await start(homes[0], older)
+    cpSync(homes[0], homes[1], {
+      recursive: true,
+      filter: (path) => !/\/(?:audit|endpoints\.json|.*\.lock|\.writable-.*)$/.test(path),
+    })
+    const token = await first.adminToken()
+    const before = userAt(first, token)
+    const authority = await authorityOf(before)
+    const sealed = await before.encrypt(await before.create())
+    const loading = load(before, sealed)
+
+    const second = await start(homes[1], newer)
+    const [ann, newToken] = [await newUser(second, 'ann'), await second.adminToken()]
+    // Each node takes the sessions that the other one began.
+    const pairsOfUsers = [
+      [userAt(first, newToken), userAt(second, token), userAt(second, ann)],
+      [userAt(second, token), userAt(first, newToken), userAt(first, ann)],
+    ] as const
+    for (const [one, other, stranger] of pairsOfUsers) {
+      await workTogether(one, other, stranger)
+      await authority.revokeAt(one)
+    }
+    const seen = loading.rounds()
+    await until('the older node goes on', () => loading.rounds() > seen + 10)
+    await loading.stop()
+
+    // A node of the older version may come back.
+    await stop(first)
+    const again = await start(homes[0], older)
+    const back = userAt(again, token)
+    await workTogether(back, userAt(second, newToken), userAt(second, ann))
+    await workTogether(userAt(second, newToken), back, userAt(again, ann))
+
+    // A migration that says nothing of older programs ends the service that runs, and its start is refused.
+    const db = await openPostgres({ url: kmsDatabase, readers: 1, writers: 1 })
+    const number = ((await db.get(newest, ['kms']))?.number ?? 0) + 1
+    await db.commit([change(foreign, ['kms', number])])
+    await db.close()
+    const ended = `migrated the database (kms: ${number}, far ahead), and this one does not get along with it`
+    for (const node of [again, second]) await until('the kms has ended', () => node.output().includes(ended))
+    await Promise.all([again, second].map((node) => node.stop()))
+    running.clear()
+    await assert.rejects(
+      start(homes[0], older),
+      new RegExp(
+        `the database is newer than this program: kms has migration ${number} \\(far ahead\\), this program knows`,
+      ),
+    )
+  })

@@ -12,6 +12,7 @@ import {
   type Migration,
   migrate,
   type SqlValue,
+  schemaMigrations,
 } from '@warder/foundation/sql'
 import { kmsService } from '@warder/kms'
 
@@ -43,7 +44,9 @@ export function oldInstallation(name: string): OldInstallation {
   return JSON.parse(readFileSync(file, 'utf8')) as OldInstallation
 }
 
-const components: Readonly<Record<string, readonly Migration[]>> = {
+/** Migrations of everything that has tables in a database. */
+export const components: Readonly<Record<string, readonly Migration[]>> = {
+  schema: schemaMigrations,
   auth: authService.migrations,
   kms: kmsService.migrations,
   audit: announcedCommitMigrations,

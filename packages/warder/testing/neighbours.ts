@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict'
+import { type Installation, until } from './index.ts'
+
+export const plaintext = Buffer.from('attack at dawn').toString('base64url')
+
+/** Somebody with a session, at a node that need not be the one that began it. */
+export interface NodeUser {
+  ask(
+    path: string,
+    json?: object,
+    method?: string,
+  ): Promise<{ status: number; json: Record<string, unknown> }>
+  /** @throws AssertionError when it does not answer 200 */
+  do(path: string, json?: object, method?: string): Promise<Record<string, unknown>>
+  create(alg?: object): Promise<string>
+  encrypt(kid: string): Promise<Record<string, unknown>>
+  decrypt(jwe: object): Promise<unknown>
+  close(): void
+}
+
+export function userAt(node: Installation, token: string): NodeUser {
+  const client = node.client('kms')
+  const headers = { authorization: `Bearer ${token}` }
+  const ask: NodeUser['ask'] = async (path, json, method) => {
+    const { status, json: answer } = await client.ask(path, {
+      headers,
+      ...(json !== undefined && { json }),
+      ...(method !== undefined && { method }),
+    })
+    return { status, json: answer as Record<string, unknown> }
+  }
+  const done: NodeUser['do'] = async (path, json, method) => {
+    const answer = await ask(path, json, method)
+    assert.equal(answer.status, 200, `${path} ${JSON.stringify(answer.json)}`)
+    return answer.json
+  }
+  return {
+    ask,
+    do: done,
+    create: async (alg = { kty: 'oct', alg: 'A256GCM' }) =>
+      (await done('/v1/crypto/keys', alg)).kid as string,
+    encrypt: (kid) => done('/v1/crypto/encrypt', { kid, alg: 'dir', enc: 'A256GCM', data: plaintext }),
+    decrypt: async (jwe) => (await done('/v1/crypto/decrypt', jwe)).data,
+    close: () => client.close(),
+  }
+}
+
+/** What one node does is there for the other: keys, versions, schedules, and rights that are given and taken. */
+export async function workTogether(one: NodeUser, other: NodeUser, stranger: NodeUser): Promise<void> {
+  const kid = await one.create()
+  const first = await one.encrypt(kid)
+  assert.equal(await other.decrypt(first), plaintext)
+  assert.equal(await one.decrypt(await other.encrypt(kid)), plaintext)
+  const rotation = `/v1/crypto/keys/${kid}/rotation`
+  await one.do(rotation, { rotate_every: 7200 }, 'PUT')
+  // Another node may believe what it read for as long as `cache_lease_ms`.
+  await until('the schedule is there', async () => (await other.do(rotation)).rotate_every === 7200)
+  await one.do(`/v1/crypto/keys/${kid}/rotate`, {})
+  assert.equal(await other.decrypt(await one.encrypt(kid)), plaintext, 'sealed by the second version')
+  await other.do(`/v1/crypto/keys/${kid}/rotate`, {})
+  assert.equal(await one.decrypt(await other.encrypt(kid)), plaintext, 'sealed by the third version')
+  const { versions } = await one.do(`/v1/crypto/keys/${kid}/versions`)
+  assert.equal((versions as unknown[]).length, 3)
+  assert.equal(await other.decrypt(first), plaintext, 'the first version still opens')
+
+  const right = { unique_identifier: kid, user_id: 'ann', operation_types: ['decrypt'] }
+  const opened = async (): Promise<number> => (await stranger.ask('/v1/crypto/decrypt', first)).status
+  assert.equal(await opened(), 404)
+  await one.do('/access/grant', right)
+  await until('the right is there', async () => (await opened()) === 200)
+  await one.do('/access/revoke', right)
+  await until('the right is gone', async () => (await opened()) === 404)
+  assert.equal((await one.ask(`/v1/crypto/keys/${kid}/disable`, {})).status, 200)
+  await until(
+    'the key is disabled',
+    async () => (await other.ask('/v1/crypto/decrypt', first)).status !== 200,
+  )
+  assert.equal((await other.ask(`/v1/crypto/keys/${kid}/enable`, {})).status, 200)
+  await until('it is enabled', async () => (await one.ask('/v1/crypto/decrypt', first)).status === 200)
+}
+
+/** An authority whose list is signed by whichever node has the lease. */
+export async function authorityOf(user: NodeUser) {
+  const authorities = '/v1/pki/authorities'
+  const { id } = await user.do(authorities, { subject: 'CN=Root', alg: 'ES256', days: 30 })
+  const listed = async (): Promise<number> => {
+    const { crl } = (await user.do(`${authorities}/${id}`)) as { crl?: { readonly number: number } }
+    return crl?.number ?? 0
+  }
+  await until('the first list is signed', async () => (await listed()) > 0)
+  return {
+    /** Each revocation makes one list more, not one for each node. */
+    async revokeAt(node: NodeUser): Promise<void> {
+      const before = await listed()
+      const issued = await node.do(`${authorities}/${id}/certificates`, {
+        alg: 'ES256',
+        names: ['a.example'],
+      })
+      await node.do(`/v1/pki/certificates/${issued.id}/revoke`, { reason: 'superseded' })
+      await until('the list has it', async () => (await listed()) > before)
+      assert.equal(await listed(), before + 1)
+    },
+  }
+}
