@@ -1,10 +1,10 @@
 /**
- * How long a page of the list of keys takes among many keys: `node bench/kms/inventory.ts [keys] [rounds]`, by default a
- * million keys, half of them of one owner, in SQLite; with `POSTGRES_URL` in the environment, an empty database, there.
- * `page` is the page alone, `request` a whole request over HTTPS, one after the other. Milliseconds.
+ * How long a page of the list of keys takes among many keys: `node bench/kms/inventory.ts [keys] [rounds] [folder]`, by
+ * default a million keys, half of them of one owner, in SQLite; with `POSTGRES_URL` in the environment, an empty database,
+ * there. The database stays in the folder, and another run with it measures at once. `page` is the page alone, `request` a whole request over HTTPS, one after the other. Milliseconds.
  */
 
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openPostgres, openSqlite, query } from '@warder/foundation/sql'
@@ -18,9 +18,14 @@ const dayMs = 86_400_000
 const now = Date.now()
 const today = Math.floor(now / dayMs)
 
-const folder = mkdtempSync(join(tmpdir(), 'warder-inventory-'))
-const db = url === undefined ? openSqlite({ path: join(folder, 'kms.db') }) : await openPostgres({ url })
-await using kms = await startKms({ db, config: { 'roles.crypto_officer_users': ['olga'] } })
+const kept = process.argv[4]
+const folder = kept ?? mkdtempSync(join(tmpdir(), 'warder-inventory-'))
+const path = join(folder, 'kms.db')
+const isSeeded = kept !== undefined && existsSync(path)
+const db = url === undefined ? openSqlite({ path }) : await openPostgres({ url })
+// The same one in each run: it protects nothing here.
+const rootKey = new Uint8Array(32).fill(7)
+await using kms = await startKms({ db, rootKey, config: { 'roles.crypto_officer_users': ['olga'] } })
 
 /**
  * Rows by statements of the database alone: nothing is sealed, nobody can use these keys. One in a thousand is RSA, in
@@ -53,7 +58,7 @@ async function seed(): Promise<void> {
 }
 
 const seeding = performance.now()
-await seed()
+if (!isSeeded) await seed()
 process.stdout.write(
   `${keys} keys in ${((performance.now() - seeding) / 1000).toFixed(1)} s, ${db.dialect}\n`,
 )
@@ -85,6 +90,7 @@ async function measure(title: string, filter: InventoryFilter, words: Readonly<R
   const answered = (await olga.get(path)).json
   if (answered.keys.length !== found.length)
     throw new Error(`${title}: ${answered.keys.length} ${found.length}`)
+  if (rounds === 0) return
   const alone = await timed(page)
   const whole = await timed(() => olga.get(path))
   const columns = [
@@ -131,4 +137,4 @@ for (const [who, owner] of [
   )
 }
 await db.close()
-rmSync(folder, { recursive: true, force: true })
+if (kept === undefined) rmSync(folder, { recursive: true, force: true })

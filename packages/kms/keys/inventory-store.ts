@@ -35,7 +35,7 @@ interface WalkRule {
   readonly row: 'first' | 'newest'
   /** Condition shared by the rows; undefined = none. */
   readonly where?: string
-  /** Column to sort by before the id. */
+  /** Column to sort by before the id: the list has its values of a range. */
   readonly sort?: string
 }
 
@@ -46,22 +46,10 @@ const walks = {
   owner: { row: 'first', where: 'first.owner = ?' },
   all: { row: 'first' },
   tag: { row: 'first' },
-  ends: {
-    row: 'newest',
-    where: 'newest.deactivation_at >= ? AND newest.deactivation_at < ?',
-    sort: 'newest.deactivation_at',
-  },
-  used: { row: 'first', where: `${usedDay} >= ? AND ${usedDay} < ?`, sort: usedDay },
-  created: {
-    row: 'first',
-    where: 'first.created_at >= ? AND first.created_at < ?',
-    sort: 'first.created_at',
-  },
-  rotated: {
-    row: 'newest',
-    where: 'newest.created_at >= ? AND newest.created_at < ?',
-    sort: 'newest.created_at',
-  },
+  ends: { row: 'newest', where: 'newest.deactivation_at IS NOT NULL', sort: 'newest.deactivation_at' },
+  used: { row: 'first', sort: usedDay },
+  created: { row: 'first', sort: 'first.created_at' },
+  rotated: { row: 'newest', sort: 'newest.created_at' },
   // The index leaves out the state that most keys have.
   state: { row: 'newest', where: "newest.state = ? AND newest.state <> 'Active'" },
   algorithm: { row: 'first', where: 'first.algorithm = ?' },
@@ -85,7 +73,9 @@ export interface InventoryPlace {
 }
 
 /** Rows that one page looks at: whatever is asked, it takes no longer. */
-const mostLooked = 2000
+const mostLooked = 1000
+/** Keys of an owner that are walked as they are, whatever is asked of them: two pages. */
+const fewOfOwner = 2000
 
 const everything: Range = { from: Number.MIN_SAFE_INTEGER, before: Number.MAX_SAFE_INTEGER }
 
@@ -186,10 +176,17 @@ function statementsOf(walk: Walk): WalkStatements {
   const { row, where, sort } = rules[walk]
   const byTag = walk === 'tag'
   const id = byTag ? 'tagged.object_id' : `${row}.id`
-  const [place, marks] = sort === undefined ? [id, '?'] : [`(${sort}, ${id})`, '(?, ?)']
+  // SQLite compares a pair by its index only where the first of it is a column; one of expressions is bounded by that alone.
+  const beyond = (sign: '>' | '<=') => {
+    if (sort === undefined) return `${id} ${sign} ?`
+    const pair = `(${sort}, ${id}) ${sign} (?, ?)`
+    return sort === usedDay ? `${sort} ${sign === '>' ? '>=' : '<='} ? AND ${pair}` : pair
+  }
   const order = sort === undefined ? id : `${sort}, ${id}`
   const of = byTag ? 'tagged.tag = ?' : where
-  const behind = [...(of === undefined ? [] : [of]), `${place} > ${marks}`]
+  const behind = [...(of === undefined ? [] : [of]), beyond('>')]
+  // One bound on each side: with two of them SQLite walks to the further one.
+  const toTheEnd = [...behind, ...(sort === undefined ? [] : [`${sort} < ?`])]
   const [tables, join] = joined[row]
   const from = byTag ? `object_tag tagged CROSS JOIN ${tables}` : tables
   const links = byTag ? ['first.id = tagged.object_id', join] : [join]
@@ -201,10 +198,10 @@ function statementsOf(walk: Walk): WalkStatements {
   return {
     end: query(
       `SELECT ${id} AS id, ${sort ?? '0'} AS value FROM ${byTag ? 'object_tag tagged' : `managed_object ${row}`}
-         WHERE ${behind.join(' AND ')} ORDER BY ${order} LIMIT 1 OFFSET ?`,
+         WHERE ${toTheEnd.join(' AND ')} ORDER BY ${order} LIMIT 1 OFFSET ?`,
     ),
-    some: found([...behind, `${place} <= ${marks}`]),
-    rest: found(behind),
+    some: found([...behind, beyond('<=')]),
+    rest: found(toTheEnd),
   }
 }
 
@@ -220,8 +217,8 @@ const someOfOwner = query<[owner: string, most: number], { readonly count: numbe
 async function walkFor(db: Database, filter: InventoryFilter): Promise<Walk> {
   const { owner, state } = filter
   if (owner !== undefined) {
-    const { count = 0 } = (await db.get(someOfOwner, [owner, mostLooked + 1])) ?? {}
-    if (count <= mostLooked) return 'owner'
+    const { count = 0 } = (await db.get(someOfOwner, [owner, fewOfOwner + 1])) ?? {}
+    if (count <= fewOfOwner) return 'owner'
   }
   if (filter.awaitsDestruction === true) return 'waiting'
   if (filter.disabled === true) return 'disabled'
@@ -244,11 +241,13 @@ function rangeOf(walk: Walk, filter: InventoryFilter): Range {
 
 /** A place as a walk compares it. */
 function placeOf(walk: Walk, { value, id }: Pick<InventoryPlace, 'value' | 'id'>): SqlValue[] {
-  return rules[walk].sort === undefined ? [id] : [value, id]
+  const { sort } = rules[walk]
+  if (sort === undefined) return [id]
+  return sort === usedDay ? [value, value, id] : [value, id]
 }
 
-/** Parameters of a walk behind a place. */
-function placeParameters(place: InventoryPlace, filter: InventoryFilter): SqlValue[] {
+/** Parameters of a walk behind a place, which is in the range of the walk. */
+function behindParameters(place: InventoryPlace, filter: InventoryFilter): SqlValue[] {
   const { walk } = place
   const behind = placeOf(walk, place)
   switch (walk) {
@@ -257,16 +256,19 @@ function placeParameters(place: InventoryPlace, filter: InventoryFilter): SqlVal
     case 'state':
     case 'algorithm':
       return [filter[walk] ?? '', ...behind]
-    case 'ends':
-    case 'used':
-    case 'created':
-    case 'rotated': {
-      const { from, before } = rangeOf(walk, filter)
-      return [from, before, ...behind]
-    }
     default:
       return behind
   }
+}
+
+/** The end of the range of a walk, if it has one. */
+function endParameters(walk: Walk, filter: InventoryFilter): SqlValue[] {
+  return rules[walk].sort === undefined ? [] : [rangeOf(walk, filter).before]
+}
+
+/** The first place of a walk. No id is empty. */
+function beginOf(walk: Walk, filter: InventoryFilter): InventoryPlace {
+  return { walk, value: rangeOf(walk, filter).from, id: '' }
 }
 
 /** A key of a page. */
@@ -297,15 +299,16 @@ export async function inventoryPage(
   limit: number,
   now: number,
 ): Promise<InventoryPage> {
-  const start = after ?? { walk: await walkFor(db, filter), value: Number.MIN_SAFE_INTEGER, id: '' }
+  const start = after ?? beginOf(await walkFor(db, filter), filter)
   const { walk } = start
   const { end, some, rest } = statements[walk]
-  const begin = placeParameters(start, filter)
-  const last = await db.get(end, [...begin, mostLooked - 1])
+  const begin = behindParameters(start, filter)
+  const bound = endParameters(walk, filter)
+  const last = await db.get(end, [...begin, ...bound, mostLooked - 1])
   const asked = [...conditionParameters(filter, now), limit + 1]
   const found =
     last === undefined
-      ? await db.all(rest, [...begin, ...asked])
+      ? await db.all(rest, [...begin, ...bound, ...asked])
       : await db.all(some, [...begin, ...placeOf(walk, last), ...asked])
   const shown = found.slice(0, limit)
   const keys = await listed(db, shown)

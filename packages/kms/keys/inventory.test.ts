@@ -140,6 +140,31 @@ function sampleOf(index: number, members: object): ManagedObject {
   }
 }
 
+const always = { from: Number.MIN_SAFE_INTEGER, before: Number.MAX_SAFE_INTEGER }
+
+/**
+ * Writes down the pages that SQLite would not read along one index from their first row to their last: they would take the
+ * longer the more keys there are.
+ */
+function watched(db: Database, unbounded: string[]): Database {
+  if (db.dialect !== 'sqlite') return db
+  return {
+    ...db,
+    async all(statement, params) {
+      if (statement.text.includes(') <= (?, ?)')) {
+        const explain = query<typeof params, { readonly detail: string }>(
+          `EXPLAIN QUERY PLAN ${statement.text}`,
+        )
+        const plan = (await db.all(explain, params)).map(({ detail }) => detail)
+        const [walk = ''] = plan
+        const isBounded = /^SEARCH .*>.* AND .*</.test(walk) && !plan.some((line) => line.includes('B-TREE'))
+        if (!isBounded) unbounded.push(walk)
+      }
+      return db.all(statement, params)
+    },
+  }
+}
+
 for (const engine of await bothEngines()) {
   const open = async (): Promise<Database> => {
     const db = await engine.open(await engine.url())
@@ -227,6 +252,20 @@ for (const engine of await bothEngines()) {
     assert.deepEqual(first.keys, [])
     assert.ok(first.next !== undefined)
     assert.deepEqual(await walked(db, { owner: 'alice', boundAlg: 'none' }, 10), [])
+    // Lists in the order of a date, over several pages that are looked at to their end.
+    const ranges = { created: always, rotated: always, usedDay: always }
+    const unbounded: string[] = []
+    for (const [name, range] of Object.entries(ranges)) {
+      const all = await walked(watched(db, unbounded), { owner: undefined, [name]: range }, 60)
+      assert.deepEqual(
+        all.toSorted(),
+        samples.map(({ object }) => object.id),
+        name,
+      )
+      const none = { owner: undefined, boundAlg: 'none', [name]: range }
+      assert.deepEqual(await walked(watched(db, unbounded), none, 60), [], name)
+    }
+    assert.deepEqual(unbounded, [])
   })
 
   test(`keys that come and go between pages move no other, on ${engine.name}`, {
