@@ -73,3 +73,31 @@ test('the guide names the metrics that the rules use', () => {
     guide.includes(name) || guide.includes(name.replace(/^audit_forward_waiting/, ''))
   for (const name of rules.flatMap(({ expr }) => used(expr))) assert.ok(inGuide(name), name)
 })
+
+interface Scraping {
+  readonly rule_files: readonly string[]
+  readonly scrape_configs: readonly {
+    readonly job_name: string
+    readonly scheme: string
+    readonly tls_config: { readonly ca_file: string }
+    readonly static_configs: readonly { readonly targets: readonly string[] }[]
+  }[]
+}
+
+test('the scrape configuration of the guide asks the ports that it names, by jobs that the alert rules look for', () => {
+  const guide = read('docs/guides/monitoring.md')
+  const { rule_files, scrape_configs } = parse(/```yaml\n([\s\S]*?)```/.exec(guide)?.[1] ?? '') as Scraping
+  assert.equal(rule_files.length, 1)
+  const asked = scrape_configs.flatMap(({ scheme, tls_config, static_configs }) => {
+    assert.equal(scheme, 'https')
+    assert.ok(tls_config.ca_file.startsWith('/'))
+    return static_configs.flatMap(({ targets }) => targets.map((target) => target.split(':')[1]))
+  })
+  assert.deepEqual(
+    asked,
+    [...guide.matchAll(/`metrics_port = (\d+)`/g)].map(([, port]) => port),
+  )
+  const down = rules.find(({ alert }) => alert === 'WarderDown')?.expr ?? ''
+  const wanted = new RegExp(`^${/job=~"([^"]+)"/.exec(down)?.[1]}$`)
+  for (const { job_name } of scrape_configs) assert.match(job_name, wanted)
+})

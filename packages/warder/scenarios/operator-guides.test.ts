@@ -9,11 +9,12 @@ import {
   missingPrograms,
   runCommands,
   startInstallation,
+  until,
 } from '../testing/index.ts'
 
 // The commands of the pages for operators, with the folders of a machine in place of those that the pages name.
 
-const skip = missingPrograms('sed', 'stat', 'openssl')
+const skip = missingPrograms('sed', 'stat', 'openssl', 'curl')
 let warder: Installation
 let folder: string
 before(async () => {
@@ -24,7 +25,7 @@ before(async () => {
   // `ssh vault 'COMMAND'` runs it in a folder that stands for the other machine.
   writeFileSync(join(folder, 'ssh'), '#!/bin/sh\ncd "$(dirname "$0")/$1" && exec sh -c "$2"\n')
   chmodSync(join(folder, 'ssh'), 0o700)
-  warder = await startInstallation()
+  warder = await startInstallation({ env: { AUTH_METRICS_PORT: '0', KMS_METRICS_PORT: '0' } })
 })
 after(async () => {
   if (skip !== false) return
@@ -67,6 +68,21 @@ test('the commands of the page on the audit log work', { skip }, async () => {
     [
       // It would never end.
       ['warder audit tail --follow ', 'warder audit tail '],
+    ],
+  )
+})
+
+test('the commands of the page on monitoring work', { skip }, async () => {
+  const port = (service: string): string =>
+    new RegExp(`"service":"${service}".*"metrics_port":(\\d+)`).exec(warder.output())?.[1] ?? ''
+  await until('the log names the ports', () => port('auth') !== '' && port('kms') !== '')
+  await follow(
+    'docs/guides/monitoring.md',
+    [/^warder_certificate_end_timestamp_seconds.* \d+/m, /^warder_audit_writable.* 1$/m, /"status":"UP"/],
+    [
+      ['https://127.0.0.1:9464', `https://127.0.0.1:${port('auth')}`],
+      ['https://127.0.0.1:9465', `https://127.0.0.1:${port('kms')}`],
+      ['https://127.0.0.1:9998', warder.kmsUrl],
     ],
   )
 })
