@@ -3,6 +3,7 @@ import { suggestion } from '@warder/foundation/config'
 import { diskFull, StartupError } from '@warder/foundation/errors'
 import { alarm, helpInColour } from './cli/colour.ts'
 import { optionsOf, type Terminal, UsageError } from './cli/command.ts'
+import { databaseTrouble } from './cli/database-trouble.ts'
 import { realTerminal } from './cli/terminal.ts'
 import { version } from './cli/version.ts'
 import { commands } from './commands.ts'
@@ -81,7 +82,7 @@ export async function main(given: readonly string[], from?: Terminal): Promise<n
     }
     const trouble = databaseTrouble(error)
     if (trouble !== undefined) {
-      terminal.err(alarm(`warder ${name}: the database cannot be used now: ${trouble}`))
+      terminal.err(alarm(`warder ${name}: ${trouble}`))
       return 1
     }
     if (diskFull(error, '.') !== undefined) {
@@ -100,12 +101,4 @@ function giveWay(): void {
   } catch {
     // Where the system does not allow it the command goes on as it is.
   }
-}
-
-/** Message about a database that is away, or whose disk is full; undefined = it is something else. */
-function databaseTrouble(error: unknown): string | undefined {
-  if (!(error instanceof Error)) return undefined
-  const { kind, detail } = error as Error & { readonly kind?: unknown; readonly detail?: unknown }
-  if (kind !== 'storage_unavailable') return undefined
-  return typeof detail === 'string' ? detail : error.message
 }

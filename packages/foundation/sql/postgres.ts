@@ -1,5 +1,6 @@
 import { Socket } from 'node:net'
 import pg from 'pg'
+import { StartupError } from '../errors/index.ts'
 import { parsePostgresUrl } from '../postgres/address.ts'
 import { postgresClients } from '../postgres/clients.ts'
 import type { HostLog } from '../postgres/hosts.ts'
@@ -9,6 +10,7 @@ import { transactions } from './postgres-commit.ts'
 import { classify } from './postgres-errors.ts'
 import { channel, type Listeners, listenForChanges, tell } from './postgres-feed.ts'
 import { type Reader, startReader } from './postgres-reader.ts'
+import { requireOwnSessions } from './postgres-sessions.ts'
 import { asked, parserOf } from './postgres-statement.ts'
 import { query } from './query.ts'
 import type { Database, Query, SqlValue } from './types.ts'
@@ -110,6 +112,15 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
   pool.on('error', () => undefined)
   // The pool listens to idle connections only: one that is lost during a commit would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined))
+  const [first, second = { query: (statement: pg.QueryConfig) => pool.query(statement) }] = readers
+  if (first !== undefined) {
+    try {
+      await requireOwnSessions(first, second)
+    } catch (error) {
+      await Promise.allSettled([pool.end(), ...readers.map((reader) => reader.end())])
+      throw error instanceof StartupError ? error : classify(error)
+    }
+  }
   const listeners: Listeners = new Map()
   const feed = listenForChanges(clients, listeners, limits.feedCheck)
   const commit = transactions(pool, clients)

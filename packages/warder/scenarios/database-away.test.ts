@@ -8,7 +8,7 @@ import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { startTestPostgres } from '@warder/foundation/sql/testing'
 import { type HttpsClient, httpsClient } from '../client/index.ts'
-import { cleanEnvironment, startInstallation, temporaryHome, until } from '../testing/index.ts'
+import { cleanEnvironment, runWarder, startInstallation, temporaryHome, until } from '../testing/index.ts'
 
 const postgres = await startTestPostgres()
 const skip = 'missing' in postgres ? postgres.missing : false
@@ -129,4 +129,19 @@ test('issue 13 item 3: a service that ends while its database is away comes back
     await database.goAway()
     rmSync(home, { recursive: true, force: true, maxRetries: 5 })
   }
+})
+
+test('a user who may not make tables is told so in one line, with what to do', { skip }, async (t) => {
+  assert.ok('database' in postgres)
+  // A role of PostgreSQL that owns nothing.
+  const url = `${await postgres.database()}?options=-c%20role%3Dpg_monitor`
+  const home = temporaryHome()
+  t.after(() => rmSync(home, { recursive: true, force: true }))
+  const { code, err } = await runWarder(['auth', '--home', home], { AUTH_DATABASE_URL: url })
+  assert.equal(code, 1)
+  assert.equal(
+    err.trimEnd().split('\n').at(-1),
+    'warder auth: PostgreSQL refuses a statement: permission denied for schema public (42501); the user of ' +
+      'database_url has to own the database: ALTER DATABASE name OWNER TO user',
+  )
 })
