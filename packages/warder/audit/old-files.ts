@@ -13,7 +13,7 @@ const before = {
   type: 'text',
   value: 'TIME',
   required: true,
-  help: 'files whose records are all older: 2026-01-01 or 2026-01-01T00:00:00Z',
+  help: 'files whose records are all older: 2026-01-01, 2026-01-01T00:00:00Z or 90d (days ago; also h, w)',
 } as const
 
 export const archive = homeVerb({
@@ -24,7 +24,7 @@ export const archive = homeVerb({
 original goes. Beside the log, verify and export still find the records; elsewhere, give them that folder. It may run
 while the service does, and again after it was interrupted.`,
   examples: [
-    'warder audit archive --before 2026-01-01',
+    'warder audit archive --before 90d',
     'warder audit archive --before 2026-01-01 --to /mnt/archive',
   ],
   options: {

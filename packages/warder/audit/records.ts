@@ -25,7 +25,7 @@ export const exportRecords = homeVerb({
   words: '[FOLDER]',
   usage: '[--format json|cef] [--since TIME] [--until TIME] [FILTER]...',
   summary: 'prints the records, one a line, as JSON or as CEF for a SIEM',
-  about: 'Archived records as well. TIME is RFC 3339: 2026-11-21T00:00:00Z',
+  about: 'Archived records as well. TIME is RFC 3339, 2026-11-21T00:00:00Z, or how long ago it was, 12h',
   examples: [
     'warder audit export --format cef --since 2026-11-01T00:00:00Z > audit.cef',
     'warder audit export --principal alice --outcome failure',

@@ -1,9 +1,15 @@
-import { UsageError } from '../cli/command.ts'
+import { readDuration } from '../cli/duration.ts'
+import { UsageError } from '../cli/usage-error.ts'
 
-/** Unix milliseconds. @throws UsageError */
-export function timeNamed(option: string, value: string): number {
+/**
+ * A time, or how long ago it was, as `90d`.
+ * @returns Unix milliseconds
+ * @throws UsageError
+ */
+export function timeNamed(option: string, value: string, now = Date.now()): number {
+  if (/^\d+[a-z]$/.test(value)) return now - readDuration(option, value)
   const time = Date.parse(value)
   if (Number.isNaN(time))
-    throw new UsageError(`--${option} is a time like 2026-11-21T00:00:00Z, not '${value}'`)
+    throw new UsageError(`--${option} is a time like 2026-11-21T00:00:00Z, or 90d ago, not '${value}'`)
   return time
 }
