@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { appendFileSync, existsSync, mkdirSync, rmSync, statSync, truncateSync } from 'node:fs'
-import { basename } from 'node:path'
+import { basename, join } from 'node:path'
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
-import { StartupError } from '../errors/index.ts'
+import { diskFull, StartupError } from '../errors/index.ts'
 import type { Seal } from '../seal/types.ts'
 import { type BatchMemory, compacted } from './batch.ts'
 import { type CheckpointKey, openCheckpointKey } from './checkpoint-key.ts'
@@ -110,11 +110,11 @@ export async function openAuditLog(given: AuditLogOptions): Promise<AuditLog> {
     return auditLog(options, writer, closer, unlock)
   } catch (error) {
     unlock()
-    throw error instanceof Error && 'code' in error
-      ? new StartupError(
-          `audit: the log in ${given.folder} cannot be used: ${error.message}. Its files must be readable and writable for this user.`,
-        )
-      : error
+    if (!(error instanceof Error && 'code' in error)) throw error
+    const why =
+      diskFull(error, join(given.folder, 'audit')) ??
+      `${error.message}. Its files must be readable and writable for this user.`
+    throw new StartupError(`audit: the log in ${given.folder} cannot be used: ${why}`)
   }
 }
 

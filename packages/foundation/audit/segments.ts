@@ -109,7 +109,11 @@ function overwrite(path: string, text: string): void {
   try {
     put(text)
   } catch (error) {
-    put(before)
+    try {
+      put(before)
+    } catch {
+      // Not even the first byte was taken, then: the file is as it was.
+    }
     throw withPath(error, path)
   }
 }

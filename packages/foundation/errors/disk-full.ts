@@ -1,8 +1,10 @@
 import { existsSync, statfsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 
-/** SQLITE_FULL: its errors carry a number, not the name of the system's error. */
-const sqliteFull = 13
+/** Of SQLite, whose errors carry a number, not the name of the system's error. */
+const [sqliteIoError, sqliteFull] = [10, 13]
+/** SQLite has an I/O error where the index of its log finds no room: less than this is left, then. */
+const indexBytes = 32 * 1024
 
 /**
  * Says that a write failed for want of room, where, and how much there is: `no space is left on the disk of /srv/warder
@@ -16,8 +18,12 @@ export function diskFull(error: unknown, path: string): string | undefined {
   if (code === 'EDQUOT') return `the quota of this user on the disk of ${folder} is used up`
   if (code === 'EFBIG')
     return `a file in ${folder} would be larger than this process (ulimit -f) or the file system allows`
-  if (code !== 'ENOSPC' && !(typeof errcode === 'number' && (errcode & 0xff) === sqliteFull)) return undefined
-  return `no space is left on the disk of ${folder}${roomOf(folder)}`
+  const kind = typeof errcode === 'number' ? errcode & 0xff : undefined
+  const { bytes, inodes } = roomOf(folder)
+  const isFull = code === 'ENOSPC' || kind === sqliteFull || (kind === sqliteIoError && bytes < indexBytes)
+  if (!isFull) return undefined
+  const room = inodes === 0 ? 'all its inodes are used' : `${Math.floor(bytes / 1024)} KiB free`
+  return `no space is left on the disk of ${folder}${Number.isNaN(bytes) ? '' : ` (${room})`}`
 }
 
 /** The system's words for an error, or that the disk is full. */
@@ -30,13 +36,13 @@ function nearestFolder(path: string): string {
   return folder === path || existsSync(folder) ? folder : nearestFolder(folder)
 }
 
-function roomOf(folder: string): string {
+/** Room on the disk of a folder, as far as it is known; for this user. */
+function roomOf(folder: string): { readonly bytes: number; readonly inodes: number | undefined } {
   try {
     const { bavail, bsize, files, ffree } = statfsSync(folder)
     // Some file systems count no inodes.
-    if (files > 0 && ffree === 0) return ' (all its inodes are used)'
-    return ` (${Math.floor((bavail * bsize) / 1024)} KiB free)`
+    return { bytes: bavail * bsize, inodes: files > 0 ? ffree : undefined }
   } catch {
-    return ''
+    return { bytes: Number.NaN, inodes: undefined }
   }
 }

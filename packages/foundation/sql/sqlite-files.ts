@@ -25,6 +25,12 @@ export function createDatabaseFile(path: string): void {
   }
 }
 
+/** Size of a database with its log, which is a part of it where a process was killed. Asks by path: nothing is opened. */
+export function databaseBytes(path: string): number {
+  const bytesOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0
+  return bytesOf(path) + bytesOf(`${path}-wal`)
+}
+
 /** Compares the files of an open database with those that the connection was opened on. */
 export interface DatabaseFiles {
   /** The sentence for the operator, once a look found a file removed or replaced; undefined = none was. */

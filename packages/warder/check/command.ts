@@ -35,6 +35,8 @@ Example:
     if (!existsSync(home)) throw new StartupError(`the home folder ${home} is not there`)
     const states = await statesOf(home, terminal)
     for (const line of linesOf(states)) terminal.out(printable(line))
+    for (const { warning } of states)
+      if (warning !== undefined) terminal.err(printable(`warning: ${warning}`))
     const refusals = states.flatMap(({ service, refusal }) =>
       refusal === undefined ? [] : [`${service}: ${refusal}`],
     )

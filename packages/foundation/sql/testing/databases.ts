@@ -12,6 +12,11 @@ export interface TestDatabases {
   /** A new, empty database. @returns its URL */
   database(): Promise<string>
   /**
+   * A new, empty database whose files lie in a folder of their own, which belongs to the account of the server.
+   * @returns its URL
+   */
+  databaseIn(folder: string): Promise<string>
+  /**
    * A new database with these migrations done: a copy of one in which the product's own `migrate` did them, once for
    * all tests on the server. A service that starts on it migrates again, and finds everything as it has to be.
    * @returns its URL
@@ -45,10 +50,10 @@ export function testDatabases(address: string): TestDatabases {
     }
   }
 
-  const create = async (template: string): Promise<string> => {
+  const create = async (template: string, tablespace = ''): Promise<string> => {
     count += 1
     const name = `test_${process.pid}_${count}`
-    await asAdmin((client) => make(client, name, template))
+    await asAdmin((client) => make(client, name, template + tablespace))
     names.add(name)
     return urlOf(name)
   }
@@ -80,6 +85,11 @@ export function testDatabases(address: string): TestDatabases {
 
   return {
     database: () => create('template1'),
+    async databaseIn(folder) {
+      const name = `place_${process.pid}_${count}`
+      await asAdmin((client) => client.query(`CREATE TABLESPACE ${name} LOCATION '${folder}'`))
+      return create('template1', ` TABLESPACE ${name}`)
+    },
     async migrated(components) {
       const key = JSON.stringify(components)
       const name = prepared.get(key) ?? prepare(components)
