@@ -27,11 +27,12 @@ export function isLaterVersion({ id, chainId }: Pick<ManagedObject, 'id' | 'chai
 /**
  * The version that protects when a caller names `key`: the newest where it names a key, itself where it names a version.
  * On PostgreSQL it may be the one before for as long as cached rows are trusted.
- * @throws failure('crypto_failure') for a version that a newer one has replaced; failure('not_found')
+ * @throws failure('crypto_failure') for a version that a newer one has replaced, or that is too old; failure('not_found')
  */
 export function protectingVersion(keys: KeyReader, key: Key): MaybePromise<Key> {
   const { newestId, supersededAt, chainId } = key.object
-  if (newestId !== undefined) return newest(keys, newestId)
+  // It may be one before the newest, which begins later: nothing is protected by what is not opened.
+  if (newestId !== undefined) return andThen(newest(keys, newestId), (version) => within(key, version))
   if (supersededAt !== undefined)
     throw failure(
       'crypto_failure',
@@ -103,7 +104,9 @@ export async function* versionsToTry(
     yield await processingVersion(keys, key)
     return
   }
-  yield await newestVersion(keys, key)
+  const newest = await newestVersion(keys, key)
+  // The one before it, where the newest begins later.
+  if (newest.object.generation >= object.minGeneration) yield newest
   for (let before: number | undefined; ; ) {
     const page = await versionsOf(db, object, {
       from: object.minGeneration,

@@ -179,6 +179,26 @@ test('other rules reach keys that were planned already, and a clock that jumps r
   assert.ok((await rotation(kid)).version === 4)
 })
 
+test('a rotation that failed under a clock that was ahead is tried when the clock is right again', async () => {
+  const { kms, time, alice, make, version } = await world(['algorithm=AES, every=10d'])
+  await using _ = kms
+  const [enabled, waiting] = [await make(), await make()]
+  for (const kid of [enabled, waiting]) await alice().post(`/v1/crypto/keys/${kid}/disable`, {})
+  const failures = () =>
+    kms.audit.filter(
+      ({ operation, outcome }) => operation === 'crypto.keys.rotation' && outcome === 'failure',
+    ).length
+  const before = time.now
+  time.now += 400 * day
+  for (let turn = 0; turn < 2; turn += 1) await look(kms)
+  assert.equal(failures(), 2)
+  time.now = before + 10 * day
+  await alice().post(`/v1/crypto/keys/${enabled}/enable`, {})
+  for (let turn = 0; turn < 3; turn += 1) await look(kms)
+  assert.deepEqual([await version(enabled), await version(waiting)], [2, 1])
+  assert.equal(failures(), 3)
+})
+
 test('rules that cannot be meant stop the start with a sentence', () => {
   const read = (text: string) =>
     loadConfig({

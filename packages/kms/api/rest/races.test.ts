@@ -6,7 +6,7 @@ import { test } from 'node:test'
 import { sealMigrations } from '@warder/foundation/seal'
 import type { Database } from '@warder/foundation/sql'
 import { Enumeration, Tag } from '@warder/kmip/tables'
-import { enumeration, structure } from '@warder/kmip/ttlv'
+import { enumeration, integer, longInteger, structure } from '@warder/kmip/ttlv'
 import { kmsService } from '../../service/service.ts'
 import { type Started, startKms } from '../../testing/index.ts'
 import { openTestDatabase } from '../../testing/test-database.ts'
@@ -97,6 +97,30 @@ test('nothing is encrypted with a key that is revoked while its budget is asked 
   ])
   beforeCommit(() => kmipClient(alice).do('Revoke', [uid(kid), reason]))
   const answer = await alice.post('/v1/crypto/encrypt', { kid, alg: 'dir', enc: 'A256GCM', data: 'aGk' })
+  assert.deepEqual([answer.status, answer.json.error], [422, 'crypto_failure'])
+})
+
+test('a use that is counted does not come about when the key is withheld before its count is written', async () => {
+  await using started = await startInterrupted()
+  const { kms, beforeCommit } = started
+  const alice = kms.user('alice')
+  const { id: kid } = await kmipClient(alice).do('Create', [
+    objectType('SymmetricKey'),
+    attributes(
+      enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm.AES),
+      integer(Tag.CryptographicLength, 256),
+      mask('Encrypt'),
+      activeSince,
+      structure(Tag.UsageLimits, [
+        longInteger(Tag.UsageLimitsTotal, 9n),
+        enumeration(Tag.UsageLimitsUnit, Enumeration.UsageLimitsUnit.Object),
+      ]),
+    ),
+  ])
+  const encrypt = () => alice.post('/v1/crypto/encrypt', { kid, alg: 'dir', enc: 'A256GCM', data: 'aGk' })
+  assert.equal((await encrypt()).status, 200)
+  beforeCommit(() => alice.post(`/v1/crypto/keys/${kid}/disable`, {}))
+  const answer = await encrypt()
   assert.deepEqual([answer.status, answer.json.error], [422, 'crypto_failure'])
 })
 

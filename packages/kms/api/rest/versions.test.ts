@@ -164,6 +164,60 @@ test('versions below min_decrypt_version open nothing, however they are named, u
   assert.equal((await open(alice, old)).status, 422)
 })
 
+test('below min_decrypt_version no signature and no MAC verifies, however it is named, and the key set shows none', async () => {
+  const alice = kms.user('alice')
+  const pair = await make(alice, { kty: 'EC', alg: 'ES256', crv: 'P-256', tags: ['jwks'] })
+  const secret = await make(alice, { kty: 'oct', alg: 'HS256' })
+  const put = (kid: string, version: number) =>
+    alice.call('PUT', `/v1/crypto/keys/${kid}/rotation`, { json: { min_decrypt_version: version } })
+  const { json: signed } = await alice.post('/v1/crypto/sign', { kid: pair.kid, alg: 'ES256', data })
+  const verify = () => alice.post('/v1/crypto/verify', { ...signed, data })
+  const mac = (kid: string, given?: string) =>
+    alice.post('/v1/crypto/mac', { kid, alg: 'HS256', data, ...(given !== undefined && { mac: given }) })
+  const shown = async () =>
+    (await kms.with({}).get('/.well-known/jwks.json')).json.keys.map(({ kid }: { kid: string }) => kid)
+  const first = (await mac(secret.kid)).json.mac
+  for (const { kid } of [pair, secret]) await rotate(alice, kid)
+  const { json: second } = await mac(secret.kid)
+  await rotate(alice, secret.kid)
+  assert.equal((await verify()).json.valid, true)
+  assert.equal((await mac(secret.kid, first)).json.valid, true)
+  assert.equal((await mac(second.version_kid, second.mac)).json.valid, true)
+  assert.ok((await shown()).includes(headerOf(signed.protected).kid))
+  for (const { kid } of [pair, secret]) assert.equal((await put(kid, kid === pair.kid ? 2 : 3)).status, 200)
+  const refused = await verify()
+  assert.equal(refused.status, 422)
+  assert.match(refused.text, /min_decrypt_version/)
+  assert.ok(!(await shown()).includes(headerOf(signed.protected).kid))
+  for (const given of [first, second.mac]) assert.equal((await mac(secret.kid, given)).json.valid, false)
+  assert.match((await mac(second.version_kid, second.mac)).text, /min_decrypt_version/)
+  for (const { kid } of [pair, secret]) await put(kid, 1)
+  assert.equal((await verify()).json.valid, true)
+  assert.equal((await mac(secret.kid, first)).json.valid, true)
+})
+
+test('the key set shows no version that is disabled, and none of a key that is', async () => {
+  const alice = kms.user('alice')
+  const { kid, kid_public } = await make(alice, { kty: 'EC', alg: 'ES256', crv: 'P-256', tags: ['jwks'] })
+  await rotate(alice, kid)
+  const { versions } = (await alice.get(`/v1/crypto/keys/${kid_public}/versions`)).json
+  const ids: readonly string[] = versions.map((version: { kid: string }) => version.kid)
+  const shown = async () => {
+    const { keys } = (await kms.with({}).get('/.well-known/jwks.json')).json
+    return ids.map((id) => keys.some((one: { kid: string }) => one.kid === id))
+  }
+  const to = async (where: string) =>
+    assert.equal((await alice.post(`/v1/crypto/keys/${kid}/${where}`, {})).status, 200)
+  assert.deepEqual(await shown(), [true, true])
+  await to('versions/1/disable')
+  assert.deepEqual(await shown(), [true, false])
+  await to('versions/1/enable')
+  await to('disable')
+  assert.deepEqual(await shown(), [false, false])
+  await to('enable')
+  assert.deepEqual(await shown(), [true, true])
+})
+
 test('a grant on a key holds for its versions, and a grant on a version is one on its key', async () => {
   const [alice, bob, mallory] = [kms.user('alice'), kms.user('bob'), kms.user('mallory')]
   const { kid } = await make(alice)

@@ -45,9 +45,27 @@ test('a rotated key encrypts with its newest version, and opens what each versio
     const changed = { ...after, ciphertextMetadata: metadata.toString('base64') }
     assert.equal(await decrypt(xks, kid, changed), 'InvalidCiphertextException', id)
   }
+  // Nor does the path of one key open what another one made, which was granted, too.
+  await kms.user('alice').post(`/v1/crypto/keys/${other}/rotate`, {})
+  const foreign = await encrypt(xks, other)
+  assert.deepEqual(
+    [await decrypt(xks, other, foreign), await decrypt(xks, kid, foreign)],
+    [plaintext, 'InvalidCiphertextException'],
+  )
+  await kms.user('alice').post(`/v1/crypto/keys/${kid}/rotate`, {})
+  await oldest(xks, kid, 3)
+  for (const made of [before, after]) assert.equal(await decrypt(xks, kid, made), 'InvalidStateException')
+  await oldest(xks, kid, 1)
+  for (const made of [before, after]) assert.equal(await decrypt(xks, kid, made), plaintext)
   assert.equal((await kms.user('alice').post(`/v1/crypto/keys/${kid}/disable`, {})).status, 200)
   assert.equal(await decrypt(xks, kid, after), 'InvalidStateException')
 })
+
+async function oldest({ kms }: Xks, kid: string, version: number): Promise<void> {
+  const json = { min_decrypt_version: version }
+  const answer = await kms.user('alice').call('PUT', `/v1/crypto/keys/${kid}/rotation`, { json })
+  assert.equal(answer.status, 200, answer.text)
+}
 
 test('a key is named by an alias of who made the access key; when it moves, what was made before still opens', async () => {
   await using xks = await startXks()
@@ -83,7 +101,12 @@ test('a key is named by an alias of who made the access key; when it moves, what
     [await decrypt(xks, 'invoices', before), await decrypt(xks, 'invoices', after)],
     [plaintext, plaintext],
   )
-  // The key that it named before must still be granted.
+  // The key that it named before opens no more than under its own id.
+  await alice.post(`/v1/crypto/keys/${first}/rotate`, {})
+  await oldest(xks, first, 2)
+  assert.equal(await decrypt(xks, 'invoices', before), 'InvalidStateException')
+  await oldest(xks, first, 1)
+  // It must still be granted.
   await alice.post('/access/revoke', {
     unique_identifier: first,
     user_id: `aws:${principal}`,

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { Enumeration, Tag } from '@warder/kmip/tables'
-import { byteString, enumeration, integer, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
+import {
+  byteString,
+  enumeration,
+  integer,
+  interval,
+  structure,
+  type TtlvNode,
+  textString,
+} from '@warder/kmip/ttlv'
 import { type Started, startKms } from '../../../../testing/index.ts'
 import { aesAttributes, kmipClient, objectType, uid } from '../../testing/index.ts'
 
@@ -145,6 +153,61 @@ test('nobody takes the place of a version, or of an object, by calling another o
   later()
   const own = await called(alice, 'alice', 'invoices@0')
   assert.equal((await sealed(alice, own)).id, own)
+})
+
+test('versions below min_decrypt_version open nothing over KMIP, and a replaced one protects nothing, however they are named', async () => {
+  const [alice, user] = [client(), kms.user('alice')]
+  const id = await make(alice)
+  const put = (min_decrypt_version: number) =>
+    user.call('PUT', `/v1/crypto/keys/${id}/rotation`, { json: { min_decrypt_version } })
+  const first = await sealed(alice, id)
+  const plain = await sealed(alice, id, 'CBC')
+  const { id: second } = await alice.do('ReKey', [uid(id)])
+  const between = await sealed(alice, id)
+  const { id: third } = await alice.do('ReKey', [uid(second)])
+  const made = await sealed(alice, id)
+  assert.equal((await put(3)).status, 200)
+  const state = 'WrongKeyLifecycleState'
+  for (const name of [`${id}@first`, `${id}@0`]) await alice.fails('Decrypt', opening(name, first), state)
+  for (const name of [second, `${id}@1`]) await alice.fails('Decrypt', opening(name, between), state)
+  for (const jwe of [first, between]) await alice.fails('Decrypt', opening(id, jwe), 'CryptographicFailure')
+  await alice.fails('Decrypt', opening(id, plain, 'CBC'), state)
+  for (const name of [id, third, `${id}@latest`])
+    assert.equal(await opened(alice, name, made), clear.toString())
+  for (const name of [second, `${id}@1`, `${id}@first`])
+    await alice.fails('Encrypt', [uid(name), mode('GCM'), byteString(Tag.Data, clear)], state)
+  assert.equal((await put(1)).status, 200)
+  for (const jwe of [first, between]) assert.equal(await opened(alice, id, jwe), clear.toString())
+})
+
+test('until the newest version begins the one before it goes on, never a key that is linked, nor one that is too old', async () => {
+  const [alice, user] = [client(), kms.user('alice')]
+  const [id, other] = [await make(alice), await make(alice)]
+  const first = await sealed(alice, id)
+  const { id: later } = await alice.do('ReKey', [uid(id), interval(Tag.Offset, 3600)])
+  assert.equal((await sealed(alice, id)).id, id)
+  const put = (min_decrypt_version: number) =>
+    user.call('PUT', `/v1/crypto/keys/${id}/rotation`, { json: { min_decrypt_version } })
+  assert.equal((await put(2)).status, 200)
+  await alice.fails('Encrypt', [uid(id), mode('GCM'), byteString(Tag.Data, clear)], 'WrongKeyLifecycleState')
+  await alice.fails('Decrypt', opening(id, first), 'WrongKeyLifecycleState')
+  assert.equal((await put(1)).status, 200)
+  assert.equal(await opened(alice, id, first), clear.toString())
+  const link = structure(Tag.Link, [
+    enumeration(Tag.LinkType, Enumeration.LinkType.ReplacedObjectLink),
+    textString(Tag.LinkedObjectIdentifier, other),
+  ])
+  await alice.do('ModifyAttribute', [
+    uid(later),
+    structure(Tag.CurrentAttribute, [
+      structure(Tag.Link, [
+        enumeration(Tag.LinkType, Enumeration.LinkType.ReplacedObjectLink),
+        textString(Tag.LinkedObjectIdentifier, id),
+      ]),
+    ]),
+    structure(Tag.NewAttribute, [link]),
+  ])
+  await alice.fails('Encrypt', [uid(id), mode('GCM'), byteString(Tag.Data, clear)], 'WrongKeyLifecycleState')
 })
 
 test('where nothing tells versions apart the name of the key means the first, and protects nothing', async () => {

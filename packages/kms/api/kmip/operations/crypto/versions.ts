@@ -53,10 +53,15 @@ function newestIn({ objects, key, isVersionNamed }: KmipContext): MaybePromise<K
   try {
     return protectingVersion(readerOf(objects), key)
   } catch (error) {
-    if (error instanceof Failure && error.kind === 'crypto_failure')
-      throw kmipFailure('WrongKeyLifecycleState', error.message)
-    throw error
+    throw asLifeCycle(error)
   }
+}
+
+/** A version that is replaced, or too old. */
+function asLifeCycle(error: unknown): unknown {
+  return error instanceof Failure && error.kind === 'crypto_failure'
+    ? kmipFailure('WrongKeyLifecycleState', error.message)
+    : error
 }
 
 function readerOf(objects: KmipContext['objects']): KeyReader {
@@ -88,11 +93,13 @@ async function tried(
   // If nothing distinguishes versions, the name of the key means generation 0: all earlier data was protected by it.
   const exact = context.isVersionNamed || isPart(request)
   if (exact || (isDecrypt && !tellsVersions(await heldKeyOf(context), request, context))) {
-    context.use(await processingVersion(reader.keys, named))
+    context.use(await exactly(reader.keys, named))
     return (await act(payload, context)) as Answer
   }
   let problem: unknown
   let answer: Answer | undefined
+  // A later version that is named by its own id.
+  if (named.object.newestId === undefined) await exactly(reader.keys, named)
   for await (const version of versionsToTry(reader, named)) {
     context.use(version)
     try {
@@ -106,6 +113,14 @@ async function tried(
   }
   if (answer !== undefined) return answer
   throw problem ?? kmipFailure('WrongKeyLifecycleState', 'No version of the key processes anything.')
+}
+
+async function exactly(keys: KeyReader, named: Key): Promise<Key> {
+  try {
+    return await processingVersion(keys, named)
+  } catch (error) {
+    throw asLifeCycle(error)
+  }
 }
 
 function isRefusal(error: unknown): boolean {
