@@ -14,6 +14,10 @@ const [, entry = ''] = process.argv
 if (basename(entry) === 'warder' && !entry.includes('node_modules')) process.env.WARDER_PROGRAM ??= 'warder'
 const newEnough = major > 26 || (major === 26 && minor >= 10)
 
+// Without a listener Node opens a debugger on SIGUSR1, to which every user of this machine can connect and read keys. It is
+// the signal by which other servers open their logs again.
+process.on('SIGUSR1', () => undefined)
+
 if (newEnough) {
   // Process 1 of a container gets only signals that have a handler: this one serves until the command has its own.
   if (process.pid === 1) {

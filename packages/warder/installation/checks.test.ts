@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { rmSync, writeFileSync } from 'node:fs'
+import inspector from 'node:inspector'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { rootCertificates } from 'node:tls'
@@ -81,4 +82,12 @@ test('a home that is not there has no configuration that could be right', async 
     name: 'StartupError',
     message: /none is not there$/,
   })
+})
+
+test('a debugger that can be attached is told', async (t) => {
+  inspector.open(0, '127.0.0.1')
+  t.after(() => inspector.close())
+  const lines: string[] = []
+  await kms.run(['--check-config', '--home', home], { ...terminal({}), err: (line) => lines.push(line) })
+  assert.match(lines.join('\n'), /warning: a debugger can be attached/)
 })

@@ -1,4 +1,5 @@
 import { once } from 'node:events'
+import { url as debuggerUrl } from 'node:inspector'
 import { join } from 'node:path'
 import { settingsHelp } from '@warder/foundation/config'
 import { StartupError } from '@warder/foundation/errors'
@@ -65,7 +66,8 @@ Example:
       const configuration = configure(name, folder, rest, terminal.env)
       const { launch, loaded } = configuration
       const peerSecret = peerSecretOf(terminal.env, loaded, beside)
-      for (const warning of loaded.warnings) terminal.err(`warder ${name}: warning: ${warning}`)
+      for (const warning of [...loaded.warnings, ...debuggerWarning()])
+        terminal.err(`warder ${name}: warning: ${warning}`)
       if (values['check-config']) {
         await checkAsStart(name, configuration)
         terminal.out(`the configuration of ${name} in ${folder} is right`)
@@ -101,6 +103,12 @@ Example:
       return serve(service, supervised, terminal.ofService?.() ?? terminal)
     },
   }
+}
+
+function debuggerWarning(): readonly string[] {
+  return debuggerUrl() === undefined
+    ? []
+    : ['a debugger can be attached (--inspect): every user of this machine can read keys with it']
 }
 
 /** Waits until the other service's database was checked, too, where this one's is to be changed. */

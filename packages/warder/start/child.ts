@@ -70,8 +70,8 @@ export function startChild(
   const child: ChildProcess = fork(entry, [name, '--supervised', ...args], {
     env,
     stdio: [...stdio],
-    // The kms collects garbage once after a burst of large data (ADR 28).
-    execArgv: [...process.execArgv, '--expose-gc'],
+    // The kms collects garbage once after a burst of large data (ADR 28). No debugger, from the first moment on.
+    execArgv: [...process.execArgv, '--expose-gc', '--disable-sigusr1'],
   })
   forwardLines(child.stdout, terminal.out)
   forwardLines(child.stderr, terminal.err)

@@ -2,11 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startInstallation, until } from '../testing/index.ts'
 
-test('a service that hangs as a whole is killed and started again, and the other goes on', async () => {
+test('a service that hangs as a whole is killed and started again, the other goes on, and no signal opens a debugger', async () => {
   const warder = await startInstallation({ env: { KMS_WATCHDOG_SECONDS: '1' } })
   const client = warder.client('kms')
   try {
     const [kms, auth] = [warder.pid('kms'), warder.pid('auth')]
+    for (const pid of [kms, auth, warder.process.pid ?? 0]) process.kill(pid, 'SIGUSR1')
     process.kill(kms, 'SIGSTOP')
     await until('the kms is another process', () => {
       try {
@@ -21,6 +22,7 @@ test('a service that hangs as a whole is killed and started again, and the other
       return answer?.status === 200
     })
     assert.equal(warder.pid('auth'), auth)
+    assert.doesNotMatch(warder.output(), /Debugger listening/)
   } finally {
     client.close()
     await warder.stop()
