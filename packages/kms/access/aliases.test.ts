@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Database } from '@warder/foundation/sql'
 import fc from 'fast-check'
@@ -47,6 +49,48 @@ for (const engine of engines) {
     assert.equal((await near.get(`${path}/b`)).status, 404)
   })
 }
+
+test('PostgreSQL: nodes that trust what they have read for a while are told of an alias that moves, goes and comes', {
+  skip: engines.find(({ name }) => name === 'PostgreSQL')?.skip ?? false,
+}, async () => {
+  const engine = engines.find(({ name }) => name === 'PostgreSQL')
+  assert.ok(engine)
+  const url = await engine.url()
+  const rootKey = randomBytes(32)
+  const config = { cache_lease_ms: 60_000 }
+  await using one = await startKms({ db: await engine.open(url), rootKey, config })
+  const auth_verifier_jwks = `file:${join(one.home, 'jwks.json')}`
+  const db = await engine.open(url)
+  await using other = await startKms({ db, rootKey, config: { ...config, auth_verifier_jwks } })
+  const near = one.user('alice')
+  const far = other.with({ authorization: `Bearer ${one.token({ sub: 'alice' })}` })
+  const make = async () => (await near.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json.kid
+  const [first, second] = [await make(), await make()]
+  const used = async () => {
+    const { status, json } = await far.post('/v1/crypto/encrypt', {
+      kid: 'alias/a',
+      alg: 'dir',
+      enc: 'A256GCM',
+      data,
+    })
+    return status === 200 ? kidOf(json) : status
+  }
+  /** Long before the lease ends. */
+  const soon = async (expected: unknown) => {
+    const until = performance.now() + 20_000
+    let found = await used()
+    while (found !== expected && performance.now() < until) found = await used()
+    assert.equal(found, expected)
+  }
+  await near.post(path, { alias: 'a', kid: first })
+  await soon(first)
+  await near.call('PUT', `${path}/a`, { json: { kid: second } })
+  await soon(second)
+  await near.del(`${path}/a`)
+  await soon(404)
+  await near.post(path, { alias: 'a', kid: first })
+  await soon(first)
+})
 
 /** The database, counting what is read from it. */
 function counting(db: Database): { readonly db: Database; reads: number } {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { change, query } from '@warder/foundation/sql'
 import { aliasCreation, endName, mostAliases } from '../../access/index.ts'
 import { type Caller, type Started, startKms } from '../../testing/index.ts'
 
@@ -176,6 +177,27 @@ test('a removed key takes its aliases along, whoever has its identifier next', a
   assert.equal((await alice.del(`/v1/crypto/keys/${kid}`)).status, 204)
   assert.equal((await alice.get(`${path}/gone`)).status, 404)
   assert.equal((await encrypt(alice, 'alias/gone')).status, 404)
+  // Of a key with versions, too.
+  const erna = kms.user('erna')
+  const rotated = await makeKey(erna)
+  await erna.post(path, { alias: 'gone', kid: rotated })
+  assert.equal((await erna.post(`/v1/crypto/keys/${rotated}/rotate`, {})).status, 200)
+  assert.equal((await erna.del(`/v1/crypto/keys/${rotated}`)).status, 204)
+  assert.deepEqual((await erna.get(path)).json, [])
+})
+
+test('an object that was called as an alias before there were aliases keeps its name, and no alias takes it', async () => {
+  const fay = kms.user('fay')
+  const rename = query<[string, string], unknown>('UPDATE managed_object SET id = ? WHERE id = ?')
+  for (const id of ['alias/old', 'alias/older@fay'])
+    await kms.environment.db.commit([change(rename, [id, await makeKey(fay)], 1)])
+  const kid = await makeKey(fay)
+  for (const alias of ['old', 'older']) {
+    const refused = await fay.post(path, { alias, kid })
+    assert.deepEqual([refused.status, refused.json.error], [409, 'conflict'], alias)
+  }
+  for (const id of ['alias/old', 'alias/older@fay'])
+    assert.equal((await fay.get(`/v1/crypto/keys/${encodeURIComponent(id)}`)).json.kid, id)
 })
 
 test('while an alias moves, each request works with the old key or the new one', async () => {

@@ -40,6 +40,8 @@ async function world(engine: Engine) {
   }
 }
 
+const kidOf = (jwe: { readonly protected: string }): string =>
+  JSON.parse(Buffer.from(jwe.protected, 'base64url').toString()).kid
 const rowsOf = 'SELECT COUNT(*) AS count FROM managed_object WHERE id = ? OR chain_id = ?'
 const aliasesOf = 'SELECT COUNT(*) AS count FROM key_alias WHERE key_id = ?'
 const path = '/v1/crypto/aliases'
@@ -96,6 +98,31 @@ for (const engine of await bothEngines()) {
     before(() => move(two))
     assert.equal((await alice.del(`${path}/ledger`)).status, 204)
     assert.equal((await encrypt('alias/ledger')).status, 404)
+  })
+
+  test(`${engine.name}: a request goes on with the key that an alias stood for when it began`, {
+    skip: engine.skip,
+  }, async () => {
+    const { kms, alice, before, make, encrypt } = await world(engine)
+    await using _ = kms
+    const [one, two] = [await make(), await make()]
+    await alice.post(path, { alias: 'ledger', kid: one })
+    // Its first encryption asks for messages of the key, which is a commit.
+    before(() => alice.call('PUT', `${path}/ledger`, { json: { kid: two } }))
+    const made = await encrypt('alias/ledger')
+    assert.equal(made.status, 200, made.text)
+    assert.equal(kidOf(made.json), one)
+    assert.equal((await alice.post('/v1/crypto/decrypt', made.json)).json.data, data)
+    assert.equal(kidOf((await encrypt('alias/ledger')).json), two)
+    // Rotated and removed by the alias: the key that it stood for, never the one after.
+    before(() => alice.call('PUT', `${path}/ledger`, { json: { kid: one } }))
+    assert.equal((await alice.post('/v1/crypto/keys/alias%2Fledger/rotate', {})).json.kid, two)
+    before(() => alice.call('PUT', `${path}/ledger`, { json: { kid: two } }))
+    assert.equal((await alice.del('/v1/crypto/keys/alias%2Fledger')).status, 204)
+    assert.deepEqual(
+      await Promise.all([one, two].map(async (kid) => (await alice.get(`/v1/crypto/keys/${kid}`)).status)),
+      [404, 200],
+    )
   })
 
   test(`${engine.name}: no alias stands for a key that ended meanwhile`, { skip: engine.skip }, async () => {

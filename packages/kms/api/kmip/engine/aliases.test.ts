@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { byteString, enumeration, structure, textString } from '@warder/kmip/ttlv'
-import { startKms } from '../../../testing/index.ts'
+import { findObject, type ManagedObject, type ObjectId, UnitOfWork } from '../../../keys/index.ts'
+import { type Started, startKms } from '../../../testing/index.ts'
 import { kmipClient } from '../testing/index.ts'
 import { keyOf, mask } from '../testing/keys.ts'
 
@@ -34,4 +35,15 @@ test('no new object is called as an alias is', async () => {
     ]
     await client.fails('Create', asked, 'InvalidAttributeValue')
   }
+  // Whatever a front end lets through.
+  const objects = new UnitOfWork(kms.services, kms.environment.clock.now())
+  const object = { ...(await made(kms)), id: 'alias/kmip' as ObjectId }
+  assert.throws(() => objects.create({ object, material: undefined, tags: [] }), { kind: 'bad_request' })
 })
+
+async function made(kms: Started): Promise<ManagedObject> {
+  const { kid } = (await kms.user('alice').post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json
+  const found = await findObject(kms.environment.db, kid)
+  assert.ok(found)
+  return found
+}
