@@ -23,8 +23,7 @@ def refused(step, error, act):
     raise AssertionError(step + " was not refused")
 
 
-# strict_http: lists are asked for by GET with ?list=true.
-admin = hvac.Client(url=url, token=token, verify=ca, strict_http=True)
+admin = hvac.Client(url=url, token=token, verify=ca)
 roles = admin.auth.approle
 assert admin.is_authenticated()
 told("lookup self", policies=admin.auth.token.lookup_self()["data"]["policies"])
@@ -47,7 +46,7 @@ by_accessor = roles.read_secret_id_accessor("till", first["secret_id_accessor"])
 assert by_value == by_accessor
 told("look a secret id up")
 
-machine = hvac.Client(url=url, verify=ca, strict_http=True)
+machine = hvac.Client(url=url, verify=ca)
 login = machine.auth.approle.login(role_id, first["secret_id"])["auth"]
 told("log in", policies=login["policies"], lease=login["lease_duration"])
 assert machine.auth.token.lookup_self()["data"]["ttl"] <= 3600
@@ -58,7 +57,7 @@ machine.auth.token.revoke_self()
 refused("after revoke self", exceptions.Forbidden, machine.auth.token.lookup_self)
 
 # The same life, with the address of the kms alone.
-through = hvac.Client(url=kms, verify=ca, strict_http=True)
+through = hvac.Client(url=kms, verify=ca)
 login = through.auth.approle.login(role_id, second["secret_id"])["auth"]
 assert login["policies"] == ["sales", "stock"]
 assert through.auth.token.lookup_self()["data"]["ttl"] <= 3600

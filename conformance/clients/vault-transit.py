@@ -25,7 +25,7 @@ def refused(step, error, act):
     raise AssertionError(step + " was not refused")
 
 
-client = hvac.Client(url=url, token=token, verify=ca, strict_http=True)
+client = hvac.Client(url=url, token=token, verify=ca)
 transit = client.secrets.transit
 
 transit.create_key(name="invoices")
@@ -86,5 +86,5 @@ transit.update_key_configuration(name="invoices", deletion_allowed=True)
 transit.delete_key(name="invoices")
 refused("a deleted key", exceptions.InvalidPath, lambda: transit.read_key(name="invoices"))
 refused("export", exceptions.InvalidRequest, lambda: transit.create_key(name="out", exportable=True))
-stranger = hvac.Client(url=url, token="wt.nobody", verify=ca, strict_http=True)
+stranger = hvac.Client(url=url, token="wt.nobody", verify=ca)
 refused("a foreign token", exceptions.Forbidden, lambda: stranger.secrets.transit.read_key(name="mac"))

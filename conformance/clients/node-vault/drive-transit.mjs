@@ -26,6 +26,10 @@ await step('make and read a key', async () => {
   const { data } = await vault.read('transit/keys/invoices')
   assert.equal(data.latest_version, 1)
 })
+await step('list keys', async () => {
+  const { data } = await vault.list('transit/keys')
+  assert.deepEqual(data.keys, ['invoices'])
+})
 let first
 await step('encrypt and decrypt', async () => {
   first = await vault.encryptData({ name: 'invoices', plaintext })

@@ -1,11 +1,13 @@
-import type { Operation } from '@warder/foundation/operations'
+import type { HttpMethod, Operation } from '@warder/foundation/operations'
 import type { EndedServices } from './operations.ts'
+
+const reading: ReadonlySet<HttpMethod> = new Set(['GET', 'HEAD', 'LIST'])
 
 /** The operation, whose reply tells of an end only when those who follow the feed know of it. */
 export function withToldEnds<Services extends EndedServices>(
   operation: Operation<Services>,
 ): Operation<Services> {
-  if (operation.route.methods.every((method) => method === 'GET' || method === 'HEAD')) return operation
+  if (operation.route.methods.every((method) => reading.has(method))) return operation
   return {
     ...operation,
     async act(input, context) {

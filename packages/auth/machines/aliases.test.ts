@@ -31,6 +31,7 @@ async function lifeOfAnAppRole(
   assert.equal((await ask(method, role, { token_ttl: 60, token_policies: ['p'] })).status, 204)
   assert.equal((await ask('GET', role)).json.data.token_ttl, 60)
   assert.deepEqual((await ask('GET', '/auth/approle/role?list=true')).json.data.keys, ['till'])
+  assert.deepEqual((await ask('LIST', '/auth/approle/role')).json.data.keys, ['till'])
   const { role_id } = (await ask('GET', `${role}/role-id`)).json.data
   assert.equal((await ask(method, `${role}/secret-id`)).status, 200, 'a body is not needed')
   const { secret_id, secret_id_accessor } = (await ask(method, `${role}/secret-id`, {})).json.data
@@ -43,7 +44,9 @@ async function lifeOfAnAppRole(
   const gone = await ask('GET', '/auth/token/lookup-self', undefined, own)
   assert.equal(gone.status, 403)
   assert.deepEqual(gone.json.errors, [gone.json.description])
-  assert.equal((await ask('GET', `${role}/secret-id?list=true`)).json.data.keys.length, 2)
+  const accessors = (await ask('GET', `${role}/secret-id?list=true`)).json.data.keys
+  assert.equal(accessors.length, 2)
+  assert.deepEqual((await ask('LIST', `${role}/secret-id`)).json.data.keys, accessors)
   const known = await ask(method, `${role}/secret-id/lookup`, { secret_id })
   assert.equal(known.json.data.secret_id_accessor, secret_id_accessor)
   const byAccessor = await ask(method, `${role}/secret-id-accessor/lookup`, { secret_id_accessor })
@@ -80,6 +83,7 @@ async function lifeOfAnOrchestratorRole(
   assert.equal((await ask(method, '/role/pods', { jwks_url: keys, token_ttl: 60, ...lists })).status, 204)
   assert.deepEqual((await ask('GET', '/role/pods')).json.data, { jwks_url: keys, token_ttl: 60, ...lists })
   assert.deepEqual((await ask('GET', '/role?list=true')).json.data.keys, ['pods'])
+  assert.deepEqual((await ask('LIST', '/role')).json.data.keys, ['pods'])
   const exp = auth.services.now() + 300
   const jwt = tokenOf(
     rsa.privateKey,

@@ -1,6 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
-import { defineOperation, del, get, methods, type OperationContext } from '@warder/foundation/operations'
+import {
+  defineOperation,
+  del,
+  get,
+  list,
+  methods,
+  type OperationContext,
+} from '@warder/foundation/operations'
 import { GuardFailed } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { everybody } from '../callers/index.ts'
@@ -178,7 +185,7 @@ export const appRoleOperations = withAliases([
     access: roleAdmin,
     queryParameters: RoleQuery,
     name: 'approle.role.list',
-    route: get('/auth/approle/role'),
+    route: list('/auth/approle/role'),
     summary: 'Names of the roles that the caller administers',
     reply: Type.Object({ data: Type.Object({ keys: Type.Array(Text) }) }),
     async act({ query }, context) {

@@ -1,5 +1,12 @@
 import { failure } from '@warder/foundation/errors'
-import { defineOperation, del, get, methods, type OperationContext } from '@warder/foundation/operations'
+import {
+  defineOperation,
+  del,
+  get,
+  list,
+  methods,
+  type OperationContext,
+} from '@warder/foundation/operations'
 import { GuardFailed } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { everybody } from '../callers/index.ts'
@@ -174,7 +181,7 @@ export const orchestratorOperations = withAliases([
   define({
     ...common,
     name: 'orchestrator.role.list',
-    route: get('/auth/orchestrator/role'),
+    route: list('/auth/orchestrator/role'),
     summary: 'Names of the roles that the caller administers',
     access: roleAdmin,
     queryParameters: RoleQuery,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
 import {
   defineOperation,
-  get,
+  list,
   methods,
   type Operation,
   type OperationContext,
@@ -141,7 +141,7 @@ export const secretIdOperations: readonly Operation<MachineServices>[] = [
   define({
     ...common,
     name: 'approle.secret_id.list',
-    route: get('/auth/approle/role/{name}/secret-id'),
+    route: list('/auth/approle/role/{name}/secret-id'),
     summary: 'Accessors of the secret ids of a role that are usable: a thousand at most',
     reply: Type.Object({ data: Type.Object({ keys: Type.Array(Text) }) }),
     errors: noRole,

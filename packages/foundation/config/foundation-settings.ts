@@ -136,6 +136,10 @@ export function foundationSettings({ name, port, bodyLimitBytes }: ServiceDefaul
       max: 3_600_000,
       docs: 'Time an idle connection is kept.',
     }),
+    list_verb_enabled: boolean({
+      default: true,
+      docs: 'Serve lists to the verb LIST of Vault’s clients, which the HTTP parser of Node does not know by itself. false: it is refused (400), and GET with ?list=true is left.',
+    }),
     drain_timeout_ms: integer({
       default: 20_000,
       min: 0,

@@ -215,7 +215,7 @@ function matchedOrThrow<Services>(exchange: Exchange<Services>): CompiledOperati
   throw failure('method_not_allowed', undefined, { headers: { Allow: exchange.allow.join(', ') } })
 }
 
-const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD'])
+const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'LIST'])
 
 /**
  * A page of a foreign origin must not act with the cookies or the certificate of its visitor, nor log it in or out:

@@ -77,6 +77,8 @@ export interface ServiceServerOptions<Services> {
   readonly peerSecret?: string | undefined
   /** undefined = off. */
   readonly rateLimiter?: TokenBuckets | undefined
+  /** false: the verb LIST is refused as node's parser refuses it. Default: it is served where an operation has it. */
+  readonly listVerb?: boolean
   /** Limits that are absent have their value of `defaultLimits`. */
   readonly limits?: Partial<ServerLimits>
   /** Only for the same-origin rule: the public address when it differs from the Host header. */

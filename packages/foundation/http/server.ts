@@ -20,6 +20,7 @@ import { errorShapes } from './error-shapes.ts'
 import { Exchange } from './exchange.ts'
 import { responseHeaders } from './headers.ts'
 import { compileOperation } from './input.ts'
+import { acceptListVerb, standsIn } from './node-internals/list-verb.ts'
 import { defaultLimits, type ServerLimits, type ServiceServer, type ServiceServerOptions } from './options.ts'
 import { peerSecretCheck, peerSecretHeader } from './peer-secret.ts'
 import type { PreparedReply } from './reply.ts'
@@ -76,6 +77,7 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     const connection = connections.of(message.socket)
     // RFC 9112 §9.6: nothing is done for a request behind the reply that ends its connection.
     if (connection.closing) return
+    if (message.method === standsIn && listVerb?.isList(message) === true) message.method = 'LIST'
     const forwarded = forwardedFor(message)
     const believed = forwarded !== undefined && showsSecret(message.headers[peerSecretHeader])
     const client = clientAddress(connection.peerAddress, forwarded, trusted, believed)
@@ -200,6 +202,10 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
 
   const server = build(options, limits, onRequest)
   server.on('connect', onConnect)
+  const takesLists = options.operations.some(({ route }) => route.methods.includes('LIST'))
+  const listVerb = takesLists && options.listVerb !== false ? acceptListVerb(server) : undefined
+  if (listVerb !== undefined)
+    server.on(options.tls === undefined ? 'connection' : 'secureConnection', listVerb.watch)
   const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => {
     sockets.add(socket)
@@ -209,6 +215,7 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
   server.once('close', startIdleSweep(connections, { keptMs, stalledMs }))
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const connection = connections.of(socket)
+    if (!connection.refused && !connection.closing && listVerb?.accept(error, socket) === true) return
     if (!connection.refused) options.metrics.count('http_client_errors_total')
     refuseClientError(error, socket, connection)
   })

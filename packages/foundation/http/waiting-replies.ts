@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Connection } from './connections.ts'
+import { rememberRead } from './node-internals/list-verb.ts'
 
 /**
  * To be called when a reply stays in this process, until its caller takes it or until it is its turn. Node then stops
@@ -11,7 +12,5 @@ import type { Connection } from './connections.ts'
 export function readThroughStream(connection: Connection, socket: Socket): void {
   if (connection.throughStream) return
   connection.throughStream = true
-  socket.on('data', ignore)
+  socket.on('data', (bytes: Buffer) => rememberRead(socket, bytes))
 }
-
-function ignore(): void {}

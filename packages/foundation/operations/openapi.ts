@@ -36,6 +36,8 @@ export function openApiDocument(options: DocumentOptions): JsonObject {
   for (const operation of options.operations) {
     const path = operation.route.path.replace(/\{([^}*]+)\*+\}/, '{$1}')
     for (const [index, method] of operation.route.methods.entries()) {
+      // OpenAPI 3.1 §4.8.9 has a fixed list of verbs: the description of GET says it.
+      if (method === 'LIST') continue
       const item = paths[path] ?? {}
       item[method.toLowerCase()] = describeOperation(operation, method, index, schemes)
       paths[path] = item
@@ -69,7 +71,9 @@ function describeOperation(
     // An operationId is unique: the first method has the audit name itself.
     operationId: index === 0 ? operation.name : `${operation.name}.${method.toLowerCase()}`,
     summary: operation.summary,
-    description: [operation.description, `Access: ${operation.access.name}.`].filter(Boolean).join('\n\n'),
+    description: [operation.description, alsoList(operation), `Access: ${operation.access.name}.`]
+      .filter(Boolean)
+      .join('\n\n'),
     tags: [operation.tag],
     security:
       operation.access.public === true ? [] : (operation.security ?? schemes).map((name) => ({ [name]: [] })),
@@ -84,6 +88,10 @@ function describeOperation(
     }
   }
   return described
+}
+
+function alsoList({ route }: Operation<never>): string | undefined {
+  return route.methods.includes('LIST') ? 'The verb LIST is accepted, too.' : undefined
 }
 
 function pathParameters(operation: Operation<never>): readonly JsonObject[] {

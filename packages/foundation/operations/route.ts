@@ -17,6 +17,11 @@ export function methods(names: readonly HttpMethod[], path: string): RouteDeclar
   return { methods: names, path }
 }
 
+/** The names below a path, for clients of Vault: they send GET with `?list=true`, or the verb LIST. */
+export function list(path: string): RouteDeclaration {
+  return methods(['GET', 'LIST'], path)
+}
+
 /** One segment of a declared path. */
 export interface PathSegment {
   readonly kind: 'text' | 'parameter' | 'tail'

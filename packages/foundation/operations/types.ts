@@ -5,7 +5,8 @@ import type { MaybePromise } from '../promises/and-then.ts'
 import type { Commit } from '../sql/types.ts'
 import type { Logger } from '../telemetry/types.ts'
 
-export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH' | 'HEAD'
+/** LIST is that of Vault's clients: a GET that asks for the names below a path. */
+export type HttpMethod = 'GET' | 'LIST' | 'POST' | 'PUT' | 'DELETE' | 'PATCH' | 'HEAD'
 
 /** The caller. `name` is the name that rights, ownership and the audit log use. */
 export interface Principal {

@@ -32,6 +32,7 @@ export interface RuntimeConfig {
   readonly headers_timeout_ms: number
   readonly request_timeout_ms: number
   readonly keep_alive_timeout_ms: number
+  readonly list_verb_enabled: boolean
   readonly drain_timeout_ms: number
   readonly watchdog_seconds: number
   readonly cors_allowed_origins: readonly string[]

@@ -124,6 +124,7 @@ async function run(): Promise<Running> {
     trustedProxyCidrs: config.audit_trusted_proxy_cidrs,
     peerSecret: launch.peerSecret,
     rateLimiter,
+    listVerb: config.list_verb_enabled,
     limits: {
       bodyBytes: config.body_limit_bytes,
       headersTimeoutMs: config.headers_timeout_ms,

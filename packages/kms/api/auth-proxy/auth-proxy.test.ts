@@ -111,6 +111,7 @@ test('nothing else below /v1/auth is passed on: administration, dot segments, ba
   const admin = kms.with({ cookie: '_ea_=x', 'x-vault-token': 't' })
   for (const [method, path, status] of [
     ['GET', '/v1/auth/approle/role', 404],
+    ['LIST', '/v1/auth/approle/role', 404],
     ['POST', '/v1/auth/approle/role/till', 404],
     ['GET', '/v1/auth/token/lookup-self/', 404],
     ['GET', '/v1/auth/token/lookup%2dself', 404],
@@ -122,6 +123,7 @@ test('nothing else below /v1/auth is passed on: administration, dot segments, ba
     ['POST', '/v1/auth/approle%5clogin', 400],
     ['DELETE', '/v1/auth/token/lookup-self', 405],
     ['GET', '/v1/auth/approle/login', 405],
+    ['LIST', '/v1/auth/approle/login', 405],
   ] as const) {
     const { json, status: told } = await admin.call(method, path)
     assert.equal(told, status, `${method} ${path}`)

@@ -50,7 +50,7 @@ export function authProxyRoutes(forward: Forward): readonly Operation<KmsService
 const refusesOthers = define({
   ...common,
   name: 'auth_proxy.others',
-  route: { methods: ['GET', 'POST', 'PUT', 'DELETE', 'PATCH'], path: '/v1/auth/{path*}' },
+  route: { methods: ['GET', 'LIST', 'POST', 'PUT', 'DELETE', 'PATCH'], path: '/v1/auth/{path*}' },
   summary: 'Paths that are not passed on',
   errors: { 404: 'Not a path of machines.' },
   pathParameters: Type.Object({ path: Type.String() }),

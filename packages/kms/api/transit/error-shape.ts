@@ -22,7 +22,7 @@ export const transitErrors: ErrorShape = {
     const { kind, status } = failed
     // Clients take 404 of a key that is read for an answer, and 400 of one that is used for an error.
     if (kind === 'not_found' && failed.message === keyNotFoundSentence) {
-      const reads = request.method === 'GET'
+      const reads = request.method === 'GET' || request.method === 'LIST'
       return reads
         ? { status: 404, json: { errors: [] } }
         : { status: 400, json: { errors: [sentenceOf(failed)] } }

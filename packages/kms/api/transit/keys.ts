@@ -1,6 +1,6 @@
 import type { createPublicKey } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
-import { del, get, methods, type Operation } from '@warder/foundation/operations'
+import { del, get, list, methods, type Operation } from '@warder/foundation/operations'
 import { UniqueViolation } from '@warder/foundation/sql'
 import Type from 'typebox'
 import {
@@ -200,11 +200,11 @@ const read = define({
   },
 })
 
-const list = define({
+const listKeys = define({
   ...common,
   name: 'transit.keys.list',
-  route: get('/v1/transit/keys'),
-  summary: 'Names of the caller’s keys; clients ask with `?list=true`',
+  route: list('/v1/transit/keys'),
+  summary: 'Names of the caller’s keys; clients send LIST, or GET with `?list=true`',
   access: signedIn,
   queryParameters: Type.Object({ list: Type.Optional(Type.String()) }),
   async act(_input, context) {
@@ -334,7 +334,7 @@ const refused = (
 )
 
 export const keyRows: readonly Operation<KmsServices>[] = [
-  list,
+  listKeys,
   create,
   read,
   remove,

@@ -34,6 +34,15 @@ test('a key is made, read, listed, configured, rotated and deleted', async () =>
   assert.deepEqual([made.name, made.type, made.latest_version], ['life', 'aes256-gcm96', 1])
   assert.deepEqual((await ok('keys/life')).keys, made.keys, 'one that is there stays')
   assert.deepEqual((await alice.get(at('keys?list=true'))).json.data.keys, ['life'])
+  assert.deepEqual((await alice.call('LIST', at('keys'))).json.data.keys, ['life'])
+  assert.deepEqual((await bob.call('LIST', at('keys'))).json, { errors: [] })
+  for (const [path, allow] of [
+    [at('keys/life'), 'DELETE, GET, HEAD, POST, PUT'],
+    ['/v1/crypto/keys', 'GET, HEAD, POST'],
+  ] as const) {
+    const { status, headers } = await alice.call('LIST', path)
+    assert.deepEqual([status, headers.allow], [405, allow])
+  }
   assert.deepEqual((await bob.get(at('keys?list=true'))).json, { errors: [] })
   const first = await ok('encrypt/life', { plaintext })
   assert.match(first.ciphertext, /^vault:v1:/)

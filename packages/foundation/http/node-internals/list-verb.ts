@@ -1,0 +1,178 @@
+import type { IncomingMessage, Server } from 'node:http'
+import type { Socket } from 'node:net'
+import {
+  type AfterExecute,
+  afterExecuteOf,
+  type NodeParser,
+  type ParseError,
+  parserOf,
+  restartParser,
+  setAfterExecute,
+} from './node-parser.ts'
+
+/** Lets the requests of a server have the verb LIST. */
+export interface ListVerb {
+  /** To be called for each new connection, once node has given it its parser. */
+  watch(socket: Socket): void
+  /**
+   * To be called with what the parser refuses.
+   * @returns true: it was a LIST, or the beginning of one, and there is nothing to refuse
+   */
+  accept(error: ParseError, socket: Socket): boolean
+  /** To be called once for each request with the verb of `standsIn`: whether it was sent as a LIST. */
+  isList(message: IncomingMessage): boolean
+}
+
+/** The verb that node's parser sees instead of LIST: of the same length, and no operation's. */
+export const standsIn = 'LINK'
+const sent = Buffer.from('LIST ')
+const seen = Buffer.from(`${standsIn} `)
+/** The parser knows verbs that begin with these bytes, so it refuses the one behind them. */
+const knownBytes = 2
+/** As many bytes of earlier reads are remembered. */
+const rememberedBytes = 4
+
+/** What is known of the bytes of a connection. */
+interface Reading {
+  readonly parser: NodeParser
+  /** Node's own. */
+  readonly afterExecute: AfterExecute
+  /** The last bytes of earlier reads, as far as they are known. */
+  before: Buffer
+  /** `before` includes the present read already. */
+  counted: boolean
+  /** The beginning of a request that may become a LIST. */
+  held: Buffer
+  /** The next request is a LIST. */
+  listed: boolean
+  /** The parser has refused bytes that are no LIST. */
+  refused: boolean
+}
+
+const nothing = Buffer.alloc(0)
+/** By their sockets. */
+const readings = new WeakMap<Socket, Reading>()
+
+/**
+ * Clients of Vault ask for lists with the verb LIST, which node's parser (llhttp) refuses at its third byte. Then the
+ * parser is initialized again and reads the same bytes with LINK in the place of LIST. So limits, timeouts, the order of
+ * replies and whatever else makes a request are those of any other verb, and other requests cost nothing more. ADR 132.
+ *
+ * A LIST is known by its bytes alone. Two kinds are refused: a LIST right behind a body that ends with `UN` (it could be
+ * the verb UNLIST), and a LIST of which the first or second byte came at the end of a read that was longer than four bytes.
+ */
+export function acceptListVerb(server: Server): ListVerb {
+  /** @param begin where in the bytes the request begins that the parser refused */
+  function advance(reading: Reading, socket: Socket, bytes: Buffer, begin: number): boolean {
+    let found = lookFor(bytes, begin)
+    if (found === 'other') return false
+    let rest = bytes
+    let start = begin
+    while (found === 'list') {
+      if (!restartParser(reading.parser, server, socket)) return false
+      reading.held = nothing
+      reading.listed = true
+      rest = rest.subarray(start + sent.length)
+      const result = parse(reading, rest)
+      if (parserOf(socket) !== reading.parser) return true
+      start = refusedBegin(result)
+      found = lookFor(rest, start)
+      if (found === 'other') {
+        reading.refused = typeof result !== 'number'
+        reading.afterExecute(result)
+        return true
+      }
+    }
+    reading.held = Buffer.from(rest.subarray(start))
+    return true
+  }
+
+  return {
+    watch,
+    isList,
+    accept(error, socket) {
+      const reading = readings.get(socket)
+      if (error.code !== refusedVerb || reading === undefined || reading.refused) return false
+      const { rawPacket = nothing } = error
+      if (reading.held.length > 0)
+        return advance(reading, socket, Buffer.concat([reading.held, rawPacket]), 0)
+      const begin = refusedBegin(error)
+      const { before } = reading
+      if (begin > 0 || before.length === 0) return advance(reading, socket, rawPacket, begin)
+      return advance(reading, socket, Buffer.concat([before, rawPacket]), begin + before.length)
+    },
+  }
+}
+
+/** Of a connection that is read through its stream: to be called with each read, once it was parsed. */
+export function rememberRead(socket: Socket, bytes: Buffer): void {
+  const reading = readings.get(socket)
+  if (reading === undefined) return
+  if (!reading.counted) remember(reading, bytes)
+  reading.counted = false
+}
+
+function watch(socket: Socket): void {
+  const parser = parserOf(socket)
+  const afterExecute = parser && afterExecuteOf(parser)
+  if (parser === undefined || afterExecute === undefined) return
+  const reading: Reading = {
+    parser,
+    afterExecute,
+    before: nothing,
+    counted: false,
+    held: nothing,
+    listed: false,
+    refused: false,
+  }
+  readings.set(socket, reading)
+  setAfterExecute(parser, (result) => {
+    if (typeof result === 'number') {
+      // To ask for the bytes of a read is to copy them.
+      if (result > rememberedBytes) reading.before = nothing
+      else remember(reading, parser.getCurrentBuffer())
+    }
+    afterExecute(result)
+    reading.counted = false
+  })
+}
+
+function isList({ socket }: IncomingMessage): boolean {
+  const reading = readings.get(socket)
+  if (reading?.listed !== true) return false
+  reading.listed = false
+  return true
+}
+
+/** Gives the parser a request with the other verb, and whatever follows it. */
+function parse(reading: Reading, rest: Buffer): number | ParseError {
+  const result = reading.parser.execute(seen)
+  remember(reading, rest)
+  reading.counted = true
+  return rest.length === 0 ? result : reading.parser.execute(rest)
+}
+
+const refusedVerb = 'HPE_INVALID_METHOD'
+
+/** Where the request begins whose verb was refused, if it is a LIST; negative: in an earlier read, or nowhere. */
+function refusedBegin(result: number | ParseError): number {
+  if (typeof result === 'number' || result.code !== refusedVerb) return -rememberedBytes - 1
+  return (result.bytesParsed ?? 0) - knownBytes
+}
+
+function lookFor(bytes: Buffer, begin: number): 'list' | 'part' | 'other' {
+  if (begin < 0 || mayBeUnlist(bytes, begin)) return 'other'
+  const length = Math.min(sent.length, bytes.length - begin)
+  if (length <= knownBytes || bytes.compare(sent, 0, length, begin, begin + length) !== 0) return 'other'
+  return length < sent.length ? 'part' : 'list'
+}
+
+/** The parser knows the verb UNLINK, too, and refuses UNLIST at the same byte. */
+function mayBeUnlist(bytes: Buffer, begin: number): boolean {
+  return bytes[begin - 1] === 0x4e && (begin === 1 || bytes[begin - 2] === 0x55)
+}
+
+function remember(reading: Reading, bytes: Buffer): void {
+  const known = bytes.length < rememberedBytes ? Buffer.concat([reading.before, bytes]) : bytes
+  reading.before = Buffer.from(known.subarray(-rememberedBytes))
+}
