@@ -1,18 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { canRun } from './run-program.ts'
+import { findHvac } from './hvac.ts'
 import { driveHvac } from './vault-hvac.ts'
 
-const folder = process.env.WARDER_HVAC
-const env: Readonly<Record<string, string>> = folder === undefined ? {} : { PYTHONPATH: folder }
-const skip = canRun('python3', ['-c', 'import hvac'], env)
-  ? false
-  : 'hvac is not here: pip install --target FOLDER hvac, and set WARDER_HVAC to the folder'
+const hvac = await findHvac()
+const skip = 'missing' in hvac ? hvac.missing : false
 
 test('hvac, a client of Vault, administers roles and lives as a machine (issue 13 item 14)', {
   skip,
 }, async () => {
-  const { code, err, steps } = await driveHvac(env)
+  assert.ok('env' in hvac)
+  const { code, err, steps } = await driveHvac(hvac.env)
   assert.equal(code, 0, err)
   const told = (step: string) => steps.find((one) => one.step === step)
   assert.deepEqual(told('list roles')?.keys, ['ops', 'printer', 'till'])
