@@ -2,25 +2,18 @@ import { createReadStream, existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { diskFull, StartupError } from '@warder/foundation/errors'
-import { note } from '@warder/foundation/runtime'
 import { logKeysOf } from '../audit/unlocked.ts'
-import { type Command, homeOf, homeOption, type Terminal, UsageError } from '../cli/command.ts'
-import { exitCodeOf } from '../cli/exit-codes.ts'
+import { type Command, homeOf, homeOption, UsageError } from '../cli/command.ts'
 import { optionsHelp, optionsUsage } from '../cli/help.ts'
 import { readArguments } from '../cli/options.ts'
 import { realPerson } from '../cli/person.ts'
 import { progressBar } from '../cli/progress.ts'
 import { refusalOf } from '../cli/refused.ts'
-import { collect } from './collect.ts'
-import { compressedLines } from './lines.ts'
-import { placesOf } from './places.ts'
+import { makeBackup } from './make.ts'
 import { rowProgress, watched } from './progress.ts'
 import { restore } from './restore.ts'
-import { sealStream } from './sealed-stream.ts'
 import { recipientOptions, recipientsOf, unlockOf, unlockOptions } from './secrets.ts'
-import { sendFrom, standardOutput } from './send.ts'
 import { sinceBackup } from './since-backup.ts'
-import { writeBackup } from './write.ts'
 
 const backupOptions = {
   home: homeOption,
@@ -29,13 +22,14 @@ const backupOptions = {
   audit: { type: 'flag', help: 'with the files of the audit logs (default: their heads alone)' },
   spool: {
     type: 'text',
-    value: 'FILE',
-    help: 'with -: the backup is written there, read back, and then sent, so that it can be sent on after a break',
+    value: 'SPOOL',
+    help: 'the backup is written there, read back, and then sent or copied, which can go on after a break',
   },
+  continue: { type: 'flag', help: 'copies the --spool SPOOL that is there on to FILE' },
   from: {
     type: 'text',
     value: 'BYTES',
-    help: 'sends the --spool FILE that is there already, from this byte on',
+    help: 'with -: sends the --spool SPOOL that is there, from this byte on',
   },
 } as const
 
@@ -46,10 +40,12 @@ export const backup: Command = {
 
 Both databases, each as it is at one moment, the settings, the certificates and the heads of the audit logs. The same
 for SQLite and PostgreSQL: restore puts either into either. FILE is written under another name and read back first;
-- is standard output. Without --root-key the backup is of no use without a copy of root.key.
+- is standard output. Without --root-key the backup is of no use without a copy of root.key. It runs with the lowest
+priority, so that it takes from the services what they leave.
 
-A backup that is interrupted leaves nothing, and is begun anew. Where a line may break on the way, --spool keeps the whole
-file here, and --from goes on behind what the other side has.
+A backup that is interrupted leaves nothing, and is begun anew. Where the way to its place may break, --spool keeps the
+whole of it here: --continue copies it on to FILE and removes SPOOL at the end, and --from goes on behind what the other
+side of a pipe has.
 
 ${optionsHelp(backupOptions)}
 
@@ -57,82 +53,44 @@ Examples:
   warder backup nightly.backup --passphrase-file /etc/warder/backup-passphrase
   warder backup - --to officer.pub.pem | ssh vault 'cat > warder.backup'
   warder backup - --to officer.pub.pem --spool tonight.backup | ssh vault 'cat > warder.backup'
-  warder backup - --spool tonight.backup --from "$(ssh vault 'stat -c %s warder.backup')" | ssh vault 'cat >> warder.backup'`,
+  warder backup - --spool tonight.backup --from "$(ssh vault 'stat -c %s warder.backup')" | ssh vault 'cat >> warder.backup'
+  warder backup /mnt/far/warder.backup --to officer.pub.pem --spool tonight.backup
+  warder backup /mnt/far/warder.backup --spool tonight.backup --continue`,
   async run(args, terminal) {
     const { values, names } = readArguments(args, backupOptions)
     const path = oneFile(names)
     const { spool, from } = values
-    if (path !== '-' && spool !== undefined) throw new UsageError('--spool belongs to standard output (-)')
+    const goesOn = values.continue || from !== undefined
     if (from !== undefined && spool === undefined) throw new UsageError('--from belongs to --spool')
+    if (from !== undefined && path !== '-') throw new UsageError('--from belongs to standard output (-)')
+    if (values.continue && (spool === undefined || path === '-'))
+      throw new UsageError('--continue belongs to --spool and a file')
     if (path === '-' && process.stdout.isTTY)
       throw new UsageError('a backup is not for a terminal: name a file, or send it into a pipe')
-    const output = standardOutput()
+    const { env } = terminal
     try {
-      if (from !== undefined && spool !== undefined) {
-        await sendFrom(spool, bytesOf(from), output)
-        return 0
-      }
-      return await makeBackup(path, values, terminal, output)
+      return await makeBackup(
+        {
+          path,
+          spool,
+          from: from === undefined ? 0 : bytesOf(from),
+          recipients: goesOn ? undefined : recipientsOf(values['passphrase-file'], values.to, env),
+          home: resolve(homeOf(values.home, env)),
+          rootKey: values['root-key'],
+          audit: values.audit,
+        },
+        terminal,
+      )
     } catch (error) {
       throw refusalOf(error, spool ?? path)
     }
   },
 }
 
-async function makeBackup(
-  path: string,
-  values: ReturnType<typeof readArguments<typeof backupOptions>>['values'],
-  terminal: Terminal,
-  output: ReturnType<typeof standardOutput>,
-): Promise<number> {
-  const recipients = recipientsOf(values['passphrase-file'], values.to, terminal.env)
-  const home = resolve(homeOf(values.home, terminal.env))
-  const person = realPerson()
-  const progress = rowProgress(person.screen, terminal.err)
-  const interruption = new AbortController()
-  let stoppedBy: NodeJS.Signals | undefined
-  const unlisten = person.onInterrupt((signal) => {
-    stoppedBy = signal
-    interruption.abort()
-  })
-  const { signal } = interruption
-  const { 'root-key': rootKey, audit, spool } = values
-  const options = { home, env: terminal.env, rootKey, audit, now: Date.now(), onRow: progress.update, signal }
-  const { elsewhere } = placesOf(home, terminal.env, { rootKey, audit })
-  try {
-    const file = path === '-' ? spool : path
-    if (file === undefined) {
-      for await (const chunk of sealStream(compressedLines(collect(options)), recipients))
-        await output.write(chunk)
-      progress.clear()
-      terminal.err(`${output.bytes} bytes, SHA-256 ${output.digest()}; nobody has read them back`)
-    } else {
-      const { bytes, files, rows, digest } = await writeBackup(options, recipients, file)
-      progress.clear()
-      const tell = path === '-' ? terminal.err : terminal.out
-      tell(`${file}: ${rows} rows and ${files} files in ${bytes} bytes, read back, SHA-256 ${digest}`)
-      if (path === '-') await sendFrom(file, 0, output)
-    }
-  } catch (error) {
-    if (stoppedBy === undefined) throw error
-    terminal.err(`interrupted (${stoppedBy}): nothing was left, begin anew`)
-    return exitCodeOf(stoppedBy)
-  } finally {
-    progress.clear()
-    unlisten()
-  }
-  const unnoted = note(home, 'backup', options.now)
-  if (unnoted !== undefined) terminal.err(unnoted)
-  for (const one of elsewhere) terminal.err(`not in the backup, as it is not in the home: ${one}`)
-  if (!rootKey) terminal.err('the root key is not in the backup: keep a copy of it apart from this file')
-  return 0
-}
-
 function bytesOf(text: string): number {
   if (!/^\d{1,15}$/.test(text)) throw new UsageError(`--from takes a number of bytes, not ${text}`)
   return Number(text)
 }
-
 const restoreOptions = {
   home: {
     ...homeOption,

@@ -38,7 +38,12 @@ export function standardOutput(): StandardOutput {
  * Sends a backup that is whole, from a byte on.
  * @throws StartupError when it is not there, is shorter, or is not taken
  */
-export async function sendFrom(path: string, from: number, output: StandardOutput): Promise<void> {
+export async function sendFrom(
+  path: string,
+  from: number,
+  output: StandardOutput,
+  signal?: AbortSignal,
+): Promise<void> {
   if (!existsSync(path))
     throw new StartupError(
       `${path} is not there: what the other side has belongs to a backup that is gone; begin anew`,
@@ -48,7 +53,10 @@ export async function sendFrom(path: string, from: number, output: StandardOutpu
     throw new StartupError(`${path} has ${size} bytes and the other side ${from}: that is another backup`)
   if (from === size) return
   try {
-    for await (const chunk of createReadStream(path, { start: from })) await output.write(chunk)
+    for await (const chunk of createReadStream(path, { start: from })) {
+      signal?.throwIfAborted()
+      await output.write(chunk)
+    }
   } catch (error) {
     if (!(error instanceof StartupError)) throw error
     throw new StartupError(`${error.message}; ${path} is, go on with --from and what the other side has`)

@@ -71,12 +71,13 @@ export async function writeBackup(
   }
 }
 
-function requireNew(path: string): void {
+/** @throws StartupError when there is such a file */
+export function requireNew(path: string): void {
   if (existsSync(path)) throw new StartupError(`${path} is there already: a backup overwrites nothing`)
 }
 
 /** One in the home would be lost with it, and would be part of the next one. */
-function requireOutside(home: string, path: string): void {
+export function requireOutside(home: string, path: string): void {
   const folder = dirname(resolve(path))
   if (existsSync(folder) && existsSync(home) && !isOutside(realpathSync(home), realpathSync(folder)))
     throw new StartupError(
@@ -84,8 +85,8 @@ function requireOutside(home: string, path: string): void {
     )
 }
 
-/** Gives the file its name, unless another one has got that meanwhile. */
-function give(part: string, path: string): void {
+/** Gives the file its name, unless another one has got that meanwhile; the other name may stay beside it. */
+export function give(part: string, path: string): void {
   try {
     linkSync(part, path)
   } catch (error) {
@@ -119,7 +120,8 @@ function isAlive(pid: number): boolean {
   }
 }
 
-function isBackup(path: string): boolean {
+/** Whether a file begins as a backup does, as far as it goes. */
+export function isBackup(path: string): boolean {
   let file: number
   try {
     file = openSync(path, 'r')
@@ -137,7 +139,7 @@ function isBackup(path: string): boolean {
   }
 }
 
-async function syncFolder(path: string): Promise<void> {
+export async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r')
   try {
     await folder.sync()

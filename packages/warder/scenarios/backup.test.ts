@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
   existsSync,
+  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -93,6 +94,37 @@ test('a backup into a pipe is whole, and one that is not taken is no backup', as
   assert.match((await run(...words, '--spool', spool)).err, /is there already/)
 })
 
+test('a backup that has a spool is copied on to its place after an interruption, as it was', async () => {
+  const { room, source, secret, run } = there
+  const [file, spool] = [join(room, 'far.bak'), join(room, 'near.bak')]
+  const noted = join(source.home, 'backup.json')
+  // Another program has the name that the file has on the way.
+  mkdirSync(`${file}.arriving`)
+  const words = ['backup', file, '--home', source.home, '--spool', spool]
+  const failed = await run(...words, ...secret)
+  assert.deepEqual([failed.code, existsSync(file), existsSync(spool)], [1, false, true])
+  assert.match(failed.err, /near\.bak is whole: --continue copies it on to /)
+  rmSync(`${file}.arriving`, { recursive: true })
+  rmSync(noted)
+  assert.match((await run(...words, ...secret)).err, /is there already: --continue goes on with it/)
+  const whole = readFileSync(spool)
+  writeFileSync(`${file}.arriving`, Buffer.concat([whole.subarray(0, 1000), Buffer.alloc(99_999)]))
+  const goneOn = await run(...words, '--continue')
+  assert.equal(goneOn.code, 0, goneOn.err)
+  assert.ok(readFileSync(file).equals(whole))
+  assert.deepEqual(
+    [existsSync(spool), existsSync(`${file}.arriving`), existsSync(noted)],
+    [false, false, true],
+  )
+  assert.match((await run(...words, '--continue')).err, /far\.bak is there already/)
+  for (const [wrong, reason] of [
+    [['backup', '-', '--spool', spool, '--continue'], /--continue belongs to --spool and a file/],
+    [['backup', file, '--continue'], /--continue belongs to --spool and a file/],
+    [['backup', file, '--spool', spool, '--from', '0'], /--from belongs to standard output/],
+  ] as const)
+    assert.match((await run(...wrong, ...secret)).err, reason)
+})
+
 test('a backup into the home that it copies is refused', async () => {
   const { source, secret, run } = there
   const refused = await run('backup', join(source.home, 'a.backup'), '--home', source.home, ...secret)
@@ -120,6 +152,26 @@ test('a backup that is killed leaves nothing that the next one does not remove',
     readdirSync(room).filter((name) => name.endsWith('.part')),
     ['somebody.host-1.part'],
   )
+})
+
+test('a backup with a spool that is killed is begun anew before the spool is whole, and goes on behind it', async () => {
+  const { room, source, secret, run } = there
+  const rounds = Number(process.env.WARDER_KILL_ROUNDS ?? 2)
+  for (let round = 0; round < rounds; round += 1) {
+    const [file, spool] = [join(room, `far-${round}.bak`), join(room, `near-${round}.bak`)]
+    const words = ['backup', file, '--home', source.home, '--spool', spool, ...secret]
+    await runApart(words, { killAfterMs: 500 + ((round * 977) % 1200) })
+    const following = existsSync(spool) ? [...words, '--continue'] : words
+    if (!existsSync(file)) assert.equal((await run(...following)).code, 0)
+    // Killed between the last two steps, it leaves the spool: it may be removed.
+    rmSync(spool, { force: true })
+    const home = join(room, `of-far-${round}`)
+    assert.equal((await run('restore', file, '--home', home, ...secret)).code, 0)
+    assert.deepEqual(
+      readdirSync(room).filter((name) => /^(far|near)-.*\.(part|arriving)$/.test(name)),
+      [],
+    )
+  }
 })
 
 test('a backup under load has every key that was acknowledged before it, the log tells the others, and a drill opens them all', async () => {

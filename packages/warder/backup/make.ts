@@ -1,0 +1,143 @@
+import { existsSync, rmSync, statSync } from 'node:fs'
+import { StartupError } from '@warder/foundation/errors'
+import { note } from '@warder/foundation/runtime'
+import type { Terminal } from '../cli/command.ts'
+import { exitCodeOf } from '../cli/exit-codes.ts'
+import { realPerson } from '../cli/person.ts'
+import { progressBar } from '../cli/progress.ts'
+import { refusalOf } from '../cli/refused.ts'
+import { collect } from './collect.ts'
+import { copyOn } from './copy-on.ts'
+import { compressedLines } from './lines.ts'
+import { placesOf } from './places.ts'
+import { rowProgress } from './progress.ts'
+import { sealStream } from './sealed-stream.ts'
+import { sendFrom, standardOutput } from './send.ts'
+import type { Recipients } from './wrapped-keys.ts'
+import { requireNew, requireOutside, writeBackup } from './write.ts'
+
+export interface BackupWork {
+  /** Absolute. */
+  readonly home: string
+  /** The file, or `-` for standard output. */
+  readonly path: string
+  /** File that has all of it before it goes to its place. */
+  readonly spool: string | undefined
+  /** Of standard output: the byte of the spool that is sent first. */
+  readonly from: number
+  /** undefined = the spool is there already, and goes on to its place. */
+  readonly recipients: Recipients | undefined
+  readonly rootKey: boolean
+  readonly audit: boolean
+}
+
+/** Makes a backup, or goes on with one that has a spool. @returns the exit code */
+export async function makeBackup(work: BackupWork, terminal: Terminal): Promise<number> {
+  const { home, path, spool } = work
+  const interruption = new AbortController()
+  let stoppedBy: NodeJS.Signals | undefined
+  const unlisten = realPerson().onInterrupt((signal) => {
+    stoppedBy = signal
+    interruption.abort()
+  })
+  try {
+    const madeAt = await carryOut(work, terminal, interruption.signal)
+    const unnoted = existsSync(home) ? note(home, 'backup', madeAt) : undefined
+    if (unnoted !== undefined) terminal.err(unnoted)
+    return 0
+  } catch (error) {
+    if (stoppedBy === undefined) throw error
+    const next = path === '-' ? '--from and what the other side has' : '--continue'
+    const left =
+      spool !== undefined && existsSync(spool)
+        ? `${spool} is whole, go on with ${next}`
+        : 'nothing was left, begin anew'
+    terminal.err(`interrupted (${stoppedBy}): ${left}`)
+    return exitCodeOf(stoppedBy)
+  } finally {
+    unlisten()
+  }
+}
+
+/** @returns when the backup was made, Unix milliseconds */
+async function carryOut(work: BackupWork, terminal: Terminal, signal: AbortSignal): Promise<number> {
+  const { home, path, spool, from, recipients } = work
+  if (path !== '-') {
+    requireNew(path)
+    requireOutside(home, path)
+  }
+  if (spool !== undefined) requireSpool(spool, work)
+  const now = Date.now()
+  if (recipients !== undefined) await make(work, recipients, { terminal, signal, now })
+  if (spool === undefined) return now
+  const { mtimeMs } = statSync(spool)
+  if (path === '-') await sendFrom(spool, from, standardOutput(), signal)
+  else await copyToPlace(spool, path, terminal, signal)
+  return mtimeMs
+}
+
+/** There before the work goes on with it, and not there before it is made. @throws StartupError */
+function requireSpool(spool: string, { path, recipients }: BackupWork): void {
+  if (recipients === undefined && !existsSync(spool))
+    throw new StartupError(
+      `${spool} is not there: what the other side has belongs to a backup that is gone; begin anew`,
+    )
+  if (recipients !== undefined && existsSync(spool))
+    throw new StartupError(
+      `${spool} is there already: ${path === '-' ? '--from' : '--continue'} goes on with it; else remove it`,
+    )
+}
+
+async function make(
+  { home, path, spool, rootKey, audit }: BackupWork,
+  recipients: Recipients,
+  {
+    terminal,
+    signal,
+    now,
+  }: { readonly terminal: Terminal; readonly signal: AbortSignal; readonly now: number },
+): Promise<void> {
+  const { env, err } = terminal
+  const progress = rowProgress(realPerson().screen, err)
+  const options = { home, env, rootKey, audit, now, onRow: progress.update, signal }
+  const { elsewhere } = placesOf(home, env, { rootKey, audit })
+  const file = spool ?? path
+  try {
+    if (file === '-') {
+      const output = standardOutput()
+      for await (const chunk of sealStream(compressedLines(collect(options)), recipients))
+        await output.write(chunk)
+      progress.clear()
+      err(`${output.bytes} bytes, SHA-256 ${output.digest()}; nobody has read them back`)
+    } else {
+      const { bytes, files, rows, digest } = await writeBackup(options, recipients, file)
+      progress.clear()
+      const tell = path === '-' ? err : terminal.out
+      tell(`${file}: ${rows} rows and ${files} files in ${bytes} bytes, read back, SHA-256 ${digest}`)
+    }
+  } finally {
+    progress.clear()
+  }
+  for (const one of elsewhere) err(`not in the backup, as it is not in the home: ${one}`)
+  if (!rootKey) err('the root key is not in the backup: keep a copy of it apart from this file')
+}
+
+async function copyToPlace(
+  spool: string,
+  path: string,
+  terminal: Terminal,
+  signal: AbortSignal,
+): Promise<void> {
+  const bar = progressBar(realPerson().screen)
+  try {
+    const digest = await copyOn(spool, path, { signal, onBytes: bar.update })
+    rmSync(spool)
+    bar.clear()
+    terminal.out(`${path}: read back, SHA-256 ${digest}; ${spool} is removed`)
+  } catch (error) {
+    bar.clear()
+    if (signal.aborted) throw error
+    terminal.err(`${spool} is whole: --continue copies it on to ${path}`)
+    throw refusalOf(error, `${path}.arriving`)
+  }
+}
