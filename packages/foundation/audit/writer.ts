@@ -3,29 +3,17 @@ import type { Clock } from '../clock/clock.ts'
 import { failure } from '../errors/index.ts'
 import type { Logger, Metrics } from '../telemetry/types.ts'
 import { batchOfOne, chainBatch, digitsAfter, type RecordBatch, sizeOf } from './batch.ts'
-import type { LogFile, OpenLogFile } from './files.ts'
-import { logFileName, syncFolder } from './folder.ts'
+import { CurrentFile, type CurrentFileOptions } from './current-file.ts'
 import { type ChainHead, type RecordText, recordMaker } from './record.ts'
 import type { AuditEvent, AuditFailureMode } from './types.ts'
 
-export interface WriterOptions {
-  readonly folder: string
+export interface WriterOptions extends CurrentFileOptions {
   readonly service: string
   readonly node: string
   readonly mode: AuditFailureMode
-  readonly rotateBytes: number
-  /** Age of a file at which the log goes on in a new one, in milliseconds; absent = the size alone counts. */
-  readonly rotateMs?: number
-  /** Unix milliseconds: the first record of the file that is there. */
-  readonly begunAt?: number
   readonly clock: Clock
   readonly log: Logger
   readonly metrics?: Metrics | undefined
-  readonly openFile: OpenLogFile
-  /** New files are named so: see `encryptingOpener`. */
-  readonly encrypted?: boolean
-  /** The log goes on in a new file: the one before is written no more. */
-  onNewFile?(): void
 }
 
 type Done = (error: Error | undefined) => void
@@ -54,8 +42,7 @@ export class AuditWriter {
   readonly #options: WriterOptions
   readonly #recordOf: (event: AuditEvent) => RecordText
   #head: ChainHead
-  #file: LogFile
-  #path: string
+  readonly #current: CurrentFile
   #queue: Waiting[] = []
   /** Records in the queue. */
   #queued = 0
@@ -73,14 +60,11 @@ export class AuditWriter {
   #syncTimer: NodeJS.Timeout | undefined
   #complainedAt = Number.NEGATIVE_INFINITY
   #closed = false
-  /** Unix milliseconds: when the file got its first record; undefined = not known yet. */
-  #begunAt: number | undefined
 
   /** @param path of the file, which goes on behind `head` */
   constructor(options: WriterOptions, path: string, head: ChainHead) {
     this.#options = options
-    this.#path = path
-    this.#file = options.openFile(path)
+    this.#current = new CurrentFile(options, path)
     this.#head = head
     this.#recordOf = recordMaker(options)
   }
@@ -170,7 +154,7 @@ export class AuditWriter {
       this.#closed = true
       clearTimeout(this.#syncTimer)
       while (this.#syncing !== undefined) await this.#syncing.catch(() => {})
-      this.#file.close()
+      this.#current.file.close()
     }
   }
 
@@ -188,14 +172,14 @@ export class AuditWriter {
     let refused: Error | undefined
     try {
       // Bytes of a trial must not hide that it was cut.
-      if (this.#file.changed() !== undefined) await this.#writeGroup([])
-      const problem = this.#file.changed()
-      if (problem !== undefined) throw new Error(`${this.#path}: ${problem}`)
-      const sizeBefore = this.#file.size
-      await this.#file.append(probeBytes)
-      this.#file.cutTo(sizeBefore)
+      if (this.#current.file.changed() !== undefined) await this.#writeGroup([])
+      const problem = this.#current.file.changed()
+      if (problem !== undefined) throw new Error(`${this.#current.path}: ${problem}`)
+      const sizeBefore = this.#current.file.size
+      await this.#current.file.append(probeBytes)
+      this.#current.file.cutTo(sizeBefore)
       // A disk that did not confirm the last record is asked again.
-      if (this.#failing) await this.#file.sync()
+      if (this.#failing) await this.#current.file.sync()
       this.#failing = false
     } catch (cause) {
       this.#failing = true
@@ -230,20 +214,21 @@ export class AuditWriter {
     const lost = this.#lost
     const durable = group.some((one) => one.durable > 0)
     try {
-      const changed = this.#file.changed()
+      const changed = this.#current.file.changed()
       if (changed !== undefined) pushOwn(await this.#leaveFile(changed))
       if (lost > 0) pushOwn(this.#lossEvent(lost))
       for (const { batch } of group) push(batch)
       await this.#rotateIfFull()
-      const sizeBefore = this.#file.size
+      const sizeBefore = this.#current.file.size
       const [only] = lines
-      if (only !== undefined) await this.#file.append(lines.length === 1 ? only : Buffer.concat(lines))
+      if (only !== undefined)
+        await this.#current.file.append(lines.length === 1 ? only : Buffer.concat(lines))
       if (durable) {
         try {
-          await this.#file.sync()
+          await this.#current.file.sync()
         } catch (error) {
           // Refused records must not stay as if they had been done.
-          this.#file.cutTo(sizeBefore)
+          this.#current.file.cutTo(sizeBefore)
           throw error
         }
         this.#unsynced = false
@@ -267,25 +252,9 @@ export class AuditWriter {
 
   /** The full file is on disk before the next one begins: a power cut leaves no gap between them. */
   async #rotateIfFull(): Promise<void> {
-    if (this.#file.size < this.#options.rotateBytes && !this.#isOld()) return
+    if (!this.#current.isFull()) return
     await this.#sync()
-    this.#beginFile()
-  }
-
-  #beginFile(): void {
-    const { openFile, folder, encrypted, clock, onNewFile } = this.#options
-    const path = logFileName(folder, this.#head.seq + 1, encrypted)
-    const next = openFile(path)
-    if (next.size > 0) {
-      next.close()
-      throw new Error(`${path} is there already, and is not of this service`)
-    }
-    this.#file.close()
-    this.#file = next
-    this.#path = path
-    this.#begunAt = clock.now()
-    syncFolder(folder)
-    onNewFile?.()
+    this.#current.beginNext(this.#head.seq + 1)
   }
 
   /**
@@ -295,8 +264,8 @@ export class AuditWriter {
   async #leaveFile(problem: string): Promise<AuditEvent> {
     while (this.#syncing !== undefined) await this.#syncing.catch(() => {})
     this.#unsynced = false
-    const file = basename(this.#path)
-    this.#beginFile()
+    const file = basename(this.#current.path)
+    this.#current.beginNext(this.#head.seq + 1)
     const { clock, log, metrics } = this.#options
     metrics?.count('audit_files_changed_total')
     log.error({ file, problem }, 'the audit file that was being written was changed by another program')
@@ -306,15 +275,6 @@ export class AuditWriter {
       status: 500,
       details: { file, problem },
     }
-  }
-
-  /** By the wall clock; one that jumps ends a file too early or too late, and nothing else. */
-  #isOld(): boolean {
-    const { clock, rotateMs } = this.#options
-    if (this.#file.size === 0 || rotateMs === undefined) return false
-    const now = clock.now()
-    this.#begunAt ??= this.#options.begunAt ?? now
-    return now - this.#begunAt >= rotateMs
   }
 
   /** Resolves once everything appended so far is on disk. One at a time: a running sync may have begun before the last append. */
@@ -333,7 +293,7 @@ export class AuditWriter {
   async #syncFile(): Promise<void> {
     this.#unsynced = false
     try {
-      await this.#file.sync()
+      await this.#current.file.sync()
     } catch (error) {
       this.#unsynced = true
       throw error
