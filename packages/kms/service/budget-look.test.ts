@@ -6,6 +6,7 @@ import { createMetrics } from '@warder/foundation/telemetry'
 import { budgetMark, budgetsToLookAt, maxInvocations } from '../keys/index.ts'
 import { bothEngines, startTwoNodes } from '../testing/engines.ts'
 import { type Started, type StartOptions, startKms } from '../testing/index.ts'
+import { type Notice, webhookReceiver } from '../testing/webhook.ts'
 import { objectMetrics } from './key-metrics.ts'
 import { kmsService } from './service.ts'
 
@@ -15,27 +16,9 @@ const limit = 2 ** 31
 const soon = Math.ceil(limit * 0.9)
 const ending = Math.ceil(maxInvocations * 0.9)
 
-type Notice = { readonly event: string; readonly key: string; readonly [member: string]: unknown }
-
 async function look({ environment }: Pick<Started, 'environment'>): Promise<void> {
   const job = kmsService.periodic.find(({ name }) => name === 'kms rotations of keys')
   if (await job?.due?.(environment)) await job?.run(environment)
-}
-
-function receiver() {
-  const told: Notice[] = []
-  const outbound = {
-    async post(_url: string, body: Uint8Array) {
-      told.push(JSON.parse(Buffer.from(body).toString()))
-      return { status: 200, headers: {}, body: new Uint8Array() }
-    },
-  } as unknown as NonNullable<StartOptions['outbound']>
-  return { told, outbound }
-}
-
-const webhook = {
-  'approvals.webhook_url': 'https://receiver.example/',
-  'approvals.webhook_secret': 'a secret of more than thirty-two characters',
 }
 
 const setUsed = query<[number, string], unknown>('UPDATE gcm_budget SET reserved = ? WHERE object_id = ?')
@@ -65,7 +48,7 @@ function hands(node: Started) {
 
 async function world(policy: readonly string[], options: StartOptions = {}) {
   const time = { now: Date.UTC(2026, 5, 1) }
-  const { told, outbound } = receiver()
+  const { told, outbound, config: webhook } = webhookReceiver()
   const kms = await startKms({
     clock: { now: () => time.now, monotonic: () => time.now },
     outbound,
@@ -81,7 +64,7 @@ for (const engine of await bothEngines()) {
   }, async () => {
     const time = { now: Date.UTC(2026, 5, 1) }
     const clock = { now: () => time.now, monotonic: () => time.now }
-    const { told, outbound } = receiver()
+    const { told, outbound, config: webhook } = webhookReceiver()
     const policy = [`tag=payments, after_messages=${limit}`]
     await using nodes = await startTwoNodes(
       engine,

@@ -5,6 +5,7 @@ import { StartupError } from '@warder/foundation/errors'
 import { change, query } from '@warder/foundation/sql'
 import { bothEngines } from '../testing/engines.ts'
 import { type Started, type StartOptions, startKms } from '../testing/index.ts'
+import { webhookReceiver } from '../testing/webhook.ts'
 import { rotationConfigSettings } from './rotation-settings.ts'
 import { kmsService } from './service.ts'
 
@@ -18,21 +19,14 @@ async function look(kms: Started): Promise<void> {
 
 async function world(policy: readonly string[], options: StartOptions = {}) {
   const time = { now: Date.UTC(2026, 5, 1) }
-  const told: { readonly event: string; readonly key: string; readonly [member: string]: unknown }[] = []
-  const outbound = {
-    async post(_url: string, body: Uint8Array) {
-      told.push(JSON.parse(Buffer.from(body).toString()))
-      return { status: 200, headers: {}, body: new Uint8Array() }
-    },
-  } as unknown as NonNullable<StartOptions['outbound']>
+  const { told, outbound, config } = webhookReceiver()
   const kms = await startKms({
     clock: { now: () => time.now, monotonic: () => time.now },
     outbound,
     ...options,
     config: {
+      ...config,
       'rotation.policy': policy,
-      'approvals.webhook_url': 'https://receiver.example/',
-      'approvals.webhook_secret': 'a secret of more than thirty-two characters',
       ...options.config,
     },
   })

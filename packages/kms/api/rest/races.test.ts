@@ -4,45 +4,29 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { sealMigrations } from '@warder/foundation/seal'
-import type { Database } from '@warder/foundation/sql'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { enumeration, integer, longInteger, structure } from '@warder/kmip/ttlv'
 import { kmsService } from '../../service/service.ts'
 import { type Started, startKms } from '../../testing/index.ts'
+import { type Interruptible, interruptible } from '../../testing/interruptible.ts'
 import { openTestDatabase } from '../../testing/test-database.ts'
 import { attributes, kmipClient, objectType, uid } from '../kmip/testing/index.ts'
 import { activeSince, aesKey, mask } from '../kmip/testing/keys.ts'
 
 interface Interrupted extends AsyncDisposable {
   readonly kms: Started
-  /** Done before the next commit. */
-  beforeCommit(work: () => Promise<unknown>): void
+  readonly beforeCommit: Interruptible['beforeCommit']
 }
 
 /** The service on a database in which others are faster. */
 async function startInterrupted(): Promise<Interrupted> {
   const home = mkdtempSync(join(tmpdir(), 'warder-races-'))
   const own = await openTestDatabase(home, { seal: sealMigrations, kms: kmsService.migrations })
-  let pending: (() => Promise<unknown>) | undefined
-  const commit: Database['commit'] = async (changes) => {
-    const work = pending
-    pending = undefined
-    await work?.()
-    return own.db.commit(changes)
-  }
-  const db = new Proxy(own.db, {
-    get(target, name) {
-      if (name === 'commit') return commit
-      const value: unknown = Reflect.get(target, name)
-      return typeof value === 'function' ? value.bind(target) : value
-    },
-  })
+  const { db, beforeCommit } = interruptible(own.db)
   const kms = await startKms({ db })
   return {
     kms,
-    beforeCommit(work) {
-      pending = work
-    },
+    beforeCommit,
     async [Symbol.asyncDispose]() {
       await kms[Symbol.asyncDispose]()
       await own.close()

@@ -1,34 +1,21 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Database, query } from '@warder/foundation/sql'
+import { query } from '@warder/foundation/sql'
 import { bothEngines, type Engine } from '../../testing/engines.ts'
 import { startKms } from '../../testing/index.ts'
-
-// What comes between the reads and the commit of a request is done there, once: each interleaving is met in every run.
+import { interruptible } from '../../testing/interruptible.ts'
 
 const data = Buffer.from('attack at dawn').toString('base64url')
 
 async function world(engine: Engine) {
   const own = await engine.open(await engine.url())
-  let between: (() => Promise<unknown>) | undefined
-  const db: Database = {
-    ...own,
-    async commit(changes) {
-      const first = between
-      between = undefined
-      await first?.()
-      return own.commit(changes)
-    },
-  }
+  const { db, beforeCommit } = interruptible(own)
   const kms = await startKms({ db, config: { cache_lease_ms: 0 } })
   const alice = kms.user('alice')
   return {
     kms,
     alice,
-    /** Runs `first` just before the next commit. */
-    before(first: () => Promise<unknown>) {
-      between = first
-    },
+    before: beforeCommit,
     make: async () =>
       (await alice.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json.kid as string,
     rotate: (kid: string) => alice.post(`/v1/crypto/keys/${kid}/rotate`, {}),

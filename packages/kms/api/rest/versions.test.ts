@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
+import { versionsToTry } from '../../keys/index.ts'
 import type { Caller } from '../../testing/client.ts'
 import { type Started, startKms } from '../../testing/index.ts'
 
@@ -12,6 +13,8 @@ after(() => kms[Symbol.asyncDispose]())
 
 const data = Buffer.from('attack at dawn').toString('base64url')
 const headerOf = (text: string) => JSON.parse(Buffer.from(text, 'base64url').toString())
+
+const es256 = { kty: 'EC', alg: 'ES256', crv: 'P-256' }
 
 async function make(who: Caller, body: object = { kty: 'oct', alg: 'A256GCM' }) {
   const made = await who.post('/v1/crypto/keys', body)
@@ -190,6 +193,9 @@ test('below min_decrypt_version no signature and no MAC verifies, however it is 
   assert.match(refused.text, /min_decrypt_version/)
   assert.ok(!(await shown()).includes(headerOf(signed.protected).kid))
   for (const given of [first, second.mac]) assert.equal((await mac(secret.kid, given)).json.valid, false)
+  const named = await kms.services.keys.get(second.version_kid)
+  assert.ok(named)
+  await assert.rejects(versionsToTry(kms.services, named).next(), { kind: 'crypto_failure' })
   assert.match((await mac(second.version_kid, second.mac)).text, /min_decrypt_version/)
   for (const { kid } of [pair, secret]) await put(kid, 1)
   assert.equal((await verify()).json.valid, true)
@@ -255,6 +261,15 @@ test('a header that is changed opens nothing: another version, another key, a ke
   })
   for (const id of [kid, other.kid]) assert.equal((await open(alice, naming(id))).status, 422)
   assert.equal((await open(alice, naming(bobs.kid))).status, 404)
+  const [signer, another] = [await make(alice, es256), await make(alice, es256)]
+  const { json: signed } = await alice.post('/v1/crypto/sign', { kid: signer.kid, alg: 'ES256', data })
+  const later = await rotate(alice, signer.kid)
+  const header = headerOf(signed.protected)
+  for (const id of [another.kid_public, later.version_kid_public]) {
+    const protectedBy = Buffer.from(JSON.stringify({ ...header, kid: id })).toString('base64url')
+    const answer = await alice.post('/v1/crypto/verify', { ...signed, protected: protectedBy, data })
+    assert.deepEqual([answer.status, answer.json.valid], [200, false])
+  }
   assert.equal((await open(alice, naming(version_kid))).json.data, data)
 })
 

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { createHash, createPublicKey, verify } from 'node:crypto'
 import { after, before, test } from 'node:test'
+import { Tag } from '@warder/kmip/tables'
+import { interval } from '@warder/kmip/ttlv'
 import fc from 'fast-check'
 import { type Caller, type Started, startKms } from '../../testing/index.ts'
+import { kmipClient, uid } from '../kmip/testing/index.ts'
 import { readVersioned, versioned } from './text.ts'
 
 let kms: Started
@@ -78,6 +81,19 @@ test('a key is made, read, listed, configured, rotated and deleted', async () =>
   const gone = await alice.get(at('keys/life'))
   assert.deepEqual([gone.status, gone.json], [404, { errors: [] }])
   await refused('encrypt/life', { plaintext }, 400, /encryption key not found/)
+})
+
+test('until the newest version begins the one before it goes on, unless it is too old', async () => {
+  await ok('keys/begins', { type: 'aes256-gcm96' })
+  const { ciphertext } = await ok('encrypt/begins', { plaintext })
+  const { kid } = (await alice.get('/v1/crypto/aliases/transit%2Fbegins')).json
+  await kmipClient(alice).do('ReKey', [uid(kid), interval(Tag.Offset, 3600)])
+  assert.equal((await ok('encrypt/begins', { plaintext })).key_version, 1)
+  await ok('keys/begins/config', { min_decryption_version: 2 })
+  await refused('decrypt/begins', { ciphertext }, 400, /older than min_decrypt_version/)
+  await refused('encrypt/begins', { plaintext }, 400, /older than min_decrypt_version/)
+  await ok('keys/begins/config', { min_decryption_version: 1 })
+  assert.equal((await ok('decrypt/begins', { ciphertext })).plaintext, plaintext)
 })
 
 test('ciphertexts: associated data, versions that are not there, foreign keys and changes are refused', async () => {

@@ -1,0 +1,25 @@
+import type { Database } from '@warder/foundation/sql'
+
+/** A database in which others are faster. */
+export interface Interruptible {
+  readonly db: Database
+  /** Done just before the next commit, which waits for it; once. */
+  beforeCommit(work: () => Promise<unknown>): void
+}
+
+/** What comes between the reads and the commit of a request is done there: an interleaving is met in every run. */
+export function interruptible(own: Database): Interruptible {
+  let pending: (() => Promise<unknown>) | undefined
+  const commit: Database['commit'] = async (changes) => {
+    const work = pending
+    pending = undefined
+    await work?.()
+    return own.commit(changes)
+  }
+  return {
+    db: { ...own, commit },
+    beforeCommit(work) {
+      pending = work
+    },
+  }
+}
