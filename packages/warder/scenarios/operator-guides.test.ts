@@ -101,14 +101,21 @@ test('the commands of the page on upgrades work', { skip }, async () => {
 
 test('the commands of the page on backups work, also over a line that breaks', { skip }, async () => {
   const cut = '--spool tonight.backup | ssh vault '
+  const far = join(folder, 'mnt', 'far', 'warder.backup')
+  const copied = `warder backup ${far} --to officer.pub --spool far.backup\n`
   await follow(
     'docs/guides/backup.md',
     [
       /^\S+\.backup: \d+ rows and \d+ files .* read back/m,
       /^the drill went well$/m,
       /rows and \d+ files, as of/,
+      /^\S+far\/warder\.backup: read back, .* far\.backup is removed$/m,
     ],
-    [[`${cut}'cat > warder.backup'`, `${cut}'head -c 1000 > warder.backup'`]],
+    [
+      [`${cut}'cat > warder.backup'`, `${cut}'head -c 1000 > warder.backup'`],
+      // Its copy breaks, too.
+      [copied, `mkdir -p ${far}.arriving\n! ${copied}rmdir ${far}.arriving\n`],
+    ],
   )
   const [here, there] = ['tonight.backup', 'vault/warder.backup'].map((name) =>
     readFileSync(join(folder, name)),
