@@ -11,6 +11,7 @@ import type { Seal } from '../seal/types.ts'
 import type { Database, Migration, RestoredBackup } from '../sql/types.ts'
 import type { Logger, Metrics } from '../telemetry/types.ts'
 import type { AuthoritiesFile, ClientRevocation } from '../tls/index.ts'
+import type { Tracer } from '../tracing/index.ts'
 import type { TlsMaterial } from './messages.ts'
 
 /** Everything the runtime gives a service, in the primary and again in each worker. */
@@ -26,6 +27,8 @@ export interface ServiceEnvironment<Config> {
   readonly outbound: Outbound
   readonly log: Logger
   readonly metrics: Metrics
+  /** For requests that do not come over HTTP. Known in workers, where the settings ask for traces. */
+  readonly tracer?: Tracer | undefined
   readonly clock: Clock
   readonly node: string
   /** Parts that `/health` checks. Set in workers. */

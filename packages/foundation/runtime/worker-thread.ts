@@ -21,7 +21,7 @@ import { openSeal } from '../seal/index.ts'
 import { createLogger, createMetrics } from '../telemetry/index.ts'
 import { giveMemoryBack } from '../threads/index.ts'
 import { clientRevocation } from '../tls/index.ts'
-import { createTracer, startTraceExport, type TraceExport, type Tracer } from '../tracing/index.ts'
+import { startTracing, tracedDatabase } from '../tracing/index.ts'
 import { connect } from './database.ts'
 import { databaseMetrics } from './database-metrics.ts'
 import { healthParts } from './health-parts.ts'
@@ -37,7 +37,6 @@ const { launch } = start
 const { config } = launch
 const clock = systemClock
 const pulse = new Pulse(start.pulse)
-const sendTracesEveryMs = 2_000
 const send = (message: FromWorker): void => parentPort?.postMessage(message)
 const metrics = createMetrics()
 const tls = tlsInForce({
@@ -64,7 +63,19 @@ async function run(): Promise<Running> {
     service: definition.name,
     onLost: () => metrics.count('log_lines_lost_total'),
   }).child({ worker: start.index })
-  const db = await connect(start.database, start.writer, log)
+  const outbound = createOutbound({
+    allowPrivateNetworks: config.outbound_allow_private_networks,
+    caFile: config.outbound_ca_file === undefined ? undefined : inHome(launch.home, config.outbound_ca_file),
+  })
+  const tracing = startTracing({
+    endpoint: config.otlp_endpoint,
+    percent: config.otlp_trace_percent,
+    // The primary's metrics are those of thread 0, a worker's those behind it.
+    ...{ service: definition.name, version: launch.version, node: start.node, thread: start.index + 1 },
+    ...{ outbound, clock, log, metrics },
+  })
+  const connected = await connect(start.database, start.writer, log)
+  const db = tracing === undefined ? connected : tracedDatabase(connected)
   databaseMetrics(metrics, db)
   const rootKeys = start.rootKeys.map((key) =>
     key.kind === 'key'
@@ -86,13 +97,10 @@ async function run(): Promise<Running> {
     db,
     seal,
     audit,
-    outbound: createOutbound({
-      allowPrivateNetworks: config.outbound_allow_private_networks,
-      caFile:
-        config.outbound_ca_file === undefined ? undefined : inHome(launch.home, config.outbound_ca_file),
-    }),
+    outbound,
     log,
     metrics,
+    tracer: tracing?.tracer,
     clock,
     node: start.node,
     health: healthParts(db, audit, clock),
@@ -100,7 +108,6 @@ async function run(): Promise<Running> {
     rateMemory: start.rateMemory,
   }
   const service = await definition.build(environment)
-  const traces = tracesOf(environment, definition.name)
   const rateLimiter = rateLimiterOf()
   const operations = withDiagnostics(service, definition.name, environment)
   const places = new Map(operations.map(({ name }, place) => [name, place]))
@@ -114,7 +121,7 @@ async function run(): Promise<Running> {
     commit: db.commit,
     log,
     metrics,
-    tracer: traces?.tracer,
+    tracer: tracing?.tracer,
     clock,
     serviceName: definition.name,
     tls: tls.current().https,
@@ -148,33 +155,12 @@ async function run(): Promise<Running> {
     socket,
     async stop() {
       await service.close?.()
-      await traces?.sending.stop()
+      await tracing?.stop()
       await audit.flush()
       audit.close?.()
       await db.close()
     },
   }
-}
-
-/** undefined = the settings ask for none. */
-function tracesOf(
-  { outbound, log, node }: ServiceEnvironment<unknown>,
-  service: string,
-): { readonly tracer: Tracer; readonly sending: TraceExport } | undefined {
-  const { otlp_endpoint: endpoint, otlp_trace_percent: percent } = config
-  if (endpoint === undefined || percent === 0) return undefined
-  const tracer = createTracer({
-    percent,
-    now: clock.now,
-    onDropped: () => metrics.count('trace_spans_dropped_total'),
-  })
-  // The primary's metrics are those of thread 0, a worker's those behind it.
-  const source = { service, version: launch.version, node, thread: start.index + 1 }
-  const sending = startTraceExport({
-    ...source,
-    ...{ endpoint, outbound, tracer, everyMs: sendTracesEveryMs, log, metrics },
-  })
-  return { tracer, sending }
 }
 
 /** The buckets that all workers and both listeners share; undefined = no limit. */

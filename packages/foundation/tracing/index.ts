@@ -1,2 +1,4 @@
-export { startTraceExport, type TraceExport, type TraceExportOptions } from './otlp-traces.ts'
-export { createTracer, type RequestTrace, type Tracer, type TracerOptions } from './tracer.ts'
+export { startTraceExport } from './otlp-traces.ts'
+export { startTracing } from './start-tracing.ts'
+export { tracedDatabase } from './traced-database.ts'
+export { createTracer, type RequestTrace, type Tracer } from './tracer.ts'

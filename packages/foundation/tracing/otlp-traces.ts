@@ -67,7 +67,7 @@ export function startTraceExport(options: TraceExportOptions): TraceExport {
 }
 
 /** Numbers of `SpanKind` and of `StatusCode` in opentelemetry/proto/trace/v1/trace.proto. */
-const kinds = { server: 2, client: 3 } as const
+const kinds = { internal: 1, server: 2, client: 3 } as const
 const failedStatus = 2
 
 /** An ExportTraceServiceRequest in JSON, where ids are hexadecimal. */

@@ -1,18 +1,15 @@
 import { randomBytes, randomInt } from 'node:crypto'
-import type { ActiveTrace, TracedCall } from '../http-client/index.ts'
+import type { ActiveTrace, SpanAttributes, SpanHead, TracedCall, TracedWork } from '../http-client/index.ts'
 import { contextHeaders, readTraceContext, type TraceContext } from './trace-context.ts'
 
-/** A finished span. Attributes are names of operations, routes, hosts and statuses, never paths, users or keys. */
-export interface Span {
-  readonly name: string
-  readonly kind: 'server' | 'client'
+/** A finished span. */
+export interface Span extends SpanHead {
   readonly traceId: string
   readonly spanId: string
   readonly parentSpanId: string | undefined
   /** Unix milliseconds, with fractions. */
   readonly startMs: number
   readonly endMs: number
-  readonly attributes: Readonly<Record<string, string | number>>
   readonly failed: boolean
 }
 
@@ -35,6 +32,8 @@ export interface RequestTrace extends ActiveTrace {
 export interface Tracer {
   /** @returns undefined where nothing is recorded and nothing has to be passed on */
   begin(headers: Readonly<Record<string, string | undefined>>): RequestTrace | undefined
+  /** For requests of a protocol that has no place for a context. @returns undefined where it is not recorded */
+  beginWork(head: SpanHead): TracedWork | undefined
   /** Takes finished spans out, at most so many. */
   take(most: number): readonly Span[]
 }
@@ -50,33 +49,60 @@ export interface TracerOptions {
 
 /** Spans that wait for the collector. */
 export const mostWaitingSpans = 8192
+/** Spans of one request, besides its own: a batch of thousands does not push out what others recorded. */
+export const mostSpansOfRequest = 256
 const hundred = 100
+
+/** Where spans go, and how many more one request may have. */
+interface Recorder {
+  readonly now: () => number
+  add(span: Span): void
+}
+
+/** The span below which others begin. */
+interface Parent {
+  readonly context: TraceContext
+  /** Shared by all spans of a request. */
+  readonly room: { left: number }
+}
 
 /** Records requests as spans. A caller's `traceparent` decides whether its trace is recorded (OpenTelemetry: ParentBased). */
 export function createTracer({ percent, now, onDropped }: TracerOptions): Tracer {
   let waiting: Span[] = []
-  const add = (span: Span): void => {
-    if (waiting.length < mostWaitingSpans) waiting.push(span)
-    else onDropped()
+  const recorder: Recorder = {
+    now,
+    add(span) {
+      if (waiting.length < mostWaitingSpans) waiting.push(span)
+      else onDropped()
+    },
   }
+  const isChosen = (): boolean => randomInt(hundred) < percent
   return {
     begin(headers) {
       const parent = readTraceContext(headers)
-      const sampled = parent?.sampled ?? randomInt(hundred) < percent
+      const sampled = parent?.sampled ?? isChosen()
       if (!sampled && parent === undefined) return undefined
-      const spanId = newSpanId()
-      const { traceId, state } = parent ?? { traceId: randomBytes(16).toString('hex'), state: undefined }
-      const context: TraceContext = { traceId, spanId, sampled, state }
+      const { traceId, state } = parent ?? { traceId: newTraceId(), state: undefined }
+      const context: TraceContext = { traceId, spanId: newSpanId(), sampled, state }
       return {
         traceId,
-        call: (method, url) => beginCall(context, method, url, now, add),
+        ...below(recorder, { context, room: { left: mostSpansOfRequest } }),
         end(answered) {
           if (!sampled) return
           const endMs = now()
-          const startMs = endMs - answered.durationMs
-          add({ ...requestSpan(answered), traceId, spanId, parentSpanId: parent?.spanId, startMs, endMs })
+          const times = { startMs: endMs - answered.durationMs, endMs }
+          recorder.add({
+            ...requestSpan(answered),
+            ...times,
+            ...{ traceId, spanId: context.spanId, parentSpanId: parent?.spanId },
+          })
         },
       }
+    },
+    beginWork(head) {
+      if (!isChosen()) return undefined
+      const root = { traceId: newTraceId(), spanId: undefined, sampled: true, state: undefined }
+      return work(recorder, root, { left: mostSpansOfRequest }, head)
     },
     take(most) {
       const taken = waiting.slice(0, most)
@@ -86,6 +112,39 @@ export function createTracer({ percent, now, onDropped }: TracerOptions): Tracer
   }
 }
 
+function below(recorder: Recorder, { context, room }: Parent): ActiveTrace {
+  return {
+    call: (method, url) => beginCall(recorder, context, method, url),
+    begin(head) {
+      if (!context.sampled || room.left === 0) return undefined
+      room.left -= 1
+      return work(recorder, context, room, head)
+    },
+  }
+}
+
+function work(
+  recorder: Recorder,
+  parent: Omit<TraceContext, 'spanId'> & { readonly spanId: string | undefined },
+  room: Parent['room'],
+  head: SpanHead,
+): TracedWork {
+  const spanId = newSpanId()
+  const startMs = recorder.now()
+  return {
+    ...below(recorder, { context: { ...parent, spanId }, room }),
+    end(failed: boolean, more?: SpanAttributes) {
+      recorder.add({
+        ...head,
+        attributes: { ...head.attributes, ...more },
+        ...{ traceId: parent.traceId, spanId, parentSpanId: parent.spanId },
+        ...{ startMs, endMs: recorder.now(), failed },
+      })
+    },
+  }
+}
+
+const newTraceId = (): string => randomBytes(16).toString('hex')
 const newSpanId = (): string => randomBytes(8).toString('hex')
 
 function requestSpan({ operation, method, route, status, requestId }: AnsweredRequest) {
@@ -102,13 +161,7 @@ function requestSpan({ operation, method, route, status, requestId }: AnsweredRe
   } as const
 }
 
-function beginCall(
-  context: TraceContext,
-  method: string,
-  url: URL,
-  now: () => number,
-  add: (span: Span) => void,
-): TracedCall {
+function beginCall({ now, add }: Recorder, context: TraceContext, method: string, url: URL): TracedCall {
   const spanId = newSpanId()
   const startMs = now()
   return {

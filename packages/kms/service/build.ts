@@ -85,11 +85,11 @@ export async function build(
     admit: (principal) => services.blocks.require(principal),
     log: environment.log,
   })
-  const { log, metrics, clock } = environment
+  const { log, metrics, tracer, clock } = environment
   const proxied = configuredProxy(environment)
   const { peerSecret } = environment
   const authProxy = proxied === undefined ? undefined : forwarder({ ...proxied, peerSecret })
-  const kmip = createKmipEngine({ services, operations: kmipOperations, log, metrics })
+  const kmip = createKmipEngine({ services, operations: kmipOperations, log, metrics, tracer })
   const acme = await acmeEnvironment(environment)
   return {
     services,

@@ -18,11 +18,20 @@ import type { AnsweredItem } from './engine/item.ts'
 import { createJobs, type JobLimits, type Jobs } from './engine/jobs.ts'
 import { type KmipEngineOptions, type Message, newMessage, serverCorrelationFor } from './engine/message.ts'
 import { recordedOrRefused } from './engine/recorded.ts'
+import { type Told, traced } from './engine/traced.ts'
 import type { KmipAnswerOptions, KmipCaller, KmipEngine } from './engine/types.ts'
 import { failureIn, kmipFailure, toldOf } from './failure/failure.ts'
 
 interface Engine extends KmipEngineOptions {
   readonly jobs: Jobs
+}
+
+/** A message that was read, on its way to its answer. */
+interface Exchange {
+  readonly request: RequestMessage
+  readonly encoding: Encoding
+  readonly caller: KmipCaller
+  readonly told: Told
 }
 
 /** Requests that one worker does later: at one time, and how many wait. One of the largest fits in what a user may keep. */
@@ -48,14 +57,17 @@ export function createKmipEngine(given: KmipEngineOptions): KmipEngine {
       }
       const size = bytes.buffer.byteLength
       const { restoreGate } = options.services
-      const answered = (): MaybePromise<Uint8Array> =>
-        andThen(principalOf(options, request, caller), (principal) =>
-          answerAs(options, request, encoding, caller, principal, size),
+      return traced(options.tracer, request, caller, (told) => {
+        const exchange: Exchange = { request, encoding, caller, told }
+        const answered = (): MaybePromise<Uint8Array> =>
+          andThen(principalOf(options, request, caller), (principal) =>
+            answerAs(options, exchange, principal, size),
+          )
+        if (restoreGate === undefined) return answered()
+        return andThen(restoreGate.problem(), (problem) =>
+          problem === undefined ? answered() : refused(options, exchange, problem),
         )
-      if (restoreGate === undefined) return answered()
-      return andThen(restoreGate.problem(), (problem) =>
-        problem === undefined ? answered() : refused(options, request, encoding, caller, problem),
-      )
+      })
     },
   }
 }
@@ -103,15 +115,14 @@ function principalOf(
 
 function answerAs(
   options: Engine,
-  request: RequestMessage,
-  encoding: Encoding,
-  caller: KmipCaller,
+  exchange: Exchange,
   principal: Principal | undefined,
   size: number,
 ): MaybePromise<Uint8Array> {
+  const { request, caller } = exchange
   if (principal === undefined) {
     const problem = kmipFailure('AuthenticationNotSuccessful', 'Authentication did not succeed.')
-    return refused(options, request, encoding, caller, problem)
+    return refused(options, exchange, problem)
   }
   const { header, version } = request
   const message = (): Message =>
@@ -126,34 +137,31 @@ function answerAs(
   const answers = later
     ? putOff(message(), request.items, batchErrorContinuation)
     : runBatch(message, request.items, batchErrorContinuation)
-  return andThen(answers, (answered) => conclude(options, request, encoding, caller, answered))
+  return andThen(answers, (answered) => conclude(options, exchange, answered))
 }
 
 /** Records what happened and writes the answer. */
 function conclude(
   options: KmipEngineOptions,
-  request: RequestMessage,
-  encoding: Encoding,
-  caller: KmipCaller,
+  exchange: Exchange,
   answers: readonly AnsweredItem[],
 ): MaybePromise<Uint8Array> {
   const { audit } = options.services
+  exchange.told(answers)
   for (const { event } of answers) options.metrics.operation(event.operation, event.status, event.duration_ms)
   if (audit.mode === 'continue') {
     for (const { event, recorded } of answers) if (!recorded) audit.record(event)
-    return written(options, request, encoding, caller, answers)
+    return written(options, exchange, answers)
   }
   return Promise.all(answers.map((answered) => recordedOrRefused(options, answered))).then((told) =>
-    written(options, request, encoding, caller, told),
+    written(options, exchange, told),
   )
 }
 
 /** @throws Failure for a bare operation that failed */
 function written(
   { services, log }: KmipEngineOptions,
-  request: RequestMessage,
-  encoding: Encoding,
-  caller: KmipCaller,
+  { request, encoding, caller }: Exchange,
   answers: readonly AnsweredItem[],
 ): Uint8Array {
   const { version, bare } = request
@@ -210,13 +218,8 @@ function bareProblem(version: KmipVersion, answered: AnsweredItem | undefined): 
 const nobody: Principal = { name: 'unauthenticated', method: 'none' }
 
 /** Nobody is let in, or nothing is served: each item is answered so, and none is looked at. */
-function refused(
-  options: KmipEngineOptions,
-  request: RequestMessage,
-  encoding: Encoding,
-  caller: KmipCaller,
-  problem: Error,
-): MaybePromise<Uint8Array> {
+function refused(options: KmipEngineOptions, exchange: Exchange, problem: Error): MaybePromise<Uint8Array> {
+  const { request, caller } = exchange
   const told = toldOf(problem)
   const answers = request.items.map(
     ({ operation, uniqueBatchItemId }): AnsweredItem => ({
@@ -244,7 +247,7 @@ function refused(
       failure: told.failure,
     }),
   )
-  return conclude(options, request, encoding, caller, answers)
+  return conclude(options, exchange, answers)
 }
 
 /** The answer to what is no message. @throws Failure when it was meant to be a bare operation */

@@ -1,5 +1,6 @@
 import type { Principal } from '@warder/foundation/operations'
 import type { Logger, Metrics } from '@warder/foundation/telemetry'
+import type { Tracer } from '@warder/foundation/tracing'
 import type { KmipVersion, OperationName } from '@warder/kmip/tables'
 import type { KmsServices } from '../../../services.ts'
 import { BatchData } from './batch-data.ts'
@@ -14,6 +15,8 @@ export interface KmipEngineOptions {
   readonly operations: ReadonlyMap<OperationName, KmipOperation>
   readonly log: Logger
   readonly metrics: Metrics
+  /** undefined = messages are not traced. */
+  readonly tracer?: Tracer | undefined
 }
 
 /** State shared by the items of one message on their way through the engine. */

@@ -95,6 +95,8 @@ export interface KmipContext {
 
 /** Sender of a message, as the transport knows it. */
 export interface KmipCaller {
+  /** true: no HTTP request is above the message, and a trace of it begins with it. */
+  readonly beginsTrace?: boolean
   /** undefined: nobody yet; only credentials in the header can help. */
   readonly principal: Principal | undefined
   readonly clientAddress: string

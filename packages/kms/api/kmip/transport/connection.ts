@@ -192,7 +192,7 @@ export class KmipConnection implements SweptConnection {
     this.#hold(message.length)
     try {
       const answer = andThen(this.#owner.principal(), (principal) => {
-        const caller = { principal, clientAddress: this.#address, requestId: randomUUID() }
+        const caller = { principal, clientAddress: this.#address, requestId: randomUUID(), beginsTrace: true }
         return engine.answer(message, 'ttlv', caller)
       })
       if (answer instanceof Promise) {

@@ -1,0 +1,63 @@
+import { activeTrace, type SpanHead } from '@warder/foundation/http-client'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
+import type { Tracer } from '@warder/foundation/tracing'
+import type { RequestMessage, ResponseItem } from '@warder/kmip/messages'
+import type { KmipCaller } from './types.ts'
+
+/** Operations that a span names; more are counted only. */
+const mostNamed = 16
+
+/** Told of the outcome of each item. */
+export type Told = (items: readonly { readonly response: Pick<ResponseItem, 'status'> }[]) => void
+
+/**
+ * Answers a message as a span: below the one of its HTTP request, or the first of its trace where it came over the
+ * socket. It has names of operations and statuses, no identifiers.
+ * @param answer tells the items that it answers
+ */
+export function traced(
+  tracer: Tracer | undefined,
+  request: RequestMessage,
+  caller: KmipCaller,
+  answer: (told: Told) => MaybePromise<Uint8Array>,
+): MaybePromise<Uint8Array> {
+  if (tracer === undefined) return answer(notTold)
+  const span =
+    caller.beginsTrace === true
+      ? tracer.beginWork(headOf(request, caller, 'server'))
+      : activeTrace.getStore()?.begin(headOf(request, caller, 'internal'))
+  if (span === undefined) return answer(notTold)
+  let failed = 0
+  const told: Told = (items) => {
+    failed = items.filter(({ response }) => response.status === 'OperationFailed').length
+  }
+  const thrown = (error: unknown): never => {
+    span.end(true, { 'error.type': error instanceof Error ? error.name : 'unknown' })
+    throw error
+  }
+  const ended = (bytes: Uint8Array): Uint8Array => {
+    span.end(failed > 0, { 'kmip.failed_items': failed })
+    return bytes
+  }
+  try {
+    return andThen(activeTrace.run(span, answer, told), ended, thrown)
+  } catch (error) {
+    return thrown(error)
+  }
+}
+
+const notTold: Told = () => undefined
+
+function headOf({ items, version }: RequestMessage, caller: KmipCaller, kind: SpanHead['kind']): SpanHead {
+  const names = items.slice(0, mostNamed).map(({ operation }) => operation)
+  return {
+    name: items.length === 1 ? `kmip.${names[0]}` : 'kmip.batch',
+    kind,
+    attributes: {
+      'kmip.version': version,
+      'kmip.operations': names.join(' '),
+      'kmip.items': items.length,
+      'warder.request_id': caller.requestId,
+    },
+  }
+}
