@@ -90,6 +90,12 @@ export async function build(
       clock,
     }),
   }
+  metrics.collected('queue_jobs', {
+    type: 'gauge',
+    help: 'Jobs that wait for a thread or a place, or are on it.',
+    label: 'queue',
+    read: () => ({ passwords: services.hasher.unfinished, saml: samlVerification.unfinished }),
+  })
   return {
     services,
     authenticate: authenticateWith(services),

@@ -21,6 +21,7 @@ it('a queue runs so many at a time, lets so many wait, and refuses the rest with
   const results = Promise.allSettled(
     [0, 1, 2, 3, 4, 5].map((index) => queue.run({ client: 'a', tenant: 'r' }, work(index))),
   )
+  assert.equal(queue.unfinished, 5)
   const until = async (count: number): Promise<void> => {
     while (order.length < count) await new Promise((resolve) => setImmediate(resolve))
   }
@@ -30,6 +31,7 @@ it('a queue runs so many at a time, lets so many wait, and refuses the rest with
   }
   const settled = await results
   assert.equal(most, 2)
+  assert.equal(queue.unfinished, 0)
   assert.deepEqual(order, [0, 1, 2, 3, 4])
   assert.deepEqual(
     settled.map(({ status }) => status),

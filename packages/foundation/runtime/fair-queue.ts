@@ -12,6 +12,8 @@ export interface QueueOwner {
 export interface FairQueue {
   /** @throws failure('overloaded') at once when the queue is full, later when the place goes to somebody who holds fewer */
   run<R>(owner: QueueOwner, work: () => Promise<R>): Promise<R>
+  /** Work that waits or runs. */
+  readonly unfinished: number
 }
 
 interface Waiting {
@@ -46,6 +48,9 @@ export function createFairQueue(concurrency: number, longest: number): FairQueue
     })
 
   return {
+    get unfinished() {
+      return running + places.count
+    },
     async run(owner, work) {
       if (running < concurrency) running++
       else await turn(owner)

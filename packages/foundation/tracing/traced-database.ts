@@ -59,7 +59,7 @@ async function within<R>(head: () => SpanHead, ask: () => Promise<R>): Promise<R
 /** By statement, which are declared once; those that are made for one call go with it. */
 const summaries = new WeakMap<object, string>()
 
-/** `SELECT managed_object`. */
+/** The verb and the table of a statement. */
 function summaryOf(statement: Pick<AnyQuery, 'text'>): string {
   let summary = summaries.get(statement)
   if (summary === undefined) {

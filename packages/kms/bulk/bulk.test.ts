@@ -135,6 +135,7 @@ test('too much data that waits is refused at once, and what was accepted is done
   for (let round = 0; round < 2; round++) {
     const accepted = Array.from({ length: 3 }, () => read(120_000))
     assert.throws(() => read(120_000), { kind: 'overloaded', retryAfterSeconds: 1 })
+    assert.equal(thread.unfinished, 3)
     for (const { large, value } of await Promise.all(accepted)) {
       assert.equal(large?.byteLength, 120_000)
       assert.deepEqual(value, { data: '' })

@@ -63,6 +63,11 @@ export class JobThread<
     return this.#worker !== undefined
   }
 
+  /** Jobs that wait for the thread or are on it. */
+  get unfinished(): number {
+    return this.#waiting.size
+  }
+
   /**
    * @param bytes of data that the job holds
    * @param transferred data that is gone for the sender; what is not named is copied

@@ -66,7 +66,7 @@ export { kmac256 } from './mac/kmac.ts'
 export { type MacPlan, macOf, planMac } from './mac/mac.ts'
 export { generateEc, generateRsa, generateSecret } from './material/generate.ts'
 export { generateKey } from './material/generate-key.ts'
-export { inGenerationQueue } from './material/generation-queue.ts'
+export { inGenerationQueue, unfinishedGenerations } from './material/generation-queue.ts'
 export { type ImportMembers, importKey, type MaterialMember, materialMembers } from './material/import-jwk.ts'
 export { type KeyRequest, type KeySpec, keySpecOf } from './material/key-request.ts'
 export {

@@ -56,6 +56,7 @@ import { keyCacheMetrics } from './key-metrics.ts'
 import { configuredNotices } from './notices.ts'
 import { kmsOperations } from './operations.ts'
 import { configuredFetch, revocationConfig } from './pki-settings.ts'
+import { queueMetrics } from './queue-metrics.ts'
 import { admitThrough, restoreGateOf, restorePart } from './restored.ts'
 import { rotationPolicy } from './rotation-settings.ts'
 import { approvalSettings, type KmsConfig, officerSettings } from './settings.ts'
@@ -90,6 +91,7 @@ export async function build(
   const { peerSecret } = environment
   const authProxy = proxied === undefined ? undefined : forwarder({ ...proxied, peerSecret })
   const kmip = createKmipEngine({ services, operations: kmipOperations, log, metrics, tracer })
+  queueMetrics(metrics, kmip)
   const acme = await acmeEnvironment(environment)
   return {
     services,

@@ -1,5 +1,6 @@
 import type { ServiceEnvironment } from '@warder/foundation/runtime'
 import { type Metrics, seldom } from '@warder/foundation/telemetry'
+import { listsInWork } from '../authority/crl/lists-in-work.ts'
 import { countByState, countMuchUsed, endingFrom, type KeyRing } from '../keys/index.ts'
 import type { KmsConfig } from './settings.ts'
 
@@ -18,6 +19,16 @@ export function objectMetrics({ metrics, db, clock }: ServiceEnvironment<KmsConf
     type: 'gauge',
     help: 'Active keys that have used 90 % or more of the AES-GCM messages that they can encrypt, as of the last minute.',
     read: seldom(() => countMuchUsed(db, endingFrom), countEveryMs, clock.monotonic),
+  })
+}
+
+/** In the primary: the revocation lists that it signs. */
+export function listMetrics(metrics: Metrics): void {
+  metrics.collected('queue_jobs', {
+    type: 'gauge',
+    help: 'Jobs that wait for a thread or a place, or are on it.',
+    label: 'queue',
+    read: () => ({ revocation_lists: listsInWork() }),
   })
 }
 

@@ -41,6 +41,7 @@ export interface OperationsOptions {
 }
 
 const nothing: KmipEngine = {
+  unfinished: 0,
   answer() {
     throw failure('internal_error', 'the operations were made without a KMIP engine')
   },

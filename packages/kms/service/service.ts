@@ -27,7 +27,7 @@ import type { KmsServices } from '../services.ts'
 import { configuredPolicy } from './algorithm-settings.ts'
 import { followAuth, prepareEnded } from './follow-auth.ts'
 import { adoptSettings, recordReset } from './governed.ts'
-import { objectMetrics } from './key-metrics.ts'
+import { listMetrics, objectMetrics } from './key-metrics.ts'
 import { kmsMigrations } from './migrations.ts'
 import { revocationConfig } from './pki-settings.ts'
 import { onceServing, prepareRestored } from './restored.ts'
@@ -59,7 +59,10 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
     await adoptSettings(environment, isHeld)
     return { notices }
   },
-  measure: objectMetrics,
+  measure(environment) {
+    objectMetrics(environment)
+    listMetrics(environment.metrics)
+  },
   // Loaded by workers only: the primary needs neither the operations nor what they stand on.
   build: async (environment) => (await import('./build.ts')).build(environment),
   background: (environment) => followAuth(environment),

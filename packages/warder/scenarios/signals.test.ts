@@ -92,6 +92,8 @@ test('metrics stand on a port of their own, counted over all workers, and not on
     /^warder_database_errors_total\{kind="unavailable"\} 0$/m,
     /^warder_key_cache_uses_total\{outcome="hit"\} \d+$/m,
     /^# TYPE warder_objects gauge$/m,
+    /^warder_queue_jobs\{queue="large_data"\} 0$/m,
+    /^warder_queue_jobs\{queue="revocation_lists"\} 0$/m,
   ])
     assert.match(metrics, line)
 })

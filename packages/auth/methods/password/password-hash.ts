@@ -32,6 +32,8 @@ export interface PasswordHasher {
    * @throws failure('overloaded') when the queue is full
    */
   verify(stored: string | undefined, password: string, owner: QueueOwner): Promise<boolean>
+  /** Hashes that wait or are computed. */
+  readonly unfinished: number
 }
 
 /**
@@ -46,6 +48,9 @@ export function hashOwner(request: { readonly clientAddress: string }, realm: st
 export function createPasswordHasher(concurrency: number): PasswordHasher {
   const queue = createFairQueue(concurrency, longestQueue)
   return {
+    get unfinished() {
+      return queue.unfinished
+    },
     hash: (password, owner) => queue.run(owner, () => hash(password, cost)),
     verify: (stored, password, owner) =>
       queue.run(owner, async () => {

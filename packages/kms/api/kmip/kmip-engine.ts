@@ -45,6 +45,9 @@ export function createKmipEngine(given: KmipEngineOptions): KmipEngine {
   )
   const options: Engine = { ...given, jobs }
   return {
+    get unfinished() {
+      return jobs.unfinished
+    },
     answer(bytes, encoding, caller, answerOptions = {}) {
       let request: RequestMessage
       try {

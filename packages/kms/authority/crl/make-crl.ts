@@ -4,6 +4,7 @@ import type { CertificateSigner, Issuer } from '@warder/pki/x509'
 import { encodeEntries, issueCrl } from '@warder/pki/x509/crl'
 import { type CrlDates, type FromCrlThread, type ToCrlThread, unpacked } from './crl-messages.ts'
 import type { PackedEntries } from './crl-store.ts'
+import { countedList } from './lists-in-work.ts'
 
 /** Lists of up to so many entries are made where they are asked for: starting a thread costs more. */
 const mostInPlace = 2000
@@ -33,7 +34,7 @@ export async function makeCrl(
   for (let page = await pages.next(); page.done !== true; page = await pages.next()) {
     first.push(page.value.packed)
     count += page.value.count
-    if (count > mostInPlace) return inThread(first, pages, dates, issuer)
+    if (count > mostInPlace) return countedList(() => inThread(first, pages, dates, issuer))
   }
   const chunks = first.flatMap((packed) => encodeEntries(unpacked(packed)).chunks)
   return issueCrl({ ...dates, number: BigInt(dates.number), entries: { chunks } }, issuer)

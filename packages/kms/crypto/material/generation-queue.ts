@@ -10,6 +10,9 @@ const mostWaiting = 64
 let running = 0
 const waiting: (() => void)[] = []
 
+/** Pairs that wait or are being made. */
+export const unfinishedGenerations = (): number => running + waiting.length
+
 /**
  * Runs slow work of the thread pool, a few at a time, in the order of asking.
  * @throws failure('overloaded') when too many wait already

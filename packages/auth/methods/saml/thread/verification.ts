@@ -17,6 +17,8 @@ export interface Verification {
    * @throws failure('overloaded'); SamlRefused when it takes too long
    */
   judge(owner: QueueOwner, job: Job): Promise<Verdict>
+  /** Responses that wait for the thread or are on it. */
+  readonly unfinished: number
   close(): void
 }
 
@@ -31,6 +33,9 @@ export function createVerification(bounds: VerificationBounds = {}): Verificatio
   const queue = createFairQueue(1, longestQueue)
   const thread = new VerificationThread(bounds)
   return {
+    get unfinished() {
+      return queue.unfinished
+    },
     judge: (owner, job) => queue.run(owner, () => thread.run(job)),
     close: () => thread.end(),
   }

@@ -57,7 +57,7 @@ test('what waits is bounded; what a job throws is told, and ends its wait', asyn
   assert.deepEqual(errors, [new Error('broken')])
   assert.equal(add('two'), true)
   await turn()
-  assert.deepEqual([begun, jobs.waiting], [['one', 'two'], 0])
+  assert.deepEqual([begun, jobs.waiting, jobs.unfinished], [['one', 'two'], 0, 1])
   end('two')
 })
 

@@ -28,6 +28,8 @@ export interface Jobs {
   /** undefined: no such job waits or runs here. */
   stageOf(name: string): JobStage | undefined
   readonly waiting: number
+  /** Jobs that wait or run. */
+  readonly unfinished: number
 }
 
 export interface JobLimits {
@@ -113,6 +115,9 @@ export function createJobs(running: number, limits: JobLimits, onError: (error: 
     },
     get waiting() {
       return queue.length
+    },
+    get unfinished() {
+      return queue.length + active
     },
   }
 }

@@ -123,4 +123,6 @@ export interface KmipEngine {
     caller: KmipCaller,
     options?: KmipAnswerOptions,
   ): MaybePromise<Uint8Array>
+  /** Requests that were put off and are not done. */
+  readonly unfinished: number
 }
