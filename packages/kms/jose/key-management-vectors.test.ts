@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { createPrivateKey, createSecretKey } from 'node:crypto'
+import { createPrivateKey, createSecretKey, generateKeyPairSync, type JsonWebKeyInput } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { describedKey, softwareKey } from '../backend/index.ts'
+import { failure } from '@warder/foundation/errors'
+import { type BackendKey, type DescribedKey, describedKey, softwareKey } from '../backend/index.ts'
 import { algorithmFor, concatKdf, importKey, keySpecOf, optionalAlgorithms } from '../crypto/index.ts'
-import { jweDecryptReceived, openNow } from './index.ts'
+import { jweDecryptReceived, openNow, readManagementParameters } from './index.ts'
 import { gcmUnwrapKey, gcmWrapKey, unwrapKey, wrapKey } from './key-management/aes-wrap.ts'
 import { agreeWith } from './key-management/agreement.ts'
 import { type Management, receiveContentKey } from './key-management/content-key.ts'
@@ -23,6 +24,22 @@ function management(alg: string, enc: string): Management {
     enc: { name: enc, encryption: algorithmFor('content encryption', enc, policy) },
     policy,
   }
+}
+
+function keyObjectOf(jwk: JsonWebKeyInput['key']): DescribedKey {
+  const { kty, crv = '', k } = jwk
+  if (k !== undefined) {
+    const secret = bytes(k)
+    return describedKey({
+      kind: 'secret',
+      algorithm: 'AES',
+      bits: secret.length * 8,
+      key: createSecretKey(secret),
+    })
+  }
+  const key = createPrivateKey({ key: jwk, format: 'jwk' })
+  const algorithm = kty === 'OKP' ? 'X25519' : 'EC'
+  return describedKey({ kind: 'private', algorithm, bits: 256, curve: crv, key })
 }
 
 test('RFC 7516 appendix A.3: AES Key Wrap with a key of 128 bits', async () => {
@@ -61,13 +78,7 @@ test('RFC 7518 appendix C: ECDH-ES of Alice and Bob', async () => {
     x: 'gI0GAILBdu7T53akrFmMyGcsF3n5dO7MmwNBHKW5SV0',
     y: 'SLW_xSffzlPWrHEVI30DHM_4egVwt3NQqeUD7nMFpps',
   }
-  const key = describedKey({
-    kind: 'private',
-    algorithm: 'EC',
-    bits: 256,
-    curve: 'P-256',
-    key: createPrivateKey({ key: bob, format: 'jwk' }),
-  })
+  const key = keyObjectOf(bob)
   const secret = await agreeWith(key, epk, policy)
   const context = {
     algorithm: 'A128GCM',
@@ -79,6 +90,86 @@ test('RFC 7518 appendix C: ECDH-ES of Alice and Bob', async () => {
   const longer = concatKdf(secret, { ...context, bits: 512 })
   assert.equal(longer.length, 64)
   assert.notDeepEqual(longer.subarray(0, 16), bytes('VqqN6vgjbSBcIijNcacQGg'), 'the length is part of it')
+})
+
+/** Keys and messages of RFC 7520; its sections with `A*CBC-HS*` give the content key instead. */
+const { managedJwe } = JSON.parse(readFileSync(new URL('./rfc-examples.json', import.meta.url), 'utf8'))
+
+for (const { source, alg, enc, key: jwk, protected: header, plaintext, ...texts } of managedJwe) {
+  test(`${source} (${alg}, ${enc}): the flattened JWE opens`, async () => {
+    const key = keyObjectOf(jwk)
+    const kinds = management(alg, enc)
+    const contentKey = await receiveContentKey(
+      key,
+      kinds,
+      readManagementParameters(header),
+      bytes(texts.encrypted_key),
+    )
+    const sealed = {
+      protected: header,
+      iv: bytes(texts.iv),
+      ciphertext: bytes(texts.ciphertext),
+      tag: bytes(texts.tag),
+      aad: undefined,
+    }
+    const opened = await jweDecryptReceived(openNow, contentKey, kinds.enc.encryption, sealed)
+    assert.equal(opened.toString(), plaintext)
+  })
+}
+
+test('RFC 7520 §5.5: ECDH-ES gives the content key of an enc with 256 bits', async () => {
+  const merry = keyObjectOf({
+    kty: 'EC',
+    crv: 'P-256',
+    x: 'Ze2loSV3wrroKUN_4zhwGhCqo3Xhu1td4QjeQ5wIVR0',
+    y: 'HlLtdXARY_f55A3fnzQbPcm6hgr34Mp8p-nuzQCE0Zw',
+    d: 'r_kHyZ-a06rmxM3yESK84r1otSg-aQcVStkRhA-iCM8',
+  })
+  const epk = {
+    kty: 'EC',
+    crv: 'P-256',
+    x: 'mPUKT_bAWGHIhg0TpjjqVsP1rXWQu_vwVOHHtNkdYoA',
+    y: '8BQAsImGeAS46fyWw5MhYfGTT0IjBpFw2SS34Dv4Irs',
+  }
+  const secret = await agreeWith(merry, epk, policy)
+  const nobody = { partyU: Buffer.alloc(0), partyV: Buffer.alloc(0) }
+  const cek = concatKdf(secret, { algorithm: 'A128CBC-HS256', bits: 256, ...nobody })
+  assert.equal(cek.toString('base64url'), 'hzHdlfQIAEehb8Hrd_mFRhKsKLEzPfshfXs9l6areCc')
+})
+
+test('RFC 8037 appendix A.6: ECDH-ES with X25519', async () => {
+  const bob = keyObjectOf({
+    kty: 'OKP',
+    crv: 'X25519',
+    x: '3p7bfXt9wbTTW2HC7OQ1Nz-DQ8hbeGdNrfx-FG-IK08',
+    d: Buffer.from('5dab087e624a8a4b79e17f8b83800ee66f3bb1292618b6fd1c2f8b27ff88e0eb', 'hex').toString(
+      'base64url',
+    ),
+  })
+  const epk = { kty: 'OKP', crv: 'X25519', x: 'hSDwCYkwp1R0i33ctD73Wg2_Og0mOBr066SpjqqbTmo' }
+  assert.equal(
+    (await agreeWith(bob, epk, policy)).toString('hex'),
+    '4a5d9d5ba4ce2de1728e3bf480350f25e07e21c947d19e3376f09b3c1e161742',
+  )
+})
+
+test('a backend that fails while it agrees is no wrong token', async () => {
+  const pair = generateKeyPairSync('x25519')
+  const held = { agree: () => Promise.reject(failure('overloaded')) } as unknown as BackendKey
+  const key = { ...keyObjectOf(pair.privateKey.export({ format: 'jwk' })), held }
+  const epk = pair.publicKey.export({ format: 'jwk' }) as { kty: string; crv: string; x: string }
+  await assert.rejects(agreeWith(key, epk, policy), { kind: 'overloaded' })
+})
+
+test('a wrapped key of another length is not worked on', async () => {
+  const held = { decrypt: () => assert.fail('it was opened') } as unknown as BackendKey
+  for (const length of [0, 8, 39, 41, 48]) {
+    const another = await unwrapKey(held, 256, Buffer.alloc(length), 32)
+    assert.equal(another.length, 32)
+    assert.notDeepEqual(another, Buffer.alloc(32))
+  }
+  const sealed = { wrapped: Buffer.alloc(33), iv: Buffer.alloc(12), tag: Buffer.alloc(16) }
+  assert.equal((await gcmUnwrapKey(held, 256, sealed, 32)).length, 32)
 })
 
 test('draft-ietf-jose-pqc-kem: its vectors of ML-KEM-512, direct and with AES Key Wrap', async () => {

@@ -4,6 +4,7 @@ import type { MaybePromise } from '@warder/foundation/promises'
 import { type BackendKey, type DescribedKey, softwareKey } from '../../backend/index.ts'
 import {
   type AlgorithmPolicy,
+  CryptoFailure,
   ecdhCurves,
   generateEc,
   generateKey,
@@ -50,8 +51,8 @@ export async function agreeWith(
   try {
     return await sharedSecret(key.held, curve, other, policy)
   } catch (error) {
-    // A policy that refuses the algorithm says so; whatever the point did is one answer.
-    if (error instanceof Error && 'kind' in error && error.kind === 'unsupported_algorithm') throw error
+    // A policy that refuses the algorithm says so, and so does a backend that fails; whatever the point did is one answer.
+    if (!(error instanceof CryptoFailure) || error.kind === 'unsupported_algorithm') throw error
     throw failure('decryption_failed')
   }
 }
