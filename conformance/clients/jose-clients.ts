@@ -1,61 +1,14 @@
-import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Started, startKms } from '@warder/kms/testing'
 import * as jose from 'jose'
 import { type ClientRun, type Step, stepsOf } from './client-run.ts'
+import { data, type Encrypted, type Messages, messagesOf, text } from './jose-messages.ts'
 import { installPython } from './kmip-clients.ts'
 import { canRun, runProgram } from './run-program.ts'
-
-const text = 'attack at dawn'
-const data = Buffer.from(text).toString('base64url')
-type Jwk = Readonly<Record<string, unknown>>
-
-interface Encrypted {
-  readonly alg: string
-  readonly key: Jwk
-  readonly jwe: jose.FlattenedJWE
-}
-interface Signed {
-  readonly alg: string
-  readonly key: Jwk
-  readonly jws: { readonly protected: string; readonly signature: string }
-}
-
-/** Messages of the service under keys that the client brought, so that it can open and verify them itself. */
-async function messagesOf(
-  kms: Started,
-): Promise<{ encrypted: readonly Encrypted[]; signed: readonly Signed[] }> {
-  const alice = kms.user('alice')
-  const imported = async (jwk: Jwk): Promise<string> => (await alice.post('/v1/crypto/keys', jwk)).json.kid
-  const jwkOf = (key: KeyObject): Jwk => key.export({ format: 'jwk' }) as Jwk
-  const oct = { kty: 'oct', alg: 'A256GCM', k: randomBytes(32).toString('base64url') }
-  const rsa = jwkOf(generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey)
-  const ec = jwkOf(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey)
-  const encrypted: Encrypted[] = []
-  for (const [alg, jwk] of [
-    ['dir', oct],
-    ['RSA-OAEP', { ...rsa, alg: 'RSA-OAEP' }],
-    ['RSA-OAEP-256', { ...rsa, alg: 'RSA-OAEP-256' }],
-  ] as const) {
-    const request = { kid: await imported(jwk), alg, enc: 'A256GCM', data }
-    const { alg: _alg, ...key } = jwk as Jwk
-    encrypted.push({ alg, key, jwe: (await alice.post('/v1/crypto/encrypt', request)).json })
-  }
-  const signed: Signed[] = []
-  for (const [alg, jwk] of [
-    ['RS256', rsa],
-    ['PS256', rsa],
-    ['ES256', ec],
-  ] as const) {
-    const request = { kid: await imported({ ...jwk, alg }), alg, data }
-    const { d, p, q, dp, dq, qi, ...key } = jwk
-    signed.push({ alg, key, jws: (await alice.post('/v1/crypto/sign', request)).json })
-  }
-  return { encrypted, signed }
-}
 
 async function stepOf(step: string, act: () => Promise<unknown>): Promise<Step> {
   try {
@@ -66,14 +19,32 @@ async function stepOf(step: string, act: () => Promise<unknown>): Promise<Step> 
   }
 }
 
-/** jose (npm), and jwcrypto and authlib (PyPI), on what the REST API encrypts and signs; curl on its HTTPS. */
+const way = 'JWE and JWS of the REST API, both ways'
+
+/**
+ * jose (npm), jwcrypto and authlib (PyPI), and go-jose on what the REST API encrypts and signs, and the REST API on what
+ * they encrypt; curl on its HTTPS.
+ */
 export async function runJoseClients(): Promise<readonly ClientRun[]> {
-  await using kms = await startKms()
+  await using kms = await startKms({ config: { jose_optional_algorithms: ['A128KW', 'ECDH-ES'] } })
   const messages = await messagesOf(kms)
-  return [await runJose(messages), await runPythonJose(kms, messages), await runCurl(kms)]
+  return [
+    await runJose(kms, messages),
+    await runPythonJose(kms, messages),
+    await runGoJose(kms, messages),
+    await runCurl(kms),
+  ]
 }
 
-async function runJose({ encrypted, signed }: Awaited<ReturnType<typeof messagesOf>>): Promise<ClientRun> {
+/** The step of a client that encrypted passes when the service opens what it made. */
+async function opened(kms: Started, step: Step & { readonly sealed?: unknown }): Promise<Step> {
+  const { sealed, ...told } = step
+  if (!told.passed || sealed === undefined) return told
+  const answer = await kms.user('alice').post('/v1/crypto/decrypt', sealed)
+  return answer.json.data === data ? told : { ...told, passed: false, why: answer.text }
+}
+
+async function runJose(kms: Started, { encrypted, signed, recipients }: Messages): Promise<ClientRun> {
   const steps: Step[] = []
   const decrypts = (name: string, { alg, key, jwe }: Encrypted): Promise<Step> =>
     stepOf(name, async () => {
@@ -81,15 +52,25 @@ async function runJose({ encrypted, signed }: Awaited<ReturnType<typeof messages
       if (Buffer.from(plaintext).toString() !== text) throw new Error('another plaintext')
     })
   for (const message of encrypted) {
-    const { alg } = message
-    if (alg === 'dir') {
-      // RFC 7516 §7.2.1 leaves an empty member out; the specification of this interface (§2) has it empty.
-      const { encrypted_key: _empty, ...jwe } = message.jwe
-      steps.push(await decrypts('decrypt dir without the empty encrypted_key', { ...message, jwe }))
+    // RFC 7516 §7.2.1 leaves an empty member out; the specification of this interface (§2) has it empty.
+    const { encrypted_key: wrapped, ...bare } = message.jwe
+    const jwe = wrapped === '' ? bare : message.jwe
+    steps.push(await decrypts(`decrypt ${message.name}`, { ...message, jwe }))
+    if (message.alg === 'dir')
       steps.push(
         await decrypts('decrypt dir with the empty encrypted_key (§2 of the specification)', message),
       )
-    } else steps.push(await decrypts(`decrypt ${alg}`, message))
+  }
+  for (const { name, alg, kid, key } of recipients) {
+    const seal = async () =>
+      new jose.FlattenedEncrypt(Buffer.from(text))
+        .setProtectedHeader({ alg, enc: 'A256GCM', kid })
+        .encrypt(await jose.importJWK(key, alg))
+    let sealed: unknown
+    const made = await stepOf(`encrypt ${name}`, async () => {
+      sealed = await seal()
+    })
+    steps.push(await opened(kms, { ...made, sealed }))
   }
   for (const { alg, key, jws } of signed)
     steps.push(
@@ -99,29 +80,49 @@ async function runJose({ encrypted, signed }: Awaited<ReturnType<typeof messages
     )
   const manifest = createRequire(import.meta.url).resolve('jose/package.json')
   const { version } = JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }
-  return { client: 'jose (npm)', version, way: 'JWE and JWS of the REST API', steps }
+  return { client: 'jose (npm)', version, way, steps }
 }
 
 const [jwcrypto, authlib] = ['1.6.1', '1.9.9']
 
-async function runPythonJose(
-  kms: Started,
-  messages: Awaited<ReturnType<typeof messagesOf>>,
-): Promise<ClientRun> {
+async function runPythonJose(kms: Started, messages: Messages): Promise<ClientRun> {
   using python = await installPython(`jwcrypto==${jwcrypto}`, `authlib==${authlib}`)
   if (python === undefined) return { missing: 'jwcrypto, authlib: pip cannot install them' }
+  const driver = fileURLToPath(new URL('./jose.py', import.meta.url))
+  const steps = await drive(kms, messages, 'python3', [driver], python.env)
+  return { client: 'jwcrypto, authlib (PyPI)', version: `${jwcrypto}, ${authlib}`, way, steps }
+}
+
+async function runGoJose(kms: Started, messages: Messages): Promise<ClientRun> {
+  const source = fileURLToPath(new URL('./jose-go', import.meta.url))
+  const folder = mkdtempSync(join(tmpdir(), 'warder-jose-go-'))
+  try {
+    const program = join(folder, 'jose-go')
+    if (!canRun('go', ['build', '-C', source, '-o', program, '.'], { GOTOOLCHAIN: 'local' }))
+      return { missing: 'go-jose: Go cannot build it' }
+    const manifest = readFileSync(join(source, 'go.mod'), 'utf8')
+    const version = /go-jose\/v4 v([\d.]+)/.exec(manifest)?.[1] ?? ''
+    return { client: 'go-jose (Go)', version, way, steps: await drive(kms, messages, program, [], {}) }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** Gives a driver the file of messages and keys; the service opens what it encrypted. */
+async function drive(
+  kms: Started,
+  messages: Messages,
+  program: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<readonly Step[]> {
   const file = join(kms.environment.home, 'messages.json')
   writeFileSync(file, JSON.stringify({ text, data, ...messages }), { mode: 0o600 })
-  const driver = fileURLToPath(new URL('./jose.py', import.meta.url))
-  const { code, out, err } = await runProgram('python3', [driver, file], { env: python.env })
-  if (code !== 0) throw new Error(`the driver of jwcrypto and authlib ended with ${code}: ${err}`)
-  const steps = stepsOf(out.toString('utf8'))
-  return {
-    client: 'jwcrypto, authlib (PyPI)',
-    version: `${jwcrypto}, ${authlib}`,
-    way: 'JWE and JWS of the REST API',
-    steps,
-  }
+  const { code, out, err } = await runProgram(program, [...args, file], { env })
+  if (code !== 0) throw new Error(`the driver ended with ${code}: ${err}`)
+  const steps: Step[] = []
+  for (const step of stepsOf(out.toString('utf8'))) steps.push(await opened(kms, step))
+  return steps
 }
 
 async function runCurl(kms: Started): Promise<ClientRun> {

@@ -1,4 +1,7 @@
-"""Checks what the REST API makes with jwcrypto and authlib: JSON lines. Argument: a file of JSON with keys and messages."""
+"""Opens and verifies what the REST API makes, and encrypts for it, with jwcrypto and authlib: JSON lines.
+
+Argument: a file of JSON with keys and messages. What was encrypted is told as `sealed`.
+"""
 
 import json
 import sys
@@ -11,8 +14,9 @@ given = json.load(open(sys.argv[1]))
 
 def step(name, act):
     try:
-        act()
-        print(json.dumps({"step": name, "passed": True}), flush=True)
+        sealed = act()
+        told = {} if sealed is None else {"sealed": sealed}
+        print(json.dumps({"step": name, "passed": True, **told}), flush=True)
     except Exception as failure:  # whatever a library raises is its verdict
         why = type(failure).__name__ + ": " + str(failure)
         print(json.dumps({"step": name, "passed": False, "why": why}), flush=True)
@@ -22,6 +26,12 @@ def decrypts(message):
     sealed = jwe.JWE()
     sealed.deserialize(json.dumps(message["jwe"]), jwk.JWK(**message["key"]))
     assert sealed.payload.decode() == given["text"], sealed.payload
+
+
+def encrypts(recipient):
+    header = {"alg": recipient["alg"], "enc": "A256GCM", "kid": recipient["kid"]}
+    sealed = jwe.JWE(given["text"].encode(), json.dumps(header), recipient=jwk.JWK(**recipient["key"]))
+    return json.loads(sealed.serialize())
 
 
 def verifies(message):
@@ -42,7 +52,9 @@ def verifies_authlib(message):
 
 
 for message in given["encrypted"]:
-    step("jwcrypto: decrypt " + message["alg"], lambda: decrypts(message))
+    step("jwcrypto: decrypt " + message["name"], lambda: decrypts(message))
+for recipient in given["recipients"]:
+    step("jwcrypto: encrypt " + recipient["name"], lambda: encrypts(recipient))
 for message in given["signed"]:
     step("jwcrypto: verify " + message["alg"], lambda: verifies(message))
     step("authlib: verify " + message["alg"], lambda: verifies_authlib(message))

@@ -709,6 +709,10 @@ export interface Operations {
       /** 16 bytes, base64url. */
       readonly tag: string
       readonly aad?: string | null
+      /** May have epk, apu, apv, iv and tag instead of `protected`. */
+      readonly header?: Readonly<Record<string, unknown>> | null
+      /** As `header`. */
+      readonly unprotected?: Readonly<Record<string, unknown>> | null
       /** With ABE, and only then: the user key to open it with. */
       readonly kid?: string | null
     }
@@ -1515,6 +1519,10 @@ export interface Operations {
       /** 16 bytes, base64url. */
       readonly tag: string
       readonly aad?: string | null
+      /** May have epk, apu, apv, iv and tag instead of `protected`. */
+      readonly header?: Readonly<Record<string, unknown>> | null
+      /** As `header`. */
+      readonly unprotected?: Readonly<Record<string, unknown>> | null
     }
     readonly reply: {
       readonly protected: string

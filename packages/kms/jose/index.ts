@@ -32,6 +32,7 @@ export {
   jwsHeader,
   readJweHeader,
   readJwsHeader,
+  readUnprotected,
 } from './protected-header.ts'
 export { checkSignature, createSignature } from './signature.ts'
 export { type Base64Url, decodeBase64Url, encodeBase64Url } from './text/base64url.ts'

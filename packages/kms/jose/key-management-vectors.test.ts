@@ -4,11 +4,18 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { failure } from '@warder/foundation/errors'
 import { type BackendKey, type DescribedKey, describedKey, softwareKey } from '../backend/index.ts'
-import { algorithmFor, concatKdf, importKey, keySpecOf, optionalAlgorithms } from '../crypto/index.ts'
+import {
+  algorithmFor,
+  concatKdf,
+  importKey,
+  type KeyMaterial,
+  keySpecOf,
+  optionalAlgorithms,
+} from '../crypto/index.ts'
 import { jweDecryptReceived, openNow, readManagementParameters } from './index.ts'
 import { gcmUnwrapKey, gcmWrapKey, unwrapKey, wrapKey } from './key-management/aes-wrap.ts'
 import { agreeWith } from './key-management/agreement.ts'
-import { type Management, receiveContentKey } from './key-management/content-key.ts'
+import { type Management, receiveContentKey, sendContentKey } from './key-management/content-key.ts'
 import { kemKey } from './key-management/kem-key.ts'
 
 // Examples of the standards, by value.
@@ -16,7 +23,14 @@ import { kemKey } from './key-management/kem-key.ts'
 const policy = { fips: false, opened: new Set(optionalAlgorithms) }
 const bytes = (text: string) => Buffer.from(text, 'base64url')
 const keyOf = (k: string) => softwareKey(createSecretKey(bytes(k)))
-const none = { epk: undefined, apu: Buffer.alloc(0), apv: Buffer.alloc(0), iv: undefined, tag: undefined }
+const none = {
+  epk: undefined,
+  apu: Buffer.alloc(0),
+  apv: Buffer.alloc(0),
+  iv: undefined,
+  tag: undefined,
+  kemct: undefined,
+}
 
 function management(alg: string, enc: string): Management {
   return {
@@ -159,6 +173,56 @@ test('a backend that fails while it agrees is no wrong token', async () => {
   const key = { ...keyObjectOf(pair.privateKey.export({ format: 'jwk' })), held }
   const epk = pair.publicKey.export({ format: 'jwk' }) as { kty: string; crv: string; x: string }
   await assert.rejects(agreeWith(key, epk, policy), { kind: 'overloaded' })
+})
+
+test('a key of another type, size or half is refused before it is used', async () => {
+  const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const held = new Proxy({} as BackendKey, { get: () => assert.fail('it was used') })
+  const aes = { kind: 'secret', algorithm: 'AES', bits: 128, held } as unknown as DescribedKey
+  const mac = { ...aes, algorithm: 'HMAC', bits: 256 } as unknown as DescribedKey
+  const open = {
+    ...aes,
+    kind: 'public',
+    algorithm: 'EC',
+    bits: 256,
+    curve: 'P-256',
+  } as unknown as DescribedKey
+  const parameters = { ...none, iv: Buffer.alloc(12), tag: Buffer.alloc(16), kemct: Buffer.alloc(768) }
+  const epk = pair.publicKey.export({ format: 'jwk' }) as { kty: string; crv: string; x: string; y: string }
+  for (const [alg, key] of [
+    ['A256KW', aes],
+    ['A256KW', mac],
+    ['A256GCMKW', mac],
+    ['A192GCMKW', aes],
+    ['ECDH-ES', aes],
+    ['ML-KEM-512', aes],
+    ['ECDH-ES+A128KW', open],
+  ] as const) {
+    const kinds = management(alg, 'A128GCM')
+    const received = receiveContentKey(key, kinds, { ...parameters, epk }, Buffer.alloc(24))
+    await assert.rejects(received, { kind: 'crypto_failure' }, alg)
+    if (key === open) continue
+    const publicMaterial = {} as KeyMaterial
+    await assert.rejects(sendContentKey({ described: key, publicMaterial }, kinds), {
+      kind: 'crypto_failure',
+    })
+  }
+})
+
+test('what does not unwrap gives another key of the same length, each time (RFC 7516 §11.5)', async () => {
+  const kek = keyOf('GawgguFyGrWKav7AX4VKUg')
+  const sealed = { wrapped: Buffer.alloc(32), iv: Buffer.alloc(12), tag: Buffer.alloc(16) }
+  const keys = await Promise.all([
+    unwrapKey(kek, 128, Buffer.alloc(40), 32),
+    unwrapKey(kek, 128, Buffer.alloc(40), 32),
+    gcmUnwrapKey(kek, 128, sealed, 32),
+    gcmUnwrapKey(kek, 128, sealed, 32),
+  ])
+  assert.deepEqual(
+    keys.map(({ length }) => length),
+    [32, 32, 32, 32],
+  )
+  assert.equal(new Set(keys.map((key) => key.toString('hex'))).size, 4)
 })
 
 test('a wrapped key of another length is not worked on', async () => {

@@ -44,6 +44,28 @@ function remember(headers: Map<string, JweHeader>, text: string, header: JweHead
   return header
 }
 
+/** Members that only the protected header may have: how the message is read, and with which key. */
+const protectedOnly = ['alg', 'enc', 'kid', ...refused] as const
+
+/**
+ * Members of a JWE outside of its protected header (RFC 7516 §7.2.1), which anybody may change.
+ * @throws failure('bad_request') for one that has to be protected, or that is there twice
+ */
+export function readUnprotected(
+  shared: Readonly<Record<string, unknown>> = {},
+  own: Readonly<Record<string, unknown>> = {},
+): Readonly<Record<string, unknown>> {
+  for (const header of [shared, own]) {
+    for (const name of protectedOnly) {
+      if (Object.hasOwn(header, name))
+        throw failure('bad_request', `The header member '${name}' must be in 'protected' alone.`)
+    }
+  }
+  const twice = Object.keys(own).find((name) => Object.hasOwn(shared, name))
+  if (twice !== undefined) throw failure('bad_request', 'A member of the unprotected header is there twice.')
+  return { ...shared, ...own }
+}
+
 /** Reads a JWS protected header with `alg` and `kid`. @throws failure('bad_request') */
 export function readJwsHeader(text: string): JwsHeader {
   const header = readHeader(text)

@@ -16,6 +16,7 @@ import {
   openNow,
   readJweHeader,
   readManagementParameters,
+  readUnprotected,
   receiveContentKey,
 } from '../../jose/index.ts'
 import type { Key } from '../../keys/index.ts'
@@ -34,6 +35,12 @@ export const sealedMembers = {
   ciphertext: Type.String(),
   tag: Type.String({ description: '16 bytes, base64url.' }),
   aad: Type.Optional(Type.String()),
+  header: Type.Optional(
+    Type.Record(Type.String(), Type.Unknown(), {
+      description: 'May have epk, apu, apv, iv and tag instead of `protected`.',
+    }),
+  ),
+  unprotected: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: 'As `header`.' })),
 }
 const Sealed = Type.Object(sealedMembers)
 const DecryptRequest = Type.Object({
@@ -64,8 +71,11 @@ function read(body: Static<typeof DecryptRequest>, large: Uint8Array | undefined
 export function readSealed(body: Static<typeof Sealed>, policy: AlgorithmPolicy, large?: Uint8Array) {
   const { alg, enc, kid } = readJweHeader(body.protected)
   const management = managementOf(alg, policy)
+  const unprotected = readUnprotected(body.unprotected, body.header)
   const parameters =
-    management?.use === 'other key management' ? readManagementParameters(body.protected) : undefined
+    management?.use === 'other key management'
+      ? readManagementParameters(body.protected, unprotected)
+      : undefined
   const encryption = algorithmFor('content encryption', enc, policy)
   const encryptedKey = decodeBase64Url(body.encrypted_key ?? '', 'encrypted_key')
   const direct = alg === 'dir' || (management?.use === 'other key management' && isDirect(management))

@@ -1,5 +1,12 @@
 import assert from 'node:assert/strict'
-import { createSecretKey, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
+import {
+  createCipheriv,
+  createSecretKey,
+  diffieHellman,
+  generateKeyPairSync,
+  type KeyObject,
+  randomBytes,
+} from 'node:crypto'
 import { after, before, test } from 'node:test'
 import {
   FlattenedEncrypt,
@@ -10,7 +17,7 @@ import {
   importJWK,
   type JWK,
 } from 'jose'
-import { optionalAlgorithms } from '../../crypto/index.ts'
+import { concatKdf, optionalAlgorithms } from '../../crypto/index.ts'
 import { type Caller, type Started, startKms } from '../../testing/index.ts'
 
 // The key managements beside RSA-OAEP, on the live server with all that a setting opens, and the jose library on the
@@ -224,6 +231,9 @@ test('invalid points, foreign curves, private keys and members of other types in
     { ...epk, d: b64(randomBytes(32)) },
     { ...epk, x: 1 },
     { ...epk, x: 'A'.repeat(5000) },
+    // Of the right length, but of another curve; and a coordinate with a zero too many (RFC 7518 §6.2.1.2).
+    generateKeyPairSync('ec', { namedCurve: 'secp256k1' }).publicKey.export({ format: 'jwk' }),
+    { ...epk, x: b64(Buffer.concat([Buffer.alloc(1), Buffer.from(epk.x, 'base64url')])) },
     other,
   ])
     await refused('decrypt', withHeader(sealed, { epk: wrong }), 400, 'bad_request', JSON.stringify(wrong))
@@ -240,11 +250,58 @@ test('invalid points, foreign curves, private keys and members of other types in
     const small = { kty: 'OKP', crv: 'X25519', x: b64(x) }
     await refused('decrypt', withHeader(own, { epk: small }), 422, 'decryption_failed')
   }
+  const ed = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' })
+  await refused('decrypt', withHeader(own, { epk: ed }), 400, 'bad_request')
   const gcm = (await post('keys', { kty: 'oct', alg: 'A128GCMKW' })).kid
   const wrapped = await post('encrypt', { kid: gcm, alg: 'A128GCMKW', enc: 'A128GCM', data })
   for (const change of [{ iv: undefined }, { tag: undefined }, { iv: b64(randomBytes(11)) }, { tag: 'QQ' }])
     await refused('decrypt', withHeader(wrapped, change), 400, 'bad_request')
   await refused('decrypt', withHeader(wrapped, { tag: b64(randomBytes(16)) }), 422, 'decryption_failed')
+})
+
+test('members of the key management may stand outside of the protected header, once, and no others (RFC 7516 §7.2.1)', async () => {
+  const sealedWith = (cek: Uint8Array, header: object, encryptedKey: Uint8Array) => {
+    const text = b64(JSON.stringify(header))
+    const iv = randomBytes(12)
+    const cipher = createCipheriv('aes-128-gcm', cek, iv).setAAD(Buffer.from(text))
+    const ciphertext = Buffer.concat([cipher.update(payload), cipher.final()])
+    const parts = { iv: b64(iv), ciphertext: b64(ciphertext), tag: b64(cipher.getAuthTag()) }
+    return { protected: text, encrypted_key: b64(encryptedKey), ...parts }
+  }
+  const enc = 'A128GCM'
+  const k = randomBytes(16)
+  const wraps = (await post('keys', { kty: 'oct', alg: 'A128GCMKW', k: b64(k) })).kid
+  const [cek, iv] = [randomBytes(16), randomBytes(12)]
+  const wrap = createCipheriv('aes-128-gcm', k, iv)
+  const wrapped = Buffer.concat([wrap.update(cek), wrap.final()])
+  const gcm = {
+    jwe: sealedWith(cek, { alg: 'A128GCMKW', enc, kid: wraps }, wrapped),
+    outside: { iv: b64(iv), tag: b64(wrap.getAuthTag()) },
+  }
+  const [bob, ephemeral] = [generateKeyPairSync('x25519'), generateKeyPairSync('x25519')]
+  const agrees = (await post('keys', { ...bob.privateKey.export({ format: 'jwk' }), alg: 'ECDH-ES' })).kid
+  const [partyU, partyV] = [Buffer.from('Alice'), Buffer.from('Bob')]
+  const secret = diffieHellman({ privateKey: ephemeral.privateKey, publicKey: bob.publicKey })
+  const derived = concatKdf(secret, { algorithm: enc, bits: 128, partyU, partyV })
+  const agreed = {
+    jwe: sealedWith(derived, { alg: 'ECDH-ES', enc, kid: agrees }, Buffer.alloc(0)),
+    outside: { epk: ephemeral.publicKey.export({ format: 'jwk' }), apu: b64(partyU), apv: b64(partyV) },
+  }
+  for (const { jwe, outside } of [gcm, agreed]) {
+    for (const where of ['header', 'unprotected'])
+      assert.equal((await post('decrypt', { ...jwe, [where]: { ...outside, cty: 'ignored' } })).data, data)
+    assert.equal((await post('decrypt', { ...jwe, header: outside, unprotected: null })).data, data)
+    await refused('decrypt', { ...jwe, header: outside, unprotected: outside }, 400, 'bad_request')
+    await refused('decrypt', jwe, 400, 'bad_request')
+    await refused('decrypt', { ...withHeader(jwe, outside), header: outside }, 400, 'bad_request')
+    for (const name of ['alg', 'enc', 'kid', 'crit', 'zip'])
+      await refused('decrypt', { ...jwe, header: { ...outside, [name]: 'dir' } }, 400, 'bad_request', name)
+    for (const header of ['text', [], 1]) await refused('decrypt', { ...jwe, header }, 400, 'bad_request')
+  }
+  const swapped = { ...agreed.outside, apu: agreed.outside.apv, apv: agreed.outside.apu }
+  await refused('decrypt', { ...agreed.jwe, header: swapped }, 422, 'decryption_failed')
+  const changed = { ...gcm.outside, tag: b64(randomBytes(16)) }
+  await refused('decrypt', { ...gcm.jwe, header: changed }, 422, 'decryption_failed')
 })
 
 test('a data key comes in clear and wrapped, or wrapped alone, and decrypt gives it back', async () => {

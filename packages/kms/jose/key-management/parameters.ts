@@ -21,20 +21,32 @@ export interface ManagementParameters {
 /** Longer than any point of a curve that is used here. */
 const longestCoordinate = 200
 
+type Header = Readonly<Record<string, unknown>>
+
 /**
- * Reads those members of a protected header that was read already (`readJweHeader`).
+ * Reads those members of a protected header that was read already (`readJweHeader`). Some libraries write them outside of
+ * it, as they may: whoever changes one there gets another content key, which opens nothing.
+ * @param unprotected members outside of the protected header
  * @throws failure('bad_request')
  */
-export function readManagementParameters(text: string): ManagementParameters {
+export function readManagementParameters(text: string, unprotected: Header = {}): ManagementParameters {
   const header = parseStrictObject(decodeBase64Url(text, 'protected')) ?? {}
+  const member = (name: string): unknown => {
+    const outside = Object.hasOwn(unprotected, name)
+    if (!Object.hasOwn(header, name)) return outside ? unprotected[name] : undefined
+    // RFC 7516 §7.2.1: their names must be disjoint.
+    if (outside) throw failure('bad_request', `The header member '${name}' is there twice.`)
+    return header[name]
+  }
   const bytes = (name: string): Buffer | undefined => {
-    const value = Object.hasOwn(header, name) ? header[name] : undefined
+    const value = member(name)
     if (value === undefined) return undefined
     if (typeof value !== 'string') throw wrong(name)
     return decodeBase64Url(value, name)
   }
+  const epk = member('epk')
   return {
-    epk: Object.hasOwn(header, 'epk') ? readEphemeral(header.epk) : undefined,
+    epk: epk === undefined ? undefined : readEphemeral(epk),
     apu: bytes('apu') ?? Buffer.alloc(0),
     apv: bytes('apv') ?? Buffer.alloc(0),
     iv: bytes('iv'),
