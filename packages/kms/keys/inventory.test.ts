@@ -151,13 +151,15 @@ function watched(db: Database, unbounded: string[]): Database {
   return {
     ...db,
     async all(statement, params) {
-      if (statement.text.includes(') <= (?, ?)')) {
+      if (statement.text.includes('AS version_kid')) {
         const explain = query<typeof params, { readonly detail: string }>(
           `EXPLAIN QUERY PLAN ${statement.text}`,
         )
         const plan = (await db.all(explain, params)).map(({ detail }) => detail)
         const [walk = ''] = plan
-        const isBounded = /^SEARCH .*>.* AND .*</.test(walk) && !plan.some((line) => line.includes('B-TREE'))
+        const isBounded =
+          /^SEARCH .*(?:>.* AND .*<|<expr>=\? AND id>\?)/.test(walk) &&
+          !plan.some((line) => line.includes('B-TREE'))
         if (!isBounded) unbounded.push(walk)
       }
       return db.all(statement, params)
