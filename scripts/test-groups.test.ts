@@ -6,25 +6,28 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { groupsOf, modulesOf } from './test-groups.ts'
 
-const plain = { source: "import { test } from 'node:test'" }
-
-test('files of one folder share a process, up to eight, unless others would notice them', () => {
-  const many = Array.from({ length: 10 }, (_, index) => ({
-    file: `packages/a/b/c/${index}.test.ts`,
-    ...plain,
-  }))
-  const alone = { file: 'packages/a/b/c/alone.test.ts', source: "process.env.TZ = 'UTC'" }
-  const deeper = { file: 'packages/a/b/c/d/deep.test.ts', ...plain }
-  const other = { file: 'packages/a/x/other.test.ts', ...plain }
-  const groups = groupsOf([...many, alone, deeper, other])
+test('files of one package share a process, up to twelve, unless others would notice them', () => {
+  const files = (count: number, folder: string, source: string) =>
+    Array.from({ length: count }, (_, index) => ({ file: `${folder}/${index}.test.ts`, source }))
+  const plain = "import { test } from 'node:test'"
+  const all = [
+    ...files(10, 'packages/a/b/c', plain),
+    ...files(1, 'packages/a/alone', "process.env.TZ = 'UTC'"),
+    ...files(4, 'packages/a/d', plain),
+    ...files(4, 'packages/a/both', 'const engines = await bothEngines()'),
+    ...files(1, 'packages/b', plain),
+  ]
+  const groups = groupsOf(all)
   assert.deepEqual(
     groups.map((group) => group.length),
-    [8, 3, 1, 1],
+    [12, 1, 2, 3, 1, 1],
   )
+  assert.deepEqual(groups[1], ['packages/a/alone/0.test.ts'])
   assert.deepEqual(
-    groups.flat().toSorted(),
-    [...many, alone, deeper, other].map(({ file }) => file).toSorted(),
+    groups[3],
+    [0, 1, 2].map((index) => `packages/a/both/${index}.test.ts`),
   )
+  assert.deepEqual(groups.flat().toSorted(), all.map(({ file }) => file).toSorted())
 })
 
 test('a file that cannot be loaded fails, and the others of its group run', (t) => {

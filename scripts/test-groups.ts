@@ -7,8 +7,11 @@ import { pathToFileURL } from 'node:url'
 
 /** Signs of effects that other tests in the process would notice, or would disturb. */
 const alone =
-  /child_process|worker_threads|process\.env|process\.on\(|process\.exit|process\.argv|globalThis|mock\.|setFlagsFromString|sql\/testing|on-postgresql|bothEngines|startInstallation|takeHeapSnapshot|memoryUsage/
-const mostInGroup = 8
+  /child_process|worker_threads|process\.env|process\.on\(|process\.exit|process\.argv|globalThis|mock\.|setFlagsFromString|sql\/testing|on-postgresql|startInstallation|takeHeapSnapshot|memoryUsage/
+const mostInGroup = 12
+/** Files that run on both databases take long: others of them run at the same time. */
+const onBothEngines = /bothEngines/
+const mostOnBothEngines = 3
 
 export interface TestFile {
   /** Path from the root. */
@@ -18,7 +21,7 @@ export interface TestFile {
 }
 
 /**
- * Groups files of one folder.
+ * Groups files of one package.
  * @param files in the order in which they are to run
  * @returns lists of files, each for one process
  */
@@ -30,12 +33,14 @@ export function groupsOf(files: readonly TestFile[]): readonly (readonly string[
       groups.push([file])
       continue
     }
-    const folder = dirname(file).split(/[/\\]/).slice(0, 4).join('/')
-    let group = open.get(folder)
-    if (group === undefined || group.length === mostInGroup) {
+    const takesLong = onBothEngines.test(source)
+    const kind = `${takesLong} ${file.split(/[/\\]/).slice(0, 2).join('/')}`
+    const most = takesLong ? mostOnBothEngines : mostInGroup
+    let group = open.get(kind)
+    if (group === undefined || group.length === most) {
       group = []
       groups.push(group)
-      open.set(folder, group)
+      open.set(kind, group)
     }
     group.push(file)
   }

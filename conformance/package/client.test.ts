@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { after, before, test } from 'node:test'
 import { type Installation, startInstallation } from 'warder/testing'
+import { root } from '../../scripts/bundle/entry-points.ts'
 import { stageClient } from '../../scripts/package/client.ts'
-import { root } from '../../scripts/package/compile.ts'
 import { packFolder } from '../../scripts/package/pack.ts'
 import { missingBrowser, openInBrowser } from './browser.ts'
 
@@ -39,7 +39,7 @@ const pages = createServer((request, response) => {
 before(async () => {
   mkdirSync(installed)
   writeFileSync(join(installed, 'package.json'), '{"private":true,"type":"module"}')
-  const packed = packFolder(folder, 'client', stageClient)
+  const packed = await packFolder(folder, 'client', stageClient)
   // Without any registry: it needs nothing.
   const { status, stderr } = run('npm', ['install', '--offline', '--no-audit', '--no-fund', packed])
   assert.equal(status, 0, stderr)

@@ -31,7 +31,7 @@ function run(program: string, words: readonly string[], input = '') {
 }
 
 before(async () => {
-  const packed = packFolder(folder, 'warder', stageWarder)
+  const packed = await packFolder(folder, 'warder', stageWarder)
   mkdirSync(installed)
   writeFileSync(join(installed, 'package.json'), '{"private":true,"type":"module"}')
   // From the cache of npm, where nothing else is to be had.

@@ -6,7 +6,7 @@ import { foreignReference, settingsReference } from '@warder/foundation/config'
 import { Ajv } from 'ajv'
 import { parse } from 'yaml'
 import { foreignSettingsOf, settingsOf } from '../../packages/warder/installation/services.ts'
-import { root } from './compile.ts'
+import { root } from '../bundle/entry-points.ts'
 import { manifestOf } from './manifest.ts'
 
 const read = (name: string) => readFileSync(join(root, 'deploy/helm/warder', name), 'utf8')

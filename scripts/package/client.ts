@@ -1,6 +1,7 @@
 import { cpSync, globSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { compile, root } from './compile.ts'
+import { root } from '../bundle/entry-points.ts'
+import { compile } from './compile.ts'
 import { manifestOf, packedManifest } from './manifest.ts'
 
 /** Folder of the workspace that becomes part of the client's archive. */

@@ -1,9 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-
-export const root = fileURLToPath(new URL('../..', import.meta.url))
+import { root } from '../bundle/entry-points.ts'
 
 const noProduct = /(^|\/)(node_modules|testing|fixtures)(\/|$)|\.test\.ts$/
 
@@ -48,11 +46,9 @@ export function compile(
     }
 }
 
-/** Threads are named by addresses, which the compiler leaves as they are; so are imports in files of types. */
+/** Imports in files of types are left as they are by the compiler. */
 function nameCompiled(file: string): void {
   const text = readFileSync(file, 'utf8')
-  const compiled = text
-    .replaceAll(/new URL\('(\.[^']*)\.ts', import\.meta\.url\)/g, "new URL('$1.js', import.meta.url)")
-    .replaceAll(/((?:from|import\() ?['"]\.[^'"]*)\.ts(['"])/g, '$1.js$2')
+  const compiled = text.replaceAll(/((?:from|import\() ?['"]\.[^'"]*)\.ts(['"])/g, '$1.js$2')
   if (compiled !== text) writeFileSync(file, compiled)
 }

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { type Dockerfile, DockerfileParser, type Instruction } from 'dockerfile-ast'
 import { parse } from 'yaml'
 import { commands } from '../../packages/warder/commands.ts'
-import { root } from './compile.ts'
+import { root } from '../bundle/entry-points.ts'
 import { manifestOf } from './manifest.ts'
 import { validator } from './testing/json-schema.ts'
 

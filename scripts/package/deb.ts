@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
-import { root } from './compile.ts'
+import { root } from '../bundle/entry-points.ts'
 import type { Platform } from './lock.ts'
 
 /** Libraries that Node and the native code are linked with: `objdump -T` of both. */

@@ -4,7 +4,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } fr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { root } from './compile.ts'
+import { root } from '../bundle/entry-points.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-launcher-'))
 after(() => rmSync(folder, { recursive: true, force: true }))

@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, cpSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { noticesName } from '../bundle/bundle.ts'
+import { root } from '../bundle/entry-points.ts'
 import { billOfMaterials } from './bill-of-materials.ts'
-import { root } from './compile.ts'
 import type { Platform } from './lock.ts'
-import { installRuntime, nodePackageOf } from './runtime.ts'
+import { installRuntime, nodePackageOf, runtimePackages } from './runtime.ts'
 
 /** The bill of materials in `share/doc/warder`. */
 export const billName = 'warder.cdx.json'
@@ -13,31 +14,30 @@ export const billName = 'warder.cdx.json'
  * Lays out Warder with its own Node as a prefix of a Linux system: `bin/warder`, `lib/warder`, `share`. Runs wherever glibc 2.28
  * and libstdc++ are, needs neither npm nor Node.
  * @param prefix is made anew
- * @param compiled the folder that `stageWarder` made
+ * @param command the folder that `stageWarder` made
  * @param time that the bill of materials says
  */
-export function stageLinux(prefix: string, platform: Platform, compiled: string, time: Date): void {
+export function stageLinux(prefix: string, platform: Platform, command: string, time: Date): void {
   const work = `${prefix}.work`
   rmSync(prefix, { recursive: true, force: true })
   const lib = join(prefix, 'lib', 'warder')
   mkdirSync(lib, { recursive: true })
   mkdirSync(join(prefix, 'bin'))
   const app = join(lib, 'app')
-  cpSync(compiled, app, { recursive: true })
-  const packages = installRuntime(work, platform)
+  cpSync(command, app, { recursive: true })
+  installRuntime(work, platform)
   const modules = join(work, 'node_modules')
   const node = join(modules, nodePackageOf(platform))
   renameSync(join(node, 'bin', 'node'), join(lib, 'node'))
   chmodSync(join(lib, 'node'), 0o755)
   renameSync(join(node, 'LICENSE'), join(lib, 'node.LICENSE'))
   rmSync(node, { recursive: true })
-  // Beside @warder, whose packages import them; a scope that both have would be merged.
-  for (const name of readdirSync(modules)) renameSync(join(modules, name), join(app, 'node_modules', name))
+  renameSync(modules, join(app, 'node_modules'))
   rmSync(work, { recursive: true })
   cpSync(join(root, 'deploy', 'linux', 'warder'), join(prefix, 'bin', 'warder'))
   chmodSync(join(prefix, 'bin', 'warder'), 0o755)
   writeShared(join(prefix, 'share'), app)
-  const bill = billOfMaterials(packages, time)
+  const bill = billOfMaterials(runtimePackages(platform), time)
   writeFileSync(join(prefix, 'share', 'doc', 'warder', billName), `${JSON.stringify(bill, undefined, 2)}\n`)
 }
 
@@ -62,5 +62,5 @@ function writeShared(share: string, app: string): void {
   }
   const doc = join(share, 'doc', 'warder')
   mkdirSync(doc, { recursive: true })
-  for (const name of ['LICENSE', 'README.md']) cpSync(join(root, name), join(doc, name))
+  for (const name of ['LICENSE', 'README.md', noticesName]) cpSync(join(app, name), join(doc, name))
 }

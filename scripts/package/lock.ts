@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { root } from './compile.ts'
+import { root } from '../bundle/entry-points.ts'
 
 /** Entry of a package in the lock file, with the hash of its archive. */
 export interface Locked {

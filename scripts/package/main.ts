@@ -2,9 +2,9 @@
 import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { root } from '../bundle/entry-points.ts'
 import { artifacts } from './artifacts.ts'
 import { writeChecksums } from './checksums.ts'
-import { root } from './compile.ts'
 import { manifestOf } from './manifest.ts'
 import { sourceDate } from './source-date.ts'
 import { stageWarder } from './warder.ts'
@@ -25,10 +25,10 @@ async function main(args: readonly string[]): Promise<void> {
   const staged = join(out, 'staged')
   mkdirSync(staged, { recursive: true })
   let app: string | undefined
-  const compiled = (): string => {
+  const command = async (): Promise<string> => {
     if (app === undefined) {
       app = join(staged, 'app')
-      stageWarder(app)
+      await stageWarder(app)
     }
     return app
   }
@@ -36,7 +36,7 @@ async function main(args: readonly string[]): Promise<void> {
   try {
     for (const name of names.filter((each) => values.only.includes(each))) {
       say(`${name} …`)
-      await artifacts[name]?.({ out, staged, version, time: sourceDate(), say, compiled })
+      await artifacts[name]?.({ out, staged, version, time: sourceDate(), say, command })
     }
   } finally {
     rmSync(staged, { recursive: true, force: true })

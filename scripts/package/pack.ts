@@ -2,15 +2,19 @@
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { root } from '../bundle/entry-points.ts'
 import { stageClient } from './client.ts'
-import { root } from './compile.ts'
 import { stageWarder } from './warder.ts'
 
 /** Packs what `stage` puts into a folder. @param folder where the archive goes @returns its path @throws Error */
-export function packFolder(folder: string, name: string, stage: (staged: string) => void): string {
+export async function packFolder(
+  folder: string,
+  name: string,
+  stage: (staged: string) => Promise<void> | void,
+): Promise<string> {
   mkdirSync(folder, { recursive: true })
   const staged = join(folder, `${name}.staged`)
-  stage(staged)
+  await stage(staged)
   const words = ['pack', '--json', '--ignore-scripts', '--pack-destination', folder]
   const { status, stdout, stderr } = spawnSync('npm', words, {
     ...{ cwd: staged, encoding: 'utf8', shell: process.platform === 'win32' },
@@ -22,14 +26,14 @@ export function packFolder(folder: string, name: string, stage: (staged: string)
 }
 
 /** Makes both packages. @param folder where the archives go @returns their paths @throws Error */
-export function pack(folder: string): { readonly warder: string; readonly client: string } {
+export async function pack(folder: string): Promise<{ readonly warder: string; readonly client: string }> {
   return {
-    warder: packFolder(folder, 'warder', stageWarder),
-    client: packFolder(folder, 'client', stageClient),
+    warder: await packFolder(folder, 'warder', stageWarder),
+    client: await packFolder(folder, 'client', stageClient),
   }
 }
 
 if (import.meta.main) {
-  const { warder, client } = pack(resolve(process.argv[2] ?? join(root, 'dist')))
+  const { warder, client } = await pack(resolve(process.argv[2] ?? join(root, 'dist')))
   process.stdout.write(`${warder}\n${client}\n`)
 }

@@ -3,7 +3,7 @@ import { globSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { lockedPackages, type Needed, neededPackages, type Platform } from './lock.ts'
 import { foreignDependencies, manifestOf } from './manifest.ts'
-import { bundled } from './warder.ts'
+import { bundled, isUnbundled } from './warder.ts'
 
 /** The npm package that carries the Node of a platform. */
 export const nodePackageOf = ({ os, cpu }: Platform): string => `node-${os}-${cpu}`
@@ -12,34 +12,42 @@ export const nodePackageOf = ({ os, cpu }: Platform): string => `node-${os}-${cp
  * Packages from registries that Warder needs, its Node included.
  * @param nodes the packages that carry the Node
  * @param platform leaves out what is made for others
+ * @param isWanted of the packages that Warder names itself
  */
-function packagesWith(nodes: readonly string[], platform?: Platform): readonly Needed[] {
+function packagesWith(
+  nodes: readonly string[],
+  platform: Platform | undefined,
+  isWanted: (name: string) => boolean,
+): readonly Needed[] {
   const members = ['warder', ...bundled].map((name) => {
     const folder = `packages/${name}`
-    return [folder, Object.keys(foreignDependencies([manifestOf(folder)]))] as const
+    return [folder, Object.keys(foreignDependencies([manifestOf(folder)])).filter(isWanted)] as const
   })
   return neededPackages(lockedPackages(), [...members, ['', nodes]], platform)
 }
 
 /** Packages from registries that Warder needs on a platform, its Node included. @param platform absent: on all of them */
 export function runtimePackages(platform?: Platform): readonly Needed[] {
-  return platform === undefined
-    ? packagesWith(Object.keys(manifestOf('.').optionalDependencies ?? {}))
-    : packagesWith([nodePackageOf(platform)], platform)
+  const nodes =
+    platform === undefined
+      ? Object.keys(manifestOf('.').optionalDependencies ?? {})
+      : [nodePackageOf(platform)]
+  return packagesWith(nodes, platform, () => true)
 }
 
 /**
- * Installs what Warder needs on a platform, which need not be this one: `npm ci` fetches each archive and verifies it by
+ * Installs what is not bundled and Warder needs on a platform, which need not be this one: `npm ci` fetches each archive and verifies it by
  * the hash of the lock file; no script of a package runs.
  * @param folder is made anew; the packages are in its `node_modules`
  * @throws Error with what npm said, or what it installed too much or too little
  */
-export function installRuntime(folder: string, platform: Platform): readonly Needed[] {
+export function installRuntime(folder: string, platform: Platform): void {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
-  const expected = runtimePackages(platform)
+  const nodes = [nodePackageOf(platform)]
+  const expected = packagesWith(nodes, platform, isUnbundled)
   // npm wants the whole lock, and takes from it what is made for the platform.
-  const all = packagesWith([nodePackageOf(platform)])
+  const all = packagesWith(nodes, undefined, isUnbundled)
   const unpinned = expected.filter(({ integrity }) => !integrity?.startsWith('sha512-'))
   if (unpinned.length > 0) throw new Error(`the lock file has no hash of ${unpinned.map(({ path }) => path)}`)
   const top = expected.filter(({ path }) => path.lastIndexOf('node_modules/') === 0)
@@ -79,5 +87,4 @@ export function installRuntime(folder: string, platform: Platform): readonly Nee
     throw new Error(
       `npm installed something else than the lock file says: without ${missing}; besides ${more}`,
     )
-  return expected
 }

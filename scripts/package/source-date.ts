@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { root } from './compile.ts'
+import { root } from '../bundle/entry-points.ts'
 
 /**
  * The time that everything in an archive gets: SOURCE_DATE_EPOCH (seconds since 1970, reproducible-builds.org), else that of

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { parse } from 'yaml'
 import { commands } from '../../packages/warder/commands.ts'
-import { root } from './compile.ts'
+import { root } from '../bundle/entry-points.ts'
 
 test('the static pod calls the provider with options that there are, in mounted folders, without rights', async () => {
   const { spec } = parse(readFileSync(join(root, 'deploy/kubernetes/warder-kubernetes-kms.yaml'), 'utf8'))

@@ -4,7 +4,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { test } from 'node:test'
 import { commands } from '../../packages/warder/commands.ts'
-import { root } from './compile.ts'
+import { root } from '../bundle/entry-points.ts'
 
 const services = globSync(join(root, 'deploy/systemd/*.service')).toSorted()
 const names = services.map((file) => basename(file))

@@ -5,6 +5,15 @@ import { rawReply } from './reply.ts'
 const pagePolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
+const read = (file: URL): string => readFileSync(file, 'utf8')
+
+/** The files of the page. Literal addresses: a bundle finds them (`scripts/bundle/addresses.ts`). */
+const pageFiles = {
+  html: new URL('./swagger/page.html', import.meta.url),
+  script: new URL('./swagger/page.js', import.meta.url),
+  css: new URL('./swagger/page.css', import.meta.url),
+}
+
 /**
  * The public description of a service: `GET /openapi.yaml`, and `GET /swagger`, a page of our own that shows it and
  * sends requests. The page loads nothing from elsewhere; its script and style are files of their own because the
@@ -30,19 +39,15 @@ export function documentationOperations<Services>(options: {
     })
   return [
     file('docs.openapi', '/openapi.yaml', 'This description', 'application/yaml', toYaml(options.document)),
-    file('docs.page', '/swagger', 'The page that shows it', 'text/html; charset=utf-8', page('page.html')),
+    file('docs.page', '/swagger', 'The page that shows it', 'text/html; charset=utf-8', read(pageFiles.html)),
     file(
       'docs.script',
       '/swagger.js',
       'Script of the page',
       'text/javascript; charset=utf-8',
-      page('page.js'),
+      read(pageFiles.script),
     ),
-    file('docs.style', '/swagger.css', 'Style of the page', 'text/css; charset=utf-8', page('page.css')),
+    file('docs.style', '/swagger.css', 'Style of the page', 'text/css; charset=utf-8', read(pageFiles.css)),
     file('docs.json', '/openapi.json', 'This description as JSON', 'application/json', json),
   ]
-}
-
-function page(name: string): string {
-  return readFileSync(new URL(`swagger/${name}`, import.meta.url), 'utf8')
 }

@@ -9,7 +9,8 @@ import { publicJwk, signToken } from '@warder/foundation/jwt'
 import { type Caller, caller } from './client.ts'
 import { issuer } from './start.ts'
 
-const command = fileURLToPath(new URL('../../warder/bin/warder.mjs', import.meta.url))
+const command =
+  process.env.WARDER_TEST_PROGRAM ?? fileURLToPath(new URL('../../warder/bin/warder.mjs', import.meta.url))
 const startWithinMs = 60_000
 
 /** Shared by several started services: the root key, the signer of tokens, and the place of their homes. */

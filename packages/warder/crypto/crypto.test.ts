@@ -15,10 +15,15 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { flattenedVerify, importJWK } from 'jose'
 import { newUser, type RunOptions, runInProcess, tokenOf } from '../testing/in-process.ts'
-import { cleanEnvironment, type Installation, runWarder, startInstallation } from '../testing/index.ts'
+import {
+  cleanEnvironment,
+  type Installation,
+  program,
+  runWarder,
+  startInstallation,
+} from '../testing/index.ts'
 
 const mebibyte = 1024 * 1024
 const folder = mkdtempSync(join(tmpdir(), 'warder-crypto-'))
@@ -304,14 +309,13 @@ test('a signal to the real process leaves nothing behind either', {
 }, async () => {
   const path = file('')
   truncateSync(path, 4096 * mebibyte) // no bytes on disk
-  const entry = fileURLToPath(new URL('../bin/warder.mjs', import.meta.url))
   for (const [signal, code] of [
     ['SIGINT', 130],
     ['SIGTERM', 143],
   ] as const) {
     const child = spawn(
       process.execPath,
-      [entry, 'crypto', 'encrypt', path, '--key', aes, '--home', warder.home],
+      [program, 'crypto', 'encrypt', path, '--key', aes, '--home', warder.home],
       { env: cleanEnvironment({ WARDER_TOKEN: admin }), stdio: ['ignore', 'ignore', 'pipe'] },
     )
     let err = ''

@@ -17,9 +17,8 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { newUser, type RunOptions, runInProcess, tokenOf } from '../testing/in-process.ts'
-import { cleanEnvironment, type Installation, startInstallation } from '../testing/index.ts'
+import { cleanEnvironment, type Installation, program, startInstallation } from '../testing/index.ts'
 import { until } from '../testing/until.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-rewrap-'))
@@ -238,10 +237,9 @@ test('a kill in the middle leaves every file with the one header or the other, a
   await rotate(aes)
   await rotate(rsa)
   const was = [named(model), head(large)] as const
-  const entry = fileURLToPath(new URL('../bin/warder.mjs', import.meta.url))
   const child = spawn(
     process.execPath,
-    [entry, 'crypto', 'rewrap', ...small.slice(0, 120), large, ...small.slice(120), '--home', warder.home],
+    [program, 'crypto', 'rewrap', ...small.slice(0, 120), large, ...small.slice(120), '--home', warder.home],
     { env: cleanEnvironment({ WARDER_TOKEN: admin }), stdio: 'ignore' },
   )
   const ended = new Promise((resolve) => child.once('close', resolve))

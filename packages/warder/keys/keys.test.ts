@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { algorithms } from '@warder/kms/crypto'
 import { newUser, type RunOptions, runInProcess, tokenOf } from '../testing/in-process.ts'
-import { type Installation, runWarder, startInstallation } from '../testing/index.ts'
+import { type Installation, program, runWarder, startInstallation } from '../testing/index.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-keys-'))
 let warder: Installation
@@ -350,12 +350,7 @@ test('it runs as a process, also in a pipe that is closed early, and asks nobody
   assert.match(table.out, /^KEY /)
   const piped = execFileSync(
     'sh',
-    [
-      '-c',
-      `"${process.execPath}" "$0" keys list --home "$1" | head -n 1`,
-      new URL('../bin/warder.mjs', import.meta.url).pathname,
-      warder.home,
-    ],
+    ['-c', `"${process.execPath}" "$0" keys list --home "$1" | head -n 1`, program, warder.home],
     { env: { ...process.env, WARDER_TOKEN: admin }, encoding: 'utf8' },
   )
   assert.match(piped, /^KEY /)

@@ -8,14 +8,13 @@ import { after, before, test } from 'node:test'
 import { status } from '@grpc/grpc-js'
 import { createLogger } from '@warder/foundation/telemetry'
 import { httpsClient } from '../client/index.ts'
-import { cleanEnvironment, type Installation, startInstallation, until } from '../testing/index.ts'
+import { cleanEnvironment, type Installation, program, startInstallation, until } from '../testing/index.ts'
 import { packed } from './ciphertext.ts'
 import { kubernetesKms } from './command.ts'
 import { type MachineLogin, MachineTokens } from './machine-tokens.ts'
 import { type RunningProvider, type RunOptions, startProvider } from './run.ts'
 import { ApiServer } from './testing/api-server.ts'
 
-const entry = new URL('../bin/warder.mjs', import.meta.url).pathname
 const folder = mkdtempSync(join(tmpdir(), 'warder-k8s-'))
 const socket = join(folder, 'kms.sock')
 const alias = 'alias/cluster@admin'
@@ -297,7 +296,7 @@ test('a socket that somebody serves on, or a file, is left alone; one of a kille
   const words = ['kubernetes-kms', '--socket', left, '--key', alias, '--home', warder.home]
   const account = ['--role-id', login.roleId, '--secret-id-file', login.secretIdFile]
   const start = () => {
-    const child = spawn(process.execPath, [entry, ...words, ...account], {
+    const child = spawn(process.execPath, [program, ...words, ...account], {
       env: cleanEnvironment({}),
       stdio: ['ignore', 'pipe', 'pipe'],
     })

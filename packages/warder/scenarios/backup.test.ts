@@ -15,11 +15,10 @@ import {
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { type BackedUp, backedUp } from '../testing/backed-up.ts'
 import { cleanEnvironment } from '../testing/installation.ts'
+import { program } from '../testing/program.ts'
 
-const entry = fileURLToPath(new URL('../bin/warder.mjs', import.meta.url))
 let there: BackedUp
 
 function keysOf(path: string): readonly string[] {
@@ -44,7 +43,7 @@ async function runApart(
   words: readonly string[],
   { stdout = 'pipe', killAfterMs }: { readonly stdout?: 'pipe' | number; readonly killAfterMs?: number } = {},
 ) {
-  const child = spawn(process.execPath, [entry, ...words], {
+  const child = spawn(process.execPath, [program, ...words], {
     env: cleanEnvironment({}),
     stdio: ['ignore', stdout, 'pipe'],
   })

@@ -5,10 +5,16 @@ import { rmSync } from 'node:fs'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { startTestPostgres } from '@warder/foundation/sql/testing'
 import { type HttpsClient, httpsClient } from '../client/index.ts'
-import { cleanEnvironment, runWarder, startInstallation, temporaryHome, until } from '../testing/index.ts'
+import {
+  cleanEnvironment,
+  program,
+  runWarder,
+  startInstallation,
+  temporaryHome,
+  until,
+} from '../testing/index.ts'
 
 const postgres = await startTestPostgres()
 const skip = 'missing' in postgres ? postgres.missing : false
@@ -54,7 +60,6 @@ async function switchable(url: string) {
   }
 }
 
-const entry = fileURLToPath(new URL('../bin/warder.mjs', import.meta.url))
 const down = { name: 'postgresql', status: 'DOWN', message: 'The database does not answer.' }
 
 /** The status of /health, or `undefined` while the server that waits gives its port to the one that serves. */
@@ -71,7 +76,7 @@ test('issue 13 item 3: a service that starts without its database waits for it, 
   const database = await switchable(await postgres.database())
   await database.goAway()
   const home = temporaryHome()
-  const child = spawn(process.execPath, [entry, 'kms', '--home', home], {
+  const child = spawn(process.execPath, [program, 'kms', '--home', home], {
     env: cleanEnvironment({ KMS_DATABASE_URL: database.url }),
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -15,7 +15,6 @@ import {
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { inspect } from 'node:util'
 import { findRestored, openPostgres } from '@warder/foundation/sql'
 import { startTestPostgres } from '@warder/foundation/sql/testing'
@@ -23,9 +22,9 @@ import { restore } from '../backup/restore.ts'
 import { unlockOf } from '../backup/secrets.ts'
 import { type BackedUp, backedUp } from '../testing/backed-up.ts'
 import { cleanEnvironment, runWarder, startInstallation } from '../testing/installation.ts'
+import { program } from '../testing/program.ts'
 
 const postgres = await startTestPostgres()
-const entry = fileURLToPath(new URL('../bin/warder.mjs', import.meta.url))
 let there: BackedUp
 
 /** Rows that a restore has left in a database for the first start. */
@@ -138,7 +137,7 @@ test('a restore replaces nothing, and one that was killed is begun anew', async 
   // Each round kills it later: before it has begun, while it fills the home, and when it may be done.
   for (const afterMs of [300, 600, 900, 1200]) {
     if (isDone()) break
-    const child = spawn(process.execPath, [entry, 'restore', nightly, '--home', home, ...secret], {
+    const child = spawn(process.execPath, [program, 'restore', nightly, '--home', home, ...secret], {
       env: cleanEnvironment({}),
       stdio: 'ignore',
     })

@@ -3,10 +3,10 @@ import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import {
   cleanEnvironment,
   type Installation,
+  program,
   runWarder,
   startInstallation,
   temporaryHome,
@@ -57,9 +57,8 @@ test('the root key is changed under running services, which go on, and start wit
 test('a rotation that is killed leaves an installation that starts, and running it again finishes it', async () => {
   const made = await mac()
   await warder.stop()
-  const entry = fileURLToPath(new URL('../bin/warder.mjs', import.meta.url))
   for (const step of ['next written', 'auth wrapped', 'kms wrapped']) {
-    const child = spawn(process.execPath, [entry, 'root-key', 'rotate', '--home', home], {
+    const child = spawn(process.execPath, [program, 'root-key', 'rotate', '--home', home], {
       env: cleanEnvironment({}),
       stdio: ['ignore', 'pipe', 'inherit'],
     })

@@ -4,15 +4,20 @@ import { once } from 'node:events'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { change, type Database, openPostgres, openSqlite, query } from '@warder/foundation/sql'
 import { startTestPostgres } from '@warder/foundation/sql/testing'
-import { cleanEnvironment, runWarder, startInstallation, temporaryHome, until } from '../testing/index.ts'
+import {
+  cleanEnvironment,
+  program,
+  runWarder,
+  startInstallation,
+  temporaryHome,
+  until,
+} from '../testing/index.ts'
 import { fillOld, oldHome, oldInstallation } from '../testing/old-installation.ts'
 
 // The released version before this one: schema 6 of auth, 17 of the kms.
 
-const entry = fileURLToPath(new URL('../bin/warder.mjs', import.meta.url))
 const old = oldInstallation('auth-6-kms-17')
 const postgres = await startTestPostgres()
 after(async () => {
@@ -59,7 +64,7 @@ async function killedStart(
   env: Readonly<Record<string, string>>,
   isTime: () => Promise<boolean>,
 ): Promise<void> {
-  const child = spawn(process.execPath, [entry, 'start', '--home', home], {
+  const child = spawn(process.execPath, [program, 'start', '--home', home], {
     env: cleanEnvironment(env),
     stdio: 'ignore',
     detached: true,

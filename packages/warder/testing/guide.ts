@@ -1,11 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { cleanEnvironment } from './installation.ts'
+import { program } from './program.ts'
 
 const root = new URL('../../../', import.meta.url)
-const entry = fileURLToPath(new URL('../bin/warder.mjs', import.meta.url))
 
 /** The shell commands of a page, block by block. @param page path in the repository */
 export function commandsOf(page: string): readonly string[] {
@@ -27,7 +26,7 @@ export function runCommands(
 ): Promise<{ readonly status: number | null; readonly text: string }> {
   const script = (name: string, words: string): void => {
     const path = join(folder, name)
-    writeFileSync(path, `#!/bin/sh\n${words}exec "${process.execPath}" "${entry}" "$@"\n`)
+    writeFileSync(path, `#!/bin/sh\n${words}exec "${process.execPath}" "${program}" "$@"\n`)
     chmodSync(path, 0o700)
   }
   script('warder', '')

@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { type HttpsClient, httpsClient } from '../client/index.ts'
+import { program } from './program.ts'
 
 /** A whole Warder, started in a home of its own as a user starts it: for scenarios and for the benchmark. */
 export interface Installation {
@@ -26,7 +26,6 @@ export interface Installation {
   pid(service: 'auth' | 'kms'): number
 }
 
-const entry = fileURLToPath(new URL('../bin/warder.mjs', import.meta.url))
 const startWithinMs = 60_000
 
 /** The environment of a started Warder: none of the caller's settings leak into it. */
@@ -51,7 +50,7 @@ export function runWarder(
   env: Readonly<Record<string, string>> = {},
 ): Promise<{ readonly code: number | null; readonly out: string; readonly err: string }> {
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, [entry, ...args], {
+    const child = spawn(process.execPath, [program, ...args], {
       env: cleanEnvironment(env),
       stdio: ['ignore', 'pipe', 'pipe'],
     })
@@ -85,7 +84,7 @@ export async function startInstallation(
   const home = options.home ?? temporaryHome()
   // After a kill the old one is still there, until the start removes it.
   rmSync(join(home, 'endpoints.json'), { force: true })
-  const words = [options.program ?? entry, 'start', '--home', home, ...(options.args ?? [])]
+  const words = [options.program ?? program, 'start', '--home', home, ...(options.args ?? [])]
   const child = spawn(process.execPath, words, {
     env: cleanEnvironment(options.env ?? {}),
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Ajv } from 'ajv'
 import addFormats from 'ajv-formats'
-import { root } from '../compile.ts'
+import { root } from '../../bundle/entry-points.ts'
 
 /** A published schema (draft 07, whatever way it writes that): `scripts/package/fixtures/README.md` says whose. */
 export function fixture(name: string): Readonly<Record<string, unknown>> {

@@ -31,13 +31,15 @@ export interface TestDatabases {
 /** Holds every process that wants the same prepared database, until the first has made it. */
 const lockOfPrepared = 7_340_002
 
+/** Of this process, whose files may each ask for databases. */
+let count = 0
+
 /** @param address `host:port` of a server that lets the user `postgres` in */
 export function testDatabases(address: string): TestDatabases {
   const urlOf = (name: string): string => `postgresql://postgres@${address}/${name}`
   const nameOf = (url: string): string => new URL(url).pathname.slice(1)
   const names = new Set<string>()
   const prepared = new Map<string, Promise<string>>()
-  let count = 0
 
   /** One connection for one thing: none stays that would keep the process, or another's database, alive. */
   const asAdmin = async <R>(use: (client: pg.Client) => Promise<R>): Promise<R> => {
