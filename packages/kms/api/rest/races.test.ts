@@ -84,28 +84,38 @@ test('nothing is encrypted with a key that is revoked while its budget is asked 
   assert.deepEqual([answer.status, answer.json.error], [422, 'crypto_failure'])
 })
 
-test('a use that is counted does not come about when the key is withheld before its count is written', async () => {
+test('a use that is counted does not come about when the key is withheld or ends before its count is written', async () => {
   await using started = await startInterrupted()
   const { kms, beforeCommit } = started
   const alice = kms.user('alice')
-  const { id: kid } = await kmipClient(alice).do('Create', [
-    objectType('SymmetricKey'),
-    attributes(
-      enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm.AES),
-      integer(Tag.CryptographicLength, 256),
-      mask('Encrypt'),
-      activeSince,
-      structure(Tag.UsageLimits, [
-        longInteger(Tag.UsageLimitsTotal, 9n),
-        enumeration(Tag.UsageLimitsUnit, Enumeration.UsageLimitsUnit.Object),
-      ]),
-    ),
+  const reason = structure(Tag.RevocationReason, [
+    enumeration(Tag.RevocationReasonCode, Enumeration.RevocationReasonCode.CessationOfOperation),
   ])
-  const encrypt = () => alice.post('/v1/crypto/encrypt', { kid, alg: 'dir', enc: 'A256GCM', data: 'aGk' })
-  assert.equal((await encrypt()).status, 200)
-  beforeCommit(() => alice.post(`/v1/crypto/keys/${kid}/disable`, {}))
-  const answer = await encrypt()
-  assert.deepEqual([answer.status, answer.json.error], [422, 'crypto_failure'])
+  for (const end of [
+    (kid: string) => alice.post(`/v1/crypto/keys/${kid}/disable`, {}),
+    (kid: string) => kmipClient(alice).do('Revoke', [uid(kid), reason]),
+    (kid: string) => alice.del(`/v1/crypto/keys/${kid}`),
+  ]) {
+    const { id: kid } = await kmipClient(alice).do('Create', [
+      objectType('SymmetricKey'),
+      attributes(
+        enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm.AES),
+        integer(Tag.CryptographicLength, 256),
+        mask('Encrypt'),
+        activeSince,
+        structure(Tag.UsageLimits, [
+          longInteger(Tag.UsageLimitsTotal, 9n),
+          enumeration(Tag.UsageLimitsUnit, Enumeration.UsageLimitsUnit.Object),
+        ]),
+      ),
+    ])
+    const encrypt = () => alice.post('/v1/crypto/encrypt', { kid, alg: 'dir', enc: 'A256GCM', data: 'aGk' })
+    assert.equal((await encrypt()).status, 200)
+    beforeCommit(() => end(kid))
+    const { status, json } = await encrypt()
+    assert.ok(status === 422 || status === 404, JSON.stringify(json))
+    assert.equal(json.ciphertext, undefined)
+  }
 })
 
 test('a batch of slow verifications lets others be answered meanwhile', async () => {

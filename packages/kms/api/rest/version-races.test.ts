@@ -84,6 +84,8 @@ for (const engine of await bothEngines()) {
     assert.equal(await meant(), three)
     before(() => move(two))
     assert.equal((await alice.del(`${path}/ledger`)).status, 204)
+    const record = kms.audit.findLast(({ operation }) => operation === 'crypto.aliases.delete')
+    assert.equal(record?.object, two, 'the record names the key that it stood for at its end')
     assert.equal((await encrypt('alias/ledger')).status, 404)
   })
 
