@@ -1888,6 +1888,9 @@ export interface Operations {
       readonly certificate: string
       /** The certificates above it, the next one first, PEM; empty of a root. */
       readonly chain: string
+      /** In certificates that it issues; absent while the service knows no address of its own. */
+      readonly crl_url?: string
+      readonly ocsp_url?: string
     }
   }
   /** One authority */

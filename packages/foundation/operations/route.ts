@@ -48,7 +48,9 @@ export function pathSegments(path: string): readonly PathSegment[] {
       const raw = parameter[2] === '**' && { raw: true as const }
       return { kind: tail ? 'tail' : 'parameter', value: parameter[1], ...raw }
     }
-    if (text === '' || !/^[A-Za-z0-9._~:@!$&'()+,;=-]+$/.test(text)) {
+    // A slash at the end is a path of its own.
+    if (text === '' && index > 0 && index === texts.length - 1) return { kind: 'text', value: '' }
+    if (!/^[A-Za-z0-9._~:@!$&'()+,;=-]+$/.test(text)) {
       throw new Error(`route ${path}: segment ${JSON.stringify(text)} is not plain text`)
     }
     return { kind: 'text', value: text }

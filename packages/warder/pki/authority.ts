@@ -101,15 +101,28 @@ lists, and nothing else. --permit and --exclude are in the certificate as name c
       ...(above !== undefined && { issuer: above }),
       ...(days !== undefined && { days }),
     }
-    return async ({ kms, show }) => {
+    return async ({ kms, show, note }) => {
       const make = () => kms.call('pki.authorities.create', { body })
       const made = above === undefined ? await make() : await aboutKey('issuer', above, make)
       await savePem(out, made.certificate + made.chain)
       show(made, [`${printable(made.id)}  authority, ${printable(subject)}`])
+      tellAddress(made.crl_url, note)
       return 0
     }
   },
 })
+
+/** Warns where relying parties would not find the revocation list and the responder of what it issues. */
+function tellAddress(crlUrl: string | undefined, note: (line: string) => void): void {
+  if (crlUrl === undefined)
+    note(
+      'warning: certificates that it issues name no revocation list and no OCSP responder, because the service does not know its address: set pki_public_url (or kms_public_url) in kms.toml before it issues any',
+    )
+  else if (/^(?:localhost|127\.[\d.]+|\[::1\])$/.test(new URL(crlUrl).hostname))
+    note(
+      `warning: certificates that it issues name ${printable(crlUrl)}, which other machines do not reach: set pki_public_url in kms.toml before it issues any`,
+    )
+}
 
 export const requestAuthorityVerb = kmsVerb({
   name: 'request',
@@ -175,7 +188,7 @@ warder pki request made it; --key-file is a private key in PEM, which is importe
             notExtractable: true,
             passphrase: () => passphraseOf(keyFile, passphraseFile),
           })
-    return async ({ kms, show }) => {
+    return async ({ kms, show, note }) => {
       const kid =
         material === undefined
           ? readWord(key ?? '')
@@ -184,6 +197,7 @@ warder pki request made it; --key-file is a private key in PEM, which is importe
         kms.call('pki.authorities.create', { body: { certificate, kid, ...limits } }),
       )
       show(made, [`${printable(made.id)}  authority, imported`])
+      tellAddress(made.crl_url, note)
       return 0
     }
   },

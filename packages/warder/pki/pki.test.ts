@@ -37,6 +37,15 @@ async function fails(told: RegExp, code: number, ...words: string[]): Promise<vo
   assert.deepEqual([ran.code, ran.out], [code, ''])
 }
 
+test('an authority is warned of whose revocation list nobody would find', async () => {
+  const root = await run(['create', 'CN=No address'])
+  assert.equal(root.code, 0)
+  assert.match(root.err, /^warning: .* name no revocation list and no OCSP responder.*: set pki_public_url /)
+  const issuing = await run(['create', 'CN=Below', '--issuer', root.out.split(' ')[0] ?? '', '--json'])
+  assert.match(issuing.err, /^warning: /)
+  assert.equal(JSON.parse(issuing.out).crl_url, undefined)
+})
+
 test('a root and an intermediate in two lines, a certificate, its list, its end', async () => {
   const root = (await json('create', 'CN=Acme Root, O=Acme', '--days', '7300')).id
   const ca = (

@@ -101,12 +101,8 @@ export const getAuthority = define({
   },
 })
 
-async function published(
-  { published, revocation }: KmsServices,
-  { id, certificate, chain }: StoredAuthority,
-) {
-  const crl = await published.crl(id)
-  const { crlUrls, ocspUrls } = addressesOf(revocation, id)
+async function published(services: KmsServices, { id, certificate, chain }: StoredAuthority) {
+  const crl = await services.published.crl(id)
   return {
     certificate: certificatePem(certificate),
     chain: chain.map(certificatePem).join(''),
@@ -117,7 +113,12 @@ async function published(
         next_update: shownDate(crl.nextUpdate),
       },
     }),
-    ...(crlUrls !== undefined && { crl_url: crlUrls[0] }),
-    ...(ocspUrls !== undefined && { ocsp_url: ocspUrls[0] }),
+    ...shownAddresses(services, id),
   }
+}
+
+/** Where relying parties find the list and the responder of an authority; nothing while nobody knows the address of the service. */
+export function shownAddresses({ revocation }: KmsServices, id: string) {
+  const { crlUrls: [crl_url] = [], ocspUrls: [ocsp_url] = [] } = addressesOf(revocation, id)
+  return { ...(crl_url !== undefined && { crl_url }), ...(ocsp_url !== undefined && { ocsp_url }) }
 }

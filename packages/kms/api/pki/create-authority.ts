@@ -18,6 +18,7 @@ import {
 } from '../../authority/index.ts'
 import { UnitOfWork } from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
+import { shownAddresses } from './authorities.ts'
 import {
   AlgMember,
   ConstraintsMember,
@@ -69,6 +70,12 @@ const AuthorityReply = Type.Object({
   kid: Type.String(),
   certificate: Type.String({ description: 'PEM' }),
   chain: Type.String({ description: 'The certificates above it, the next one first, PEM; empty of a root.' }),
+  crl_url: Type.Optional(
+    Type.String({
+      description: 'In certificates that it issues; absent while the service knows no address of its own.',
+    }),
+  ),
+  ocsp_url: Type.Optional(Type.String()),
 })
 
 const rootDays = 3650
@@ -108,6 +115,7 @@ export const createAuthority = define({
         kid: keyId,
         certificate: certificatePem(certificate),
         chain: chain.map(certificatePem).join(''),
+        ...shownAddresses(services, id),
       }
     } finally {
       objects.clear()

@@ -5,7 +5,7 @@ import { createAuthority } from './create-authority.ts'
 import { getCertificate } from './get-certificate.ts'
 import { issueCertificate } from './issue-certificate.ts'
 import { listCertificates } from './list-certificates.ts'
-import { ocspGet, ocspPost } from './ocsp.ts'
+import { ocspGet, ocspPosts } from './ocsp.ts'
 import { crl, issuerCertificate } from './public.ts'
 import { renewCertificate } from './renew-certificate.ts'
 import { renewalOperations } from './renewal.ts'
@@ -31,5 +31,5 @@ export const pkiOperations: readonly Operation<KmsServices>[] = [
   crl,
   issuerCertificate,
   ocspGet,
-  ocspPost,
+  ...ocspPosts,
 ].map((operation) => ({ bodyLimit, ...operation }))

@@ -27,10 +27,9 @@ const namesOf = (issuer: Pem) => ({ name: parsed(issuer).subject, spki: parsed(i
 const idOf = (issuer: Pem, certificate: Pem, hash: CertIdHash = 'sha1'): CertId =>
   certIdOf(hash, namesOf(issuer), parsed(certificate).serial)
 
-const post = (kms: Started, request: Uint8Array) =>
-  kms
-    .with({})
-    .call('POST', '/ocsp', { bytes: request, headers: { 'content-type': 'application/ocsp-request' } })
+const post = (kms: Started, request: Uint8Array, path = '/ocsp') =>
+  kms.with({}).call('POST', path, { bytes: request, headers: { 'content-type': 'application/ocsp-request' } })
+const postWithSlash = (kms: Started, request: Uint8Array) => post(kms, request, '/ocsp/')
 const get = (kms: Started, request: Uint8Array, headers: Record<string, string> = {}) =>
   kms
     .with({})
@@ -78,7 +77,7 @@ test('good, revoked and unknown, over GET and POST, by every hash of a CertID', 
   const revoked = (await revoke(other.id, { reason: 'keyCompromise' })).json
   assert.equal(revoked.state, 'revoked')
   for (const hash of ['sha1', 'sha256', 'sha384', 'sha512'] as const)
-    for (const ask of [get, post]) {
+    for (const ask of [get, post, postWithSlash]) {
       const about = (certificate: Pem) => ask(kms, ocspRequest([idOf(issuing, certificate, hash)]))
       assert.deepEqual(told(await about(one), issuing, one, time.now), { kind: 'good' })
       assert.deepEqual(told(await about(other), issuing, other, time.now), {

@@ -1,5 +1,5 @@
 import { rawReply } from '@warder/foundation/http'
-import { get, post } from '@warder/foundation/operations'
+import { get, type OperationContext, post } from '@warder/foundation/operations'
 import { andThen } from '@warder/foundation/promises'
 import Type from 'typebox'
 import type { OcspReply } from '../../authority/index.ts'
@@ -34,16 +34,19 @@ export const ocspGet = define({
   },
 })
 
-/** `POST /ocsp`. */
-export const ocspPost = define({
+const inBody = {
   ...common,
-  name: 'pki.ocsp.post',
-  route: post('/ocsp'),
   summary: 'Status of certificates (OCSP), the request in the body',
   bodyLimit: 64 * 1024,
-  act: (_input, { services, request }) =>
+  act: (_input: unknown, { services, request }: OperationContext<KmsServices>) =>
     andThen(services.published.ocsp.forRequest(request.body), (reply) => sent(reply, services)),
-})
+} as const
+
+/** `POST /ocsp`, and `/ocsp/` for clients that end every address with a slash, as RFC 6960 §A.1 has them do for GET. */
+export const ocspPosts = [
+  define({ ...inBody, name: 'pki.ocsp.post', route: post('/ocsp') }),
+  define({ ...inBody, name: 'pki.ocsp.post_slash', route: post('/ocsp/') }),
+]
 
 function sent(reply: OcspReply, services: KmsServices) {
   return rawReply({ raw: reply.der, contentType, headers: headersOf(reply, services) })
