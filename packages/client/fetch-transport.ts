@@ -1,6 +1,6 @@
 import type { ClientError } from './error.ts'
+import { type Exchange, transportOf } from './exchanges.ts'
 import { type Answer, baseOf, failuresOf, type Transport, type TransportOptions } from './transport.ts'
-import { turns } from './turns.ts'
 
 /**
  * `fetch`, for browsers and what else has it. Follows no redirects: credentials go to the named service and nowhere else.
@@ -12,21 +12,17 @@ export function fetchTransport(options: TransportOptions, sendCookies: boolean):
   for (const name of ['ca', 'serverName', 'certificate'] as const)
     if (options[name] !== undefined)
       throw new TypeError(`the browser trusts and shows certificates by itself: leave ${name} out`)
-  const queue = turns(options.maxConnections)
-  const underWay = new Set<AbortController>()
-  const { failure, closed, late } = failuresOf(base.origin)
+  const failures = failuresOf(base.origin)
+  const { failure } = failures
 
-  const exchange: Transport['send'] = async (method, target, headers, body) => {
-    const ending = new AbortController()
-    underWay.add(ending)
-    const timer = setTimeout(() => ending.abort(late(options.timeoutMs)), options.timeoutMs)
+  const exchange: Exchange = async (signal, method, target, headers, body) => {
     let begun = false
     try {
       const response = await fetch(`${base.origin}${base.prefix}${target}`, {
         method,
         headers,
         body: (body as Uint8Array<ArrayBuffer> | undefined) ?? null,
-        signal: ending.signal,
+        signal,
         credentials: sendCookies ? 'include' : 'omit',
         redirect: 'manual',
         cache: 'no-store',
@@ -41,31 +37,13 @@ export function fetchTransport(options: TransportOptions, sendCookies: boolean):
       )
       return { status: response.status, headers: Object.fromEntries(response.headers), body: read }
     } catch (error) {
-      if (ending.signal.aborted) throw ending.signal.reason
       if (!(error instanceof TypeError)) throw error
       if (begun) throw failure('unreachable', 'broke off its answer', error)
       // A browser tells a page no reason: no answer, a certificate that is not trusted, or an origin that is not allowed.
       throw failure('unreachable', `cannot be reached: ${error.message}`, error)
-    } finally {
-      clearTimeout(timer)
-      underWay.delete(ending)
     }
   }
-
-  return {
-    async send(method, target, headers, body) {
-      const done = await queue.take()
-      try {
-        return await exchange(method, target, headers, body)
-      } finally {
-        done()
-      }
-    },
-    close() {
-      queue.refuse(closed())
-      for (const ending of underWay) ending.abort(closed())
-    },
-  }
+  return transportOf(exchange, options, failures)
 }
 
 /** The whole body, at most so many bytes; leaving the loop early ends the connection. */

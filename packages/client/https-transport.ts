@@ -2,8 +2,8 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { Agent } from 'node:https'
 import { createSecureContext } from 'node:tls'
 import { readWhole, send, TooLarge } from '@warder/foundation/http-client'
+import { type Exchange, transportOf } from './exchanges.ts'
 import { baseOf, failuresOf, type Transport, type TransportOptions } from './transport.ts'
-import { turns } from './turns.ts'
 
 /**
  * HTTPS with kept connections. Follows no redirects: credentials go to the named service and nowhere else.
@@ -22,25 +22,18 @@ export function httpsTransport(options: TransportOptions): Transport {
     ...(options.serverName !== undefined && { servername: options.serverName }),
     ...(options.certificate !== undefined && options.certificate),
   })
-  // The agent's own queue is not used: it opens connections for waiting requests even after it was destroyed.
-  const queue = turns(options.maxConnections)
-  const underWay = new Set<AbortController>()
-  const { failure, closed, late } = failuresOf(base.origin)
+  const failures = failuresOf(base.origin)
+  const { failure } = failures
 
-  const exchange: Transport['send'] = async (method, target, headers, body) => {
+  const exchange: Exchange = async (signal, method, target, headers, body) => {
     const url = new URL(`${base.origin}${base.prefix}${target}`)
-    const ending = new AbortController()
-    underWay.add(ending)
-    // node's own `timeout` counts idle time only: a peer that drips bytes would hold the caller for ever.
-    const timer = setTimeout(() => ending.abort(late(options.timeoutMs)), options.timeoutMs)
     let begun = false
     try {
-      const incoming = await send(url, { agent, method, headers, signal: ending.signal }, body)
+      const incoming = await send(url, { agent, method, headers, signal }, body)
       begun = true
       const read = await readWhole(incoming, options.maxAnswerBytes)
       return { status: incoming.statusCode ?? 0, headers: incoming.headers, body: read }
     } catch (error) {
-      if (ending.signal.aborted) throw ending.signal.reason
       if (error instanceof TooLarge) throw failure('unexpected_reply', error.message)
       if (begun) throw failure('unreachable', 'broke off its answer', error)
       throw failure(
@@ -48,27 +41,10 @@ export function httpsTransport(options: TransportOptions): Transport {
         `cannot be reached: ${error instanceof Error ? error.message : error}`,
         error,
       )
-    } finally {
-      clearTimeout(timer)
-      underWay.delete(ending)
     }
   }
-
-  return {
-    async send(method, target, headers, body) {
-      const done = await queue.take()
-      try {
-        return await exchange(method, target, headers, body)
-      } finally {
-        done()
-      }
-    },
-    close() {
-      queue.refuse(closed())
-      for (const ending of underWay) ending.abort(closed())
-      agent.destroy()
-    },
-  }
+  // Its turns take the place of the agent's own queue, which opens connections for what waits even after it was destroyed.
+  return transportOf(exchange, options, failures, () => agent.destroy())
 }
 
 /** Read here as they will be read for each connection: there, a broken one would fail call after call. */
