@@ -107,6 +107,70 @@ describe('a response is refused, with its reason,', () => {
     )
   })
 
+  it('when the realm changes while the response is judged, and the login may be tried again', async (t) => {
+    await using saml = await startSaml()
+    const { samlVerification: verification } = saml.auth.services
+    const judge = verification.judge.bind(verification)
+    let meanwhile = async (): Promise<void> => undefined
+    t.mock.method(verification, 'judge', async (...job: Parameters<typeof judge>) => {
+      const verdict = await judge(...job)
+      await meanwhile()
+      return verdict
+    })
+    const put = async (members: Record<string, unknown>) => {
+      const json = {
+        id: 'r',
+        auth_params: { saml_params: saml.params(members) },
+        session_max_age_seconds: 3600,
+        session_max_stale_age_seconds: 600,
+      }
+      assert.equal((await saml.scene.asSuper('PUT', '/admins/realms/r', json)).status, 200)
+    }
+    const login = await saml.begin()
+    const response = () => saml.idp.response({ requestId: login.requestId, now: saml.now() })
+    meanwhile = () => put({ default_return_url: 'https://app.example/other' })
+    const refused = await saml.post(login, response())
+    assert.deepEqual(
+      [refused.status, refused.json.description, refused.headers['set-cookie']],
+      [401, 'SAML error: the realm or the person has changed meanwhile', undefined],
+    )
+    assert.equal(saml.auth.counted.get('auth_saml_responses_total{outcome="realm"}'), 1)
+    meanwhile = async () => undefined
+    const accepted = await saml.post(login, response())
+    assert.equal(accepted.status, 200, accepted.text)
+    assert.notEqual(accepted.headers['set-cookie'], undefined)
+
+    const last = await saml.begin()
+    meanwhile = async () => {
+      assert.equal((await saml.scene.asSuper('DELETE', '/admins/realms/r')).status, 204)
+    }
+    const gone = await saml.post(last, saml.idp.response({ requestId: last.requestId, now: saml.now() }))
+    assert.deepEqual([gone.status, gone.headers['set-cookie']], [401, undefined])
+  })
+
+  it('when the realm was changed or removed between the redirect and the response', async () => {
+    await using saml = await startSaml()
+    const [first, second] = [await saml.begin(), await saml.begin()]
+    const answer = (login: typeof first) =>
+      saml.post(login, saml.idp.response({ requestId: login.requestId, now: saml.now() }))
+    const json = {
+      id: 'r',
+      auth_params: { username_password_params: { allow_expired_passwords: false } },
+      session_max_age_seconds: 3600,
+      session_max_stale_age_seconds: 600,
+    }
+    assert.equal((await saml.scene.asSuper('PUT', '/admins/realms/r', json)).status, 200)
+    const withoutSaml = await answer(first)
+    assert.ok(withoutSaml.status >= 400 && withoutSaml.status < 500, withoutSaml.text)
+    assert.equal((await saml.scene.asSuper('DELETE', '/admins/realms/r')).status, 204)
+    const withoutRealm = await answer(second)
+    assert.ok(withoutRealm.status >= 400 && withoutRealm.status < 500, withoutRealm.text)
+    assert.deepEqual(
+      [withoutSaml.headers['set-cookie'], withoutRealm.headers['set-cookie']],
+      [undefined, undefined],
+    )
+  })
+
   it('when the login took longer than ten minutes, or was begun in another realm', async () => {
     await using saml = await startSaml()
     const params = saml.params({ sp_acs_url: acsUrlOf('s'), sp_entity_id: spEntityIdOf('s') })
