@@ -1,12 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import {
   type AuditLog,
   archiveOld,
   openAuditLog,
   publicCheckpointKey,
+  tailAudit,
   verifyAudit,
 } from '@warder/foundation/audit'
 import { systemClock } from '@warder/foundation/runtime'
@@ -15,14 +16,23 @@ import { migrate, openSqlite } from '@warder/foundation/sql'
 import { quietLog } from '@warder/foundation/telemetry/testing'
 
 /**
- * Measures the cost of an archived audit log for a start, beside reading all of it.
+ * Measures the cost of an archived audit log for a start, beside reading all of it, and how many bytes a start reads.
  *
- * Run: `node bench/operations/audit-start.ts [--megabytes 1024]`
+ * Run: `node bench/operations/audit-start.ts [--megabytes 1024] [--room DIR [--step prepare|start|verify]]`. With `--room` the
+ * log stays there, and a run may take one step alone: `start` is then the first one after the machine did something else.
  */
-const { values } = parseArgs({ options: { megabytes: { type: 'string', default: '1024' } } })
+const { values } = parseArgs({
+  options: {
+    megabytes: { type: 'string', default: '1024' },
+    room: { type: 'string' },
+    step: { type: 'string' },
+  },
+})
 const wanted = Number(values.megabytes) * 2 ** 20
 const print = (line: string): void => void process.stdout.write(`${line}\n`)
-const room = mkdtempSync(join(tmpdir(), 'warder-bench-audit-'))
+const room =
+  values.room === undefined ? mkdtempSync(join(tmpdir(), 'warder-bench-audit-')) : resolve(values.room)
+mkdirSync(room, { recursive: true })
 const folder = join(room, 'kms')
 
 const db = openSqlite({ path: join(room, 'seal.db') })
@@ -50,9 +60,18 @@ async function timed<T>(work: () => Promise<T>): Promise<{ readonly seconds: num
 
 const recordBytes = 480
 const atOnce = 2000
+/** Written between two archivings, so that the disk need not hold all of it as it is. */
+const roundBytes = 512 * 2 ** 20
 
-try {
+/** Everything that this process has read from files so far (Linux). */
+function bytesRead(): number {
+  const path = '/proc/self/io'
+  return existsSync(path) ? Number(/^rchar: (\d+)$/m.exec(readFileSync(path, 'utf8'))?.[1]) : Number.NaN
+}
+
+async function prepare(): Promise<void> {
   const log = await open()
+  let archived = 0
   for (let written = 0; written < wanted; written += atOnce * recordBytes) {
     const one = (index: number) =>
       log.trail.recordDurably({
@@ -68,25 +87,50 @@ try {
         duration_ms: 1,
       })
     await Promise.all(Array.from({ length: atOnce }, (_, index) => one(index)))
+    if (written - archived < roundBytes) continue
+    archived = written
+    await log.tended()
+    await archive()
   }
   await log.tended()
   await log.close()
-  const key = publicCheckpointKey(folder)
-  const whole = await timed(() =>
-    verifyAudit(folder, { thorough: true, keys: key === undefined ? [] : [key] }),
-  )
-  const old = { folder, before: Date.now() + 1000, by: 'bench', now: Date.now() }
-  for await (const _ of archiveOld(old));
-  const starts: number[] = []
+  await archive()
+}
+
+async function archive(): Promise<void> {
+  for await (const _ of archiveOld({ folder, before: Date.now() + 1000, by: 'bench', now: Date.now() }));
+}
+
+async function start(): Promise<void> {
+  const starts: string[] = []
   for (let round = 0; round < 3; round += 1) {
+    const before = bytesRead()
     const { seconds, found } = await timed(open)
-    starts.push(seconds)
+    starts.push(`${seconds.toFixed(2)} s (${((bytesRead() - before) / 2 ** 20).toFixed(1)} MiB read)`)
     await found.close()
   }
-  print(
-    `${values.megabytes} MiB of records: start ${starts.map((one) => one.toFixed(2)).join(', ')} s; all of it read ${whole.seconds.toFixed(1)} s (${whole.found.ok ? 'ok' : 'broken'})`,
-  )
+  const stored = readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0)
+  const records = await last()
+  print(`${records} records in ${Math.round(stored / 2 ** 20)} MiB of files: start ${starts.join(', ')}`)
+}
+
+/** Number of the last record. */
+async function last(): Promise<number> {
+  for await (const line of tailAudit({ folder, format: 'json', lines: 1 })) return JSON.parse(line).seq
+  return 0
+}
+
+async function verify(): Promise<void> {
+  const key = publicCheckpointKey(folder)
+  const keys = key === undefined ? [] : [key]
+  const { seconds, found } = await timed(() => verifyAudit(folder, { thorough: true, keys }))
+  print(`all of it read ${seconds.toFixed(1)} s (${found.ok ? 'ok' : 'broken'})`)
+}
+
+try {
+  for (const [name, step] of Object.entries({ prepare, start, verify }))
+    if (values.step === undefined || values.step === name) await step()
 } finally {
   await db.close()
-  rmSync(room, { recursive: true, force: true })
+  if (values.room === undefined) rmSync(room, { recursive: true, force: true })
 }
