@@ -7,6 +7,7 @@ import { runNodeVault, runTransitNodeVault } from './node-vault.ts'
 import { runPySaml2 } from './saml-pysaml2.ts'
 import { runSimpleSamlPhp } from './simplesamlphp.ts'
 import { runHvac } from './vault-hvac.ts'
+import { runVaultKubernetesKms } from './vault-kubernetes-kms.ts'
 import { runCosign, runSops } from './vault-programs.ts'
 import { runTransitHvac } from './vault-transit.ts'
 
@@ -29,6 +30,7 @@ export async function runAllClients(print: (line: string) => void): Promise<read
     async () => [await runTransitNodeVault()],
     async () => [await runCosign()],
     async () => [await runSops()],
+    async () => [await runVaultKubernetesKms()],
     async () => [await runNodeVault()],
     runSimpleSamlPhp,
     runPySaml2,

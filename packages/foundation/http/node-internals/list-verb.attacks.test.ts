@@ -23,6 +23,7 @@ const refused: Readonly<Record<string, string>> = {
   'a line end behind the verb': 'LIST\r\n\r\n',
   'a NUL behind the verb': 'LIST\0/keys HTTP/1.1\r\nHost: a\r\n\r\n',
   'a blank before the verb': ` ${ask('LIST', '/keys')}`,
+  'no blank behind the verb': 'LIST/keys HTTP/1.1\r\nHost: a\r\n\r\n',
   'no target': 'LIST  HTTP/1.1\r\nHost: a\r\n\r\n',
   'no version': 'LIST /keys\r\nHost: a\r\n\r\n',
   'an unknown version': 'LIST /keys HTTP/1.2\r\nHost: a\r\n\r\n',
@@ -118,6 +119,45 @@ test('the beginning of a LIST whose sender ends, or goes on with other bytes, is
   ended.socket.end('LIS')
   assert.doesNotMatch(await ended.rest(), /^HTTP\/1\.1 200/)
   assert.deepEqual(reached, [])
+})
+
+test('nothing is served behind what was refused, while its refusal waits for earlier replies', async () => {
+  for (const tls of [true, false]) {
+    for (const nonsense of ['LIX /keys', 'XX', 'LISTX', 'LI', `${ask('LIST', '/keys')}LIX`]) {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      const { reached, options } = watched(promise)
+      await using server = await live({ ...options, ...(!tls && { tls: undefined }) })
+      using wire = await (tls ? secureWire : plainWire)(server.port)
+      wire.send(ask('GET', '/slow'))
+      while (server.service.inFlight() === 0) await new Promise((soon) => setTimeout(soon, 1))
+      for (const bytes of [nonsense, 'X', ask('LIST', '/keys'), ask('LIST', '/keys')]) {
+        await new Promise((soon) => setTimeout(soon, 4))
+        wire.send(bytes)
+      }
+      await new Promise((soon) => setTimeout(soon, 4))
+      resolve()
+      const served = nonsense.startsWith('LIST /') ? ['GET /slow  0', 'LIST /keys  0'] : ['GET /slow  0']
+      for (const one of served) assert.equal(await told(wire), one)
+      assert.equal(await told(wire), 400, nonsense)
+      assert.equal(await wire.rest(), '')
+      assert.equal(reached.length, served.length)
+      await idle(server)
+    }
+  }
+})
+
+test('bytes of an earlier request are not taken for the beginning of a LIST', async () => {
+  const { options } = watched()
+  await using server = await live(options)
+  using wire = await secureWire(server.port)
+  wire.send('POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n')
+  await new Promise((resolve) => setTimeout(resolve, 5))
+  wire.send('LI')
+  assert.equal(await told(wire), 'POST /upload  2')
+  wire.send(inner)
+  assert.equal(await told(wire), 'GET /hello  0')
+  wire.send('ST /keys HTTP/1.1\r\nHost: a\r\n\r\n')
+  assert.equal(await told(wire), 400)
 })
 
 test('a body that ends with UN leaves the verb behind it open, which is refused', async () => {

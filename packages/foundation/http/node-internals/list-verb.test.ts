@@ -114,6 +114,14 @@ for (const [name, tls] of [
       }
       assert.equal(await told(wire), expected)
     }
+    // A reply that waits for its turn makes node read through the stream.
+    wire.send(ask('GET', '/slow') + ask('GET', '/hello'))
+    assert.deepEqual([await told(wire), await told(wire)], ['GET /slow  0', 'GET /hello  0'])
+    for (const byte of ask('LIST', '/keys')) {
+      wire.send(byte)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    assert.equal(await told(wire), 'LIST /keys  0')
     wire.send('LIS')
     await new Promise((resolve) => setTimeout(resolve, 5))
     wire.send(`T /keys HTTP/1.1\r\nHost: a\r\n\r\n${ask('LIST', '/keys')}`)

@@ -39,13 +39,11 @@ interface Reading {
   readonly afterExecute: AfterExecute
   /** The last bytes of earlier reads, as far as they are known. */
   before: Buffer
-  /** `before` includes the present read already. */
-  counted: boolean
   /** The beginning of a request that may become a LIST. */
   held: Buffer
   /** The next request is a LIST. */
   listed: boolean
-  /** The parser has refused bytes that are no LIST. */
+  /** The parser has refused bytes that are no LIST. It refuses what follows, too, which is nobody's request. */
   refused: boolean
 }
 
@@ -87,19 +85,24 @@ export function acceptListVerb(server: Server): ListVerb {
     return true
   }
 
+  function acceptFrom(reading: Reading, error: ParseError, socket: Socket): boolean {
+    const { before, held } = reading
+    const { rawPacket = nothing } = error
+    if (held.length > 0) return advance(reading, socket, Buffer.concat([held, rawPacket]), 0)
+    const begin = refusedBegin(error)
+    if (begin > 0 || before.length === 0) return advance(reading, socket, rawPacket, begin)
+    return advance(reading, socket, Buffer.concat([before, rawPacket]), begin + before.length)
+  }
+
   return {
     watch,
     isList,
     accept(error, socket) {
       const reading = readings.get(socket)
-      if (error.code !== refusedVerb || reading === undefined || reading.refused) return false
-      const { rawPacket = nothing } = error
-      if (reading.held.length > 0)
-        return advance(reading, socket, Buffer.concat([reading.held, rawPacket]), 0)
-      const begin = refusedBegin(error)
-      const { before } = reading
-      if (begin > 0 || before.length === 0) return advance(reading, socket, rawPacket, begin)
-      return advance(reading, socket, Buffer.concat([before, rawPacket]), begin + before.length)
+      if (reading === undefined || reading.refused) return false
+      const accepted = error.code === refusedVerb && acceptFrom(reading, error, socket)
+      reading.refused ||= !accepted
+      return accepted
     },
   }
 }
@@ -107,9 +110,7 @@ export function acceptListVerb(server: Server): ListVerb {
 /** Of a connection that is read through its stream: to be called with each read, once it was parsed. */
 export function rememberRead(socket: Socket, bytes: Buffer): void {
   const reading = readings.get(socket)
-  if (reading === undefined) return
-  if (!reading.counted) remember(reading, bytes)
-  reading.counted = false
+  if (reading !== undefined) remember(reading, bytes)
 }
 
 function watch(socket: Socket): void {
@@ -120,7 +121,6 @@ function watch(socket: Socket): void {
     parser,
     afterExecute,
     before: nothing,
-    counted: false,
     held: nothing,
     listed: false,
     refused: false,
@@ -133,7 +133,6 @@ function watch(socket: Socket): void {
       else remember(reading, parser.getCurrentBuffer())
     }
     afterExecute(result)
-    reading.counted = false
   })
 }
 
@@ -148,7 +147,6 @@ function isList({ socket }: IncomingMessage): boolean {
 function parse(reading: Reading, rest: Buffer): number | ParseError {
   const result = reading.parser.execute(seen)
   remember(reading, rest)
-  reading.counted = true
   return rest.length === 0 ? result : reading.parser.execute(rest)
 }
 
