@@ -8,7 +8,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openPostgres, openSqlite, query } from '@warder/foundation/sql'
-import { type InventoryFilter, inventoryPage } from '@warder/kms/keys'
+import { countByState, type InventoryFilter, inventoryPage } from '@warder/kms/keys'
 import { startKms } from '@warder/kms/testing'
 
 const keys = Number(process.argv[2] ?? 1_000_000)
@@ -134,6 +134,12 @@ for (const [who, owner] of [
       tag: 'payments',
       ...unusedWords,
     },
+  )
+}
+if (rounds > 0) {
+  const counts = await timed(() => countByState(db))
+  process.stdout.write(
+    `${'how many are in each state'.padEnd(47)}${percentile(counts, 0.5).padStart(10)}${percentile(counts, 0.99).padStart(8)}\n`,
   )
 }
 await db.close()

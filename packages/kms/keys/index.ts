@@ -9,6 +9,7 @@ export {
   useRetryMs,
 } from './budget-look-store.ts'
 export * from './client-attributes.ts'
+export { countByState } from './count-by-state-store.ts'
 export * from './create.ts'
 export * from './gcm-budget.ts'
 export { maxInvocations, reservedInvocations } from './gcm-budget-store.ts'

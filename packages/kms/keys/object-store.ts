@@ -70,9 +70,6 @@ const dueDeactivation = query<[now: number, limit: number], ObjectRow>(
 const waitingObjects = query<[after: string, limit: number], ObjectRow>(
   `SELECT ${objectColumns} FROM managed_object WHERE destruction_at IS NOT NULL AND id > ? ORDER BY id LIMIT ?`,
 )
-const countedByState = query<[], { readonly state: string; readonly count: number }>(
-  'SELECT state, count(*) AS count FROM managed_object GROUP BY state',
-)
 const anyWaiting = query<[], { readonly id: string }>(
   'SELECT id FROM managed_object WHERE destruction_at IS NOT NULL LIMIT 1',
 )
@@ -243,11 +240,6 @@ export async function overdueObjects(
     ...(await db.all(dueDeactivation, [now, limit])),
   ]
   return rows.map(toObject)
-}
-
-/** How many objects are in each state. It reads the whole of an index. */
-export async function countByState(db: Database): Promise<Readonly<Record<string, number>>> {
-  return Object.fromEntries((await db.all(countedByState, [])).map(({ state, count }) => [state, count]))
 }
 
 /** Whether the destruction of any object waits. */
