@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { change, type Database, query, StorageUnavailable } from '@warder/foundation/sql'
 import { createMetrics } from '@warder/foundation/telemetry'
-import { budgetMark, budgetsToLookAt, maxInvocations } from '../keys/index.ts'
+import { adoptPolicy, budgetMark, budgetsToLookAt, maxInvocations } from '../keys/index.ts'
 import { bothEngines, startTwoNodes } from '../testing/engines.ts'
 import { type Started, type StartOptions, startKms } from '../testing/index.ts'
 import { type Notice, webhookReceiver } from '../testing/webhook.ts'
@@ -252,7 +252,7 @@ test('a tag, another rule, an own number and the end of what withheld a key are 
 })
 
 test('few messages rotate each version after them, without notices', async () => {
-  const { kms, told, make, encrypt, version, set } = await world([])
+  const { kms, told, make, use, encrypt, version, set } = await world([])
   await using _ = kms
   const kid = await make()
   // The first block of a process has 1024.
@@ -264,7 +264,43 @@ test('few messages rotate each version after them, without notices', async () =>
     await look(kms)
     assert.equal(await version(kid), next)
   }
+  const fewer = await make()
+  await set(fewer, { rotate_after_messages: 1_000_000 })
+  for (const messages of [950_000, 1_000_000]) {
+    await use(fewer, messages)
+    for (let turn = 0; turn < 2; turn += 1) await look(kms)
+  }
+  assert.equal(await version(fewer), 2)
   assert.deepEqual([...new Set(told.map(({ event }) => event))], ['rotation.done'])
+})
+
+test('a key that ended is neither rotated nor told of, whatever it encrypted', async () => {
+  const { kms, told, make, use, verb, version } = await world([`tag=payments, after_messages=${limit}`])
+  await using _ = kms
+  const [ruled, free] = [await make(['payments']), await make()]
+  for (const kid of [ruled, free])
+    assert.equal((await verb(kid, 'versions/1/revoke')).json.state, 'Deactivated')
+  await use(ruled, limit)
+  await use(free, ending)
+  for (let turn = 0; turn < 2; turn += 1) await look(kms)
+  assert.deepEqual([await version(ruled), await version(free), told], [1, 1, []])
+})
+
+test('another policy looks at what has encrypted the most before it has walked through all keys', async () => {
+  const { kms, time, make, use } = await world([])
+  await using _ = kms
+  const { db } = kms.environment
+  const [much, little] = [await make(), await make()]
+  await use(much, limit)
+  await use(little, 1000)
+  for (let turn = 0; turn < 2; turn += 1) await look(kms)
+  assert.deepEqual(await budgetsToLookAt(db, time.now, 10), [])
+  await adoptPolicy(db, 'another one')
+  const found = await budgetsToLookAt(db, time.now, 10)
+  assert.deepEqual(
+    found.map(({ id }) => id),
+    [much],
+  )
 })
 
 test('notice_days = 0 announces no rotation, but the end of a budget; the gauge tells of it until the key is rotated', async () => {

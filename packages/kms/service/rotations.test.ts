@@ -135,4 +135,13 @@ test('a key that is due by use and cannot be rotated is told once, counted, and 
   await lookAgain()
   assert.deepEqual([await version(), gauges.get('keys_not_rotated')?.()], [2, 0])
   assert.equal(failures().length, 1)
+  // What somebody rotates by hand is not counted any more either.
+  const second = (await alice().get(`/v1/crypto/keys/${kid}/versions`)).json.versions[0].kid
+  await kms.environment.db.commit([change(used, [2 ** 31, second], 1)])
+  await alice().post(`/v1/crypto/keys/${kid}/disable`, {})
+  await lookAgain()
+  assert.equal(gauges.get('keys_not_rotated')?.(), 1)
+  for (const verb of ['enable', 'rotate']) await alice().post(`/v1/crypto/keys/${kid}/${verb}`, {})
+  for (let turn = 0; turn < 2; turn += 1) await lookAgain()
+  assert.deepEqual([await version(), gauges.get('keys_not_rotated')?.()], [3, 0])
 })
