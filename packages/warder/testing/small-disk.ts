@@ -118,8 +118,17 @@ const megabytes = 96
 
 /** Why no file system can be mounted here, where nobody else sees it. */
 export function noMounts(): string | false {
-  const tried = spawnSync('unshare', [...unshared, 'true'])
-  return tried.status === 0 ? false : 'no file system can be mounted here (unshare)'
+  const tried = spawnSync('unshare', [
+    ...unshared,
+    'mount',
+    '-t',
+    'tmpfs',
+    '-o',
+    'size=1m',
+    'warder',
+    tmpdir(),
+  ])
+  return tried.status === 0 ? false : 'no file system can be mounted here (unshare, mount)'
 }
 
 /** As root, or in a user namespace, as whose root the same commands work. */
