@@ -3,6 +3,7 @@ import { createPublicKey } from 'node:crypto'
 import {
   copyFileSync,
   existsSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -18,7 +19,9 @@ import { StartupError } from '../errors/index.ts'
 import { loadRootKeys, openSeal, type Seal, sealMigrations } from '../seal/index.ts'
 import { migrate, openSqlite } from '../sql/index.ts'
 import { quietLog } from '../telemetry/testing/index.ts'
-import { publicCheckpointKey } from './checkpoint-key.ts'
+import { openCheckpointKey, publicCheckpointKey } from './checkpoint-key.ts'
+import { startCloser } from './closer.ts'
+import { noLogKeys } from './encrypted-bytes.ts'
 import {
   type AuditLog,
   type AuditLogOptions,
@@ -333,4 +336,56 @@ test('the last records that fit, and those that follow', async () => {
   assert.ok(found.every(({ principal }) => principal === 'user-1'))
   assert.equal(new Set(found.map(({ seq }) => seq)).size, 12)
   assert.ok(found.every(({ seq }, index) => index === 0 || seq > (found[index - 1]?.seq ?? 0)))
+})
+
+test('a checkpoint that was cut while it was written over is signed again by the next start', async () => {
+  const folder = path()
+  await filled(folder)
+  await archive(folder, firstDay + 10 * day)
+  const closed = segmentsOf(folder).filter(({ signed }) => signed !== undefined)
+  const nameOf = (firstSeq = 0) => join(folder, `audit-${String(firstSeq).padStart(16, '0')}.checkpoint`)
+  const [archived, plain] = [true, false].map((wanted) =>
+    closed.find(({ compressed }) => compressed === wanted),
+  )
+  for (const segment of [archived, plain]) {
+    const checkpoint = nameOf(segment?.firstSeq)
+    const before = JSON.parse(readFileSync(checkpoint, 'utf8')).checkpoint
+    truncateSync(checkpoint, 700)
+    const log = await openAuditLog(options(folder))
+    await log.tended()
+    await log.close()
+    const { closed_at: _, ...again } = JSON.parse(readFileSync(checkpoint, 'utf8')).checkpoint
+    assert.deepEqual({ ...before, ...again }, before)
+    assert.ok((await verified(folder)).ok)
+  }
+})
+
+test('a checkpoint that cannot be written is tried again after a while', async () => {
+  const folder = path()
+  await filled(folder)
+  const [first] = readdirSync(folder).filter((name) => name.endsWith('.checkpoint'))
+  assert.ok(first)
+  const checkpoint = join(folder, first)
+  rmSync(checkpoint)
+  // As a full disk, it takes no new file.
+  mkdirSync(`${checkpoint}.new`)
+  const { signer } = await openCheckpointKey(folder, seal, 'test')
+  const failed = Promise.withResolvers<void>()
+  const closer = startCloser({
+    folder,
+    service: 'kms',
+    node: 'n1',
+    signer,
+    keys: noLogKeys,
+    clock,
+    log: { ...quietLog, error: () => failed.resolve() },
+    record: async () => undefined,
+    retryMs: 5,
+  })
+  closer.tend()
+  await failed.promise
+  rmSync(`${checkpoint}.new`, { recursive: true })
+  while (!existsSync(checkpoint)) await new Promise((resolve) => setTimeout(resolve, 5))
+  await closer.stop()
+  assert.ok((await verified(folder)).ok)
 })
