@@ -206,6 +206,53 @@ test('however the bytes are cut into packets, the same requests are served in th
   await serves(['LIST', 'LIST', 'GET', 'LIST'], [1, 2, 3, 4, 5])
 })
 
+/** Pieces of requests and of nonsense; what they make together is cut by the parser. */
+const pieces = fc.array(
+  fc.constantFrom(
+    ask('LIST', '/keys'),
+    ask('GET', '/hello'),
+    'POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\n',
+    `POST /upload HTTP/1.1\r\nHost: a\r\n${chunked}\r\n`,
+    '4\r\nLIST\r\n0\r\n\r\n',
+    'LIST',
+    'LIST ',
+    'LI',
+    'ST /keys HTTP/1.1\r\n',
+    '/keys HTTP/1.1\r\n',
+    'Host: a\r\n',
+    'Content-Length: 4\r\n',
+    chunked,
+    '\r\n',
+    '\n',
+    'abcd',
+    'L',
+    ' ',
+  ),
+  { minLength: 1, maxLength: 8 },
+)
+
+test('whatever the bytes are, they are cut into requests as with a verb that the parser knows', async () => {
+  const { options } = watched()
+  await using server = await live({ ...options, tls: undefined })
+  const statuses = async (bytes: string) => {
+    using wire = await plainWire(server.port)
+    // No request and no body goes on with this.
+    wire.send(`${bytes}\r\n\r\n\0\r\n\r\n`)
+    wire.socket.end()
+    return (await wire.rest()).match(/(?<=HTTP\/1\.1 )\d{3}/g)
+  }
+  await fc.assert(
+    fc.asyncProperty(pieces, async (some) => {
+      const bytes = some.join('')
+      const known = (await statuses(bytes.replaceAll('LIST', 'LINK')))?.join() ?? ''
+      const listed = (await statuses(bytes))?.join() ?? ''
+      // LINK has no operation.
+      assert.equal(listed.replaceAll('200', '405'), known.replaceAll('200', '405'), JSON.stringify(bytes))
+    }),
+    { numRuns: Number(process.env.WARDER_LIST_STREAMS ?? 150) },
+  )
+})
+
 test('many half LISTs and a packet full of them leave nothing behind', async () => {
   const { reached, options } = watched()
   await using server = await live({ ...options, tls: undefined })
@@ -251,6 +298,20 @@ test('a LIST is counted, recorded and limited as any request is, and is no error
     audit.events.map(({ operation, status }) => [operation, status]),
     seen,
   )
+})
+
+test('a page of another origin reads a LIST as little as a GET', async () => {
+  await using server = await live(watched().options)
+  using wire = await secureWire(server.port)
+  for (const verb of ['GET', 'LIST']) {
+    wire.send(ask(verb, '/keys', 'Origin: https://evil.example\r\n'))
+    const { status, headers } = await wire.reply()
+    assert.deepEqual([status, headers['access-control-allow-origin']], [200, undefined], verb)
+  }
+  wire.send(
+    ask('OPTIONS', '/keys', 'Origin: https://evil.example\r\nAccess-Control-Request-Method: LIST\r\n'),
+  )
+  assert.equal((await wire.reply()).status, 403)
 })
 
 test('the refusal of LIST elsewhere says which verbs there are', async () => {
