@@ -15,7 +15,6 @@ if (process.env.WARDER_FROM_SOURCES !== '1') {
   })
   if (status !== 0) process.exit(1)
   program = join(stdout, 'bin', 'warder.mjs')
-  process.env.NODE_COMPILE_CACHE ??= join(root, 'node_modules', '.compile-cache')
 }
 process.argv.splice(1, 1, program, 'start')
 await import(pathToFileURL(program).href)

@@ -22,7 +22,7 @@ mount --rbind /dev "$root/merged/dev"
 
 run="setpriv --reuid 10001 --regid 10001 --clear-groups --no-new-privs --bounding-set -all --inh-caps -all env -i"
 run="$run PATH=/opt/warder/bin:/usr/local/bin:/usr/bin:/bin WARDER_HOME=/var/lib/warder AUTH_HOST=0.0.0.0 KMS_HOST=0.0.0.0"
-run="$run NODE_COMPILE_CACHE=/tmp/compile-cache AUTH_PORT=0 KMS_PORT=0 KMS_SOCKET_SERVER_PORT=0"
+run="$run AUTH_PORT=0 KMS_PORT=0 KMS_SOCKET_SERVER_PORT=0"
 log="$root/log"
 unshare --pid --fork sh -c "mount -t proc proc $root/merged/proc && exec chroot $root/merged $run /opt/warder/bin/warder start" \
   > "$log" 2>&1 &

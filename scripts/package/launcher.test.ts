@@ -14,8 +14,7 @@ mkdirSync(app, { recursive: true })
 mkdirSync(join(prefix, 'bin'))
 cpSync(join(root, 'deploy', 'linux', 'warder'), join(prefix, 'bin', 'warder'))
 symlinkSync(process.execPath, join(prefix, 'lib', 'warder', 'node'))
-const told =
-  '[process.pid, process.argv.slice(2), process.env.WARDER_PROGRAM, process.env.NODE_COMPILE_CACHE ?? null]'
+const told = '[process.pid, process.argv.slice(2), process.env.WARDER_PROGRAM]'
 writeFileSync(join(app, 'warder.mjs'), `process.stdout.write(JSON.stringify(${told}))`)
 const link = join(folder, 'warder')
 symlinkSync(join(prefix, 'bin', 'warder'), link)
@@ -33,14 +32,7 @@ function run(program: string, env: Readonly<Record<string, string>>) {
 
 test('the command of a tarball runs from its folder or a link, on its own Node', { skip }, () => {
   const words = ['a b', '--c']
-  assert.deepEqual(run(join(prefix, 'bin', 'warder'), { PATH: path }), [
-    words,
-    join(prefix, 'bin', 'warder'),
-    null,
-  ])
-  // Of a user, the command itself looks for a folder of theirs (compile-cache.test.ts).
-  assert.deepEqual(run(link, { PATH: `${folder}:${path}`, HOME: '/h' }), [words, 'warder', null])
-  const service = { PATH: path, HOME: '/h', CACHE_DIRECTORY: '/var/cache/warder' }
-  assert.deepEqual(run(link, service)[2], '/var/cache/warder/warder')
-  assert.deepEqual(run(link, { ...service, NODE_COMPILE_CACHE: '/other' })[2], '/other')
+  const program = join(prefix, 'bin', 'warder')
+  assert.deepEqual(run(program, { PATH: path }), [words, program])
+  assert.deepEqual(run(link, { PATH: `${folder}:${path}`, HOME: '/h' }), [words, 'warder'])
 })

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 // Plain JavaScript, so that it runs on an old Node and can say what to do. It hands over to the pinned Node of
 // node_modules where this one is too old, then to ../main.ts.
-import { existsSync, lstatSync, mkdirSync, statSync } from 'node:fs'
-import { availableParallelism, homedir } from 'node:os'
-import { basename, dirname, isAbsolute, join } from 'node:path'
+import { existsSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { handOver } from './handover.mjs'
 
@@ -32,12 +32,12 @@ if (newEnough) {
   }
   // It tells this process alone; its children were not handed over.
   delete process.env.WARDER_NODE_HANDOVER
-  // The command, the services and their threads load from it what was stripped of types and compiled before.
-  const cache = process.env.NODE_COMPILE_CACHE ?? compileCache()
-  if (cache !== undefined) {
-    process.env.NODE_COMPILE_CACHE = cache
+  // A checkout keeps what was stripped of types and compiled, beside its packages. The few files of an installed Warder load
+  // as quickly without (ADR 138), and no folder holds code that somebody else might have written.
+  if (existsSync(join(here, '..', 'main.ts'))) {
+    process.env.NODE_COMPILE_CACHE ??= join(here, '..', '..', '..', 'node_modules', '.compile-cache')
     const { enableCompileCache } = await import('node:module')
-    enableCompileCache(cache)
+    enableCompileCache(process.env.NODE_COMPILE_CACHE)
   }
   // RSA, key generation and password hashing run on this pool; it is read when the pool is first used.
   process.env.UV_THREADPOOL_SIZE ??= String(Math.max(4, availableParallelism()))
@@ -65,37 +65,4 @@ if (newEnough) {
     process.exit(1)
   }
   handOver(pinned)
-}
-
-/**
- * In a checkout beside its packages, as its code is. Of an installed package, whose folder may be another user's, in a
- * folder that this user alone can write to: what lies in the cache is run, so root takes nothing from somebody else's.
- */
-function compileCache() {
-  if (existsSync(join(here, '..', 'main.ts')))
-    return join(here, '..', '..', '..', 'node_modules', '.compile-cache')
-  const { XDG_CACHE_HOME: named = '' } = process.env
-  let folder = named
-  try {
-    if (!isAbsolute(folder)) folder = join(homedir(), '.cache')
-  } catch {
-    // A user whom the system does not know has no home.
-    return undefined
-  }
-  const nearest = existsSync(folder) ? folder : dirname(folder)
-  const own = join(folder, 'warder')
-  try {
-    if (!isOwn(statSync(nearest), 0o002)) return undefined
-    mkdirSync(own, { recursive: true, mode: 0o700 })
-    const found = lstatSync(own)
-    return found.isDirectory() && isOwn(found, 0o022) ? own : undefined
-  } catch {
-    // There is no such folder, and none can be made: commands start without a cache.
-    return undefined
-  }
-}
-
-/** @param mask bits of its mode that let others write */
-function isOwn({ uid, mode }, mask) {
-  return process.getuid === undefined || (uid === process.getuid() && (mode & mask) === 0)
 }
