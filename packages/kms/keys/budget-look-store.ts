@@ -1,5 +1,6 @@
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
-import type { CountedMessages } from './budget-look.ts'
+import { type CountedMessages, endingFrom } from './budget-look.ts'
+import { maxInvocations } from './gcm-budget-store.ts'
 import type { ManagedObject } from './managed-object.ts'
 import type { ObjectId } from './object-id.ts'
 import { toleranceMs } from './rotation-plan.ts'
@@ -42,10 +43,10 @@ const mostUsed = query<[limit: number], unknown>(
   `UPDATE gcm_budget SET look_at = 0, look_from = CASE WHEN look_from > 0 THEN 0 ELSE look_from - 1 END WHERE object_id IN (
      SELECT object_id FROM gcm_budget WHERE reserved >= 1048576 ORDER BY reserved DESC LIMIT ?)`,
 )
-const ending = query<[least: number, most: number], { readonly count: number }>(
+const ending = query<[least: number, told: number, late: number, most: number], { readonly count: number }>(
   `SELECT COUNT(*) AS count FROM (
      SELECT b.object_id FROM gcm_budget b JOIN managed_object v ON v.id = b.object_id
-       WHERE b.reserved >= 1048576 AND b.reserved >= ? AND v.superseded_at IS NULL AND v.state = 'Active' LIMIT ?) page`,
+       WHERE b.reserved >= 1048576 AND b.reserved >= ? AND (b.told >= ? OR b.reserved >= ?) AND v.superseded_at IS NULL AND v.state = 'Active' LIMIT ?) page`,
 )
 
 /** Refused rotations by use are tried again after so long, or when the key can be used again. */
@@ -112,7 +113,10 @@ export function budgetLooks(before: ManagedObject, after: ManagedObject): Change
   ]
 }
 
-/** Active keys that have encrypted so many messages or more. */
-export async function countMuchUsed(db: Database, least: number): Promise<number> {
-  return (await db.get(ending, [least, mostCounted]))?.count ?? 0
+/** Messages that no key reaches whose rotation by use works: the highest number of a rule, and what is encrypted until a look. */
+const lateFrom = 4_100_000_000
+
+/** Active keys that stop encrypting soon and that nothing rotates before. */
+export async function countEnding(db: Database): Promise<number> {
+  return (await db.get(ending, [endingFrom, maxInvocations, lateFrom, mostCounted]))?.count ?? 0
 }

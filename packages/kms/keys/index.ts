@@ -3,7 +3,7 @@ export {
   type BudgetMark,
   budgetMark,
   budgetsToLookAt,
-  countMuchUsed,
+  countEnding,
   type DueBudget,
   lookNoLaterThan,
   useRetryMs,

@@ -327,6 +327,14 @@ test('notice_days = 0 announces no rotation, but the end of a budget; the gauge 
     [['budget.ending', free]],
   )
   assert.equal(await gauge(), '1')
+  // One that a rule rotates soon is none of them, unless it was to be rotated long ago.
+  await set(own, { rotate_after_messages: 4e9 })
+  await use(own, ending + 1)
+  for (let turn = 0; turn < 2; turn += 1) await look(kms)
+  assert.equal(await gauge(), '1')
+  await use(own, 4.2e9)
+  assert.equal(await gauge(), '2')
+  await look(kms)
   assert.match(await metrics.exposition(), /warder_key_rotations_total\{outcome="budget_ending"\} 1/)
   assert.equal((await read(free)).messages, maxInvocations)
   const refused = await encrypt(free)

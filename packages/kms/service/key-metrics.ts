@@ -1,7 +1,7 @@
 import type { ServiceEnvironment } from '@warder/foundation/runtime'
 import { type Metrics, seldom } from '@warder/foundation/telemetry'
 import { listsInWork } from '../authority/crl/lists-in-work.ts'
-import { countByState, countMuchUsed, endingFrom, type KeyRing } from '../keys/index.ts'
+import { countByState, countEnding, type KeyRing } from '../keys/index.ts'
 import type { KmsConfig } from './settings.ts'
 
 /** Counting reads an index as long as there are objects. */
@@ -17,8 +17,8 @@ export function objectMetrics({ metrics, db, clock }: ServiceEnvironment<KmsConf
   })
   metrics.collected('keys_budget_ending', {
     type: 'gauge',
-    help: 'Active keys that have used 90 % or more of the AES-GCM messages that they can encrypt, as of the last minute.',
-    read: seldom(() => countMuchUsed(db, endingFrom), countEveryMs, clock.monotonic),
+    help: 'Active keys that have used 90 % of the AES-GCM messages that they can encrypt and that nothing rotates, as of the last minute.',
+    read: seldom(() => countEnding(db), countEveryMs, clock.monotonic),
   })
 }
 

@@ -86,7 +86,9 @@ test('a schedule of rotations is set, shown and ended', async () => {
   const set = ['keys', 'set-rotation', kid]
   const line = await ok(...set, '--every', '90d', '--after-messages', '2147483648')
   assert.match(line, new RegExp(`^${kid} {2}every 90 days, after 2147483648 messages, next \\d{4}-`))
-  assert.match(await ok('keys', 'show', kid), /^rotated +every 90 days, after 2147483648 messages, next /m)
+  const shown = await ok('keys', 'show', kid)
+  assert.match(shown, /^rotated +every 90 days, after 2147483648 messages, next /m)
+  assert.match(shown, /^encrypted +\d+ AES-GCM messages of 4294967296 \(0 %\)$/m)
   await ok(...set, '--after-messages', 'none')
   assert.match(await ok(...set, '--every', 'none'), new RegExp(`^${kid} {2}not rotated by the service$`))
   await fails([...set, '--every', '90'], /--every is a time like 30d, 2w or 12h, not '90'/, 2)
