@@ -81,7 +81,7 @@ export function acceptListVerb(server: Server): ListVerb {
         return true
       }
     }
-    reading.held = Buffer.from(rest.subarray(start))
+    reading.held = copyOf(rest.subarray(start))
     return true
   }
 
@@ -172,5 +172,12 @@ function mayBeUnlist(bytes: Buffer, begin: number): boolean {
 
 function remember(reading: Reading, bytes: Buffer): void {
   const known = bytes.length < rememberedBytes ? Buffer.concat([reading.before, bytes]) : bytes
-  reading.before = Buffer.from(known.subarray(-rememberedBytes))
+  reading.before = copyOf(known.subarray(-rememberedBytes))
+}
+
+/** In memory of its own: a piece of a shared pool would keep the whole pool for as long as the connection lives. */
+function copyOf(bytes: Buffer): Buffer {
+  const copy = Buffer.allocUnsafeSlow(bytes.length)
+  bytes.copy(copy)
+  return copy
 }
