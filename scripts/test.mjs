@@ -50,8 +50,8 @@ const { modules, remove } = modulesOf(groupsOf(files), root)
 process.once('exit', remove)
 const tests = run({
   files: modules,
-  // One more than there are cores: most files wait now and then for a service that they started.
-  concurrency: availableParallelism() + 1,
+  // Two more than there are cores: most files wait half of their time for a service that they started, or for a clock.
+  concurrency: availableParallelism() + 2,
   timeout: 600_000,
   execArgv: ['--import', new URL('fixed-seed.mjs', import.meta.url).href],
 })
