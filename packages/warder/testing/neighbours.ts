@@ -45,6 +45,28 @@ export function userAt(node: Installation, token: string): NodeUser {
   }
 }
 
+const createOfKmip = {
+  tag: 'Create',
+  type: 'Structure',
+  value: [
+    { tag: 'ObjectType', type: 'Enumeration', value: 'SymmetricKey' },
+    {
+      tag: 'Attributes',
+      type: 'Structure',
+      value: [
+        { tag: 'CryptographicAlgorithm', type: 'Enumeration', value: 'AES' },
+        { tag: 'CryptographicLength', type: 'Integer', value: 256 },
+        { tag: 'CryptographicUsageMask', type: 'Integer', value: 12 },
+        { tag: 'ActivationDate', type: 'DateTime', value: '2020-01-01T00:00:00Z' },
+      ],
+    },
+  ],
+}
+
+/** Changes a key that the other node has changed: 409 until this one has seen it. */
+const onceSeen = (node: NodeUser, path: string): Promise<void> =>
+  until(`${path} succeeds`, async () => (await node.ask(path, {})).status === 200)
+
 /** What one node does is there for the other: keys, versions, schedules, and rights that are given and taken. */
 export async function workTogether(one: NodeUser, other: NodeUser, stranger: NodeUser): Promise<void> {
   const kid = await one.create()
@@ -57,11 +79,15 @@ export async function workTogether(one: NodeUser, other: NodeUser, stranger: Nod
   await until('the schedule is there', async () => (await other.do(rotation)).rotate_every === 7200)
   await one.do(`/v1/crypto/keys/${kid}/rotate`, {})
   assert.equal(await other.decrypt(await one.encrypt(kid)), plaintext, 'sealed by the second version')
-  await other.do(`/v1/crypto/keys/${kid}/rotate`, {})
+  await onceSeen(other, `/v1/crypto/keys/${kid}/rotate`)
   assert.equal(await one.decrypt(await other.encrypt(kid)), plaintext, 'sealed by the third version')
   const { versions } = await one.do(`/v1/crypto/keys/${kid}/versions`)
   assert.equal((versions as unknown[]).length, 3)
   assert.equal(await other.decrypt(first), plaintext, 'the first version still opens')
+
+  const { value } = (await one.do('/kmip/2_1', createOfKmip)) as { value: [unknown, { value: string }] }
+  const managed = value[1].value
+  assert.equal(await one.decrypt(await other.encrypt(managed)), plaintext, 'a key that KMIP made')
 
   const right = { unique_identifier: kid, user_id: 'ann', operation_types: ['decrypt'] }
   const opened = async (): Promise<number> => (await stranger.ask('/v1/crypto/decrypt', first)).status
@@ -70,12 +96,12 @@ export async function workTogether(one: NodeUser, other: NodeUser, stranger: Nod
   await until('the right is there', async () => (await opened()) === 200)
   await one.do('/access/revoke', right)
   await until('the right is gone', async () => (await opened()) === 404)
-  assert.equal((await one.ask(`/v1/crypto/keys/${kid}/disable`, {})).status, 200)
+  await onceSeen(one, `/v1/crypto/keys/${kid}/disable`)
   await until(
     'the key is disabled',
     async () => (await other.ask('/v1/crypto/decrypt', first)).status !== 200,
   )
-  assert.equal((await other.ask(`/v1/crypto/keys/${kid}/enable`, {})).status, 200)
+  await onceSeen(other, `/v1/crypto/keys/${kid}/enable`)
   await until('it is enabled', async () => (await one.ask('/v1/crypto/decrypt', first)).status === 200)
 }
 
