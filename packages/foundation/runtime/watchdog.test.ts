@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { rmSync } from 'node:fs'
+import fs, { rmSync } from 'node:fs'
 import { get } from 'node:http'
+import { syncBuiltinESMExports } from 'node:module'
 import { test } from 'node:test'
 import { foundationSettings } from '../config/index.ts'
 import { newFolder } from '../tls/fixtures/certificates.ts'
@@ -21,10 +22,12 @@ test('beats that stand still for the limit are a stall; time in which nobody loo
 
 test('a worker in an endless loop is named with its operation and replaced', async (context) => {
   const lines: string[] = []
-  context.mock.method(process.stderr, 'write', (line: string) => {
-    lines.push(String(line))
-    return true
+  // Lines of the log go past `process.stderr`.
+  const written = context.mock.method(fs, 'writeSync', (_: number, line: Uint8Array) => {
+    lines.push(Buffer.from(line).toString())
+    return line.length
   })
+  syncBuiltinESMExports()
   const home = newFolder()
   const memory = gateMemory()
   const gate = gateOf(memory)
@@ -65,6 +68,8 @@ test('a worker in an endless loop is named with its operation and replaced', asy
     assert.match(lines.join(''), /"last_operation":"test.loop".*does not answer: the worker is ended/)
   } finally {
     await service.stop()
+    written.mock.restore()
+    syncBuiltinESMExports()
     rmSync(home, { recursive: true, force: true })
   }
 })
