@@ -254,6 +254,7 @@ test('every path but the documented public ones needs a credential', async () =>
     '/public/certificates/{issuer_id}/crl',
     '/public/certificates/{issuer_id}/certificate',
     '/ocsp',
+    '/ocsp/',
     '/ocsp/{request}',
   ])
   // Signed messages of accounts; what is not signed is 400 in the words of RFC 8555: see api/acme.
