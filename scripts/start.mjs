@@ -14,7 +14,7 @@ if (process.env.WARDER_FROM_SOURCES !== '1') {
     encoding: 'utf8',
   })
   if (status !== 0) process.exit(1)
-  program = join(stdout, 'bin', 'warder.mjs')
+  if (stdout !== '') program = join(stdout, 'bin', 'warder.mjs')
 }
 process.argv.splice(1, 1, program, 'start')
 await import(pathToFileURL(program).href)
