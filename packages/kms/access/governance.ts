@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { StartupError } from '@warder/foundation/errors'
 import type { Seal } from '@warder/foundation/seal'
-import { type Change, type Database, retryOnGuard } from '@warder/foundation/sql'
+import { type Change, type Database, GuardFailed, retryOnGuard } from '@warder/foundation/sql'
 import type { ApprovalSettings } from './approval-policy.ts'
 import { approvedRequests, type Governance, stateChange, votesOn } from './approval-store.ts'
 import { approvalsAmong } from './approvals.ts'
@@ -59,28 +59,31 @@ export async function adoptGovernance(parts: Parts, wanted: Governance, isHeld: 
       return
     }
     const taken = isHeld || recorded.value.approvals.operations.includes('settings')
-    const used = taken ? [await approvalOf(parts, recorded.value, wanted, isHeld)] : []
+    const used = taken
+      ? await usedApproval(parts, recorded.value, 'settings', digestOfGovernance(wanted))
+      : undefined
+    if (taken && used === undefined) {
+      // Another node may have used it up since the settings were read, for the same ones.
+      const again = await findGovernance<Governance>(db, seal)
+      if (again?.version !== recorded.version) throw new GuardFailed(0)
+      throw notApproved(recorded.value, isHeld)
+    }
     adopted = taken ? 'approved' : 'changed'
-    await db.commit([...used, replaceGovernance(seal, wanted, recorded.version)])
+    await db.commit([
+      ...(used === undefined ? [] : [used]),
+      replaceGovernance(seal, wanted, recorded.version),
+    ])
   })
   return adopted
 }
 
-/** Uses up the approval of these settings. @throws StartupError when there is none */
-async function approvalOf(
-  parts: Parts,
-  recorded: Governance,
-  wanted: Governance,
-  isHeld: boolean,
-): Promise<Change> {
-  const used = await usedApproval(parts, recorded, 'settings', digestOfGovernance(wanted))
-  if (used !== undefined) return used
+function notApproved(recorded: Governance, isHeld: boolean): StartupError {
   if (isHeld)
-    throw new StartupError(
+    return new StartupError(
       `[roles] and [approvals] differ from those of the backup that was restored, which waits for ${those(recorded)}. ` +
         'Start with the settings of the backup; change them when it was released',
     )
-  throw new StartupError(
+  return new StartupError(
     `[roles] or [approvals] were changed, which takes the approval of ${those(recorded)}. ` +
       'Start with the settings of before; while that runs, change the file and ask for it: warder officers ask settings',
   )
