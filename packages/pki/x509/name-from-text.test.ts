@@ -20,6 +20,8 @@ test('a name is read from its text, the last part first', () => {
   )
   assert.equal(nameText(nameFromText('O=Z\\C3\\BCrich\\2c AG')), 'O=Zürich\\, AG')
   assert.equal(nameFromText('  ').length, 2)
+  // Only a space can be around a value: others are written as they are.
+  assert.deepEqual(nameFromText('CN= \u2003a\u2003 '), nameFromParts([['CN', '\u2003a\u2003']]))
 })
 
 test('what is no name is refused, and says why', () => {

@@ -55,9 +55,12 @@ function split(text: string): readonly string[] {
   return [...found, current]
 }
 
-/** RFC 4514 §2.4, read backwards: a character behind a backslash, or the bytes of its UTF-8 in hexadecimal. */
+/**
+ * RFC 4514 §2.4, read backwards: a character behind a backslash, or the bytes of its UTF-8 in hexadecimal. Only spaces are
+ * around a value; other blanks belong to it.
+ */
 function unescaped(given: string): string {
-  const text = given.trimStart().replace(/(?<!\\) +$/, '')
+  const text = given.replace(/^ +/, '').replace(/(?<!\\) +$/, '')
   const bytes = text.replaceAll(/(?:\\[0-9A-Fa-f]{2})+/g, (escaped) => {
     const decoded = Buffer.from(escaped.replaceAll('\\', ''), 'hex').toString('utf8')
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
