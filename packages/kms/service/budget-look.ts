@@ -33,8 +33,8 @@ interface Weighed {
 
 /**
  * Looks at the newest versions whose AES-GCM messages have reached the number that was written down for them: rotates
- * those with as many as the key or a rule says, and announces before what becomes of a version. Then it writes down at how
- * many it looks next; what cannot be rotated is put off, so that it keeps no other from its turn.
+ * those with as many as the key or a rule says, and announces before what becomes of a version. Then it writes down
+ * the number at which it looks again. A version that cannot be rotated is put off, so that the others get their turn.
  */
 export async function lookAtBudgets(
   environment: RotationEnvironment,

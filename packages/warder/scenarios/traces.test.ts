@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { ownAuthority, runWarder, startInstallation, temporaryHome, until } from '../testing/index.ts'
+import { createOfKmip } from '../testing/kmip-create.ts'
 
 interface Attribute {
   readonly key: string
@@ -22,23 +23,6 @@ interface SentTraces {
   readonly resourceSpans: readonly {
     readonly scopeSpans: readonly { readonly spans: readonly SentSpan[] }[]
   }[]
-}
-
-const create = {
-  tag: 'Create',
-  type: 'Structure',
-  value: [
-    { tag: 'ObjectType', type: 'Enumeration', value: 'SymmetricKey' },
-    {
-      tag: 'Attributes',
-      type: 'Structure',
-      value: [
-        { tag: 'CryptographicAlgorithm', type: 'Enumeration', value: 'AES' },
-        { tag: 'CryptographicLength', type: 'Integer', value: 256 },
-        { tag: 'CryptographicUsageMask', type: 'Integer', value: 12 },
-      ],
-    },
-  ],
 }
 
 test('a trace has the messages of KMIP, on the socket as well, and the commits that a request waits for', async () => {
@@ -80,7 +64,7 @@ test('a trace has the messages of KMIP, on the socket as well, and the commits t
       return JSON.parse(answer)
     }
     const { kid } = await ask('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM', tags: ['of a trace'] })
-    const made = await ask('/kmip/2_1', create)
+    const made = await ask('/kmip/2_1', createOfKmip)
     const query = await runWarder(['kmip', 'query', '--home', warder.home])
     assert.equal(query.code, 0, query.err)
     client.close()

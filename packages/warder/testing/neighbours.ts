@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { type Installation, until } from './index.ts'
+import { createOfKmip } from './kmip-create.ts'
 
 export const plaintext = Buffer.from('attack at dawn').toString('base64url')
 
@@ -43,24 +44,6 @@ export function userAt(node: Installation, token: string): NodeUser {
     decrypt: async (jwe) => (await done('/v1/crypto/decrypt', jwe)).data,
     close: () => client.close(),
   }
-}
-
-const createOfKmip = {
-  tag: 'Create',
-  type: 'Structure',
-  value: [
-    { tag: 'ObjectType', type: 'Enumeration', value: 'SymmetricKey' },
-    {
-      tag: 'Attributes',
-      type: 'Structure',
-      value: [
-        { tag: 'CryptographicAlgorithm', type: 'Enumeration', value: 'AES' },
-        { tag: 'CryptographicLength', type: 'Integer', value: 256 },
-        { tag: 'CryptographicUsageMask', type: 'Integer', value: 12 },
-        { tag: 'ActivationDate', type: 'DateTime', value: '2020-01-01T00:00:00Z' },
-      ],
-    },
-  ],
 }
 
 /** Changes a key that the other node has changed: 409 until this one has seen it. */

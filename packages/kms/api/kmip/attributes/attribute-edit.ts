@@ -107,7 +107,7 @@ export function deleteAttribute(
 }
 
 /**
- * The abilities of an attribute-based key are in its bytes: an attribute that said otherwise would lie. The link of a user key
+ * What an attribute-based key can open is encoded in its bytes, which no attribute can change. The link of a user key
  * to the master key that made it is how it is refreshed and revoked.
  * @throws kmipFailure AttributeReadOnly
  */
