@@ -1,19 +1,34 @@
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { build, type Plugin } from 'esbuild'
+import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
 import { readdress } from './addresses.ts'
 import { bundledName, entryPoints, packages, root, unbundled } from './entry-points.ts'
 import { noticesOf, packageOf } from './notices.ts'
+import { packageNames } from './package-names.ts'
 
 export const noticesName = 'THIRD-PARTY-NOTICES.txt'
+
+/** How modules are found and joined: as Node finds them for `import` and `require`. */
+export const resolution: BuildOptions = {
+  absWorkingDir: root,
+  ...{ bundle: true, format: 'esm', platform: 'node', target: 'node26' },
+  external: unbundled.flatMap((name) => [name, `${name}/*`]),
+  // What Node asks `exports` for, besides `node`, `import` or `require`, and `default`. It reads no `module` of a manifest.
+  conditions: ['module-sync', 'node-addons'],
+  mainFields: ['main'],
+  // For CommonJS among the packages.
+  banner: {
+    js: "import { createRequire as requireOf } from 'node:module'\nconst require = requireOf(import.meta.url)",
+  },
+}
 
 /**
  * Makes a program of few files from the packages of the workspace and the npm packages that they need: `bin/warder.mjs`
  * starts it, `code/` has what is loaded. Names and lines stay as they are written, so that it can be read.
  * @param folder is made anew
- * @throws Error with what esbuild said, or what the bundle would miss
+ * @returns which module is in which file @throws Error with what esbuild said, or what the bundle would miss
  */
-export async function bundle(folder: string): Promise<void> {
+export async function bundle(folder: string): Promise<Metafile> {
   rmSync(folder, { recursive: true, force: true })
   const code = join(folder, 'code')
   const named = new Set<string>(['warder/main.ts'])
@@ -32,22 +47,17 @@ export async function bundle(folder: string): Promise<void> {
     },
   }
   const { metafile } = await build({
-    absWorkingDir: root,
+    ...resolution,
     entryPoints: entryPoints.map((path) => ({
       in: join(packages, path),
       out: bundledName(path).replace(/\.js$/, ''),
     })),
     outdir: code,
     chunkNames: 'part-[hash]',
-    ...{ bundle: true, splitting: true, format: 'esm', platform: 'node', target: 'node26', metafile: true },
+    ...{ splitting: true, metafile: true },
     legalComments: 'none',
     logLevel: 'silent',
-    external: unbundled.flatMap((name) => [name, `${name}/*`]),
-    plugins: [addresses],
-    // For CommonJS among the packages.
-    banner: {
-      js: "import { createRequire as requireOf } from 'node:module'\nconst require = requireOf(import.meta.url)",
-    },
+    plugins: [addresses, packageNames],
   })
   const unused = entryPoints.find((path) => !named.has(path))
   if (unused !== undefined)
@@ -60,6 +70,7 @@ export async function bundle(folder: string): Promise<void> {
     join(folder, noticesName),
     noticesOf([...new Set(folders.filter((each) => each !== undefined))]),
   )
+  return metafile
 }
 
 function layOutCommand(bin: string): void {

@@ -1,0 +1,32 @@
+import { isBuiltin } from 'node:module'
+import { pathToFileURL } from 'node:url'
+import type { Plugin } from 'esbuild'
+
+/** Such a path is no file. As `.mjs` it imports CommonJS as Node does: `default` is `module.exports`. */
+const ending = '.names.mjs'
+
+/**
+ * Gives each `import()` of an npm package the export names that Node gives. esbuild makes a file of its own for what is
+ * imported so, and a file has the names that stand in it: of CommonJS, whose names are found when it runs, only `default`.
+ */
+export const packageNames: Plugin = {
+  name: 'package names',
+  setup({ onResolve, onLoad, resolve }) {
+    onResolve({ filter: /^[^./]/ }, async ({ path, kind, importer, resolveDir }) => {
+      if (kind !== 'dynamic-import' || isBuiltin(path) || path.startsWith('@warder/')) return undefined
+      const found = await resolve(path, { kind: 'import-statement', importer, resolveDir })
+      if (found.external || found.errors.length > 0) return found
+      return { path: `${found.path}${ending}` }
+    })
+    onLoad({ filter: /\.names\.mjs$/ }, async ({ path }) => {
+      const file = path.slice(0, -ending.length)
+      const names = Object.keys((await import(pathToFileURL(file).href)) as object)
+      // Node's own name for all of a CommonJS module, which `default` is too.
+      const named = names.filter((name) => name !== 'module.exports')
+      return {
+        contents: `export { ${named.map((name) => JSON.stringify(name)).join(', ')} } from ${JSON.stringify(file)}`,
+        loader: 'js',
+      }
+    })
+  },
+}
