@@ -18,11 +18,16 @@ export interface Roles {
   readonly approvals: ApprovalPolicy
   /** How long destructions wait. */
   readonly destructions: DestructionPolicy
+  /**
+   * Keys of the settings with which this service signs in its own name, such as tokens of an external key store. No right
+   * signs anything else with them: it would write such tokens.
+   */
+  readonly reservedSigners?: ReadonlySet<string>
   /** `max_objects_per_owner`; undefined = no limit. */
   readonly quota?: OwnerQuota | undefined
 }
 
-export type Verdict = 'allowed' | 'lacks_this_right' | 'nothing'
+export type Verdict = 'allowed' | 'lacks_this_right' | 'reserved' | 'nothing'
 
 /**
  * Whether `user` has `right` on the object: as owner, as officer, or by a grant that is read now. Grants are on keys, not
@@ -37,10 +42,11 @@ export function verdictOn(
   right: Right,
   asOfficer?: () => void,
 ): MaybePromise<Verdict> {
-  if (object.owner === user) return 'allowed'
+  const isReserved = right === 'sign' && roles.reservedSigners?.has(chainIdOf(object)) === true
+  if (object.owner === user) return isReserved ? 'reserved' : 'allowed'
   return andThen(roles.officers.isActive(user), (officer) =>
     andThen(grantedTo(db, chainIdOf(object), user), (granted) => {
-      if (granted?.has(right) === true) return 'allowed'
+      if (granted?.has(right) === true) return isReserved ? 'reserved' : 'allowed'
       if (officer && officerRights.has(right)) {
         asOfficer?.()
         return 'allowed'
@@ -59,8 +65,13 @@ export const officerAccess: AuditFields = { details: { marker: 'CRYPTO_OFFICER_A
  */
 export function requireAllowed(verdict: Verdict): void {
   if (verdict === 'allowed') return
+  if (verdict === 'reserved') throw failure('forbidden', reservedSentence)
   throw verdict === 'lacks_this_right' ? failure('forbidden') : keyNotFound()
 }
+
+/** The refusal of a signature with one of `reservedSigners`. */
+export const reservedSentence =
+  'The settings give this key to an external key store, which signs its own tokens with it: sign with another key.'
 
 export function keyNotFound(): Error {
   return failure('not_found', 'Key not found.')

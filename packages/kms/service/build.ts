@@ -14,6 +14,7 @@ import {
 } from '../access/index.ts'
 import { forwarder } from '../api/auth-proxy/index.ts'
 import { enabledStores } from '../api/external/index.ts'
+import { reservedSigners } from '../api/external/settings.ts'
 import { carryOver } from '../api/kmip/attributes/carry-over.ts'
 import { createCreationGate } from '../api/kmip/attributes/creation-gate.ts'
 import { indexChanges } from '../api/kmip/attributes/index-store.ts'
@@ -195,6 +196,7 @@ function servicesOf(
       approvals: createApprovalPolicy(approvalSettings(config), db),
       destructions: createDestructionPolicy(destructionSettings(config), db),
       officers: createOfficers(officerSettings(config), { db, seal, clock }),
+      reservedSigners: reservedSigners(config),
       quota:
         config.max_objects_per_owner === undefined
           ? undefined

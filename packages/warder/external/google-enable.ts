@@ -40,7 +40,8 @@ export async function enableGoogle(context: KmsContext, wish: GoogleWish): Promi
   const wrapping = wish.key ?? (await makeWrappingKey(context))
   await grantKey(context, wrapping, [everybody], ['encrypt', 'decrypt'])
   const signing = await makeSigningKey(context, everybody, 'google-cse')
-  const settings = writeSettings(context, settingsFor(wish, wrapping, signing), false)
+  const trial = await makeSigningKey(context, everybody, 'google-cse-trial')
+  const settings = writeSettings(context, settingsFor(wish, { wrapping, signing, trial }), false)
   if (state.stopped !== null) await setStopped(context, 'google', false)
   const publicUrl = publicUrlOf(context, state)
   const url = `${publicUrl}/google_cse`
@@ -65,7 +66,13 @@ async function makeWrappingKey({ kms }: KmsContext): Promise<string> {
   return (await kms.call('crypto.keys.create', { body })).kid
 }
 
-function settingsFor(wish: GoogleWish, wrapping: string, signing: string): ReadonlyMap<string, unknown> {
+interface MadeKeys {
+  readonly wrapping: string
+  readonly signing: string
+  readonly trial: string
+}
+
+function settingsFor(wish: GoogleWish, { wrapping, signing, trial }: MadeKeys): ReadonlyMap<string, unknown> {
   const lists = {
     identity_providers: wish.providers,
     administrators: wish.administrators,
@@ -75,6 +82,7 @@ function settingsFor(wish: GoogleWish, wrapping: string, signing: string): Reado
     [`${section}enable`, true],
     [`${section}key`, wrapping],
     [`${section}signing_key`, signing],
+    [`${section}trial_key`, trial],
     [`${section}owner_domain`, wish.domain],
     ...Object.entries(lists).flatMap(([name, values]) =>
       values.length === 0 ? [] : [[`${section}${name}`, values] as const],

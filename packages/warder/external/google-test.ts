@@ -1,4 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto'
+import { StartupError } from '@warder/foundation/errors'
 import { clientOf } from '../client/index.ts'
 import type { KmsContext } from '../kms/verb.ts'
 import { type AskKacls, askerOfKacls, problemOf } from './google-answers.ts'
@@ -8,17 +9,22 @@ import { requireServing, type Step, showSteps, stateOf } from './store.ts'
 type Claims = Readonly<Record<string, unknown>>
 
 /**
- * A whole exchange as Google's clients have it. The tokens are of a trial: the signing key of the scope signs them, for
+ * A whole exchange as Google's clients have it. The tokens are of a trial: a key of the settings signs them, for
  * resources that Google does not use (docs/adr/0054).
  */
 export async function testGoogle(context: KmsContext): Promise<number> {
   const state = await stateOf(context, 'google')
   requireServing(state)
+  const { trial_key: signing } = state
+  if (typeof signing !== 'string')
+    throw new StartupError(
+      'the settings of the server have no trial: google_cse_trial_key is the id of an RS256 key of yours that was granted to google:* for sign',
+    )
   const http = clientOf(context.places.kms)
   const ask = askerOfKacls(http)
   const kaclsUrl = String(state.kacls_url)
   const token = (claims: Claims): Promise<string> =>
-    signedByKey(context, String(state.signing_key), {
+    signedByKey(context, signing, {
       iss: `${kaclsUrl}/trial`,
       aud: 'warder-trial',
       email: 'trial@example.com',

@@ -31,6 +31,12 @@ export function externalPartners(
   )
 }
 
+/** Keys with which this service signs tokens of its external key stores: `Roles.reservedSigners`. */
+export function reservedSigners(config: SettingValues<typeof externalSettings>): ReadonlySet<string> {
+  const key = config['google_cse_config.google_cse_signing_key']
+  return new Set(config['google_cse_config.google_cse_enable'] && key !== undefined ? [key] : [])
+}
+
 /** Refuses incomplete settings of any store. @throws StartupError */
 export function refuseHalfStores(
   config: SettingValues<typeof externalSettings> & { readonly plaintext_http: boolean },

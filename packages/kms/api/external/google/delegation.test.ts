@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { Tag } from '@warder/kmip/tables'
+import { byteString } from '@warder/kmip/ttlv'
 import { decodeJwt, decodeProtectedHeader, type JWTPayload } from 'jose'
+import { kmipClient, uid } from '../../kmip/testing/index.ts'
 import { pairOf } from '../testing/issuers.ts'
 import {
   administrator,
@@ -11,6 +14,7 @@ import {
   owner,
   signingKid,
   startGoogle,
+  trialKid,
 } from './testing/world.ts'
 
 let world: GoogleWorld
@@ -128,7 +132,7 @@ test('tokens that this service signs for one purpose are not accepted for anothe
 test('tokens of a trial open what a trial wrapped, and never what a user did', async () => {
   const resource_name = 'warder-trial/1'
   const base = { iss: `${kaclsUrl}/trial`, aud: 'warder-trial', kacls_url: kaclsUrl, role: 'writer' }
-  const options = { signer: 'own signing key', header: { kid: signingKid } }
+  const options = { signer: 'own trial key', header: { kid: trialKid } }
   const token = (claims: JWTPayload = {}) =>
     world.authentication({ ...base, resource_name, ...claims }, options)
   const both = async (claims: JWTPayload = {}) => ({
@@ -149,6 +153,8 @@ test('tokens of a trial open what a trial wrapped, and never what a user did', a
     ['another audience', { aud: 'cse-authorization' }],
     ['an hour', { exp: now() + 3600 }],
     ['migration', { role: 'migrator' }],
+    ['decryption of mail', { role: 'decrypter' }],
+    ['signature of mail', { role: 'signer' }],
   ]
   for (const [name, claims] of refused)
     assert.equal((await world.post('wrap', { ...(await both(claims)), key: dataKey })).status, 401, name)
@@ -177,4 +183,48 @@ test('without its signing key the service accepts no token of its own', async ()
   assert.equal((await mute.kms.user(owner).del(`/v1/crypto/keys/${signingKid}`)).status, 204)
   assert.equal((await mute.post('wrap', body)).status, 401)
   assert.ok((await mute.get('certs')).status >= 404)
+})
+
+test('no right signs with the signing key of the settings, over no interface (issue 28)', async () => {
+  const signer = 'cse-signer'
+  const granted = { unique_identifier: signingKid, user_id: signer, operation_types: ['sign'] }
+  assert.equal((await world.kms.user(owner).post('/access/grant', granted)).status, 200)
+  const claims = { iss: `${kaclsUrl}/trial`, aud: 'warder-trial', role: 'signer' }
+  const data = Buffer.from(JSON.stringify(claims)).toString('base64url')
+  for (const user of [signer, owner]) {
+    const rest = await world.kms.user(user).post('/v1/crypto/sign', { kid: signingKid, alg: 'RS256', data })
+    assert.equal(rest.status, 403, user)
+    assert.match(rest.text, /external key store/)
+    const batch = { operations: [{ op: 'sign', kid: signingKid, alg: 'RS256', data }] }
+    const many = await world.kms.user(user).post('/v1/crypto/batch', batch)
+    assert.equal(many.json.results[0].status, 403, user)
+    const signing = [uid(signingKid), byteString(Tag.Data, Buffer.from(data))]
+    await kmipClient(world.kms.user(user)).fails('Sign', signing, 'PermissionDenied')
+  }
+  // The scope itself signs on.
+  assert.equal((await delegate()).status, 200)
+})
+
+test('a token of another key than that of trials is of no trial', async () => {
+  const claims = { iss: `${kaclsUrl}/trial`, aud: 'warder-trial', kacls_url: kaclsUrl, role: 'writer' }
+  const token = await world.authentication(
+    { ...claims, resource_name: 'warder-trial/1' },
+    { signer: 'own signing key', header: { kid: signingKid } },
+  )
+  const answer = await world.post('wrap', { authentication: token, authorization: token, key: dataKey })
+  assert.equal(answer.status, 401)
+})
+
+test('without a key of trials there are none', async () => {
+  await using plain = await startGoogle({
+    issuers: world.issuers,
+    config: { 'google_cse_config.google_cse_trial_key': undefined },
+  })
+  const claims = { iss: `${kaclsUrl}/trial`, aud: 'warder-trial', kacls_url: kaclsUrl, role: 'writer' }
+  const token = await plain.authentication(
+    { ...claims, resource_name: 'warder-trial/1' },
+    { signer: 'own trial key', header: { kid: trialKid } },
+  )
+  const answer = await plain.post('wrap', { authentication: token, authorization: token, key: dataKey })
+  assert.equal(answer.status, 401)
 })

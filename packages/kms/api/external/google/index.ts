@@ -23,6 +23,7 @@ export const google: ExternalStore<GoogleConfig> = {
     kacls_url: kaclsUrlOf(config.kms_public_url ?? baseUrl),
     wrapping_key: config['google_cse_config.google_cse_key'],
     signing_key: config['google_cse_config.google_cse_signing_key'],
+    trial_key: config['google_cse_config.google_cse_trial_key'],
   }),
   securitySchemes: {
     googleTokens: {

@@ -10,6 +10,7 @@ import {
   provider,
   signingKid,
   startGoogle,
+  trialKid,
   wrappingKid,
 } from './testing/world.ts'
 
@@ -104,7 +105,12 @@ test("pages of Google's clients may call it from any origin, and no cookie goes 
 
 test('it is listed with its address, and has its section in openapi.yaml', async () => {
   const { external_stores } = (await world.kms.user('alice').get('/server-info')).json
-  const facts = { kacls_url: kaclsUrl, wrapping_key: wrappingKid, signing_key: signingKid }
+  const facts = {
+    kacls_url: kaclsUrl,
+    wrapping_key: wrappingKid,
+    signing_key: signingKid,
+    trial_key: trialKid,
+  }
   assert.deepEqual(external_stores, [{ name: 'google', ...facts, stopped: false }])
   const { text } = await world.kms.with({}).get('/openapi.yaml')
   assert.match(text, /\/google_cse\/privilegedprivatekeydecrypt/)

@@ -8,6 +8,7 @@ import {
   mayCreate,
   officerAccess,
   type Right,
+  reservedSentence,
   resolveKid,
   type Verdict,
   verdictOn,
@@ -216,6 +217,7 @@ function passed<Found>(
 ): Found {
   if (object === undefined || found === undefined || verdict === 'nothing')
     throw kmipFailure('ObjectNotFound', 'DENIED')
+  if (verdict === 'reserved') throw kmipFailure('PermissionDenied', reservedSentence)
   if (verdict !== 'allowed')
     throw kmipFailure('PermissionDenied', 'The caller has other rights on the object, not this one.')
   // Of what is destroyed the operation says that it is gone. The first id of a key with versions names the key when it is

@@ -37,6 +37,7 @@ export function createGoogleScope(environment: ExternalEnvironment<GoogleConfig>
   const kaclsUrl = kaclsUrlOf(config.kms_public_url ?? baseUrl)
   const peers = config['google_cse_config.google_cse_incoming_url_whitelist'].map(withoutSlash)
   const signingKey = config['google_cse_config.google_cse_signing_key'] ?? ''
+  const trialKey = config['google_cse_config.google_cse_trial_key']
   let sources: TokenSources | undefined
   const makeSources = (services: KmsServices): TokenSources => ({
     kaclsUrl,
@@ -50,6 +51,7 @@ export function createGoogleScope(environment: ExternalEnvironment<GoogleConfig>
     trialIssuer: `${kaclsUrl}/trial`,
     keysAt: issuerKeys(environment),
     ownKeys: ownKeySet(services, 'google', signingKey),
+    trialKeys: trialKey === undefined ? undefined : ownKeySet(services, 'google', trialKey),
     clock,
   })
   return {

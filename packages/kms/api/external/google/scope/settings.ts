@@ -47,7 +47,12 @@ export const googleSettings = {
   'google_cse_config.google_cse_signing_key': optionalText({
     env: 'KMS_GOOGLE_CSE_SIGNING_KEY',
     flag: 'google-cse-signing-key',
-    docs: 'Id of the RSA private key that signs tokens for delegation and migration; `/google_cse/certs` publishes it.',
+    docs: 'Id of the RSA private key that signs tokens for delegation and migration; `/google_cse/certs` publishes it. No right signs anything else with it.',
+  }),
+  'google_cse_config.google_cse_trial_key': optionalText({
+    env: 'KMS_GOOGLE_CSE_TRIAL_KEY',
+    flag: 'google-cse-trial-key',
+    docs: 'Id of the signing key of `warder external google test`: its tokens are accepted for resources of trials alone. Unset: no trials.',
   }),
   'google_cse_config.google_cse_owner_domain': optionalText({
     env: 'KMS_GOOGLE_CSE_OWNER_DOMAIN',
@@ -116,7 +121,13 @@ const needed = [
 export function googleSettingsProblem(config: GoogleConfig): string | undefined {
   if (!config['google_cse_config.google_cse_enable']) return undefined
   const missing = needed.filter((name) => config[name] === undefined)
-  if (missing.length === 0) return undefined
+  if (missing.length === 0) {
+    if (
+      config['google_cse_config.google_cse_trial_key'] !== config['google_cse_config.google_cse_signing_key']
+    )
+      return undefined
+    return 'google_cse_config.google_cse_trial_key must be another key than google_cse_config.google_cse_signing_key'
+  }
   return `google_cse_config.google_cse_enable needs ${missing.join(' and ')}: see warder external google enable --help`
 }
 

@@ -53,6 +53,7 @@ export interface WorldOptions extends Omit<StartOptions, 'config'> {
 /** Ids of the keys, in every service of a process. */
 export const wrappingKid = 'cse-wrapping'
 export const signingKid = 'cse-signing'
+export const trialKid = 'cse-trial'
 
 export async function startGoogle(options: WorldOptions = {}): Promise<GoogleWorld> {
   const { config, issuers: given, url = kaclsUrl, keys = true, ...rest } = options
@@ -65,6 +66,7 @@ export async function startGoogle(options: WorldOptions = {}): Promise<GoogleWor
       'google_cse_config.google_cse_enable': true,
       'google_cse_config.google_cse_key': wrappingKid,
       'google_cse_config.google_cse_signing_key': signingKid,
+      'google_cse_config.google_cse_trial_key': trialKid,
       'google_cse_config.google_cse_owner_domain': 'example.com',
       'google_cse_config.google_cse_identity_providers': [`${provider},${set(provider)},cse`],
       'google_cse_config.google_cse_administrators': [administrator],
@@ -131,9 +133,14 @@ function plain(claims: JWTPayload): JWTPayload {
 /** The keys of the scope, granted to all of its callers. */
 async function giveKeys(kms: Started): Promise<void> {
   await giveWrappingKey(kms, wrappingKid)
-  const signing = await exportJWK((await pairOf('own signing key')).privateKey)
-  await storeKeyAs(kms, signingKid, owner, signing as Record<string, unknown>, 'RS256', true)
-  await grant(kms, signingKid, ['sign'])
+  for (const [kid, party] of [
+    [signingKid, 'own signing key'],
+    [trialKid, 'own trial key'],
+  ] as const) {
+    const jwk = await exportJWK((await pairOf(party)).privateKey)
+    await storeKeyAs(kms, kid, owner, jwk as Record<string, unknown>, 'RS256', true)
+    await grant(kms, kid, ['sign'])
+  }
 }
 
 export async function giveWrappingKey(kms: Started, kid: string, of = owner): Promise<void> {

@@ -27,5 +27,7 @@ export interface TokenSources {
   readonly keysAt: (address: string) => KeySet
   /** Public keys of this service: of tokens that it signed. */
   readonly ownKeys: KeySet
+  /** The public key of tokens of a trial; undefined: there are no trials. */
+  readonly trialKeys: KeySet | undefined
   readonly clock: Clock
 }
