@@ -6,6 +6,7 @@ import {
   principalOf,
   type Right,
   requireAllowed,
+  type Verdict,
   verdictOn,
 } from '../../access/index.ts'
 import { entryOf, type IssuedCertificate, issuedAs } from '../../authority/index.ts'
@@ -35,17 +36,26 @@ export interface CertificateAccess extends Access<KmsServices> {
   resolved(context: OperationContext<KmsServices>): FoundCertificate
 }
 
+/** Objects on which a right counts: the certificate, the authority that issued it, or either of them. */
+export type RightHolder = 'certificate' | 'authority' | 'either'
+
+const holderText: Readonly<Record<RightHolder, string>> = {
+  certificate: 'on the certificate itself',
+  authority: 'on the authority that issued it',
+  either: 'on the certificate or its authority',
+}
+
 /**
  * The right on the certificate in the path, or on the authority that issued it: who looks after an authority looks
- * after what it issued.
+ * after what it issued. What is its owner's to do, or the authority's, names which of them it asks.
  */
-export function certificateRight(right: Right): CertificateAccess {
+export function certificateRight(right: Right, on: RightHolder = 'either'): CertificateAccess {
   return {
-    name: `key right: ${right}, on the certificate or its authority`,
+    name: `key right: ${right}, ${holderText[on]}`,
     async check({ path }, context) {
       const id = path.id ?? ''
       context.audit({ object: id })
-      context.found = new Finding(await permittedCertificate(context, id, right))
+      context.found = new Finding(await permittedCertificate(context, id, right, on))
     },
     resolved({ found }) {
       if (found instanceof Finding) return found.certificate
@@ -62,22 +72,32 @@ export async function permittedCertificate(
   context: OperationContext<KmsServices>,
   id: string,
   right: Right,
+  on: RightHolder = 'either',
 ): Promise<FoundCertificate> {
-  const { db, roles } = context.services
-  const { name } = principalOf(context)
   const found = await findCertificate(context.services, id)
   const { object, issued } = found
-  const asOfficer = () => context.audit(officerAccess)
-  const own = object === undefined ? 'nothing' : await verdictOn(db, roles, object, name, right, asOfficer)
-  if (own === 'allowed' || issued === undefined) {
+  const own = await verdict(context, object, right)
+  if (issued === undefined || (own === 'allowed' && on !== 'authority')) {
     requireAllowed(own)
     return found
   }
   const authority = await authorityObject(context.services, issued.authorityId)
-  const verdict =
-    authority === undefined ? 'nothing' : await verdictOn(db, roles, authority, name, right, asOfficer)
-  requireAllowed(verdict === 'nothing' ? own : verdict)
+  const above = await verdict(context, authority, on === 'certificate' ? 'getattributes' : right)
+  if (above === 'allowed' && on !== 'certificate') return found
+  // Who may know the certificate is told that this is not theirs to do.
+  requireAllowed(own === 'nothing' && above === 'nothing' ? 'nothing' : 'lacks_this_right')
   return found
+}
+
+async function verdict(
+  context: OperationContext<KmsServices>,
+  object: ManagedObject | undefined,
+  right: Right,
+): Promise<Verdict> {
+  if (object === undefined) return 'nothing'
+  const { db, roles } = context.services
+  const asOfficer = () => context.audit(officerAccess)
+  return verdictOn(db, roles, object, principalOf(context).name, right, asOfficer)
 }
 
 async function findCertificate(services: KmsServices, text: string): Promise<FoundCertificate> {

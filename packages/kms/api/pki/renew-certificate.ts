@@ -16,7 +16,7 @@ import { certificateRight } from './certificate-access.ts'
 import { datesOf, IssueReply, issuedReply } from './issue-certificate.ts'
 import { DaysMember } from './members.ts'
 
-const access = certificateRight('getattributes')
+const access = certificateRight('rekey', 'certificate')
 
 /** `POST /v1/pki/certificates/{id}/renew`. */
 export const renewCertificate = define({
@@ -24,7 +24,7 @@ export const renewCertificate = define({
   route: post('/v1/pki/certificates/{id}/renew'),
   summary: 'Issue a certificate like this one, by the same authority, for the same key',
   description:
-    'Takes the right certify on the authority. The one that is renewed stays valid to its end; revoke it when it is replaced. Without days it is valid for as long as the one before.',
+    'Takes the right rekey on the certificate, which is replaced, and certify on the authority. The one that is renewed stays valid to its end; revoke it when it is replaced. Without days it is valid for as long as the one before.',
   tag: 'PKI',
   access: {
     name: access.name,
@@ -38,7 +38,7 @@ export const renewCertificate = define({
   bodyOptional: true,
   reply: IssueReply,
   errors: {
-    403: 'No right to certify, or to create objects.',
+    403: 'No right to replace the certificate, to certify, or to create objects.',
     404: 'No such certificate.',
     409: 'It was revoked.',
     422: 'The authority may not issue now.',

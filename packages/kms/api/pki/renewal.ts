@@ -97,7 +97,7 @@ const getRenewal = define({
   },
 })
 
-const setAccess = certificateRight('setattribute')
+const setAccess = certificateRight('setattribute', 'certificate')
 
 /** `PUT /v1/pki/certificates/{id}/renewal`: the whole setting. */
 const setRenewal = define({

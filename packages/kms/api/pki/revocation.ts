@@ -6,11 +6,13 @@ import Type, { type Static } from 'typebox'
 import { findIssued, type IssuedCertificate, release, revoke } from '../../authority/index.ts'
 import { type ManagedObject, UnitOfWork } from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
-import { certificateRight, permittedCertificate } from './certificate-access.ts'
+import { certificateRight, permittedCertificate, type RightHolder } from './certificate-access.ts'
 import { ListedCertificate, listed } from './certificate-shape.ts'
 import { dateOf } from './members.ts'
 
 const access = certificateRight('revoke')
+/** Not the holder's: the authority has put the certificate on hold, and relying parties believe it (RFC 5280 §5.3.1). */
+const releaseAccess = certificateRight('revoke', 'authority')
 const attempts = 10
 
 const common = {
@@ -43,7 +45,7 @@ export const revokeCertificate = define({
   errors: { 403: 'No right to revoke it.', 404: 'No such certificate.', 409: 'It was revoked already.' },
   act: ({ body }, context) => {
     const wanted = wantedRevocation(body)
-    return changed(context, wanted.reason, (objects, issued, object, now) =>
+    return changed(context, 'either', wanted.reason, (objects, issued, object, now) =>
       revoke(context.services.db, objects, { issued, object }, wanted, now),
     )
   },
@@ -55,9 +57,15 @@ export const releaseCertificate = define({
   name: 'pki.certificates.release',
   route: post('/v1/pki/certificates/{id}/release'),
   summary: 'Give a certificate back that is on hold',
-  errors: { 403: 'No right to revoke it.', 404: 'No such certificate.', 409: 'It is not on hold.' },
+  description: 'Takes the right revoke on the authority that issued it: its holder does not lift the hold.',
+  access: releaseAccess,
+  errors: {
+    403: 'No right to revoke on the authority.',
+    404: 'No such certificate.',
+    409: 'It is not on hold.',
+  },
   act: (_input, context) =>
-    changed(context, 'release', (objects, issued, _object, now) =>
+    changed(context, 'authority', 'release', (objects, issued, _object, now) =>
       release(context.services.db, objects, issued, now),
     ),
 })
@@ -70,6 +78,7 @@ function wantedRevocation(body: Static<typeof RevokeBody> | undefined) {
 /** Read, changed and committed, again when somebody else was faster; the right is asked for in each attempt. */
 async function changed(
   context: OperationContext<KmsServices>,
+  on: RightHolder,
   what: string,
   stage: (
     objects: UnitOfWork,
@@ -79,10 +88,10 @@ async function changed(
   ) => void,
 ): Promise<Static<typeof ListedCertificate>> {
   const { services } = context
-  const { id } = access.resolved(context)
+  const { id } = (on === 'authority' ? releaseAccess : access).resolved(context)
   return retryOnGuard(attempts, async () => {
     const now = services.clock.now()
-    const { object, issued } = await permittedCertificate(context, id, 'revoke')
+    const { object, issued } = await permittedCertificate(context, id, 'revoke', on)
     if (issued === undefined)
       throw failure(
         'bad_request',

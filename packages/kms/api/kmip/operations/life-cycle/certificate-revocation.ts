@@ -1,3 +1,4 @@
+import type { MaybePromise } from '@warder/foundation/promises'
 import type { Database } from '@warder/foundation/sql'
 import type { RevocationReason } from '@warder/pki/x509'
 import { entryOf, release, revoke, statusOf } from '../../../../authority/index.ts'
@@ -20,6 +21,7 @@ const reasons: Readonly<Record<string, RevocationReason>> = {
 /**
  * Stages what the register of the issuer has to know about the revocation of a certificate.
  * @param occurred when the key was compromised, Unix seconds
+ * @param requireAuthority throws unless the caller may revoke what the authority with this certificate issued
  * @returns whether the object itself is to be ended, too
  * @throws Failure conflict, bad_request
  */
@@ -29,11 +31,13 @@ export async function registerRevocation(
     objects,
     now,
     db,
+    requireAuthority,
   }: {
     readonly object: ManagedObject
     readonly objects: UnitOfWork
     readonly now: number
     readonly db: Database
+    readonly requireAuthority: (authorityId: string) => MaybePromise<unknown>
   },
   code: string,
   occurred: number | undefined,
@@ -44,6 +48,7 @@ export async function registerRevocation(
   if (issued === undefined || statusOf(issued) === 'revoked') return 'object ends'
   const reason = reasons[code] ?? 'unspecified'
   if (reason === 'removeFromCRL') {
+    await requireAuthority(issued.authorityId)
     release(db, objects, issued, now)
     return 'object stays'
   }

@@ -136,7 +136,7 @@ function isOfCertificates({ code }: Reason): boolean {
 
 /**
  * A certificate is revoked in the register of the authority that issued it, too. One on hold stays as it is, so that it
- * can come back: RemoveFromCRL releases it.
+ * can come back: RemoveFromCRL releases it, for who may revoke what the authority issued.
  */
 async function revokedCertificate(
   context: KmipContext,
@@ -144,7 +144,9 @@ async function revokedCertificate(
   occurred: number | undefined,
 ): Promise<readonly TtlvNode[]> {
   const { object, objects, now, services } = context
-  const done = await registerRevocation({ object, objects, now, db: services.db }, reason.code, occurred)
+  const requireAuthority = (id: string) => context.permitted(id, 'revoke')
+  const certificate = { object, objects, now, db: services.db, requireAuthority }
+  const done = await registerRevocation(certificate, reason.code, occurred)
   if (done === 'object stays') return [uniqueIdentifier(object.id)]
   if (isOfCertificates(reason) && !isCompromise(reason))
     throw kmipFailure(
