@@ -17,6 +17,7 @@ import {
   requireValidity,
 } from './limits.ts'
 import { requireClean } from './lint.ts'
+import { requireProfile } from './profile-limits.ts'
 import { type IssuedCertificate, issuedChange, registerId } from './register/register-store.ts'
 import { newSerial } from './register/serial.ts'
 import { type Authority, issuerOf } from './signing/authority.ts'
@@ -26,11 +27,13 @@ export interface WantedCertificate {
   /** DER of the name. */
   readonly subject: Uint8Array
   readonly spki: Uint8Array
-  /** All but the key identifiers. */
+  /** All but the key identifiers, and but where revocation is published. */
   readonly extensions: readonly Extension[]
+  /** Extensions by which relying parties find out what was revoked; they are the service's to say. */
+  readonly publication: readonly Extension[]
   readonly notBefore: number
   readonly notAfter: number
-  /** `unknown`: the extensions are the caller's, and are not checked against the rules of profiles. */
+  /** `unknown`: the extensions are the caller's; they are held to the profiles of the authority all the same. */
   readonly profile: ProfileName | 'unknown'
   /** The content of the INTEGER; random when it is not given. */
   readonly serial?: Uint8Array
@@ -49,8 +52,8 @@ export interface SignedCertificate {
 }
 
 /**
- * Signs a certificate within the limits of the authority: its validity, names, path length, purposes. A key that is
- * weak, or that is the key of an authority, is refused.
+ * Signs a certificate within the limits of the authority, whichever interface asks: its profiles, validity, names, path
+ * length, purposes. A key that is weak, or that is the key of an authority, is refused.
  * @throws Failure bad_request, crypto_failure; PkiError
  */
 export async function certify(
@@ -60,8 +63,9 @@ export async function certify(
   wanted: WantedCertificate,
   now: number,
 ): Promise<SignedCertificate> {
-  const { subject, spki, extensions, notBefore, notAfter, profile } = wanted
-  requireValidity(authority, wanted)
+  const { subject, spki, notBefore, notAfter, profile } = wanted
+  const extensions = [...requireProfile(authority, wanted), ...wanted.publication]
+  requireValidity(authority, wanted, now)
   requireNames(authority, subject, extensions)
   requirePathLength(authority, extensions)
   requirePurposes(authority, extensions)

@@ -3,7 +3,7 @@
  * issued, and tell who asks what was revoked. Knows no protocol; an operation stages what it does in a unit of work and
  * the front end commits.
  */
-export { addressesOf } from './addresses.ts'
+export { addressesOf, publicationOf } from './addresses.ts'
 export { certify, type SignedCertificate, type WantedCertificate } from './certify.ts'
 export type { StoredCrl } from './crl/crl-store.ts'
 export { createFetchedCrls, type FetchedCrls } from './crl/fetched-crls.ts'
@@ -15,12 +15,13 @@ export {
   issue,
   type MakeCertificateObject,
 } from './issue.ts'
-export { pathLengthLeft } from './limits.ts'
+export { pathLengthLeft, requireOwnAuthorityKey } from './limits.ts'
+export { keepsCertificate } from './links.ts'
 export { createMaintenance, type Maintenance, type MaintenanceServices } from './maintenance.ts'
 export type { OcspReply } from './ocsp/answers.ts'
 export type { MakeQuantumSafePair, QuantumSafePairWish } from './public-key.ts'
 export { createPublishedStatus, type PublishedStatus } from './published-status.ts'
-export { type StoredAuthority, visibleAuthorities } from './register/authority-store.ts'
+export { authoritiesOf, type StoredAuthority, visibleAuthorities } from './register/authority-store.ts'
 export { issuerId } from './register/issuer-id.ts'
 export {
   findIssued,

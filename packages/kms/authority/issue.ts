@@ -1,8 +1,5 @@
-import { isIP } from 'node:net'
-import { failure } from '@warder/foundation/errors'
 import type { Database } from '@warder/foundation/sql'
 import {
-  generalNameText,
   namePartsOf,
   type ProfileName,
   type ProfileWish,
@@ -10,7 +7,7 @@ import {
   profiles,
 } from '@warder/pki/x509'
 import type { ManagedObject, NewObject, ObjectId, ObjectLink, UnitOfWork } from '../keys/index.ts'
-import { addressesOf } from './addresses.ts'
+import { publicationOf } from './addresses.ts'
 import { certify } from './certify.ts'
 import { pathLengthLeft } from './limits.ts'
 import type { RevocationConfig } from './register/settings.ts'
@@ -81,8 +78,6 @@ export async function issue(
   now: number,
 ): Promise<Issued> {
   const { profile, subject, spki, names, owner, notBefore, notAfter } = request
-  requireProfile(authority, profile)
-  requireCommonName(request)
   const wish: ProfileWish = {
     spki,
     names,
@@ -91,13 +86,13 @@ export async function issue(
     ...(request.permitted !== undefined && { permitted: request.permitted }),
     ...(request.excluded !== undefined && { excluded: request.excluded }),
     ...(request.policies !== undefined && { policies: request.policies }),
-    ...addressesOf(services.revocation, authority.id),
   }
   const extensions = profileExtensions(profile, wish)
   const wanted = {
     subject,
     spki,
     extensions,
+    publication: publicationOf(services.revocation, authority.id),
     notBefore,
     notAfter,
     profile,
@@ -117,14 +112,6 @@ export async function issue(
   return { der: signed.der, serial: signed.serial, object }
 }
 
-function requireProfile({ settings }: Authority, profile: ProfileName): void {
-  if (settings.profiles !== undefined && !settings.profiles.includes(profile))
-    throw failure(
-      'bad_request',
-      `The authority issues no certificates of this profile, only ${settings.profiles.join(', ')}.`,
-    )
-}
-
 /** An authority below one with a path length gets what is left, unless it wants less. */
 function pathLengthOf(
   authority: Authority,
@@ -133,25 +120,4 @@ function pathLengthOf(
   if (pathLength !== undefined) return { pathLength }
   const left = pathLengthLeft(authority)
   return profiles[profile].authority && left !== undefined ? { pathLength: Math.max(0, left - 1) } : {}
-}
-
-const hostLike = /^[A-Za-z0-9_*-]+(?:\.[A-Za-z0-9_-]+)+$/
-
-/**
- * A common name of a server that looks like a host is one of its alternative names: clients that still read it would
- * otherwise trust a name that was not checked (RFC 9525 §4.1, CA/B Forum BR §7.1.4.3).
- * @throws Failure bad_request
- */
-function requireCommonName({ profile, subject, names }: IssueRequest): void {
-  if (profile !== 'server') return
-  const texts = names.map((name) => generalNameText(name).toLowerCase())
-  for (const [part, value] of namePartsOf(subject)) {
-    if (part !== 'CN' || !(hostLike.test(value) || isIP(value) !== 0)) continue
-    const known = ['dns', 'ip'].some((kind) => texts.includes(`${kind}:${value.toLowerCase()}`))
-    if (!known)
-      throw failure(
-        'bad_request',
-        'The common name of a server is one of its alternative names: ask for it among `names`.',
-      )
-  }
 }

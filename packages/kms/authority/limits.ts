@@ -9,7 +9,8 @@ import {
   readExtendedKeyUsage,
 } from '@warder/pki/x509'
 import { wantedNameProblem } from '@warder/pki/x509/path'
-import { isAuthorityKey, type StoredAuthority } from './register/authority-store.ts'
+import type { ManagedObject } from '../keys/index.ts'
+import { isAuthorityKey, isLimitedByOthers, type StoredAuthority } from './register/authority-store.ts'
 import { keyHashOf } from './register/issuer-id.ts'
 import { parsedOnce } from './register/parsed.ts'
 import type { Authority } from './signing/authority.ts'
@@ -20,6 +21,7 @@ const day = 86_400_000
 export function requireValidity(
   { parsed, settings }: Authority,
   { notBefore, notAfter }: { readonly notBefore: number; readonly notAfter: number },
+  now: number,
 ): void {
   if (notAfter <= notBefore) throw failure('bad_request', 'The certificate would end before it begins.')
   if (notBefore < parsed.notBefore)
@@ -29,7 +31,8 @@ export function requireValidity(
       'bad_request',
       `The certificate would be valid past the end of the authority, ${new Date(parsed.notAfter).toISOString()}.`,
     )
-  if (settings.maxDays !== undefined && notAfter - notBefore > settings.maxDays * day)
+  // A certificate that begins later counts from now: it would otherwise outlive by years the right to have it issued.
+  if (settings.maxDays !== undefined && notAfter - Math.min(notBefore, now) > settings.maxDays * day)
     throw failure('bad_request', `The authority issues certificates for at most ${settings.maxDays} days.`)
 }
 
@@ -97,4 +100,24 @@ export async function requireFreeKey(
   const own = Buffer.compare(parsed.spki, spki) === 0
   if (own || (!forAuthority && (await isAuthorityKey(db, keyHashOf(spki)))))
     throw failure('bad_request', 'The public key is that of an authority: make another one.')
+}
+
+/**
+ * Profiles and days limit an authority, not its key: who may certify with the key of somebody else's authority would have
+ * none of them as a second authority with the same name and key, which relying parties cannot tell from the first.
+ * @param key that signs the certificate of an authority, or is certified as one
+ * @param owner of that certificate
+ * @throws Failure forbidden
+ */
+export async function requireOwnAuthorityKey(
+  db: Database,
+  key: Pick<ManagedObject, 'owner'>,
+  spki: Uint8Array,
+  owner: string,
+): Promise<void> {
+  if (key.owner === owner || !(await isLimitedByOthers(db, keyHashOf(spki), owner))) return
+  throw failure(
+    'forbidden',
+    'The key is that of an authority with limits, which belongs to another owner: name the certificate of that authority as the issuer.',
+  )
 }

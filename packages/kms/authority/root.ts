@@ -3,6 +3,7 @@ import { issueCertificate, namePartsOf, parseCertificate, profileExtensions } fr
 import type { AlgorithmPolicy } from '../crypto/index.ts'
 import { type Key, type ManagedObject, type ObjectId, stageUse, type UnitOfWork } from '../keys/index.ts'
 import type { IssueServices } from './issue.ts'
+import { requireOwnAuthorityKey } from './limits.ts'
 import { requireClean } from './lint.ts'
 import type { StoredAuthority } from './register/authority-store.ts'
 import { newSerial } from './register/serial.ts'
@@ -77,7 +78,8 @@ export async function stageAuthority(
   { der, chain, privateKey, publicKey, settings, owner }: AuthorityCertificate,
   now: number,
 ): Promise<StoredAuthority> {
-  const { notBefore, notAfter } = parseCertificate(der)
+  const { notBefore, notAfter, spki } = parseCertificate(der)
+  await requireOwnAuthorityKey(services.db, privateKey.object, spki, owner)
   const links = [
     ...(publicKey === undefined ? [] : [{ kind: 'PublicKeyLink', id: publicKey }]),
     { kind: 'PrivateKeyLink', id: privateKey.object.id },

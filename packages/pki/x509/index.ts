@@ -4,7 +4,7 @@
 export { type CertificateFields, readCertificate } from './certificate.ts'
 export { certificatesOnly } from './certificates-only.ts'
 export { longestChain, type Validity } from './chain.ts'
-export { type NamePart, type NameParts, namePartsOf, nameText } from './distinguished-name.ts'
+export { comparableName, type NamePart, type NameParts, namePartsOf, nameText } from './distinguished-name.ts'
 export {
   basicConstraints,
   type Extension,
@@ -38,6 +38,7 @@ export { type ParsedCertificate, parseCertificate } from './parsed-certificate.t
 export { certificatePolicies } from './policies.ts'
 export {
   endEntityUses,
+  isWithinProfile,
   keyCapability,
   type Profile,
   type ProfileName,

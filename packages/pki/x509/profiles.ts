@@ -1,14 +1,18 @@
-import { derElements } from '../asn1/der.ts'
-import { pkiError } from '../error.ts'
+import { derElements, derMembers } from '../asn1/der.ts'
+import { PkiError, pkiError } from '../error.ts'
 import { byteKeysByIdentifier } from '../keys/byte-key-families.ts'
 import { parseSpki } from '../keys/pkcs8.ts'
 import {
   basicConstraints,
   type Extension,
   extendedKeyUsage,
+  extensionIdentifiers,
+  extensionValue,
   type KeyUsageName,
   keyPurposes,
   keyUsage,
+  readBasicConstraints,
+  readExtendedKeyUsage,
   subjectAltName,
 } from './extensions.ts'
 import { type GeneralNameKind, generalNameText, readGeneralName, spiffeName } from './general-name.ts'
@@ -151,6 +155,50 @@ export function profileExtensions(name: ProfileName, wish: ProfileWish): readonl
   ]
 }
 
+/** Extensions besides those that say where revocation is published, which the service adds to every profile. */
+const profileIdentifiers = (profile: Profile): ReadonlySet<string> =>
+  new Set([
+    extensionIdentifiers.basicConstraints,
+    extensionIdentifiers.keyUsage,
+    extensionIdentifiers.extendedKeyUsage,
+    extensionIdentifiers.subjectAltName,
+    extensionIdentifiers.subjectKeyIdentifier,
+    extensionIdentifiers.authorityKeyIdentifier,
+    ...(profile.authority ? [extensionIdentifiers.nameConstraints] : []),
+  ])
+
+/**
+ * Whether extensions that a client chose stay within a profile: no other extension, purpose or kind of name than a
+ * certificate of that profile may have. The key usages are not compared.
+ */
+export function isWithinProfile(
+  name: ProfileName,
+  {
+    extensions,
+    subjectIsEmpty,
+  }: { readonly extensions: readonly Extension[]; readonly subjectIsEmpty: boolean },
+): boolean {
+  const profile: Profile = profiles[name]
+  const permitted = profileIdentifiers(profile)
+  if (!extensions.every(({ identifier }) => permitted.has(identifier))) return false
+  if (readBasicConstraints(extensions).authority !== profile.authority) return false
+  const purposes = readExtendedKeyUsage(extensions)
+  const ofProfile = new Set<string>(profile.purposes.map((each) => keyPurposes[each]))
+  // An authority is limited further by the purposes that it lists, an end entity by those of its profile.
+  if (!profile.authority && (purposes === undefined || !purposes.every((each) => ofProfile.has(each))))
+    return false
+  const alternative = extensionValue(extensions, extensionIdentifiers.subjectAltName)
+  try {
+    const names =
+      alternative === undefined ? [] : derMembers(alternative, 'subjectAltName').map(({ whole }) => whole)
+    requireNames(name, profile, { names, subjectIsEmpty })
+    return true
+  } catch (error) {
+    if (error instanceof PkiError) return false
+    throw error
+  }
+}
+
 /** RFC 9608 §3: who says that there is no revocation names no address for it. */
 function revocation(profile: Profile, wish: ProfileWish): readonly Extension[] {
   const { crlUrls = [], ocspUrls = [], issuerUrls = [], noRevocation = false } = wish
@@ -171,7 +219,7 @@ function revocation(profile: Profile, wish: ProfileWish): readonly Extension[] {
 function requireNames(
   name: ProfileName,
   profile: Profile,
-  { names = [], subjectIsEmpty }: ProfileWish,
+  { names = [], subjectIsEmpty }: Pick<ProfileWish, 'names' | 'subjectIsEmpty'>,
 ): void {
   const kinds = names.map(
     (each) => derElements(each, 'An alternative name').map(readGeneralName)[0]?.kind ?? 'other',

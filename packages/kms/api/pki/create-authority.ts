@@ -170,7 +170,7 @@ async function root(
     { ...pair, subject, notBefore, notAfter, owner, ...constraintMembers(body), settings: settingsOf(body) },
     now,
   )
-  await linkToCertificate(objects, pair, made.id, owner)
+  await linkToCertificate(context.services, objects, pair, { id: made.id, der: made.certificate, owner })
   return made
 }
 
@@ -211,7 +211,7 @@ async function intermediate(
   )
   const chain = [issuer.certificate, ...issuer.chain]
   const keyId = pair.privateKey.object.id
-  await linkToCertificate(objects, pair, object.id, owner)
+  await linkToCertificate(services, objects, pair, { id: object.id, der, owner })
   return openForIssuing(services, objects, { object, der, chain, keyId, settings: settingsOf(body) }, now)
 }
 
@@ -247,7 +247,7 @@ async function imported(
     throw failure('bad_request', 'kid: is not the key of the certificate.')
   const settings = settingsOf(body)
   const made = await stageAuthority(context.services, objects, { ...pair, der, chain, settings, owner }, now)
-  await linkToCertificate(objects, pair, made.id, owner)
+  await linkToCertificate(context.services, objects, pair, { id: made.id, der: made.certificate, owner })
   return made
 }
 

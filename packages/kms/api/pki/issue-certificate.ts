@@ -103,7 +103,7 @@ async function issued(body: IssueBody, stored: StoredAuthority, context: Operati
       { ...asked, ...datesOf(authority, body.days, now), owner },
       now,
     )
-    if (pair !== undefined) await linkToCertificate(objects, pair, object.id, owner)
+    if (pair !== undefined) await linkToCertificate(services, objects, pair, { id: object.id, der, owner })
     context.audit({
       object: object.id,
       details: { authority: stored.id, serial: hex(serial), profile: asked.profile },

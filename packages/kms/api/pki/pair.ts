@@ -1,7 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 import type { OperationContext } from '@warder/foundation/operations'
 import { permittedKey, principalOf } from '../../access/index.ts'
-import { certificateSign } from '../../authority/index.ts'
+import { certificateSign, keepsCertificate } from '../../authority/index.ts'
 import {
   algorithms,
   canonicalName,
@@ -12,6 +12,7 @@ import {
 } from '../../crypto/index.ts'
 import {
   type Key,
+  linkedObject,
   type NewObject,
   newKeyObjects,
   type ObjectId,
@@ -155,15 +156,16 @@ async function josePair(
 
 /** Keys know their newest certificate: those of the caller's own. */
 export async function linkToCertificate(
+  { db }: Pick<KmsServices, 'db'>,
   objects: UnitOfWork,
   { privateKey, publicKey }: CertifiedPair,
-  certificate: ObjectId,
-  owner: string,
+  certificate: { readonly id: ObjectId; readonly der: Uint8Array; readonly owner: string },
 ): Promise<void> {
   for (const id of [privateKey.object.id, publicKey]) {
     const object = id === undefined ? undefined : await objects.read(id)
-    if (object === undefined || object.owner !== owner) continue
+    if (object === undefined || object.owner !== certificate.owner) continue
+    if (await keepsCertificate(db, linkedObject(object, 'CertificateLink'), certificate.der)) continue
     const others = object.links.filter(({ kind }) => kind !== 'CertificateLink')
-    objects.update(object, { links: [...others, { kind: 'CertificateLink', id: certificate }] })
+    objects.update(object, { links: [...others, { kind: 'CertificateLink', id: certificate.id }] })
   }
 }

@@ -40,6 +40,11 @@ const ofIssuer = query<[issuer: string], Row>(
 const withKey = query<[keyHash: string], { readonly certificate_id: string }>(
   'SELECT certificate_id FROM pki_authority WHERE key_hash = ? LIMIT 1',
 )
+/** Without limits the settings are empty. An authority whose certificate is gone counts as that of another owner. */
+const limitedOfOthers = query<[keyHash: string, owner: string], { readonly certificate_id: string }>(
+  `SELECT a.certificate_id FROM pki_authority a LEFT JOIN managed_object o ON o.id = a.certificate_id
+     WHERE a.key_hash = ? AND a.settings <> '{}' AND COALESCE(o.owner, '') <> ? LIMIT 1`,
+)
 const insertAuthority = insertInto<
   [string, string, string, string, Uint8Array, Uint8Array, string, number, number]
 >('pki_authority', [
@@ -95,6 +100,11 @@ export async function authoritiesOf(db: Database, issuer: string): Promise<reado
 /** Is this the key of an authority? @param keyHash see `keyHashOf` */
 export async function isAuthorityKey(db: Database, keyHash: string): Promise<boolean> {
   return (await db.get(withKey, [keyHash])) !== undefined
+}
+
+/** Is this the key of an authority with limits that another user owns? @param keyHash see `keyHashOf` */
+export async function isLimitedByOthers(db: Database, keyHash: string, owner: string): Promise<boolean> {
+  return (await db.get(limitedOfOthers, [keyHash, owner])) !== undefined
 }
 
 /**

@@ -5,15 +5,19 @@ import {
   type Extension,
   extensionsOf,
   type Issuer,
+  parseCertificate,
   readBasicConstraints,
   readKeyIdentifier,
   readKeyUsage,
 } from '@warder/pki/x509'
 import {
   type Authority,
+  authoritiesOf,
   findAuthority,
+  issuerId,
   newAuthority,
   openAuthority,
+  requireOwnAuthorityKey,
   type StoredAuthority,
   signerOf,
 } from '../../../../authority/index.ts'
@@ -22,6 +26,7 @@ import { privateKeyOf } from '../../attributes/links.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import { certificateFacts } from '../../key-blocks/index.ts'
 import { requireUse, takeUse } from '../crypto/key-use.ts'
+import type { CertificateSubject } from './certificate-subject.ts'
 
 /** The issuer, and the end of the validity that it can give. */
 export interface ChosenIssuer extends Issuer {
@@ -137,17 +142,27 @@ async function authorityOf(
   const { services, objects, now } = context
   const stored =
     (await findAuthority(services.db, certificate.id)) ??
-    (await becomeAuthority(context, certificate, der, key))
+    (await becomeAuthority(context, certificate, { der, key }))
   return openAuthority(services, objects, stored, now)
 }
 
-/** Stages that a certificate whose key the caller may certify with is that of an authority. */
+/**
+ * Stages that a certificate whose key the caller may certify with is that of an authority. No message says how an
+ * authority is limited: it is as the one that it replaces, or as the one with the same name and key.
+ */
 export async function becomeAuthority(
   { services, objects, now }: KmipContext,
   certificate: ManagedObject,
-  der: Uint8Array,
-  key: Key,
+  {
+    der,
+    key,
+    replaces,
+  }: { readonly der: Uint8Array; readonly key: Key; readonly replaces?: ManagedObject | undefined },
 ): Promise<StoredAuthority> {
+  const { subject: name, spki } = parseCertificate(der)
+  await requireOwnAuthorityKey(services.db, key.object, spki, replaces?.owner ?? certificate.owner)
+  const before = replaces === undefined ? undefined : await findAuthority(services.db, replaces.id)
+  const [same] = await authoritiesOf(services.db, issuerId({ name, spki }))
   const above = linkedObject(certificate, 'CertificateLink')
   const parent = above === undefined ? undefined : await findAuthority(services.db, above)
   const { authority, changes } = newAuthority(services.db, {
@@ -156,7 +171,7 @@ export async function becomeAuthority(
     certificate: der,
     chain:
       parent === undefined || !issued(parent.certificate, der) ? [] : [parent.certificate, ...parent.chain],
-    settings: {},
+    settings: (before ?? same)?.settings ?? {},
     createdAt: now,
   })
   objects.also(...changes)
@@ -182,11 +197,16 @@ function requireAuthority(extensions: readonly Extension[]): void {
     throw kmipFailure('InvalidField', 'The certificate of the issuer is not one of an authority.')
 }
 
-/** Issuer that signs for itself. @param name DER of its name */
+/**
+ * Issuer that signs for itself: the key that is certified is the one that signs, whatever the links of an object say.
+ * @param name DER of its name
+ * @param owner of the certificate
+ */
 export async function selfIssuer(
   context: KmipContext,
-  keyId: string | undefined,
+  { privateKey: keyId, spki: certified }: Pick<CertificateSubject, 'privateKey' | 'spki'>,
   name: Uint8Array,
+  owner: string,
 ): Promise<ChosenIssuer> {
   if (keyId === undefined)
     throw kmipFailure(
@@ -194,10 +214,18 @@ export async function selfIssuer(
       'No issuer is named, and the private key is not here to sign for itself.',
     )
   const key = await signingKey(context, keyId)
+  const { spki, key: signer } = signing(key, context)
+  if (!spki.equals(certified))
+    throw kmipFailure(
+      'InvalidField',
+      'No issuer is named, and the private key that is linked is not that of the public key.',
+    )
+  await requireOwnAuthorityKey(context.services.db, key.object, spki, owner)
   takeUse(context, key.object, 0, true)
   return {
     name,
-    ...signing(key, context),
+    spki,
+    key: signer,
     keyIdentifier: undefined,
     certificate: undefined,
     notAfter: undefined,

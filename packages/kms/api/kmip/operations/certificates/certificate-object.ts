@@ -2,9 +2,7 @@ import { Failure } from '@warder/foundation/errors'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { byteString, dateTime, enumeration, structure, type TtlvNode } from '@warder/kmip/ttlv'
 import {
-  authorityInformationAccess,
   basicConstraints,
-  crlDistributionPoints,
   type Extension,
   endEntityUses,
   extensionIdentifiers,
@@ -16,7 +14,13 @@ import {
   readBasicConstraints,
   readKeyUsage,
 } from '@warder/pki/x509'
-import { addressesOf, certify, type SignedCertificate } from '../../../../authority/index.ts'
+import {
+  certify,
+  keepsCertificate,
+  publicationOf,
+  type SignedCertificate,
+  type WantedCertificate,
+} from '../../../../authority/index.ts'
 import { linkedObject, type ManagedObject } from '../../../../keys/index.ts'
 import { type KmipContext, KmipFailure, kmipFailure } from '../../engine/index.ts'
 import { certificateFacts, publicKeyFacts, readManagedObject } from '../../key-blocks/index.ts'
@@ -49,8 +53,13 @@ export async function stageCertificate(
   const notAfter = Math.min(order.notAfter, issuer.notAfter ?? order.notAfter)
   if (notAfter <= notBefore)
     throw kmipFailure('InvalidField', 'The certificate of the issuer ends before this one begins.')
-  const extensions = completed(order.extensions, subject.spki, addressesFor(context, issuer))
-  const wanted = { subject: name, spki: subject.spki, notBefore, notAfter, extensions }
+  const wanted = {
+    subject: name,
+    spki: subject.spki,
+    notBefore,
+    notAfter,
+    ...completed(order.extensions, subject.spki, addressesFor(context, issuer)),
+  }
   const { der, register } = await signed(context, wanted, issuer)
   const node = structure(Tag.Certificate, [
     enumeration(Tag.CertificateType, Enumeration.CertificateType.X_509),
@@ -71,13 +80,13 @@ export async function stageCertificate(
   )
   if (register !== undefined)
     context.objects.also(register({ certificateId: object.id, owner: order.replaces?.owner ?? object.owner }))
-  await openAuthorityOf(context, object, der, subject.privateKey)
+  await openAuthorityOf(context, { object, der, keyId: subject.privateKey, replaces: order.replaces })
   for (const id of [subject.publicKey, subject.privateKey])
-    await linkKey(context, id, object.id, order.replaces)
+    await linkKey(context, id, { id: object.id, der }, order.replaces)
   return object
 }
 
-type Wanted = Parameters<typeof issueCertificate>[0]
+type Wanted = Omit<WantedCertificate, 'profile'>
 
 /** Signs: an authority within its limits, and registered; else the key for itself. */
 async function signed(
@@ -85,7 +94,10 @@ async function signed(
   wanted: Wanted,
   { authority, ...issuer }: ChosenIssuer,
 ): Promise<Pick<SignedCertificate, 'der'> & Partial<SignedCertificate>> {
-  if (authority === undefined) return { der: await issueCertificate(wanted, issuer) }
+  if (authority === undefined) {
+    const extensions = [...wanted.extensions, ...wanted.publication]
+    return { der: await issueCertificate({ ...wanted, extensions }, issuer) }
+  }
   try {
     return await certify(services.db, objects, authority, { ...wanted, profile: 'unknown' }, now)
   } catch (error) {
@@ -99,9 +111,17 @@ async function signed(
 /** A certificate of an authority whose key the caller may certify with is an authority from its beginning. */
 async function openAuthorityOf(
   context: KmipContext,
-  object: ManagedObject,
-  der: Uint8Array,
-  keyId: string | undefined,
+  {
+    object,
+    der,
+    keyId,
+    replaces,
+  }: {
+    readonly object: ManagedObject
+    readonly der: Uint8Array
+    readonly keyId: string | undefined
+    readonly replaces: ManagedObject | undefined
+  },
 ): Promise<void> {
   const extensions = extensionsOf(der)
   const uses = readKeyUsage(extensions)
@@ -111,7 +131,7 @@ async function openAuthorityOf(
     const key = await context.permittedKey(keyId, 'certify')
     const own = key.held.publicKey?.export({ format: 'der', type: 'spki' })
     if (own?.equals(certificateFacts(der).spki) !== true) return
-    await becomeAuthority(context, object, der, key)
+    await becomeAuthority(context, object, { der, key, replaces })
   } catch (error) {
     // The key is not the caller's to certify with: who may, makes it an authority by the first use.
     if (!(error instanceof KmipFailure)) throw error
@@ -124,12 +144,7 @@ function addressesFor(
   { authority }: ChosenIssuer,
 ): readonly Extension[] | undefined {
   if (authority === undefined) return undefined
-  const { crlUrls, ocspUrls = [], issuerUrls = [] } = addressesOf(services.revocation, authority.id)
-  if (crlUrls === undefined) return []
-  return [
-    crlDistributionPoints(crlUrls),
-    authorityInformationAccess({ ocsp: ocspUrls, caIssuers: issuerUrls }),
-  ]
+  return publicationOf(services.revocation, authority.id)
 }
 
 /** Attributes that the certificate itself decides. */
@@ -148,15 +163,17 @@ const replaced: ReadonlySet<number> = new Set([
 async function linkKey(
   context: KmipContext,
   id: string | undefined,
-  certificate: string,
+  certificate: { readonly id: string; readonly der: Uint8Array },
   replaced: ManagedObject | undefined,
 ): Promise<void> {
   const key = id === undefined ? undefined : await context.objects.read(id)
   const caller = context.principal.name
   if (key === undefined || key.owner !== (replaced?.owner ?? caller)) return
-  if (key.owner !== caller && linkedObject(key, 'CertificateLink') !== replaced?.id) return
+  const known = linkedObject(key, 'CertificateLink')
+  if (key.owner !== caller && known !== replaced?.id) return
+  if (await keepsCertificate(context.services.db, known, certificate.der)) return
   const others = key.links.filter(({ kind }) => kind !== 'CertificateLink')
-  context.objects.update(key, { links: [...others, { kind: 'CertificateLink', id: certificate }] })
+  context.objects.update(key, { links: [...others, { kind: 'CertificateLink', id: certificate.id }] })
 }
 
 /**
@@ -167,7 +184,7 @@ function completed(
   given: readonly Extension[],
   spki: Uint8Array,
   addresses: readonly Extension[] | undefined,
-): readonly Extension[] {
+): Pick<Wanted, 'extensions' | 'publication'> {
   const has = (identifier: string) => given.some((extension) => extension.identifier === identifier)
   const { authority } = readBasicConstraints(given)
   const made = [...given]
@@ -175,9 +192,8 @@ function completed(
   if (!has(extensionIdentifiers.keyUsage)) made.push(keyUsage(usesOf(spki, authority)))
   const revocable = has(extensionIdentifiers.crlDistributionPoints) || has(extensionIdentifiers.noRevAvail)
   if (addresses === undefined && !authority && !revocable) made.push(noRevAvail)
-  if (!revocable && addresses !== undefined)
-    made.push(...addresses.filter(({ identifier }) => !has(identifier)))
-  return made
+  const publication = revocable ? [] : (addresses ?? []).filter(({ identifier }) => !has(identifier))
+  return { extensions: made, publication }
 }
 
 function usesOf(spki: Uint8Array, authority: boolean): readonly KeyUsageName[] {

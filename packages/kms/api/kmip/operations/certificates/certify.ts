@@ -35,7 +35,7 @@ export const certify: KmipOperation = {
     const subject = await subjectFor(payload, context, wish)
     const name = wish.subject ?? subject.name
     if (name === undefined) throw kmipFailure('InvalidField', 'The subject of the certificate has no name.')
-    const issuer = await issuerFor(context, wish, subject, name)
+    const issuer = await issuerFor(context, wish, subject, { name, owner: context.principal.name })
     const object = await stageCertificate(context, {
       subject,
       name,
@@ -69,14 +69,14 @@ async function subjectFor(
   return subject
 }
 
-/** The named issuer, else the subject itself. */
+/** The named issuer, else the subject itself. @param owner of the certificate */
 export function issuerFor(
   context: KmipContext,
   { issuerKey, issuerCertificate }: Pick<CertificateWish, 'issuerKey' | 'issuerCertificate'>,
   subject: CertificateSubject,
-  name: Uint8Array,
+  { name, owner }: { readonly name: Uint8Array; readonly owner: string },
 ): Promise<ChosenIssuer> {
   if (issuerKey === undefined && issuerCertificate === undefined)
-    return selfIssuer(context, subject.privateKey, name)
+    return selfIssuer(context, subject, name, owner)
   return namedIssuer(context, { key: issuerKey, certificate: issuerCertificate })
 }

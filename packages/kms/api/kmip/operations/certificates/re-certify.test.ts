@@ -110,21 +110,24 @@ test('KMIP 2.1 §6.1.45: a request that is kept here gives the new certificate i
 
 test('a request is named by nobody who may not certify with it', async () => {
   const ca = await newAuthority()
-  const key = String(linked(await attributesOf(ca), 'PrivateKeyLink'))
-  const id = await certified('shared', link('CertificateLink', ca))
-  for (const each of [ca, key, id]) await grant(each, 'certify')
+  await grant(ca, 'certify')
   const request = await registeredRequest()
-  const ask = [uid(id), textString(Tag.CertificateRequestUniqueIdentifier, request)]
-  await bob.fails('ReCertify', ask, 'ObjectNotFound')
+  const ask = [
+    textString(Tag.CertificateRequestUniqueIdentifier, request),
+    attributes(link('CertificateLink', ca)),
+  ]
+  await bob.fails('Certify', ask, 'ObjectNotFound')
   await grant(request, 'certify')
-  await bob.do('ReCertify', ask)
+  await bob.do('Certify', ask)
 })
 
-test('the keys know the renewed certificate, whoever renews it', async () => {
+test('the keys know the renewed certificate, whoever renews it: with rekey on it and certify on its issuer', async () => {
   const id = await certified('renewed')
   const held = await attributesOf(id)
   const keys = [String(linked(held, 'PublicKeyLink')), String(linked(held, 'PrivateKeyLink'))]
   for (const each of [id, ...keys]) await grant(each, 'certify', 'getattributes')
+  await bob.fails('ReCertify', [uid(id)], 'PermissionDenied')
+  await grant(id, 'rekey')
   const made = await bob.do('ReCertify', [uid(id)])
   for (const key of keys) assert.equal(linked(await attributesOf(key), 'CertificateLink'), made.id)
   assert.equal(linked(await attributesOf(made.id), 'ReplacedObjectLink'), id)
@@ -132,7 +135,6 @@ test('the keys know the renewed certificate, whoever renews it', async () => {
 
 test('who renews a certificate changes no key that knew another one', async () => {
   const ca = await newAuthority()
-  const key = String(linked(await attributesOf(ca), 'PrivateKeyLink'))
   const victim = await certified('of another key')
   const other = String(linked(await attributesOf(victim), 'PublicKeyLink'))
   const { nodes } = await alice.do('Get', [uid(await certified('lent', link('CertificateLink', ca)))])
@@ -142,9 +144,78 @@ test('who renews a certificate changes no key that knew another one', async () =
     attributes(mask(), link('PublicKeyLink', other), link('CertificateLink', ca)),
     certificate,
   ])
-  for (const each of [ca, key, id]) await grant(each, 'certify')
+  await grant(ca, 'certify')
+  await grant(id, 'rekey')
   await bob.do('ReCertify', [uid(id)])
   assert.equal(linked(await attributesOf(other), 'CertificateLink'), victim)
+})
+
+test('issue 28: who may renew changes neither issuer nor key nor contents; an authority keeps its issuer', async () => {
+  const ca = await newAuthority()
+  const id = await certified('www', link('CertificateLink', ca))
+  const key = String(linked(await attributesOf(id), 'PrivateKeyLink'))
+  await grant(id, 'rekey', 'certify')
+  await grant(ca, 'certify')
+  const own = await bob.do('Certify', [
+    attributes(
+      ...keyOf('ECDSA', 256),
+      named('Mallory'),
+      vendor('x509-extension', 'basicConstraints=critical,CA:TRUE'),
+    ),
+  ])
+  const request = byteString(Tag.CertificateRequestValue, p256Request)
+  const wishes: readonly (readonly TtlvNode[])[] = [
+    [attributes(link('CertificateLink', own.id))],
+    [attributes(named('other'))],
+    [attributes(vendor('x509-extension', 'extendedKeyUsage=codeSigning'))],
+    [request],
+  ]
+  for (const wish of wishes) await bob.fails('ReCertify', [uid(id), ...wish], 'PermissionDenied')
+  assert.equal(linked(await attributesOf(key), 'CertificateLink'), id)
+  assert.equal(linked(await attributesOf(id), 'ReplacementObjectLink'), undefined)
+  // The owner may, but not of an authority.
+  const other = await newAuthority()
+  const below = await certified(
+    'below',
+    link('CertificateLink', ca),
+    vendor('x509-extension', 'basicConstraints=critical,CA:TRUE'),
+  )
+  for (const authority of [ca, below])
+    await alice.fails(
+      'ReCertify',
+      [uid(authority), attributes(link('CertificateLink', other), named('below another'))],
+      'InvalidField',
+    )
+  const moved = await alice.do('ReCertify', [uid(id), attributes(link('CertificateLink', other))])
+  assert.equal(linked(await attributesOf(key), 'CertificateLink'), moved.id)
+  assert.ok((await alice.do('ReCertify', [uid(below)])).id)
+  // Another certificate for the key of an authority is no other authority to those who name the key.
+  const root = String(linked(await attributesOf(other), 'PrivateKeyLink'))
+  const open = String(linked(await attributesOf(other), 'PublicKeyLink'))
+  await alice.do('Certify', [
+    uid(open),
+    attributes(
+      link('CertificateLink', ca),
+      named('cross'),
+      vendor('x509-extension', 'basicConstraints=critical,CA:TRUE'),
+    ),
+  ])
+  for (const half of [root, open]) assert.equal(linked(await attributesOf(half), 'CertificateLink'), other)
+})
+
+test('issue 28: links lead nobody to sign another key with a key that signs for itself', async () => {
+  const ca = await newAuthority()
+  const key = String(linked(await attributesOf(ca), 'PrivateKeyLink'))
+  await grant(key, 'certify')
+  const own = await bob.do('Certify', [attributes(...keyOf('ECDSA', 256), named('own'))])
+  const { nodes } = await bob.do('Get', [uid(own.id)])
+  const { id } = await bob.do('Register', [
+    enumeration(Tag.ObjectType, Enumeration.ObjectType.Certificate),
+    attributes(mask(), link('PrivateKeyLink', key)),
+    nodes.find(({ tag }) => tag === Tag.Certificate),
+  ])
+  const forged = vendor('x509-extension', 'basicConstraints=critical,CA:TRUE')
+  await bob.fails('Certify', [uid(id), attributes(named('root'), forged)], 'InvalidField')
 })
 
 test('KMIP 2.1 §6.1.45: without an offset the dates are those of the old certificate', async () => {

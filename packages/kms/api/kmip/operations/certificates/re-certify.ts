@@ -1,33 +1,47 @@
-import { X509Certificate } from 'node:crypto'
+import { createPublicKey, X509Certificate } from 'node:crypto'
 import { Tag } from '@warder/kmip/tables'
 import { membersWithin } from '@warder/kmip/ttlv'
-import { linkedObject, type ManagedObject } from '../../../../keys/index.ts'
+import { extensionIdentifiers, parseCertificate } from '@warder/pki/x509'
+import { entryOf, findAuthority, statusOf } from '../../../../authority/index.ts'
+import { linkedObject, type ManagedObject, stateAt } from '../../../../keys/index.ts'
 import { requireSoftwareStorage } from '../../attributes/wanted-key.ts'
-import { type KmipOperation, kmipFailure, objectRight, uniqueIdentifier } from '../../engine/index.ts'
+import {
+  type KmipContext,
+  type KmipOperation,
+  kmipFailure,
+  objectRight,
+  uniqueIdentifier,
+} from '../../engine/index.ts'
 import { linkReplacement, offsetOf, requireReplaceable, takenOver } from '../objects/replacement.ts'
+import type { ChosenIssuer } from './certificate-issuer.ts'
 import { type CertificateOrder, stageCertificate } from './certificate-object.ts'
-import { requestedSubject, subjectOf } from './certificate-subject.ts'
-import { readCertificateWish } from './certificate-wish.ts'
+import { type CertificateSubject, requestedSubject, subjectOf } from './certificate-subject.ts'
+import { type CertificateWish, readCertificateWish } from './certificate-wish.ts'
 import { issuerFor } from './certify.ts'
 
 const day = 86_400_000
 
 /**
  * ReCertify (KMIP 2.1 §6.1.45): the same subject gets a new certificate from the same issuer, valid for as long as the
- * old one was: at the same dates, or from the offset on.
+ * old one was: at the same dates, or from the offset on. Takes the right `rekey` on the certificate, which is replaced,
+ * and `certify` on the issuer.
  */
 export const reCertify: KmipOperation = {
   name: 'ReCertify',
-  access: objectRight('certify', { creates: true }),
+  access: objectRight('rekey', { creates: true }),
   async act(payload, context) {
     const { object, now } = context
     if (object.type !== 'Certificate')
       throw kmipFailure('InvalidObjectType', `ReCertify is not for objects of type ${object.type}.`)
     requireReplaceable(context, object)
     requireSoftwareStorage(payload.value)
+    const material = await context.objects.material(object)
+    if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The certificate is not kept here.')
+    await requireNotRevoked(context, material)
     const wish = readCertificateWish(membersWithin(payload, Tag.Attributes))
     const before = await subjectOf(context, object)
     const subject = (await requestedSubject(payload, context)) ?? before
+    requireSameForGrantee(context, wish, { before, subject })
     const name = wish.subject ?? subject.name ?? before.name
     if (name === undefined) throw kmipFailure('InvalidField', 'The subject of the certificate has no name.')
     const issuer = await issuerFor(
@@ -39,18 +53,23 @@ export const reCertify: KmipOperation = {
           (wish.issuerKey === undefined ? linkedObject(object, 'CertificateLink') : undefined),
       },
       subject,
-      name,
+      { name, owner: object.owner },
     )
-    const material = await context.objects.material(object)
-    if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The certificate is not kept here.')
     const old = new X509Certificate(material)
     if (issuer.certificate === undefined && old.issuer !== old.subject)
       throw kmipFailure('InvalidField', 'The issuer of the certificate is not here: name it with a link.')
+    const isSameIssuer = await isIssuerOf(context, issuer, material)
+    if (!isSameIssuer) await requireMayChangeIssuer(context)
+    const copied = isSameIssuer && issuer.authority?.settings.profiles === undefined
     const made = await stageCertificate(context, {
       subject,
       name,
       issuer,
-      extensions: wish.extensions ?? (subject === before ? before.extensions : subject.extensions),
+      extensions:
+        wish.extensions ??
+        (subject === before
+          ? before.extensions.filter(({ identifier }) => copied || !publishing.has(identifier))
+          : subject.extensions),
       ...periodOf({ object, old, days: wish.days, offset: offsetOf(payload), now }),
       attributes: await takenOver(context, object, wish.attributes, undefined),
       replaces: object,
@@ -60,6 +79,73 @@ export const reCertify: KmipOperation = {
     context.placeholder = made.id
     return [uniqueIdentifier(made.id)]
   },
+}
+
+/** Where an issuer publishes what it revoked: another issuer, and one that is limited to profiles, say it themselves. */
+const publishing: ReadonlySet<string> = new Set([
+  extensionIdentifiers.crlDistributionPoints,
+  extensionIdentifiers.freshestCrl,
+  extensionIdentifiers.authorityInformationAccess,
+])
+
+/**
+ * The register knows best what was revoked or is on hold; of a certificate that no authority of here issued, its object.
+ * @throws WrongKeyLifecycleState
+ */
+export async function requireNotRevoked(
+  { services, object, now }: Pick<KmipContext, 'services' | 'object' | 'now'>,
+  der: Uint8Array,
+): Promise<void> {
+  const issued = await entryOf(services.db, object, der)
+  const status = issued === undefined ? 'good' : statusOf(issued)
+  if (status === 'hold')
+    throw kmipFailure(
+      'WrongKeyLifecycleState',
+      'The certificate is on hold: it is renewed when the authority has released it.',
+    )
+  if (status === 'revoked' || stateAt(object, now) === 'Compromised')
+    throw kmipFailure('WrongKeyLifecycleState', 'The certificate was revoked: certify another key.')
+}
+
+/** Who was granted `rekey` renews a certificate as it is; what is in it is its owner's to change. @throws PermissionDenied */
+function requireSameForGrantee(
+  { object, principal }: KmipContext,
+  { subject: name, extensions }: CertificateWish,
+  { before, subject }: { readonly before: CertificateSubject; readonly subject: CertificateSubject },
+): void {
+  if (object.owner === principal.name) return
+  if (name !== undefined || extensions !== undefined || subject !== before)
+    throw kmipFailure(
+      'PermissionDenied',
+      'The right rekey renews the certificate as it is: its owner alone changes its key, subject and extensions.',
+    )
+}
+
+/** Whether the certificate is one of this issuer: by the register, else by its name and signature. */
+async function isIssuerOf(
+  { services, object }: KmipContext,
+  issuer: ChosenIssuer,
+  der: Uint8Array,
+): Promise<boolean> {
+  const { issuer: name, subject } = parseCertificate(der)
+  // It signed itself, and does so again, whatever its name will be.
+  if (issuer.certificate === undefined) return Buffer.compare(name, subject) === 0
+  const issued = await entryOf(services.db, object, der)
+  if (issued !== undefined) return issuer.authority?.issuer === issued.issuer
+  if (Buffer.compare(name, issuer.name) !== 0) return false
+  const key = createPublicKey({ key: Buffer.from(issuer.spki), format: 'der', type: 'spki' })
+  return new X509Certificate(der).verify(key)
+}
+
+/** @throws PermissionDenied for others than the owner; InvalidField for an authority, which keeps its issuer */
+async function requireMayChangeIssuer({ services, object, principal }: KmipContext): Promise<void> {
+  if (object.owner !== principal.name)
+    throw kmipFailure('PermissionDenied', 'The owner of the certificate alone renews it by another issuer.')
+  if ((await findAuthority(services.db, object.id)) !== undefined)
+    throw kmipFailure(
+      'InvalidField',
+      'An authority is renewed by its own issuer: a certificate by another one is made by Certify.',
+    )
 }
 
 interface Renewal {

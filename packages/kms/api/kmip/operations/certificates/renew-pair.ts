@@ -7,6 +7,7 @@ import { linkReplacement, requireReplaceable, takenOver } from '../objects/repla
 import { namedIssuer } from './certificate-issuer.ts'
 import { stageCertificate } from './certificate-object.ts'
 import { subjectOf } from './certificate-subject.ts'
+import { requireNotRevoked } from './re-certify.ts'
 
 /**
  * ReKeyKeyPair of a pair whose certificate an authority of here issued: the new pair has a certificate of the same
@@ -20,6 +21,7 @@ export const renewCertifiedPair: KmipOperation = {
     requireReplaceable(context, certificate)
     const material = await context.objects.material(certificate)
     if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The certificate is not kept here.')
+    await requireNotRevoked({ services: context.services, now: context.now, object: certificate }, material)
     const before = await subjectOf(context, certificate)
     const issuer = await namedIssuer(context, {
       key: undefined,
@@ -56,7 +58,7 @@ export const renewCertifiedPair: KmipOperation = {
 /** The certificate of the pair, which an authority of here issued. */
 async function certificateOf(context: KmipContext): Promise<ManagedObject> {
   const id = linkedObject(context.object, 'CertificateLink')
-  const certificate = id === undefined ? undefined : await context.permitted(id, 'certify')
+  const certificate = id === undefined ? undefined : await context.permitted(id, 'rekey')
   if (certificate?.type !== 'Certificate' || linkedObject(certificate, 'CertificateLink') === undefined)
     throw kmipFailure('InvalidField', 'No authority of here has certified this pair.')
   return certificate

@@ -1,0 +1,147 @@
+import { isIP } from 'node:net'
+import { failure } from '@warder/foundation/errors'
+import {
+  comparableName,
+  type Extension,
+  extendedKeyUsage,
+  extensionIdentifiers,
+  generalNameText,
+  isWithinProfile,
+  keyPurposes,
+  namePartsOf,
+  type ProfileName,
+  profiles,
+  readBasicConstraints,
+  readExtendedKeyUsage,
+  readKeyUsage,
+} from '@warder/pki/x509'
+import { parsedOnce } from './register/parsed.ts'
+import { namesOf } from './renew.ts'
+import type { Authority } from './signing/authority.ts'
+
+/** A certificate that was asked for. `unknown`: the caller chose the extensions. */
+interface Requested {
+  readonly profile: ProfileName | 'unknown'
+  /** DER of the name. */
+  readonly subject: Uint8Array
+  /** All but the key identifiers, and but where revocation is published. */
+  readonly extensions: readonly Extension[]
+}
+
+/**
+ * The extensions that an authority certifies: those of the profile, or those that the caller chose, within the profiles
+ * of the authority. Where the authority is limited to profiles and the caller named no purpose, it gets the purposes of
+ * the first profile that fits: a certificate without purposes would be good for all of them (RFC 5280 §4.2.1.12).
+ * @throws Failure bad_request; PkiError
+ */
+export function requireProfile(authority: Authority, requested: Requested): readonly Extension[] {
+  const { profile, extensions } = requested
+  requireNotAuthorityUses(extensions)
+  requireOtherName(authority, requested)
+  if (profile !== 'unknown') {
+    requirePermitted(authority, profile)
+    if (profile === 'server') requireCommonName(requested)
+    return extensions
+  }
+  const { profiles: permitted } = authority.settings
+  if (permitted === undefined) return extensions
+  const isAuthority = readBasicConstraints(extensions).authority
+  const names = permitted.filter((name) => profiles[name].authority === isAuthority)
+  const withPurposes = (name: ProfileName): readonly Extension[] =>
+    isAuthority || readExtendedKeyUsage(extensions) !== undefined
+      ? extensions
+      : [...extensions, extendedKeyUsage(profiles[name].purposes.map((each) => keyPurposes[each]))]
+  const subjectIsEmpty = namePartsOf(requested.subject).length === 0
+  const fitting = names.find((name) =>
+    isWithinProfile(name, { extensions: withPurposes(name), subjectIsEmpty }),
+  )
+  if (fitting === undefined)
+    throw failure(
+      'bad_request',
+      `The authority issues certificates of the profiles ${permitted.join(', ')} only: ask for no other extensions, purposes and names than theirs.`,
+    )
+  if (fitting === 'server') requireCommonName(requested)
+  return withPurposes(fitting)
+}
+
+/** @throws Failure bad_request */
+function requirePermitted({ settings }: Authority, profile: ProfileName): void {
+  if (profile === 'ocspResponder')
+    throw failure('bad_request', 'The service alone makes the responders of an authority.')
+  if (settings.profiles !== undefined && !settings.profiles.includes(profile))
+    throw failure(
+      'bad_request',
+      `The authority issues no certificates of this profile, only ${settings.profiles.join(', ')}.`,
+    )
+}
+
+/**
+ * Nobody but the service gets a certificate that speaks about the status of others: one for OCSPSigning from this
+ * authority answers for it (RFC 6960 §4.2.2.2), one for cRLSign signs lists (RFC 5280 §4.2.1.3). An extension that
+ * stands twice could be read here as the one and by a relying party as the other (RFC 5280 §4.2).
+ * @throws Failure bad_request
+ */
+function requireNotAuthorityUses(extensions: readonly Extension[]): void {
+  const identifiers = extensions.map(({ identifier }) => identifier)
+  if (new Set(identifiers).size < identifiers.length)
+    throw failure('bad_request', 'An extension of the certificate stands there twice (RFC 5280 §4.2).')
+  if (identifiers.includes(extensionIdentifiers.ocspNoCheck))
+    throw failure(
+      'bad_request',
+      'ocsp-nocheck is for the responders that the service makes (RFC 6960 §4.2.2.2.1).',
+    )
+  const purposes = readExtendedKeyUsage(extensions) ?? []
+  if (purposes.some((each) => each === keyPurposes.OCSPSigning || each === anyPurpose))
+    throw failure(
+      'bad_request',
+      'extendedKeyUsage: OCSPSigning, and every purpose, are not given: the service alone makes the responders of an authority.',
+    )
+  if (readBasicConstraints(extensions).authority) return
+  const uses = readKeyUsage(extensions)
+  // Without the extension a key may be used for all of it.
+  if (uses === undefined || uses.includes('keyCertSign') || uses.includes('cRLSign'))
+    throw failure(
+      'bad_request',
+      'keyUsage: keyCertSign and cRLSign are for the certificates of authorities (RFC 5280 §4.2.1.3).',
+    )
+}
+
+/** RFC 5280 §4.2.1.12 */
+const anyPurpose = '2.5.29.37.0'
+
+/**
+ * Another key under the name of the authority, or of one above it, would be a self-issued certificate: path lengths and
+ * constraints on names do not hold for it (RFC 5280 §6.1.3, §6.1.4), and it could sign lists in that name (§6.3.3).
+ * @throws Failure bad_request
+ */
+function requireOtherName({ certificate, chain }: Authority, { subject }: Requested): void {
+  const wanted = comparableName(subject).join('\n')
+  const taken = [certificate, ...chain].some(
+    (der) => comparableName(parsedOnce(der).subject).join('\n') === wanted,
+  )
+  if (taken)
+    throw failure(
+      'bad_request',
+      'subject: is the name of the authority, or of one above it: choose another one.',
+    )
+}
+
+const hostLike = /^[A-Za-z0-9_*-]+(?:\.[A-Za-z0-9_-]+)+$/
+
+/**
+ * A common name of a server that looks like a host is one of its alternative names: clients that still read it would
+ * otherwise trust a name that was not checked (RFC 9525 §4.1, CA/B Forum BR §7.1.4.3).
+ * @throws Failure bad_request
+ */
+function requireCommonName({ subject, extensions }: Requested): void {
+  const texts = namesOf(extensions).map((name) => generalNameText(name).toLowerCase())
+  for (const [part, value] of namePartsOf(subject)) {
+    if (part !== 'CN' || !(hostLike.test(value) || isIP(value) !== 0)) continue
+    const known = ['dns', 'ip'].some((kind) => texts.includes(`${kind}:${value.toLowerCase()}`))
+    if (!known)
+      throw failure(
+        'bad_request',
+        'The common name of a server is one of its alternative names: ask for it among `names`.',
+      )
+  }
+}
