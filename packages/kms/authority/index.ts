@@ -4,6 +4,7 @@
  * the front end commits.
  */
 export { addressesOf, publicationOf } from './addresses.ts'
+export { namesOf } from './alternative-names.ts'
 export { certify, type SignedCertificate, type WantedCertificate } from './certify.ts'
 export type { StoredCrl } from './crl/crl-store.ts'
 export { createFetchedCrls, type FetchedCrls } from './crl/fetched-crls.ts'
@@ -34,7 +35,7 @@ export {
   serialOf,
 } from './register/register-store.ts'
 export type { AuthoritySettings, RevocationConfig } from './register/settings.ts'
-export { namesOf, requestLike } from './renew.ts'
+export { requestLike } from './renew.ts'
 export type { RenewalAttributes, RenewalSettings } from './renewal-settings.ts'
 export { type Revocation, release, revoke } from './revoke.ts'
 export {

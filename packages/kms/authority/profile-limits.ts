@@ -15,8 +15,8 @@ import {
   readExtendedKeyUsage,
   readKeyUsage,
 } from '@warder/pki/x509'
+import { namesOf } from './alternative-names.ts'
 import { parsedOnce } from './register/parsed.ts'
-import { namesOf } from './renew.ts'
 import type { Authority } from './signing/authority.ts'
 
 /** A certificate that was asked for. `unknown`: the caller chose the extensions. */

@@ -1,12 +1,6 @@
 import { failure } from '@warder/foundation/errors'
-import { derMembers } from '@warder/pki/asn1'
-import {
-  type Extension,
-  extensionIdentifiers,
-  parseCertificate,
-  readBasicConstraints,
-  readNameConstraints,
-} from '@warder/pki/x509'
+import { parseCertificate, readBasicConstraints, readNameConstraints } from '@warder/pki/x509'
+import { namesOf } from './alternative-names.ts'
 import type { IssueRequest } from './issue.ts'
 import type { IssuedCertificate } from './register/register-store.ts'
 
@@ -38,10 +32,4 @@ export function requestLike(
       excluded: constraints.excluded.map(({ whole }) => whole),
     }),
   }
-}
-
-/** DER of each alternative name. @throws PkiError */
-export function namesOf(extensions: readonly Extension[]): readonly Uint8Array[] {
-  const found = extensions.find(({ identifier }) => identifier === extensionIdentifiers.subjectAltName)
-  return found === undefined ? [] : derMembers(found.value, 'subjectAltName').map(({ whole }) => whole)
 }
