@@ -1,4 +1,4 @@
-export { type Answer, type Call, type Caller, caller } from './client.ts'
+export { type Answer, type Call, type Caller, type CallerOptions, caller } from './client.ts'
 export { bothEngines, type Engine, startTwoNodes, type TwoNodes } from './engines.ts'
 export { createSite, type ServiceProcess, type Site } from './process.ts'
 export { issuer, type Started, type StartOptions, startKms } from './start.ts'

@@ -26,12 +26,18 @@ export interface Credential {
 /** Base of the addresses in answers (`startKms` does not know its port). */
 export const base = 'https://localhost'
 
-export function acmeClient(caller: Caller, authority: string, key: AccountKey = accountKey()): AcmeClient {
+/** @param baseUrl of the addresses in answers */
+export function acmeClient(
+  caller: Caller,
+  authority: string,
+  key: AccountKey = accountKey(),
+  baseUrl: string = base,
+): AcmeClient {
   let kid: string | undefined
-  const url = (path: string): string => `${base}/acme/${authority}/${path}`
+  const url = (path: string): string => `${baseUrl}/acme/${authority}/${path}`
   const pathOf = (address: string): string => {
-    assert.ok(address.startsWith(`${base}/`), address)
-    return address.slice(base.length)
+    assert.ok(address.startsWith(`${baseUrl}/`), address)
+    return address.slice(baseUrl.length)
   }
   const nonce = async (): Promise<string> => {
     const { headers, status } = await caller.call('HEAD', pathOf(url('new-nonce')))

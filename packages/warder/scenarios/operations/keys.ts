@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict'
+import { Tag } from '@warder/kmip/tables'
+import { interval } from '@warder/kmip/ttlv'
+import { kmipClient, uid } from '@warder/kms/api/kmip/testing'
+import { type Walked, type Walker, walkerOf } from './walked-installation.ts'
+
+const aes = { kty: 'oct', alg: 'A256GCM' }
+const direct = { alg: 'dir', enc: 'A256GCM' }
+const data = Buffer.from('attack at dawn').toString('base64url')
+const keys = '/v1/crypto/keys'
+
+/** Keys and what is done with them, over REST. Destruction of a key with the tag `waits` has to wait. */
+export async function walkKeys({ user, admin, wire }: Walked): Promise<void> {
+  const anybody = walkerOf(wire('kms'))
+  for (const path of ['/health', '/version', '/.well-known/jwks.json', '/ui/login']) await anybody.get(path)
+  const alice = await user('alice')
+  for (const path of ['/server-info', '/me', '/ui', '/access/create', '/access/privileged'])
+    await alice.get(path)
+  const make = async (json: object): Promise<string> => (await alice.post(keys, json)).json.kid
+  const kid = await make(aes)
+  await alice.get(keys)
+  await alice.get(`${keys}/${kid}`)
+  await alice.patch(`${keys}/${kid}`, { deactivation_at: '2099-01-01T00:00:00Z' })
+  const sealed = (await alice.post('/v1/crypto/encrypt', { kid, ...direct, data })).json
+  assert.equal((await alice.post('/v1/crypto/decrypt', sealed)).json.data, data)
+  await alice.post('/v1/crypto/batch', { operations: [{ op: 'encrypt', kid, ...direct, data }] })
+  await alice.post('/v1/crypto/datakey', { kid, ...direct })
+  const signing = await make({ kty: 'EC', crv: 'P-256', alg: 'ES256' })
+  const signed = (await alice.post('/v1/crypto/sign', { kid: signing, alg: 'ES256', data })).json
+  assert.equal((await alice.post('/v1/crypto/verify', { ...signed, data })).json.valid, true)
+  const hmac = await make({ kty: 'oct', alg: 'HS256' })
+  await alice.post('/v1/crypto/mac', { kid: hmac, alg: 'HS256', data })
+  const rsa = await make({ kty: 'RSA', bits: 2048 })
+  const wrapped = (
+    await alice.post('/v1/crypto/encrypt', { kid: rsa, alg: 'RSA-OAEP-256', enc: 'A256GCM', data })
+  ).json
+  const { protected: header, encrypted_key } = wrapped
+  await alice.post(`${keys}/unwrap`, { protected: header, encrypted_key })
+  await walkVersions(alice, kid, sealed)
+  const master = await make({
+    kty: 'ABE',
+    alg: 'ABE',
+    access_structure: { 'Level::<': ['Low', 'High'] },
+  })
+  await alice.get(`${keys}/${master}/structure`)
+
+  const aliases = '/v1/crypto/aliases'
+  await alice.post(aliases, { alias: 'invoices', kid })
+  await alice.get(aliases)
+  await alice.get(`${aliases}/invoices`)
+  await alice.put(`${aliases}/invoices`, { kid: hmac })
+  await alice.del(`${aliases}/invoices`)
+  const tags = { tags: ['prod'] }
+  await alice.post(`${keys}/${kid}/tags`, tags)
+  await alice.get(`${keys}/${kid}/tags`)
+  await alice.del(`${keys}/${kid}/tags`, tags)
+  await alice.post(`${keys}/${kid}/disable`)
+  await alice.post(`${keys}/${kid}/enable`)
+  await alice.get(`${keys}/${kid}/uses`)
+  const waits = await make({ ...aes, tags: ['waits'] })
+  assert.equal((await alice.del(`${keys}/${waits}`)).status, 202)
+  await alice.post(`${keys}/${waits}/restore`)
+  assert.equal((await alice.del(`${keys}/${hmac}`)).status, 204)
+  await walkAccess(alice, kid, await user('bob'), admin.kms)
+}
+
+async function walkVersions(alice: Walker, kid: string, sealed: object): Promise<void> {
+  const path = `${keys}/${kid}`
+  await alice.put(`${path}/rotation`, { rotate_every: 90 * 86_400 })
+  await alice.get(`${path}/rotation`)
+  await alice.post(`${path}/rotate`, {})
+  await alice.post('/v1/crypto/rewrap', sealed)
+  await alice.get(`${path}/versions`)
+  const act = (version: number, verb: string) => alice.post(`${path}/versions/${version}/${verb}`, {})
+  await act(1, 'disable')
+  await act(1, 'enable')
+  await act(1, 'revoke')
+  await act(1, 'destroy')
+  const waits = (await alice.post(keys, { ...aes, tags: ['waits'] })).json.kid
+  await alice.post(`${keys}/${waits}/rotate`, {})
+  await alice.post(`${keys}/${waits}/versions/1/destroy`, {})
+  await alice.post(`${keys}/${waits}/versions/1/restore`, {})
+}
+
+async function walkAccess(alice: Walker, kid: string, bob: Walker, admin: Walker): Promise<void> {
+  const right = { unique_identifier: kid, user_id: 'bob', operation_types: ['decrypt'] }
+  await alice.post('/access/grant', { ...right, known: true })
+  await alice.get('/access/owned')
+  await bob.get('/access/obtained')
+  await alice.get(`/access/list/${kid}`)
+  await alice.post('/access/revoke', right)
+  await admin.post('/access/block', { user_id: 'eve' })
+  await admin.get('/access/block')
+  await admin.del('/access/block', { user_id: 'eve' })
+  await admin.get('/access/holdings?user_id=alice')
+  await admin.post('/access/transfer', { from_user_id: 'bob', to_user_id: 'carol' })
+}
+
+/** KMIP over HTTP, in TTLV and in JSON. A version that begins later is begun now. */
+export async function walkKmip({ user }: Walked): Promise<void> {
+  const alice = await user('alice')
+  const { kid } = (await alice.post(keys, aes)).json
+  await kmipClient(alice.wire).do('ReKey', [uid(kid), interval(Tag.Offset, 3600)])
+  await alice.post(`${keys}/${kid}/versions/2/activate`, {})
+  for (const version of ['2_1', '1_4']) {
+    const [major, minor] = version.split('_').map(Number)
+    const answer = await alice.post(`/kmip/${version}`, {
+      tag: 'RequestMessage',
+      value: [
+        {
+          tag: 'RequestHeader',
+          value: [
+            {
+              tag: 'ProtocolVersion',
+              value: [
+                { tag: 'ProtocolVersionMajor', type: 'Integer', value: major },
+                { tag: 'ProtocolVersionMinor', type: 'Integer', value: minor },
+              ],
+            },
+            { tag: 'BatchCount', type: 'Integer', value: 1 },
+          ],
+        },
+        {
+          tag: 'BatchItem',
+          value: [
+            { tag: 'Operation', type: 'Enumeration', value: 'Query' },
+            {
+              tag: 'RequestPayload',
+              value: [{ tag: 'QueryFunction', type: 'Enumeration', value: 'QueryOperations' }],
+            },
+          ],
+        },
+      ],
+    })
+    assert.match(answer.text, /"ResultStatus","type":"Enumeration","value":"Success"/)
+  }
+}

@@ -1,0 +1,121 @@
+import { createHmac, generateKeyPairSync } from 'node:crypto'
+import { ok, type Walked, walkerOf } from './walked-installation.ts'
+
+/** An issuer of tokens whose key set an address shows. */
+export interface TokenIssuer {
+  /** Address of the key set. */
+  readonly keys: string
+  token(claims: Readonly<Record<string, unknown>>): Promise<string>
+}
+
+const providerName = 'https://idp.example'
+const times = { session_max_age_seconds: 3600, session_max_stale_age_seconds: 600 }
+
+/** Realms, administrators, users, sessions, and the logins of persons but SAML's. */
+export async function walkRealms(
+  { admin: { auth: admin }, wire }: Walked,
+  issuer: TokenIssuer,
+): Promise<void> {
+  const anybody = walkerOf(wire('auth'))
+  for (const path of ['/public/version', '/health', '/.well-known/session-issuers', '/.well-known/jwks.json'])
+    await anybody.get(path)
+  await anybody.get('/.well-known/certificate-jwks.json')
+
+  const realm = {
+    auth_params: {
+      username_password_params: { allow_expired_passwords: false },
+      jwt_params: { idp_params: [{ jwt_issuer_uri: providerName, jwks_uri: issuer.keys }] },
+    },
+    ...times,
+  }
+  await admin.post('/admins/realms', { id: 'staff', ...realm })
+  await admin.post('/admins/realms', { id: 'short', auth_params: {}, ...times })
+  await admin.get('/admins/realms')
+  await admin.get('/admins/realms/staff')
+  await admin.put('/admins/realms/staff', realm)
+
+  const users = '/realms/staff/userpass'
+  for (const username of ['ann', 'ben', 'leaves'])
+    await admin.post(users, { username, password_input: { plaintext: `first words of ${username}` } })
+  await admin.get(users)
+  await admin.get('/admins/userpass')
+  await admin.get(`${users}/ann`)
+  await admin.put(`${users}/ann`, { roles: ['clerk'] })
+  await admin.del(`${users}/leaves`)
+
+  const basic = (name: string, words: string) => ({
+    authorization: `Basic ${Buffer.from(`${name}:${words} of ${name}`).toString('base64')}`,
+  })
+  const changed = { json: { new_password: 'other words of ann' }, headers: basic('ann', 'first words') }
+  await anybody.call('POST', '/password?realm=staff', changed)
+  const logIn = async (name: string, words: string, json: object = {}) => {
+    const answer = await anybody.call('POST', '/login?realm=staff', { json, headers: basic(name, words) })
+    const cookie = String(answer.headers['set-cookie']).split(';')[0] ?? ''
+    return { answer, walker: walkerOf(wire('auth', { headers: { cookie } })) }
+  }
+  const { walker: ann } = await logIn('ann', 'other words')
+  const { jti } = (await ann.get('/whoami?realm=staff')).json
+  const { publicKey } = generateKeyPairSync('ed25519')
+  const verification_key = publicKey.export({ format: 'pem', type: 'spki' })
+  await ann.post('/certify?realm=staff', { verification_key })
+
+  await admin
+    .post(`${users.replace('/userpass', '')}/totp/generate`, { username: 'ben' })
+    .then(async ({ json }) => {
+      const secret = json.secret_base32
+      const token = codeOf(base32(secret), Math.floor(Date.now() / 30_000))
+      await admin.post('/realms/staff/totp/verify', { username: 'ben', token, secret })
+    })
+  await admin.del('/realms/staff/totp/ben')
+
+  const jwt = await issuer.token({ iss: providerName, sub: 'sue' })
+  await ok(
+    wire('auth').call('POST', '/login?realm=staff', {
+      json: {},
+      headers: { authorization: `Bearer ${jwt}` },
+    }),
+  )
+  await admin.get('/realms/staff/jwt-subjects')
+  await admin.put('/realms/staff/jwt-subjects/tom', { jwt_issuer_uri: providerName })
+  await admin.del('/realms/staff/jwt-subjects/tom')
+
+  await admin.post('/admins', { id: 'second', realms: ['staff'], userpass: 'ann' })
+  await admin.get('/admins')
+  await admin.get('/admins/second')
+  await admin.put('/admins/second', { realms: ['staff'], userpass: 'ben' })
+  await admin.put('/admins/second/realms/short')
+  await admin.del('/admins/second/realms/short')
+  await admin.del('/admins/second')
+  await admin.del('/admins/realms/short')
+
+  const clients = [{ username: 'ann', auth_scheme: 'up' }]
+  await ann.post('/sessions/realms/staff/clients', clients)
+  await ann.get(`/sessions/${jti}`)
+  await ann.post(`/sessions/${jti}`, {
+    authenticated_clients: clients,
+    sessions_action: 'LogoutOtherSessions',
+  })
+  await admin.get('/sessions/realms/staff')
+  await ann.del('/sessions', { session_ids: [jti] })
+  await admin.del('/sessions/expired')
+  await admin.del('/sessions/realms/staff')
+  await admin.get('/realms/staff/persons/ann')
+  await admin.del('/realms/staff/persons/nobody')
+}
+
+/** RFC 6238, six digits by HMAC-SHA-1. */
+function codeOf(secret: Buffer, step: number): string {
+  const counter = Buffer.alloc(8)
+  counter.writeBigUInt64BE(BigInt(step))
+  const mac = createHmac('sha1', secret).update(counter).digest()
+  const at = (mac.at(-1) ?? 0) & 15
+  return String((mac.readUInt32BE(at) & 0x7fffffff) % 1_000_000).padStart(6, '0')
+}
+
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+
+/** RFC 4648 §6. */
+function base32(text: string): Buffer {
+  const bits = [...text].map((letter) => alphabet.indexOf(letter).toString(2).padStart(5, '0')).join('')
+  return Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)))
+}
