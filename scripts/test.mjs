@@ -1,6 +1,6 @@
 // Runs every test: `npm test`, or `npm test -- PATTERN …` for the files whose path contains one of the patterns.
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
@@ -41,6 +41,13 @@ if (files.some(startsProcesses) && process.env.WARDER_FROM_SOURCES !== '1') {
   process.env.WARDER_TEST_PROGRAM = join(await bundleOfCheckout(), 'bin', 'warder.mjs')
 }
 
+// What ships, where WARDER_ARTIFACTS is the folder of `npm run package`: the command of its tarball, with its own Node.
+const installed = await unpackTarball()
+if (installed !== undefined) {
+  process.env.WARDER_TEST_COMMAND = join(installed, 'bin', 'warder')
+  process.once('exit', () => rmSync(installed, { recursive: true, force: true }))
+}
+
 // One PostgreSQL for all who do not end theirs; where there is none, each of them says so itself.
 const postgres = files.some(usesPostgres) ? await startPostgres() : undefined
 if (postgres !== undefined) Object.assign(process.env, postgres.environment)
@@ -68,6 +75,17 @@ await postgres?.stop()
 
 process.stdout.write(`\n${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`)
 process.exit(counts.failed === 0 && counts.passed > 0 ? 0 : 1)
+
+async function unpackTarball() {
+  if (process.env.WARDER_ARTIFACTS === undefined) return undefined
+  const { artifact } = await import('../conformance/package/built.ts')
+  const found = artifact(`-linux-${process.arch}.tar.gz`)
+  if ('missing' in found) throw new Error(`WARDER_ARTIFACTS: ${found.missing}`)
+  const { extract } = await import('tar')
+  const folder = mkdtempSync(join(tmpdir(), 'warder-shipped-'))
+  await extract({ file: found.file, cwd: folder, strip: 1 })
+  return folder
+}
 
 async function startPostgres() {
   const { startTestPostgres } = await import('../packages/foundation/sql/testing/index.ts')

@@ -23,7 +23,7 @@ test('the Debian package is installed, runs, is upgraded, removed and purged', {
   assert.equal(status, 0, stdout + stderr)
   assert.deepEqual(stdout.match(/^(ok: .*|all \d+ steps passed)$/gm), [
     'ok: installed, and nothing is started',
-    'all 18 steps passed',
+    'all 21 steps passed',
     'ok: runs as its user',
     'ok: an upgrade leaves keys and settings alone',
     'ok: a removal leaves keys and settings alone',

@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { cleanEnvironment } from './installation.ts'
-import { program } from './program.ts'
+import { command } from './program.ts'
 
 const root = new URL('../../../', import.meta.url)
 
@@ -26,7 +26,7 @@ export function runCommands(
 ): Promise<{ readonly status: number | null; readonly text: string }> {
   const script = (name: string, words: string): void => {
     const path = join(folder, name)
-    writeFileSync(path, `#!/bin/sh\n${words}exec "${process.execPath}" "${program}" "$@"\n`)
+    writeFileSync(path, `#!/bin/sh\n${words}exec ${command.map((word) => `"${word}"`).join(' ')} "$@"\n`)
     chmodSync(path, 0o700)
   }
   script('warder', '')

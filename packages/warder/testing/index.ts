@@ -8,5 +8,5 @@ export {
 } from './installation.ts'
 export { locksOn, lookInto } from './other-program.ts'
 export { type OwnAuthority, ownAuthority } from './own-authority.ts'
-export { program } from './program.ts'
+export { command, program } from './program.ts'
 export { until } from './until.ts'

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type HttpsClient, httpsClient } from '../client/index.ts'
-import { program } from './program.ts'
+import { command } from './program.ts'
 
 /** A whole Warder, started in a home of its own as a user starts it: for scenarios and for the benchmark. */
 export interface Installation {
@@ -50,7 +50,8 @@ export function runWarder(
   env: Readonly<Record<string, string>> = {},
 ): Promise<{ readonly code: number | null; readonly out: string; readonly err: string }> {
   return new Promise((resolve) => {
-    const child = spawn(process.execPath, [program, ...args], {
+    const [file, ...words] = command
+    const child = spawn(file, [...words, ...args], {
       env: cleanEnvironment(env),
       stdio: ['ignore', 'pipe', 'pipe'],
     })
@@ -84,8 +85,9 @@ export async function startInstallation(
   const home = options.home ?? temporaryHome()
   // After a kill the old one is still there, until the start removes it.
   rmSync(join(home, 'endpoints.json'), { force: true })
-  const words = [options.program ?? program, 'start', '--home', home, ...(options.args ?? [])]
-  const child = spawn(process.execPath, words, {
+  const [file, ...words] =
+    options.program === undefined ? command : ([process.execPath, options.program] as const)
+  const child = spawn(file, [...words, 'start', '--home', home, ...(options.args ?? [])], {
     env: cleanEnvironment(options.env ?? {}),
     stdio: ['ignore', 'pipe', 'pipe'],
   })

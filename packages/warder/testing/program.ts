@@ -6,3 +6,12 @@ import { fileURLToPath } from 'node:url'
  */
 export const program: string =
   process.env.WARDER_TEST_PROGRAM ?? fileURLToPath(new URL('../bin/warder.mjs', import.meta.url))
+
+/**
+ * Program and first words that run `warder`: an installed command, which brings its own Node, where WARDER_TEST_COMMAND names
+ * one; else `program` on the Node of the tests.
+ */
+export const command: readonly [program: string, ...words: string[]] =
+  process.env.WARDER_TEST_COMMAND === undefined
+    ? [process.execPath, program]
+    : [process.env.WARDER_TEST_COMMAND]

@@ -22,7 +22,8 @@ export const tryOut: Command = {
   help: `warder try ${optionsUsage(options)}
 
 Does what a new user would do against the services that \`warder start\` runs, and shows each step with what came
-back: log in, make keys, encrypt, decrypt, sign, verify, MAC, delete the keys, log out.
+back: log in, change the password of a user that is made for it and deleted again, make keys, encrypt, decrypt,
+sign, verify, MAC, delete the keys, log out.
 
 ${optionsHelp(options)}
 

@@ -40,10 +40,14 @@ export function expectJson(answer: Answer, status: number): Readonly<Record<stri
   return answer.json as Readonly<Record<string, unknown>>
 }
 
-export function expectStatus(answer: Answer, status: number): void {
-  if (answer.status !== status) {
-    throw new TryFailed(`expected ${status}, got ${answer.status}: ${answer.text.slice(0, 300)}`)
+/** @returns the status, which must be one of these */
+export function expectStatus(answer: Answer, ...statuses: readonly number[]): number {
+  if (!statuses.includes(answer.status)) {
+    throw new TryFailed(
+      `expected ${statuses.join(' or ')}, got ${answer.status}: ${answer.text.slice(0, 300)}`,
+    )
   }
+  return answer.status
 }
 
 export function expectText(value: unknown, name: string): string {
