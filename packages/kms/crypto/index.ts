@@ -47,6 +47,7 @@ export {
 export type { OaepHash } from './algorithms/rsa-encryptions.ts'
 export type { SignaturePlan } from './algorithms/signatures.ts'
 export { type CipherPlan, joseCipher, planCipher } from './cipher/cipher-plan.ts'
+export { type EncryptionChoice, whyDecryptionEncrypts, whyEncryptionDecrypts } from './cipher/inverse.ts'
 export { maximumStreamBytes } from './cipher/stream-limits.ts'
 export {
   type CipherInput,

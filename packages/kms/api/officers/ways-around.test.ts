@@ -98,6 +98,8 @@ test('DeriveKey takes no key out by encrypting it with a known one: it takes wha
   const bob = kmipClient(kms.user('bob'))
   await bob.fails('DeriveKey', encryptedWith(wrapper, free), 'PermissionDenied')
   await right(free, ['get'])
+  await bob.fails('DeriveKey', encryptedWith(wrapper, free), 'PermissionDenied')
+  await right(wrapper, ['encrypt', 'decrypt'])
   await bob.do('DeriveKey', encryptedWith(wrapper, free))
   const kept = await registered(kms, randomBytes(32), boolean(Tag.Extractable, false))
   await alice.fails('DeriveKey', encryptedWith(wrapper, kept), 'NotExtractable')

@@ -193,6 +193,12 @@ export class ItemContext implements KmipContext {
     return andThen(verdict, (now) => passed(now, object, found, right))
   }
 
+  holds(object: ManagedObject, right: Right): MaybePromise<boolean> {
+    const { db, roles } = this.services
+    const verdict = verdictOn(db, roles, object, this.principal.name, right)
+    return andThen(verdict, (now) => now === 'allowed')
+  }
+
   async requireCreate(): Promise<void> {
     const { db, roles } = this.services
     if (!(await mayCreate(db, roles, this.principal.name)))

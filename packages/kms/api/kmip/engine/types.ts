@@ -85,6 +85,8 @@ export interface KmipContext {
   permitted(id: string, right: Right): MaybePromise<ManagedObject>
   /** As `permitted`, with the key opened; synchronous for a cached key of the caller's own on SQLite. */
   permittedKey(id: string, right: Right): MaybePromise<Key>
+  /** Whether the caller has `right`, too, on an object that it was permitted for another one. */
+  holds(object: ManagedObject, right: Right): MaybePromise<boolean>
   /** @throws kmipFailure PermissionDenied unless the caller may create objects */
   requireCreate(): Promise<void>
   /** The identifier that a UniqueIdentifier node stands for: text, the placeholder, or a result of this batch. */

@@ -33,6 +33,7 @@ export {
   type WrappingKey,
   type WrappingKeys,
   wrapKeyValue,
+  wrappingPlan,
 } from './wrap.ts'
 export {
   type KeyInForm,

@@ -216,6 +216,12 @@ function parametersOf({ parameters }: WrappingKey): CryptographicParameters {
   return parameters === undefined ? noParameters : readParameters(parameters)
 }
 
+/** The cipher with which a secret key wraps or unwraps; undefined for a pair of keys. */
+export function wrappingPlan(wrapping: WrappingKey, policy: AlgorithmPolicy): CipherPlan | undefined {
+  if (wrapping.key.key.shape.type !== 'secret') return undefined
+  return symmetricPlan(wrapping, parametersOf(wrapping), policy)
+}
+
 /** Without a word it is RFC 3394 for AES (KMIP 2.1 §7.18). */
 function symmetricPlan(
   { key: { key, algorithm } }: WrappingKey,

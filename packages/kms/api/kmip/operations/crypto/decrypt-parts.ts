@@ -1,9 +1,10 @@
 import type { TtlvNode } from '@warder/kmip/ttlv'
+import { whyDecryptionEncrypts } from '../../../../crypto/index.ts'
 import { type KmipContext, uniqueIdentifier } from '../../engine/index.ts'
 import type { CryptographicRequest } from '../../streams/cryptographic-request.ts'
 import { firstOf, requireSameParameters, resumed, stageEnd, streamOf } from '../../streams/index.ts'
 import { collect } from './collected-parts.ts'
-import { heldKeyOf } from './key-use.ts'
+import { heldKeyOf, requireRight } from './key-use.ts'
 import { middlePart, partOut } from './middle-part.ts'
 import { decryptWhole } from './whole-decryption.ts'
 import { cipherOf } from './whole-encryption.ts'
@@ -27,6 +28,7 @@ export async function decryptPart(
   const { parts } = key
   if (plan === undefined || plan.kind === 'whole' || plan.kind === 'aead' || parts === undefined)
     return collect('Decrypt', row, request, context, (whole) => decryptWhole(key, whole, context))
+  await requireRight(context, context.key.object, 'encrypt', whyDecryptionEncrypts(plan))
   const open = (asked: CryptographicRequest) => parts.openDecryption(plan, asked)
   const running =
     row === undefined

@@ -15,7 +15,7 @@ import {
   streamOf,
 } from '../../streams/index.ts'
 import { collect } from './collected-parts.ts'
-import { heldKeyOf, takeInvocation, takeUse } from './key-use.ts'
+import { heldKeyOf, requireOneWay, takeInvocation, takeUse } from './key-use.ts'
 import { middlePart, partOut } from './middle-part.ts'
 import { cipherOf, encryptWhole } from './whole-encryption.ts'
 
@@ -33,7 +33,10 @@ export async function encryptPart(request: CryptographicRequest, context: KmipCo
   const { parts } = key
   if (plan === undefined || plan.kind === 'whole' || parts === undefined)
     return collect('Encrypt', row, request, context, (whole) => encryptWhole(key, whole, context))
-  takeUse(context, context.key.object, request.data?.length ?? 0, row === undefined)
+  // The IV of a stream that goes on is that of its first part, for which this was asked.
+  const choice = { iv: request.iv, bytes: request.data?.length ?? 0, inParts: true }
+  await requireOneWay(context, context.key.object, plan, choice)
+  takeUse(context, context.key.object, choice.bytes, row === undefined)
   if (row === undefined) return begun(parts, plan, request, context)
   return continued(parts, plan, row, request, context)
 }

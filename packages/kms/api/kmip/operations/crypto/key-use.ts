@@ -1,10 +1,17 @@
 import { X509Certificate } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
-import type { MaybePromise } from '@warder/foundation/promises'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import { type ResultReason, Tag } from '@warder/kmip/tables'
 import type { StructureNode } from '@warder/kmip/ttlv'
+import type { Right } from '../../../../access/index.ts'
 import { type BackendKey, softwareKey } from '../../../../backend/index.ts'
-import { type CryptographicParameters, noParameters } from '../../../../crypto/index.ts'
+import {
+  type CipherPlan,
+  type CryptographicParameters,
+  type EncryptionChoice,
+  noParameters,
+  whyEncryptionDecrypts,
+} from '../../../../crypto/index.ts'
 import {
   chainIdOf,
   type ManagedObject,
@@ -83,6 +90,44 @@ export function parametersOf(
 export function requireBinding({ boundAlg }: ManagedObject, jose: readonly string[]): void {
   if (boundAlg !== undefined && !jose.includes(boundAlg))
     throw kmipFailure('BadCryptographicParameters', `The key is bound to ${boundAlg}.`)
+}
+
+/**
+ * Requires another right on the key, for a use that has the effect of another operation.
+ * @param why a sentence without its full stop; undefined: the use has no such effect
+ * @throws PermissionDenied that names the right
+ */
+export function requireRight(
+  context: KmipContext,
+  object: ManagedObject,
+  right: Right,
+  why: string | undefined,
+): MaybePromise<void> {
+  if (why === undefined) return undefined
+  return andThen(context.holds(object, right), (holds) => {
+    if (!holds) throw kmipFailure('PermissionDenied', `This takes the right ${right} as well: ${why}.`)
+  })
+}
+
+/**
+ * Requires the right to decrypt, too, where encrypting in this way is decrypting (docs/adr/0145). A key that is bound to a
+ * JOSE algorithm refuses it outright: IVs there are made by the service (RFC 7518 §5.3).
+ * @throws PermissionDenied, BadCryptographicParameters
+ */
+export function requireOneWay(
+  context: KmipContext,
+  object: ManagedObject,
+  plan: CipherPlan,
+  choice: EncryptionChoice,
+): MaybePromise<void> {
+  const why = whyEncryptionDecrypts(plan, choice)
+  if (why === undefined) return undefined
+  if (object.boundAlg !== undefined)
+    throw kmipFailure(
+      'BadCryptographicParameters',
+      `The key is bound to ${object.boundAlg}, and ${why}: leave IVCounterNonce and IVLength out.`,
+    )
+  return requireRight(context, object, 'decrypt', why)
 }
 
 /** The algorithm of a key. @throws InvalidObjectType for what is no key */

@@ -9,10 +9,11 @@ import {
   modulusBits,
   planRsa,
   requireKem,
+  whyDecryptionEncrypts,
 } from '../../../../crypto/index.ts'
 import { type KmipContext, kmipFailure, uniqueIdentifier } from '../../engine/index.ts'
 import { type CryptographicRequest, requireData } from '../../streams/cryptographic-request.ts'
-import { algorithmInUse, parametersOf, requireBinding } from './key-use.ts'
+import { algorithmInUse, parametersOf, requireBinding, requireRight } from './key-use.ts'
 import { cipherOf, requireNone } from './whole-encryption.ts'
 
 /** A whole decryption, in one go. */
@@ -30,7 +31,8 @@ function opened(key: BackendKey, request: CryptographicRequest, context: KmipCon
   const { shape } = key
   if (shape.type === 'secret') {
     const plan = cipherOf(context, key, request)
-    return key.decrypt(plan, sealedOf(request, plan, context))
+    const allowed = requireRight(context, object, 'encrypt', whyDecryptionEncrypts(plan))
+    return andThen(allowed, () => key.decrypt(plan, sealedOf(request, plan, context)))
   }
   requireNone(request)
   if (shape.type !== 'private') throw kmipFailure('InvalidObjectType', 'A public key does not decrypt.')

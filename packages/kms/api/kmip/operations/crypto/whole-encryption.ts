@@ -18,7 +18,14 @@ import {
 } from '../../../../crypto/index.ts'
 import { type KmipContext, kmipFailure, uniqueIdentifier } from '../../engine/index.ts'
 import { type CryptographicRequest, requireData } from '../../streams/cryptographic-request.ts'
-import { algorithmInUse, parametersOf, requireBinding, takeInvocation, takeUse } from './key-use.ts'
+import {
+  algorithmInUse,
+  parametersOf,
+  requireBinding,
+  requireOneWay,
+  takeInvocation,
+  takeUse,
+} from './key-use.ts'
 
 type Answer = readonly (TtlvNode | undefined)[]
 
@@ -65,13 +72,14 @@ function encryptSecretly(
   const { object } = context.key
   const plan = cipherOf(context, key, request)
   const data = requireData(request)
-  takeUse(context, object, data.length, true)
-  const input = { data, iv: request.iv, aad: request.aad }
-  const seal = () => andThen(key.encrypt(plan, input), (sealed) => answer(context, sealed))
-  // SP 800-38D §8.3 bounds what is done with random IVs.
-  const waiting =
-    plan.mode === 'GCM' && request.iv === undefined ? takeInvocation(context, object) : undefined
-  return andThen(waiting, seal)
+  const { iv, aad } = request
+  const seal = () => andThen(key.encrypt(plan, { data, iv, aad }), (sealed) => answer(context, sealed))
+  return andThen(requireOneWay(context, object, plan, { iv, bytes: data.length, inParts: false }), () => {
+    takeUse(context, object, data.length, true)
+    // SP 800-38D §8.3 bounds what is done with random IVs.
+    const waiting = plan.mode === 'GCM' && iv === undefined ? takeInvocation(context, object) : undefined
+    return andThen(waiting, seal)
+  })
 }
 
 /** The cipher that the request and the key agree on; the audit record names it. */

@@ -14,7 +14,7 @@ import {
   deriveKey as derive,
   noParameters,
 } from '../../../../crypto/index.ts'
-import { allows, type ManagedObject } from '../../../../keys/index.ts'
+import { allows, type ManagedObject, type Usage, unrestricted } from '../../../../keys/index.ts'
 import { attributeMembers, storedAttributes } from '../../attributes/index.ts'
 import { lengthOf, requiredAlgorithm } from '../../attributes/wanted-key.ts'
 import { readParameters } from '../../crypto/parameters.ts'
@@ -27,7 +27,7 @@ import {
   uniqueIdentifier,
 } from '../../engine/index.ts'
 import { algorithmOf } from '../../key-blocks/object-shape.ts'
-import { requireUse, takeUse } from '../crypto/key-use.ts'
+import { requireRight, requireUse, takeUse } from '../crypto/key-use.ts'
 import { keyNode } from './key-node.ts'
 import { newBrought, readBrought } from './registered-object.ts'
 import { link } from './replacement.ts'
@@ -91,8 +91,9 @@ async function derived(
   const { key, data } = sorted(bases)
   // Whoever knows the one key decrypts the other.
   if (method === 'ENCRYPT' && data !== undefined) await requireMayLeave(context, data)
+  for (const base of bases) requireDerivable(context, base, method)
+  await requireDerivationRights(context, method, key, bases)
   for (const base of bases) {
-    requireDerivable(context, base, method)
     takeUse(context, base, length, true)
   }
   const asked = optionalStructure(payload, Tag.DerivationParameters)
@@ -150,6 +151,48 @@ function requireDerivable(context: KmipContext, base: ManagedObject, method: Der
     agrees && !allows(base.usageMask, 'deriveKey') ? { ...base, usageMask: -1 } : base,
     'deriveKey',
   )
+}
+
+/** Methods that give a MAC of the key for data of the caller, or (HASH) the key of HMAC itself (RFC 2104 §2). */
+const macMethods: ReadonlySet<DerivationMethod> = new Set<DerivationMethod>([
+  'HASH',
+  'HMAC',
+  'PBKDF2',
+  'NIST800_108C',
+  'NIST800_108F',
+  'NIST800_108DPI',
+])
+
+/**
+ * Deriving with data of the caller is another operation under another name: what it gives takes the rights of that
+ * operation, too (docs/adr/0145).
+ * @throws PermissionDenied, BadCryptographicParameters
+ */
+async function requireDerivationRights(
+  context: KmipContext,
+  method: DerivationMethod,
+  key: ManagedObject,
+  bases: readonly ManagedObject[],
+): Promise<void> {
+  if (method === 'ENCRYPT') {
+    if (key.boundAlg !== undefined)
+      throw kmipFailure('BadCryptographicParameters', `The key is bound to ${key.boundAlg}.`)
+    await requireRight(context, key, 'encrypt', 'ENCRYPT gives ciphertexts of the key')
+    await requireRight(context, key, 'decrypt', 'with an IV of the caller encryption is decryption')
+  }
+  if (macMethods.has(method) && key.type === 'SymmetricKey' && makesMacs(key))
+    await requireRight(context, key, 'mac', `${method} gives MACs of a key that makes or checks MACs`)
+  const own = method === 'AsymmetricKey' ? bases.find(({ type }) => type === 'PrivateKey') : undefined
+  if (own !== undefined && isUsedFor(own, 'decrypt'))
+    await requireRight(context, own, 'decrypt', 'the shared secret decrypts what was encrypted for the key')
+}
+
+function makesMacs(key: ManagedObject): boolean {
+  return isUsedFor(key, 'macGenerate') || isUsedFor(key, 'macVerify')
+}
+
+function isUsedFor({ usageMask }: ManagedObject, use: Usage): boolean {
+  return allows(usageMask, use) || (usageMask & unrestricted) !== 0
 }
 
 /** Of two objects the symmetric key is the key, else the first one. */

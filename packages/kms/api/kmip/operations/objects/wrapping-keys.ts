@@ -13,6 +13,7 @@ import {
   planSignature,
   sameTag,
   verifyOffLoop,
+  whyDecryptionEncrypts,
 } from '../../../../crypto/index.ts'
 import {
   chainIdOf,
@@ -33,8 +34,16 @@ import {
   type WrappingData,
   type WrappingKeyInformation,
   type WrappingKeys,
+  wrappingPlan,
 } from '../../key-blocks/index.ts'
-import { algorithmInUse, requireUse, takeInvocation, takeUse } from '../crypto/key-use.ts'
+import {
+  algorithmInUse,
+  requireOneWay,
+  requireRight,
+  requireUse,
+  takeInvocation,
+  takeUse,
+} from '../crypto/key-use.ts'
 
 /** The keys that a wrapping names, with the identifiers of the versions that are used. */
 export interface NamedWrappingKeys extends WrappingKeys {
@@ -64,6 +73,7 @@ export async function wrappingKeys(
   const { encryption, mac } = named
   const [right, use] = purpose.wrap ? (['encrypt', 'wrapKey'] as const) : (['decrypt', 'unwrapKey'] as const)
   const opened = encryption && (await openNamed(context, encryption, right, use))
+  if (opened !== undefined) await requireWrappingRights(context, opened, purpose)
   if (opened !== undefined && purpose.wrap) await countWrapping(context, opened, purpose.bytes)
   if (opened !== undefined) context.audit({ details: { wrapping_key: opened.object.id } })
   const authenticator = mac && (await authenticatorOf(context, mac, purpose))
@@ -165,6 +175,22 @@ async function heldIn(context: KmipContext, key: Key): Promise<BackendKey> {
   const material = await context.objects.material(object)
   if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The certificate is not kept here.')
   return softwareKey(new X509Certificate(material).publicKey)
+}
+
+/**
+ * Wrapping encrypts material that the caller may have chosen, and unwrapping decrypts for the caller: in the modes in which
+ * one does the other it takes both rights, as for Encrypt and Decrypt (docs/adr/0145).
+ */
+async function requireWrappingRights(
+  context: KmipContext,
+  { inUse, parameters, object }: Opened,
+  purpose: WrappingPurpose,
+): Promise<void> {
+  const plan = wrappingPlan({ key: inUse, parameters }, context.services.policy)
+  if (plan === undefined) return
+  await (purpose.wrap
+    ? requireOneWay(context, object, plan, { iv: undefined, bytes: purpose.bytes, inParts: false })
+    : requireRight(context, object, 'encrypt', whyDecryptionEncrypts(plan)))
 }
 
 /** Usage limits, and what SP 800-38D §8.3 allows of random IVs. */
