@@ -11,6 +11,9 @@ const everyName = query<[], { readonly user_id: string }>('SELECT user_id FROM a
 const every = query<[after: string, most: number], BlockRow>(
   'SELECT user_id, blocked_at, blocked_by, reason FROM access_block WHERE user_id > ? ORDER BY user_id LIMIT ?',
 )
+const one = query<[user: string], { readonly user_id: string }>(
+  'SELECT user_id FROM access_block WHERE user_id = ?',
+)
 const count = query<[], { readonly count: number }>('SELECT COUNT(*) AS count FROM access_block')
 const insert = query<[string, number, string, string], unknown>(
   `INSERT INTO access_block (user_id, blocked_at, blocked_by, reason) VALUES (?, ?, ?, ?)
@@ -73,4 +76,9 @@ export async function listBlocks(db: Database, after: string, most: number): Pro
     by: row.blocked_by,
     reason: row.reason,
   }))
+}
+
+/** Whether a user is blocked now: for work in the name of an owner that no request asks for. */
+export async function isBlocked(db: Database, user: string): Promise<boolean> {
+  return (await db.get(one, [user])) !== undefined
 }

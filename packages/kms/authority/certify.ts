@@ -9,6 +9,7 @@ import {
   readBasicConstraints,
 } from '@warder/pki/x509'
 import { stageUse, type UnitOfWork } from '../keys/index.ts'
+import { compromisedKeyId, requireNotCompromised } from './compromised-keys.ts'
 import {
   requireFreeKey,
   requireNames,
@@ -33,6 +34,9 @@ export interface WantedCertificate {
   readonly publication: readonly Extension[]
   readonly notBefore: number
   readonly notAfter: number
+  readonly owner: string
+  /** true: a request was signed with the private key, or that key is here. */
+  readonly isPossessionShown: boolean
   /** `unknown`: the extensions are the caller's; they are held to the profiles of the authority all the same. */
   readonly profile: ProfileName | 'unknown'
   /** The content of the INTEGER; random when it is not given. */
@@ -46,9 +50,9 @@ export interface SignedCertificate {
   readonly serial: Uint8Array
   /**
    * The change that registers it: nothing of the certificate leaves the service before it is committed.
-   * @param as the object that holds it, and its owner
+   * @param certificateId the object that holds it
    */
-  register(as: { readonly certificateId: string | undefined; readonly owner: string }): Change
+  register(certificateId: string): Change
 }
 
 /**
@@ -70,6 +74,7 @@ export async function certify(
   requirePathLength(authority, extensions)
   requirePurposes(authority, extensions)
   await requireFreeKey(db, authority, spki, readBasicConstraints(extensions).authority)
+  await requireNotCompromised(db, spki, wanted.owner)
   if (!stageUse(objects, authority.key.object, 0, true))
     throw failure(
       'crypto_failure',
@@ -89,10 +94,11 @@ export async function certify(
     { subject, spki, notBefore, notAfter, extensions, serial },
     { ...issuer, key: checked },
   )
-  const entry: Omit<IssuedCertificate, 'certificateId' | 'owner'> = {
+  const entry: Omit<IssuedCertificate, 'certificateId'> = {
     id: registerId(authority.issuer, serial),
     issuer: authority.issuer,
     authorityId: authority.id,
+    owner: wanted.owner,
     profile,
     subject: nameText(subject),
     fingerprint: createHash('sha256').update(der).digest('hex'),
@@ -105,6 +111,7 @@ export async function certify(
     changedAt: now,
     crlNumber: undefined,
     version: 1,
+    keyId: wanted.isPossessionShown ? compromisedKeyId(spki) : undefined,
   }
-  return { der, serial, register: (as) => issuedChange({ ...entry, ...as }) }
+  return { der, serial, register: (certificateId) => issuedChange({ ...entry, certificateId }) }
 }

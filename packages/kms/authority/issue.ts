@@ -33,7 +33,7 @@ export interface IssueServices {
   readonly certificateObject: MakeCertificateObject
 }
 
-/** Request to an authority. The caller has shown that the key is the subject's. Times in Unix milliseconds. */
+/** Request to an authority. Times in Unix milliseconds. */
 export interface IssueRequest {
   readonly profile: ProfileName
   /** DER of the name. */
@@ -44,6 +44,8 @@ export interface IssueRequest {
   readonly notBefore: number
   readonly notAfter: number
   readonly owner: string
+  /** true: a request was signed with the private key, or that key is here. */
+  readonly isPossessionShown: boolean
   /** Of an authority. */
   readonly pathLength?: number
   readonly permitted?: readonly Uint8Array[]
@@ -95,6 +97,8 @@ export async function issue(
     publication: publicationOf(services.revocation, authority.id),
     notBefore,
     notAfter,
+    owner,
+    isPossessionShown: request.isPossessionShown,
     profile,
     ...(request.serial !== undefined && { serial: request.serial }),
   }
@@ -108,7 +112,7 @@ export async function issue(
   const object = objects.create(
     await services.certificateObject({ der: signed.der, owner, links, notBefore, notAfter }, now),
   )
-  objects.also(signed.register({ certificateId: object.id, owner }))
+  objects.also(signed.register(object.id))
   return { der: signed.der, serial: signed.serial, object }
 }
 

@@ -1,7 +1,8 @@
 import { failure } from '@warder/foundation/errors'
 import type { Database } from '@warder/foundation/sql'
-import type { RevocationReason } from '@warder/pki/x509'
+import { parseCertificate, type RevocationReason } from '@warder/pki/x509'
 import { type ManagedObject, stateAt, transition, type UnitOfWork } from '../keys/index.ts'
+import { compromisedKeyChange, compromisedKeyId } from './compromised-keys.ts'
 import { type IssuedCertificate, revocationChanges } from './register/register-store.ts'
 
 export interface Revocation {
@@ -25,13 +26,22 @@ const kmipReasons: Partial<Readonly<Record<RevocationReason, string>>> = {
 
 /**
  * Stages the revocation of a certificate: its entry in the register, the number of the next CRL, and its object where
- * there is one. One that is on hold can be revoked for good; its date stays that of the hold (RFC 5280 §5.3.1).
+ * there is one. A key that was compromised is not certified again. One that is on hold can be revoked for good; its date stays that of the hold (RFC 5280 §5.3.1).
  * @throws Failure conflict for one that is revoked already, bad_request
  */
 export function revoke(
   db: Database,
   objects: UnitOfWork,
-  { issued, object }: { readonly issued: IssuedCertificate; readonly object: ManagedObject | undefined },
+  {
+    issued,
+    object,
+    der,
+  }: {
+    readonly issued: IssuedCertificate
+    readonly object: ManagedObject | undefined
+    /** undefined: the certificate itself is not kept any more. */
+    readonly der: Uint8Array | undefined
+  },
   { reason, invalidityAt }: Revocation,
   now: number,
 ): void {
@@ -45,6 +55,11 @@ export function revoke(
     throw failure('bad_request', 'The date since when the key is not to be trusted has not come yet.')
   const revokedAt = issued.revokedAt ?? now
   objects.also(...revocationChanges(db, issued, { revokedAt, reason, invalidityAt }, now))
+  if (compromises.has(reason)) {
+    const keyId = issued.keyId ?? (der && compromisedKeyId(parseCertificate(der).spki))
+    const owner = issued.keyId === undefined ? issued.owner : undefined
+    if (keyId !== undefined) objects.also(compromisedKeyChange(keyId, owner, now))
+  }
   // A certificate on hold may come back: its object stays as it is.
   if (object !== undefined && reason !== 'certificateHold') endObject(objects, object, reason, now)
 }

@@ -429,4 +429,14 @@ export const kmsMigrations: readonly Migration[] = [
       'CREATE INDEX gcm_budget_to_look_at ON gcm_budget (look_at) WHERE reserved >= look_from',
     ],
   },
+  {
+    number: 32,
+    name: 'keys that were reported as compromised, and whose key a certificate is for',
+    older: true,
+    statements: [
+      `CREATE TABLE pki_compromised_key (
+        key_id TEXT NOT NULL, owner TEXT NOT NULL, reported_at BIGINT NOT NULL, PRIMARY KEY (key_id, owner))`,
+      'ALTER TABLE pki_issued ADD COLUMN key_id TEXT',
+    ],
+  },
 ]

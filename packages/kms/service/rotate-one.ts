@@ -1,7 +1,8 @@
 import { type AuditEvent, ownEvent } from '@warder/foundation/audit'
-import { Failure } from '@warder/foundation/errors'
+import { Failure, failure } from '@warder/foundation/errors'
 import type { ServiceEnvironment } from '@warder/foundation/runtime'
 import { type Database, GuardFailed } from '@warder/foundation/sql'
+import { isBlocked } from '../access/index.ts'
 import { carryOver } from '../api/kmip/attributes/carry-over.ts'
 import { indexChanges } from '../api/kmip/attributes/index-store.ts'
 import { isRenewedWithCertificate } from '../api/kmip/renewal/renew.ts'
@@ -31,8 +32,8 @@ const retryMs = 86_400_000
 /** Keys that are remembered because they cannot be rotated. */
 const mostStuck = 1000
 
-/** Failures caused by the key itself or the policy of algorithms; others pass by themselves. */
-const refusals: readonly string[] = ['crypto_failure', 'unsupported_algorithm']
+/** Failures caused by the key itself, its owner or the policy of algorithms; others pass by themselves. */
+const refusals: readonly string[] = ['crypto_failure', 'unsupported_algorithm', 'forbidden']
 
 const rings = new WeakMap<Database, KeyRing>()
 
@@ -90,6 +91,9 @@ export async function rotateOne(
 ): Promise<RotationOutcome> {
   const { log, metrics } = environment
   try {
+    // No request is there that could be refused: what is done in the name of a blocked user ends here.
+    if (await isBlocked(environment.db, key.owner))
+      throw failure('forbidden', 'The owner of the key is blocked: it is rotated again when they are not.')
     if (await isRenewedWithCertificate(environment.db, await newestOf(environment, key))) {
       await redated(environment, key, nextRotation(key, now), now)
       return 'later'
@@ -192,7 +196,7 @@ function tellRefusal(
     ...ownEvent(now, 'crypto.keys.rotation'),
     object: key.id,
     outcome: 'failure',
-    status: 422,
+    status: error.status,
     reason: error.kind,
   }
   environment.audit.record(event)

@@ -18,7 +18,7 @@ export {
 } from './ec.ts'
 export { type Domain, type DomainNumber, finiteFieldFromNumbers, finiteFieldNumbers } from './finite-field.ts'
 export type { KeyAlgorithm, KeyPolicy, ParsedKey } from './parsed-key.ts'
-export { parsePkcs8 } from './pkcs8.ts'
+export { parsePkcs8, parseSpki } from './pkcs8.ts'
 export {
   rsaNumbersOf,
   rsaPrivateFromNumbers,

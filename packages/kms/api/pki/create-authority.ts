@@ -204,6 +204,7 @@ async function intermediate(
       notBefore: usual.notBefore,
       notAfter,
       owner,
+      isPossessionShown: true,
       ...constraintMembers(body),
       ...keysOf(pair),
     },

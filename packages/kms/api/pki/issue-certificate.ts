@@ -100,7 +100,12 @@ async function issued(body: IssueBody, stored: StoredAuthority, context: Operati
       services,
       objects,
       authority,
-      { ...asked, ...datesOf(authority, body.days, now), owner },
+      {
+        ...asked,
+        ...datesOf(authority, body.days, now),
+        owner,
+        isPossessionShown: body.public_key === undefined,
+      },
       now,
     )
     if (pair !== undefined) await linkToCertificate(services, objects, pair, { id: object.id, der, owner })

@@ -248,6 +248,7 @@ test('a serial number is used once, whoever commits it', async () => {
       spki,
       names: [generalName('DNS:a.example')],
       owner: 'alice',
+      isPossessionShown: true,
       serial,
     } as const
     await issue(services, objects, authority, { ...wanted, notBefore: now, notAfter: now + day }, now)

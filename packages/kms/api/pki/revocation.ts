@@ -4,9 +4,14 @@ import { retryOnGuard } from '@warder/foundation/sql'
 import { type RevocationReason, revocationReasons } from '@warder/pki/x509'
 import Type, { type Static } from 'typebox'
 import { findIssued, type IssuedCertificate, release, revoke } from '../../authority/index.ts'
-import { type ManagedObject, UnitOfWork } from '../../keys/index.ts'
+import { UnitOfWork } from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
-import { certificateRight, permittedCertificate, type RightHolder } from './certificate-access.ts'
+import {
+  certificateRight,
+  type FoundCertificate,
+  permittedCertificate,
+  type RightHolder,
+} from './certificate-access.ts'
 import { ListedCertificate, listed } from './certificate-shape.ts'
 import { dateOf } from './members.ts'
 
@@ -45,8 +50,8 @@ export const revokeCertificate = define({
   errors: { 403: 'No right to revoke it.', 404: 'No such certificate.', 409: 'It was revoked already.' },
   act: ({ body }, context) => {
     const wanted = wantedRevocation(body)
-    return changed(context, 'either', wanted.reason, (objects, issued, object, now) =>
-      revoke(context.services.db, objects, { issued, object }, wanted, now),
+    return changed(context, 'either', wanted.reason, (objects, issued, { object, der }, now) =>
+      revoke(context.services.db, objects, { issued, object, der }, wanted, now),
     )
   },
 })
@@ -65,7 +70,7 @@ export const releaseCertificate = define({
     409: 'It is not on hold.',
   },
   act: (_input, context) =>
-    changed(context, 'authority', 'release', (objects, issued, _object, now) =>
+    changed(context, 'authority', 'release', (objects, issued, _found, now) =>
       release(context.services.db, objects, issued, now),
     ),
 })
@@ -80,18 +85,14 @@ async function changed(
   context: OperationContext<KmsServices>,
   on: RightHolder,
   what: string,
-  stage: (
-    objects: UnitOfWork,
-    issued: IssuedCertificate,
-    object: ManagedObject | undefined,
-    now: number,
-  ) => void,
+  stage: (objects: UnitOfWork, issued: IssuedCertificate, found: FoundCertificate, now: number) => void,
 ): Promise<Static<typeof ListedCertificate>> {
   const { services } = context
   const { id } = (on === 'authority' ? releaseAccess : access).resolved(context)
   return retryOnGuard(attempts, async () => {
     const now = services.clock.now()
-    const { object, issued } = await permittedCertificate(context, id, 'revoke', on)
+    const found = await permittedCertificate(context, id, 'revoke', on)
+    const { issued } = found
     if (issued === undefined)
       throw failure(
         'bad_request',
@@ -101,7 +102,7 @@ async function changed(
       details: { authority: issued.authorityId, subject: issued.subject, reason: what },
     })
     const objects = new UnitOfWork(services, now)
-    stage(objects, issued, object, now)
+    stage(objects, issued, found, now)
     await objects.commit(context.commit)
     return listed((await findIssued(services.db, issued.id)) ?? issued, now)
   })

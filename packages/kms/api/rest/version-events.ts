@@ -3,6 +3,7 @@ import type { OperationContext } from '@warder/foundation/operations'
 import type { MaybePromise } from '@warder/foundation/promises'
 import Type, { type Static } from 'typebox'
 import { approvalNeeded, principalOf, type Right } from '../../access/index.ts'
+import { stageCompromisedKey } from '../../authority/index.ts'
 import {
   type LifeCycleEvent,
   type ManagedObject,
@@ -58,8 +59,10 @@ export const versionEvents: Readonly<Record<VersionVerb, VersionEvent>> = {
     right: 'revoke',
     more: [],
     summary: 'Deactivate one version of a key, or say that others may know it',
-    stage: (half, { objects, now, body: { compromised = false } }) =>
-      stageEvents(objects, half, [compromised ? 'compromise' : 'deactivate'], now),
+    async stage(half, { objects, now, body: { compromised = false } }) {
+      if (compromised) await stageCompromisedKey(objects, half, now)
+      stageEvents(objects, half, [compromised ? 'compromise' : 'deactivate'], now)
+    },
   },
   destroy: {
     right: 'destroy',

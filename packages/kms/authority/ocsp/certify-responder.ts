@@ -79,6 +79,7 @@ export async function certifyResponder(
       changedAt: now,
       crlNumber: undefined,
       version: 1,
+      keyId: undefined,
     }),
     ...issuerChanges(db, issuer),
   ])

@@ -31,6 +31,8 @@ export interface IssuedCertificate {
   /** The first CRL that tells about this. */
   readonly crlNumber: number | undefined
   readonly version: number
+  /** See `compromisedKeyId`; undefined where nobody has shown to possess the private key. */
+  readonly keyId: string | undefined
 }
 
 /** Of a certificate in the register. @param serial the content of the INTEGER */
@@ -61,6 +63,7 @@ interface Row {
   readonly changed_at: number
   readonly crl_number: number | null
   readonly version: number
+  readonly key_id: string | null
 }
 
 const columnNames = [
@@ -81,6 +84,7 @@ const columnNames = [
   'changed_at',
   'crl_number',
   'version',
+  'key_id',
 ] as const
 const columns = columnNames.join(', ')
 
@@ -183,6 +187,7 @@ export function issuedChange(issued: IssuedCertificate): Change {
       issued.changedAt,
       issued.crlNumber ?? null,
       issued.version,
+      issued.keyId ?? null,
     ],
     1,
   )
@@ -229,5 +234,6 @@ function toIssued(row: Row): IssuedCertificate {
     changedAt: row.changed_at,
     crlNumber: row.crl_number ?? undefined,
     version: row.version,
+    keyId: row.key_id ?? undefined,
   }
 }

@@ -4,7 +4,14 @@ import { GuardFailed } from '@warder/foundation/sql'
 import { PkiError } from '@warder/pki/error'
 import { generalName, nameFromParts } from '@warder/pki/x509'
 import Type from 'typebox'
-import { findAuthority, findIssued, issue, openAuthority, registerId } from '../../../authority/index.ts'
+import {
+  findAuthority,
+  findIssued,
+  issue,
+  openAuthority,
+  registerId,
+  requireNotCompromised,
+} from '../../../authority/index.ts'
 import { requirePermittedKey } from '../../../authority/public-key.ts'
 import { asObjectId, linkedObject, type ManagedObject, newObjectId, UnitOfWork } from '../../../keys/index.ts'
 import { define, type KmsServices } from '../../../services.ts'
@@ -41,7 +48,7 @@ export function finalizeOperation(environment: AcmeEnvironment): Operation<KmsSe
       if (order.status !== 'ready')
         throw acmeProblem('orderNotReady', `The order is ${order.status}, not ready.`)
       const wanted = readOrderedKey(payloadObject(caller).csr, order.identifiers, key.key)
-      requireGoodKey(wanted.spki, services)
+      await requireGoodKey(wanted.spki, account.owner, services)
       await requireCertify(services, caller.directory.authorityId, account.owner, { now: true })
       const parts = await authorizationsOf(db, order.id)
       await requireCaa(environment, caller, order, parts)
@@ -112,6 +119,7 @@ async function issueFor(
         ),
         ...validityOf(order, settings.days, authority, now),
         owner: account.owner,
+        isPossessionShown: true,
         ...(before !== undefined && { links: [{ kind: 'ReplacedObjectLink', id: before.id }] }),
       },
       now,
@@ -162,9 +170,14 @@ function linkSuccessor(objects: UnitOfWork, before: ManagedObject, successor: st
 }
 
 /** @throws badPublicKey */
-function requireGoodKey(spki: Uint8Array, { policy, fips }: KmsServices): void {
+async function requireGoodKey(
+  spki: Uint8Array,
+  owner: string,
+  { db, policy, fips }: KmsServices,
+): Promise<void> {
   try {
     requirePermittedKey(spki, policy, fips)
+    await requireNotCompromised(db, spki, owner)
   } catch (error) {
     if (error instanceof PkiError || (error instanceof Failure && error.status < 500))
       throw acmeProblem('badPublicKey', error.message)

@@ -78,7 +78,7 @@ export function revokeOperation(environment: AcmeEnvironment): Operation<KmsServ
         const own =
           object?.type === 'Certificate' && object.createdAt === issued.issuedAt ? object : undefined
         try {
-          revoke(db, objects, { issued, object: own }, { reason }, now)
+          revoke(db, objects, { issued, object: own, der: named.parsed.der }, { reason }, now)
         } catch (error) {
           if (error instanceof Failure && error.kind === 'conflict')
             throw acmeProblem('alreadyRevoked', 'The certificate was revoked already.')

@@ -19,9 +19,13 @@ export function validityOf(
 ): { readonly notBefore: number; readonly notAfter: number } {
   const most = Math.min(days, settings.maxDays ?? days) * day
   const begin = notBefore ?? Math.max(now - backdateMs, parsed.notBefore)
-  const latest = Math.min(begin + most, parsed.notAfter)
+  // The days count from now where the certificate begins later: the right to have it issued, and the control of its names,
+  // were looked at now.
+  const latest = Math.min(begin + most, now + most, parsed.notAfter)
   if (notBefore !== undefined && notBefore < now - backdateMs)
     throw acmeProblem('malformed', "'notBefore' of the order has passed.")
+  if (begin >= latest)
+    throw acmeProblem('malformed', `'notBefore' of the order is at most ${most / day} days ahead here.`)
   if (notAfter !== undefined && notAfter > latest)
     throw acmeProblem('malformed', `Certificates are issued for at most ${most / day} days here.`)
   return { notBefore: begin, notAfter: notAfter ?? latest }

@@ -90,7 +90,9 @@ export function byKey(
 ) {
   return async (context: Context): Promise<Principal> => {
     const caller = await verified(environment, context, accepted)
-    if (caller.account === undefined) return principalOf(context, caller, await owner(caller, context))
+    // A blocked user's requests are refused, whichever key signed them; one who is gone may have left a key that others know.
+    if (caller.account === undefined)
+      return context.services.blocks.require(principalOf(context, caller, await owner(caller, context)))
     return admitted(context, principalOf(context, caller, caller.account.owner))
   }
 }

@@ -4,6 +4,7 @@ import type { Logger, Metrics } from '@warder/foundation/telemetry'
 import { decodeNode, emptyHeader, encodeNode, readResponse, writeRequest } from '@warder/kmip/messages'
 import { Tag } from '@warder/kmip/tables'
 import { interval, structure, textString } from '@warder/kmip/ttlv'
+import { isBlocked } from '../../../access/index.ts'
 import { issuedAs } from '../../../authority/index.ts'
 import { asObjectId, linkedObject, type ManagedObject, readObject } from '../../../keys/index.ts'
 import type { KmipEngine } from '../engine/types.ts'
@@ -31,7 +32,9 @@ export async function renewDue({ db, engine, log, metrics, now }: RenewalOptions
     for (const id of page) {
       const object = await readObject(db, id)
       if (object === undefined || !(await isDue(db, object, now))) continue
-      const { replacement, problem } = await replaced(engine, object)
+      const { replacement, problem } = (await isBlocked(db, object.owner))
+        ? { problem: 'its owner is blocked', replacement: undefined }
+        : await replaced(engine, object)
       const outcome = replacement === undefined ? 'failed' : 'renewed'
       metrics.count('certificate_renewals_total', { outcome })
       if (replacement === undefined)

@@ -282,3 +282,29 @@ for (const engine of await bothEngines()) {
     assert.ok(await replacementOf(near, id))
   })
 }
+
+test('issue 28: certificates and keys of a blocked owner are not renewed nor rotated until they are unblocked', async () => {
+  const { kms, time, authorities } = await world()
+  await using _ = kms
+  const id = await issued(kms, 'alice', authorities.issuing.id)
+  await set(kms, 'alice', id, boolean(Tag.RotateAutomatic, true))
+  const { kid } = (await kms.user('alice').post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json
+  const schedule = { json: { rotate_every: 86_400 } }
+  assert.equal((await kms.user('alice').call('PUT', `/v1/crypto/keys/${kid}/rotation`, schedule)).status, 200)
+  const rotate = async () => {
+    const job = kmsService.periodic.find(({ name }) => name === 'kms rotations of keys')
+    if (await job?.due?.(kms.environment)) await job?.run(kms.environment)
+    return (await readObject(kms.environment.db, kid))?.newestId
+  }
+  assert.equal((await kms.user('admin').post('/access/block', { user_id: 'alice' })).status, 200)
+  time.now = begin + 25 * day
+  await runRenewal(kms)
+  assert.equal(await replacementOf(kms, id), undefined)
+  assert.equal(await rotate(), undefined)
+  assert.ok(kms.log.some((line) => line.includes('cannot be renewed') && line.includes('blocked')))
+  assert.equal((await kms.user('admin').del('/access/block', { user_id: 'alice' })).status, 200)
+  await runRenewal(kms)
+  assert.ok(await replacementOf(kms, id))
+  time.now += day
+  assert.ok(await rotate())
+})

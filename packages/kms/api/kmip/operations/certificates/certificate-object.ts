@@ -58,6 +58,8 @@ export async function stageCertificate(
     spki: subject.spki,
     notBefore,
     notAfter,
+    owner: order.replaces?.owner ?? context.principal.name,
+    isPossessionShown: subject.isPossessionShown,
     ...completed(order.extensions, subject.spki, addressesFor(context, issuer)),
   }
   const { der, register } = await signed(context, wanted, issuer)
@@ -78,8 +80,7 @@ export async function stageCertificate(
       ].filter((each) => typeof each === 'object'),
     ]),
   )
-  if (register !== undefined)
-    context.objects.also(register({ certificateId: object.id, owner: order.replaces?.owner ?? object.owner }))
+  if (register !== undefined) context.objects.also(register(object.id))
   await openAuthorityOf(context, { object, der, keyId: subject.privateKey, replaces: order.replaces })
   for (const id of [subject.publicKey, subject.privateKey])
     await linkKey(context, id, { id: object.id, der }, order.replaces)

@@ -14,6 +14,7 @@ import {
   extensionsOf,
   readCertificationRequest,
 } from '@warder/pki/x509'
+import { issuedAs } from '../../../../authority/index.ts'
 import { linkedObject, type ManagedObject, stateAt } from '../../../../keys/index.ts'
 import { privateKeyOf } from '../../attributes/links.ts'
 import { lengthOf, requiredAlgorithm } from '../../attributes/wanted-key.ts'
@@ -32,6 +33,8 @@ export interface CertificateSubject {
   readonly extensions: readonly Extension[]
   readonly publicKey: string | undefined
   readonly privateKey: string | undefined
+  /** true: a request was signed with the private key, or the service has made that key. */
+  readonly isPossessionShown: boolean
 }
 
 /**
@@ -71,6 +74,7 @@ function fromRequest(value: Uint8Array, type: string | undefined): CertificateSu
     extensions: extensions.flatMap(granted),
     publicKey: undefined,
     privateKey: undefined,
+    isPossessionShown: true,
   }
 }
 
@@ -104,6 +108,7 @@ export async function subjectOf(context: KmipContext, object: ManagedObject): Pr
         extensions: [],
         publicKey: object.id,
         privateKey: privateKeyOf(object),
+        isPossessionShown: await hasPrivateHalf(context, object, material),
       }
     case 'CertificateRequest':
       return fromRequest(material, undefined)
@@ -115,11 +120,25 @@ export async function subjectOf(context: KmipContext, object: ManagedObject): Pr
         extensions: extensionsOf(material),
         publicKey: linkedObject(object, 'PublicKeyLink'),
         privateKey: linkedObject(object, 'PrivateKeyLink'),
+        isPossessionShown: (await issuedAs(context.services.db, object.id))?.keyId !== undefined,
       }
     }
     default:
       throw kmipFailure('InvalidObjectType', `An object of type ${object.type} cannot be certified.`)
   }
+}
+
+/** A link says nothing: the private half is here where its public key is this one. */
+async function hasPrivateHalf(
+  { objects }: KmipContext,
+  object: ManagedObject,
+  spki: Uint8Array,
+): Promise<boolean> {
+  const id = privateKeyOf(object)
+  const half = id === undefined ? undefined : await objects.read(id)
+  if (half?.type !== 'PrivateKey' || half.owner !== object.owner || half.form.wrapped === true) return false
+  const own = (await objects.key(half.id))?.held.publicKey?.export({ format: 'der', type: 'spki' })
+  return own !== undefined && Buffer.compare(own, spki) === 0
 }
 
 /** A new pair to be certified, as the attributes describe it: Active, to sign and to verify. */
@@ -149,6 +168,7 @@ export async function newPairSubject(
     extensions: [],
     publicKey: ids.publicId,
     privateKey: ids.privateId,
+    isPossessionShown: true,
   }
 }
 

@@ -53,6 +53,6 @@ export async function registerRevocation(
     return 'object stays'
   }
   const invalidityAt = occurred === undefined || occurred === 0 ? undefined : Math.min(occurred * 1000, now)
-  revoke(db, objects, { issued, object: undefined }, { reason, invalidityAt }, now)
+  revoke(db, objects, { issued, object: undefined, der }, { reason, invalidityAt }, now)
   return reason === 'certificateHold' ? 'object stays' : 'object ends'
 }

@@ -9,6 +9,7 @@ import {
   type StructureNode,
   type TtlvNode,
 } from '@warder/kmip/ttlv'
+import { stageCompromisedKey } from '../../../../authority/index.ts'
 import { type ManagedObject, stateAt, transition } from '../../../../keys/index.ts'
 import { attributeMembers, storedAttributes } from '../../attributes/index.ts'
 import type { KmipContext, KmipOperation } from '../../engine/index.ts'
@@ -36,7 +37,11 @@ export const revoke: KmipOperation = {
     if (object.type === 'Certificate') return revokedCertificate(context, reason, occurred)
     if (isOfCertificates(reason))
       throw kmipFailure('InvalidField', 'This reason of a revocation is for certificates.')
-    if (!reason.isShort || isCompromise(reason) || stateAt(object, now) !== 'PreActive')
+    if (isCompromise(reason))
+      return stageCompromisedKey(context.objects, object, now).then(() =>
+        revoked(context, object, reason, occurred),
+      )
+    if (!reason.isShort || stateAt(object, now) !== 'PreActive')
       return revoked(context, object, reason, occurred)
     // Two steps of the life cycle at one moment, and the caller needs the right to both.
     const activated = (own: ManagedObject): MaybePromise<readonly TtlvNode[]> =>

@@ -1,0 +1,70 @@
+import { createHash, createPublicKey } from 'node:crypto'
+import { failure } from '@warder/foundation/errors'
+import { type Change, change, type Database, query } from '@warder/foundation/sql'
+import { parseSpki } from '@warder/pki/keys'
+import type { ManagedObject, UnitOfWork } from '../keys/index.ts'
+
+/** Stands for every owner: the holder of the key has shown that it is theirs. */
+const everyOwner = '*'
+
+const known = query<[keyId: string, owner: string, everyOwner: string], { readonly key_id: string }>(
+  'SELECT key_id FROM pki_compromised_key WHERE key_id = ? AND owner IN (?, ?) LIMIT 1',
+)
+const insert = query<[keyId: string, owner: string, at: number], unknown>(
+  'INSERT INTO pki_compromised_key (key_id, owner, reported_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
+)
+
+/** Identifies a public key, however its point or its algorithm is encoded. @throws PkiError */
+export function compromisedKeyId(spki: Uint8Array): string {
+  return createHash('sha256').update(keyBytes(spki)).digest('base64url')
+}
+
+function keyBytes(spki: Uint8Array): Uint8Array {
+  const { key } = parseSpki(spki)
+  // A compressed or hybrid point (SEC 1 §2.3.3) is the same key as the uncompressed one.
+  if (key[0] === 4) return key
+  try {
+    const { x, y } = createPublicKey({ key: Buffer.from(spki), format: 'der', type: 'spki' }).export({
+      format: 'jwk',
+    })
+    if (typeof x !== 'string' || typeof y !== 'string') return key
+    return Buffer.concat([Uint8Array.of(4), Buffer.from(x, 'base64url'), Buffer.from(y, 'base64url')])
+  } catch {
+    // A kind of key without a JWK has one encoding.
+    return key
+  }
+}
+
+/**
+ * Remembers that a private key may be known to others: no interface certifies its public key again.
+ * @param keyId see `compromisedKeyId`
+ * @param owner undefined where possession of the key was shown; else the mark counts for this owner alone, since anybody
+ *   could get a certificate for the public key of somebody else, and report it
+ */
+export function compromisedKeyChange(keyId: string, owner: string | undefined, now: number): Change {
+  return change(insert, [keyId, owner ?? everyOwner, now])
+}
+
+/** @throws Failure bad_request; PkiError */
+export async function requireNotCompromised(db: Database, spki: Uint8Array, owner: string): Promise<void> {
+  if ((await db.get(known, [compromisedKeyId(spki), owner, everyOwner])) === undefined) return
+  throw failure(
+    'bad_request',
+    'The private key was reported as compromised: make a new key and certify that.',
+  )
+}
+
+/** Stages the same about a key that is kept here. Called before its state is changed. */
+export async function stageCompromisedKey(
+  objects: UnitOfWork,
+  object: ManagedObject,
+  now: number,
+): Promise<void> {
+  const isPrivate = object.type === 'PrivateKey'
+  if (!isPrivate && object.type !== 'PublicKey') return
+  if (object.destroyedAt !== undefined || object.form.wrapped === true) return
+  const key = await objects.key(object.id)
+  const spki = key?.held.publicKey?.export({ format: 'der', type: 'spki' })
+  if (spki === undefined) return
+  objects.also(compromisedKeyChange(compromisedKeyId(spki), isPrivate ? undefined : object.owner, now))
+}
