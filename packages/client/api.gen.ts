@@ -26,7 +26,7 @@ export interface Operations {
       readonly id: string
       /** SHA-256 of exactly what is asked for: officers name it when they approve. */
       readonly hash: string
-      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
+      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'access_key' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
       /** The key; of other operations the store, the officer, the digest of settings, root_key, or the SHA-256 of the file of a backup. */
       readonly key: string
       /** Of settings: all of [roles] and [approvals] that the service shall start with. */
@@ -35,7 +35,7 @@ export interface Operations {
         readonly crypto_officer_require_ceremony: boolean
         readonly ceremony_quorum: number | null
         readonly ceremony_validity: number
-        readonly operations: readonly ('destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup')[]
+        readonly operations: readonly ('destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'access_key' | 'settings' | 'root_key' | 'restore_backup')[]
         readonly tags: readonly string[]
         readonly algorithms: readonly string[]
         readonly owners: readonly string[]
@@ -45,6 +45,10 @@ export interface Operations {
       readonly operation_types?: readonly string[]
       /** Of an export: the key that wraps the material. Absent: it leaves in any form. */
       readonly wrapping_key?: string
+      /** Of an access key: the path of its key store. */
+      readonly uri_prefix?: string
+      /** Of an access key: its AWS region. */
+      readonly region?: string
       /** Of a restored backup. */
       readonly restore?: {
         readonly made_at: string
@@ -66,18 +70,22 @@ export interface Operations {
   readonly 'access.approvals.ask': {
     readonly body: {
       /** activate: the caller becomes an active crypto officer, as after a ceremony. */
-      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
+      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'access_key' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
       /** Of an operation on a key: destroy, export, grant. */
       readonly key?: string | null
       /** Of stop_store and start_store: aws, google, microsoft or azure. */
       readonly store?: string | null
+      /** Of access_key: the AWS region of the key store. */
+      readonly region?: string | null
+      /** Of access_key: the path before `/kms/xks/v1`; default /aws. */
+      readonly uri_prefix?: string | null
       /** Of settings: all of [roles] and [approvals] that the service shall start with. */
       readonly settings?: {
         readonly crypto_officer_users: readonly string[]
         readonly crypto_officer_require_ceremony: boolean
         readonly ceremony_quorum: number | null
         readonly ceremony_validity: number
-        readonly operations: readonly ('destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup')[]
+        readonly operations: readonly ('destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'access_key' | 'settings' | 'root_key' | 'restore_backup')[]
         readonly tags: readonly string[]
         readonly algorithms: readonly string[]
         readonly owners: readonly string[]
@@ -96,7 +104,7 @@ export interface Operations {
       readonly id: string
       /** SHA-256 of exactly what is asked for: officers name it when they approve. */
       readonly hash: string
-      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
+      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'access_key' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
       /** The key; of other operations the store, the officer, the digest of settings, root_key, or the SHA-256 of the file of a backup. */
       readonly key: string
       /** Of settings: all of [roles] and [approvals] that the service shall start with. */
@@ -105,7 +113,7 @@ export interface Operations {
         readonly crypto_officer_require_ceremony: boolean
         readonly ceremony_quorum: number | null
         readonly ceremony_validity: number
-        readonly operations: readonly ('destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup')[]
+        readonly operations: readonly ('destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'access_key' | 'settings' | 'root_key' | 'restore_backup')[]
         readonly tags: readonly string[]
         readonly algorithms: readonly string[]
         readonly owners: readonly string[]
@@ -115,6 +123,10 @@ export interface Operations {
       readonly operation_types?: readonly string[]
       /** Of an export: the key that wraps the material. Absent: it leaves in any form. */
       readonly wrapping_key?: string
+      /** Of an access key: the path of its key store. */
+      readonly uri_prefix?: string
+      /** Of an access key: its AWS region. */
+      readonly region?: string
       /** Of a restored backup. */
       readonly restore?: {
         readonly made_at: string
@@ -141,7 +153,7 @@ export interface Operations {
       readonly id: string
       /** SHA-256 of exactly what is asked for: officers name it when they approve. */
       readonly hash: string
-      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
+      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'access_key' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
       /** The key; of other operations the store, the officer, the digest of settings, root_key, or the SHA-256 of the file of a backup. */
       readonly key: string
       /** Of settings: all of [roles] and [approvals] that the service shall start with. */
@@ -150,7 +162,7 @@ export interface Operations {
         readonly crypto_officer_require_ceremony: boolean
         readonly ceremony_quorum: number | null
         readonly ceremony_validity: number
-        readonly operations: readonly ('destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup')[]
+        readonly operations: readonly ('destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'access_key' | 'settings' | 'root_key' | 'restore_backup')[]
         readonly tags: readonly string[]
         readonly algorithms: readonly string[]
         readonly owners: readonly string[]
@@ -160,6 +172,10 @@ export interface Operations {
       readonly operation_types?: readonly string[]
       /** Of an export: the key that wraps the material. Absent: it leaves in any form. */
       readonly wrapping_key?: string
+      /** Of an access key: the path of its key store. */
+      readonly uri_prefix?: string
+      /** Of an access key: its AWS region. */
+      readonly region?: string
       /** Of a restored backup. */
       readonly restore?: {
         readonly made_at: string
@@ -188,7 +204,7 @@ export interface Operations {
       readonly id: string
       /** SHA-256 of exactly what is asked for: officers name it when they approve. */
       readonly hash: string
-      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
+      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'access_key' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
       /** The key; of other operations the store, the officer, the digest of settings, root_key, or the SHA-256 of the file of a backup. */
       readonly key: string
       /** Of settings: all of [roles] and [approvals] that the service shall start with. */
@@ -197,7 +213,7 @@ export interface Operations {
         readonly crypto_officer_require_ceremony: boolean
         readonly ceremony_quorum: number | null
         readonly ceremony_validity: number
-        readonly operations: readonly ('destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup')[]
+        readonly operations: readonly ('destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'access_key' | 'settings' | 'root_key' | 'restore_backup')[]
         readonly tags: readonly string[]
         readonly algorithms: readonly string[]
         readonly owners: readonly string[]
@@ -207,6 +223,10 @@ export interface Operations {
       readonly operation_types?: readonly string[]
       /** Of an export: the key that wraps the material. Absent: it leaves in any form. */
       readonly wrapping_key?: string
+      /** Of an access key: the path of its key store. */
+      readonly uri_prefix?: string
+      /** Of an access key: its AWS region. */
+      readonly region?: string
       /** Of a restored backup. */
       readonly restore?: {
         readonly made_at: string
@@ -237,7 +257,7 @@ export interface Operations {
       readonly id: string
       /** SHA-256 of exactly what is asked for: officers name it when they approve. */
       readonly hash: string
-      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
+      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'access_key' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
       /** The key; of other operations the store, the officer, the digest of settings, root_key, or the SHA-256 of the file of a backup. */
       readonly key: string
       /** Of settings: all of [roles] and [approvals] that the service shall start with. */
@@ -246,7 +266,7 @@ export interface Operations {
         readonly crypto_officer_require_ceremony: boolean
         readonly ceremony_quorum: number | null
         readonly ceremony_validity: number
-        readonly operations: readonly ('destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup')[]
+        readonly operations: readonly ('destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'access_key' | 'settings' | 'root_key' | 'restore_backup')[]
         readonly tags: readonly string[]
         readonly algorithms: readonly string[]
         readonly owners: readonly string[]
@@ -256,6 +276,10 @@ export interface Operations {
       readonly operation_types?: readonly string[]
       /** Of an export: the key that wraps the material. Absent: it leaves in any form. */
       readonly wrapping_key?: string
+      /** Of an access key: the path of its key store. */
+      readonly uri_prefix?: string
+      /** Of an access key: its AWS region. */
+      readonly region?: string
       /** Of a restored backup. */
       readonly restore?: {
         readonly made_at: string
@@ -282,7 +306,7 @@ export interface Operations {
       readonly id: string
       /** SHA-256 of exactly what is asked for: officers name it when they approve. */
       readonly hash: string
-      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
+      readonly operation: 'destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'access_key' | 'settings' | 'root_key' | 'restore_backup' | 'activate'
       /** The key; of other operations the store, the officer, the digest of settings, root_key, or the SHA-256 of the file of a backup. */
       readonly key: string
       /** Of settings: all of [roles] and [approvals] that the service shall start with. */
@@ -291,7 +315,7 @@ export interface Operations {
         readonly crypto_officer_require_ceremony: boolean
         readonly ceremony_quorum: number | null
         readonly ceremony_validity: number
-        readonly operations: readonly ('destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'settings' | 'root_key' | 'restore_backup')[]
+        readonly operations: readonly ('destroy' | 'export' | 'grant' | 'stop_store' | 'start_store' | 'access_key' | 'settings' | 'root_key' | 'restore_backup')[]
         readonly tags: readonly string[]
         readonly algorithms: readonly string[]
         readonly owners: readonly string[]
@@ -301,6 +325,10 @@ export interface Operations {
       readonly operation_types?: readonly string[]
       /** Of an export: the key that wraps the material. Absent: it leaves in any form. */
       readonly wrapping_key?: string
+      /** Of an access key: the path of its key store. */
+      readonly uri_prefix?: string
+      /** Of an access key: its AWS region. */
+      readonly region?: string
       /** Of a restored backup. */
       readonly restore?: {
         readonly made_at: string
@@ -355,7 +383,7 @@ export interface Operations {
     readonly body: {
       /** The key. May be left out when only `create` or `external` is named. */
       readonly unique_identifier?: string | null
-      /** A user, or `*` for everybody who is authenticated. */
+      /** A user, `*` for everybody who is authenticated, or a principal of a cloud: `aws:arn:…`, `google:EMAIL`. */
       readonly user_id: string
       /** KMIP operation names, or the groups Read, UseKey, Modify, Destroy, Authorize. */
       readonly operation_types: readonly string[]
@@ -497,7 +525,7 @@ export interface Operations {
     readonly body: {
       /** The key. May be left out when only `create` or `external` is named. */
       readonly unique_identifier?: string | null
-      /** A user, or `*` for everybody who is authenticated. */
+      /** A user, `*` for everybody who is authenticated, or a principal of a cloud: `aws:arn:…`, `google:EMAIL`. */
       readonly user_id: string
       /** KMIP operation names, or the groups Read, UseKey, Modify, Destroy, Authorize. */
       readonly operation_types: readonly string[]
@@ -1577,6 +1605,8 @@ export interface Operations {
       readonly region: string
       readonly created_at: string
       readonly created_by: string
+      /** Why it signs no more: it ends with the user who made it. */
+      readonly ended: null | 'maker_blocked' | 'maker_gone' | 'maker_without_right'
       /** RawSecretAccessKey */
       readonly secret: string
     }
@@ -1597,6 +1627,8 @@ export interface Operations {
       readonly region: string
       readonly created_at: string
       readonly created_by: string
+      /** Why it signs no more: it ends with the user who made it. */
+      readonly ended: null | 'maker_blocked' | 'maker_gone' | 'maker_without_right'
     }[]
   }
   /** The external key stores, and which of them are stopped */

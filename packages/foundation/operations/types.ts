@@ -14,6 +14,8 @@ export interface Principal {
   /** e.g. 'session', 'jwt', 'tls_auth', 'app_token', 'api_token', 'default_username' */
   readonly method: string
   readonly realm?: string
+  /** More names of the same caller: whoever is blocked under one of them is refused. */
+  readonly aliases?: readonly string[]
 }
 
 /** The request as the dispatcher and the authenticators see it. Read once into plain values. */

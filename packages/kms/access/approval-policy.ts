@@ -7,10 +7,17 @@ import { bearerOf } from './names.ts'
 export const approvableOnObjects = ['destroy', 'export', 'grant'] as const
 export type ApprovableOnObject = (typeof approvableOnObjects)[number]
 /**
- * The same on the installation: stopping an external key store and letting it go on, other officers or approvals in the
- * settings, another root key, serving what was restored from a backup.
+ * The same on the installation: stopping an external key store and letting it go on, an access key for AWS KMS, other
+ * officers or approvals in the settings, another root key, serving what was restored from a backup.
  */
-const approvableOnAll = ['stop_store', 'start_store', 'settings', 'root_key', 'restore_backup'] as const
+const approvableOnAll = [
+  'stop_store',
+  'start_store',
+  'access_key',
+  'settings',
+  'root_key',
+  'restore_backup',
+] as const
 export const approvable = [...approvableOnObjects, ...approvableOnAll] as const
 export type Approvable = (typeof approvable)[number]
 /** Requests that officers decide: also to make one of them active, in place of the shares of a ceremony. */

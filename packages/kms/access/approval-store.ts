@@ -12,6 +12,13 @@ export interface Governance {
   readonly approvals: ApprovalSettings
 }
 
+/** Key store of AWS that an access key is for. */
+export interface CredentialScope {
+  /** Path before `/kms/xks/v1`. */
+  readonly uriPrefix: string
+  readonly region: string
+}
+
 /** Exactly what is asked for: its hash is what officers approve. */
 export interface Wish {
   readonly id: string
@@ -27,6 +34,8 @@ export interface Wish {
   readonly settings?: Governance
   /** Of a restored backup: when it was made, and restored. Unix milliseconds. */
   readonly restore?: { readonly madeAt: number; readonly restoredAt: number }
+  /** Of an access key for AWS KMS: the store that it signs for. */
+  readonly credential?: CredentialScope
   /** Of an export: the key that has to wrap the material. Absent: it may leave in any form. */
   readonly wrappedBy?: string
   readonly requester: string

@@ -8,6 +8,7 @@ import type { Approvable, ApprovableOnObject } from './approval-policy.ts'
 import {
   type ApprovalRequest,
   approvedRequests,
+  type CredentialScope,
   stateChange,
   type Vote,
   votesOn,
@@ -32,6 +33,7 @@ export function hashOf({
   user,
   rights,
   restore,
+  credential,
   wrappedBy,
   requester,
   createdAt,
@@ -40,6 +42,7 @@ export function hashOf({
   const members = [
     ...[id, operation, object, version, user ?? null, rights ?? null, requester, createdAt, until],
     ...(restore === undefined ? [] : [restore.madeAt, restore.restoredAt]),
+    ...(credential === undefined ? [] : ['access key', credential.uriPrefix, credential.region]),
     ...(wrappedBy === undefined ? [] : ['wrapped by', wrappedBy]),
   ]
   return createHash('sha256').update(JSON.stringify(members)).digest('base64url')
@@ -139,6 +142,25 @@ export async function requireApproval(
     if (await isApproved(db, seal, request, officers, now)) return stateChange(seal, request, 'done')
   }
   throw approvalNeeded('export', officers)
+}
+
+/**
+ * Lets an access key for AWS KMS be made that officers approved for this caller and this store.
+ * @returns what has to be committed with it, so that an approval is used once
+ * @throws failure('forbidden') that says how to ask for an approval
+ */
+export async function requireApprovedCredential(
+  { db, seal, roles: { officers } }: ApprovalServices,
+  caller: string,
+  { uriPrefix, region }: CredentialScope,
+  now: number,
+): Promise<Change> {
+  for (const request of await approvedRequests(db, seal, { object: 'aws', operation: 'access_key' }, now)) {
+    const { requester, credential } = request.wish
+    if (requester !== caller || credential?.uriPrefix !== uriPrefix || credential.region !== region) continue
+    if (await isApproved(db, seal, request, officers, now)) return stateChange(seal, request, 'done')
+  }
+  throw approvalNeeded('access_key', officers)
 }
 
 /** Counted anew when it is used: an officer who left the settings or was revoked meanwhile does not count. */

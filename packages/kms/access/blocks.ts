@@ -7,8 +7,9 @@ import { blockKey, blockTopic, blockVersion, readBlocks } from './block-store.ts
 
 /** Users whose requests are refused, whatever credential they bring. */
 export interface Blocks {
-  /** The principal, unless it is blocked. @throws failure('forbidden') */
+  /** The principal, unless it is blocked under one of its names. @throws failure('forbidden') */
   require(principal: Principal): MaybePromise<Principal>
+  isBlocked(name: string): MaybePromise<boolean>
 }
 
 /** Users that may be blocked at one time: all of them are in the memory of each worker. */
@@ -19,8 +20,10 @@ export function createBlocks(parts: {
   readonly db: Database
   readonly clock: Clock
   readonly leaseMs: number
+  /** The form in which names are compared, as rights are. */
+  readonly normalize: (name: string) => string
 }): Blocks {
-  const { db, clock, leaseMs } = parts
+  const { db, clock, leaseMs, normalize } = parts
   const lists = createRowCache<ReadonlySet<string>>({
     db,
     clock,
@@ -28,13 +31,21 @@ export function createBlocks(parts: {
     topic: blockTopic,
     version: blockVersion,
     capacity: 1,
-    load: () => readBlocks(db),
+    async load() {
+      const read = await readBlocks(db)
+      return read && { ...read, value: new Set([...read.value].map(normalize)) }
+    },
   })
   return {
     require: (principal) =>
       andThen(lists.get(blockKey), (blocked) => {
-        if (blocked?.has(principal.name) !== true) return principal
-        throw failure('forbidden', 'This user is blocked.', { detail: `${principal.name} is blocked` })
+        // Most of the time nobody is.
+        if (blocked === undefined || blocked.size === 0) return principal
+        const { name, aliases = [] } = principal
+        const found = [name, ...aliases].find((one) => blocked.has(normalize(one)))
+        if (found === undefined) return principal
+        throw failure('forbidden', 'This user is blocked.', { detail: `${found} is blocked` })
       }),
+    isBlocked: (name) => andThen(lists.get(blockKey), (blocked) => blocked?.has(normalize(name)) === true),
   }
 }

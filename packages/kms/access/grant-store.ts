@@ -34,8 +34,12 @@ const toOneOf = query<readonly string[], { readonly user_id: string }>(
   `SELECT user_id FROM object_grant WHERE object_id = ? AND operation = ?
      AND user_id IN (${Array(namesAtOnce).fill('?').join(', ')}) LIMIT 1`,
 )
-const ofUsersLike = query<[id: string, pattern: string], OperationRow>(
-  'SELECT operation FROM object_grant WHERE object_id = ? AND user_id LIKE ? LIMIT 1',
+const ofAny = query<readonly string[], OperationRow>(
+  `SELECT DISTINCT operation FROM object_grant WHERE object_id = ?
+     AND user_id IN (${Array(namesAtOnce).fill('?').join(', ')})`,
+)
+const ofUsersLike = query<[id: string, pattern: string, except: string], OperationRow>(
+  'SELECT operation FROM object_grant WHERE object_id = ? AND user_id LIKE ? AND user_id NOT LIKE ? LIMIT 1',
 )
 const grant = query<[id: string, user: string, operation: string], unknown>(
   'INSERT INTO object_grant (object_id, user_id, operation) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
@@ -53,9 +57,18 @@ export function grantedTo(
   return grantedToEither(db, id, user, everybody)
 }
 
-/** Whether anything was granted on an object to anybody whose name begins so; the beginning holds no `%` or `_`. */
-export function grantedToAnyWith(db: Database, id: string, beginning: string): MaybePromise<boolean> {
-  return andThen(db.get(ofUsersLike, [id, `${beginning}%`]), (row) => row !== undefined)
+/**
+ * Whether anything was granted on an object to anybody whose name begins so, and not with `except`; neither holds `%` or
+ * `_`, which mean any characters.
+ */
+export function grantedToAnyWith(
+  db: Database,
+  id: string,
+  beginning: string,
+  except?: string,
+): MaybePromise<boolean> {
+  const excepted = except === undefined ? '' : `${except}%`
+  return andThen(db.get(ofUsersLike, [id, `${beginning}%`, excepted]), (row) => row !== undefined)
 }
 
 /** Rights on an object granted to one of two names. */
@@ -68,6 +81,22 @@ export function grantedToEither(
   return andThen(db.all(ofUser, [id, user, other]), toSet)
 }
 
+/** Rights on an object granted to any of a few names, 16 at most. */
+export function rightsOfAny(
+  db: Database,
+  id: string,
+  names: readonly string[],
+): MaybePromise<ReadonlySet<string> | undefined> {
+  const [one = '', other = one, ...more] = names
+  if (more.length === 0) return grantedToEither(db, id, one, other)
+  return andThen(db.all(ofAny, [id, ...padded(names)]), toSet)
+}
+
+/** The statements have a fixed number of places: the first name fills those that are left. */
+function padded(names: readonly string[]): readonly string[] {
+  return Array.from({ length: namesAtOnce }, (_, index) => names[index] ?? names[0] ?? '')
+}
+
 /** Whether one right on an object was granted to any of these names: point reads, a few names with each statement. */
 export async function grantedToAnyOf(
   db: Database,
@@ -76,10 +105,8 @@ export async function grantedToAnyOf(
   users: readonly string[],
 ): Promise<boolean> {
   for (let from = 0; from < users.length; from += namesAtOnce) {
-    const some = users.slice(from, from + namesAtOnce)
-    // The statement has a fixed number of places: the first name fills those that are left.
-    const padded = Array.from({ length: namesAtOnce }, (_, index) => some[index] ?? some[0] ?? '')
-    if ((await db.get(toOneOf, [id, operation, ...padded])) !== undefined) return true
+    const some = padded(users.slice(from, from + namesAtOnce))
+    if ((await db.get(toOneOf, [id, operation, ...some])) !== undefined) return true
   }
   return false
 }

@@ -4,6 +4,7 @@ import { type Change, type Commit, type Database, GuardFailed } from '@warder/fo
 import { transferAliases } from './aliases.ts'
 import { endActivationsChange } from './officer-store.ts'
 import {
+  accessKeysEnd,
   acmeTransfer,
   approvalsEnd,
   grantsEnd,
@@ -78,7 +79,7 @@ export function endedOwner(name: string, subjectId: string): string {
 
 /**
  * What ends beside objects, of which nothing passes to the next bearer of the name: grants, what is under way, the
- * activation as a crypto officer, votes and requests for approval, accounts of ACME.
+ * activation as a crypto officer, votes and requests for approval, accounts of ACME, access keys for AWS KMS.
  */
 function bearerEnd(name: string, subjectId: string, now: number): Change[] {
   const left = endedOwner(name, subjectId)
@@ -87,6 +88,7 @@ function bearerEnd(name: string, subjectId: string, now: number): Change[] {
     ...unfinishedEnd(name),
     ...approvalsEnd(name),
     ...acmeTransfer(name, left),
+    accessKeysEnd(name, left),
     endActivationsChange(name, left, now),
     subjectEnd(name, subjectId, now),
   ]

@@ -41,6 +41,10 @@ const acmeRows = [
   'UPDATE acme_credential SET owner = ? WHERE owner = ?',
   'UPDATE acme_account SET owner = ?, version = version + 1 WHERE owner = ?',
 ].map((text) => query<[to: string, from: string], unknown>(text))
+/** The secret stays known to the user who made it: nobody else becomes the maker. */
+const endAccessKeys = query<[to: string, from: string], unknown>(
+  'UPDATE aws_access_key SET created_by = ?, version = version + 1 WHERE created_by = ?',
+)
 /** Whoever counted a vote that goes reads again. */
 const recount = query<[user: string], unknown>(
   `UPDATE approval_request SET version = version + 1 WHERE state IN ('open', 'approved')
@@ -108,6 +112,11 @@ export function unfinishedEnd(user: string): readonly Change[] {
 /** Accounts of ACME act for another user from now on, or for nobody who can be granted anything. */
 export function acmeTransfer(from: string, to: string): readonly Change[] {
   return acmeRows.map((statement) => change(statement, [to, from]))
+}
+
+/** Access keys for AWS KMS that a user made sign no more: `left` is the name of an owner who is gone. */
+export function accessKeysEnd(user: string, left: string): Change {
+  return change(endAccessKeys, [left, user])
 }
 
 /** Ends a user's votes on requests for approval, and the user's own requests, that are still open. */

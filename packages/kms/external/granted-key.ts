@@ -6,12 +6,41 @@ import {
   type Blocks,
   grantedToAnyOf,
   grantedToAnyWith,
-  grantedToEither,
   keyNotFound,
   type Right,
+  rightsOfAny,
 } from '../access/index.ts'
 import { asObjectId, type Key, type ObjectId } from '../keys/index.ts'
-import { type ExternalStoreName, externalPrefix, externalPrincipal } from './names.ts'
+import {
+  type ExternalStoreName,
+  everyPrincipal,
+  externalPrefix,
+  externalPrincipal,
+  normalizeName,
+} from './names.ts'
+
+/** A principal of a cloud by the names in grants: those of its own, which can be blocked, and those that mean everybody. */
+export interface Grantee {
+  readonly store: ExternalStoreName
+  readonly names: readonly string[]
+  readonly everybody: readonly string[]
+  /** Beginning of the names of the store; AWS has several, each of which is not told of the keys of the others. */
+  readonly beginning: string
+  readonly except?: string
+}
+
+/** @param principal the vendor's own name of who asks */
+export function granteeNamed(store: ExternalStoreName, principal: string): Grantee {
+  const written = externalPrincipal(store, principal)
+  const normal = normalizeName(written)
+  return {
+    store,
+    // What was granted before names had one form is found as it was written.
+    names: normal === written ? [normal] : [normal, written],
+    everybody: [externalPrincipal(store, everyPrincipal)],
+    beginning: externalPrefix(store),
+  }
+}
 
 /** Rights granted to principals of clouds, as long as nothing in the database changes. */
 export type KnownGrants = UnchangedRows<ReadonlySet<string>>
@@ -31,25 +60,24 @@ export function createKnownGrants(db: Database): KnownGrants {
  * The key with this id, if `right` on it was granted to this principal of the store (`aws:arn:…`) or to all of them
  * (`aws:*`). Nothing else counts: neither ownership, nor roles, nor what was granted to everybody, so that a cloud uses
  * only the keys that were given to it (docs/adr/0052).
- * @param principal the vendor's own name of who asks
  * @throws failure('not_found') when there is none, or nothing on it was granted to anybody of the store;
  *   failure('forbidden') when something was: to others, or another right; and for a principal that is blocked
  */
 export function grantedKey(
   services: Services,
-  store: ExternalStoreName,
-  principal: string,
+  grantee: Grantee,
   kid: string,
   right: Right,
 ): MaybePromise<Key> {
   const id = asObjectId(kid)
   if (id === undefined) throw keyNotFound()
-  const admitted = services.blocks.require({ name: externalPrincipal(store, principal), method: store })
-  return andThen(admitted, () =>
+  const { store, names } = grantee
+  const [name = '', ...aliases] = names
+  return andThen(services.blocks.require({ name, aliases, method: store }), () =>
     andThen(services.keys.get(id), (key) => {
       if (key === undefined) throw keyNotFound()
-      return andThen(granted(services, store, principal, id), (rights) =>
-        rights?.has(right) === true ? key : refuse(services, store, id),
+      return andThen(granted(services, grantee, id), (rights) =>
+        rights?.has(right) === true ? key : refuse(services, grantee, id),
       )
     }),
   )
@@ -66,25 +94,24 @@ export function grantedToAny(
   id: ObjectId,
   right: Right,
 ): Promise<boolean> {
-  const names = [...principals, '*'].map((principal) => externalPrincipal(store, principal))
+  const names = [...principals, everyPrincipal].map((principal) =>
+    normalizeName(externalPrincipal(store, principal)),
+  )
   return grantedToAnyOf(db, id, right, names)
 }
 
 function granted(
   { db, external }: Services,
-  store: ExternalStoreName,
-  principal: string,
+  { names, everybody }: Grantee,
   id: ObjectId,
 ): MaybePromise<ReadonlySet<string> | undefined> {
-  const one = externalPrincipal(store, principal)
-  // No id has a control character: the line end stands between the two.
-  return external.grants.get(`${id}\n${one}`, () =>
-    grantedToEither(db, id, one, externalPrincipal(store, '*')),
-  )
+  const all = [...names, ...everybody]
+  // No id has a control character: the line end stands between it and the names.
+  return external.grants.get(`${id}\n${JSON.stringify(all)}`, () => rightsOfAny(db, id, all))
 }
 
-function refuse({ db }: Services, store: ExternalStoreName, id: ObjectId): MaybePromise<Key> {
-  return andThen(grantedToAnyWith(db, id, externalPrefix(store)), (given): never => {
+function refuse({ db }: Services, { beginning, except }: Grantee, id: ObjectId): MaybePromise<Key> {
+  return andThen(grantedToAnyWith(db, id, beginning, except), (given): never => {
     if (given) throw failure('forbidden', 'This use of the key was not granted to this principal.')
     throw keyNotFound()
   })

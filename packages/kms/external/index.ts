@@ -1,10 +1,22 @@
+export { foldAscii, foldedEmail } from './email.ts'
 export { type ExternalStoreRow, stopChanges } from './external-store-store.ts'
-export { createKnownGrants, grantedKey, grantedToAny, type KnownGrants } from './granted-key.ts'
+export {
+  createKnownGrants,
+  type Grantee,
+  grantedKey,
+  grantedToAny,
+  granteeNamed,
+  type KnownGrants,
+} from './granted-key.ts'
 export {
   type ExternalStoreName,
+  everyPrincipal,
   externalPrefix,
   externalPrincipal,
   externalStoreNames,
+  isEveryPrincipal,
   isStoreItself,
+  normalizeName,
+  storeOfName,
 } from './names.ts'
 export { createStopSwitch, type StopSwitch } from './stop-switch.ts'

@@ -28,7 +28,7 @@ import { saidSchedule } from '../api/kmip/stored/rotation-schedule.ts'
 import { createMaintenance, createPublishedStatus } from '../authority/index.ts'
 import { type KeyBackend, softwareBackend } from '../backend/index.ts'
 import { type Ended, readEnded, sharedEnded } from '../ended/index.ts'
-import { createKnownGrants, createStopSwitch } from '../external/index.ts'
+import { createKnownGrants, createStopSwitch, normalizeName } from '../external/index.ts'
 import {
   authenticateBy,
   configuredDirectory,
@@ -212,7 +212,7 @@ function servicesOf(
     nameOf: (realm, username) => userName(realm, username, config.auth_verifier_realm),
     aliases: createAliases({ db, clock, leaseMs }),
     names: createNames({ db, commit: db.commit, now: () => clock.now() }),
-    blocks: createBlocks({ db, clock, leaseMs: config.cache_lease_ms }),
+    blocks: createBlocks({ db, clock, leaseMs: config.cache_lease_ms, normalize: normalizeName }),
     directory: configuredDirectory(config, home, peerSecret),
     passwordLogin: configuredLogin(config, home, peerSecret),
     oidcLogin: configuredOidc(config, { baseUrl, outbound, seal, clock }),

@@ -92,7 +92,7 @@ export const kmsSettings = {
   }),
   'approvals.operations': list({
     default: [],
-    docs: 'Operations that take the approval of a quorum of crypto officers: `destroy`, `export` (key material, wrapped or not), `grant` (of the rights get and export); `stop_store`, `start_store` (an external key store is cut off, or let in again); `settings` (a start with other officers or approvals); `root_key` (`warder root-key rotate`); `restore_backup` (an installation that `warder restore` has made serves nothing before).',
+    docs: 'Operations that take the approval of a quorum of crypto officers: `destroy`, `export` (key material, wrapped or not), `grant` (of the rights get and export, and of any use to a cloud); `stop_store`, `start_store` (an external key store is cut off, or let in again); `access_key` (an access key for AWS KMS is made); `settings` (a start with other officers or approvals); `root_key` (`warder root-key rotate`); `restore_backup` (an installation that `warder restore` has made serves nothing before).',
     check: approvableProblem,
   }),
   'approvals.tags': list({

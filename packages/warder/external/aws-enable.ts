@@ -36,11 +36,10 @@ export async function enableAws(context: KmsContext, wish: AwsWish): Promise<num
     key ??
     (await kms.call('crypto.keys.create', { body: { kty: 'oct', alg: 'A256GCM', tags: ['aws-xks'] } })).kid
   const names = wish.principals.length === 0 ? ['*'] : wish.principals
-  await grantKey(
-    context,
-    kid,
-    names.map((name) => `aws:${name}`),
-  )
+  // Names without a path mean the first key store of the settings.
+  const isFirst = !Array.isArray(state.paths) || state.paths[0] === `${prefix}/kms/xks/v1`
+  const grantees = names.map((name) => (isFirst ? `aws:${name}` : granteeAt(prefix, name)))
+  await grantKey(context, kid, grantees)
   const accessKey = await kms.call('external.aws.keys.create', { body: { region, uri_prefix: prefix } })
   if (authorities !== undefined) await writePartnerFiles(places.home, 'aws', authorities, Date.now())
   const settings = writtenSettings(context, wish, state.enabled)
@@ -60,7 +59,7 @@ export async function enableAws(context: KmsContext, wish: AwsWish): Promise<num
     { key: kid, principals: names, region, endpoint, ...(out === undefined ? file : { file: out }) },
     [
       ...settings,
-      `Key ${kid} may be used by ${names.map((name) => `aws:${name}`).join(', ')}.`,
+      `Key ${kid} may be used by ${grantees.join(', ')}.`,
       '',
       `In AWS KMS, region ${region}: Custom key stores, External key stores, Create:`,
       `  Proxy URI endpoint      ${endpoint}`,
@@ -81,6 +80,11 @@ export async function enableAws(context: KmsContext, wish: AwsWish): Promise<num
     ],
   )
   return 0
+}
+
+/** Name in grants of a principal of the key store at a path. */
+export function granteeAt(prefix: string, name: string): string {
+  return `aws:${prefix === '' ? '/' : prefix}:${name}`
 }
 
 /** Writes the settings, or says what to write. @returns lines for people */

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { clientOf, type HttpsClient } from '../client/index.ts'
 import type { KmsContext } from '../kms/verb.ts'
+import { granteeAt } from './aws-enable.ts'
 import { type AwsCredential, awsHeaders } from './aws-signing.ts'
 import { readTestClient } from './partner-files.ts'
 import { cleanUp, grantKey, requireServing, type Step, showSteps, stateOf } from './store.ts'
@@ -41,7 +42,10 @@ export async function testAws(context: KmsContext, prefix: string, region: strin
     try {
       const credential = { id, secret, region }
       const askerBy = (client: HttpsClient) => askerOf(client, places.kms.url, prefix, credential)
-      const done = await steps(context, askerBy(http), kid, credential)
+      const done = await steps(context, askerBy(http), kid, {
+        credential,
+        grantee: granteeAt(prefix, principal),
+      })
       const refused = stranger && (await withoutCertificate(askerBy(stranger)))
       return showSteps(context, 'aws', refused === undefined ? done : [...done, refused])
     } finally {
@@ -85,7 +89,7 @@ async function steps(
   context: KmsContext,
   asker: Asker,
   kid: string,
-  credential: AwsCredential,
+  { credential, grantee }: { readonly credential: AwsCredential; readonly grantee: string },
 ): Promise<readonly Step[]> {
   const done: Step[] = []
   const step = (what: string, problem: string | undefined): void => {
@@ -109,7 +113,7 @@ async function steps(
   step('health', expect(await asker.ask('health', { requestMetadata: metadata('KmsHealthCheck') }), 200))
   const ungranted = await asker.ask(`keys/${kid}/metadata`, described)
   step('a key without a grant is not there', expect(ungranted, 404, 'KeyNotFoundException'))
-  await grantKey(context, kid, [`aws:${principal}`])
+  await grantKey(context, kid, [grantee])
   const shown = await asker.ask(`keys/${kid}/metadata`, described)
   const { keySpec, keyStatus } = shown.json
   const usable = keySpec === 'AES_256' && keyStatus === 'ENABLED'

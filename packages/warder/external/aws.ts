@@ -12,12 +12,13 @@ const actions = ['enable', 'show', 'test', 'disable', 'new-credential', 'remove-
 async function show(context: KmsContext): Promise<number> {
   const state = await stateOf(context, 'aws')
   const keys = await context.kms.call('external.aws.keys.list')
-  const rows = keys.map(({ id, uri_prefix, region, created_at, created_by }) => [
+  const rows = keys.map(({ id, uri_prefix, region, created_at, created_by, ended }) => [
     id,
     region,
     `${uri_prefix}/kms/xks/v1`,
     created_at.slice(0, 10),
     created_by,
+    ended === null ? 'signs' : `ended: ${ended.replaceAll('_', ' ')}`,
   ])
   context.show({ ...state, access_keys: keys }, [
     stateLine(state),
@@ -27,7 +28,7 @@ async function show(context: KmsContext): Promise<number> {
         ]
       : []),
     ...tableLines(
-      ['access key', 'region', 'path', 'made', 'by'],
+      ['access key', 'region', 'path', 'made', 'by', 'state'],
       rows,
       'No access key: AWS KMS cannot sign in. `warder external aws enable` makes one.',
     ),

@@ -10,8 +10,9 @@ import { type KmsContext, type KmsVerb, kmsVerb } from '../kms/verb.ts'
 
 const onKeys = ['destroy', 'export', 'grant'] as const
 const onStores = ['stop-store', 'start-store'] as const
+const onAws = ['access-key'] as const
 const onAll = ['activate', 'settings', 'root-key', 'restore'] as const
-const operations = [...onKeys, ...onStores, ...onAll] as const
+const operations = [...onKeys, ...onStores, ...onAws, ...onAll] as const
 type Operation = (typeof operations)[number]
 
 const readOperation = (word: string | undefined): Operation | undefined =>
@@ -28,6 +29,8 @@ function sentenceOf(request: Reply<'access.approvals.get'>): string {
     return `serve what was restored ${restore.restored_at} from the backup of ${restore.made_at}, SHA-256 ${key}`
   if (operation === 'stop_store') return `cut ${printable(key)} off, ${by}`
   if (operation === 'start_store') return `let ${printable(key)} use its keys again, ${by}`
+  if (operation === 'access_key')
+    return `make an access key for AWS KMS, region ${printable(request.region ?? '')}, path ${printable(request.uri_prefix ?? '')}, ${by}`
   const about =
     user_id === undefined ? '' : ` of ${(operation_types ?? []).join(', ')} to ${printable(user_id)}`
   return `${operation}${about}, key ${printable(key)}${formOf(request)}, ${by}`
@@ -48,7 +51,7 @@ function settingsSentence(settings: NonNullable<Reply<'access.approvals.get'>['s
 }
 
 const askWords =
-  'destroy|export|grant KEY [USER RIGHT...] | stop-store|start-store STORE | activate | settings | root-key | restore'
+  'destroy|export|grant KEY [USER RIGHT...] | stop-store|start-store STORE | access-key REGION [PATH] | activate | settings | root-key | restore'
 
 export const askVerb = kmsVerb({
   name: 'ask',
@@ -56,7 +59,8 @@ export const askVerb = kmsVerb({
   summary: 'asks the officers to approve an operation on one of your keys, or on the installation',
   about: `For operations that [approvals] in kms.toml names. A destruction, a grant and what is done with an external key store
 happen with the last approval; an approved export is yours once: Get or Export over KMIP. With --wrapped-by the officers
-agree to that form alone; without it the material may leave in clear.
+agree to that form alone; without it the material may leave in clear. Once an access key is approved, make it:
+warder external aws new-credential.
 
 activate: you become an active crypto officer with the last approval, as after a ceremony; for [roles]
 crypto_officer_require_ceremony. settings: change [roles] or [approvals] in kms.toml of the home first, while the service runs with those of before; the
@@ -68,6 +72,7 @@ this asks again after a refusal.`,
     'warder officers ask export KEY --wrapped-by OTHER',
     'warder officers ask grant KEY bob get',
     'warder officers ask stop-store aws',
+    'warder officers ask access-key eu-west-1',
     'warder officers ask activate',
     'warder officers ask settings',
   ],
@@ -112,6 +117,11 @@ function readSubject(
   if (onAll.some((one) => one === operation)) {
     if (subject !== undefined) throw usage(`${operation} is about no key`)
     return operation === 'settings' ? ({ places }) => ({ settings: settingsOf(places) }) : () => ({})
+  }
+  if (operation === 'access-key') {
+    if (subject === undefined || rights.length > 0)
+      throw usage('say the AWS region, and the path of the store')
+    return () => ({ region: subject, ...(user !== undefined && { uri_prefix: user }) })
   }
   if (subject === undefined) throw usage('say which key, or which store')
   const isGrant = operation === 'grant'

@@ -7,9 +7,9 @@ import { dataKey, owner, startGoogle, wrappingKid } from './google/testing/world
 test('what one cloud encrypted opens at no other, though both may use the same key', async () => {
   await using world = await startGoogle({ config: { 'aws_xks_config.aws_xks_enable': true } })
   const { kms } = world
+  const made = await kms.user('admin').post('/v1/external-stores/aws/access-keys', { region: 'eu-west-1' })
   const granted = { unique_identifier: wrappingKid, user_id: `aws:${principal}`, operation_types: awsRights }
   assert.equal((await kms.user(owner).post('/access/grant', granted)).status, 200)
-  const made = await kms.user('admin').post('/v1/external-stores/aws/access-keys', { region: 'eu-west-1' })
   const credential = { id: made.json.id, secret: made.json.secret }
   const aws = (operation: string, body: object) =>
     sendSigned(kms.with({}), `/aws/kms/xks/v1/keys/${wrappingKid}/${operation}`, body, { credential })

@@ -20,6 +20,7 @@ import {
   verdictOn,
   type Wish,
 } from '../../access/index.ts'
+import { regionProblem, uriPrefixProblem } from '../../external/aws/index.ts'
 import { chainIdOf, findObject, type ManagedObject, newObjectId } from '../../keys/index.ts'
 import { define, type KmsServices, signedIn } from '../../services.ts'
 import { destructionOf } from '../rest/delete-key.ts'
@@ -43,6 +44,15 @@ const AskRequest = Type.Object({
     Type.String({
       maxLength: 64,
       description: 'Of stop_store and start_store: aws, google, microsoft or azure.',
+    }),
+  ),
+  region: Type.Optional(
+    Type.String({ maxLength: 64, description: 'Of access_key: the AWS region of the key store.' }),
+  ),
+  uri_prefix: Type.Optional(
+    Type.String({
+      maxLength: 128,
+      description: 'Of access_key: the path before `/kms/xks/v1`; default /aws.',
     }),
   ),
   settings: Type.Optional(Settings),
@@ -108,7 +118,10 @@ export const ask = define({
 })
 
 /** Subject of a wish, beside its operation. */
-type About = Pick<Wish, 'object' | 'version' | 'user' | 'rights' | 'wrappedBy' | 'settings' | 'restore'>
+type About = Pick<
+  Wish,
+  'object' | 'version' | 'user' | 'rights' | 'wrappedBy' | 'settings' | 'restore' | 'credential'
+>
 
 function isOnObject(operation: Askable): operation is ApprovableOnObject {
   return approvableOnObjects.some((one) => one === operation)
@@ -134,7 +147,7 @@ async function wantedOnKey(
 /** @throws failure('forbidden' | 'not_found' | 'bad_request' | 'crypto_failure') */
 async function wantedOnInstallation(
   { services }: Context,
-  { store, settings }: Ask,
+  { store, settings, region, uri_prefix: uriPrefix = '/aws' }: Ask,
   operation: Exclude<Askable, ApprovableOnObject>,
   requester: string,
 ): Promise<About> {
@@ -145,6 +158,13 @@ async function wantedOnInstallation(
     if (!roles.approvals.takes(operation)) throw takesNone()
     const { version } = await services.external.stopSwitch.state(name)
     return { object: name, version }
+  }
+  if (operation === 'access_key') {
+    if (!(await hasExternalRight(db, roles, defaultUsername, requester))) throw failure('forbidden')
+    if (!roles.approvals.takes(operation)) throw takesNone()
+    const problem = regionProblem(region ?? '') ?? uriPrefixProblem(uriPrefix)
+    if (region === undefined || problem !== undefined) throw failure('bad_request', `${problem}.`)
+    return { object: 'aws', version: 0, credential: { uriPrefix, region } }
   }
   if (!roles.officers.listed.has(requester)) throw failure('forbidden')
   if (operation === 'activate') {

@@ -37,6 +37,8 @@ export const Request = Type.Object({
       description: 'Of an export: the key that wraps the material. Absent: it leaves in any form.',
     }),
   ),
+  uri_prefix: Type.Optional(Type.String({ description: 'Of an access key: the path of its key store.' })),
+  region: Type.Optional(Type.String({ description: 'Of an access key: its AWS region.' })),
   restore: Type.Optional(
     Type.Object(
       { made_at: Type.String(), restored_at: Type.String() },
@@ -67,6 +69,10 @@ export async function shown(context: Context, request: ApprovalRequest): Promise
     ...(wish.user !== undefined && { user_id: wish.user }),
     ...(wish.rights !== undefined && { operation_types: [...wish.rights] }),
     ...(wish.wrappedBy !== undefined && { wrapping_key: wish.wrappedBy }),
+    ...(wish.credential !== undefined && {
+      uri_prefix: wish.credential.uriPrefix,
+      region: wish.credential.region,
+    }),
     ...(wish.restore !== undefined && {
       restore: {
         made_at: new Date(wish.restore.madeAt).toISOString(),

@@ -1,10 +1,11 @@
 import { failure } from '@warder/foundation/errors'
 import { del, get, type Operation, post } from '@warder/foundation/operations'
-import { GuardFailed } from '@warder/foundation/sql'
+import { type Change, GuardFailed } from '@warder/foundation/sql'
 import Type from 'typebox'
-import { approvalNeeded, principalOf } from '../../access/index.ts'
+import { approvalNeeded, principalOf, requireApprovedCredential } from '../../access/index.ts'
 import {
   type AccessKeyRow,
+  endOfAccessKey,
   insertAccessKey,
   listAccessKeys,
   mostAccessKeys,
@@ -12,6 +13,8 @@ import {
   regionProblem,
   removeAccessKey,
   uriPrefixProblem,
+  useBeyond,
+  type XksStore,
 } from '../../external/aws/index.ts'
 import { define, type KmsServices } from '../../services.ts'
 import { externalAccess } from './external-stores.ts'
@@ -22,11 +25,16 @@ const members = {
   region: Type.String(),
   created_at: Type.String({ format: 'date-time' }),
   created_by: Type.String(),
+  ended: Type.Union([Type.Null(), Type.Enum(['maker_blocked', 'maker_gone', 'maker_without_right'])], {
+    description: 'Why it signs no more: it ends with the user who made it.',
+  }),
 }
 const path = '/v1/external-stores/aws/access-keys'
 
-function shown({ id, uri_prefix, region, created_at, created_by }: AccessKeyRow) {
-  return { id, uri_prefix, region, created_at: new Date(created_at).toISOString(), created_by }
+async function shown(row: AccessKeyRow, services: KmsServices) {
+  const { id, uri_prefix, region, created_at, created_by } = row
+  const ended = (await endOfAccessKey(services, created_by, services.clock.now())) ?? null
+  return { id, uri_prefix, region, created_at: new Date(created_at).toISOString(), created_by, ended }
 }
 
 const common = { tag: 'External key stores', access: externalAccess }
@@ -39,15 +47,53 @@ const list = define({
   summary: 'Access keys that AWS KMS may sign with, without their secrets',
   reply: Type.Array(Type.Object(members)),
   errors: { 403: forbidden },
-  act: async (_input, { services }) => (await listAccessKeys(services.db)).map(shown),
+  act: async (_input, { services }) =>
+    Promise.all((await listAccessKeys(services.db)).map((row) => shown(row, services))),
 })
 
-/** A prefix that is not served would make an access key that opens nothing. */
-function requireServed(prefix: string, { external }: KmsServices): void {
-  const aws = external.enabled.find(({ name }) => name === 'aws')
-  const paths = Array.isArray(aws?.paths) ? aws.paths : undefined
-  if (paths === undefined || paths.includes(`${prefix}/kms/xks/v1`)) return
-  throw failure('bad_request', `uri_prefix: this server has the paths ${paths.join(', ')}.`)
+/** Paths of the key stores that the settings of this node serve, in their order; undefined: AWS is switched off. */
+export function xksPaths({
+  enabled,
+}: Pick<KmsServices['external'], 'enabled'>): readonly string[] | undefined {
+  const paths = enabled.find(({ name }) => name === 'aws')?.paths
+  if (!Array.isArray(paths)) return undefined
+  return paths.map((one) => String(one).slice(0, -xksSuffix.length))
+}
+
+const xksSuffix = '/kms/xks/v1'
+
+/** The key store at a path. One that is not served would make an access key that opens nothing. */
+function storeAt(prefix: string, { external }: KmsServices): XksStore {
+  const paths = xksPaths(external)
+  // While AWS is switched off nobody knows which path will be the first.
+  if (paths === undefined) return { uriPrefix: prefix, isFirst: true }
+  if (paths.includes(prefix)) return { uriPrefix: prefix, isFirst: paths[0] === prefix }
+  const known = paths.map((one) => `${one}${xksSuffix}`)
+  throw failure('bad_request', `uri_prefix: this server has the paths ${known.join(', ')}.`)
+}
+
+/**
+ * An access key uses every key that was granted to its store. Whoever makes one has each of these uses, or an access key of
+ * the store already; else officers approve it.
+ * @returns what has to be committed with it, so that an approval is used once
+ * @throws failure('forbidden')
+ */
+async function requireMayMake(
+  services: KmsServices,
+  caller: string,
+  store: XksStore,
+  region: string,
+): Promise<readonly Change[]> {
+  const { db, roles, clock } = services
+  const credential = { uriPrefix: store.uriPrefix, region }
+  if (roles.approvals.takes('access_key'))
+    return [await requireApprovedCredential(services, caller, credential, clock.now())]
+  const beyond = await useBeyond(db, caller, store)
+  if (beyond === undefined) return []
+  throw failure(
+    'forbidden',
+    `An access key of this store would ${beyond.operation} with ${beyond.id}, which you may not: its owner grants you ${beyond.operation} on it, or [approvals] operations names access_key and the crypto officers approve.`,
+  )
 }
 
 const create = define({
@@ -64,21 +110,25 @@ const create = define({
     ),
   }),
   reply: Type.Object({ ...members, secret: Type.String({ description: 'RawSecretAccessKey' }) }),
-  errors: { 403: forbidden, 409: 'There are as many as there may be.' },
+  errors: {
+    403: `${forbidden} Or it would use keys that the caller may not use, or takes approvals.`,
+    409: 'There are as many as there may be.',
+  },
   async act({ body }, context) {
     const { services } = context
     const { region, uri_prefix = '/aws' } = body
     const problem = regionProblem(region) ?? uriPrefixProblem(uri_prefix)
     if (problem !== undefined) throw failure('bad_request', `${problem}.`)
-    requireServed(uri_prefix, services)
+    const store = storeAt(uri_prefix, services)
     if ((await listAccessKeys(services.db)).length >= mostAccessKeys)
       throw failure('conflict', `There are ${mostAccessKeys} access keys: delete one that is not used.`)
-    const { id, secret } = newAccessKey()
     const created_by = principalOf(context).name
+    const approved = await requireMayMake(services, created_by, store, region)
+    const { id, secret } = newAccessKey()
     const row = { id, uri_prefix, region, created_at: services.clock.now(), created_by }
     context.audit({ object: 'aws', details: { access_key_id: id, uri_prefix, region } })
-    await context.commit([insertAccessKey(services.seal, row, Buffer.from(secret, 'utf8'))])
-    return { ...shown(row), secret }
+    await context.commit([...approved, insertAccessKey(services.seal, row, Buffer.from(secret, 'utf8'))])
+    return { ...(await shown(row, services)), secret }
   },
 })
 

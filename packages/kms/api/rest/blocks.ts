@@ -10,9 +10,10 @@ import {
   listBlocks,
   mostBlocks,
   principalOf,
+  readBlocks,
   unblockChanges,
 } from '../../access/index.ts'
-import { isStoreItself } from '../../external/index.ts'
+import { isEveryPrincipal, isStoreItself, normalizeName } from '../../external/index.ts'
 import { define, type KmsServices } from '../../services.ts'
 
 const Named = Type.String({
@@ -22,10 +23,16 @@ const Done = Type.Object({ success: Type.String() })
 const pageSize = 1000
 const errors = { 403: 'Only crypto officers, or the default user where none is named.' }
 
-/** @throws failure('bad_request') for what no credential can be */
+/** The name in the form in which it is compared. @throws failure('bad_request') for what no credential can be */
 function readUser(text: string): string {
-  if (isName(text) && text !== '*') return text
-  throw failure('bad_request', 'user_id is not the name of a user.')
+  if (!isName(text) || text === '*') throw failure('bad_request', 'user_id is not the name of a user.')
+  const name = normalizeName(text)
+  if (isEveryPrincipal(name))
+    throw failure(
+      'bad_request',
+      `${name} is every principal of a cloud: stop the external key store (POST /v1/external-stores/NAME/stop), or take the access keys of the one at AWS away.`,
+    )
+  return name
 }
 
 const block = define({
@@ -68,8 +75,11 @@ const unblock = define({
   async act({ body }, context) {
     const user = readUser(body.user_id)
     context.audit({ object: user })
-    const [removed] = await context.commit(unblockChanges(context.services.db, user))
-    return { success: removed?.changes === 1 ? `${user} is no longer blocked` : `${user} was not blocked` }
+    const { db } = context.services
+    // What was blocked before names had one form stands in the list as it was written.
+    const names = [...((await readBlocks(db))?.value ?? [])].filter((name) => normalizeName(name) === user)
+    if (names.length > 0) await context.commit(names.flatMap((name) => unblockChanges(db, name)))
+    return { success: names.length > 0 ? `${user} is no longer blocked` : `${user} was not blocked` }
   },
 })
 

@@ -11,6 +11,7 @@ import {
   type GeneralRight,
   grantChanges,
   keyNotFound,
+  materialRights,
   officerAccess,
   parseRights,
   principalOf,
@@ -19,17 +20,24 @@ import {
   requireAllowed,
   resolveKid,
   revokeChanges,
+  type Verdict,
   verdictOn,
 } from '../../access/index.ts'
+import { storePathOf } from '../../external/aws/index.ts'
+import { normalizeName, storeOfName } from '../../external/index.ts'
 import { findObject, type ManagedObject, touchChanges } from '../../keys/index.ts'
 import { define, type KmsServices, signedIn } from '../../services.ts'
+import { xksPaths } from './aws-access-keys.ts'
 import { grantedName, isKnownName, knownGrantee } from './grantee.ts'
 
 const GrantRequest = Type.Object({
   unique_identifier: Type.Optional(
     Type.String({ description: 'The key. May be left out when only `create` or `external` is named.' }),
   ),
-  user_id: Type.String({ description: 'A user, or `*` for everybody who is authenticated.' }),
+  user_id: Type.String({
+    description:
+      'A user, `*` for everybody who is authenticated, or a principal of a cloud: `aws:arn:…`, `google:EMAIL`.',
+  }),
   operation_types: Type.Array(Type.String({ maxLength: 64 }), {
     minItems: 1,
     maxItems: 64,
@@ -66,7 +74,10 @@ function isGeneral(name: Right | GeneralRight): name is GeneralRight {
 }
 
 interface Wanted {
+  /** In the form in which names are compared. */
   readonly user: string
+  /** As it was written: grants from before names had one form are taken back under it. */
+  readonly written?: string
   /** Those on no object. */
   readonly general: readonly GeneralRight[]
   readonly rights: readonly Right[]
@@ -77,16 +88,22 @@ export function readWanted(
   body: Pick<Static<typeof GrantRequest>, 'user_id' | 'operation_types'>,
   caller: string,
 ): Wanted {
-  const user = body.user_id
+  const written = body.user_id
   const isName =
-    user.length > 0 && user.length <= 256 && user === user.trim() && !/[\p{Cc}\p{Cf}]/u.test(user)
-  if (!isName || !user.isWellFormed()) throw failure('bad_request', 'user_id is not the name of a user.')
+    written.length > 0 &&
+    written.length <= 256 &&
+    written === written.trim() &&
+    !/[\p{Cc}\p{Cf}]/u.test(written)
+  if (!isName || !written.isWellFormed()) throw failure('bad_request', 'user_id is not the name of a user.')
+  const user = normalizeName(written)
   if (user === caller) throw failure('bad_request', 'Rights of oneself cannot be changed.')
   const names = new Set(body.operation_types.flatMap(parseRights))
   const general = generalRights.filter((name) => names.has(name))
   if (user === everybody && general.includes(externalRight))
     throw failure('bad_request', 'The right `external` is granted to users by their names, not to everybody.')
-  return { user, general, rights: [...names].filter((name) => !isGeneral(name)) }
+  if (storeOfName(user) !== undefined && general.length > 0)
+    throw failure('bad_request', `${general.join(' and ')} is for users of this service, not for clouds.`)
+  return { user, written, general, rights: [...names].filter((name) => !isGeneral(name)) }
 }
 
 /**
@@ -171,7 +188,7 @@ async function changeOnObject(
   const { object, changes } = await rightsChange(services, kid, caller, wanted, direction, asOfficer)
   if (object.id !== kid) context.audit({ object: object.id, details: { alias: kid } })
   const { approvals, officers } = services.roles
-  if (direction.gives && wanted.rights.some((right) => givesMaterial.has(right)))
+  if (direction.gives && wanted.rights.some((right) => takesApproval(wanted.user, right)))
     if (await approvals.covers('grant', object)) throw approvalNeeded('grant', officers)
   await context.commit([...changes, ...more])
 }
@@ -179,12 +196,17 @@ async function changeOnObject(
 /** Rights with which material leaves the service. */
 const givesMaterial: ReadonlySet<Right> = new Set<Right>(['get', 'export'])
 
+/** What the approval of a grant is about: material that leaves, and use by a cloud, which is use elsewhere. */
+function takesApproval(user: string, right: Right): boolean {
+  return givesMaterial.has(right) || (storeOfName(user) !== undefined && materialRights.has(right))
+}
+
 /**
  * Changes that grant rights on a key to a user, for a caller who may decide that now.
  * @throws failure('not_found' | 'forbidden' | 'bad_request')
  */
 export function grantOf(
-  services: Pick<KmsServices, 'db' | 'roles' | 'clock' | 'aliases'>,
+  services: Pick<KmsServices, 'db' | 'roles' | 'clock' | 'aliases' | 'external'>,
   kid: string,
   caller: string,
   wanted: Pick<Wanted, 'user' | 'rights'>,
@@ -193,13 +215,15 @@ export function grantOf(
 }
 
 async function rightsChange(
-  { db, roles, clock, aliases }: Pick<KmsServices, 'db' | 'roles' | 'clock' | 'aliases'>,
+  services: Pick<KmsServices, 'db' | 'roles' | 'clock' | 'aliases' | 'external'>,
   kid: string,
   caller: string,
-  { user, rights }: Pick<Wanted, 'user' | 'rights'>,
+  { user, written, rights }: Pick<Wanted, 'user' | 'written' | 'rights'>,
   direction: Direction,
   asOfficer?: () => void,
 ): Promise<{ readonly object: ManagedObject; readonly changes: readonly Change[] }> {
+  const { db, roles, clock, aliases } = services
+  if (direction.gives) requireServedStore(services, user)
   const id = await resolveKid({ aliases }, caller, kid)
   const named = id === undefined ? undefined : await findObject(db, id)
   // Rights are on keys: who names a version means its key.
@@ -208,15 +232,21 @@ async function rightsChange(
   requireAllowed(await verdictOn(db, roles, object, caller, 'authorize', asOfficer))
   if (user === object.owner) throw failure('bad_request', 'The owner has every right on the key.')
   if (object.owner !== caller && (await isBoundToOwnRights(roles, caller, user, direction))) {
-    for (const right of rights) requireAllowed(await verdictOn(db, roles, object, caller, right))
+    for (const right of rights)
+      requirePassedOn(await verdictOn(db, roles, object, caller, right), user, right)
   }
-  const changes = [...touchChanges(db, object, clock.now()), ...direction.changes(object.id, user, rights)]
+  const names = direction.gives || written === undefined ? [user] : new Set([user, written])
+  const changes = [
+    ...touchChanges(db, object, clock.now()),
+    ...[...names].flatMap((name) => direction.changes(object.id, name, rights)),
+  ]
   return { object, changes }
 }
 
 /**
  * Who acts on the owner's behalf passes on, or takes back, what they have themselves, and no more. Officers decide who
- * else uses a key, but give no use of it to themselves: not through everybody, and not to one another.
+ * else uses a key, but give no use of it to themselves: not through everybody, not to one another, and not through a cloud,
+ * where they may have an account, or make the credential.
  */
 async function isBoundToOwnRights(
   { officers }: Roles,
@@ -225,7 +255,25 @@ async function isBoundToOwnRights(
   { gives }: Direction,
 ): Promise<boolean> {
   if (!(await officers.isActive(caller))) return true
-  return gives && (user === everybody || officers.listed.has(user))
+  return gives && (user === everybody || officers.listed.has(user) || storeOfName(user) !== undefined)
+}
+
+/** @throws failure('forbidden') that says which right the caller lacks to pass it on */
+function requirePassedOn(verdict: Verdict, user: string, right: Right): void {
+  if (verdict === 'lacks_this_right' && storeOfName(user) !== undefined)
+    throw failure(
+      'forbidden',
+      `A grant to a cloud is use of the key: it takes the right ${right} on it, of officers, too. Its owner may grant this.`,
+    )
+  if (verdict !== 'reserved') requireAllowed(verdict)
+}
+
+/** A key store that is not served would make a grant that lets nobody in. @throws failure('bad_request') */
+function requireServedStore({ external }: Pick<KmsServices, 'external'>, user: string): void {
+  const path = storePathOf(user)
+  const paths = xksPaths(external)
+  if (path === undefined || paths === undefined || paths.includes(path)) return
+  throw failure('bad_request', `user_id: this server has the key stores ${paths.join(', ')} for AWS.`)
 }
 
 const errors = {

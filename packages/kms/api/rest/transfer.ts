@@ -10,6 +10,7 @@ import {
   materialGrantedTo,
   transfer,
 } from '../../access/index.ts'
+import { normalizeName, storeOfName } from '../../external/index.ts'
 import { findObject, type ObjectId, ownedObjects } from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
 
@@ -80,6 +81,12 @@ const transferOperation = define({
   async act({ body }, context) {
     const from = readOwner('from_user_id', body.from_user_id)
     const to = readOwner('to_user_id', body.to_user_id)
+    for (const [member, name] of Object.entries({ from_user_id: from, to_user_id: to }))
+      if (storeOfName(normalizeName(name)) !== undefined)
+        throw failure(
+          'bad_request',
+          `${member} is a principal of a cloud: grants to clouds are made, and taken back, key by key.`,
+        )
     if (from === to) throw failure('bad_request', 'to_user_id is the user who has it already.')
     if (to.startsWith(endedPrefix)) throw failure('bad_request', 'to_user_id is a user who is gone.')
     const { db, clock, roles } = context.services

@@ -1,5 +1,6 @@
 import type { Seal, SealedPlace } from '@warder/foundation/seal'
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
+import { storePrefix, type XksStore } from './store-names.ts'
 
 /** Members of an access key that every manager of external key stores may read. */
 export interface AccessKeyRow {
@@ -34,6 +35,22 @@ const insert = query<
   `INSERT INTO aws_access_key (id, uri_prefix, region, secret, created_at, created_by, version)
    VALUES (?, ?, ?, ?, ?, ?, 1)`,
 )
+const ofMaker = query<[prefix: string, by: string], { readonly id: string }>(
+  'SELECT id FROM aws_access_key WHERE uri_prefix = ? AND created_by = ? LIMIT 1',
+)
+/** Uses of keys that a key store was granted and a user was not. */
+const beyondUser = query<
+  [length: number, prefix: string, isFirst: number, user: string, user: string],
+  GrantBeyond
+>(
+  `SELECT g.object_id AS id, g.operation FROM object_grant g JOIN managed_object o ON o.id = g.object_id
+   WHERE (substr(g.user_id, 1, ?) = ?
+       OR (CAST(? AS BIGINT) = 1 AND substr(g.user_id, 1, 4) = 'aws:' AND substr(g.user_id, 5, 1) <> '/'))
+     AND g.operation IN ('encrypt', 'decrypt') AND o.destroyed_at IS NULL AND o.owner <> ?
+     AND NOT EXISTS (SELECT 1 FROM object_grant m WHERE m.object_id = g.object_id
+       AND m.operation = g.operation AND m.user_id IN (?, '*'))
+   ORDER BY g.object_id LIMIT 1`,
+)
 const remove = query<[id: string], unknown>('DELETE FROM aws_access_key WHERE id = ?')
 
 export const accessKeyVersion = query<[id: string], { readonly version: number }>(
@@ -60,6 +77,26 @@ export const mostAccessKeys = 100
 
 export async function listAccessKeys(db: Database): Promise<readonly AccessKeyRow[]> {
   return db.all(all, [mostAccessKeys + 1])
+}
+
+export interface GrantBeyond {
+  /** Of the key. */
+  readonly id: string
+  readonly operation: string
+}
+
+/**
+ * A use of a key that an access key of this store would give a user who has it in no other way; undefined: there is none.
+ */
+export async function useBeyond(
+  db: Database,
+  user: string,
+  { uriPrefix, isFirst }: XksStore,
+): Promise<GrantBeyond | undefined> {
+  // The user holds this use already: by an access key of the same store.
+  if ((await db.get(ofMaker, [uriPrefix, user])) !== undefined) return undefined
+  const prefix = storePrefix(uriPrefix)
+  return db.get(beyondUser, [prefix.length, prefix, isFirst ? 1 : 0, user, user])
 }
 
 /** A new one; `clear` is sealed for its row. */

@@ -4,6 +4,7 @@ export {
   listAccessKeys,
   mostAccessKeys,
   removeAccessKey,
+  useBeyond,
 } from './access-key-store.ts'
 export {
   type AccessKey,
@@ -13,6 +14,7 @@ export {
   regionProblem,
   uriPrefixProblem,
 } from './access-keys.ts'
+export { type AccessKeyEnd, endOfAccessKey } from './maker.ts'
 export {
   algorithm,
   amzDate,
@@ -24,3 +26,4 @@ export {
   signingKey,
   UnsentHeader,
 } from './sigv4.ts'
+export { granteeInStore, storePathOf, storePrefix, type XksStore } from './store-names.ts'

@@ -5,6 +5,7 @@ import type { AccessKey, AccessKeys } from '../../../external/aws/index.ts'
 import {
   amzDate,
   canonicalRequest,
+  endOfAccessKey,
   readSignatureHeader,
   type SignatureHeader,
   sameSignature,
@@ -60,7 +61,13 @@ export function signedBy(
       requirePlainPayload(headers['x-amz-content-sha256'])
       if (!sameSignature(expected(request, header, key, at), header.signature))
         throw refused('The signature does not match the request.')
-      return { name: externalPrincipal('aws', key.id), method: 'sigv4' }
+      const principal = { name: externalPrincipal('aws', key.id), method: 'sigv4' }
+      if (key.createdBy === undefined) return principal
+      return andThen(endOfAccessKey(services, key.createdBy, services.clock.now()), (end) => {
+        if (end === undefined) return principal
+        audit({ details: { access_key_end: end } })
+        throw refused(`The access key has ended with the user who made it (${end}): make another one.`)
+      })
     })
   }
 }

@@ -46,8 +46,9 @@ export const aws: ExternalStore<AwsConfig> = {
       clientNames: config['aws_xks_config.aws_xks_client_names'],
     }
     const fleetSize = config['aws_xks_config.aws_xks_fleet_size']
-    return prefixes.flatMap((prefix) => {
-      const route = xksRoute(prefix, signedBy(signatures, prefix), { node, fleetSize, accessKeys })
+    return prefixes.flatMap((uriPrefix, index) => {
+      const store = { uriPrefix, isFirst: index === 0 }
+      const route = xksRoute(store, signedBy(signatures, uriPrefix), { node, fleetSize, accessKeys })
       return [
         healthOperation(route),
         metadataOperation(route),

@@ -3,7 +3,7 @@ import type { Access, OperationContext } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import { type Right, resolveKid } from '../../../access/index.ts'
 import { type CipherPlan, noParameters, planCipher } from '../../../crypto/index.ts'
-import type { AccessKeys } from '../../../external/aws/index.ts'
+import { type AccessKeys, granteeInStore } from '../../../external/aws/index.ts'
 import { externalPrefix, grantedKey } from '../../../external/index.ts'
 import {
   aliasPrefix,
@@ -21,12 +21,13 @@ import { type RequestMetadata, recordMetadata } from './request.ts'
 import type { XksRoute } from './route.ts'
 
 /**
- * The key in the path, if `right` on it was granted to the principal that AWS KMS names (docs/adr/0052). The path names a
+ * The key in the path, if `right` on it was granted to the principal that AWS KMS names, in the key store of the access key
+ * that signs (docs/adr/0052, docs/adr/0151). The path names a
  * key by its id, or by an alias of who made the access key that signs. What decrypts takes the key that the ciphertext
  * names, which is another version of the key in the path, or what the alias stood for then.
  */
 export function awsRight(
-  { accessKeys }: Pick<XksRoute, 'accessKeys'>,
+  { accessKeys, store }: Pick<XksRoute, 'accessKeys' | 'store'>,
   right: Right,
   version: 'newest' | 'of the ciphertext',
 ): Access<KmsServices> {
@@ -43,8 +44,8 @@ export function awsRight(
         object: externalKeyId,
         ...(right !== 'getattributes' && { algorithm: 'AES_GCM' }),
       })
-      const granted = (id: string): MaybePromise<Key> =>
-        grantedKey(services, 'aws', requestMetadata.awsPrincipalArn, id, right)
+      const grantee = granteeInStore(store, requestMetadata.awsPrincipalArn)
+      const granted = (id: string): MaybePromise<Key> => grantedKey(services, grantee, id, right)
       const exactId = version === 'newest' ? undefined : keyNamedIn(ciphertextMetadata)
       const keep = (found: Key): void => {
         context.found = found

@@ -5,6 +5,8 @@ import { xksFailure } from './errors.ts'
 
 /** An ARN has at most 2048 characters. */
 const Name = Type.String({ minLength: 1, maxLength: 2048 })
+/** No principal of AWS begins with a slash: a name with the path of a key store would be one of another store. */
+const PrincipalArn = Type.String({ pattern: '^[^/]', maxLength: 2048 })
 const Optional = Type.Optional(Type.String({ maxLength: 2048 }))
 
 /** XKS Proxy API, appendix B. More members may come, and are left alone. */
@@ -13,7 +15,7 @@ export const HealthMetadata = Type.Object({
   kmsRequestId: Type.String({ maxLength: 2048, description: 'Any text.' }),
 })
 export const RequestMetadata = Type.Object({
-  awsPrincipalArn: Name,
+  awsPrincipalArn: PrincipalArn,
   awsSourceVpc: Optional,
   awsSourceVpce: Optional,
   kmsKeyArn: Optional,

@@ -1,11 +1,12 @@
 import type { Operation } from '@warder/foundation/operations'
-import type { AccessKeys } from '../../../external/aws/index.ts'
+import type { AccessKeys, XksStore } from '../../../external/aws/index.ts'
 import type { KmsServices } from '../../../services.ts'
 import type { Authenticator } from './authenticate.ts'
 import { xksErrors } from './errors.ts'
 
 /** The operations of one path prefix: where they are, what they are called, and who may sign for them. */
 export interface XksRoute {
+  readonly store: XksStore
   /** Name of this node. */
   readonly node: string
   /** Nodes that serve AWS KMS. */
@@ -24,13 +25,15 @@ export const title = 'AWS XKS proxy'
 const bodyLimit = 64 * 1024
 
 export function xksRoute(
-  prefix: string,
+  store: XksStore,
   authenticate: Authenticator,
   { node, fleetSize, accessKeys }: Pick<XksRoute, 'node' | 'fleetSize' | 'accessKeys'>,
 ): XksRoute {
+  const prefix = store.uriPrefix
   // The first of all prefixes is the usual one: its operations have the plain names.
   const suffix = prefix === '/aws' ? '' : `.${prefix === '' ? 'root' : prefix.slice(1).replaceAll('/', '.')}`
   return {
+    store,
     node,
     fleetSize,
     accessKeys,

@@ -2,7 +2,7 @@ import type { Access, OperationContext } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { Static } from 'typebox'
 import type { Right } from '../../../access/index.ts'
-import { grantedKey } from '../../../external/index.ts'
+import { grantedKey, granteeNamed } from '../../../external/index.ts'
 import { chainIdOf, Key, type UseRefusal, withheld, withheldSentences } from '../../../keys/index.ts'
 import type { KmsServices } from '../../../services.ts'
 import { type EkmError, ekmFailure } from './errors.ts'
@@ -18,7 +18,7 @@ export function azureRight(right: Right): Access<KmsServices> {
       const { key_name = '' } = path
       const pool = recordContext(context, request_context)
       context.audit({ object: key_name })
-      return andThen(grantedKey(context.services, 'azure', pool, key_name, right), (found) => {
+      return andThen(grantedKey(context.services, granteeNamed('azure', pool), key_name, right), (found) => {
         context.found = found
       })
     },

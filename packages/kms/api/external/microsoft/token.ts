@@ -8,10 +8,10 @@ import {
   verifyToken,
 } from '@warder/foundation/jwt'
 import type { AuthenticationContext, IncomingRequest, Principal } from '@warder/foundation/operations'
-import { externalPrincipal } from '../../../external/index.ts'
+import { externalPrincipal, foldedEmail } from '../../../external/index.ts'
 import { bearerToken } from '../../../identity/index.ts'
 import type { KmsServices } from '../../../services.ts'
-import { foldedEmail, recordVendor } from '../scope/index.ts'
+import { recordVendor } from '../scope/index.ts'
 import type { MicrosoftScope } from './scope.ts'
 
 /** Claims of a verified token of Entra about its user. */
@@ -46,11 +46,12 @@ export function byEntraToken(scope: MicrosoftScope) {
     const compact = bearerToken(request)
     if (compact === undefined) throw challenge(scope)
     try {
-      const { caller, name } = await verified(compact, scope, services)
+      const { caller, name, otherNames } = await verified(compact, scope, services)
       callers.set(request, caller)
       const requestId = request.headers['client-request-id'] ?? request.headers['x-ms-client-request-id']
       recordVendor(context, 'microsoft', { requestId, principal: name })
-      return { name: externalPrincipal('microsoft', name), method: 'ms_dke' }
+      const aliases = otherNames.map((other) => externalPrincipal('microsoft', other))
+      return { name: externalPrincipal('microsoft', name), aliases, method: 'ms_dke' }
     } catch (error) {
       if (error instanceof JwtRejected) throw challenge(scope, error)
       throw error
@@ -75,6 +76,8 @@ interface Verified {
   readonly caller: MicrosoftCaller
   /** Name in records: the address, or the id of the object in the tenant. */
   readonly name: string
+  /** More names of the user in the token: none gives a right, each can be blocked. */
+  readonly otherNames: readonly string[]
 }
 
 async function verified(compact: string, scope: MicrosoftScope, services: KmsServices): Promise<Verified> {
@@ -88,12 +91,17 @@ async function verified(compact: string, scope: MicrosoftScope, services: KmsSer
   const expected = expectedFrom(issuer, scope.audience, ['exp', 'iat', 'tid'])
   const { claims } = await verifyToken(token, scope.keysAt(known.keySet), expected, services.clock)
   if (claims.tid !== known.tenant) throw new JwtRejected('another tenant')
+  const roles = [...textsOf(claims.roles), ...textsOf(claims.groups)]
   const caller = {
     email: emailOf(claims),
-    roles: [...textsOf(claims.roles), ...textsOf(claims.groups)].slice(0, mostRoles),
+    roles: roles.slice(0, mostRoles),
     trial: false,
   }
-  return { caller, name: caller.email ?? `${known.tenant}/${objectOf(claims)}` }
+  return {
+    caller,
+    name: caller.email ?? `${known.tenant}/${objectOf(claims)}`,
+    otherNames: otherNamesOf(claims, known.tenant, roles),
+  }
 }
 
 function expectedFrom(issuer: string, audience: string, requiredClaims: readonly string[]): ExpectedToken {
@@ -123,7 +131,7 @@ async function ofTrial(
   const { claims } = await verifyToken(token, keys, expected, clock)
   const email = emailOf(claims)
   if (email === undefined) throw new JwtRejected('no email')
-  return { caller: { email, roles: [], trial: true }, name: email }
+  return { caller: { email, roles: [], trial: true }, name: email, otherNames: otherNamesOf(claims, '', []) }
 }
 
 type Claims = Readonly<Record<string, unknown>>
@@ -141,6 +149,29 @@ function objectOf({ oid, sub }: Claims): string {
   const object = oid ?? sub
   if (typeof object !== 'string' || object === '') throw new JwtRejected('no email, upn, oid or sub')
   return object
+}
+
+/** Claims that name the user, or the application that asks ("Access token claims reference"). */
+const nameClaims = [
+  'email',
+  'upn',
+  'preferred_username',
+  'unique_name',
+  'oid',
+  'sub',
+  'appid',
+  'azp',
+] as const
+
+/** A token may leave out the one that somebody was blocked by, but not all of them. */
+function otherNamesOf(claims: Claims, tenant: string, roles: readonly string[]): readonly string[] {
+  const names = nameClaims.map((claim) => claims[claim]).filter((name) => typeof name === 'string')
+  const objects = [claims.oid, claims.sub].filter((name) => typeof name === 'string')
+  return [
+    ...names,
+    ...objects.map((object) => `${tenant}/${object}`),
+    ...roles.map((role) => `role:${role}`),
+  ].filter((name) => name !== '')
 }
 
 function textsOf(claim: unknown): readonly string[] {

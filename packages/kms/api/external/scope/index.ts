@@ -1,5 +1,4 @@
 export { decodeBase64 } from './base64.ts'
-export { foldAscii, foldedEmail } from './email.ts'
 export { issuerKeys } from './issuer-keys.ts'
 export { ownAlgorithm, ownKeySet, ownSigningKey, publishedKid } from './own-keys.ts'
 export { type PartnerVerdict, partnerNamed } from './partner-certificate.ts'

@@ -1,6 +1,6 @@
 import { failure } from '@warder/foundation/errors'
 import type { KeySet, VerificationKey } from '@warder/foundation/jwt'
-import { type ExternalStoreName, grantedKey } from '../../../external/index.ts'
+import { type ExternalStoreName, everyPrincipal, grantedKey, granteeNamed } from '../../../external/index.ts'
 import type { Key } from '../../../keys/index.ts'
 import type { KmsServices } from '../../../services.ts'
 
@@ -16,7 +16,7 @@ export async function ownSigningKey(
   store: ExternalStoreName,
   kid: string,
 ): Promise<Key> {
-  const key = await grantedKey(services, store, '*', kid, 'sign')
+  const key = await grantedKey(services, granteeNamed(store, everyPrincipal), kid, 'sign')
   const verdict = key.mayUse('sign', services.clock.now())
   if (!verdict.allowed) throw failure('crypto_failure', verdict.sentence)
   const { object } = key.requireBoundTo(ownAlgorithm)

@@ -31,7 +31,7 @@ function services(more: Partial<KmsServices> = {}): KmsServices {
       return { nextStep: secret === 'right' ? 'Authenticated' : 'ChangePassword', subjectId: undefined }
     },
   }
-  const blocks: KmsServices['blocks'] = { require: (principal) => principal }
+  const blocks: KmsServices['blocks'] = { require: (principal) => principal, isBlocked: () => false }
   const names: KmsServices['names'] = { claim: () => undefined }
   return {
     passwordLogin,

@@ -8,7 +8,7 @@ import {
   noParameters,
   planCipher,
 } from '../../../../crypto/index.ts'
-import { grantedKey } from '../../../../external/index.ts'
+import { everyPrincipal, grantedKey, granteeNamed } from '../../../../external/index.ts'
 import {
   asObjectId,
   chainIdOf,
@@ -82,7 +82,7 @@ export function wrapSecret(
 }
 
 function wrappingVersion(services: KmsServices, principal: string, kid: string): MaybePromise<Key> {
-  return andThen(grantedKey(services, 'google', principal, kid, 'encrypt'), (key) =>
+  return andThen(grantedKey(services, granteeNamed('google', principal), kid, 'encrypt'), (key) =>
     protectingVersion(services.keys, key),
   )
 }
@@ -105,7 +105,7 @@ export async function unwrapSecret(
   const blob = readBlob(bytes, kind)
   if (blob === undefined) throw doesNotOpen(member)
   context.audit({ object: blob.kid, algorithm: 'A256GCM' })
-  const current = await grantedKey(services, 'google', principal, kid, 'decrypt')
+  const current = await grantedKey(services, granteeNamed('google', principal), kid, 'decrypt')
   const key = await versionNamed(context, current, principal, blob.kid, member)
   requireAes256(key)
   requireUse(key, 'decrypt', context)
@@ -137,7 +137,7 @@ async function versionNamed(
 
 async function isGranted(services: KmsServices, principal: string, kid: string): Promise<boolean> {
   try {
-    await grantedKey(services, 'google', principal, kid, 'decrypt')
+    await grantedKey(services, granteeNamed('google', principal), kid, 'decrypt')
     return true
   } catch (error) {
     if (error instanceof Failure && (error.kind === 'not_found' || error.kind === 'forbidden')) return false
@@ -151,7 +151,7 @@ function doesNotOpen(member: string): Error {
 
 /** Requires a wrapping key that can be used now. @throws Failure that says why not */
 export async function requireWrappingKey(services: KmsServices, kid: string): Promise<void> {
-  const key = await wrappingVersion(services, '*', kid)
+  const key = await wrappingVersion(services, everyPrincipal, kid)
   requireAes256(key)
   const verdict = key.mayUse('encrypt', services.clock.now())
   if (!verdict.allowed) throw failure('crypto_failure', verdict.sentence)

@@ -41,6 +41,7 @@ export const delegate = (scope: GoogleScope) =>
         aud: delegationAudience,
         email: user.email,
         ...(user.guests && { guest: true }),
+        ...(user.otherNames.some((name) => name !== user.email) && { also: user.otherNames }),
         delegated_to: delegatedTo,
         resource_name: resourceName,
         iat: now,

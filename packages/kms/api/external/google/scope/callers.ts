@@ -2,9 +2,10 @@ import { failure } from '@warder/foundation/errors'
 import type { AuthenticationContext, IncomingRequest, Principal } from '@warder/foundation/operations'
 import { externalPrincipal } from '../../../../external/index.ts'
 import type { KmsServices } from '../../../../services.ts'
-import { foldAscii, recordVendor, type VendorRequest } from '../../scope/index.ts'
+import { recordVendor, type VendorRequest } from '../../scope/index.ts'
 import { type Authentication, type Peer, verifyAuthentication, verifyPeer } from '../tokens/authentication.ts'
 import { type Authorization, verifyAuthorization } from '../tokens/authorization.ts'
+import { delegateIn } from '../tokens/claims.ts'
 import { trialApplication } from '../tokens/trial.ts'
 import type { GoogleScope } from './scope.ts'
 
@@ -136,7 +137,18 @@ function remembered(context: Context, caller: GoogleCaller): Principal {
       ...(peer !== undefined && { key_service: peer.kaclsUrl }),
     },
   })
-  return { name: externalPrincipal('google', caller.name), method: 'google_cse' }
+  return { name: externalPrincipal('google', caller.name), aliases: namesOf(caller), method: 'google_cse' }
+}
+
+/** Everybody whom the tokens are about: also who acts for a user, and who is let act. */
+function namesOf({ authentication, authorization }: GoogleCaller): readonly string[] {
+  const names = [
+    ...(authentication?.otherNames ?? []),
+    authentication?.delegation?.to,
+    authorization?.email,
+    authorization?.delegatedTo,
+  ]
+  return names.filter((name) => name !== undefined).map((name) => externalPrincipal('google', name))
 }
 
 /** Facts from Google's token for audit records. */
@@ -175,7 +187,7 @@ function requireSameUser(user: Authentication, allowed: Authorization): void {
   const { delegation } = user
   if (delegation === undefined) return
   if (
-    delegation.to !== foldAscii(allowed.delegatedTo ?? '') ||
+    delegation.to !== delegateIn(allowed.delegatedTo ?? '') ||
     delegation.resourceName !== allowed.resourceName
   )
     throw failure('forbidden', 'The authentication token was delegated for something else.')

@@ -1,7 +1,8 @@
 import { StartupError } from '@warder/foundation/errors'
+import { foldAscii, foldedEmail } from '../../../../external/index.ts'
 import { readProviderText } from '../../../../identity/addresses.ts'
 import type { KmsServices } from '../../../../services.ts'
-import { type ExternalEnvironment, foldAscii, foldedEmail, issuerKeys, ownKeySet } from '../../scope/index.ts'
+import { type ExternalEnvironment, issuerKeys, ownKeySet } from '../../scope/index.ts'
 import type { IdentityProvider, TokenSources } from '../tokens/sources.ts'
 import type { GoogleConfig } from './settings.ts'
 

@@ -6,8 +6,8 @@ import {
   type SettingValues,
   text,
 } from '@warder/foundation/config'
+import { foldedEmail } from '../../../../external/email.ts'
 import { httpsProblem, readProviderText } from '../../../../identity/addresses.ts'
-import { foldedEmail } from '../../scope/email.ts'
 
 function providersProblem(providers: readonly string[]): string | undefined {
   for (const provider of providers) {

@@ -1,7 +1,7 @@
 import { JwtRejected, type PeekedToken, peekToken, verifyToken } from '@warder/foundation/jwt'
-import { foldAscii } from '../../scope/index.ts'
+import { foldedEmail } from '../../../../external/index.ts'
 import { requireKaclsUrl } from './authorization.ts'
-import { type Claims, emailClaim, leewaySeconds, requiredText } from './claims.ts'
+import { type Claims, delegateIn, emailClaim, leewaySeconds, requiredText } from './claims.ts'
 import { delegationAudience, migrationAudience } from './issuers.ts'
 import { asRejected } from './rejected.ts'
 import type { TokenSources } from './sources.ts'
@@ -12,6 +12,8 @@ export interface Authentication {
   readonly issuer: string
   /** Folded: `google_email` where the token has it, else `email`. */
   readonly email: string
+  /** More names of the user in the token: none gives a right, each can be blocked. */
+  readonly otherNames: readonly string[]
   /** Of an identity provider of guests. */
   readonly guests: boolean
   /** It is of a trial, and serves nothing else. */
@@ -44,6 +46,7 @@ export async function verifyAuthentication(compact: string, sources: TokenSource
       return {
         issuer,
         email: emailOf(claims),
+        otherNames: otherNamesOf(claims),
         guests: false,
         trial: true,
         expiresAt: Number(claims.exp),
@@ -78,6 +81,7 @@ async function fromProvider(
       return {
         issuer,
         email: emailOf(claims),
+        otherNames: otherNamesOf(claims),
         guests: provider.guests,
         trial: false,
         expiresAt: Number(claims.exp),
@@ -98,6 +102,12 @@ function emailOf(claims: Claims): string {
   return emailClaim(claims, claims.google_email === undefined ? 'email' : 'google_email')
 }
 
+const nameClaims = ['email', 'google_email', 'preferred_username', 'upn'] as const
+
+function otherNamesOf(claims: Claims): readonly string[] {
+  return nameClaims.map((name) => foldedEmail(claims[name])).filter((email) => email !== undefined)
+}
+
 async function delegated(token: PeekedToken, sources: TokenSources): Promise<Authentication> {
   const expected = {
     issuer: sources.kaclsUrl,
@@ -111,10 +121,13 @@ async function delegated(token: PeekedToken, sources: TokenSources): Promise<Aut
   return {
     issuer: sources.kaclsUrl,
     email: emailClaim(claims, 'email'),
+    otherNames: Array.isArray(claims.also)
+      ? claims.also.filter((name): name is string => typeof name === 'string')
+      : [],
     guests: claims.guest === true,
     trial: isTrialResource(resourceName),
     expiresAt: Number(claims.exp),
-    delegation: { to: foldAscii(requiredText(claims, 'delegated_to', 512)), resourceName },
+    delegation: { to: delegateIn(requiredText(claims, 'delegated_to', 512)), resourceName },
   }
 }
 

@@ -1,5 +1,5 @@
 import { JwtRejected, peekToken, verifyToken } from '@warder/foundation/jwt'
-import { foldAscii } from '../../scope/index.ts'
+import { foldAscii } from '../../../../external/index.ts'
 import { type Claims, emailClaim, leewaySeconds, optionalText, requiredText } from './claims.ts'
 import {
   type AuthorizationIssuer,

@@ -1,5 +1,5 @@
 import { JwtRejected } from '@warder/foundation/jwt'
-import { foldedEmail } from '../../scope/index.ts'
+import { foldAscii, foldedEmail } from '../../../../external/index.ts'
 
 export type Claims = Readonly<Record<string, unknown>>
 
@@ -24,6 +24,14 @@ export function emailClaim(claims: Claims, name: string): string {
   const email = foldedEmail(claims[name])
   if (email === undefined) throw new JwtRejected(`${name} is not an e-mail address`)
   return email
+}
+
+/**
+ * The name of who acts for a user: a meeting room, or another entity that Google names. An address has its one form, and
+ * any other text is compared without regard to the case of A to Z.
+ */
+export function delegateIn(text: string): string {
+  return foldedEmail(text) ?? foldAscii(text)
 }
 
 /** A time before which the clocks of two machines may differ. */

@@ -30,6 +30,26 @@ test('what is no address of one person is refused', () => {
     'a\u200b@c',
     '\ud800@c',
     `${'a'.repeat(400)}@c`,
+    '*',
+    '*@*',
+    'a,b@example.com',
+    'a<b@c.example>@c.example',
+    '"a b"@example.com',
+    'a..b@example.com',
+    '.a@example.com',
+    'a@example..com',
+    'a@example.com.',
+    'a@-example.com',
+    'a@[192.0.2.7]',
+    'a@exa_mple.com',
+    'e\u0301va@example.com',
+    '\u212Aate@example.com',
+    'a@ban\u212A.example',
   ]
   for (const claim of wrong) assert.equal(foldedEmail(claim), undefined, JSON.stringify(claim))
+})
+
+test('a domain outside of ASCII has the one form that the DNS has', () => {
+  assert.equal(foldedEmail('ann@m\u00fcnchen.example'), 'ann@xn--mnchen-3ya.example')
+  assert.equal(foldedEmail('ann@XN--mnchen-3ya.example'), 'ann@xn--mnchen-3ya.example')
 })

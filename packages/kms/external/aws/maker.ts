@@ -1,0 +1,56 @@
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
+import type { Database } from '@warder/foundation/sql'
+import {
+  anyObject,
+  type Blocks,
+  endedPrefix,
+  externalRight,
+  grantedToEither,
+  type Roles,
+  wasRevoked,
+} from '../../access/index.ts'
+import type { KnownGrants } from '../granted-key.ts'
+
+/** Why an access key signs no more: what became of the user who made it. */
+export type AccessKeyEnd = 'maker_blocked' | 'maker_gone' | 'maker_without_right'
+
+interface Services {
+  readonly db: Database
+  readonly roles: Pick<Roles, 'officers'>
+  readonly defaultUsername: string
+  readonly blocks: Blocks
+  readonly external: { readonly grants: KnownGrants }
+}
+
+/**
+ * Whether an access key ended with the user who made it: one who is blocked, gone, or no longer manages external key stores.
+ * An officer whose activation ran out is an officer still, as for votes: AWS KMS signs while its officers sleep.
+ */
+export function endOfAccessKey(
+  services: Services,
+  maker: string,
+  now: number,
+): MaybePromise<AccessKeyEnd | undefined> {
+  if (maker.startsWith(endedPrefix)) return 'maker_gone'
+  return andThen(services.blocks.isBlocked(maker), (blocked) => {
+    if (blocked) return 'maker_blocked'
+    return andThen(isManager(services, maker, now), (manages) =>
+      manages ? undefined : ('maker_without_right' as const),
+    )
+  })
+}
+
+function isManager(
+  { db, roles, defaultUsername, external }: Services,
+  maker: string,
+  now: number,
+): MaybePromise<boolean> {
+  const { listed, requireCeremony } = roles.officers
+  if (maker === defaultUsername) return true
+  if (listed.size === 0) return false
+  if (listed.has(maker)) return requireCeremony ? wasRevoked(db, maker, now).then((gone) => !gone) : true
+  const rights = external.grants.get(`${anyObject}\n${maker}`, () =>
+    grantedToEither(db, anyObject, maker, maker),
+  )
+  return andThen(rights, (granted) => granted?.has(externalRight) === true)
+}
