@@ -150,7 +150,15 @@ async function measureRestore(): Promise<void> {
   const [first = '', second = '', restored = ''] = folders
   for (const folder of folders) rmSync(folder, { recursive: true, force: true })
   const copies = [plainCopy(first)]
-  const restore = await command('restore', file, '--home', restored, ...secret)
+  const restore = await command(
+    'restore',
+    file,
+    '--home',
+    restored,
+    '--from',
+    join(home, 'backup-signing.pub'),
+    ...secret,
+  )
   copies.push(plainCopy(second))
   const copy = copies.reduce((sum, one) => sum + one, 0) / copies.length
   print(

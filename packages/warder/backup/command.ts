@@ -13,6 +13,7 @@ import { makeBackup } from './make.ts'
 import { rowProgress, watched } from './progress.ts'
 import { restore } from './restore.ts'
 import { recipientOptions, recipientsOf, unlockOf, unlockOptions } from './secrets.ts'
+import { requireSender, senderOptions } from './sender.ts'
 import { sinceBackup } from './since-backup.ts'
 
 const backupOptions = {
@@ -97,6 +98,11 @@ const restoreOptions = {
     help: 'folder for the installation: missing or empty (default WARDER_HOME, else ./.warder)',
   },
   ...unlockOptions,
+  ...senderOptions,
+  'outside-home': {
+    type: 'flag',
+    help: 'also restores databases that the settings in the backup put outside of the home',
+  },
   'auth-database': {
     type: 'text',
     value: 'URL',
@@ -116,14 +122,15 @@ export const restoreCommand: Command = {
   help: `warder restore FILE ${optionsUsage(restoreOptions)}
 
 Replaces nothing: the home and the databases have to be empty. Until all of it is there the home has another name and
-no service starts on a database; a restore that was interrupted is simply begun anew. To move from SQLite to
+no service starts on a database; a restore that was interrupted is simply begun anew. The backup must be signed by an
+installation that --from names, or that was accepted before on this account. To move from SQLite to
 PostgreSQL, or back, restore a backup with --auth-database and --kms-database; a password belongs into PGPASSWORD or
 PGPASSFILE, not into the URL.
 
 ${optionsHelp(restoreOptions)}
 
 Example:
-  warder restore nightly.backup --home /var/lib/warder --passphrase-file /etc/warder/backup-passphrase`,
+  warder restore nightly.backup --home /var/lib/warder --from /safe/backup-signing.pub --passphrase-file /etc/warder/backup-passphrase`,
   async run(args, terminal) {
     const { values, names } = readArguments(args, restoreOptions)
     const path = oneFile(names)
@@ -132,7 +139,20 @@ Example:
     const { 'auth-database': auth, 'kms-database': kms, 'surviving-audit': audit } = values
     if (path !== '-' && !existsSync(path)) throw new StartupError(`${path} is not there`)
     if (audit !== undefined && !existsSync(audit)) throw new StartupError(`${audit} is not there`)
-    const { screen } = realPerson()
+    const { screen, prompter } = realPerson()
+    const sender = requireSender(
+      {
+        from: values.from,
+        acceptNew: values['accept-new-sender'],
+        acceptUnsigned: values['accept-unsigned'],
+      },
+      // A backup that comes through the pipe leaves nothing to answer with.
+      {
+        env: terminal.env,
+        prompter: path === '-' ? { ...prompter, interactive: false } : prompter,
+        say: terminal.out,
+      },
+    )
     const progress = path === '-' ? rowProgress(screen, terminal.err) : progressBar(screen)
     const source: AsyncIterable<Uint8Array> =
       path === '-'
@@ -142,6 +162,8 @@ Example:
       const restored = await restore({
         source,
         unlock,
+        requireSender: sender,
+        outsideHome: values['outside-home'],
         home,
         now: Date.now(),
         env: terminal.env,

@@ -1,3 +1,4 @@
+import { createPublicKey } from 'node:crypto'
 import { existsSync, rmSync, statSync } from 'node:fs'
 import { StartupError } from '@warder/foundation/errors'
 import { note } from '@warder/foundation/runtime'
@@ -6,6 +7,7 @@ import { exitCodeOf } from '../cli/exit-codes.ts'
 import { realPerson } from '../cli/person.ts'
 import { progressBar } from '../cli/progress.ts'
 import { refusalOf } from '../cli/refused.ts'
+import { fingerprint, openSigningKey } from '../installation/signing-key.ts'
 import { collect } from './collect.ts'
 import { copyOn } from './copy-on.ts'
 import { compressedLines } from './lines.ts'
@@ -102,15 +104,17 @@ async function make(
   const options = { home, env, rootKey, audit, now, onRow: progress.update, signal }
   const { elsewhere } = placesOf(home, env, { rootKey, audit })
   const file = spool ?? path
+  if (!existsSync(home)) throw new StartupError(`the home folder ${home} is not there`)
+  const signer = openSigningKey(home)
   try {
     if (file === '-') {
       const output = standardOutput()
-      for await (const chunk of sealStream(compressedLines(collect(options)), recipients))
+      for await (const chunk of sealStream(compressedLines(collect(options)), recipients, signer))
         await output.write(chunk)
       progress.clear()
       err(`${output.bytes} bytes, SHA-256 ${output.digest()}; nobody has read them back`)
     } else {
-      const { bytes, files, rows, digest } = await writeBackup(options, recipients, file)
+      const { bytes, files, rows, digest } = await writeBackup(options, recipients, file, signer)
       progress.clear()
       const tell = path === '-' ? err : terminal.out
       tell(`${file}: ${rows} rows and ${files} files in ${bytes} bytes, read back, SHA-256 ${digest}`)
@@ -118,6 +122,7 @@ async function make(
   } finally {
     progress.clear()
   }
+  err(`signed by ${fingerprint(createPublicKey(signer))}: a restore asks for it (--from)`)
   for (const one of elsewhere) err(`not in the backup, as it is not in the home: ${one}`)
   if (!rootKey) err('the root key is not in the backup: keep a copy of it apart from this file')
 }

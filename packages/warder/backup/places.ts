@@ -8,9 +8,9 @@ import { type ServiceName, serviceNames } from '../installation/services.ts'
 
 // Where the parts of an installation are. What knows where a database is opens no file: see docs/adr/0024.
 
-/** Files that belong to the moment, not to the installation. */
+/** Files that belong to the moment, not to the installation; the key that signs backups, so that no recipient can sign. */
 const passing =
-  /^(?:logins\/|\.restoring\/|drill\.json$|backup\.json$)|(?:^|\/)(?:endpoints\.json|.*\.lock|\.writable-[^/]*|.*\.new)$/
+  /^(?:logins\/|\.restoring\/|drill\.json$|backup\.json$|backup-signing\.)|(?:^|\/)(?:endpoints\.json|.*\.lock|\.writable-[^/]*|.*\.new)$/
 
 export interface Places {
   readonly databases: readonly {

@@ -7,12 +7,14 @@ import { BackupRefused } from './refused.ts'
 import { type DatabaseChoice, RestoredDatabases } from './restored-databases.ts'
 import { type Complete, type HomeRestore, type Move, takeHome } from './restored-home.ts'
 import { openStream } from './sealed-stream.ts'
+import type { RequireSender } from './sender.ts'
 import { placeFile } from './staging.ts'
 import type { Unlock } from './wrapped-keys.ts'
 
 export interface RestoreOptions extends DatabaseChoice {
   readonly source: AsyncIterable<Uint8Array>
   readonly unlock: Unlock
+  readonly requireSender: RequireSender
   /** Absolute; missing, or holding nothing but a root key. */
   readonly home: string
   /** Unix milliseconds. */
@@ -36,7 +38,7 @@ export interface Restored {
  * @throws BackupRefused when the backup is not whole
  */
 export async function restore(options: RestoreOptions): Promise<Restored> {
-  const { home, source, unlock, now } = options
+  const { home, source, unlock, requireSender, now } = options
   const target = takeHome<Restored>(home, now)
   try {
     if (target.complete !== undefined) return await finishInterrupted(source, home, target, target.complete)
@@ -44,7 +46,7 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
     try {
       work = new Restoring(options, target)
       const { bytes, digest } = digested(source)
-      for await (const line of linesIn(openStream(bytes, unlock))) await work.take(line)
+      for await (const line of linesIn(openStream(bytes, unlock, requireSender))) await work.take(line)
       target.requirePlace()
       await work.finish(digest())
       target.finish({ digest: digest(), moves: work.moves, told: work.result })

@@ -13,6 +13,8 @@ import type { RestoredBackup } from '@warder/foundation/sql'
 import type { Terminal } from '../cli/command.ts'
 import { configure } from '../installation/configuration.ts'
 import { type ServiceName, serviceModules } from '../installation/services.ts'
+import { isOutside } from './places.ts'
+import { BackupRefused } from './refused.ts'
 import type { Move } from './restored-home.ts'
 import { freshFolder, removeFolder, setDatabase } from './staging.ts'
 
@@ -20,6 +22,8 @@ export interface DatabaseChoice {
   readonly env: Terminal['env']
   /** Databases that take the place of those of the backup's settings. */
   readonly databases: Readonly<Partial<Record<ServiceName, string>>>
+  /** The settings in the backup may name databases outside of the home. */
+  readonly outsideHome: boolean
 }
 
 export interface RestoredPlaces {
@@ -68,10 +72,13 @@ export class RestoredDatabases {
     const { env, databases } = this.#choice
     const given = databases[service]
     if (given !== undefined) setDatabase(files, service, given)
-    const { config } = configure(service, files, [], env).launch
-    const place = databasePlace(config, files, service)
-    if (place.kind !== 'sqlite' || place.path.startsWith(`${files}/`)) return place
-    if (place.path.startsWith(`${home}/`)) return { ...place, path: join(files, relative(home, place.path)) }
+    const { launch, loaded } = configure(service, files, [], env)
+    const place = databasePlace(launch.config, home, service)
+    const isInHome = place.kind === 'sqlite' && !isOutside(home, place.path)
+    if (!isInHome && loaded.provenance.database_url === 'file' && given === undefined)
+      this.#requireFlag(service, place)
+    if (place.kind !== 'sqlite') return place
+    if (isInHome) return { ...place, path: join(files, relative(home, place.path)) }
     if (existsSync(place.path))
       throw new StartupError(`the database ${place.path} is there: a restore replaces nothing; move it away`)
     this.#locks.push(
@@ -83,6 +90,15 @@ export class RestoredDatabases {
     const from = freshFolder(`${place.path}.restoring`)
     this.moves.push({ from: join(from, 'database'), path: place.path })
     return { kind: 'sqlite', path: join(from, 'database') }
+  }
+
+  /** A backup says what is restored; the caller says where. */
+  #requireFlag(service: ServiceName, place: DatabasePlace): void {
+    if (this.#choice.outsideHome) return
+    const where = place.kind === 'sqlite' ? place.path : 'a database server'
+    throw new BackupRefused(
+      `the settings in the backup put the database of ${service} outside of the home (${where}): name it with --${service}-database, or accept what they say with --outside-home`,
+    )
   }
 
   /** From now on services can use them, once their files are in their places. */

@@ -1,24 +1,33 @@
 import {
   createCipheriv,
   createDecipheriv,
+  createHash,
   createHmac,
+  createPublicKey,
   createSecretKey,
   hkdfSync,
+  type KeyObject,
   randomBytes,
+  sign,
   timingSafeEqual,
+  verify,
 } from 'node:crypto'
 import { BackupRefused } from './refused.ts'
+import type { RequireSender } from './sender.ts'
 import { type Recipients, type Unlock, unwrap, type WrappedKey, wrapFor } from './wrapped-keys.ts'
 
-// A backup as bytes: a line of JSON that says how to get the key, its authentication code, then chunks (STREAM, as in
-// docs/reference/file-format.md).
+// A backup as bytes: a line of JSON that says how to get the key and who signs, its authentication code, the signature of
+// both, then chunks (STREAM, as in docs/reference/file-format.md), each with its signature: a recipient, who has the key of
+// the chunks, cannot change them either. Version 1 had no signatures.
 
 const format = 'warder-backup'
-const version = 1
+const version = 2
+const unsignedVersion = 1
 const chunkBytes = 1024 * 1024
 const tagBytes = 16
 const prefixBytes = 7
 const macBytes = 32
+const signatureBytes = 64
 const longestHeader = 64 * 1024
 
 /** First bytes of every backup. */
@@ -26,15 +35,21 @@ export const firstBytes = Buffer.from(`{"format":"${format}"`)
 
 interface Header {
   readonly format: typeof format
-  readonly version: typeof version
+  readonly version: typeof version | typeof unsignedVersion
   readonly prefix: string
   readonly keys: readonly WrappedKey[]
+  /** Ed25519 (RFC 8032), SubjectPublicKeyInfo in base64url: the installation that made the backup. */
+  readonly sender?: string
 }
 
-/** Seals a stream under a new key, which the recipients can unwrap. */
+/**
+ * Seals a stream under a new key, which the recipients can unwrap.
+ * @param signer the private key of the installation (Ed25519)
+ */
 export async function* sealStream(
   plain: AsyncIterable<Uint8Array>,
   recipients: Recipients,
+  signer: KeyObject,
 ): AsyncGenerator<Uint8Array> {
   const fileKey = randomBytes(32)
   const prefix = randomBytes(prefixBytes)
@@ -43,6 +58,7 @@ export async function* sealStream(
     version,
     prefix: prefix.toString('base64url'),
     keys: wrapFor(recipients, fileKey),
+    sender: createPublicKey(signer).export({ type: 'spki', format: 'der' }).toString('base64url'),
   }
   const line = Buffer.from(`${JSON.stringify(header)}\n`)
   const keys = derive(fileKey)
@@ -51,26 +67,55 @@ export async function* sealStream(
   fileKey.fill(0)
   yield line
   yield mac
-  for await (const { bytes, last } of cut(plain, chunkBytes)) yield chunks.seal(bytes, last)
+  yield sign(null, signedHeader(line, mac), signer)
+  let index = 0
+  for await (const { bytes, last } of cut(plain, chunkBytes)) {
+    const sealed = chunks.seal(bytes, last)
+    yield Buffer.concat([sealed, sign(null, signedChunk(mac, index, last, sealed), signer)])
+    index += 1
+  }
 }
 
-/** @throws BackupRefused when it is none, nobody of those who are asked can open it, or it was changed, cut or added to */
+/**
+ * @param requireSender asked before anything is decrypted
+ * @throws BackupRefused when it is none, its sender is refused, the given secrets do not open it, or it was changed, cut
+ * or added to
+ */
 export async function* openStream(
   sealed: AsyncIterable<Uint8Array>,
   unlock: Unlock,
+  requireSender: RequireSender,
 ): AsyncGenerator<Uint8Array> {
   const source = new Source(sealed)
   const line = await source.line(longestHeader)
   const header = parseHeader(line)
+  const mac = await source.take(macBytes)
+  const sender = header.version === unsignedVersion ? undefined : readSender(header)
+  if (sender !== undefined) {
+    const signature = await source.take(signatureBytes)
+    if (!verify(null, signedHeader(line, mac), sender, signature))
+      throw new BackupRefused('the header of the backup was changed: its signature is not that of its sender')
+  }
+  await requireSender(sender)
   const fileKey = unwrap(header.keys, unlock)
   const keys = derive(fileKey)
   fileKey.fill(0)
-  const mac = await source.take(macBytes)
   if (mac.length !== macBytes || !timingSafeEqual(mac, macOf(line, keys.header)))
     throw new BackupRefused('the header of the backup was changed')
   const chunks = new Chunks(keys.chunks, Buffer.from(header.prefix, 'base64url'), mac)
-  for await (const { bytes, last } of cut(source.rest(), chunkBytes + tagBytes))
-    yield chunks.open(bytes, last)
+  const size = chunkBytes + tagBytes + (sender === undefined ? 0 : signatureBytes)
+  let index = 0
+  for await (const { bytes, last } of cut(source.rest(), size)) {
+    const end = sender === undefined ? bytes.length : bytes.length - signatureBytes
+    const chunk = bytes.subarray(0, Math.max(0, end))
+    if (
+      sender !== undefined &&
+      !verify(null, signedChunk(mac, index, last, chunk), sender, bytes.subarray(Math.max(0, end)))
+    )
+      throw changedAt(index + 1)
+    index += 1
+    yield chunks.open(chunk, last)
+  }
 }
 
 function parseHeader(line: Buffer): Header {
@@ -81,10 +126,40 @@ function parseHeader(line: Buffer): Header {
     header = null
   }
   if (header?.format !== format) throw new BackupRefused('this is not a backup that warder backup wrote')
-  if (header.version !== version) throw new BackupRefused('the backup has a newer format: use a newer Warder')
+  if (header.version !== version && header.version !== unsignedVersion)
+    throw new BackupRefused('the backup has a newer format: use a newer Warder')
   if (!Array.isArray(header.keys) || typeof header.prefix !== 'string')
     throw new BackupRefused('the header of the backup is broken')
   return header as Header
+}
+
+function readSender({ sender = '' }: Header): KeyObject {
+  try {
+    const key = createPublicKey({ key: Buffer.from(sender, 'base64url'), format: 'der', type: 'spki' })
+    if (key.asymmetricKeyType === 'ed25519') return key
+  } catch {
+    // Told below.
+  }
+  throw new BackupRefused('the header of the backup is broken: it names no key of its sender')
+}
+
+/** Keep what is signed here apart from whatever else is ever signed with the key. */
+const headerDomain = 'warder backup header 2\n'
+const chunkDomain = 'warder backup chunk 2\n'
+
+function signedHeader(line: Buffer, mac: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(headerDomain), mac, line])
+}
+
+function signedChunk(mac: Buffer, index: number, last: boolean, sealed: Uint8Array): Buffer {
+  const place = Buffer.alloc(9)
+  place.writeBigUInt64BE(BigInt(index), 0)
+  place.writeUInt8(last ? 1 : 0, 8)
+  return Buffer.concat([Buffer.from(chunkDomain), mac, place, createHash('sha512').update(sealed).digest()])
+}
+
+function changedAt(part: number): BackupRefused {
+  return new BackupRefused(`the backup was changed, cut or added to, at or after its part ${part}`)
 }
 
 function derive(fileKey: Uint8Array) {
@@ -129,8 +204,7 @@ class Chunks {
   open(sealed: Uint8Array, last: boolean): Buffer {
     const end = sealed.length - tagBytes
     const part = this.#index + 1
-    const changed = (): BackupRefused =>
-      new BackupRefused(`the backup was changed, cut or added to, at or after its part ${part}`)
+    const changed = (): BackupRefused => changedAt(part)
     if (end < 0) throw changed()
     const decipher = createDecipheriv('aes-256-gcm', this.#key, this.#nonce(last), {
       authTagLength: tagBytes,

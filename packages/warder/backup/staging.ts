@@ -50,7 +50,9 @@ export function placeFile(home: string, line: Extract<BackupLine, { kind: 'file'
 export function setDatabase(home: string, service: ServiceName, url: string): void {
   const file = join(home, `${service}.toml`)
   const text = existsSync(file) ? readFileSync(file, 'utf8') : ''
-  const others = text.split('\n').filter((known) => !/^\s*database_url\s*=/.test(known))
+  const others = text
+    .split('\n')
+    .filter((known) => !/^\s*(?:database_url|"database_url"|'database_url')\s*=/.test(known))
   // Before the first table: behind it the name would belong to that.
   writeFileSync(file, `database_url = ${JSON.stringify(url)}\n${others.join('\n')}`, { mode: 0o600 })
 }

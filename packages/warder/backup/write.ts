@@ -1,3 +1,4 @@
+import { createPublicKey, type KeyObject } from 'node:crypto'
 import {
   closeSync,
   createReadStream,
@@ -15,6 +16,7 @@ import { open } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
+import { fingerprint } from '../installation/signing-key.ts'
 import { type CollectOptions, collect } from './collect.ts'
 import { digested } from './digest.ts'
 import { compressedLines, linesIn } from './lines.ts'
@@ -43,6 +45,7 @@ export async function writeBackup(
   options: CollectOptions,
   recipients: Recipients,
   path: string,
+  signer: KeyObject,
 ): Promise<Written> {
   requireNew(path)
   requireOutside(options.home, path)
@@ -53,7 +56,7 @@ export async function writeBackup(
     let bytes = 0
     const own = unlockFor(recipients)
     try {
-      for await (const chunk of sealStream(compressedLines(collect(options)), own.recipients)) {
+      for await (const chunk of sealStream(compressedLines(collect(options)), own.recipients, signer)) {
         options.signal?.throwIfAborted()
         await file.writeFile(chunk)
         bytes += chunk.length
@@ -62,7 +65,7 @@ export async function writeBackup(
     } finally {
       await file.close()
     }
-    const found = await readBack(part, own)
+    const found = await readBack(part, own, fingerprint(createPublicKey(signer)))
     give(part, path)
     await syncFolder(dirname(resolve(path)))
     return { bytes, ...found }
@@ -149,12 +152,16 @@ export async function syncFolder(path: string): Promise<void> {
 }
 
 /** @throws BackupRefused when it is not whole */
-async function readBack(path: string, { unlock }: ReturnType<typeof unlockFor>) {
+async function readBack(path: string, { unlock }: ReturnType<typeof unlockFor>, signedBy: string) {
   let files = 0
   let rows = 0
   let ended = false
   const { bytes, digest } = digested(createReadStream(path))
-  for await (const line of linesIn(openStream(bytes, unlock))) {
+  const requireOwn = async (sender: KeyObject | undefined): Promise<void> => {
+    if (sender === undefined || fingerprint(sender) !== signedBy)
+      throw new BackupRefused(`${path} has another sender than this installation: it was replaced meanwhile`)
+  }
+  for await (const line of linesIn(openStream(bytes, unlock, requireOwn))) {
     if (line.kind === 'file' && line.first) files += 1
     if (line.kind === 'rows') rows += line.rows.length
     ended = line.kind === 'end' && line.files === files && line.rows === rows

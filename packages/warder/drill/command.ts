@@ -4,6 +4,7 @@ import { StartupError } from '@warder/foundation/errors'
 import { inHome } from '@warder/foundation/home'
 import { note, rootKeySource } from '@warder/foundation/runtime'
 import { unlockOf, unlockOptions } from '../backup/secrets.ts'
+import { requireSender, senderOptions } from '../backup/sender.ts'
 import { type Command, homeOf, homeOption, UsageError } from '../cli/command.ts'
 import { exitCodeOf } from '../cli/exit-codes.ts'
 import { optionsHelp, optionsUsage } from '../cli/help.ts'
@@ -12,6 +13,7 @@ import { realPerson } from '../cli/person.ts'
 import { refusalOf } from '../cli/refused.ts'
 import { readSecretFile } from '../cli/secret-file.ts'
 import { configure } from '../installation/configuration.ts'
+import { findSender } from '../installation/signing-key.ts'
 import { TryFailed } from '../try/step.ts'
 import { drill } from './drill.ts'
 
@@ -21,6 +23,7 @@ const options = {
     help: 'the installation that is backed up (default WARDER_HOME, else ./.warder): it notes the drill',
   },
   ...unlockOptions,
+  ...senderOptions,
   'root-key-file': {
     type: 'text',
     value: 'FILE',
@@ -41,7 +44,9 @@ export const drillCommand: Command = {
 
 Restores the backup (of a folder: the newest *.backup) into a temporary home with SQLite databases, opens its keys,
 starts both services on free ports, asks them, lets --user log in and use keys, stops them, and verifies the audit
-chain. The installation that runs is not touched; it notes when the last drill went well, which /metrics shows.
+chain. The installation that runs is not touched; it notes when the last drill went well, which /metrics shows. A backup
+that this installation has not signed needs --from. Of its settings, those take part that name no address and no file
+outside of that home.
 
 ${optionsHelp(options)}
 
@@ -61,6 +66,14 @@ Example:
       user === undefined || passwordFile === undefined
         ? undefined
         : { realm, user, password: readSecretFile(passwordFile) }
+    const sender = requireSender(
+      {
+        from: values.from,
+        acceptNew: values['accept-new-sender'],
+        acceptUnsigned: values['accept-unsigned'],
+      },
+      { env: terminal.env, prompter: realPerson().prompter, own: findSender(home), say: terminal.out },
+    )
     const interruption = new AbortController()
     let stoppedBy: NodeJS.Signals | undefined
     const unlisten = realPerson().onInterrupt((signal) => {
@@ -73,6 +86,7 @@ Example:
       await drill({
         backup,
         unlock,
+        requireSender: sender,
         rootKeyFile: values['root-key-file'] ?? rootKeyOf(home, terminal.env),
         env: terminal.env,
         login,

@@ -1,4 +1,4 @@
-import { createReadStream, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { createReadStream, existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { verifyAudit } from '@warder/foundation/audit'
 import { StartupError } from '@warder/foundation/errors'
@@ -8,6 +8,7 @@ import { loadRootKeys, openSeal } from '@warder/foundation/seal'
 import { tryKeys } from '@warder/kms/drill'
 import { logKeysOf } from '../audit/unlocked.ts'
 import { type Restored, restore } from '../backup/restore.ts'
+import type { RequireSender } from '../backup/sender.ts'
 import type { Unlock } from '../backup/wrapped-keys.ts'
 import { clientOf } from '../client/https-client.ts'
 import { configure } from '../installation/configuration.ts'
@@ -16,10 +17,12 @@ import { serviceNames } from '../installation/services.ts'
 import { throwAwayEnvironment, whileStarted } from '../installation/throw-away.ts'
 import { tryServices } from '../try/run.ts'
 import { removeRoom, takeRoom } from './room.ts'
+import { restrictSettings } from './settings.ts'
 
 export interface DrillOptions {
   readonly backup: string
   readonly unlock: Unlock
+  readonly requireSender: RequireSender
   /** Path of the root key, when the backup has none. */
   readonly rootKeyFile: string | undefined
   readonly env: NodeJS.ProcessEnv
@@ -46,7 +49,7 @@ export async function drill(given: DrillOptions): Promise<void> {
     const restored = await restoreInto(home, options)
     say(`restored    ${restored.rows} rows and ${restored.files} files, as of ${restored.madeAt}`)
     const env = { ...options.env, ...rootKeyEnvironment(home, restored, options) }
-    for (const name of serviceNames) silence(join(home, `${name}.toml`))
+    for (const name of serviceNames) restrictSettings(name, home)
     for (const step of [openKeys, startAndAsk, verifyLogs]) {
       signal.throwIfAborted()
       await step(home, { ...options, env })
@@ -56,23 +59,19 @@ export async function drill(given: DrillOptions): Promise<void> {
   }
 }
 
-async function restoreInto(home: string, { backup, unlock, env, signal }: DrillOptions): Promise<Restored> {
+async function restoreInto(home: string, options: DrillOptions): Promise<Restored> {
+  const { backup, unlock, requireSender, env, signal } = options
   if (!existsSync(backup)) throw new StartupError(`${backup} is not there`)
   return restore({
     source: createReadStream(backup, { signal }),
     unlock,
+    requireSender,
+    outsideHome: false,
     home,
     now: systemClock.now(),
     env,
     databases: { auth: 'sqlite:auth.db', kms: 'sqlite:kms.db' },
   })
-}
-
-/** Nobody else hears of a drill: no records, notices or metrics are sent, and no fixed port is taken. */
-const spoken = /^\s*(?:[\w.]*webhook\w*|audit_syslog|audit_collector_\w+|otlp_endpoint|metrics_port)\s*=.*$/gm
-
-function silence(file: string): void {
-  if (existsSync(file)) writeFileSync(file, readFileSync(file, 'utf8').replace(spoken, ''))
 }
 
 /**

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { writeOnce } from '@warder/foundation/home'
+import { openSigningKey } from './signing-key.ts'
 
 /** The configuration that the first run writes; whoever runs Warder edits it. */
 const files = {
@@ -19,7 +20,8 @@ clients_ca_cert_file = "tls/ca.crt"
 `,
 } as const
 
-/** Writes the configuration files that are missing. */
+/** Writes the configuration files that are missing; a new home gets the key that signs its backups, too. */
 export function writeFirstConfiguration(home: string): void {
-  for (const [name, text] of Object.entries(files)) writeOnce(join(home, name), text)
+  const written = Object.entries(files).filter(([name, text]) => writeOnce(join(home, name), text))
+  if (written.length > 0) openSigningKey(home)
 }

@@ -136,7 +136,8 @@ test('services on a full disk refuse what they cannot keep, say why, and go on w
   }
   await t.test('a restore into a full home leaves none, and is simply begun again', async () => {
     const restored = join(disk.folder, 'restored')
-    const words = ['restore', join(room, 'of-full.backup'), '--home', restored, ...secret]
+    const from = ['--from', join(home, 'backup-signing.pub')]
+    const words = ['restore', join(room, 'of-full.backup'), '--home', restored, ...from, ...secret]
     for (const left of [nothing, { eachFile: 100_000, wholeDisk: 200_000 }]) {
       await fails(left, ...words)
       assert.ok(!existsSync(restored))

@@ -63,7 +63,8 @@ test('an installation moves to PostgreSQL and back', {
   assert.equal((await run('backup', back, '--home', home, '--root-key', '--audit', ...secret)).code, 0)
   const again = join(room, 'on-sqlite')
   const sqlite = ['--auth-database', 'sqlite:auth.db', '--kms-database', 'sqlite:kms.db']
-  assert.equal((await run('restore', back, '--home', again, ...secret, ...sqlite)).code, 0)
+  const from = ['--from', join(home, 'backup-signing.pub')]
+  assert.equal((await run('restore', back, '--home', again, ...from, ...secret, ...sqlite)).code, 0)
   await opensThere(again)
   assert.equal((await run('audit', 'verify', '--home', again)).code, 0)
 })
@@ -137,7 +138,8 @@ test('a restore replaces nothing, and one that was killed is begun anew', async 
   // Each round kills it later: before it has begun, while it fills the home, and when it may be done.
   for (const afterMs of [300, 600, 900, 1200]) {
     if (isDone()) break
-    const child = spawn(process.execPath, [program, 'restore', nightly, '--home', home, ...secret], {
+    const from = ['--from', join(source.home, 'backup-signing.pub')]
+    const child = spawn(process.execPath, [program, 'restore', nightly, '--home', home, ...from, ...secret], {
       env: cleanEnvironment({}),
       stdio: 'ignore',
     })
@@ -231,6 +233,8 @@ async function restoreWith(
   return restore({
     source: createReadStream(nightly),
     unlock: unlockOf(secret[1], undefined, {}),
+    requireSender: async () => undefined,
+    outsideHome: false,
     home,
     now: Date.now(),
     env: {},
@@ -305,7 +309,8 @@ test('PostgreSQL: two restores at once, and one that was killed between its two 
   const [direct, moved] = [join(room, 'direct'), join(room, 'moved')]
   const sqlite = ['--auth-database', 'sqlite:auth.db', '--kms-database', 'sqlite:kms.db']
   assert.equal((await run('restore', nightly, '--home', direct, ...secret)).code, 0)
-  assert.equal((await run('restore', back, '--home', moved, ...sqlite, ...secret)).code, 0)
+  const from = ['--from', join(first, 'backup-signing.pub')]
+  assert.equal((await run('restore', back, '--home', moved, ...from, ...sqlite, ...secret)).code, 0)
   for (const name of ['auth.db', 'kms.db'])
     assert.deepEqual(rowsOf(join(moved, name)), rowsOf(join(direct, name)))
 })

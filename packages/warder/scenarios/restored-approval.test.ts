@@ -26,7 +26,7 @@ async function run(...words: readonly string[]) {
   const terminal = {
     out: (line: string) => void out.push(line),
     err: (line: string) => void err.push(line),
-    env: {},
+    env: { XDG_CONFIG_HOME: join(room, 'config') },
   }
   const code = await main(words, terminal)
   return { code, out: out.join('\n'), err: err.join('\n') }
@@ -64,7 +64,7 @@ after(async () => {
 
 /** Restores the backup and puts beside it what its operator has: the root key. */
 async function restored(home: string, ...more: readonly string[]): Promise<void> {
-  const done = await run('restore', nightly, '--home', home, ...secret, ...more)
+  const done = await run('restore', nightly, '--home', home, '--accept-new-sender', ...secret, ...more)
   assert.equal(done.code, 0, done.err)
   cpSync(join(source.home, 'root.key'), join(home, 'root.key'))
   writeFileSync(join(home, 'initial-admin-password'), source.password)
@@ -150,7 +150,7 @@ test('a backup of which a byte was changed restores nothing that could be starte
     const other = Buffer.from(bytes)
     other.writeUInt8(other.readUInt8(at) ^ 1, at)
     writeFileSync(changed, other)
-    const refused = await run('restore', changed, '--home', home, ...secret)
+    const refused = await run('restore', changed, '--home', home, '--accept-new-sender', ...secret)
     assert.deepEqual([refused.code, existsSync(home)], [1, false], `at ${at}: ${refused.err}`)
   }
 })

@@ -7,7 +7,7 @@ import { type Installation, startInstallation } from './installation.ts'
 
 /** An installation that runs, a key of it, what was encrypted with that, and a backup. For tests of backups. */
 export interface BackedUp {
-  /** A folder that is removed at the end. */
+  /** A folder that is removed at the end; in it, the account that runs commands remembers `source` as a sender. */
   readonly room: string
   readonly source: Installation
   readonly nightly: string
@@ -34,6 +34,7 @@ export async function backedUp(): Promise<BackedUp> {
   writeFileSync(passphraseFile, 'correct horse battery staple\n')
   const secret = ['--passphrase-file', passphraseFile]
   const nightly = join(room, 'nightly.backup')
+  const run = (...words: readonly string[]) => runWith({ XDG_CONFIG_HOME: join(room, 'config') }, words)
   const source = await startInstallation({ home: join(room, 'source') })
   const made = await asAdmin(source, '/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })
   const kid = String(made.kid)
@@ -45,6 +46,9 @@ export async function backedUp(): Promise<BackedUp> {
   })
   const { code, err } = await run('backup', nightly, '--home', source.home, ...secret)
   assert.equal(code, 0, err)
+  const from = join(source.home, 'backup-signing.pub')
+  const trusting = await run('restore', nightly, '--home', join(room, 'trusting'), '--from', from, ...secret)
+  assert.equal(trusting.code, 0, trusting.err)
   return {
     room,
     source,
@@ -71,13 +75,13 @@ export async function backedUp(): Promise<BackedUp> {
   }
 }
 
-async function run(...words: readonly string[]): Promise<Ran> {
+async function runWith(env: Readonly<Record<string, string>>, words: readonly string[]): Promise<Ran> {
   const out: string[] = []
   const err: string[] = []
   const terminal = {
     out: (line: string) => void out.push(line),
     err: (line: string) => void err.push(line),
-    env: {},
+    env,
   }
   const code = await main(words, terminal)
   return { code, out: out.join('\n'), err: err.join('\n') }

@@ -1,0 +1,154 @@
+import { createPublicKey, type KeyObject } from 'node:crypto'
+import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { StartupError, writeProblem } from '@warder/foundation/errors'
+import { UsageError } from '../cli/command.ts'
+import type { Prompter } from '../cli/prompter.ts'
+import { fingerprint } from '../installation/signing-key.ts'
+import { BackupRefused } from './refused.ts'
+
+// A public key is public: everyone who has it can encrypt a backup for it. What a backup says is believed when a known
+// installation has signed it.
+
+/** Decides on the sender of a backup before any of it is decrypted; undefined = the backup is not signed. */
+export type RequireSender = (sender: KeyObject | undefined) => Promise<void>
+
+export const senderOptions = {
+  from: {
+    type: 'list',
+    value: 'FILE|SHA256:…',
+    help: 'backup-signing.pub of the installation that made the backup, or its fingerprint; is remembered; may be given again',
+  },
+  'accept-new-sender': {
+    type: 'flag',
+    help: 'trusts and remembers the sender of the backup, where no sender is known yet',
+  },
+  'accept-unsigned': {
+    type: 'flag',
+    help: 'takes a backup without signature (of an earlier version): everyone who has the public key or the passphrase may have written it',
+  },
+} as const
+
+export interface SenderChoice {
+  readonly from: readonly string[]
+  readonly acceptNew: boolean
+  readonly acceptUnsigned: boolean
+}
+
+export interface SenderContext {
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly prompter: Prompter
+  /** The installation that makes the backups, where it is here: its own signatures need no option. */
+  readonly own?: KeyObject | undefined
+  say(line: string): void
+}
+
+/** @throws UsageError when the options contradict each other; StartupError for a file without such a key */
+export function requireSender(choice: SenderChoice, context: SenderContext): RequireSender {
+  const { from, acceptNew, acceptUnsigned } = choice
+  if (acceptUnsigned && (from.length > 0 || acceptNew))
+    throw new UsageError('--accept-unsigned excludes --from and --accept-new-sender: they demand a signature')
+  if (from.length > 0 && acceptNew) throw new UsageError('--from and --accept-new-sender exclude each other')
+  const named = from.map(readFingerprint)
+  const known = new KnownSenders(context.env)
+  return async (sender) => {
+    if (sender === undefined) return requireAccepted(acceptUnsigned, context)
+    const found = fingerprint(sender)
+    if (named.length > 0) {
+      if (!named.includes(found))
+        throw new BackupRefused(`the backup is signed by ${found}, and --from names ${named.join(', ')}`)
+      known.remember(found, { mayFail: true })
+      return
+    }
+    if (context.own !== undefined && fingerprint(context.own) === found) return
+    const pinned = known.list()
+    if (pinned.includes(found)) return
+    if (pinned.length > 0 || context.own !== undefined)
+      throw new BackupRefused(
+        `the backup is signed by ${found}, which is not a known sender: if that is the installation it should come from (its backup-signing.pub says so), name it with --from ${found}`,
+      )
+    await acceptFirst(found, acceptNew, context)
+    known.remember(found, { mayFail: false })
+    context.say(`sender      ${found} is remembered in ${known.path}`)
+  }
+}
+
+function requireAccepted(acceptUnsigned: boolean, { say }: SenderContext): void {
+  if (!acceptUnsigned)
+    throw new BackupRefused(
+      'the backup is not signed: it is from an earlier version, or from someone who has only the public key or the passphrase, and then its settings, users and rights are theirs. If you know where it was all the time, restore it with --accept-unsigned',
+    )
+  say('sender      unknown: the backup is not signed, and was accepted all the same (--accept-unsigned)')
+}
+
+async function acceptFirst(found: string, acceptNew: boolean, { prompter }: SenderContext): Promise<void> {
+  if (acceptNew) return
+  if (!prompter.interactive)
+    throw new BackupRefused(
+      `the backup is signed by ${found}, and no sender is known yet: compare that with the fingerprint that warder backup printed, or with backup-signing.pub, and name it with --from ${found}; --accept-new-sender trusts it without comparison`,
+    )
+  const answer = await prompter.ask(
+    `The backup is signed by ${found}. No sender is known yet.\nIs this the fingerprint that warder backup printed there? [y/N] `,
+  )
+  if (!/^y(es)?$/i.test(answer.trim()))
+    throw new BackupRefused('the sender was not accepted: nothing was changed')
+}
+
+const fingerprintForm = /^SHA256:[A-Za-z0-9_-]{43}$/
+
+function readFingerprint(text: string): string {
+  if (fingerprintForm.test(text)) return text
+  if (text.startsWith('SHA256:'))
+    throw new UsageError(`--from ${text} is no fingerprint: SHA256: and 43 characters of base64url`)
+  let key: KeyObject
+  try {
+    key = createPublicKey(readFileSync(text))
+  } catch (error) {
+    throw new StartupError(
+      `${text} holds no public key: ${error instanceof Error ? error.message : error}; --from takes backup-signing.pub of an installation`,
+    )
+  }
+  if (key.asymmetricKeyType !== 'ed25519')
+    throw new StartupError(`${text} holds a key of ${key.asymmetricKeyType}; backups are signed with Ed25519`)
+  return fingerprint(key)
+}
+
+/** Senders that this user has trusted: a line each, in the configuration folder of the user (XDG). */
+class KnownSenders {
+  /** undefined = there is no such folder. */
+  readonly path: string | undefined
+
+  constructor({ XDG_CONFIG_HOME: xdg, HOME: home }: SenderContext['env']) {
+    const folder =
+      xdg !== undefined && xdg !== ''
+        ? xdg
+        : home !== undefined && home !== ''
+          ? join(home, '.config')
+          : undefined
+    this.path = folder === undefined ? undefined : join(folder, 'warder', 'backup-senders')
+  }
+
+  list(): readonly string[] {
+    if (this.path === undefined || !existsSync(this.path)) return []
+    return readFileSync(this.path, 'utf8')
+      .split('\n')
+      .map((line) => line.trim())
+      .filter((line) => fingerprintForm.test(line))
+  }
+
+  /** @throws StartupError when it cannot, unless it may fail: the sender is then named each time */
+  remember(found: string, { mayFail }: { readonly mayFail: boolean }): void {
+    try {
+      if (this.path === undefined) throw new Error('neither HOME nor XDG_CONFIG_HOME is set')
+      if (this.list().includes(found)) return
+      mkdirSync(dirname(this.path), { recursive: true, mode: 0o700 })
+      appendFileSync(this.path, `${found}\n`, { mode: 0o600, flush: true })
+    } catch (error) {
+      if (mayFail) return
+      const why = this.path === undefined ? (error as Error).message : writeProblem(error, this.path)
+      throw new StartupError(
+        `the sender of the backup cannot be remembered: ${why}; name it with --from ${found}`,
+      )
+    }
+  }
+}

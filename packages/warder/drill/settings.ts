@@ -1,0 +1,74 @@
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { readSettingsFile, settingsToml } from '@warder/foundation/config'
+import { inHome } from '@warder/foundation/home'
+import { isOutside } from '../backup/places.ts'
+import { foreignSettingsOf, type ServiceName, settingsOf } from '../installation/services.ts'
+
+/**
+ * Settings of a backup that take part in a drill: those that say what the stored data mean. All others have their
+ * defaults, those of later versions among them: no address is asked or told anything, no file elsewhere is read, and no
+ * fixed port is taken.
+ */
+const kept: ReadonlySet<string> = new Set([
+  'database_url',
+  'root_key_source',
+  'audit_enabled',
+  'audit_encryption',
+  'body_limit_bytes',
+  'node_name',
+  // auth
+  'issuer',
+  'publish_session_jwks',
+  'certificate_signing',
+  'admin_password_policy.minimum_length',
+  'admin_password_policy.refuse_common',
+  // kms
+  'default_username',
+  'force_default_username',
+  'roles.crypto_officer_users',
+  'roles.crypto_officer_require_ceremony',
+  'roles.ceremony_quorum',
+  'roles.ceremony_validity',
+  'approvals.operations',
+  'approvals.tags',
+  'approvals.algorithms',
+  'approvals.owners',
+  'approvals.validity',
+  'pending_destruction_days',
+  'pending_destruction_days_by',
+  'rotation.policy',
+  'rotation.notice_days',
+  'auth_verifier_realm',
+  'auth_verifier_realm_without_aud',
+  'transit_enabled',
+  'fips',
+  'fips_provider_required',
+  'jose_optional_algorithms',
+  'kmip.policy_id',
+  'kmip.allowlists.algorithms',
+  'kmip.allowlists.hashes',
+  'kmip.allowlists.signature_algorithms',
+  'kmip.allowlists.curves',
+  'kmip.allowlists.block_cipher_modes',
+  'kmip.allowlists.padding_methods',
+  'kmip.allowlists.mgf_hashes',
+  'kmip.allowlists.mask_generators',
+  'kmip.allowlists.rsa_key_sizes',
+  'kmip.allowlists.aes_key_sizes',
+  'max_objects_per_owner',
+])
+
+/** Files that take part where they are in the home, and came with the backup therefore. */
+const keptFiles: ReadonlySet<string> = new Set(['root_key_file'])
+
+/** Writes the settings of a drill from what the parsed file says: another way to write a line changes nothing. */
+export function restrictSettings(service: ServiceName, home: string): void {
+  const file = join(home, `${service}.toml`)
+  if (!existsSync(file)) return
+  const { found } = readSettingsFile(file, settingsOf(service), foreignSettingsOf(service))
+  const mayStay = ([key, value]: [string, unknown]): boolean =>
+    kept.has(key) ||
+    (keptFiles.has(key) && typeof value === 'string' && !isOutside(home, inHome(home, value)))
+  writeFileSync(file, settingsToml(new Map([...found].filter(mayStay))), { mode: 0o600 })
+}
