@@ -4,7 +4,13 @@ import { compose, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress } from 'node:zlib'
 import { diskFull, StartupError } from '../errors/index.ts'
-import { type CheckpointSigner, isSignedBy, type SignedCheckpoint } from './checkpoint.ts'
+import {
+  type CheckpointSigner,
+  isRemovalSignedBy,
+  isSignedBy,
+  type Removal,
+  type SignedCheckpoint,
+} from './checkpoint.ts'
 import { checkpointFileName, publicCheckpointKey } from './checkpoint-key.ts'
 import {
   encryptedStream,
@@ -16,9 +22,10 @@ import {
   noLogKeys,
 } from './encrypted-bytes.ts'
 import { digestOf } from './examine.ts'
-import { syncFolder } from './folder.ts'
+import { logFileName, syncFolder } from './folder.ts'
 import { bytesOf, storedDigestOf } from './lines.ts'
 import { copyLogKeys } from './log-keys.ts'
+import { unknownRemover } from './removals.ts'
 import {
   archivedName,
   archivedNames,
@@ -52,7 +59,7 @@ export interface UnlockedLog {
   readonly keys: LogKeys
   /** Set: what is archived is encrypted, also what was written in clear. */
   readonly encryptWith: LogKey | undefined
-  /** Says how an encrypted file is stored, for those who verify it without its key. */
+  /** Says how an encrypted file is stored, for those who verify it without its key, and which file was moved away. */
   readonly signer: CheckpointSigner | undefined
 }
 
@@ -80,9 +87,11 @@ const level = 6
 export async function* archiveOld(options: ArchiveOptions): AsyncGenerator<Done> {
   const { folder, to, by, now } = options
   const target = to === undefined ? folder : resolve(to)
+  const signer = options.unlocked?.signer
   if (target !== folder) mkdirSync(target, { recursive: true, mode: 0o700 })
   for (const segment of oldOnes(options)) {
     if (segment.compressed && target === folder) continue
+    if (target !== folder) requireSigner(segment, signer)
     const { path, firstSeq } = segment
     const logKey = logKeyFor(segment, options.unlocked)
     const archived = archivedName(target, firstSeq, logKey !== undefined)
@@ -94,7 +103,8 @@ export async function* archiveOld(options: ArchiveOptions): AsyncGenerator<Done>
       copyOnce(join(folder, checkpointFileName), join(target, checkpointFileName))
       copyLogKeys(folder, target)
       syncFolder(target)
-      writeRemoval(folder, signed, { at: new Date(now).toISOString(), by, to: target })
+      const removal = { at: new Date(now).toISOString(), by, to: target }
+      writeRemoval(folder, signed, signRemoval(segment, removal, signer))
     } else if (signed !== segment.signed) writeCheckpoint(folder, signed)
     rmSync(path)
     syncFolder(folder)
@@ -102,21 +112,29 @@ export async function* archiveOld(options: ArchiveOptions): AsyncGenerator<Done>
   }
 }
 
+export interface PruneOptions extends OldFiles {
+  readonly dryRun?: boolean
+  /** Signs who removes a file; undefined = nothing can be removed. */
+  readonly signer: CheckpointSigner | undefined
+}
+
 /**
- * Removes closed files for good, or says which those would be (`dryRun`). Their checkpoints stay, so that the chain holds; the service records in it what was
- * removed and by whom.
+ * Removes closed files for good, or lists them (`dryRun`). Their checkpoints stay, so that the chain holds; the service
+ * records in it what was removed and by whom. A file that is gone already, and whose removal is not signed, is old enough
+ * to be removed as well: signing that ends the alarm.
  * @throws StartupError when a file is not closed yet
  */
-export function* pruneOld(options: OldFiles & { readonly dryRun?: boolean }): Generator<Done> {
-  const { folder, by, now } = options
-  for (const segment of oldOnes(options)) {
+export function* pruneOld(options: PruneOptions): Generator<Done> {
+  const { folder, by, now, signer } = options
+  for (const segment of oldOnes(options, signer)) {
     if (options.dryRun === true) {
       yield doneWith(segment, segment.path)
       continue
     }
     // Said before it is done: a file that is gone without a word is an alarm.
-    writeRemoval(folder, segment.signed, { at: new Date(now).toISOString(), by })
-    rmSync(segment.path)
+    const removal = { at: new Date(now).toISOString(), by }
+    writeRemoval(folder, segment.signed, signRemoval(segment, removal, signer))
+    rmSync(segment.path, { force: true })
     for (const archived of archivedNames(folder, segment.firstSeq)) rmSync(archived, { force: true })
     syncFolder(folder)
     yield doneWith(segment, segment.path)
@@ -127,12 +145,13 @@ export function* pruneOld(options: OldFiles & { readonly dryRun?: boolean }): Ge
  * From the first on, as far as all records are older. Never the one that is being written, nor the one before it: the
  * next start looks there for what the last run knew of its database.
  */
-function oldOnes({ folder, before }: OldFiles): readonly Closed[] {
+function oldOnes({ folder, before }: OldFiles, pruner?: CheckpointSigner): readonly Closed[] {
   const segments = segmentsOf(folder)
   const key = publicCheckpointKey(folder)
   const found: Closed[] = []
   for (const segment of segments.slice(0, -youngest)) {
-    const { path, signed } = segment
+    const { signed } = segment
+    const path = segment.path ?? missingPath(folder, segment, pruner)
     if (path === undefined) continue
     if (signed === undefined || key === undefined || !isSignedBy([key], signed)) {
       throw new StartupError(
@@ -143,6 +162,29 @@ function oldOnes({ folder, before }: OldFiles): readonly Closed[] {
     found.push({ ...segment, path, signed })
   }
   return found
+}
+
+/** Path of a file that is gone, and whose removal the log's key has not signed, or has signed as unknown. */
+function missingPath(
+  folder: string,
+  { signed, firstSeq }: Segment,
+  pruner: CheckpointSigner | undefined,
+): string | undefined {
+  if (pruner === undefined || signed === undefined) return undefined
+  const isSigned = isRemovalSignedBy([pruner.publicKey], signed)
+  return isSigned && signed.removal?.by !== unknownRemover ? undefined : logFileName(folder, firstSeq)
+}
+
+/** @throws StartupError when the key that signed the checkpoint is not here */
+function requireSigner(segment: Closed, signer: CheckpointSigner | undefined): CheckpointSigner {
+  if (signer?.keyId === segment.signed.checkpoint.key) return signer
+  throw new StartupError(
+    `${segmentName(segment)} stays: its removal is signed with the key of the log, which cannot be opened here. Name the home of its service with --home; it takes the root key and the database`,
+  )
+}
+
+function signRemoval(segment: Closed, removal: Removal, signer: CheckpointSigner | undefined): Removal {
+  return requireSigner(segment, signer).signRemoval(segment.signed.checkpoint, removal)
 }
 
 /** undefined = it is archived in clear. @throws StartupError when the key of an encrypted file is not here */

@@ -7,7 +7,9 @@ import {
   checkpointKeyId,
   checkpointSigner,
   isArchivedBy,
+  isRemovalSignedBy,
   isSignedBy,
+  type Removal,
 } from './checkpoint.ts'
 import { replaceFile, segmentsOf, writeCheckpoint } from './segments.ts'
 
@@ -90,12 +92,16 @@ function writePublic(folder: string, { publicKey }: CheckpointSigner): void {
 function signAgain(folder: string, before: KeyObject, signer: CheckpointSigner): void {
   for (const { signed } of segmentsOf(folder)) {
     if (signed === undefined || !isSignedBy([before], signed)) continue
-    const { timestamp: _, archived, ...rest } = signed
+    const { timestamp: _, archived, removal, ...rest } = signed
     const again = signer.sign({ ...signed.checkpoint, key: signer.keyId })
     const stored = isArchivedBy([before], signed) && archived !== undefined ? archived : undefined
+    const removed = isRemovalSignedBy([before], signed)
+      ? signer.signRemoval(again.checkpoint, removal as Removal)
+      : removal
     writeCheckpoint(folder, {
       ...rest,
       ...again,
+      ...(removed !== undefined && { removal: removed }),
       ...(stored !== undefined && { archived: signer.signArchived(again.checkpoint, stored) }),
     })
   }

@@ -41,7 +41,7 @@ export interface SignedCheckpoint {
   readonly timestamp?: string
   /** Of an encrypted file that was archived: how it is stored since. */
   readonly archived?: ArchivedFile
-  /** Not signed: the file was taken away, and by whom. */
+  /** The file was taken away, and by whom. */
   readonly removal?: Removal
 }
 
@@ -62,6 +62,11 @@ export interface Removal {
   readonly to?: string
   /** The chain has a record of it. */
   readonly recorded?: true
+  /**
+   * Ed25519 by the key of the checkpoint over all of it, base64url. Earlier versions did not sign: such a removal counts
+   * where the chain has its record.
+   */
+  readonly signature?: string
 }
 
 /** Signs with the key of one log. */
@@ -75,11 +80,14 @@ export interface CheckpointSigner {
     checkpoint: Checkpoint,
     stored: { readonly bytes: number; readonly sha256: string },
   ): ArchivedFile
+  /** Signs that the file of a checkpoint was taken away; a signature that is there is replaced. */
+  signRemoval(checkpoint: Checkpoint, removal: Removal): Removal
 }
 
 /** Keeps what is signed here apart from whatever else is ever signed with the key. */
 const domain = 'warder audit checkpoint 1\n'
 const archiveDomain = 'warder audit archived 1\n'
+const removalDomain = 'warder audit removed 1\n'
 
 export function checkpointSigner(privateKey: KeyObject): CheckpointSigner {
   const publicKey = createPublicKey(privateKey)
@@ -93,6 +101,10 @@ export function checkpointSigner(privateKey: KeyObject): CheckpointSigner {
     signArchived(checkpoint, { bytes, sha256 }) {
       const signature = sign(null, archivedBytes(checkpoint, { bytes, sha256 }), privateKey)
       return { bytes, sha256, signature: signature.toString('base64url') }
+    },
+    signRemoval(checkpoint, { signature: _, ...removal }) {
+      const signature = sign(null, removalBytes(checkpoint, removal), privateKey)
+      return { ...removal, signature: signature.toString('base64url') }
     },
   }
 }
@@ -119,6 +131,17 @@ export function isArchivedBy(
   return verify(null, archivedBytes(checkpoint, archived), key, Buffer.from(archived.signature, 'base64url'))
 }
 
+/** Did the key of the checkpoint, one of these, sign that its file was taken away? */
+export function isRemovalSignedBy(
+  keys: readonly KeyObject[],
+  { checkpoint, removal }: SignedCheckpoint,
+): boolean {
+  const key = keys.find((known) => checkpointKeyId(known) === checkpoint.key)
+  if (key === undefined || typeof removal?.signature !== 'string') return false
+  const { signature, ...said } = removal
+  return verify(null, removalBytes(checkpoint, said), key, Buffer.from(signature, 'base64url'))
+}
+
 /** State of the chain behind the file. */
 export function headOf({ last_seq, last_hash }: Checkpoint): ChainHead {
   return { seq: last_seq, hash: last_hash }
@@ -140,6 +163,13 @@ function archivedBytes(
   return Buffer.from(
     archiveDomain + canonicalJson({ first_seq, last_seq, last_hash, records, bytes, sha256 }),
   )
+}
+
+function removalBytes(
+  { first_seq, last_seq, last_hash, sha256: records }: Checkpoint,
+  removal: Omit<Removal, 'signature'>,
+): Buffer {
+  return Buffer.from(removalDomain + canonicalJson({ first_seq, last_seq, last_hash, records, removal }))
 }
 
 const texts = [
@@ -171,10 +201,16 @@ export function parseCheckpoint(text: string): SignedCheckpoint | undefined {
   const { stored_bytes: bytes = 0, stored_sha256: sha256 = '' } = members
   if (!Number.isSafeInteger(bytes) || typeof sha256 !== 'string') return undefined
   if (value.archived !== undefined && !isArchivedFile(value.archived)) return undefined
+  if (value.removal !== undefined && !isRemoval(value.removal)) return undefined
   return counts.every((name) => Number.isSafeInteger(members[name])) ? (value as SignedCheckpoint) : undefined
 }
 
 function isArchivedFile(value: unknown): boolean {
   const { bytes, sha256, signature } = (value ?? {}) as Readonly<Record<string, unknown>>
   return Number.isSafeInteger(bytes) && typeof sha256 === 'string' && typeof signature === 'string'
+}
+
+function isRemoval(value: unknown): boolean {
+  const { at, by } = (value ?? {}) as Readonly<Record<string, unknown>>
+  return typeof at === 'string' && typeof by === 'string'
 }

@@ -1,10 +1,20 @@
 import { basename } from 'node:path'
 import type { Clock } from '../clock/clock.ts'
 import type { Logger, Metrics } from '../telemetry/types.ts'
-import { type CheckpointSigner, follows, headOf, isSignedBy, type SignedCheckpoint } from './checkpoint.ts'
+import {
+  type CheckpointSigner,
+  follows,
+  headOf,
+  isRemovalSignedBy,
+  isSignedBy,
+  type Removal,
+  type SignedCheckpoint,
+} from './checkpoint.ts'
 import type { LogKeys } from './encrypted-bytes.ts'
 import { createExaminer, type Examiner } from './examiner.ts'
+import { exportAudit } from './export.ts'
 import { beginning, type ChainHead } from './record.ts'
+import { RecordedRemovals, removalOperation, unknownRemover } from './removals.ts'
 import {
   isPresent,
   type Segment,
@@ -14,7 +24,6 @@ import {
   writeRemoval,
 } from './segments.ts'
 import type { AuditEvent } from './types.ts'
-import { unknownRemover } from './verify.ts'
 import { ownEvent } from './writer.ts'
 
 export interface CloserOptions {
@@ -96,6 +105,7 @@ class Closing {
   readonly #examiner: Examiner
   /** Files whose digest was compared since the start, or that were found wrong. */
   readonly #seen = new Set<number>()
+  #recorded: Promise<RecordedRemovals> | undefined
 
   constructor(options: CloserOptions, examiner: Examiner) {
     this.#options = options
@@ -191,19 +201,44 @@ class Closing {
   }
 
   async #recordRemoval({ signed }: Segment): Promise<void> {
-    const { clock, folder, log, record } = this.#options
-    if (signed === undefined || signed.removal?.recorded === true) return
+    const { clock, folder, log, record, signer } = this.#options
+    if (signed === undefined) return
     const { checkpoint } = signed
-    const removal = signed.removal ?? { at: new Date(clock.now()).toISOString(), by: unknownRemover }
-    if (removal.by === unknownRemover)
-      log.error({ file: checkpoint.file }, 'a closed audit file is gone, and nobody said that it would be')
+    const isSigned = isRemovalSignedBy([signer.publicKey], signed)
+    if (isSigned && signed.removal?.recorded === true) return
+    const isRecorded = !isSigned && signed.removal?.recorded === true && (await this.#hasRecord(signed))
+    const removal = isSigned || isRecorded ? signed.removal : undefined
+    const { signature: _, ...said }: Removal = removal ?? {
+      at: new Date(clock.now()).toISOString(),
+      by: unknownRemover,
+    }
+    if (said.by === unknownRemover)
+      log.error(
+        { file: checkpoint.file },
+        'a closed audit file is gone, and its removal is not signed with the key of the log',
+      )
     const { file, first_seq, last_seq, sha256 } = checkpoint
-    await record({
-      ...ownEvent(clock.now(), 'audit.file_removed'),
-      outcome: removal.by === unknownRemover ? 'failure' : 'success',
-      details: { file, first_seq, last_seq, sha256, ...removal },
-    })
-    writeRemoval(folder, signed, { ...removal, recorded: true })
+    const claimed = removal === undefined ? signed.removal?.by : undefined
+    if (!isRecorded)
+      await record({
+        ...ownEvent(clock.now(), removalOperation),
+        outcome: said.by === unknownRemover ? 'failure' : 'success',
+        details: {
+          file,
+          first_seq,
+          last_seq,
+          sha256,
+          ...said,
+          ...(claimed !== undefined && { claimed_by: claimed }),
+        },
+      })
+    writeRemoval(folder, signed, signer.signRemoval(checkpoint, { ...said, recorded: true }))
+  }
+
+  /** Removals that a version before signatures has recorded. They are looked up once, and then signed. */
+  async #hasRecord(signed: SignedCheckpoint): Promise<boolean> {
+    this.#recorded ??= readRemovals(this.#options)
+    return (await this.#recorded).has(signed)
   }
 
   async #wrong(segment: Segment, problem: string): Promise<void> {
@@ -219,4 +254,11 @@ class Closing {
       details: { file, problem },
     })
   }
+}
+
+async function readRemovals({ folder, keys }: CloserOptions): Promise<RecordedRemovals> {
+  const found = new RecordedRemovals()
+  for await (const line of exportAudit({ folder, keys, format: 'json', operation: removalOperation }))
+    found.addRecord(JSON.parse(line))
+  return found
 }

@@ -234,7 +234,8 @@ test('without the key closed files are verified as they are stored, archived or 
     assert.match((await verifiedOutside(place)).firstBroken?.reason ?? '', /is not what it was/)
     assert.match((await verified(place)).firstBroken?.reason ?? '', /changed|damaged/)
   }
-  const pruned = [...pruneOld({ folder, before: firstDay + 24 * day, by: 'olga', now: firstDay })]
+  const signer = await readCheckpointSigner(folder, seal)
+  const pruned = [...pruneOld({ folder, before: firstDay + 24 * day, by: 'olga', now: firstDay, signer })]
   assert.ok(pruned.length > 0)
   assert.equal((await verified(folder)).ok, true)
 })

@@ -5,10 +5,12 @@ export {
   archiveOld,
   type Done,
   type OldFiles,
+  type PruneOptions,
   pruneOld,
   type UnlockedLog,
 } from './archive.ts'
 export { canonicalJson } from './canonical.ts'
+export { checkpointKeyId } from './checkpoint.ts'
 export { publicCheckpointKey, readCheckpointSigner } from './checkpoint-key.ts'
 export { auditClient } from './client.ts'
 export { type LogKey, type LogKeys, noLogKeys } from './encrypted-bytes.ts'

@@ -61,7 +61,7 @@ async function newLog(name: string): Promise<string> {
 
 /** Ends it at so many changes of a folder; 0 = lets it come to its end. */
 async function archiving(words: readonly string[], watched: string, changes: number): Promise<void> {
-  const child = spawn(process.execPath, [archiver, ...words], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const child = spawn(process.execPath, [archiver, room, ...words], { stdio: ['ignore', 'ignore', 'pipe'] })
   let errors = ''
   child.stderr.on('data', (text) => {
     errors += text

@@ -30,6 +30,7 @@ import {
   LogReader,
   openAuditLog,
   pruneOld,
+  readCheckpointSigner,
   tailAudit,
   verifyAudit,
 } from './index.ts'
@@ -105,8 +106,18 @@ const operations = async (folder: string): Promise<readonly string[]> => {
 }
 const archive = async (folder: string, before: number, to?: string) => {
   const done = []
-  for await (const one of archiveOld({ folder, before, by: 'olga', now: Date.now(), to })) done.push(one)
+  const unlocked = {
+    keys: noLogKeys,
+    encryptWith: undefined,
+    signer: await readCheckpointSigner(folder, seal),
+  }
+  for await (const one of archiveOld({ folder, before, by: 'olga', now: Date.now(), to, unlocked }))
+    done.push(one)
   return done
+}
+const prune = async (folder: string, before: number) => {
+  const signer = await readCheckpointSigner(folder, seal)
+  return [...pruneOld({ folder, before, by: 'olga', now: Date.now(), signer })]
 }
 
 test('a full file is closed with a signed checkpoint that says what stands in it', async () => {
@@ -171,7 +182,7 @@ test('old files are archived, exported from there, verified, and pruned; the cha
   assert.equal(segmentsOf(folder).filter(({ compressed }) => compressed).length, done.length)
   assert.deepEqual(await operations(folder), before)
   assert.equal((await verified(folder)).ok, true)
-  const removed = [...pruneOld({ folder, before: firstDay + 12 * day, by: 'olga', now: Date.now() })]
+  const removed = await prune(folder, firstDay + 12 * day)
   assert.ok(removed.length > 0 && removed.length < done.length)
   const verdict = await verified(folder)
   assert.deepEqual([verdict.ok, verdict.removed, verdict.unexplained], [true, removed.length, []])
@@ -261,7 +272,7 @@ test('the key of another database gives way to a new one, which signs again and 
   const folder = path()
   await filled(folder)
   await archive(folder, firstDay + 20 * day)
-  for (const _ of pruneOld({ folder, before: firstDay + 12 * day, by: 'olga', now: Date.now() }));
+  await prune(folder, firstDay + 12 * day)
   const before = readFileSync(join(folder, 'checkpoint.pub'), 'utf8')
   const log = await openAuditLog({ ...options(folder), seal: await newSeal() })
   await log.tended()
@@ -313,7 +324,7 @@ test('a reader gives each record once while the log is written, archived and pru
     Array.from({ length: log.head.seq }, (_, index) => index + 1),
   )
   assert.equal(reader.takeMissed(), 0)
-  const gone = [...pruneOld({ folder, before: firstDay + 20 * day, by: 'olga', now: firstDay })]
+  const gone = await prune(folder, firstDay + 20 * day)
   const late = new LogReader(folder, 0)
   const [first] = await late.next(1, 1)
   const missed = gone.reduce((sum, { records }) => sum + records, 0)
@@ -388,4 +399,130 @@ test('a checkpoint that cannot be written is tried again after a while', async (
   while (!existsSync(checkpoint)) await new Promise((resolve) => setTimeout(resolve, 5))
   await closer.stop()
   assert.ok((await verified(folder)).ok)
+})
+
+// Issue 28: a closed file that was removed, with one unsigned line in its checkpoint, was taken for pruned.
+
+const checkpointOf = (folder: string, firstSeq = 1) =>
+  join(folder, `audit-${String(firstSeq).padStart(16, '0')}.checkpoint`)
+
+function changeCheckpoint(folder: string, change: (signed: Record<string, unknown>) => object): void {
+  const file = checkpointOf(folder)
+  writeFileSync(file, `${JSON.stringify(change(JSON.parse(readFileSync(file, 'utf8'))))}\n`)
+}
+
+test('a removal that the key of the log has not signed explains nothing, and the service does not record it as one', async () => {
+  const [folder, other] = [path(), path()]
+  await filled(folder)
+  await filled(other)
+  await prune(other, firstDay + 12 * day)
+  await tend(other)
+  const foreign = segmentsOf(other)[0]?.signed?.removal
+  assert.equal(foreign?.recorded, true)
+  const head = (await verified(folder)).head
+  const at = '2026-02-01T00:00:00.000Z'
+  rmSync(segmentsOf(folder)[0]?.path ?? '')
+  for (const removal of [
+    { at, by: 'olga' },
+    { at, by: 'olga', recorded: true },
+    { at, by: 'olga', to: '/mnt/archive' },
+    { at, by: 'olga', recorded: true, signature: 'AAAA' },
+    { ...foreign, at },
+    // Of another file of a log with the same key.
+    foreign,
+  ]) {
+    changeCheckpoint(folder, (signed) => ({ ...signed, removal }))
+    const verdict = await verifyAudit(folder, {
+      thorough: true,
+      keys: keysOf(folder),
+      ...(head && { expectHead: head }),
+    })
+    const same: boolean =
+      JSON.stringify(removal) === JSON.stringify(foreign) && (await isSameLog(folder, other))
+    assert.equal(verdict.unexplained.length, same ? 0 : 1, JSON.stringify(removal))
+  }
+  changeCheckpoint(folder, (signed) => ({ ...signed, removal: { at, by: 'olga', recorded: true } }))
+  await tend(folder)
+  const told = (await removals(folder)).at(-1)
+  assert.deepEqual(
+    [told?.outcome, told?.details.by, told?.details.claimed_by],
+    ['failure', 'unknown', 'olga'],
+  )
+  assert.equal((await verified(folder)).unexplained.length, 1)
+  // The operator has the root key, and says that the file was old enough.
+  assert.equal((await prune(folder, firstDay + 12 * day)).length > 0, true)
+  assert.deepEqual((await verified(folder)).unexplained, [])
+})
+
+/** Starts the service, until nothing is left to do with closed files. */
+async function tend(folder: string): Promise<void> {
+  const log = await openAuditLog(options(folder))
+  await log.tended()
+  await log.close()
+}
+
+async function isSameLog(one: string, other: string): Promise<boolean> {
+  const [a, b] = [one, other].map((folder) => segmentsOf(folder)[0]?.signed?.checkpoint.sha256)
+  return a === b && a !== undefined
+}
+
+async function removals(folder: string) {
+  const found: { outcome: string; details: Readonly<Record<string, unknown>> }[] = []
+  for await (const line of exportAudit({ folder, format: 'json', operation: 'audit.file_removed' }))
+    found.push(JSON.parse(line))
+  return found
+}
+
+test('a signed removal that says that it is recorded is compared with the chain', async () => {
+  const folder = path()
+  await filled(folder)
+  await prune(folder, firstDay + 6 * day)
+  await tend(folder)
+  const recorded = segmentsOf(folder).filter(({ signed }) => signed?.removal?.recorded === true)
+  assert.ok(recorded.length > 0)
+  assert.deepEqual((await verified(folder)).unexplained, [])
+  // The log goes on from before the record: as if it had never been written.
+  const last = segmentsOf(folder).at(-1)?.path ?? ''
+  const lines = readFileSync(last, 'utf8').split('\n')
+  const before = lines.findIndex((line) => line.includes('audit.file_removed'))
+  writeFileSync(last, `${lines.slice(0, before).join('\n')}\n`)
+  assert.ok((await verified(folder)).unexplained.length > 0)
+})
+
+test('removals that a version before signatures has recorded are signed at the next start, without an alarm', async () => {
+  const folder = path()
+  await filled(folder)
+  await prune(folder, firstDay + 12 * day)
+  await tend(folder)
+  const count = (await removals(folder)).length
+  for (const { firstSeq, signed } of segmentsOf(folder)) {
+    if (signed?.removal === undefined) continue
+    const { signature: _, ...removal } = signed.removal
+    writeFileSync(checkpointOf(folder, firstSeq), JSON.stringify({ ...signed, removal }))
+  }
+  assert.deepEqual((await verified(folder)).unexplained, [])
+  await tend(folder)
+  assert.equal((await removals(folder)).length, count)
+  assert.ok(
+    segmentsOf(folder).every(({ signed }) => signed?.removal === undefined || signed.removal.signature),
+  )
+})
+
+test('without the key of the log no file is removed or moved away, and an archive misses what was moved on', async () => {
+  const [folder, to] = [path(), path()]
+  await filled(folder)
+  const old = { folder, before: firstDay + 20 * day, by: 'olga', now: Date.now() }
+  assert.throws(
+    () => [...pruneOld({ ...old, signer: undefined })],
+    /stays: its removal is signed with the key/,
+  )
+  await assert.rejects(async () => {
+    for await (const _ of archiveOld({ ...old, to }));
+  }, /stays: its removal is signed with the key/)
+  assert.deepEqual((await verified(folder)).unexplained, [])
+  const [first] = await archive(folder, firstDay + 20 * day, to)
+  // The line that explains it where it was does not explain it where it is.
+  copyFileSync(checkpointOf(folder), checkpointOf(to))
+  rmSync(first?.path ?? '')
+  assert.equal((await verified(to)).ok && (await verified(to)).unexplained.length === 0, false)
 })

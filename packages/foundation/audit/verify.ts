@@ -14,6 +14,7 @@ import { escapeHidden, unescapeHidden } from './hidden-characters.ts'
 import { type Line, linesOf, storedDigestOf } from './lines.ts'
 import { beginning, type ChainHead, hashOf } from './record.ts'
 import { parseRecordJson } from './record-json.ts'
+import { isExplained, RecordedRemovals } from './removals.ts'
 import { isPresent, type Segment, segmentName, segmentsOf } from './segments.ts'
 
 export interface BrokenAt {
@@ -29,12 +30,14 @@ export interface Verdict {
   readonly files: number
   /** Files that were taken away since, and whose checkpoints hold their places. */
   readonly removed: number
-  /** Those of them of which nobody has said that they would be. */
+  /** Those of them whose removal neither the key of the log has signed nor the chain has recorded. */
   readonly unexplained: readonly string[]
   /** Encrypted files whose keys were not given, and that are what their signed checkpoints say. */
   readonly unopened: number
   /** Encrypted files whose keys were not given, of which nothing can be said. */
   readonly unread: readonly string[]
+  /** Number of the first record that was checked; above 1 the path is an archive, or a part of a log. */
+  readonly first: number | undefined
   /** The last record of a whole chain: keep it elsewhere, and a log that was cut off later is found out. */
   readonly head: ChainHead | undefined
   readonly firstBroken: BrokenAt | undefined
@@ -91,8 +94,11 @@ class Verification {
   readonly #anywhere: boolean
   #head: ChainHead | undefined
   #records = 0
-  #removed = 0
-  readonly #unexplained: string[] = []
+  readonly #removed: Segment[] = []
+  readonly #recordedRemovals = new RecordedRemovals()
+  #first: number | undefined
+  /** Records before this one were not all read. */
+  #readFrom = 1
   #unopened = 0
   readonly #unread: string[] = []
   #torn: TornTail | undefined
@@ -103,9 +109,7 @@ class Verification {
     const isFolder = statSync(path).isDirectory()
     this.#options = options
     this.#segments = isFolder ? segmentsOf(path) : [segmentAt(path)]
-    this.#anywhere = isFolder
-      ? this.#segments.every(({ compressed }) => compressed)
-      : this.#segments[0]?.firstSeq !== 1
+    this.#anywhere = isFolder ? isArchive(this.#segments) : this.#segments[0]?.firstSeq !== 1
     this.#expected = options.expectHead === undefined
     this.#place = { file: path, line: 0 }
   }
@@ -126,11 +130,12 @@ class Verification {
     return {
       ok: reason === undefined && this.#unread.length === 0,
       records: this.#records,
-      files: this.#segments.length - this.#removed,
-      removed: this.#removed,
-      unexplained: this.#unexplained,
+      files: this.#segments.length - this.#removed.length,
+      removed: this.#removed.length,
+      unexplained: this.#removed.filter((segment) => !this.#isExplained(segment)).map(segmentName),
       unopened: this.#unopened,
       unread: this.#unread,
+      first: this.#first,
       head: this.#head,
       firstBroken: reason === undefined ? undefined : { ...this.#place, reason },
       torn: reason === undefined ? this.#torn : undefined,
@@ -158,14 +163,34 @@ class Verification {
 
   /** Goes over the records of a segment without reading them. */
   #pass(segment: Segment, checkpoint: Checkpoint): void {
+    this.#first ??= checkpoint.first_seq
     this.#head = headOf(checkpoint)
+    this.#readFrom = checkpoint.last_seq + 1
     if (segment.path !== undefined) {
       this.#records += checkpoint.last_seq - checkpoint.first_seq + 1
       return
     }
-    this.#removed += 1
-    const by = segment.signed?.removal?.by
-    if (by === undefined || by === unknownRemover) this.#unexplained.push(segmentName(segment))
+    this.#removed.push(segment)
+  }
+
+  #isExplained({ signed }: Segment): boolean {
+    return (
+      signed !== undefined &&
+      isExplained(signed, {
+        keys: this.#options.keys ?? [],
+        recorded: this.#recordedRemovals,
+        isRead: this.#readFrom <= signed.checkpoint.last_seq + 1,
+        isArchive: this.#anywhere,
+      })
+    )
+  }
+
+  /** @returns what is wrong, when the file does not begin where the chain stands */
+  #problemOfOrder(checkpoint: Checkpoint): string | undefined {
+    const start = this.#head ?? (this.#anywhere ? startOf(checkpoint) : beginning)
+    return follows(checkpoint, start)
+      ? undefined
+      : `record ${start.seq + 1} is missing here (found ${checkpoint.first_seq})`
   }
 
   /** @returns what is wrong */
@@ -178,10 +203,9 @@ class Verification {
         return signed === undefined
           ? 'the checkpoint cannot be read, and the file is gone'
           : 'the file is gone, and its checkpoint was not signed by the key of this log'
-      if (!follows(checkpoint, this.#head ?? beginning))
-        return `record ${(this.#head ?? beginning).seq + 1} is missing here (found ${checkpoint.first_seq})`
-      this.#pass(segment, checkpoint)
-      return undefined
+      const problem = this.#problemOfOrder(checkpoint)
+      if (problem === undefined) this.#pass(segment, checkpoint)
+      return problem
     }
     if (signed !== undefined && checkpoint === undefined && this.#options.thorough === true)
       return 'the checkpoint of this file was not signed by the key of this log'
@@ -215,9 +239,8 @@ class Verification {
         ? this.#passUnread(segment, checkpoint)
         : 'the file is encrypted, its key is not here, and no signed checkpoint says what it holds'
     }
-    const start = this.#anywhere ? startOf(checkpoint) : beginning
-    if (!follows(checkpoint, this.#head ?? start))
-      return `record ${(this.#head ?? start).seq + 1} is missing here (found ${checkpoint.first_seq})`
+    const problem = this.#problemOfOrder(checkpoint)
+    if (problem !== undefined) return problem
     const { bytes, sha256 } = await storedDigestOf(path)
     if (bytes !== wanted.bytes || sha256 !== wanted.sha256)
       return 'the encrypted file is not what it was when it was closed'
@@ -262,7 +285,7 @@ class Verification {
       }
       const checked = checkRecord(bytes, this.#head, {
         thorough: thorough === true,
-        anywhere: this.#records === 0 && this.#anywhere,
+        anywhere: this.#head === undefined && this.#anywhere,
       })
       if (typeof checked === 'string') {
         this.#torn = isLast ? tailBehindHole(path, at, bytes) : undefined
@@ -270,8 +293,10 @@ class Verification {
       }
       if (number === 1 && !Number.isNaN(firstSeq) && firstSeq !== checked.seq)
         return `the file name says its first record is ${firstSeq}, it is ${checked.seq}`
+      this.#first ??= checked.seq
       this.#head = checked
       this.#records += 1
+      this.#recordedRemovals.add(bytes)
       if (expectHead?.seq === checked.seq) {
         if (expectHead.hash !== checked.hash) return 'this record is not the one that was expected here'
         this.#expected = true
@@ -281,8 +306,11 @@ class Verification {
   }
 }
 
-/** Name for the remover of a file whose removal was not recorded. */
-export const unknownRemover = 'unknown'
+/** No file of it is being written. */
+function isArchive(segments: readonly Segment[]): boolean {
+  const there = segments.filter(({ path }) => path !== undefined)
+  return there.length > 0 && there.every(({ compressed }) => compressed)
+}
 
 /** One file by itself. A name that Warder does not give says nothing of what is in it. */
 function segmentAt(path: string): Segment {

@@ -185,7 +185,7 @@ test('an export stops at a line that is no record, and names it', async () => {
 async function oldHome(): Promise<string> {
   const home = join(room, String(count++))
   mkdirSync(home)
-  const db = openSqlite({ path: join(home, 'seal.db') })
+  const db = openSqlite({ path: join(home, 'kms.db') })
   await migrate(db, 'seal', sealMigrations)
   const rootKeys = loadRootKeys({ kind: 'file', path: join(home, 'root.key') }, {}, { create: true })
   const start = Date.parse('2026-01-01T00:00:00Z')
@@ -231,11 +231,16 @@ test('old files are archived and pruned by the command, and the log still verifi
   assert.match(asked.out[0] ?? '', /^would remove /)
   assert.deepEqual(asked.err, ['nothing was removed: say --yes'])
   assert.deepEqual(await run('export', logOf(home)), all)
-  const pruned = await run('prune', '--before', '2026-01-06', '--yes', logOf(home))
+  const elsewhere = await run('prune', '--before', '2026-01-06', '--yes', '--home', room, logOf(home))
+  assert.match(
+    elsewhere.err.join(),
+    /loses files, which is signed with its key: the root key .* is not there/,
+  )
+  const pruned = await run('prune', '--before', '2026-01-06', '--yes', '--home', home, logOf(home))
   assert.match(pruned.out[0] ?? '', /^removed /)
   assert.match((await run('verify', logOf(home))).out[0] ?? '', /^ok .* 1 older files removed, head /)
   assert.equal((await run('verify', '--key', join(logOf(home), 'checkpoint.pub'), logOf(home))).code, 0)
-  const none = await run('prune', '--before', '2025-01-06', '--yes', logOf(home))
+  const none = await run('prune', '--before', '2025-01-06', '--yes', '--home', home, logOf(home))
   assert.deepEqual(none.out, ['no closed file is as old as that'])
   assert.equal((await run('prune', '--before', '2999-01-01', '--yes', logOf(home))).code, 2)
   assert.equal((await run('verify', '--key', join(home, 'root.key'), logOf(home))).code, 1)

@@ -45,8 +45,11 @@ key and the database of the home; without them closed ones are verified as they 
         const logs = logsAt(path, context)
         const where = { home: context.home, env: context.terminal.env }
         const keysOf = (log: string) => logKeysOf(log, where)
-        return await verifyLogs(logs, { head, trusted, anchors, keysOf }, context.terminal, () =>
-          setTimeout(writingMs),
+        return await verifyLogs(
+          logs,
+          { head, trusted, anchors, keysOf, ofHome: path === undefined },
+          context.terminal,
+          () => setTimeout(writingMs),
         )
       } catch (error) {
         throw refusalOf(error)

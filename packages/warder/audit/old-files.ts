@@ -21,8 +21,9 @@ export const archive = homeVerb({
   words: '[FOLDER]',
   summary: 'compresses old files of the log (zstd), and moves them elsewhere with --to',
   about: `Only files that the service has closed and signed. Each is read back and compared with its checkpoint before the
-original goes. Beside the log, verify and export still find the records; elsewhere, give them that folder. It may run
-while the service does, and again after it was interrupted.`,
+original goes. Beside the log, verify and export still find the records; elsewhere, give them that folder. What --to moves
+away is signed with the key of the log, which takes the root key and the database of the home. It may run while the
+service does, and again after it was interrupted.`,
   examples: [
     'warder audit archive --before 90d',
     'warder audit archive --before 2026-01-01 --to /mnt/archive',
@@ -39,7 +40,8 @@ while the service does, and again after it was interrupted.`,
       return eachLog(path, context, limit, async (folder, common) => {
         const target = to === undefined ? undefined : `${to}/${folder.slice(folder.lastIndexOf('/') + 1)}`
         let count = 0
-        const unlocked = await unlockedLog(folder, { home: context.home, env: terminal.env })
+        const where = { home: context.home, env: terminal.env }
+        const unlocked = await unlockedLog(folder, where, { signs: to !== undefined })
         for await (const done of archiveOld({ folder, to: target, unlocked, ...common })) {
           terminal.out(said('archived', done))
           count += 1
@@ -54,8 +56,10 @@ export const prune = homeVerb({
   name: 'prune',
   words: '[FOLDER]',
   summary: 'removes old files of the log for good; their checkpoints stay, and the chain holds',
-  about: `Only files that the service has closed and signed, archived or not. The service records in the log which files
-were removed and by whom, at its next file or start. It may run while the service does.`,
+  about: `Only files that the service has closed and signed, archived or not. Each removal is signed with the key of the
+log, which takes the root key and the database of the home; a file that is gone already gets that signature, too. The
+service records in the log which files were removed and by whom, at its next file or start. It may run while the service
+does.`,
   examples: ['warder audit prune --before 2016-01-01 --yes'],
   options: {
     before,
@@ -68,7 +72,9 @@ were removed and by whom, at its next file or start. It may run while the servic
       const { terminal } = context
       const code = await eachLog(path, context, limit, async (folder, common) => {
         let count = 0
-        for (const done of pruneOld({ folder, dryRun: !yes, ...common })) {
+        const where = { home: context.home, env: terminal.env }
+        const signer = yes ? (await unlockedLog(folder, where, { signs: true }))?.signer : undefined
+        for (const done of pruneOld({ folder, dryRun: !yes, signer, ...common })) {
           terminal.out(said(yes ? 'removed' : 'would remove', done))
           count += 1
         }

@@ -1,9 +1,11 @@
 import { readdirSync, statSync } from 'node:fs'
-import { basename, dirname } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import {
+  checkpointKeyId,
   type LogKeys,
   noLogKeys,
   openLogKeys,
+  publicCheckpointKey,
   readCheckpointSigner,
   type UnlockedLog,
 } from '@warder/foundation/audit'
@@ -27,20 +29,35 @@ interface Where {
 export async function logKeysOf(path: string, where: Where): Promise<LogKeys> {
   const folder = statSync(path).isDirectory() ? path : dirname(path)
   if (!hasEncrypted(folder)) return noLogKeys
-  const keys = await fromServices(folder, where, (seal) => openLogKeys(folder, seal))
+  const keys = await fromServices(folder, where, 'is encrypted', (seal) => openLogKeys(folder, seal))
   return new Map(keys.flatMap((some) => [...some]))
 }
 
-/** Keys for archiving a log: undefined = nothing in it is encrypted, nor to be. @throws StartupError */
-export async function unlockedLog(folder: string, where: Where): Promise<UnlockedLog | undefined> {
+/**
+ * Keys for archiving or pruning a log: undefined = nothing in it is encrypted, nor to be, nor to be signed.
+ * @param signs files go away, which the key of the log signs
+ * @throws StartupError
+ */
+export async function unlockedLog(
+  folder: string,
+  where: Where,
+  { signs }: { readonly signs: boolean },
+): Promise<UnlockedLog | undefined> {
   const service = serviceNames.find((name) => name === basename(folder))
   const wanted =
     service !== undefined && configure(service, where.home, [], where.env).launch.config.audit_encryption
-  if (!wanted && !hasEncrypted(folder)) return undefined
-  const [found] = await fromServices(folder, where, async (seal) => ({
+  if (!wanted && !hasEncrypted(folder) && !signs) return undefined
+  const why = signs ? 'loses files, which is signed with its key' : 'is encrypted'
+  const all = await fromServices(folder, where, why, async (seal, name) => ({
     keys: await openLogKeys(folder, seal),
-    signer: await readCheckpointSigner(folder, seal),
+    signer:
+      (await readCheckpointSigner(folder, seal)) ??
+      // An archive holds the public half alone.
+      (await readCheckpointSigner(join(where.home, 'audit', name), seal)),
   }))
+  const known = publicCheckpointKey(folder)
+  const fits = all.find(({ signer }) => known !== undefined && signer?.keyId === checkpointKeyId(known))
+  const found = fits ?? all[0]
   if (found === undefined) return undefined
   const [first] = found.keys
   if (wanted && first === undefined)
@@ -57,22 +74,25 @@ export async function unlockedLog(folder: string, where: Where): Promise<Unlocke
 async function fromServices<Result>(
   folder: string,
   { home, env }: Where,
-  work: Parameters<typeof readSealed<Result>>[2],
+  why: string,
+  work: (
+    seal: Parameters<Parameters<typeof readSealed<Result>>[2]>[0],
+    service: ServiceName,
+  ) => Promise<Result>,
 ): Promise<readonly Result[]> {
   const found: Result[] = []
   let refusal: unknown
   for (const service of servicesOf(folder)) {
     try {
-      found.push(await readSealed(service, configure(service, home, [], env).launch, work))
+      const { launch } = configure(service, home, [], env)
+      found.push(await readSealed(service, launch, (seal) => work(seal, service)))
     } catch (error) {
       if (!(error instanceof StartupError)) throw error
       refusal ??= error
     }
   }
   if (found.length === 0 && refusal instanceof StartupError)
-    throw new StartupError(
-      `${folder} is encrypted: ${refusal.message}. Name the home of its service with --home`,
-    )
+    throw new StartupError(`${folder} ${why}: ${refusal.message}. Name the home of its service with --home`)
   return found
 }
 

@@ -29,6 +29,7 @@ export async function verifyLogs(
     trusted,
     anchors,
     keysOf,
+    ofHome = false,
   }: {
     readonly head?: string | undefined
     readonly trusted?: KeyObject | undefined
@@ -36,6 +37,8 @@ export async function verifyLogs(
     readonly anchors?: TimestampAnchors | undefined
     /** Opens the encrypted files of a log. @throws StartupError when that cannot be done */
     readonly keysOf?: (path: string) => Promise<LogKeys>
+    /** They are logs of a home, and begin with their first record. */
+    readonly ofHome?: boolean
   },
   terminal: Pick<Terminal, 'out'>,
   wait: Wait,
@@ -45,7 +48,7 @@ export async function verifyLogs(
   for (const path of paths) {
     const { keys, refusal } = await unlocked(path, keysOf)
     const verdict = await verifyAtRest(path, { ...expected, logKeys: keys }, trusted, wait)
-    const found = whatIsWrong(path, verdict, refusal)
+    const found = whatIsWrong(path, verdict, refusal) ?? whatIsCutOff(path, verdict, ofHome)
     if (found !== undefined) wrong.push(found)
     else terminal.out(whole(path, verdict))
     if (anchors !== undefined && statSync(path).isDirectory())
@@ -108,18 +111,25 @@ function whatIsWrong(
     return `TORN    ${torn.file}: the last line has no end (${torn.bytes} bytes at offset ${torn.at}), as after a crash; the next start of the service cuts it off and records that`
   }
   if (unexplained.length > 0)
-    return `MISSING ${path}: ${unexplained.join(', ')}: gone, and nobody said that they would be removed (warder audit prune says it)`
+    return `MISSING ${path}: ${unexplained.join(', ')}: gone, and neither the key of the log nor a record of the chain says who removed them (warder audit prune signs that)`
   if (unread.length > 0)
     return `UNREAD  ${path}: ${unread.join(', ')}: encrypted, and not checked${refusal === undefined ? '' : ` (${refusal})`}; the closed files before are whole`
   if (records > 0 || removed > 0) return undefined
   return `MISSING ${path}: holds no record; a service writes one at each start`
 }
 
-function whole(path: string, { records, files, removed, unopened, head }: Verdict): string {
+/** Files whose beginning was taken away look like an archive; the log of a home is none. */
+function whatIsCutOff(path: string, { first = 1 }: Verdict, ofHome: boolean): string | undefined {
+  if (!ofHome || first === 1) return undefined
+  return `MISSING ${path}: begins with record ${first}: the files before it, and their checkpoints, are gone`
+}
+
+function whole(path: string, { records, files, removed, unopened, first = 1, head }: Verdict): string {
   const last = head === undefined ? '' : `, head ${head.seq}:${head.hash}`
   const gone = removed === 0 ? '' : `, ${removed} older files removed`
   const sealed = unopened === 0 ? '' : `, ${unopened} of them encrypted and verified without their key`
-  return `ok      ${path}: ${records} records in ${files} files${sealed}${gone}${last}`
+  const begin = first === 1 ? '' : `, from record ${first} on: a part of a log`
+  return `ok      ${path}: ${records} records in ${files} files${begin}${sealed}${gone}${last}`
 }
 
 /** Prints what the time stamps of a log say. @returns lines about those that do not hold */

@@ -1,6 +1,6 @@
 import { createReadStream, existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { verifyAudit } from '@warder/foundation/audit'
+import { publicCheckpointKey, verifyAudit } from '@warder/foundation/audit'
 import { StartupError } from '@warder/foundation/errors'
 import { inHome } from '@warder/foundation/home'
 import { openSealedDatabase, rootKeySource, systemClock } from '@warder/foundation/runtime'
@@ -160,7 +160,9 @@ async function verifyLogs(home: string, { say, env }: DrillOptions): Promise<voi
   for (const name of serviceNames) {
     const folder = join(home, 'audit', name)
     const logKeys = await logKeysOf(folder, { home, env })
-    const verdict = await verifyAudit(folder, { thorough: true, logKeys })
+    const key = publicCheckpointKey(folder)
+    const keys = key === undefined ? [] : [key]
+    const verdict = await verifyAudit(folder, { thorough: true, keys, logKeys })
     if (!verdict.ok)
       throw new StartupError(
         `the audit chain of ${name} is broken: ${verdict.firstBroken?.reason ?? `${verdict.unread.join(', ')} cannot be opened`}`,

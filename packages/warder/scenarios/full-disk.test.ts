@@ -154,9 +154,10 @@ test('old audit files are archived, moved and removed without a loss on a disk t
   skip,
 }, async () => {
   const folder = join(disk.folder, 'kms')
-  await writeLog(folder)
+  const home = join(room, 'home-of-log')
+  await writeLog(folder, home)
   const before = await recordsOf(folder)
-  const options = ['--home', disk.folder, '--before', new Date().toISOString()]
+  const options = ['--home', home, '--before', new Date().toISOString()]
   const archive = ['audit', 'archive', folder, ...options]
   const archived = () => readdirSync(folder).filter((name) => name.endsWith('.zst')).length
   const requireWhole = async (...folders: readonly string[]) => {
@@ -182,9 +183,10 @@ test('old audit files are archived, moved and removed without a loss on a disk t
     assert.equal(moved.code, 0, moved.err)
     await requireWhole(join(elsewhere, 'kms'), folder)
     const other = join(disk.folder, 'other', 'kms')
-    await writeLog(other)
+    const homeOfOther = join(room, 'home-of-other')
+    await writeLog(other, homeOfOther)
     const before = new Date().toISOString()
-    const prune = ['audit', 'prune', other, '--home', disk.folder, '--before', before, '--yes']
+    const prune = ['audit', 'prune', other, '--home', homeOfOther, '--before', before, '--yes']
     const pruned = await disk.run(warderWords(...prune), nothing)
     assert.equal(pruned.code, 0, pruned.err)
     assert.match(pruned.out.toString(), /^removed audit-0+1\.jsonl/)
@@ -204,11 +206,12 @@ async function requireVerified(folder: string): Promise<void> {
   assert.ok((await verifyAudit(folder, { thorough: true, keys: [key] })).ok)
 }
 
-/** A log of closed files that do not shrink much, and one that is written. */
-async function writeLog(folder: string): Promise<void> {
-  const db = openSqlite({ path: join(room, `${randomBytes(4).toString('hex')}.db`) })
+/** A log of closed files that do not shrink much, and one that is written; the home has what opens its key. */
+async function writeLog(folder: string, home: string): Promise<void> {
+  mkdirSync(home)
+  const db = openSqlite({ path: join(home, 'kms.db') })
   await migrate(db, 'seal', sealMigrations)
-  const rootKeys = loadRootKeys({ kind: 'file', path: join(room, 'root.key') }, {}, { create: true })
+  const rootKeys = loadRootKeys({ kind: 'file', path: join(home, 'root.key') }, {}, { create: true })
   const seal = await openSeal({ db, rootKeys, service: 'kms', clock: systemClock })
   const log = await openAuditLog({
     folder,

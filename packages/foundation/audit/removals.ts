@@ -1,0 +1,58 @@
+import type { KeyObject } from 'node:crypto'
+import { isRemovalSignedBy, type SignedCheckpoint } from './checkpoint.ts'
+import { parseRecordJson } from './record-json.ts'
+
+/** Name for the remover of a file whose removal was not recorded, or not signed. */
+export const unknownRemover = 'unknown'
+
+export const removalOperation = 'audit.file_removed'
+const marked = `"operation":"${removalOperation}"`
+
+/** Records of the chain about files that were taken away on somebody's word. */
+export class RecordedRemovals {
+  readonly #found = new Set<string>()
+
+  /** @param line a record whose place in the chain was checked */
+  add(line: Buffer): void {
+    if (line.includes(marked)) this.addRecord(parseRecordJson(line.toString('utf8')))
+  }
+
+  addRecord(record: unknown): void {
+    const { operation, outcome, principal, details } = record as Readonly<Record<string, unknown>>
+    if (operation !== removalOperation || outcome !== 'success' || principal !== 'warder') return
+    const { first_seq, last_seq, sha256, by } = (details ?? {}) as Readonly<Record<string, unknown>>
+    this.#found.add(JSON.stringify([first_seq, last_seq, sha256, by]))
+  }
+
+  has({ checkpoint, removal }: SignedCheckpoint): boolean {
+    const { first_seq, last_seq, sha256 } = checkpoint
+    return this.#found.has(JSON.stringify([first_seq, last_seq, sha256, removal?.by]))
+  }
+}
+
+/**
+ * Whether the removal of a file is explained: the log's key has signed who took it away, and where that says that the
+ * chain has a record, the chain has it. A line in a file of the folder explains nothing: everyone who can take the file away can write it.
+ * @param isRead the chain was read from behind the file to its end: the record cannot be in a part that was not seen
+ */
+export function isExplained(
+  signed: SignedCheckpoint,
+  {
+    keys,
+    recorded,
+    isRead,
+    isArchive,
+  }: {
+    readonly keys: readonly KeyObject[]
+    readonly recorded: RecordedRemovals
+    readonly isRead: boolean
+    /** Files are moved into an archive, and never out of it. */
+    readonly isArchive: boolean
+  },
+): boolean {
+  const { removal } = signed
+  if (removal === undefined || removal.by === unknownRemover) return false
+  if (isArchive && removal.to !== undefined) return false
+  if (!isRemovalSignedBy(keys, signed)) return recorded.has(signed)
+  return removal.recorded !== true || !isRead || recorded.has(signed)
+}
