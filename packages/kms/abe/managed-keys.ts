@@ -19,6 +19,9 @@ export const abeAlgorithm = 'CoverCrypt'
 /** Bytes of all user keys that one rotation refreshes. */
 const maxRefreshedBytes = 128 * 1024 * 1024
 
+/** Bytes of a master key to which user keys are added: each of them makes it longer, whoever issues it. */
+const maxMasterBytes = 8 * 1024 * 1024
+
 /** The form of a key with these bytes. */
 export function abeForm(material: Uint8Array, form: Omit<AbeForm, 'digest'>): AbeForm {
   return { ...form, digest: createHash('sha256').update(material).digest('base64url') }
@@ -89,6 +92,10 @@ export async function issueUserKey(
   const before = await abeMaterial(objects, master)
   try {
     const made = await abeThread.run({ type: 'createUser', master: before, policy })
+    if (made.master.length > maxMasterBytes) {
+      for (const bytes of [made.master, made.user]) bytes.fill(0)
+      throw failure('crypto_failure', `A master key knows user keys in at most ${maxMasterBytes} bytes.`)
+    }
     stageChange(objects, master, made.master, form)
     const user = abeForm(made.user, { kind: 'user', policy, master: master.id })
     return { material: made.user, form: user, rights: made.rights }

@@ -1,6 +1,6 @@
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { Database } from '@warder/foundation/sql'
-import { chainIdOf, type ManagedObject, tagsOf } from '../keys/index.ts'
+import { type ManagedObject, type PairMember, tagsOfPair } from '../keys/index.ts'
 import { bearerOf } from './names.ts'
 
 /** Operations on an object that may take the approval of crypto officers. */
@@ -34,8 +34,7 @@ export interface ApprovalSettings {
   readonly validitySeconds: number
 }
 
-type About = Pick<ManagedObject, 'id' | 'type' | 'algorithm' | 'owner'> &
-  Partial<Pick<ManagedObject, 'chainId'>>
+type About = Pick<ManagedObject, 'type' | 'algorithm'> & PairMember
 
 /** Which operations take approvals, and on which objects. */
 export interface ApprovalPolicy {
@@ -76,7 +75,7 @@ export function createApprovalPolicy(settings: ApprovalSettings, db: Database): 
       if (algorithms.size > 0 && !algorithms.has(familyOf(algorithm))) return false
       if (owners.size > 0 && !owners.has(bearerOf(owner))) return false
       if (tags.size === 0) return true
-      return andThen(tagsOf(db, chainIdOf(object)), (own) => own.some((tag) => tags.has(tag)))
+      return andThen(tagsOfPair(db, object), (own) => own.some((tag) => tags.has(tag)))
     },
     takes: (operation) => operations.has(operation),
     keeps: (tag) => operations.size > 0 && tags.has(tag),

@@ -1,6 +1,6 @@
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { Database } from '@warder/foundation/sql'
-import { chainIdOf, type ManagedObject, tagsOf } from '../keys/index.ts'
+import { type ManagedObject, type PairMember, tagsOfPair } from '../keys/index.ts'
 
 /** Shortest and longest time that a destruction waits, in days, where it waits at all. */
 const fewestDays = 7
@@ -18,7 +18,7 @@ export interface DestructionSettings {
 /** How long destructions wait. */
 export interface DestructionPolicy {
   /** Days that the destruction of an object waits: the most that a rule asks for; 0 = it is done at once. Synchronous without rules for tags. */
-  daysOf(object: Pick<ManagedObject, 'id' | 'algorithm' | 'chainId'>): MaybePromise<number>
+  daysOf(object: Pick<ManagedObject, 'algorithm'> & PairMember): MaybePromise<number>
   /** Tags that decide about it: taking one away would shorten the wait. */
   keeps(tag: string): boolean
 }
@@ -32,7 +32,7 @@ export function createDestructionPolicy(
       const { algorithm } = object
       const least = Math.max(days, byAlgorithm.get(algorithm ?? '') ?? 0)
       if (byTag.size === 0) return least
-      return andThen(tagsOf(db, chainIdOf(object)), (tags) =>
+      return andThen(tagsOfPair(db, object), (tags) =>
         Math.max(least, ...tags.map((tag) => byTag.get(tag) ?? 0)),
       )
     },

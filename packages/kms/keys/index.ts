@@ -21,11 +21,14 @@ export * from './managed-object.ts'
 export * from './may-use.ts'
 export {
   addTagChanges,
+  halvesOf,
   indexedText,
   maxTags,
   onlyIn,
+  type PairMember,
   removeTagChanges,
   tagsOf,
+  tagsOfPair,
 } from './name-link-tag-store.ts'
 export * from './object-id.ts'
 export { type ObjectRow, objectColumns, storedLinks, storedNames, toObject } from './object-row-store.ts'

@@ -96,6 +96,43 @@ export async function tagsOf(db: Database, id: string): Promise<readonly string[
   return (await db.all(tagsOfObject, [id])).map(({ tag }) => tag)
 }
 
+const tagsOfHalves = query<
+  [chain: string, linked: string, id: string, id: string, id: string, owner: string],
+  { readonly tag: string }
+>(
+  `SELECT tag FROM object_tag WHERE object_id = ? OR object_id IN (
+     SELECT COALESCE(chain_id, id) FROM managed_object WHERE id IN (
+       SELECT id FROM managed_object WHERE id = ? OR linked_id = ?
+       UNION ALL SELECT linked_id FROM object_link
+         WHERE object_id = ? AND link_type IN ('PublicKeyLink', 'PrivateKeyLink')
+       UNION ALL SELECT object_id FROM object_link
+         WHERE linked_id = ? AND link_type IN ('PublicKeyLink', 'PrivateKeyLink')
+     ) AND owner = ?)
+   ORDER BY tag`,
+)
+
+/** What of an object tells the other half of its pair. */
+export type PairMember = Pick<ManagedObject, 'id' | 'owner'> &
+  Partial<Pick<ManagedObject, 'chainId' | 'linkedId'>>
+
+/**
+ * Tags of an object's key and, of a pair, of its other half: a rule for tags that covers one half covers both. The halves
+ * know each other by the pair itself or by links, in either direction, and have one owner.
+ */
+export async function tagsOfPair(
+  db: Database,
+  { id, owner, chainId, linkedId }: PairMember,
+): Promise<readonly string[]> {
+  const params = [chainId ?? id, linkedId ?? id, id, id, id, owner] as const
+  return (await db.all(tagsOfHalves, [...params])).map(({ tag }) => tag)
+}
+
+/** Ids of the other half of a pair, as an object tells them. */
+export function halvesOf({ linkedId, links }: Pick<ManagedObject, 'linkedId' | 'links'>): readonly string[] {
+  const linked = links.filter(({ kind }) => kind === 'PublicKeyLink' || kind === 'PrivateKeyLink')
+  return [...(linkedId === undefined ? [] : [linkedId]), ...linked.map((link) => link.id)]
+}
+
 /** Adding a tag twice is no error. */
 export function addTagChanges(id: string, tags: readonly string[]): Change[] {
   return tags.map((tag) => change(addTag, [id, tag]))

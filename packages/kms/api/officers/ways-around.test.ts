@@ -301,3 +301,34 @@ test('algorithms of a policy are those that keys have: HMAC means each of its ha
     await alice.fails('Get', [uid(id)], 'PermissionDenied')
   }
 })
+
+test('a tag of one half of a pair puts both under approvals, and the link between them stays', async () => {
+  await using kms = await start()
+  const alice = kmipClient(kms.user('alice'))
+  const pair = async (half: number) => {
+    const made = await alice.do('CreateKeyPair', [
+      structure(Tag.CommonAttributes, [
+        enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm.Ed25519),
+        activeSince,
+      ]),
+      structure(Tag.PrivateKeyAttributes, [mask('Sign'), ...(half === 0 ? [prod] : [])]),
+      structure(Tag.PublicKeyAttributes, [mask('Verify'), ...(half === 1 ? [prod] : [])]),
+    ])
+    return [Tag.PrivateKeyUniqueIdentifier, Tag.PublicKeyUniqueIdentifier].map((tag) =>
+      String(made.get(tag)),
+    ) as [string, string]
+  }
+  for (const half of [0, 1]) {
+    const ids = await pair(half)
+    await alice.fails('Get', [uid(ids[0])], 'PermissionDenied')
+    const body = { user_id: 'bob', operation_types: ['get'] }
+    assert.equal(
+      (await kms.user('alice').post('/access/grant', { unique_identifier: ids[0], ...body })).status,
+      403,
+    )
+    const link = enumeration(Tag.AttributeReference, Tag.Link)
+    const other = ids[1 - half] as string
+    assert.match(await alice.fails('DeleteAttribute', [uid(other), link], 'PermissionDenied'), /prod/)
+    await alice.fails('Get', [uid(ids[0])], 'PermissionDenied')
+  }
+})

@@ -118,7 +118,11 @@ export class ItemContext implements KmipContext {
     this.audit(id === named ? { object: id } : { object: id, details: { alias: named } })
     const found = access.key ? this.#findKey(id, access.right) : this.#findObject(id, access.right)
     if (!access.creates) return found
-    return andThen(found, () => this.requireCreate())
+    return andThen(found, async () => {
+      await this.requireCreate()
+      // What replaces a key of somebody else is not made by the rules of the caller.
+      if (access.right === 'rekey' && this.object.owner !== this.principal.name) this.rules = noRules
+    })
   }
 
   #findKey(id: string, right: Right): MaybePromise<void> {

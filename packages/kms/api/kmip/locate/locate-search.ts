@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
-import type { MaybePromise } from '@warder/foundation/promises'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { Database } from '@warder/foundation/sql'
-import { type Roles, verdictOn } from '../../../access/index.ts'
+import { Tag } from '@warder/kmip/tables'
+import { type Right, type Roles, verdictOn } from '../../../access/index.ts'
 import type { UnitOfWork } from '../../../keys/index.ts'
 import { type ManagedObject, type ObjectRow, toObject } from '../../../keys/index.ts'
 import type { AttributeState } from '../attributes/attribute-view.ts'
@@ -57,12 +58,25 @@ export async function search(
   const most = criteria.onlyDefault ? 1 : Math.min(criteria.most ?? mostLocated, mostLocated)
   const page = { offset: criteria.onlyDefault ? 0 : criteria.offset, most }
   const plan = planOf(criteria, now)
-  const staged = await stagedMatches(services, user, criteria, objects, now)
+  const mayFind = materialFilter(services, user, criteria)
+  const staged = await stagedMatches(services, user, criteria, objects, now, mayFind)
   const located =
     plan.left.length === 0 && staged.ids.size === 0
       ? await byDatabase(services.db, searcher, plan, page)
-      : await byLooking(services.db, searcher, plan, criteria, staged, page, now)
+      : await byLooking(services.db, searcher, plan, criteria, staged, page, now, mayFind)
   return criteria.onlyDefault ? { ids: located.ids, total: located.ids.length } : located
+}
+
+type MayFind = (object: ManagedObject) => MaybePromise<boolean>
+
+/**
+ * A search by Digest asks whether material has a value that the caller guesses: it finds what the caller may get or export.
+ */
+function materialFilter({ db, roles }: SearchServices, user: string, { terms }: Criteria): MayFind {
+  if (!terms.some((term) => term.kind === 'value' && term.node.tag === Tag.Digest)) return () => true
+  const may = (object: ManagedObject, right: Right) =>
+    andThen(verdictOn(db, roles, object, user, right), (verdict) => verdict === 'allowed')
+  return (object) => andThen(may(object, 'get'), (gets) => gets || may(object, 'export'))
 }
 
 interface Page {
@@ -137,14 +151,15 @@ async function stagedMatches(
   { terms, storage }: Criteria,
   objects: UnitOfWork,
   now: number,
+  mayFind: MayFind,
 ): Promise<StagedMatches> {
   const matches: string[] = []
   const staged = objects.staged()
   for (const object of staged) {
     const state: AttributeState = { object, tags: await objects.tags(object) }
     if (!isStored(storage, state, now) || !meetsAll(terms, state, now)) continue
-    if ((await verdictOn(services.db, services.roles, object, user, 'locate')) === 'allowed')
-      matches.push(object.id)
+    const verdict = await verdictOn(services.db, services.roles, object, user, 'locate')
+    if (verdict === 'allowed' && (await mayFind(object))) matches.push(object.id)
   }
   return { matches, ids: new Set([...staged.map(({ id }) => id), ...objects.removed()]) }
 }
@@ -158,6 +173,7 @@ async function byLooking(
   staged: StagedMatches,
   page: Page,
   now: number,
+  mayFind: MayFind,
 ): Promise<Located> {
   const found = [...staged.matches]
   let below: string | undefined
@@ -168,7 +184,9 @@ async function byLooking(
       pageStatement(searcher, conditions, 'row', { below, offset: 0, most: pageSize }),
     )
     for (const row of rows) {
-      if (!staged.ids.has(row.id) && (left.length === 0 || meetsRest(toObject(row), left, criteria, now)))
+      if (staged.ids.has(row.id)) continue
+      const object = toObject(row)
+      if ((left.length === 0 || meetsRest(object, left, criteria, now)) && (await mayFind(object)))
         found.push(row.id)
     }
     below = rows.at(-1)?.id

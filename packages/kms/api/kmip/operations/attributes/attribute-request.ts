@@ -11,7 +11,7 @@ import {
   textString,
 } from '@warder/kmip/ttlv'
 import { requireKeptTags } from '../../../../access/index.ts'
-import { firstRotation, type ManagedObject, type ObjectChange } from '../../../../keys/index.ts'
+import { firstRotation, halvesOf, type ManagedObject, type ObjectChange } from '../../../../keys/index.ts'
 import { type AttributeState, type Edited, isAttributeOf } from '../../attributes/index.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import {
@@ -71,6 +71,35 @@ export function attributeState(context: KmipContext, withTags: boolean): MaybePr
   return andThen(context.objects.tags(object), (tags) => ({ object, tags }))
 }
 
+/** Objects of which a digest is enough to test what somebody guesses to be their material. */
+const secretTypes: ReadonlySet<ManagedObject['type']> = new Set<ManagedObject['type']>([
+  'SymmetricKey',
+  'PrivateKey',
+  'SplitKey',
+  'SecretData',
+  'OpaqueObject',
+  'PGPKey',
+])
+
+/**
+ * Attributes without the digest, for a caller who may not have the material: the digest of a password or a PIN tells it to
+ * everybody who tries them all.
+ */
+export function withoutDigest(
+  context: KmipContext,
+  { object }: AttributeState,
+  nodes: readonly TtlvNode[],
+): MaybePromise<readonly TtlvNode[]> {
+  if (!secretTypes.has(object.type) || !nodes.some(({ tag }) => tag === Tag.Digest)) return nodes
+  return andThen(mayHaveMaterial(context, object), (may) =>
+    may ? nodes : nodes.filter(({ tag }) => tag !== Tag.Digest),
+  )
+}
+
+function mayHaveMaterial(context: KmipContext, object: ManagedObject): MaybePromise<boolean> {
+  return andThen(context.holds(object, 'get'), (gets) => gets || context.holds(object, 'export'))
+}
+
 /** Stages what an edit changed. */
 export async function stageEdit(
   context: KmipContext,
@@ -79,9 +108,27 @@ export async function stageEdit(
 ): Promise<void> {
   const after = context.objects.update(context.object, editableMembers(state.object))
   if (isScheduleChanged(before.object, after)) await stageSchedule(context, after)
+  await requireKeptHalf(context, before.object, after)
   if (state.tags === before.tags) return
   requireKeptTags(context.services.roles, before.tags, state.tags)
   context.objects.retag(context.object, state.tags)
+}
+
+/**
+ * Tags of one half of a pair that put it under approvals cover both: a link by which the halves know each other stays.
+ * @throws failure('forbidden')
+ */
+async function requireKeptHalf(
+  context: KmipContext,
+  before: ManagedObject,
+  after: ManagedObject,
+): Promise<void> {
+  const kept = new Set(halvesOf(after))
+  for (const id of halvesOf(before)) {
+    const half = kept.has(id) ? undefined : await context.objects.read(id)
+    if (half?.owner !== before.owner) continue
+    requireKeptTags(context.services.roles, await context.objects.tags(half), [])
+  }
 }
 
 /**

@@ -2,7 +2,7 @@ import { Tag } from '@warder/kmip/tables'
 import { enumeration, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
 import { attributesOf, isAttributeOf, type VendorName, vendorNameOf } from '../../attributes/index.ts'
 import { type KmipOperation, objectRight, uniqueIdentifier } from '../../engine/index.ts'
-import { attributeState } from './attribute-request.ts'
+import { attributeState, withoutDigest } from './attribute-request.ts'
 
 /**
  * KMIP 2.1 §6.1.21: the names of every attribute that the object has, each once. Names stand in enumerations, where the
@@ -14,7 +14,8 @@ export const getAttributeList: KmipOperation = {
   async act(_payload, context) {
     const { now, version } = context
     const references = new Map<string, TtlvNode>()
-    for (const node of attributesOf(await attributeState(context, true), now, version)) {
+    const state = await attributeState(context, true)
+    for (const node of await withoutDigest(context, state, attributesOf(state, now, version))) {
       if (!isAttributeOf(version, node.tag)) continue
       const vendor = node.tag === Tag.Attribute ? vendorNameOf(node) : undefined
       if (vendor === undefined)

@@ -18,7 +18,7 @@ import {
   objectRight,
   uniqueIdentifier,
 } from '../../engine/index.ts'
-import { attributeState } from './attribute-request.ts'
+import { attributeState, withoutDigest } from './attribute-request.ts'
 
 const mostReferences = 1000
 
@@ -38,10 +38,10 @@ export const getAttributes: KmipOperation = {
         references.length === 0
           ? attributesOf(state, context.now, context.version)
           : named(state, names, context)
-      return [
+      return andThen(withoutDigest(context, state, nodes), (told) => [
         uniqueIdentifier(state.object.id),
-        structure(Tag.Attributes, isLegacy(context.version) ? indexed(state.object, nodes) : nodes),
-      ]
+        structure(Tag.Attributes, isLegacy(context.version) ? indexed(state.object, told) : told),
+      ])
     }
     return andThen(attributeState(context, needsTags), answer)
   },

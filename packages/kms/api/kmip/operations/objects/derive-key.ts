@@ -254,17 +254,20 @@ function readDerivation(asked: StructureNode): Asked {
   }
 }
 
-/** Links that one object has at most: a key from which thousands are derived does not grow without end. */
-const mostLinks = 1000
+/** Attributes of one object with which it gets another link: a key from which thousands are derived stays small. */
+const maxLinked = 1000
 
-/** Both sides say where the key comes from (KMIP 2.1 §4.31); the derived one always. */
+/**
+ * Both sides say where the key comes from (KMIP 2.1 §4.31); the derived one always. What others derive for themselves is
+ * no attribute of the owner's key, which would grow with each of their requests.
+ */
 function linkDerived({ objects }: KmipContext, bases: readonly ManagedObject[], made: ManagedObject): void {
   const own = bases.map(({ id }): TtlvNode => link('DerivationBaseObjectLink', id))
   objects.update(made, attributeMembers([...storedAttributes(made), ...own], made))
   for (const base of bases) {
     const staged = objects.staged().find(({ id }) => id === base.id) ?? base
     const stored = storedAttributes(staged)
-    if (stored.length >= mostLinks) continue
+    if (base.owner !== made.owner || stored.length >= maxLinked) continue
     objects.update(base, attributeMembers([...stored, link('DerivedKeyLink', made.id)], staged))
   }
 }

@@ -1,4 +1,4 @@
-import { attributeOf, Enumeration, Tag } from '@warder/kmip/tables'
+import { attributeOf, Enumeration, Tag, tagText } from '@warder/kmip/tables'
 import {
   boolean,
   dateTime,
@@ -71,9 +71,58 @@ export async function takenOver(
     ...movedDates(object, context.now, offset),
   ]
   const visible = tagsNode(tags.filter((tag) => !tag.startsWith('_')))
+  await requireSameAttributes(context, object, visible === undefined ? own : [...own, visible], requested)
+  if (offset !== undefined) await requireSameDates(context, object)
   // Those of a version are its key's.
   if (visible !== undefined && !hasVersions(object)) own.push(visible)
   return [...distinct(own).filter((node) => !isReplacedBy(node, requested)), ...requested]
+}
+
+/** Of the replacement alone: they say nothing of what it may be used for, or are compared before. */
+const ofReplacement: ReadonlySet<number> = new Set([
+  Tag.UniqueIdentifier,
+  Tag.ObjectType,
+  Tag.KeyFormatType,
+  Tag.ProtectionStorageMask,
+  Tag.CryptographicDomainParameters,
+  ...sameKind,
+])
+
+/**
+ * A replacement with other attributes is a change of the key's: `rekey` alone would make the next version extractable, lift its
+ * limits or widen its mask.
+ * @param own attributes that are taken over
+ * @throws PermissionDenied
+ */
+async function requireSameAttributes(
+  context: KmipContext,
+  object: ManagedObject,
+  own: readonly TtlvNode[],
+  requested: readonly TtlvNode[],
+): Promise<void> {
+  const other = requested.find((node) => {
+    if (ofReplacement.has(node.tag)) return false
+    const known = [...own, ...attributeInstances({ object, tags: [] }, node.tag, context.now)]
+    return !known.some((one) => one.tag === node.tag && sameValue(one, node))
+  })
+  if (other !== undefined)
+    await requireModify(context, object, `${tagText(other.tag)} is not that of the key`)
+}
+
+/** An offset moves the end of a key's life, and that of its protection, with its beginning. @throws PermissionDenied */
+async function requireSameDates(context: KmipContext, object: ManagedObject): Promise<void> {
+  const { deactivationAt, protectStopAt, processStartAt } = object
+  if ([deactivationAt, protectStopAt, processStartAt].some((at) => at !== undefined))
+    await requireModify(context, object, 'Offset moves the dates of the key')
+}
+
+async function requireModify(context: KmipContext, object: ManagedObject, why: string): Promise<void> {
+  for (const right of ['modifyattribute', 'setattribute'] as const)
+    if (await context.holds(object, right)) return
+  throw kmipFailure(
+    'PermissionDenied',
+    `This takes the right modifyattribute or setattribute as well: ${why}. Without it the replacement has the attributes of the key.`,
+  )
 }
 
 function curveIn(attributes: readonly TtlvNode[]): unknown {
@@ -161,6 +210,19 @@ function hasVersions({ type }: ManagedObject): boolean {
 
 const rotated: ReadonlySet<number> = new Set([Tag.RotateGeneration, Tag.RotateDate, Tag.RotateLatest])
 
+/** The replacement counts for the owner of the key, not for the caller. @throws PermissionDenied */
+async function requireRoomOfOwner(
+  { services, principal }: KmipContext,
+  { owner }: ManagedObject,
+): Promise<void> {
+  const { quota } = services.roles
+  if (quota === undefined || owner === principal.name || (await quota.hasRoom(owner))) return
+  throw kmipFailure(
+    'PermissionDenied',
+    'The owner of the key has as many objects as one owner may have here.',
+  )
+}
+
 /**
  * Links both, takes the names from the replaced one, and says which of them is the latest: of a key by its versions. The
  * replacement belongs to whoever owned the replaced one: who was granted `rekey` renews a key, but does not take it away.
@@ -171,6 +233,7 @@ export async function linkReplacement(
   by: ManagedObject,
 ): Promise<void> {
   const { objects, now } = context
+  await requireRoomOfOwner(context, replaced)
   objects.entrust(by, replaced.owner)
   const before = storedAttributes(replaced)
   const generation = before.find(({ tag }) => tag === Tag.RotateGeneration)
