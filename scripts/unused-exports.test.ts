@@ -33,6 +33,8 @@ const allowed: Readonly<Record<string, string>> = {
   'packages/client/': 'a package that others install: its entries are for their programs',
   'packages/warder/kms/generate-declared.ts#': 'in the text of the file that is generated',
   'packages/auth/service.ts#authService': 'loaded by its name: packages/warder/installation/services.ts',
+  'packages/kms/service/service.ts#kmsService':
+    'loaded by its name: packages/warder/installation/services.ts',
 }
 
 const typeNames = new Set(

@@ -10,6 +10,7 @@ import { createPasswordHasher, type PasswordHasher } from './methods/password/pa
 import {
   initialPasswordProblem,
   normalPassword,
+  type PasswordPolicySettings,
   passwordPolicyOf,
 } from './methods/password/password-rules.ts'
 import { findRealm, realmInsertion, superRealm } from './realms/index.ts'
@@ -40,10 +41,7 @@ export async function bootstrap(
   await ensureSigningKey(db, seal, 'certificate', now)
   await ensureThrottleKey(db, seal, now)
   if ((await findRealm(db, superRealm)) !== undefined) return []
-  const given = givenPassword === '' ? undefined : givenPassword
-  const policy = passwordPolicyOf(environment.config)
-  const problem = given === undefined ? undefined : initialPasswordProblem(given, firstAdmin, policy)
-  if (problem !== undefined) throw new StartupError(`WARDER_ADMIN_PASSWORD: ${problem}`)
+  const given = requireFirstPassword(givenPassword, environment.config)
   const password = given ?? randomBytes(18).toString('base64url')
   const passwordHash = await hash(normalPassword(password), { client: 'bootstrap', tenant: superRealm })
   const file = join(home, 'initial-admin-password')
@@ -84,6 +82,21 @@ export async function bootstrap(
   const made = `The realm ${superRealm} has its first administrator: ${firstAdmin}`
   if (given !== undefined) return [`${made}, with the password of WARDER_ADMIN_PASSWORD.`]
   return [`${made}, with the password ${password}`, `(also in ${file}; change it, then delete the file).`]
+}
+
+/**
+ * The first administrator's password as the environment gives it.
+ * @returns undefined where none is given: a random one is made
+ * @throws StartupError for one that `admin_password_policy` refuses
+ */
+export function requireFirstPassword(
+  givenPassword: string | undefined,
+  config: PasswordPolicySettings,
+): string | undefined {
+  if (givenPassword === undefined || givenPassword === '') return undefined
+  const problem = initialPasswordProblem(givenPassword, firstAdmin, passwordPolicyOf(config))
+  if (problem !== undefined) throw new StartupError(`WARDER_ADMIN_PASSWORD: ${problem}`)
+  return givenPassword
 }
 
 /** Flushed to disk before the commit: a password that nobody knows would lock everybody out. */

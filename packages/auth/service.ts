@@ -1,6 +1,6 @@
 import { type PeriodicWork, type ServiceDefinition, unixSeconds } from '@warder/foundation/runtime'
 import { seldom } from '@warder/foundation/telemetry'
-import { bootstrap } from './bootstrap.ts'
+import { bootstrap, requireFirstPassword } from './bootstrap.ts'
 import { countSessions, countTokens } from './counting/index.ts'
 import { shareFollowers, sweepFeed } from './ended/index.ts'
 import { removeExpiredSecretIds } from './machines/secret-id-store.ts'
@@ -9,6 +9,7 @@ import { firstSpKey } from './methods/saml/keys/first-key.ts'
 import { pendingBounds } from './methods/saml/store/crowd.ts'
 import { removeCrowd, removeExpiredMessages } from './methods/saml/store/pending-store.ts'
 import { authMigrations } from './migrations.ts'
+import { findRealm, superRealm } from './realms/index.ts'
 import type { AuthServices } from './services.ts'
 import { countOpenSessions, removeEndedSessions } from './sessions/session-store.ts'
 import { type AuthConfig, authSettings } from './settings.ts'
@@ -70,6 +71,16 @@ export const authService: ServiceDefinition<AuthConfig, AuthServices> = {
   name: 'auth',
   settings: authSettings,
   migrations: authMigrations,
+  async check({ config, home }) {
+    if (config.saml_sp_key_files.length + config.saml_sp_certificate_files.length === 0) return
+    // Loaded where it is needed: the primary starts without SAML.
+    const { configuredKeys } = await import('./methods/saml/index.ts')
+    configuredKeys(home, config.saml_sp_key_files, config.saml_sp_certificate_files)
+  },
+  async checkStored({ config, env, database }) {
+    if (database === undefined || (await findRealm(database.db, superRealm)) === undefined)
+      requireFirstPassword(env.WARDER_ADMIN_PASSWORD, config)
+  },
   async prepare(environment) {
     shareLoginBuckets()
     shareFollowers()

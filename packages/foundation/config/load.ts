@@ -14,6 +14,8 @@ export interface LoadOptions<Table extends SettingsTable> {
   readonly table: Table
   /** TOML file; it need not exist. */
   readonly file: string
+  /** What is read where the file does not exist: the start writes it there. */
+  readonly firstFile?: string | undefined
   readonly env: Readonly<Record<string, string | undefined>>
   /** `--key value`, `--key=value`, `--flag`, `--no-flag`; nothing else may be left in it. */
   readonly args: readonly string[]
@@ -79,9 +81,9 @@ interface Layer {
 }
 
 function readFile(sources: Sources): Layer {
-  const { file, table, foreign = {} } = sources
-  if (!existsSync(file)) return { from: 'file', found: new Map(), notices: [] }
-  const { found, notices, refusals } = readSettingsFile(file, table, foreign)
+  const { file, firstFile, table, foreign = {} } = sources
+  const text = existsSync(file) ? undefined : (firstFile ?? '')
+  const { found, notices, refusals } = readSettingsFile(file, table, foreign, text)
   if (refusals[0] !== undefined) throw new StartupError(refusals[0])
   return { from: 'file', found, notices }
 }
@@ -94,12 +96,20 @@ export interface ReadFile {
   readonly refusals: readonly string[]
 }
 
-/** @throws StartupError for an unknown setting, a value that will not do, and one setting under two names */
-export function readSettingsFile(file: string, table: SettingsTable, foreign: ForeignSettings): ReadFile {
+/**
+ * @param given what the file holds; default: it is read
+ * @throws StartupError for an unknown setting, a value that will not do, and one setting under two names
+ */
+export function readSettingsFile(
+  file: string,
+  table: SettingsTable,
+  foreign: ForeignSettings,
+  given?: string,
+): ReadFile {
   let text: string
   let parsed: unknown
   try {
-    text = readFileSync(file, 'utf8')
+    text = given ?? readFileSync(file, 'utf8')
     parsed = parse(text)
   } catch (error) {
     if (error instanceof TomlError)

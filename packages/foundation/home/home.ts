@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import {
+  accessSync,
   closeSync,
   constants,
   existsSync,
@@ -30,14 +31,7 @@ export function openHome(path: string): string {
       `cannot make the home folder ${home}: ${writeProblem(error, home)}; set WARDER_HOME or --home to another`,
     )
   }
-  const { mode } = statSync(home)
-  if (process.platform !== 'win32' && (mode & 0o022) !== 0) {
-    throw new StartupError(`the home folder ${home} can be written by other users: run chmod 700 on it`)
-  }
-  if (existsSync(join(home, restoreFolder)))
-    throw new StartupError(
-      `a restore into ${home} is under way, or did not come to its end: run warder restore again with the same backup`,
-    )
+  requireUsableHome(home)
   const probe = resolve(home, `.writable-${randomUUID()}`)
   try {
     closeSync(openSync(probe, constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY, 0o600))
@@ -48,6 +42,28 @@ export function openHome(path: string): string {
     )
   }
   return home
+}
+
+/**
+ * Looks at a home folder that is there, and writes nothing.
+ * @throws StartupError for one that a start refuses
+ */
+export function requireUsableHome(home: string): void {
+  const { mode } = statSync(home)
+  if (process.platform !== 'win32' && (mode & 0o022) !== 0) {
+    throw new StartupError(`the home folder ${home} can be written by other users: run chmod 700 on it`)
+  }
+  if (existsSync(join(home, restoreFolder)))
+    throw new StartupError(
+      `a restore into ${home} is under way, or did not come to its end: run warder restore again with the same backup`,
+    )
+  try {
+    accessSync(home, constants.W_OK | constants.X_OK)
+  } catch (error) {
+    throw new StartupError(
+      `the home folder ${home} cannot be written: ${writeProblem(error, home)}; set WARDER_HOME or --home to another`,
+    )
+  }
 }
 
 /**

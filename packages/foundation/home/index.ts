@@ -1,1 +1,1 @@
-export { inHome, openHome, restoreFolder, writeOnce } from './home.ts'
+export { inHome, openHome, requireUsableHome, restoreFolder, writeOnce } from './home.ts'

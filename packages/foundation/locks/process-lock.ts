@@ -31,6 +31,15 @@ export function takeLock(path: string, held: (pid: string) => string): () => voi
   throw new StartupError(`${path} is taken by another process that is starting`)
 }
 
+/** Whether a process holds the lock now; nothing is written. */
+export function isLockHeld(path: string): boolean {
+  const text = read(path)
+  if (text === '') return false
+  const folder = identityOf(dirname(path))
+  const [pid = '', started = '', , lockedFolder = folder] = text.trim().split(' ')
+  return pid !== '' && lockedFolder === folder && isHeld(Number(pid), started)
+}
+
 /** Stays the same when the folder is renamed, or reached by another path. */
 function identityOf(folder: string): string {
   const { dev, ino } = statSync(folder, { bigint: true })

@@ -27,6 +27,7 @@ export function bareHost(url: URL): string {
  * The addresses of a host, all of which may be connected to. Whoever connects takes one of these, so that a name cannot
  * lead elsewhere the second time.
  * @param host a name or an address
+ * @param setting permits private addresses; named in the error
  * @throws OutboundError `name`, `address`, `time`
  */
 export async function guardedAddresses(
@@ -35,6 +36,7 @@ export async function guardedAddresses(
   allowPrivate: boolean,
   deadline: AbortSignal,
   isPublic = isPublicAddress,
+  setting = 'outbound_allow_private_networks',
 ): Promise<readonly LookupAddress[]> {
   const family = isIP(host)
   let addresses: readonly LookupAddress[]
@@ -51,7 +53,10 @@ export async function guardedAddresses(
   if (addresses.length === 0) throw new OutboundError('name', `${host} has no address`)
   const refused = addresses.find(({ address }) => !isPublic(address))
   if (refused !== undefined && !allowPrivate) {
-    throw new OutboundError('address', `${host} leads to ${refused.address}, which is not a public address`)
+    throw new OutboundError(
+      'address',
+      `${host} leads to ${refused.address}, which is not a public address; ${setting} = true permits such addresses`,
+    )
   }
   return addresses
 }

@@ -6,6 +6,8 @@ import { bareHost, guardedAddresses, lookupOf, type Resolve, systemResolve } fro
 
 export interface PlainFetchOptions {
   readonly allowPrivateNetworks: boolean
+  /** The setting that permits them; default `outbound_allow_private_networks`. */
+  readonly privateNetworksSetting?: string
   /** Ports that are asked, also by redirects; default 80 and 443. */
   readonly ports?: readonly number[] | 'any'
   /** Redirects that are followed, each to an address that is checked again. */
@@ -38,7 +40,8 @@ export interface PlainFetch {
  * nobody looks at. What is fetched with it is never secret, and is never believed because of where it came from.
  */
 export function createPlainFetch(options: PlainFetchOptions): PlainFetch {
-  const { allowPrivateNetworks, maxRedirects, maxBytes, timeoutMs, isPublic } = options
+  const { allowPrivateNetworks, privateNetworksSetting, maxRedirects, maxBytes, timeoutMs, isPublic } =
+    options
   const resolve = options.resolve ?? systemResolve
   const ports = options.ports ?? [80, 443]
 
@@ -49,7 +52,14 @@ export function createPlainFetch(options: PlainFetchOptions): PlainFetch {
   ): Promise<IncomingMessage> => {
     requirePlain(url, ports)
     const host = bareHost(url)
-    const addresses = await guardedAddresses(host, resolve, allowPrivateNetworks, deadline, isPublic)
+    const addresses = await guardedAddresses(
+      host,
+      resolve,
+      allowPrivateNetworks,
+      deadline,
+      isPublic,
+      privateNetworksSetting,
+    )
     const exchange = {
       method: posted === undefined ? 'GET' : 'POST',
       // A connection of its own: nothing of one answer is seen by the next.

@@ -4,6 +4,8 @@ import { guardedAddresses, lookupOf, type Resolve, systemResolve } from './guard
 
 export interface TlsProbeOptions {
   readonly allowPrivateNetworks: boolean
+  /** The setting that permits them; default `outbound_allow_private_networks`. */
+  readonly privateNetworksSetting?: string
   readonly port: number
   /** For name resolution and handshake together. */
   readonly timeoutMs: number
@@ -22,11 +24,18 @@ export interface TlsProbe {
 }
 
 export function createTlsProbe(options: TlsProbeOptions): TlsProbe {
-  const { allowPrivateNetworks, port, timeoutMs, resolve = systemResolve } = options
+  const { allowPrivateNetworks, privateNetworksSetting, port, timeoutMs, resolve = systemResolve } = options
   return {
     async certificate(host, protocol, servername) {
       const deadline = AbortSignal.timeout(timeoutMs)
-      const addresses = await guardedAddresses(host, resolve, allowPrivateNetworks, deadline)
+      const addresses = await guardedAddresses(
+        host,
+        resolve,
+        allowPrivateNetworks,
+        deadline,
+        undefined,
+        privateNetworksSetting,
+      )
       return new Promise((settle, reject) => {
         const socket = connect({
           host,

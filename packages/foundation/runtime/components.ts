@@ -1,5 +1,4 @@
 import { announcedCommitMigrations } from '../audit/index.ts'
-import { StartupError } from '../errors/index.ts'
 import { sealMigrations } from '../seal/index.ts'
 import {
   commitCountMigrations,
@@ -10,9 +9,6 @@ import {
   schemaMigrations,
 } from '../sql/index.ts'
 import type { Database, Migration } from '../sql/types.ts'
-import { connect, type DatabasePlace } from './database.ts'
-import type { ServiceLaunch } from './launch.ts'
-import { loadDefinition } from './load-definition.ts'
 
 /** Whoever owns tables in a service's database, by name, in the order in which a start brings them up to date. */
 export type Components = ReadonlyMap<string, readonly Migration[]>
@@ -49,33 +45,4 @@ export async function plansOf(
 export function requireUsablePlans(components: Components, plans: ReadonlyMap<string, MigrationPlan>): void {
   for (const [component, plan] of plans)
     requireUsable(component, components.get(component)?.length ?? 0, plan)
-}
-
-/**
- * Plans the migrations of a start, without running them.
- * @returns the plans, and why a start would be refused
- * @throws StartupError when it cannot be reached, or a released migration was changed
- */
-export async function migrationPlans(
-  launch: Pick<ServiceLaunch, 'module' | 'exportName'>,
-  place: DatabasePlace,
-): Promise<{ readonly plans: ReadonlyMap<string, MigrationPlan>; readonly refusal: string | undefined }> {
-  const components = componentsOf(await loadDefinition(launch))
-  const db = await connect(place, undefined)
-  try {
-    const plans = await plansOf(db, components)
-    return { plans, refusal: refusalOf(components, plans) }
-  } finally {
-    await db.close()
-  }
-}
-
-function refusalOf(components: Components, plans: ReadonlyMap<string, MigrationPlan>): string | undefined {
-  try {
-    requireUsablePlans(components, plans)
-    return undefined
-  } catch (error) {
-    if (error instanceof StartupError) return error.message
-    throw error
-  }
 }

@@ -8,15 +8,13 @@ export { Secret } from '../memory/secret.ts'
 export { type SweptConnection, startIdleSweep } from '../net/idle-sweep.ts'
 export { type ListenOptions, listenOn } from '../net/listen.ts'
 export { Stages } from '../net/stages.ts'
-export { clientCrls } from './client-crls.ts'
-export { migrationPlans } from './components.ts'
 export {
   type CopiedSchema,
   type DatabaseRestore,
   restoreDatabase,
   snapshotOf,
 } from './copy-database.ts'
-export { checkPlace, type DatabasePlace, databasePlace, openSealedDatabase } from './database.ts'
+export { type DatabasePlace, databasePlace, openSealedDatabase } from './database.ts'
 export { createFairQueue, type FairQueue, type QueueOwner } from './fair-queue.ts'
 export { readableDatabase } from './health-parts.ts'
 export { type RuntimeConfig, rootKeySource, type ServiceLaunch, sharedRateSlots } from './launch.ts'
@@ -26,7 +24,13 @@ export type { RunningService } from './primary.ts'
 export { readSealed } from './seal-of-home.ts'
 export type * from './service.ts'
 export { Shares } from './shares.ts'
-export { tlsReader } from './tls-material.ts'
+export { inspectDatabase } from './usable-database.ts'
+
+/** See `validate-settings.ts`: what a start of this service refuses, asked without a start. @throws StartupError */
+export async function checkSettings(launch: ServiceLaunch): Promise<readonly string[]> {
+  const { checkLaunch } = await import('./validate-settings.ts')
+  return checkLaunch(launch)
+}
 
 /** See `primary.ts`; loaded when a service is started, not by everything that knows a clock. */
 export async function runService(launch: ServiceLaunch): Promise<RunningService> {

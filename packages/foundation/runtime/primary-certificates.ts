@@ -1,9 +1,8 @@
-import { join } from 'node:path'
 import { ensureLocalAuthority } from '../tls/index.ts'
 import { watchCertificates } from './certificate-watch.ts'
 import { clientCrls, withCrls } from './client-crls.ts'
 import type { TlsMaterials } from './messages.ts'
-import type { Start } from './primary-start.ts'
+import { localAuthority, type Start } from './primary-start.ts'
 import { certificateFiles, usesLocalAuthority } from './tls-material.ts'
 import { materialsReader } from './tls-materials.ts'
 
@@ -22,9 +21,8 @@ export async function openCertificates(start: Start): Promise<PrimaryCertificate
   const { launch, definition, clock, log, metrics, opened } = start
   const { config, home } = launch
   const { name } = definition
-  const certificates = launch.localCertificates ?? [{ name, commonName: `Warder ${name}` }]
   const renew = usesLocalAuthority(config, home)
-    ? () => ensureLocalAuthority({ folder: join(home, 'tls'), clock, certificates })
+    ? () => ensureLocalAuthority(localAuthority(start))
     : undefined
   await renew?.()
   const readMaterials = materialsReader(definition, config, home)

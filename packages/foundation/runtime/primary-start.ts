@@ -1,7 +1,9 @@
 import { availableParallelism, hostname } from 'node:os'
+import { join } from 'node:path'
 import { type Clock, systemClock } from '../clock/clock.ts'
 import { createLogger, createMetrics, type ThreadMetrics } from '../telemetry/index.ts'
 import type { Logger } from '../telemetry/types.ts'
+import type { LocalAuthorityOptions } from '../tls/index.ts'
 import { type TeamSize, teamSize } from './growth.ts'
 import type { ServiceLaunch } from './launch.ts'
 import { loadDefinition } from './load-definition.ts'
@@ -72,7 +74,17 @@ function startPorts(held: readonly number[] = []): StartPorts {
   }
 }
 
+/** The local authority of the home folder, with all that it issues. */
+export function localAuthority({
+  launch,
+  definition: { name },
+  clock,
+}: Pick<Start, 'launch' | 'definition' | 'clock'>): LocalAuthorityOptions {
+  const certificates = launch.localCertificates ?? [{ name, commonName: `Warder ${name}` }]
+  return { folder: join(launch.home, 'tls'), clock, certificates }
+}
+
 /** URL of the service on this port. */
-export function urlAt({ launch: { config } }: Start, port: number): string {
+export function urlAt({ launch: { config } }: Pick<Start, 'launch'>, port: number): string {
   return baseUrlOf(config.plaintext_http ? 'http' : 'https', config.host, port)
 }

@@ -1,18 +1,10 @@
 import { join } from 'node:path'
-import { type KnownCommits, knownCommits, openLogKeys } from '../audit/index.ts'
-import { StartupError } from '../errors/index.ts'
+import { knownCommits } from '../audit/index.ts'
 import { inHome } from '../home/index.ts'
-import { isUnsealed, loadRootKeys, openSeal, openSealToRead, type RootKey } from '../seal/index.ts'
+import { isUnsealed, loadRootKeys, openSeal, type RootKey } from '../seal/index.ts'
 import type { Seal } from '../seal/types.ts'
-import {
-  connectionRoom,
-  isEmptyDatabase,
-  isRestoreUnderWay,
-  type SqliteWriter,
-  unsafeSettings,
-} from '../sql/index.ts'
+import { connectionRoom, type SqliteWriter, unsafeSettings } from '../sql/index.ts'
 import type { Database } from '../sql/types.ts'
-import { componentsOf, plansOf, requireUsablePlans } from './components.ts'
 import { connect, type DatabasePlace, databasePlace, startWriter } from './database.ts'
 import { connectWhenThere } from './database-wait.ts'
 import { rootKeySource } from './launch.ts'
@@ -20,7 +12,8 @@ import { migrator } from './migrator.ts'
 import { canSharePort } from './ports.ts'
 import type { PrimaryCertificates } from './primary-certificates.ts'
 import { type Start, urlAt } from './primary-start.ts'
-import { findRollback, missingFile, type Rollback, refuseRollback } from './rollback.ts'
+import type { Rollback } from './rollback.ts'
+import { requireDatabaseFile, requireUsableDatabase } from './usable-database.ts'
 import { startWaitingListener, type WaitingListener } from './waiting-listener.ts'
 
 /** The database of a service, up to date, and what is sealed in it. */
@@ -54,11 +47,8 @@ export async function openStorage(start: Start, certificates: PrimaryCertificate
   const { name } = definition
   const place = databasePlace(config, home, name)
   const auditFolder = join(home, 'audit', name)
-  let known = await knownCommits(auditFolder)
-  const requireAccepted = (rollback: Rollback | undefined): void => {
-    if (rollback !== undefined && !launch.acceptRollback) refuseRollback(name, auditFolder, place, rollback)
-  }
-  requireAccepted(missingFile(place, known))
+  const known = await knownCommits(auditFolder)
+  requireDatabaseFile({ launch, definition, place, known })
   const writer = await startWriter(place)
   if (writer !== undefined) opened.defer(() => writer.close())
   let standIn: StandIn | undefined
@@ -71,19 +61,16 @@ export async function openStorage(start: Start, certificates: PrimaryCertificate
     },
   })
   opened.defer(() => db.close())
-  if (await isRestoreUnderWay(db))
-    throw new StartupError(
-      `${name}: a restore into this database did not come to its end: run warder restore again, it begins anew`,
-    )
   for (const unsafe of await unsafeSettings(db))
     log.warn(unsafe, 'PostgreSQL is not set to keep what it acknowledges')
   await tellCrowd(start, db, place)
-  if (known.unread && !(await isEmptyDatabase(db))) known = await knownWithKeys(start, db, auditFolder)
-  const rollback = await findRollback(db, known)
-  requireAccepted(rollback)
-  const components = componentsOf(definition)
-  const plans = await plansOf(db, components)
-  requireUsablePlans(components, plans)
+  const { components, plans, rollback } = await requireUsableDatabase({
+    launch,
+    definition,
+    db,
+    place,
+    known,
+  })
   await launch.beforeMigrating?.([...plans.values()].some(({ pending }) => pending.length > 0))
   const migrations = migrator(place, db, components)
   opened.defer(() => migrations.close())
@@ -94,32 +81,6 @@ export async function openStorage(start: Start, certificates: PrimaryCertificate
   for (const component of [name, 'audit']) await migrations.run(component)
   await migrations.close()
   return { place, writer, db, rootKeys, seal, auditFolder, rollback, standIn }
-}
-
-/**
- * Reads an encrypted log by the keys that this database and the root key open. One that they do not open was not
- * written beside this database.
- * @throws StartupError
- */
-async function knownWithKeys(start: Start, db: Database, folder: string): Promise<KnownCommits> {
-  const { launch, definition } = start
-  const { config, env, home, acceptRollback } = launch
-  const rootKeys = loadRootKeys(
-    rootKeySource(config, (path) => inHome(home, path)),
-    env,
-    { create: false },
-  )
-  const seal = await openSealToRead({ db, rootKeys, service: definition.name })
-  if (seal === undefined)
-    throw new StartupError(
-      `wrong root key: ${rootKeys.map(({ from }) => from).join(', ')} does not open the database of ${definition.name}, whose audit log is encrypted; restore the right one (nothing was changed)`,
-    )
-  const known = await knownCommits(folder, await openLogKeys(folder, seal))
-  if (known.unread && acceptRollback !== true)
-    throw new StartupError(
-      `${definition.name}: the audit log in ${folder} is encrypted by a key that this database does not have: it was written beside another one. Restore that one, or move the log away; or start once with --accept-rollback, which puts the log aside and begins a new one`,
-    )
-  return known
 }
 
 /** Says when the pools of this process alone can take more connections than PostgreSQL has. */

@@ -12,7 +12,7 @@ import { noAudit } from './no-audit.ts'
 import { operatorMetrics } from './operator-metrics.ts'
 import { boundTo, startPeriodic } from './periodic.ts'
 import { openAudit, recordRun, startForwarding } from './primary-audit.ts'
-import { openCertificates } from './primary-certificates.ts'
+import { openCertificates, type PrimaryCertificates } from './primary-certificates.ts'
 import { startMeasurements } from './primary-measurements.ts'
 import { beginStart, type Start } from './primary-start.ts'
 import { openStorage, type Storage } from './primary-storage.ts'
@@ -20,6 +20,7 @@ import { claimPlaces, startWorkers } from './primary-workers.ts'
 import { recordRestored } from './restored.ts'
 import { watchSchema } from './schema-watch.ts'
 import type { ServiceEnvironment, SocketPlace } from './service.ts'
+import { probeOthers, validateSettings } from './validate-settings.ts'
 import { WorkerStartFailed } from './worker.ts'
 
 /** The process counts as hung after so many times the limit of a worker. */
@@ -60,10 +61,23 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
   }
 }
 
-async function startService(start: Start): Promise<RunningService> {
+/** What a start has opened before anything serves. */
+interface PreparedService {
+  readonly certificates: PrimaryCertificates
+  readonly storage: Storage
+  readonly audit: AuditLog | undefined
+  readonly environment: ServiceEnvironment<unknown>
+  readonly notices: readonly string[]
+}
+
+/**
+ * The part of a start in which settings, files and the database can be refused. Nothing is listened on.
+ * @throws StartupError
+ */
+export async function prepareService(start: Start): Promise<PreparedService> {
   const { launch, definition, clock, log, metrics, opened } = start
   const { config, home } = launch
-  const { promise: failed, resolve: giveUp } = Promise.withResolvers<string>()
+  await validateSettings(start)
   const certificates = await openCertificates(start)
   const storage = await openStorage(start, certificates)
   const audit = await openAudit(start, storage)
@@ -72,10 +86,19 @@ async function startService(start: Start): Promise<RunningService> {
   operatorMetrics(metrics, home, audit)
   definition.measure?.(environment)
   opened.defer(watchClock({ clock, log, metrics, record: (event) => audit?.trail.record(event) }))
-  await definition.check?.(environment)
+  const { db, seal } = storage
+  const { env } = launch
+  await definition.checkStored?.({ config, env, now: clock.now(), database: { db, seal } })
   const { notices } = await definition.prepare(environment)
   if (environment.restored !== undefined) await recordRestored(environment, environment.restored)
+  return { certificates, storage, audit, environment, notices }
+}
 
+async function startService(start: Start): Promise<RunningService> {
+  const { launch, definition, log, opened } = start
+  const { config } = launch
+  const { promise: failed, resolve: giveUp } = Promise.withResolvers<string>()
+  const { certificates, storage, audit, environment, notices } = await prepareService(start)
   const places = await claimPlaces(start, storage)
   const { url, socket } = places
   storage.writer?.onFailure((error) => giveUp(`the SQLite writer failed: ${error.message}`))
@@ -93,6 +116,9 @@ async function startService(start: Start): Promise<RunningService> {
   const background = await definition.background?.(serving)
   if (background !== undefined) opened.defer(() => background.stop())
   opened.defer(giveMemoryBack())
+  void probeOthers(launch, definition).then((problems) => {
+    for (const problem of problems) log.warn({}, problem)
+  })
 
   recordRun(start, audit, 'start')
   const { kind: database } = storage.place

@@ -99,6 +99,16 @@ export interface ServiceInstance<Services> {
   close?(): Promise<void>
 }
 
+/** The database of a service, opened to be read before a start goes on. */
+export interface StoredState<Config> {
+  readonly config: Config
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Unix milliseconds. */
+  readonly now: number
+  /** undefined = the first start makes it. */
+  readonly database: { readonly db: Database; readonly seal: Pick<Seal, 'open'> } | undefined
+}
+
 /** A service, as the runtime starts it. */
 export interface ServiceDefinition<Config = never, Services = never> {
   /** Of its database, certificates, environment variables and records: lower-case letters, digits and dashes. */
@@ -106,11 +116,25 @@ export interface ServiceDefinition<Config = never, Services = never> {
   readonly settings: SettingsTable
   readonly migrations: readonly Migration[]
   /**
-   * Refuses settings, and warns of others; nothing is opened or written. In the primary before `prepare`, and
-   * when somebody asks whether the settings are right.
+   * Refuses settings, and warns of others; nothing is opened or written. In the primary before anything is opened, and
+   * for the commands that check the settings.
    * @throws StartupError
    */
-  check?(environment: Pick<ServiceEnvironment<Config>, 'config' | 'log'>): Promise<void>
+  check?(
+    environment: Pick<ServiceEnvironment<Config>, 'config' | 'home' | 'baseUrl' | 'clock' | 'log'>,
+  ): Promise<void>
+  /**
+   * Refuses settings that the database does not permit; nothing is written. In the primary before `prepare`, and for the
+   * command that checks a start.
+   * @throws StartupError
+   */
+  checkStored?(stored: StoredState<Config>): Promise<void>
+  /**
+   * Asks the systems of others that the settings name. Called by the command that checks a start, and once after a start,
+   * which it neither delays nor ends.
+   * @returns a sentence for each that cannot be used now
+   */
+  probe?(environment: Pick<ServiceEnvironment<Config>, 'config' | 'outbound'>): Promise<readonly string[]>
   /** In the primary, once, after migrations and before any worker: first-run bootstrap. Returns lines to show once. */
   prepare(environment: ServiceEnvironment<Config>): Promise<{ readonly notices: readonly string[] }>
   /** Registers metrics of the whole service, in the primary. */

@@ -78,13 +78,21 @@ export async function openSeal(options: OpenSealOptions): Promise<Seal> {
     fitting = await findFitting(options)
   }
   if (fitting === undefined || fitting === 'empty') {
-    const sources = options.rootKeys.map(({ from }) => from).join(', ')
-    throw new StartupError(
-      `wrong root key: ${sources} is not the one that the ${options.service} database was sealed with; ` +
-        'restore the right one (nothing was changed)',
-    )
+    throw wrongRootKey(options)
   }
   return createSeal(options, fitting)
+}
+
+/** The refusal of root keys that do not fit a database. */
+export function wrongRootKey({
+  rootKeys,
+  service,
+}: Pick<OpenSealOptions, 'rootKeys' | 'service'>): StartupError {
+  const sources = rootKeys.map(({ from }) => from).join(', ')
+  return new StartupError(
+    `wrong root key: ${sources} is not the one that the ${service} database was sealed with; ` +
+      'restore the right one (nothing was changed)',
+  )
 }
 
 async function firstRun(options: OpenSealOptions): Promise<void> {

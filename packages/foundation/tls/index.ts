@@ -2,7 +2,12 @@ export { type CipherChoice, chooseCiphers } from './cipher-suites.ts'
 export { type ClientAuthorities, type IssuedUnder, issuedUnder } from './client-authorities.ts'
 export { clientRefusal, type Refusal, type ServerFiles } from './client-refusal.ts'
 export { type CertificatePlan, type Issued, type Issuer, issueCertificate } from './issue.ts'
-export { ensureLocalAuthority, type LocalAuthorityOptions, type LocalCertificate } from './local-authority.ts'
+export {
+  ensureLocalAuthority,
+  isLocalAuthorityComplete,
+  type LocalAuthorityOptions,
+  type LocalCertificate,
+} from './local-authority.ts'
 export {
   type ClientCertificate,
   clientCertificates,
@@ -13,8 +18,10 @@ export {
 export { peerCommonName, verifiedPeerCertificate } from './peer.ts'
 export {
   type AuthoritiesFile,
+  checkSuites,
   newTicketKeys,
   readAuthorities,
+  readPair,
   type TlsFiles,
   type TlsProfile,
   tlsProfile,

@@ -71,6 +71,22 @@ export async function ensureLocalAuthority(options: LocalAuthorityOptions): Prom
   }
 }
 
+/**
+ * Looks at what `ensureLocalAuthority` would find, and changes nothing.
+ * @returns whether it would keep everything as it is
+ * @throws StartupError as it would, for files that it cannot use
+ */
+export function isLocalAuthorityComplete(options: LocalAuthorityOptions): boolean {
+  const { folder, clock } = options
+  const authority = storedAuthority(folder, clock)
+  if (authority === undefined) return false
+  const due = leafPlans(options).filter(
+    (leaf) => !isLeftOut(leaf, authority) && !isFresh(folder, leaf.name, authority, clock),
+  )
+  if (due.length > 0) issuerOf(authority, folder)
+  return due.length === 0
+}
+
 interface Leaf {
   readonly name: string
   readonly plan: CertificatePlan

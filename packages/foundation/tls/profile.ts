@@ -57,7 +57,7 @@ export function tlsProfile(files: TlsFiles): TlsProfile {
   const pairs = second === undefined ? [first] : [first, readPair(second)]
   checkSuites(
     choice,
-    pairs.map(({ privateKey }) => privateKey),
+    pairs.map(({ privateKey }) => privateKey.asymmetricKeyType),
   )
   if (files.requireClientCertificate === true && files.clientsCaFile === undefined) {
     throw new StartupError(
@@ -148,7 +148,8 @@ function parseCertificate(pem: Buffer, file: string, setting: string): X509Certi
   }
 }
 
-function readPair({ certFile, keyFile, certSetting, keySetting }: Pair) {
+/** @throws StartupError that names the setting and the file that cannot be used */
+export function readPair({ certFile, keyFile, certSetting, keySetting }: Pair) {
   const cert = readPem(certFile, certSetting)
   const key = readPem(keyFile, keySetting)
   const certificate = parseCertificate(cert, certFile, certSetting)
@@ -168,12 +169,19 @@ function readPair({ certFile, keyFile, certSetting, keySetting }: Pair) {
   return { cert, key, privateKey }
 }
 
-/** With TLS 1.2 alone and suites of another kind of key no handshake would ever succeed (RFC 8422 §2.1, §2.2). */
-function checkSuites({ ciphers, maxVersion }: CipherChoice, keys: readonly KeyObject[]): void {
+/**
+ * With TLS 1.2 alone and suites of another kind of key no handshake would ever succeed (RFC 8422 §2.1, §2.2).
+ * @param keyTypes as node:crypto names them
+ * @throws StartupError
+ */
+export function checkSuites(
+  { ciphers, maxVersion }: CipherChoice,
+  keyTypes: readonly (string | undefined)[],
+): void {
   if (maxVersion !== 'TLSv1.2') return
-  const areRsa = keys.map(({ asymmetricKeyType }) => asymmetricKeyType?.startsWith('rsa') === true)
+  const areRsa = keyTypes.map((type) => type?.startsWith('rsa') === true)
   if (ciphers.split(':').some((suite) => areRsa.includes(suite.includes('-RSA-')))) return
-  const [needed, given] = areRsa[0] === true ? ['ECDSA', 'RSA'] : ['RSA', keys[0]?.asymmetricKeyType]
+  const [needed, given] = areRsa[0] === true ? ['ECDSA', 'RSA'] : ['RSA', keyTypes[0]]
   throw new StartupError(
     `tls_cipher_suites: ${ciphers} needs an ${needed} key, and tls_key_file is of type ${given}`,
   )

@@ -100,6 +100,9 @@ const sweepVotes = query<[before: number], unknown>(
 )
 const sweep = query<[before: number], unknown>('DELETE FROM approval_request WHERE until_ms < ?')
 
+/** Reads what is sealed. */
+type Opener = Pick<Seal, 'open'>
+
 const requestPlace = (id: string): SealedPlace => ({ table: 'approval_request', row: id, column: 'record' })
 const votePlace = (id: string, user: string): SealedPlace => ({
   table: 'approval_vote',
@@ -111,11 +114,11 @@ function sealed(seal: Seal, place: SealedPlace, value: object): Uint8Array {
   return seal.seal(place, Buffer.from(JSON.stringify(value)))
 }
 
-async function opened<T>(seal: Seal, place: SealedPlace, record: Uint8Array): Promise<T> {
+async function opened<T>(seal: Opener, place: SealedPlace, record: Uint8Array): Promise<T> {
   return JSON.parse(Buffer.from(await seal.open(place, record)).toString('utf8')) as T
 }
 
-async function requestOf(seal: Seal, row: RequestRow): Promise<ApprovalRequest> {
+async function requestOf(seal: Opener, row: RequestRow): Promise<ApprovalRequest> {
   const { wish, state } = await opened<Omit<ApprovalRequest, 'version'>>(
     seal,
     requestPlace(row.id),
@@ -153,7 +156,7 @@ export async function listRequests(
 /** Approved requests that may run once now: by the requester or, for the installation, by whoever starts it or has its files. */
 export async function approvedRequests(
   db: Database,
-  seal: Seal,
+  seal: Opener,
   about: Pick<Wish, 'object' | 'operation'>,
   now: number,
 ): Promise<readonly ApprovalRequest[]> {
@@ -179,7 +182,7 @@ export function stateChange(seal: Seal, { wish, version }: ApprovalRequest, stat
   return change(move, [state, record, wish.id, version], 1)
 }
 
-export async function votesOn(db: Database, seal: Seal, id: string): Promise<readonly Vote[]> {
+export async function votesOn(db: Database, seal: Opener, id: string): Promise<readonly Vote[]> {
   const rows = await db.all(votes, [id])
   return Promise.all(rows.map(({ user_id: user, record }) => opened<Vote>(seal, votePlace(id, user), record)))
 }

@@ -34,7 +34,7 @@ export function hasGovernance(db: Database): Promise<boolean> {
 /** @throws when the record is not one that this service wrote */
 export async function findGovernance<T>(
   db: Database,
-  seal: Seal,
+  seal: Pick<Seal, 'open'>,
   id: GovernanceRecord = 'settings',
 ): Promise<{ readonly value: T; readonly version: number } | undefined> {
   const row = await db.get(find, [id])

@@ -1,12 +1,20 @@
 import { createHash } from 'node:crypto'
 import { StartupError } from '@warder/foundation/errors'
 import type { Seal } from '@warder/foundation/seal'
-import { type Change, type Database, GuardFailed, retryOnGuard } from '@warder/foundation/sql'
+import { type Change, type Database, findRestored, GuardFailed, retryOnGuard } from '@warder/foundation/sql'
 import type { ApprovalSettings } from './approval-policy.ts'
-import { approvedRequests, type Governance, stateChange, votesOn } from './approval-store.ts'
+import {
+  type ApprovalRequest,
+  approvedRequests,
+  type Governance,
+  stateChange,
+  votesOn,
+} from './approval-store.ts'
 import { approvalsAmong } from './approvals.ts'
 import { findGovernance, firstGovernance, hasGovernance, replaceGovernance } from './governance-store.ts'
 import { type OfficerSettings, quorumOf } from './officers.ts'
+import { wantedHold } from './restore.ts'
+import { findHold } from './restore-store.ts'
 import { votersAmong } from './voters.ts'
 
 export function governanceOf(officers: OfficerSettings, approvals: ApprovalSettings): Governance {
@@ -32,6 +40,8 @@ interface Parts {
   /** Unix milliseconds. */
   readonly now: number
 }
+
+type ReadParts = Omit<Parts, 'seal'> & { readonly seal: Pick<Seal, 'open'> }
 
 /** Finding of a start: nothing recorded before, the same, a change that needs no approval, or an approved one. */
 export type Adopted = 'first' | 'same' | 'changed' | 'approved'
@@ -60,7 +70,7 @@ export async function adoptGovernance(parts: Parts, wanted: Governance, isHeld: 
     }
     const taken = isHeld || recorded.value.approvals.operations.includes('settings')
     const used = taken
-      ? await usedApproval(parts, recorded.value, 'settings', digestOfGovernance(wanted))
+      ? await approvalOf(parts, recorded.value, 'settings', digestOfGovernance(wanted))
       : undefined
     if (taken && used === undefined) {
       // Another node may have used it up since the settings were read, for the same ones.
@@ -70,11 +80,32 @@ export async function adoptGovernance(parts: Parts, wanted: Governance, isHeld: 
     }
     adopted = taken ? 'approved' : 'changed'
     await db.commit([
-      ...(used === undefined ? [] : [used]),
+      ...(used === undefined ? [] : [stateChange(seal, used, 'done')]),
       replaceGovernance(seal, wanted, recorded.version),
     ])
   })
   return adopted
+}
+
+/**
+ * Refuses settings that `adoptGovernance` would refuse, and takes nothing.
+ * @throws StartupError
+ */
+export async function requireAdoptable(parts: ReadParts, wanted: Governance): Promise<void> {
+  const { db, seal } = parts
+  if (!(await hasGovernance(db))) return
+  const recorded = (await findGovernance<Governance>(db, seal))?.value
+  if (recorded === undefined || digestOfGovernance(recorded) === digestOfGovernance(wanted)) return
+  const isHeld = await isRestoreHeld(parts, recorded)
+  if (!isHeld && !recorded.approvals.operations.includes('settings')) return
+  if ((await approvalOf(parts, recorded, 'settings', digestOfGovernance(wanted))) === undefined)
+    throw notApproved(recorded, isHeld)
+}
+
+/** Whether a start would hold a backup that was restored. */
+async function isRestoreHeld({ db, seal }: ReadParts, recorded: Governance): Promise<boolean> {
+  const before = (await findHold(db, seal))?.value
+  return wantedHold(recorded, before, await findRestored(db))?.state === 'held'
 }
 
 function notApproved(recorded: Governance, isHeld: boolean): StartupError {
@@ -89,20 +120,19 @@ function notApproved(recorded: Governance, isHeld: boolean): StartupError {
   )
 }
 
-/** The change that uses up an approval of the officers who are recorded; undefined: there is none. */
-async function usedApproval(
-  { db, seal, now }: Parts,
+/** The request that the officers who are recorded approved, and that was not used yet; undefined: there is none. */
+async function approvalOf(
+  { db, seal, now }: ReadParts,
   { officers }: Governance,
   operation: 'settings' | 'root_key',
   object: string,
-): Promise<Change | undefined> {
+): Promise<ApprovalRequest | undefined> {
   const listed = new Set(officers.users)
   const quorum = quorumOf(listed.size, officers.quorum ?? undefined)
   const voters = await votersAmong(db, { listed, requireCeremony: officers.requireCeremony }, now)
   for (const request of await approvedRequests(db, seal, { object, operation }, now)) {
     const votes = await votesOn(db, seal, request.wish.id)
-    if (approvalsAmong(votes, request.wish, voters).length >= quorum)
-      return stateChange(seal, request, 'done')
+    if (approvalsAmong(votes, request.wish, voters).length >= quorum) return request
   }
   return undefined
 }
@@ -121,8 +151,8 @@ export async function rootKeyApproval(parts: Parts): Promise<Change | undefined>
   if (!(await hasGovernance(parts.db))) return undefined
   const recorded = await findGovernance<Governance>(parts.db, parts.seal)
   if (recorded === undefined || !recorded.value.approvals.operations.includes('root_key')) return undefined
-  const used = await usedApproval(parts, recorded.value, 'root_key', 'root_key')
-  if (used !== undefined) return used
+  const used = await approvalOf(parts, recorded.value, 'root_key', 'root_key')
+  if (used !== undefined) return stateChange(parts.seal, used, 'done')
   throw new StartupError(
     `another root key takes the approval of ${those(recorded.value)}. Ask for it: warder officers ask root-key`,
   )

@@ -44,7 +44,7 @@ export interface StoredHold {
 }
 
 /** undefined: nothing was restored that takes approvals. @throws when the record is not one that this service wrote */
-export async function findHold(db: Database, seal: Seal): Promise<StoredHold | undefined> {
+export async function findHold(db: Database, seal: Pick<Seal, 'open'>): Promise<StoredHold | undefined> {
   const row = await db.get(find, [holdKey])
   if (row === undefined) return undefined
   const text = Buffer.from(await seal.open(place, row.record)).toString('utf8')

@@ -46,7 +46,7 @@ export async function holdRestored(
 }
 
 /** The hold as it is, or a new one for a backup that it is not about. */
-function wantedHold(
+export function wantedHold(
   governance: Governance | undefined,
   before: RestoreHold | undefined,
   restored: RestoredBackup | undefined,

@@ -1,8 +1,9 @@
-import { resolve } from 'node:path'
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
 import { peerSecretHeader } from '@warder/foundation/http'
 import { createOutbound, type Outbound } from '@warder/foundation/outbound'
-import type { Clock, Secret } from '@warder/foundation/runtime'
+import { type Clock, Secret } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
 import type { Database } from '@warder/foundation/sql'
 import type { Logger } from '@warder/foundation/telemetry'
@@ -115,6 +116,39 @@ export function configuredSteps(environment: IdentityEnvironment): readonly Casc
   return steps
 }
 
+/**
+ * Makes everything that the settings about callers configure, as a worker does, and keeps nothing of it.
+ * @throws StartupError for a configuration that cannot work
+ */
+export function checkIdentity(
+  environment: Pick<IdentityEnvironment, 'config' | 'home' | 'baseUrl' | 'clock' | 'log'>,
+): void {
+  const { home } = environment
+  const config = withAuthorityToBeMade(environment.config, home)
+  const unopened = (): never => {
+    throw new Error('nothing is sealed or stored while settings are checked')
+  }
+  const seal = { seal: unopened, open: unopened }
+  const outbound = createOutbound({ allowPrivateNetworks: false })
+  const db = undefined as unknown as Database
+  const keyDigest = async (): Promise<undefined> => undefined
+  const peerSecret = Secret.fromText('of nobody: nothing is asked')
+  const checked = { ...environment, config, outbound, seal, db, keyDigest }
+  configuredSteps(checked)
+  configuredProxy(checked)
+  configuredOidc(config, checked)
+  configuredSaml(checked, peerSecret)
+  configuredLogin(config, home, peerSecret)
+  configuredFeed(checked, peerSecret)
+}
+
+/** The first start makes the local authority after its settings were checked. */
+function withAuthorityToBeMade(config: IdentityConfig, home: string): IdentityConfig {
+  const { auth_verifier_ca_cert: file } = config
+  if (file === undefined || resolve(home, file) !== join(home, 'tls', 'ca.crt')) return config
+  return existsSync(join(home, 'tls', 'ca.crt')) ? config : { ...config, auth_verifier_ca_cert: undefined }
+}
+
 /** Logins with a password: of the realm that is named in the settings, else of every realm. */
 export function configuredLogin(
   config: IdentityConfig,
@@ -186,6 +220,38 @@ export function configuredOidc(
   const { kms_public_url: publicUrl = baseUrl } = config
   const redirectUri = `${httpsAddress('kms_public_url', publicUrl)}/ui/callback`
   return oidcLogin({ ...client, clientSecret, redirectUri, outbound, seal, clock })
+}
+
+/**
+ * Asks the OpenID provider of the settings for its metadata (OpenID Connect Discovery §4).
+ * @returns a sentence when it cannot be used now
+ */
+export async function unusableProvider({
+  config,
+  outbound,
+}: {
+  readonly config: IdentityConfig
+  readonly outbound: Outbound
+}): Promise<string | undefined> {
+  const issuer = oidcClient(config)?.issuer
+  if (issuer === undefined) return undefined
+  const problem = await metadataProblem(issuer, outbound)
+  return (
+    problem &&
+    `ui_config.ui_oidc_auth.ui_oidc_issuer_url: the OpenID provider ${issuer} cannot be used: ${problem}. Until it can, no user logs in to the web page through it`
+  )
+}
+
+async function metadataProblem(issuer: string, outbound: Outbound): Promise<string | undefined> {
+  try {
+    const url = `${issuer.replace(/\/+$/, '')}/.well-known/openid-configuration`
+    const { status, body } = await outbound.get(url)
+    if (status !== 200) return `${url} answers ${status}`
+    const named: unknown = JSON.parse(Buffer.from(body).toString('utf8'))?.issuer
+    return named === issuer ? undefined : `its metadata name another issuer, ${JSON.stringify(named)}`
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
 }
 
 function oidcClient(

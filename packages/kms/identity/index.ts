@@ -2,6 +2,7 @@ export { appToken } from './app-token.ts'
 export { authenticateBy, type CascadeOptions } from './cascade.ts'
 export { clientCertificates } from './client-certificate.ts'
 export {
+  checkIdentity,
   configuredDirectory,
   configuredFeed,
   configuredLogin,
@@ -10,6 +11,7 @@ export {
   configuredSaml,
   configuredSteps,
   type IdentityConfig,
+  unusableProvider,
 } from './configured.ts'
 export type { Directory } from './directory.ts'
 export { bearerToken, type Extractor, principalNamed, unauthorized } from './extractor.ts'

@@ -1,5 +1,5 @@
 import { failure } from '@warder/foundation/errors'
-import type { Outbound } from '@warder/foundation/outbound'
+import { type Outbound, OutboundError } from '@warder/foundation/outbound'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
 import type { Configuration, CustomFetchOptions } from 'openid-client'
@@ -126,7 +126,18 @@ async function exchanged(
 class Unreachable extends Error {}
 
 function unreachable(cause: unknown): Error {
-  return failure('overloaded', 'the OpenID provider does not answer', { cause, retryAfterSeconds: 2 })
+  const refused = outboundErrorIn(cause)
+  const sentence =
+    refused?.reason === 'address'
+      ? 'the OpenID provider has a private address, which the setting outbound_allow_private_networks permits'
+      : 'the OpenID provider does not answer'
+  return failure('overloaded', sentence, { cause, retryAfterSeconds: 2 })
+}
+
+/** The library wraps what `throughOutbound` throws. */
+function outboundErrorIn(error: unknown): OutboundError | undefined {
+  if (error instanceof OutboundError) return error
+  return error instanceof Error ? outboundErrorIn(error.cause) : undefined
 }
 
 interface Discovered {

@@ -1,3 +1,3 @@
 export type { KmsServices } from '../services.ts'
 export { kmsService } from './service.ts'
-export { type KmsConfig, kmsSettings } from './settings.ts'
+export type { KmsConfig } from './settings.ts'

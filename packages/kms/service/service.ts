@@ -4,6 +4,7 @@ import type { ServiceDefinition, ServiceEnvironment } from '@warder/foundation/r
 import type { Database } from '@warder/foundation/sql'
 import type { Logger } from '@warder/foundation/telemetry'
 import { sweepRequests } from '../access/approval-store.ts'
+import { governanceOf, requireAdoptable } from '../access/governance.ts'
 import { sweepAcme } from '../api/acme/sweep.ts'
 import { externalPartners, refuseHalfStores } from '../api/external/settings.ts'
 import { sweepPending } from '../api/kmip/asynchronous/pending-store.ts'
@@ -33,24 +34,42 @@ import { revocationConfig } from './pki-settings.ts'
 import { onceServing, prepareRestored } from './restored.ts'
 import { isRewrapDue, rewrapWhatIsStale } from './rewraps.ts'
 import { rotationPolicy } from './rotation-settings.ts'
-import { type KmsConfig, kmsSettings, officerSettings } from './settings.ts'
+import { approvalSettings, type KmsConfig, kmsSettings, officerSettings } from './settings.ts'
 
 /** The key management service, as the runtime starts it. */
 export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
   name: 'kms',
   settings: kmsSettings,
   migrations: kmsMigrations,
-  async check({ config, log }) {
+  async check(environment) {
+    const { config, log } = environment
     refuseContradictions(config)
     configuredPolicy(config)
     await warnOfPolicyNames(config, log)
     await refuseUnknownAlgorithm(config)
+    // Loaded where it is needed: what reads the settings of callers is a part of the workers.
+    const { checkIdentity } = await import('../identity/index.ts')
+    await checkIdentity(environment)
+    if (config['google_cse_config.google_cse_enable']) {
+      const { checkGoogleSettings } = await import('../api/external/google/scope/scope.ts')
+      checkGoogleSettings(environment)
+    }
     askForFipsProvider(config, log)
     warnOfMethods(config, log)
     warnOfNoRateLimit(config, log)
     if (config['roles.crypto_officer_users'].length > 0 && !config['roles.crypto_officer_require_ceremony']) {
       log.warn({}, 'crypto officers are named by configuration alone: who can write it can become one')
     }
+  },
+  async checkStored({ config, now, database }) {
+    if (database === undefined) return
+    const governance = governanceOf(officerSettings(config), approvalSettings(config))
+    await requireAdoptable({ ...database, now }, governance)
+  },
+  async probe(environment) {
+    const { unusableProvider } = await import('../identity/index.ts')
+    const problem = await unusableProvider(environment)
+    return problem === undefined ? [] : [problem]
   },
   async prepare(environment) {
     await prepareEnded(environment)

@@ -1,6 +1,4 @@
-import { existsSync } from 'node:fs'
-import { StartupError } from '@warder/foundation/errors'
-import { databasePlace, migrationPlans, type ServiceLaunch } from '@warder/foundation/runtime'
+import { databasePlace, inspectDatabase, type ServiceLaunch, systemClock } from '@warder/foundation/runtime'
 import type { MigrationPlan } from '@warder/foundation/sql'
 import type { ServiceName } from '../installation/services.ts'
 import { roomWarning } from './room.ts'
@@ -18,20 +16,12 @@ export interface DatabaseState {
   readonly warning: string | undefined
 }
 
-/** @returns what the start would do; its refusal is no error */
+/** @returns what a start would find and do; its refusal is no error */
 export async function stateOf(service: ServiceName, launch: ServiceLaunch): Promise<DatabaseState> {
   const place = databasePlace(launch.config, launch.home, service)
   const engine = place.kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'
-  const nothing = { service, engine, plans: undefined, refusal: undefined, warning: undefined }
-  // Opening it would make it.
-  if (place.kind === 'sqlite' && !existsSync(place.path)) return nothing
-  try {
-    const found = await migrationPlans(launch, place)
-    const isChanged = [...(found.plans?.values() ?? [])].some(({ pending }) => pending.length > 0)
-    const warning = isChanged && place.kind === 'sqlite' ? roomWarning(place.path) : undefined
-    return { ...nothing, ...found, warning }
-  } catch (error) {
-    if (error instanceof StartupError) return { ...nothing, refusal: error.message }
-    throw error
-  }
+  const found = await inspectDatabase(launch, place, systemClock.now())
+  const isChanged = [...(found.plans?.values() ?? [])].some(({ pending }) => pending.length > 0)
+  const warning = isChanged && place.kind === 'sqlite' ? roomWarning(place.path) : undefined
+  return { service, engine, ...found, warning }
 }

@@ -1,11 +1,9 @@
-import { existsSync } from 'node:fs'
 import { defaultConfigToml, envNameOf, settingsHelp } from '@warder/foundation/config'
-import { StartupError } from '@warder/foundation/errors'
+import { checkStart, refusalsOf } from '../check/check-start.ts'
 import type { Terminal } from '../cli/command.ts'
 import { UsageError } from '../cli/command.ts'
 import { requireNoNames } from '../cli/options.ts'
 import { homeVerb, verbCommand } from '../cli/verb-command.ts'
-import { checkAsStart } from '../installation/checks.ts'
 import { configure } from '../installation/configuration.ts'
 import { type ServiceName, serviceNames, settingsOf } from '../installation/services.ts'
 import { migrateVerb } from './migrate.ts'
@@ -43,18 +41,17 @@ const explainVerb = homeVerb({
 const checkVerb = homeVerb({
   name: 'check',
   words: '',
-  summary: "says whether both services' settings are right",
+  summary: 'says whether a start would accept the settings of both services',
   examples: ['warder config check --home /var/lib/warder'],
   options: {},
   parse(_, names) {
     requireNoNames(names)
     return async ({ home, terminal }) => {
-      if (!existsSync(home)) throw new StartupError(`the home folder ${home} is not there`)
-      for (const name of serviceNames) {
-        const configuration = configure(name, home, [], terminal.env)
-        for (const warning of configuration.loaded.warnings) terminal.err(`warning: ${warning}`)
-        await checkAsStart(name, configuration)
-      }
+      const checked = await checkStart(home, terminal.env)
+      for (const warning of checked.warnings) terminal.err(`warning: ${warning}`)
+      const refusals = refusalsOf(checked)
+      for (const refusal of refusals) terminal.err(`warder config check: ${refusal}`)
+      if (refusals.length > 0) return 1
       terminal.out(`the configuration in ${home} is right`)
       return 0
     }

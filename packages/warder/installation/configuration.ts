@@ -12,6 +12,7 @@ export interface ServiceConfiguration {
 
 /**
  * The configuration of a service: flags, environment, `HOME/NAME.toml`, defaults.
+ * @param firstFile what is read where the file does not exist
  * @throws StartupError with the one line that says what is wrong and where
  */
 export function configure(
@@ -19,11 +20,13 @@ export function configure(
   home: string,
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
+  firstFile?: string,
 ): ServiceConfiguration {
   const loaded = loadConfig({
     service: name,
     table: settingsOf(name),
     file: join(home, `${name}.toml`),
+    firstFile,
     env,
     args,
     foreign: foreignSettingsOf(name),

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { writeOnce } from '@warder/foundation/home'
+import type { ServiceName } from './services.ts'
 import { openSigningKey } from './signing-key.ts'
 
 /** The configuration that the first run writes; whoever runs Warder edits it. */
@@ -19,6 +20,11 @@ publish_session_jwks = true
 clients_ca_cert_file = "tls/ca.crt"
 `,
 } as const
+
+/** The settings file of a service as the first run writes it. */
+export function firstConfiguration(service: ServiceName): string {
+  return files[`${service}.toml`]
+}
 
 /** Writes the configuration files that are missing; a new home gets the key that signs its backups, too. */
 export function writeFirstConfiguration(home: string): void {

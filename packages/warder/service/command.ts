@@ -1,17 +1,15 @@
 import { once } from 'node:events'
 import { url as debuggerUrl } from 'node:inspector'
-import { join } from 'node:path'
 import { settingsHelp } from '@warder/foundation/config'
-import { StartupError } from '@warder/foundation/errors'
 import { openHome } from '@warder/foundation/home'
-import { type RunningService, runService } from '@warder/foundation/runtime'
+import { checkSettings, type RunningService, runService } from '@warder/foundation/runtime'
 import { type Command, homeOf, homeOption, type Terminal } from '../cli/command.ts'
 import { optionsHelp } from '../cli/help.ts'
 import { readDeclared } from '../cli/options.ts'
-import { checkAsStart } from '../installation/checks.ts'
-import { configure } from '../installation/configuration.ts'
+import { configure, type ServiceConfiguration } from '../installation/configuration.ts'
 import { writeFirstConfiguration } from '../installation/first-run.ts'
 import { type ServiceName, settingsOf } from '../installation/services.ts'
+import { besideAuth, besideKms, peerSecretOf } from '../installation/together.ts'
 import { leaveParentProcess, whenParentProcessEnds } from './launcher.ts'
 import { watchStopSignals } from './stop-signals.ts'
 
@@ -24,6 +22,7 @@ const options = {
   'check-config': { type: 'flag', help: 'says whether the settings are right, and ends' },
   'print-default-config': { type: 'flag', help: 'prints every setting with its default, as a file to edit' },
   'beside-auth': { type: 'text' },
+  'beside-kms': { type: 'flag' },
   'held-ports': { type: 'text' },
   'migrate-together': { type: 'flag' },
   supervised: { type: 'flag' },
@@ -63,21 +62,15 @@ Example:
       }
       const folder = openHome(homeOf(values.home, terminal.env))
       writeFirstConfiguration(folder)
-      const configuration = configure(name, folder, rest, terminal.env)
+      const configuration = startedAs(name, configure(name, folder, rest, terminal.env), terminal.env, values)
       const { launch, loaded } = configuration
-      const peerSecret = peerSecretOf(terminal.env, loaded, beside)
+      const peerSecret = peerSecretOf(terminal.env, configuration, beside !== undefined)
       for (const warning of [...loaded.warnings, ...debuggerWarning()])
         terminal.err(`warder ${name}: warning: ${warning}`)
       if (values['check-config']) {
-        await checkAsStart(name, configuration)
+        for (const warning of await checkSettings(launch)) terminal.err(`warder ${name}: warning: ${warning}`)
         terminal.out(`the configuration of ${name} in ${folder} is right`)
         return 0
-      }
-      const config = {
-        ...launch.config,
-        ...(beside === undefined
-          ? {}
-          : besideAuth(loaded, beside, folder, hasOwnCertificate(folder, terminal.env))),
       }
       const onWaiting = (): void => {
         if (supervised) process.send?.({ type: 'waiting' })
@@ -89,7 +82,6 @@ Example:
       try {
         service = await runService({
           ...launch,
-          config,
           heldPorts,
           peerSecret,
           onWaiting,
@@ -105,6 +97,23 @@ Example:
   }
 }
 
+/** The settings of a service that was started together with the other one, or by itself. */
+function startedAs(
+  name: ServiceName,
+  configuration: ServiceConfiguration,
+  env: Terminal['env'],
+  { 'beside-auth': authUrl, 'beside-kms': besideTheKms }: ServiceArguments,
+): ServiceConfiguration {
+  if (name === 'auth') return besideTheKms ? besideKms(configuration) : configuration
+  if (authUrl === undefined) return configuration
+  return besideAuth(configuration, authUrl, configure('auth', configuration.launch.home, [], env))
+}
+
+interface ServiceArguments {
+  readonly 'beside-auth'?: string | undefined
+  readonly 'beside-kms': boolean
+}
+
 function debuggerWarning(): readonly string[] {
   return debuggerUrl() === undefined
     ? []
@@ -116,53 +125,6 @@ async function awaitTheOther(pending: boolean): Promise<void> {
   const told = pending ? once(process, 'message') : undefined
   process.send?.({ type: 'checked', pending })
   await told
-}
-
-/**
- * The secret that auth and the kms know each other by: made anew at each start of both, or given to services that are
- * started apart. A kms that was started beside an auth service and asks another one shows it to nobody.
- * @throws StartupError when it could be guessed
- */
-function peerSecretOf(
-  env: Terminal['env'],
-  loaded: ReturnType<typeof configure>['loaded'],
-  beside: string | undefined,
-): string | undefined {
-  const secret = env.WARDER_PEER_SECRET
-  if (secret === undefined || secret === '') return undefined
-  if (!/^[!-~]{32,256}$/.test(secret))
-    throw new StartupError('WARDER_PEER_SECRET has 32 to 256 characters of ASCII, without spaces')
-  const asksAnother = beside !== undefined && loaded.provenance.auth_verifier_url !== 'default'
-  return asksAnother ? undefined : secret
-}
-
-/** Started together, the kms asks the auth service beside it unless it is configured otherwise. */
-function besideAuth(
-  loaded: ReturnType<typeof configure>['loaded'],
-  url: string,
-  home: string,
-  authHasOwnCertificate: boolean,
-): Readonly<Record<string, unknown>> {
-  if (loaded.provenance.auth_verifier_url !== 'default') return {}
-  const ca =
-    loaded.provenance.auth_verifier_ca_cert === 'default' && !authHasOwnCertificate
-      ? { auth_verifier_ca_cert: join(home, 'tls', 'ca.crt') }
-      : {}
-  const token =
-    loaded.provenance.vault_auth_verifier_url === 'default'
-      ? { vault_auth_verifier_url: url, app_tokens_by_default: true }
-      : {}
-  return {
-    auth_verifier_url: url,
-    auth_verifier_issuer: loaded.values.auth_verifier_issuer ?? 'published',
-    ...ca,
-    ...token,
-  }
-}
-
-/** Whether auth's certificate is not one of the local authority. */
-function hasOwnCertificate(home: string, env: Terminal['env']): boolean {
-  return configure('auth', home, [], env).launch.config.tls_cert_file !== undefined
 }
 
 /** How often a supervised service tells of itself, at most. */

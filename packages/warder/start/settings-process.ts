@@ -2,8 +2,10 @@
 
 import { StartupError } from '@warder/foundation/errors'
 import { configure, type ServiceConfiguration } from '../installation/configuration.ts'
-import { ownTls, requireReachableAuth } from '../installation/own-certificate.ts'
-import type { Answers, Place, Places, Question, Reply } from './settings-reader.ts'
+import { ownTls } from '../installation/own-certificate.ts'
+import { requireTogether } from '../installation/together.ts'
+import { placesOf } from './places.ts'
+import type { Answers, Question, Reply } from './settings-reader.ts'
 
 const [home = ''] = process.argv.slice(2)
 
@@ -16,31 +18,16 @@ const answers: {
   [Kind in Question['kind']]: (question: Question & { kind: Kind }) => Promise<Answers[Kind]>
 } = {
   async places() {
-    const [auth, kms] = read()
-    return { auth: placeOf(auth), kms: placeOf(kms), socket: socketOf(kms), plain: isPlain(auth) }
+    return placesOf(...read())
   },
   async reach({ authUrl }) {
     const [auth, kms] = read()
-    await requireReachableAuth(auth, kms, authUrl)
+    await requireTogether(auth, kms, authUrl)
   },
   async trust({ authUrl, kmsUrl }) {
     const both = read()
     return { auth: await ownTls(both[0], authUrl, both), kms: await ownTls(both[1], kmsUrl, both) }
   },
-}
-
-function placeOf({ launch }: ServiceConfiguration): Place {
-  return { host: launch.config.host, port: launch.config.port }
-}
-
-const isPlain = ({ launch }: ServiceConfiguration): boolean => launch.config.plaintext_http
-
-/** undefined: there will be no KMIP socket, or none of which it is known here. */
-function socketOf({ launch: { config } }: ServiceConfiguration): Places['socket'] {
-  const { host, plaintext_http: plain, clients_ca_cert_file: authorities } = config
-  const { socket_server_start: wanted, socket_server_port: port, socket_server_hostname: hostname } = config
-  if (wanted !== true || plain || authorities === undefined || typeof port !== 'number') return undefined
-  return { host: typeof hostname === 'string' ? hostname : host, port }
 }
 
 async function reply(question: Question): Promise<Reply> {

@@ -4,27 +4,13 @@ import { fileURLToPath } from 'node:url'
 import { StartupError } from '@warder/foundation/errors'
 import type { OwnTls } from '../installation/endpoints.ts'
 import { forwardLines } from './forward-lines.ts'
+import type { Places } from './places.ts'
 
 export interface SettingsStart {
   readonly home: string
   readonly env: Readonly<Record<string, string | undefined>>
   /** Takes what its process writes when it fails. */
   readonly tell: (line: string) => void
-}
-
-/** Address on which a service is to listen; port 0 = any. */
-export interface Place {
-  readonly host: string
-  readonly port: number
-}
-
-export interface Places {
-  readonly auth: Place
-  readonly kms: Place
-  /** Of KMIP. */
-  readonly socket: Place | undefined
-  /** Auth is to speak HTTP without TLS. */
-  readonly plain: boolean
 }
 
 export type Question =

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { openHome } from '@warder/foundation/home'
-import { baseUrlOf, type ClaimedPort, claimPort, takeLock } from '@warder/foundation/supervision'
+import { baseUrlOf, type ClaimedPort, takeLock } from '@warder/foundation/supervision'
 import type { Terminal } from '../cli/command.ts'
 import { type Endpoints, removeEndpoints, writeEndpoints } from '../installation/endpoints.ts'
 import { writeFirstConfiguration } from '../installation/first-run.ts'
@@ -11,7 +11,8 @@ import { watchStopSignals } from '../service/stop-signals.ts'
 import { RestartBackoff } from './backoff.ts'
 import { type ServiceChild, type ServiceReady, startChild } from './child.ts'
 import { firstLines, tryCommand } from './first-lines.ts'
-import { openSettings, type Place, type SettingsReader } from './settings-reader.ts'
+import { claimPorts } from './places.ts'
+import { openSettings, type SettingsReader } from './settings-reader.ts'
 
 const lookForParentEveryMs = 250
 
@@ -128,17 +129,11 @@ async function beginBoth(
   running: Supervised[],
   stopping: () => boolean,
 ): Promise<readonly [ServiceReady, ServiceReady]> {
-  const { auth, kms, socket, plain } = await settings.places()
-  // Ports that are taken are told before anything is started, with what to set.
-  const claim = (place: Place, name: string) => claimPort(place.host, place.port, name)
-  const [authPort, kmsPort, socketPort] = await Promise.all([
-    claim(auth, 'auth (AUTH_PORT)'),
-    claim(kms, 'kms (KMS_PORT)'),
-    socket && claim(socket, 'kmip (KMS_SOCKET_SERVER_PORT)'),
-  ])
+  const places = await settings.places()
+  const [authPort, kmsPort, socketPort] = await claimPorts(places)
   // Nobody was there yet to be told.
   if (stopping()) throw new Error('stopped before anything was started')
-  const authUrl = baseUrlOf(plain ? 'http' : 'https', auth.host, authPort.port)
+  const authUrl = baseUrlOf(places.plain ? 'http' : 'https', places.auth.host, authPort.port)
   await settings.requireReachableAuth(authUrl)
   // In the environment, not among the arguments, which everybody on the machine can list.
   const env = { WARDER_PEER_SECRET: randomBytes(32).toString('base64url'), ...terminal.env }
@@ -177,7 +172,7 @@ async function beginBoth(
   }
   const socketArgs = socketPort === undefined ? [] : ['--socket-server-port', String(socketPort.port)]
   const both = Promise.all([
-    begin('auth', [authPort], ['--port', String(authPort.port)]),
+    begin('auth', [authPort], ['--port', String(authPort.port), '--beside-kms']),
     begin('kms', socketPort === undefined ? [kmsPort] : [kmsPort, socketPort], [
       '--port',
       String(kmsPort.port),

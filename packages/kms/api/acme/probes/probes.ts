@@ -61,7 +61,8 @@ export function createProbes(settings: ProbeSettings): ChallengeProbes {
   const { allowPrivateNetworks, httpPort, tlsPort, dnsServers } = settings
   const resolver = resolverOf(dnsServers)
   const resolve: Resolve = dnsServers.length === 0 ? systemResolve : dnsResolve(resolver)
-  const common = { allowPrivateNetworks, timeoutMs, resolve }
+  const privateNetworksSetting = 'acme_allow_private_networks'
+  const common = { allowPrivateNetworks, privateNetworksSetting, timeoutMs, resolve }
   const ways: Ways = {
     http: createPlainFetch({
       ...common,

@@ -85,7 +85,10 @@ function providersOf(texts: readonly string[], guests: boolean): readonly Identi
  * Refuses settings that cannot work, or that would let users of this service write tokens.
  * @throws StartupError
  */
-export function checkGoogleSettings({ config, baseUrl }: ExternalEnvironment<GoogleConfig>): void {
+export function checkGoogleSettings({
+  config,
+  baseUrl,
+}: Pick<ExternalEnvironment<GoogleConfig>, 'config' | 'baseUrl'>): void {
   const own = new URL(config.kms_public_url ?? baseUrl).origin
   const providers = [
     ...config['google_cse_config.google_cse_identity_providers'],

@@ -1,0 +1,166 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { type KnownCommits, knownCommits, openLogKeys } from '../audit/index.ts'
+import { StartupError } from '../errors/index.ts'
+import { inHome } from '../home/index.ts'
+import { isUnsealed, loadRootKeys, openSealToRead, wrongRootKey } from '../seal/index.ts'
+import { isEmptyDatabase, isRestoreUnderWay, type MigrationPlan } from '../sql/index.ts'
+import type { Database } from '../sql/types.ts'
+import { type Components, componentsOf, plansOf, requireUsablePlans } from './components.ts'
+import { connect, type DatabasePlace } from './database.ts'
+import { rootKeySource, type ServiceLaunch } from './launch.ts'
+import { loadDefinition } from './load-definition.ts'
+import { findRollback, missingFile, type Rollback, refuseRollback } from './rollback.ts'
+import type { ServiceDefinition } from './service.ts'
+
+interface UsableDatabase {
+  readonly launch: Pick<ServiceLaunch, 'config' | 'home' | 'env' | 'acceptRollback'>
+  readonly definition: ServiceDefinition<unknown, unknown>
+  readonly place: DatabasePlace
+  readonly db: Database
+  /** As the audit log tells it. */
+  readonly known: KnownCommits
+}
+
+/** @throws StartupError for a database that was used and is not there */
+export function requireDatabaseFile(options: Omit<UsableDatabase, 'db'>): void {
+  requireAccepted(options, missingFile(options.place, options.known))
+}
+
+/**
+ * Refuses a database that a start cannot go on with: a restore that did not end, one older than its audit log, a schema of
+ * a newer program. Nothing is changed. Every start asks it, and so does `warder check`.
+ * @returns what is left to migrate, and the loss that the operator accepted
+ * @throws StartupError
+ */
+export async function requireUsableDatabase(options: UsableDatabase): Promise<{
+  readonly components: Components
+  readonly plans: ReadonlyMap<string, MigrationPlan>
+  readonly rollback: Rollback | undefined
+}> {
+  const { launch, definition, db } = options
+  if (await isRestoreUnderWay(db))
+    throw new StartupError(
+      `${definition.name}: a restore into this database did not come to its end: run warder restore again, it begins anew`,
+    )
+  const isReadWithKeys = options.known.unread && !(await isEmptyDatabase(db))
+  const known = isReadWithKeys
+    ? await knownWithKeys(options, db, auditFolderOf(launch, definition))
+    : options.known
+  const rollback = await findRollback(db, known)
+  requireAccepted(options, rollback)
+  const components = componentsOf(definition)
+  const plans = await plansOf(db, components)
+  requireUsablePlans(components, plans)
+  return { components, plans, rollback }
+}
+
+/** The database of a service as a start would find it. */
+export interface InspectedDatabase {
+  /** By component; undefined: there is no database yet, or it was not read. */
+  readonly plans: ReadonlyMap<string, MigrationPlan> | undefined
+  /** Why a start would be refused. */
+  readonly refusal: string | undefined
+}
+
+/** Asks of a database what a start asks before it changes anything, and changes nothing. */
+export async function inspectDatabase(
+  launch: ServiceLaunch,
+  place: DatabasePlace,
+  now: number,
+): Promise<InspectedDatabase> {
+  let plans: InspectedDatabase['plans']
+  try {
+    const definition = await loadDefinition(launch)
+    const known = await knownCommits(auditFolderOf(launch, definition))
+    const { config, env } = launch
+    requireDatabaseFile({ launch, definition, place, known })
+    // Opening it would make it.
+    const db = isAbsent(place) ? undefined : await connect(place, undefined)
+    try {
+      if (db !== undefined && !(await isEmptyDatabase(db))) {
+        const usable = await requireUsableDatabase({ launch, definition, place, db, known })
+        plans = usable.plans
+        const isSealed = (plans.get('seal')?.done ?? 0) > 0
+        const seal = isSealed ? await requireRootKey(launch, definition.name, db) : undefined
+        // Only tables of this version of the schema can be read.
+        const isCurrent = [...plans.values()].every(({ pending }) => pending.length === 0)
+        if (isCurrent && seal !== undefined)
+          await definition.checkStored?.({ config, env, now, database: { db, seal } })
+      } else {
+        if (db !== undefined) await requireUsableDatabase({ launch, definition, place, db, known })
+        await definition.checkStored?.({ config, env, now, database: undefined })
+      }
+    } finally {
+      await db?.close()
+    }
+    return { plans, refusal: undefined }
+  } catch (error) {
+    if (error instanceof StartupError) return { plans, refusal: error.message }
+    throw error
+  }
+}
+
+function isAbsent(place: DatabasePlace): boolean {
+  return place.kind === 'sqlite' && !existsSync(place.path)
+}
+
+function auditFolderOf(
+  { home }: Pick<ServiceLaunch, 'home'>,
+  { name }: ServiceDefinition<unknown, unknown>,
+): string {
+  return join(home, 'audit', name)
+}
+
+function requireAccepted(
+  { launch, definition, place }: Omit<UsableDatabase, 'db'>,
+  rollback: Rollback | undefined,
+): void {
+  if (rollback !== undefined && !launch.acceptRollback)
+    refuseRollback(definition.name, auditFolderOf(launch, definition), place, rollback)
+}
+
+/**
+ * @returns undefined: nothing was sealed yet
+ * @throws StartupError for a root key that does not open the database
+ */
+async function requireRootKey({ config, env, home }: ServiceLaunch, service: string, db: Database) {
+  if (await isUnsealed(db)) return undefined
+  const rootKeys = loadRootKeys(
+    rootKeySource(config, (path) => inHome(home, path)),
+    env,
+    { create: false },
+  )
+  const seal = await openSealToRead({ db, rootKeys, service })
+  if (seal !== undefined) return seal
+  throw wrongRootKey({ service, rootKeys })
+}
+
+/**
+ * Reads an encrypted log by the keys that this database and the root key open. One that they do not open was not
+ * written beside this database.
+ * @throws StartupError
+ */
+async function knownWithKeys(
+  { launch, definition }: Pick<UsableDatabase, 'launch' | 'definition'>,
+  db: Database,
+  folder: string,
+): Promise<KnownCommits> {
+  const { config, env, home, acceptRollback } = launch
+  const rootKeys = loadRootKeys(
+    rootKeySource(config, (path) => inHome(home, path)),
+    env,
+    { create: false },
+  )
+  const seal = await openSealToRead({ db, rootKeys, service: definition.name })
+  if (seal === undefined)
+    throw new StartupError(
+      `wrong root key: ${rootKeys.map(({ from }) => from).join(', ')} does not open the database of ${definition.name}, whose audit log is encrypted; restore the right one (nothing was changed)`,
+    )
+  const known = await knownCommits(folder, await openLogKeys(folder, seal))
+  if (known.unread && acceptRollback !== true)
+    throw new StartupError(
+      `${definition.name}: the audit log in ${folder} is encrypted by a key that this database does not have: it was written beside another one. Restore that one, or move the log away; or start once with --accept-rollback, which puts the log aside and begins a new one`,
+    )
+  return known
+}
