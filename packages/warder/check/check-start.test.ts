@@ -12,7 +12,7 @@ import { prepareService } from '../../foundation/runtime/primary.ts'
 import { beginStart } from '../../foundation/runtime/primary-start.ts'
 import { config } from '../config/command.ts'
 import { serviceNames, settingsOf } from '../installation/services.ts'
-import { configureBoth, startedTogether } from '../installation/together.ts'
+import { configureBoth, requireTogether, startedTogether } from '../installation/together.ts'
 import { runWarder, startInstallation, temporaryHome } from '../testing/index.ts'
 import { check } from './command.ts'
 
@@ -135,7 +135,8 @@ function settingsFile(name: (typeof serviceNames)[number]): fc.Arbitrary<string>
 /** Both services go through their starts to the point where they would listen. @returns why one is refused */
 async function startRefusal(env: Readonly<Record<string, string>>): Promise<string | undefined> {
   try {
-    const { auth, kms } = startedTogether(configureBoth(home, env), env, { auth: 1, kms: 2 })
+    const { auth, kms, authUrl } = startedTogether(configureBoth(home, env), env, { auth: 1, kms: 2 })
+    await requireTogether(auth, kms, authUrl)
     for (const { launch } of [auth, kms]) await prepare({ ...launch, env })
     return undefined
   } catch (error) {
