@@ -2,7 +2,7 @@ import type { AuditTrail } from '@warder/foundation/audit'
 import { defineOperation } from '@warder/foundation/operations'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
-import type { AccessServices, Blocks, Names, RestoreGate } from './access/index.ts'
+import type { AccessServices, Blocks, NamedKeys, Names, RestoreGate } from './access/index.ts'
 import type {
   FetchedCrls,
   Maintenance,
@@ -74,6 +74,8 @@ export interface KmsServices extends AccessServices {
   nameOf(realm: string, username: string): string
   /** Keeps names apart from those who had them before. */
   readonly names: Names
+  /** Keys that the settings name. */
+  readonly namedKeys: NamedKeys
   /** Blocked principals, whose requests are refused. */
   readonly blocks: Blocks
   /** Ends at the authentication service; undefined = there is no feed. */

@@ -1,6 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import { type Change, type Commit, type Database, GuardFailed } from '@warder/foundation/sql'
+import { moveReservations } from '../keys/index.ts'
 import { transferAliases } from './aliases.ts'
 import { endActivationsChange } from './officer-store.ts'
 import {
@@ -62,6 +63,7 @@ export async function transfer(parts: Parts, from: string, to: string): Promise<
     ...grantsTransfer(from, to),
     ...unfinishedEnd(from),
     ...acmeTransfer(from, to),
+    moveReservations(from, to),
   ])
   return { objects, grants: results[1]?.changes ?? 0 }
 }
@@ -89,6 +91,7 @@ function bearerEnd(name: string, subjectId: string, now: number): Change[] {
     ...approvalsEnd(name),
     ...acmeTransfer(name, left),
     accessKeysEnd(name, left),
+    moveReservations(name, left),
     endActivationsChange(name, left, now),
     subjectEnd(name, subjectId, now),
   ]

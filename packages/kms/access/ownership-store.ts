@@ -1,5 +1,6 @@
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
 import { objectTopic } from '../keys/index.ts'
+import { followOwner } from './named-key-store.ts'
 
 interface OwnedRow {
   readonly id: string
@@ -79,7 +80,7 @@ export async function materialGrantedTo(
 
 /** Gives an object to another owner, if it is still as it was read. */
 export function ownerChanges(db: Database, { id, version }: OwnedRow, to: string, now: number): Change[] {
-  return [change(move, [to, now, id, version], 1), db.changed(objectTopic, id)]
+  return [change(move, [to, now, id, version], 1), followOwner(id, to), db.changed(objectTopic, id)]
 }
 
 export interface Holdings {

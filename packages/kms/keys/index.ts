@@ -35,6 +35,7 @@ export { type ObjectRow, objectColumns, storedLinks, storedNames, toObject } fro
 export * from './object-store.ts'
 export * from './other-half.ts'
 export * from './pending-destruction.ts'
+export { forgetReservations, moveReservations, sweepReservations } from './removed-id-store.ts'
 export * from './rotation-due-store.ts'
 export * from './rotation-plan.ts'
 export * from './rotation-plan-store.ts'

@@ -191,11 +191,20 @@ export function chainIdOf<Id extends string>({
 }
 
 /** An object that does not exist yet: its encoded material in clear, to be sealed for its row. */
+/** An identifier that a client chose (docs/adr/0154). */
+export interface ChosenId {
+  readonly by: string
+  /** true: the object comes from another server with it (KMIP Import). */
+  readonly isMoved: boolean
+}
+
 export interface NewObject {
   readonly object: Omit<ManagedObject, 'version' | 'changedAt'>
   /** The caller wipes it. undefined = no material (an object known by its attributes alone). */
   readonly material: Uint8Array | undefined
   readonly tags: readonly string[]
+  /** Who chose its identifier; undefined: the service gave it. */
+  readonly chosenId?: ChosenId
   /** AES-GCM encryptions that were done with it before it is stored. Default: none. */
   readonly invocations?: number
 }

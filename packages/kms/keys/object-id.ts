@@ -71,6 +71,33 @@ export function newObjectId(now: number): ObjectId {
   return `${time.slice(0, 8)}-${time.slice(8)}-7${place}-${variant}${random.slice(4, 7)}-${random.slice(7, 19)}` as ObjectId
 }
 
+/** As the pattern by which the database recognises them, which knows no digits. */
+const serviceForm = /^[\s\S]{8}-[\s\S]{4}-7[\s\S]{3}-[\s\S]{4}-[\s\S]{12}$/u
+
+/** Has an identifier the form of those that `newObjectId` gives, a UUIDv7? Clients cannot choose one (docs/adr/0154). */
+export function hasServiceForm(id: string): boolean {
+  return serviceForm.test(id)
+}
+
+/** Between the moment in an identifier of the service and the request that it is made for, in milliseconds. */
+const maxAgeMs = 60_000
+
+/** Whether an identifier can have been made for a request of this moment. */
+export function isNewId(id: string, now: number): boolean {
+  return hasServiceForm(id) && Math.abs(momentOf(id) - now) <= maxAgeMs
+}
+
+/** Whether an identifier of the form of the service says that it was made between two moments. */
+export function isIdOf(id: string, from: number, now: number): boolean {
+  const at = momentOf(id)
+  return at > from && at <= now + maxAgeMs
+}
+
+/** Unix milliseconds in a UUIDv7; NaN for what only looks like one. */
+function momentOf(id: string): number {
+  return Number(`0x${id.slice(0, 8)}${id.slice(9, 13)}`)
+}
+
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /** Has an identifier the form that the service itself gives? */

@@ -16,6 +16,7 @@ import {
   toUpdate,
   updateObject,
 } from './object-row-store.ts'
+import { guardChosenId, reserveId } from './removed-id-store.ts'
 import type { LifeCycle, Withholding } from './state-machine.ts'
 
 /** Topic of `Database.changed` for rows of `managed_object`. */
@@ -132,11 +133,12 @@ export function creationChanges(
   created: readonly NewObject[],
   now: number,
 ): Change[] {
-  return created.flatMap(({ object, material, tags, invocations }) => {
+  return created.flatMap(({ object, material, tags, invocations, chosenId }) => {
     const whole: ManagedObject = { ...object, changedAt: now, version: now * 1000 }
     const sealed = material === undefined ? undefined : seal.seal(materialPlace(object.id), material)
     return [
       change(insertObject, toParameters(whole, sealed), 1),
+      ...(chosenId === undefined ? [] : [guardChosenId(object.id, chosenId)]),
       ...addTagChanges(object.id, tags),
       ...nameLinkChanges(undefined, whole),
       ...(object.algorithm === 'AES' ? [openBudget(object.id, invocations, object.chainId)] : []),
@@ -214,10 +216,11 @@ export function requirePresent(id: ObjectId): Change {
   return change(stay, [id], 1)
 }
 
-/** Removes objects and everything that belongs to them, in one commit. */
-export function removalChanges(db: Database, removed: readonly ManagedObject[]): Change[] {
-  return removed.flatMap(({ id, version }) => [
+/** Removes objects and everything that belongs to them, in one commit; their identifiers stay reserved for their owners. */
+export function removalChanges(db: Database, removed: readonly ManagedObject[], now: number): Change[] {
+  return removed.flatMap(({ id, owner, version }) => [
     change(deleteObject, [id, version], 1),
+    reserveId(id, owner, now),
     removeTags(id),
     ...removeNamesAndLinks(id),
     change(deleteAttributes, [id]),

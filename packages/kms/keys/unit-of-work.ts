@@ -6,9 +6,9 @@ import type { Change, Commit, Database } from '@warder/foundation/sql'
 import type { AlgorithmPolicy } from '../crypto/index.ts'
 import { ensureBudget, reserveBlock } from './gcm-budget-store.ts'
 import { Key, type KeyRing, openKey } from './key-ring.ts'
-import { chainIdOf, type ManagedObject, type NewObject } from './managed-object.ts'
+import { type ChosenId, chainIdOf, type ManagedObject, type NewObject } from './managed-object.ts'
 import { addTagChanges, removeTags, tagsOf } from './name-link-tag-store.ts'
-import { aliasPrefix, asObjectId, isChoosable, type ObjectId } from './object-id.ts'
+import { aliasPrefix, asObjectId, hasServiceForm, isChoosable, isNewId, type ObjectId } from './object-id.ts'
 import {
   creationChanges,
   findWithMaterial,
@@ -16,6 +16,7 @@ import {
   removalChanges,
   updateChanges,
 } from './object-store.ts'
+import { formerOwner, hasRoomToChoose, isKnownUnused } from './removed-id-store.ts'
 
 /**
  * Changes of the tables by which a protocol finds objects, for the commit that changes the object.
@@ -46,6 +47,8 @@ interface Staged {
   material: Uint8Array | null | undefined
   /** undefined = as stored. */
   tags: readonly string[] | undefined
+  /** Who chose the identifier of a new object; undefined: the service gave it. */
+  readonly chosenId?: ChosenId | undefined
   /** AES-GCM encryptions with a key that has no budget in the database yet. */
   invocations: number
 }
@@ -64,6 +67,8 @@ export class UnitOfWork {
   readonly #keyTags = new Map<string, readonly string[]>()
   /** Identifiers of what is new since `requireFree` was asked last. */
   #unchecked: ObjectId[] = []
+  /** Those of them that the client chose, with its name, since `requireChoosable` was asked last. */
+  #chosen: (ChosenId & { readonly id: ObjectId })[] = []
 
   /** @param now Unix milliseconds, the moment of all its changes */
   constructor(services: UnitOfWorkServices, now: number) {
@@ -101,18 +106,22 @@ export class UnitOfWork {
    * @throws failure('conflict') for the identifier of an object that this unit has read to change it, or made;
    *   failure('bad_request') for one that could be taken for an alias
    */
-  create({ object, material, tags }: NewObject): ManagedObject {
+  create({ object, material, tags, chosenId: said }: NewObject): ManagedObject {
     if (!isChoosable(object.id))
       throw failure('bad_request', `An identifier cannot begin with \`${aliasPrefix}\`: that is an alias.`)
     const staged = this.#staged.get(object.id)
     // An object made and removed by this unit leaves no trace, also of its identifier.
     if (staged?.before !== undefined || staged?.after !== undefined) throw identifierTaken()
     const whole: ManagedObject = { ...object, changedAt: this.#now, version: 0 }
+    const chosenId =
+      said ?? (isNewId(object.id, this.#now) ? undefined : { by: object.owner, isMoved: false })
+    if (chosenId !== undefined) this.#chosen.push({ id: object.id, ...chosenId })
     this.#staged.set(object.id, {
       before: undefined,
       after: whole,
       material: material === undefined ? null : Uint8Array.from(material),
       tags,
+      chosenId,
       invocations: 0,
     })
     this.#unchecked.push(object.id)
@@ -125,9 +134,41 @@ export class UnitOfWork {
    * @throws failure('conflict')
    */
   async requireFree(): Promise<void> {
+    await this.requireChoosable()
     const ids = this.#unchecked
     this.#unchecked = []
     for (const id of ids) if ((await readObject(this.#services.db, id)) !== undefined) throw identifierTaken()
+  }
+
+  /**
+   * Asks whether the clients may have the identifiers that they chose since the last time; the commit asks again. The
+   * identifier of a removed object is its former owner's, whom others may still name by it (docs/adr/0154).
+   * @throws failure('conflict') for that of somebody else's removed object; failure('bad_request') for one in the form
+   *   of the service
+   */
+  async requireChoosable(): Promise<void> {
+    const chosen = this.#chosen
+    this.#chosen = []
+    const { db } = this.#services
+    for (const { id, by, isMoved } of chosen) {
+      const former = await formerOwner(db, id)
+      if (former === by) continue
+      if (former !== undefined)
+        throw failure(
+          'conflict',
+          'This identifier was that of an object that is removed, and stays reserved for its owner.',
+        )
+      if (!hasServiceForm(id)) {
+        await requireRoomToChoose(db, by)
+        continue
+      }
+      if ((await readObject(db, id)) !== undefined) throw identifierTaken()
+      if (!(isMoved && (await isKnownUnused(db, id, this.#now))))
+        throw failure(
+          'bad_request',
+          'A client cannot choose a UUID of version 7, which the service gives: leave the identifier out, or choose another form.',
+        )
+    }
   }
 
   /**
@@ -244,13 +285,20 @@ export class UnitOfWork {
     this.#keyTags.clear()
     this.#more.length = 0
     this.#unchecked = []
+    this.#chosen = []
   }
 
-  #changesOf({ before, after, material, tags, invocations }: Staged): Change[] {
+  #changesOf({ before, after, material, tags, invocations, chosenId }: Staged): Change[] {
     const { db, seal, index } = this.#services
-    if (after === undefined) return before === undefined ? [] : removalChanges(db, [before])
+    if (after === undefined) return before === undefined ? [] : removalChanges(db, [before], this.#now)
     if (before === undefined) {
-      const created = { object: after, material: material ?? undefined, tags: tags ?? [], invocations }
+      const created: NewObject = {
+        object: after,
+        material: material ?? undefined,
+        tags: tags ?? [],
+        invocations,
+        ...(chosenId !== undefined && { chosenId }),
+      }
       return [...creationChanges(db, seal, [created], this.#now), ...index(undefined, after)]
     }
     return [
@@ -275,6 +323,15 @@ export class UnitOfWork {
       material?.fill(0)
     }
   }
+}
+
+/** @throws failure('conflict') */
+async function requireRoomToChoose(db: Database, owner: string): Promise<void> {
+  if (await hasRoomToChoose(db, owner)) return
+  throw failure(
+    'conflict',
+    'Too many identifiers of removed objects are reserved for you: choose one of them, or leave the identifier out.',
+  )
 }
 
 /** The identifier that a new object is to have is that of another one. */

@@ -3,6 +3,7 @@ import { type Change, change, type Database, query, readOne } from '@warder/foun
 import { chainIdOf, type ManagedObject } from './managed-object.ts'
 import { type ObjectRow, objectColumns, toObject } from './object-row-store.ts'
 import { objectTopic, removalChanges } from './object-store.ts'
+import { reserveChainIds } from './removed-id-store.ts'
 
 /** Versions that one key can have. */
 export const maxVersions = 10_000
@@ -86,13 +87,17 @@ export async function withVersions(
 /**
  * Removes keys, each with all of its versions; a version that is named goes alone. One commit, guarded by what was read.
  */
-export async function keyRemovalChanges(db: Database, removed: readonly ManagedObject[]): Promise<Change[]> {
+export async function keyRemovalChanges(
+  db: Database,
+  removed: readonly ManagedObject[],
+  now: number,
+): Promise<Change[]> {
   const changes: Change[] = []
   for (const object of removed)
     changes.push(
       ...(object.chainId === object.id
-        ? await chainRemovalChanges(db, object)
-        : removalChanges(db, [object])),
+        ? await chainRemovalChanges(db, object, now)
+        : removalChanges(db, [object], now)),
     )
   return changes
 }
@@ -101,7 +106,7 @@ export async function keyRemovalChanges(db: Database, removed: readonly ManagedO
  * Removes a key with all of its versions, guarded by its own row: each rotation changes it.
  * @param first generation 0, as read
  */
-async function chainRemovalChanges(db: Database, first: ManagedObject): Promise<Change[]> {
+async function chainRemovalChanges(db: Database, first: ManagedObject, now: number): Promise<Change[]> {
   const chain = chainIdOf(first)
   const ids = (await db.all(rows, [chain])).map(({ id }) => id)
   return [
@@ -109,6 +114,7 @@ async function chainRemovalChanges(db: Database, first: ManagedObject): Promise<
     ...parts.map((statement) => change(statement, [chain])),
     change(linksTo, [chain]),
     change(aliases, [chain]),
+    reserveChainIds(chain, now),
     change(whole, [chain], ids.length),
     ...ids.map((id) => db.changed(objectTopic, id)),
   ]

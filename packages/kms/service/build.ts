@@ -7,6 +7,7 @@ import {
   createApprovalPolicy,
   createBlocks,
   createDestructionPolicy,
+  createNamedKeys,
   createNames,
   createOfficers,
   ownerQuota,
@@ -46,7 +47,6 @@ import {
   createKeyRing,
   createLastUses,
   type Key,
-  type KeyRing,
   withheld,
 } from '../keys/index.ts'
 import type { KmsServices } from '../services.ts'
@@ -80,7 +80,7 @@ export async function build(
       ...environment,
       ended,
       names: services.names,
-      keyDigest: (id) => digestOfKey(services.keys, id, trusted),
+      keyDigest: (id) => digestOfKey(services, id, trusted),
     }),
     defaultUsername: config.default_username,
     forceDefaultUsername: config.force_default_username,
@@ -212,6 +212,7 @@ function servicesOf(
     nameOf: (realm, username) => userName(realm, username, config.auth_verifier_realm),
     aliases: createAliases({ db, clock, leaseMs }),
     names: createNames({ db, commit: db.commit, now: () => clock.now() }),
+    namedKeys: createNamedKeys({ db, commit: db.commit, now: () => clock.now() }),
     blocks: createBlocks({ db, clock, leaseMs: config.cache_lease_ms, normalize: normalizeName }),
     directory: configuredDirectory(config, home, peerSecret),
     passwordLogin: configuredLogin(config, home, peerSecret),
@@ -243,7 +244,7 @@ const digests = new WeakMap<Key, Uint8Array>()
  * chooses their ids: a key of anybody else under the configured id is not the API token.
  */
 async function digestOfKey(
-  keys: KeyRing,
+  { keys, namedKeys }: Pick<KmsServices, 'keys' | 'namedKeys'>,
   id: string,
   owners: ReadonlySet<string>,
 ): Promise<Uint8Array | undefined> {
@@ -252,6 +253,7 @@ async function digestOfKey(
   if (key === undefined || key.object.type !== 'SymmetricKey' || key.state !== 'Active') return undefined
   if (withheld(key.object) !== undefined) return undefined
   if (!owners.has(key.object.owner)) return undefined
+  await namedKeys.require(key)
   const digest = digests.get(key) ?? digestOf(key)
   if (digest !== undefined) digests.set(key, digest)
   return digest

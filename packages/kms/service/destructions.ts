@@ -81,7 +81,7 @@ async function destroy(environment: Environment, object: ManagedObject, now: num
   const parts = along && other !== undefined ? [object, other] : [object]
   const changes: Change[] =
     destruction.manner === 'remove'
-      ? await keyRemovalChanges(db, parts)
+      ? await keyRemovalChanges(db, parts, now)
       : parts.flatMap((part) =>
           updateChanges(
             db,

@@ -439,4 +439,19 @@ export const kmsMigrations: readonly Migration[] = [
       'ALTER TABLE pki_issued ADD COLUMN key_id TEXT',
     ],
   },
+  {
+    number: 33,
+    name: 'identifiers of removed objects, reserved for their owners',
+    older: 'gives the identifiers of removed objects to whoever asks for them',
+    statements: [
+      'CREATE TABLE removed_object (id TEXT NOT NULL PRIMARY KEY, owner TEXT NOT NULL, removed_at BIGINT NOT NULL)',
+      'CREATE INDEX removed_object_by_owner ON removed_object (owner)',
+      'CREATE INDEX removed_object_by_time ON removed_object (removed_at)',
+      'CREATE TABLE removed_forgotten (id TEXT NOT NULL PRIMARY KEY, before_at BIGINT NOT NULL)',
+      // What was removed before is not known; of a new installation nothing was.
+      `INSERT INTO removed_forgotten (id, before_at) VALUES ('removed',
+         (SELECT COALESCE(MAX(changed_at), 0) FROM managed_object))`,
+      `CREATE TABLE named_key (key_id TEXT NOT NULL PRIMARY KEY, owner TEXT NOT NULL, seen_at BIGINT NOT NULL)`,
+    ],
+  },
 ]

@@ -4,6 +4,7 @@ import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { PeriodicWork, ServiceEnvironment } from '@warder/foundation/runtime'
 import type { Database } from '@warder/foundation/sql'
 import { createRestoreGate, findHold, holdRestored, type RestoreGate } from '../access/index.ts'
+import { forgetReservations } from '../keys/index.ts'
 import type { KmsConfig } from './settings.ts'
 
 type Environment = ServiceEnvironment<KmsConfig>
@@ -34,6 +35,8 @@ const servedWhileHeld: ReadonlySet<string> = new Set([
  * @returns whether the installation is held, and lines for the person at the terminal
  */
 export async function prepareRestored({ db, seal, clock, audit, log, restored }: Environment) {
+  // What was made and removed after the backup is not known here.
+  if (restored !== undefined) await db.commit(forgetReservations(restored.restoredAt))
   const hold = await holdRestored({ db, seal, now: clock.now() }, restored)
   if (hold === undefined) return { isHeld: false, notices: [] }
   const made = new Date(hold.madeAt).toISOString()

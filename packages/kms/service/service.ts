@@ -22,6 +22,7 @@ import {
   misdatedRotations,
   overdueObjects,
   stateAt,
+  sweepReservations,
   sweepUses,
 } from '../keys/index.ts'
 import type { KmsServices } from '../services.ts'
@@ -236,7 +237,13 @@ async function rotateKeys(environment: ServiceEnvironment<KmsConfig>): Promise<v
 
 async function forgetWhatIsOver({ db, clock }: ServiceEnvironment<KmsConfig>): Promise<void> {
   const now = clock.now()
-  const sweeps = [sweepPending(now), sweepEndedSessions(now), sweepUses(now), ...sweepAcme(now)]
+  const sweeps = [
+    sweepPending(now),
+    sweepEndedSessions(now),
+    sweepUses(now),
+    ...(await sweepReservations(db)),
+    ...sweepAcme(now),
+  ]
   await db.commit([...sweeps, ...sweepRequests(now - approvalsKeptMs)])
 }
 

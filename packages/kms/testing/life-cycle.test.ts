@@ -73,7 +73,7 @@ for (const engine of await bothEngines()) {
             return
           }
           if (event === 'remove') {
-            await db.commit(removalChanges(db, [object]))
+            await db.commit(removalChanges(db, [object], Date.now()))
             steps.push({ event, from: object.version, before: object.state, after: undefined })
             return
           }

@@ -53,7 +53,7 @@ export async function storeKeyAs(
     kmip: ClientAttributes.none,
   } as const
   const before = await findObject(db, object.id)
-  if (before !== undefined) await db.commit(removalChanges(db, [before]))
+  if (before !== undefined) await db.commit(removalChanges(db, [before], now))
   const fresh = { object, material: serializeMaterial(material), tags: [] }
   await db.commit(creationChanges(db, seal, [fresh], now))
 }

@@ -111,12 +111,12 @@ export async function destructionOf(
   requireNotNewest(object)
   if (object.destructionAt !== undefined && (await waitsWhole(db, object)))
     return { objects, users, changes: [], destructionAt: object.destructionAt }
+  const now = clock.now()
   const days = Math.max(...(await Promise.all(all.map((one) => daysLeft(roles, one)))))
   // Another part may wait already for a destruction of its own: nothing of the key goes before that.
   const pending = all.find(({ destructionAt }) => destructionAt !== undefined)
   if (days === 0 && pending === undefined)
-    return { objects, users, changes: await keyRemovalChanges(db, all), destructionAt: undefined }
-  const now = clock.now()
+    return { objects, users, changes: await keyRemovalChanges(db, all, now), destructionAt: undefined }
   const fresh = waiting({ days, by: name, manner: 'remove', now, ranMs: await runningTime(db) })
   const wanted =
     pending?.destruction !== undefined && (pending.destructionAt ?? 0) > (fresh.destructionAt ?? 0)

@@ -33,7 +33,7 @@ async function namedKey({ services }: Context, scope: MicrosoftScope, name: stri
   const id = kid === undefined ? undefined : asObjectId(kid)
   const key = id === undefined ? undefined : await services.keys.get(id)
   if (key === undefined) throw notFound(`The key ${name}`)
-  return key
+  return services.namedKeys.require(key)
 }
 
 /**

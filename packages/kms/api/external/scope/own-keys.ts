@@ -16,7 +16,8 @@ export async function ownSigningKey(
   store: ExternalStoreName,
   kid: string,
 ): Promise<Key> {
-  const key = await grantedKey(services, granteeNamed(store, everyPrincipal), kid, 'sign')
+  const granted = await grantedKey(services, granteeNamed(store, everyPrincipal), kid, 'sign')
+  const key = await services.namedKeys.require(granted)
   const verdict = key.mayUse('sign', services.clock.now())
   if (!verdict.allowed) throw failure('crypto_failure', verdict.sentence)
   const { object } = key.requireBoundTo(ownAlgorithm)

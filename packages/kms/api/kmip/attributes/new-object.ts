@@ -130,7 +130,13 @@ export function newObjectOf(context: CreationContext, request: NewObjectRequest)
     form: request.form ?? {},
     ...attributeMembers(stored),
   } as const
-  return { object: { ...object, ...scheduled(object, stored) }, material: request.material, tags: read.tags }
+  const chosenId = object.id === read.id ? { by: object.owner, isMoved: false } : undefined
+  return {
+    object: { ...object, ...scheduled(object, stored) },
+    material: request.material,
+    tags: read.tags,
+    ...(chosenId !== undefined && { chosenId }),
+  }
 }
 
 /** Schedule of a new key from RotateInterval and its companions: it is rotated by the service (docs/adr/0117). */

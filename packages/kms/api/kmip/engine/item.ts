@@ -155,7 +155,10 @@ export class ItemRun {
       const answered = this.#succeeded(await done, context.fields)
       if (this.#settlement !== undefined) objects.also(this.#settlement.change(answered.response))
       if (this.#batch !== undefined) await objects.requireFree()
-      else if (!objects.empty) await this.#commit(objects, answered)
+      else if (!objects.empty) {
+        await objects.requireChoosable()
+        await this.#commit(objects, answered)
+      }
       return { ...answered, recorded: this.#recorded }
     } catch (thrown) {
       if (!(thrown instanceof GuardFailed) || this.#batch !== undefined) throw thrown

@@ -97,7 +97,7 @@ test('a key that once was let say where it is not can be replaced, and the new o
   const object = await findObject(db, id as ObjectId)
   assert.ok(object)
   const wrong = attributeMembers([...storedAttributes(object), at(Hardware)], object)
-  await db.commit(removalChanges(db, [object]))
+  await db.commit(removalChanges(db, [object], object.createdAt))
   const again = { object: { ...object, ...wrong }, material: randomBytes(32), tags: [] }
   await db.commit(creationChanges(db, seal, [again], object.createdAt))
   assert.equal(await placeOf(id), Hardware)

@@ -83,7 +83,7 @@ export function wrapSecret(
 
 function wrappingVersion(services: KmsServices, principal: string, kid: string): MaybePromise<Key> {
   return andThen(grantedKey(services, granteeNamed('google', principal), kid, 'encrypt'), (key) =>
-    protectingVersion(services.keys, key),
+    andThen(services.namedKeys.require(key), () => protectingVersion(services.keys, key)),
   )
 }
 
@@ -105,7 +105,8 @@ export async function unwrapSecret(
   const blob = readBlob(bytes, kind)
   if (blob === undefined) throw doesNotOpen(member)
   context.audit({ object: blob.kid, algorithm: 'A256GCM' })
-  const current = await grantedKey(services, granteeNamed('google', principal), kid, 'decrypt')
+  const granted = await grantedKey(services, granteeNamed('google', principal), kid, 'decrypt')
+  const current = await services.namedKeys.require(granted)
   const key = await versionNamed(context, current, principal, blob.kid, member)
   requireAes256(key)
   requireUse(key, 'decrypt', context)

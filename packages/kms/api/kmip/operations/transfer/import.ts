@@ -89,7 +89,9 @@ async function place(context: KmipContext, brought: StoredObject, wish: Placemen
     const fresh = asImported(await withMaster(context, own), attributes, context.now)
     const before = id === undefined ? undefined : await context.objects.read(id)
     if (before === undefined) {
-      const object = context.objects.create(fresh)
+      // Another server, which may give identifiers of the same form, knew it by this one (KMIP 2.1 §6.1.25).
+      const chosenId = { by: context.principal.name, isMoved: true }
+      const object = context.objects.create(id === undefined ? fresh : { ...fresh, chosenId })
       await adoptUserKeys(context, object)
       return object.id
     }

@@ -1,0 +1,23 @@
+import { type Change, change, type Database, query } from '@warder/foundation/sql'
+
+const ownerOf = query<[id: string], { readonly owner: string }>(
+  'SELECT owner FROM named_key WHERE key_id = ?',
+)
+const remember = query<[id: string, owner: string, now: number], unknown>(
+  'INSERT INTO named_key (key_id, owner, seen_at) VALUES (?, ?, ?) ON CONFLICT DO NOTHING',
+)
+const follow = query<[owner: string, id: string], unknown>('UPDATE named_key SET owner = ? WHERE key_id = ?')
+
+/** Owner of a key that the settings name, as it was when the service first found the key. */
+export async function rememberedOwner(db: Database, id: string): Promise<string | undefined> {
+  return (await db.get(ownerOf, [id]))?.owner
+}
+
+export function rememberOwner(id: string, owner: string, now: number): Change {
+  return change(remember, [id, owner, now])
+}
+
+/** The object goes to another owner, and the settings go on with it. */
+export function followOwner(id: string, owner: string): Change {
+  return change(follow, [owner, id])
+}

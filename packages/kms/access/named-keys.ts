@@ -1,0 +1,48 @@
+import { failure } from '@warder/foundation/errors'
+import type { MaybePromise } from '@warder/foundation/promises'
+import { setBounded } from '@warder/foundation/runtime'
+import type { Commit, Database } from '@warder/foundation/sql'
+import type { Key } from '../keys/index.ts'
+import { rememberedOwner, rememberOwner } from './named-key-store.ts'
+
+/** Keys that settings name, each with the owner that it had when the service first found it (docs/adr/0154). */
+export interface NamedKeys {
+  /**
+   * The key, unless another owner has brought an object with its identifier since. A transfer of the key is followed.
+   * @throws failure('conflict')
+   */
+  require(key: Key): MaybePromise<Key>
+}
+
+const maxCached = 1000
+
+/** Synchronous for a key whose owner is as it was at its last use. */
+export function createNamedKeys(parts: {
+  readonly db: Database
+  readonly commit: Commit
+  readonly now: () => number
+}): NamedKeys {
+  const { db, commit, now } = parts
+  const owners = new Map<string, string>()
+
+  async function look(key: Key): Promise<Key> {
+    const { id, owner } = key.object
+    let known = await rememberedOwner(db, id)
+    if (known === undefined) {
+      await commit([rememberOwner(id, owner, now())])
+      known = await rememberedOwner(db, id)
+    }
+    if (known !== owner)
+      throw failure(
+        'conflict',
+        'The key that the settings name belongs to another owner than when they were first used: name another key.',
+        { detail: `key ${id} was owned by ${known}, and is owned by ${owner}` },
+      )
+    setBounded(owners, id, owner, maxCached)
+    return key
+  }
+
+  return {
+    require: (key) => (owners.get(key.object.id) === key.object.owner ? key : look(key)),
+  }
+}
