@@ -1905,8 +1905,54 @@ export interface Operations {
       readonly permitted_names?: readonly string[] | null
       /** `DNS:example.com`, `IP:192.0.2.0/24`, `email:.example.com`, `URI:.example.com` */
       readonly excluded_names?: readonly string[] | null
-      /** Import: its certificate and those above it, PEM. Needs kid. */
+      /** Import: its certificate and those above it, PEM. Needs kid or key. */
       readonly certificate?: string | null
+      /** Import: its private key, as POST /v1/crypto/keys takes it. Key and authority are stored together or not at all. */
+      readonly key?: {
+        /** oct, RSA, EC, OKP, AKP or ABE */
+        readonly kty: string
+        /** The key is bound to it. Needed for oct. */
+        readonly alg?: string | null
+        /** P-256, P-384, P-521, Ed25519 or X25519 */
+        readonly crv?: string | null
+        /** RSA: 2048 to 8192, default 2048. Of an import or another type: what the key has. */
+        readonly bits?: number | null
+        readonly tags?: readonly string[] | null
+        /** false: the secret or private half is given to nobody, wrapped or not, its owner included (KMIP: not Extractable, Sensitive), unless somebody who may modify its attributes lifts that over KMIP. Default true: a KMIP client with the right to gets it. */
+        readonly ext?: boolean | null
+        /** base64url */
+        readonly k?: string | null
+        /** base64url */
+        readonly n?: string | null
+        /** base64url */
+        readonly e?: string | null
+        /** base64url */
+        readonly d?: string | null
+        /** base64url */
+        readonly p?: string | null
+        /** base64url */
+        readonly q?: string | null
+        /** base64url */
+        readonly dp?: string | null
+        /** base64url */
+        readonly dq?: string | null
+        /** base64url */
+        readonly qi?: string | null
+        /** base64url */
+        readonly x?: string | null
+        /** base64url */
+        readonly y?: string | null
+        /** base64url */
+        readonly priv?: string | null
+        /** base64url */
+        readonly pub?: string | null
+        /** ABE, a master key: dimension to attributes. `::<` after a dimension makes it a hierarchy, lowest first; `::+` after an attribute protects it against quantum computers, too. */
+        readonly access_structure?: Readonly<Record<string, readonly string[]>> | null
+        /** ABE, a user key: its master key. Takes the right derivekey on it. */
+        readonly master?: string | null
+        /** ABE, a user key: what it reads, `Team::Blue && Level::High`. */
+        readonly policy?: string | null
+      } | null
       /** Kinds of certificates that it issues; absent: all. */
       readonly profiles?: readonly ('server' | 'client' | 'code_signing' | 'spiffe' | 'authority')[] | null
       /** Longest validity of what it issues. */
@@ -1920,6 +1966,8 @@ export interface Operations {
       readonly certificate: string
       /** The certificates above it, the next one first, PEM; empty of a root. */
       readonly chain: string
+      /** false: its certificate has a key usage without cRLSign, so no revocation list is signed nor served (RFC 5280 §6.3.3); OCSP answers. */
+      readonly signs_crl: boolean
       /** In certificates that it issues; absent while the service knows no address of its own. */
       readonly crl_url?: string
       readonly ocsp_url?: string
@@ -1950,6 +1998,8 @@ export interface Operations {
         readonly this_update: string
         readonly next_update: string
       }
+      /** false: its certificate has a key usage without cRLSign, so no revocation list is signed nor served (RFC 5280 §6.3.3); OCSP answers. */
+      readonly signs_crl: boolean
       readonly crl_url?: string
       readonly ocsp_url?: string
     }

@@ -4,27 +4,39 @@ import {
   type Extension,
   type ProfileWish,
 } from '@warder/pki/x509'
+import { maySignCrl } from './crl/may-sign-crl.ts'
+import type { StoredAuthority } from './register/authority-store.ts'
 import type { RevocationConfig } from './register/settings.ts'
 
-/** Where relying parties learn about what an authority issued; nothing while nobody knows the address of this service. */
+type Addressed = Pick<StoredAuthority, 'id' | 'certificate'>
+
+/**
+ * Where relying parties learn about what an authority issued; nothing while nobody knows the address of this service, and
+ * no list where the authority may not sign one.
+ */
 export function addressesOf(
   { publicUrl }: Pick<RevocationConfig, 'publicUrl'>,
-  authorityId: string,
+  authority: Addressed,
 ): Pick<ProfileWish, 'crlUrls' | 'ocspUrls' | 'issuerUrls'> {
   if (publicUrl === undefined) return {}
-  const at = `${publicUrl}/public/certificates/${encodeURIComponent(authorityId)}`
-  return { crlUrls: [`${at}/crl`], ocspUrls: [`${publicUrl}/ocsp`], issuerUrls: [`${at}/certificate`] }
+  const at = `${publicUrl}/public/certificates/${encodeURIComponent(authority.id)}`
+  return {
+    ...(maySignCrl(authority) && { crlUrls: [`${at}/crl`] }),
+    ocspUrls: [`${publicUrl}/ocsp`],
+    issuerUrls: [`${at}/certificate`],
+  }
 }
 
 /** The same as the extensions of a certificate (RFC 5280 §4.2.1.13, §4.2.2.1). */
 export function publicationOf(
   config: Pick<RevocationConfig, 'publicUrl'>,
-  authorityId: string,
+  authority: Addressed,
 ): readonly Extension[] {
-  const { crlUrls, ocspUrls = [], issuerUrls = [] } = addressesOf(config, authorityId)
-  if (crlUrls === undefined) return []
+  const { crlUrls, ocspUrls, issuerUrls = [] } = addressesOf(config, authority)
   return [
-    crlDistributionPoints(crlUrls),
-    authorityInformationAccess({ ocsp: ocspUrls, caIssuers: issuerUrls }),
+    ...(crlUrls === undefined ? [] : [crlDistributionPoints(crlUrls)]),
+    ...(ocspUrls === undefined
+      ? []
+      : [authorityInformationAccess({ ocsp: ocspUrls, caIssuers: issuerUrls })]),
   ]
 }

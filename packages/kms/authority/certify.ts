@@ -8,7 +8,7 @@ import {
   type ProfileName,
   readBasicConstraints,
 } from '@warder/pki/x509'
-import { stageUse, type UnitOfWork } from '../keys/index.ts'
+import { stageUse, type UnitOfWork, usedNow } from '../keys/index.ts'
 import { compromisedKeyId, requireNotCompromised } from './compromised-keys.ts'
 import {
   requireFreeKey,
@@ -35,6 +35,8 @@ export interface WantedCertificate {
   readonly notBefore: number
   readonly notAfter: number
   readonly owner: string
+  /** User whose request it is; the key of the authority is used by them. */
+  readonly by: string
   /** true: a request was signed with the private key, or that key is here. */
   readonly isPossessionShown: boolean
   /** `unknown`: the extensions are the caller's; they are held to the profiles of the authority all the same. */
@@ -80,6 +82,7 @@ export async function certify(
       'crypto_failure',
       'The key of the authority has been used as often as its usage limits allow.',
     )
+  objects.also(...(await usedNow(db, authority.key.object, wanted.by, now)))
   const serial = wanted.serial ?? newSerial()
   const issuer = issuerOf(authority)
   const { signer } = authority

@@ -9,6 +9,7 @@ export { certify, type SignedCertificate, type WantedCertificate } from './certi
 export { requireNotCompromised, stageCompromisedKey } from './compromised-keys.ts'
 export type { StoredCrl } from './crl/crl-store.ts'
 export { createFetchedCrls, type FetchedCrls } from './crl/fetched-crls.ts'
+export { maySignCrl } from './crl/may-sign-crl.ts'
 export { withPkiFailures } from './failures.ts'
 export {
   type Issued,

@@ -44,6 +44,8 @@ export interface IssueRequest {
   readonly notBefore: number
   readonly notAfter: number
   readonly owner: string
+  /** User whose request it is. */
+  readonly by: string
   /** true: a request was signed with the private key, or that key is here. */
   readonly isPossessionShown: boolean
   /** Of an authority. */
@@ -94,10 +96,11 @@ export async function issue(
     subject,
     spki,
     extensions,
-    publication: publicationOf(services.revocation, authority.id),
+    publication: publicationOf(services.revocation, authority),
     notBefore,
     notAfter,
     owner,
+    by: request.by,
     isPossessionShown: request.isPossessionShown,
     profile,
     ...(request.serial !== undefined && { serial: request.serial }),

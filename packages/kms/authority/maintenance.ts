@@ -3,11 +3,12 @@ import { type Database, GuardFailed, StorageUnavailable } from '@warder/foundati
 import type { Logger } from '@warder/foundation/telemetry'
 import type { AlgorithmPolicy } from '../crypto/index.ts'
 import { type KeyRing, readObject } from '../keys/index.ts'
-import { crlPlace, type DueIssuer, dueIssuers, postponeChange } from './crl/crl-store.ts'
+import { crlDueChange, crlPlace, type DueIssuer, dueIssuers, postponeChange } from './crl/crl-store.ts'
+import { maySignCrl } from './crl/may-sign-crl.ts'
 import { signCrl } from './crl/sign-crl.ts'
 import { certifyResponder } from './ocsp/certify-responder.ts'
 import { responderDueChange } from './ocsp/responder-store.ts'
-import { authoritiesOf } from './register/authority-store.ts'
+import { authoritiesOf, type StoredAuthority } from './register/authority-store.ts'
 import type { RevocationConfig } from './register/settings.ts'
 import { type Authority, issuerOf, openAuthority } from './signing/authority.ts'
 
@@ -53,14 +54,10 @@ export function createMaintenance(services: MaintenanceServices): Maintenance {
 async function maintain(services: MaintenanceServices, due: DueIssuer, now: number): Promise<void> {
   const { db, log, revocation } = services
   try {
-    const { authority, authorities } = await signingAuthority(services, due.id, now)
-    const signer = { ...issuerOf(authority), key: authority.signer }
-    if (due.crl) {
-      const began = performance.now()
-      await signCrl(services, { id: due.id, authorities }, signer, now)
-      log.info({ issuer: due.id, ms: Math.round(performance.now() - began) }, 'a revocation list was signed')
-    }
+    const stored = await authoritiesOf(db, due.id)
+    if (due.crl) await signList(services, due.id, stored, now)
     if (!due.responder) return
+    const authority = await signingAuthority(services, stored, now)
     if (!revocation.delegatedResponder) await db.commit([responderDueChange(due.id, now + lookAgainMs)])
     else {
       const owner = (await readObject(db, authority.id))?.owner ?? ''
@@ -75,14 +72,34 @@ async function maintain(services: MaintenanceServices, due: DueIssuer, now: numb
   }
 }
 
-/** The newest authority of this name and key that may sign now. @throws what opening the newest one threw */
+/** Signs the list of an issuer, unless none of its certificates permits it: nobody would believe the list. */
+async function signList(
+  services: MaintenanceServices,
+  issuer: string,
+  stored: readonly StoredAuthority[],
+  now: number,
+): Promise<void> {
+  const { db, log } = services
+  const signing = stored.filter(maySignCrl)
+  if (signing.length === 0 && stored.length > 0) {
+    await db.commit([crlDueChange(issuer, now + lookAgainMs)])
+    log.info({ issuer }, 'no revocation list is signed: the certificate of the authority lacks cRLSign')
+    return
+  }
+  const authority = await signingAuthority(services, signing, now)
+  const signer = { ...issuerOf(authority), key: authority.signer }
+  const began = performance.now()
+  const authorities = stored.map(({ id }) => id)
+  await signCrl(services, { id: issuer, authorities }, signer, authority.key.object, now)
+  log.info({ issuer, ms: Math.round(performance.now() - began) }, 'a revocation list was signed')
+}
+
+/** The first of these authorities that may sign now. @throws what opening the first one threw */
 async function signingAuthority(
   { db, keys, policy }: MaintenanceServices,
-  issuer: string,
+  stored: readonly StoredAuthority[],
   now: number,
-): Promise<{ readonly authority: Authority; readonly authorities: readonly string[] }> {
-  const stored = await authoritiesOf(db, issuer)
-  const authorities = stored.map(({ id }) => id)
+): Promise<Authority> {
   const store = {
     read: (id: string) => readObject(db, id as never),
     key: (id: string) => keys.get(id as never),
@@ -90,7 +107,7 @@ async function signingAuthority(
   let problem: unknown
   for (const one of stored) {
     try {
-      return { authority: await openAuthority({ db, policy }, store, one, now), authorities }
+      return await openAuthority({ db, policy }, store, one, now)
     } catch (error) {
       if (error instanceof StorageUnavailable) throw error
       problem ??= error

@@ -1,6 +1,7 @@
 import type { MaybePromise } from '@warder/foundation/promises'
 import { createRowCache } from '@warder/foundation/sql'
 import { crlOfAuthority, crlTopic, crlVersion, type StoredCrl } from './crl/crl-store.ts'
+import { maySignCrl } from './crl/may-sign-crl.ts'
 import { createOcspAnswers, type OcspAnswers } from './ocsp/answers.ts'
 import type { ResponderServices } from './ocsp/responders.ts'
 import { readAuthority } from './register/authority-store.ts'
@@ -9,6 +10,8 @@ import { readAuthority } from './register/authority-store.ts'
 export interface PublishedStatus {
   /** The revocation list that an authority's certificate is found under; undefined: there is none. */
   crl(authorityId: string): MaybePromise<StoredCrl | undefined>
+  /** Whether there is an authority with this certificate that is not permitted to sign lists. */
+  signsNoCrl(authorityId: string): Promise<boolean>
   /** DER of its certificate. */
   certificate(authorityId: string): Promise<Uint8Array | undefined>
   readonly ocsp: OcspAnswers
@@ -33,6 +36,10 @@ export function createPublishedStatus(services: ResponderServices): PublishedSta
   })
   return {
     crl: (id) => crls.get(id),
+    signsNoCrl: async (id) => {
+      const authority = await readAuthority(db, id)
+      return authority !== undefined && !maySignCrl(authority)
+    },
     certificate: async (id) => (await readAuthority(db, id))?.certificate,
     ocsp: createOcspAnswers(services),
   }

@@ -1,7 +1,14 @@
 import { failure } from '@warder/foundation/errors'
 import { issueCertificate, namePartsOf, parseCertificate, profileExtensions } from '@warder/pki/x509'
 import type { AlgorithmPolicy } from '../crypto/index.ts'
-import { type Key, type ManagedObject, type ObjectId, stageUse, type UnitOfWork } from '../keys/index.ts'
+import {
+  type Key,
+  type ManagedObject,
+  type ObjectId,
+  stageUse,
+  type UnitOfWork,
+  usedNow,
+} from '../keys/index.ts'
 import type { IssueServices } from './issue.ts'
 import { requireOwnAuthorityKey } from './limits.ts'
 import { requireClean } from './lint.ts'
@@ -42,6 +49,7 @@ export async function stageRoot(
   const signer = authoritySigner(privateKey, { spki }, services.policy, now)
   if (!stageUse(objects, privateKey.object, 0, true))
     throw failure('crypto_failure', 'The key has been used as often as its usage limits allow.')
+  objects.also(...(await usedNow(services.db, privateKey.object, root.owner, now)))
   const extensions = profileExtensions('authority', {
     spki,
     ...(root.pathLength !== undefined && { pathLength: root.pathLength }),

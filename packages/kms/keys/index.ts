@@ -16,7 +16,7 @@ export { maxInvocations, reservedInvocations } from './gcm-budget-store.ts'
 export * from './inventory-store.ts'
 export * from './key-ring.ts'
 export * from './last-use.ts'
-export { dayOf, sweepUses, usersSince } from './last-use-store.ts'
+export { dayOf, sweepUses, usedNow, usersSince } from './last-use-store.ts'
 export * from './managed-object.ts'
 export * from './may-use.ts'
 export {

@@ -1,4 +1,5 @@
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
+import { chainIdOf, type ManagedObject } from './managed-object.ts'
 
 const dayMs = 86_400_000
 
@@ -43,6 +44,19 @@ const mostUsers = 1000
 export async function useChanges(db: Database, { id, user, day }: KeyUse): Promise<readonly Change[]> {
   const before = (await db.get(known, [id, user]))?.day ?? -1
   return before >= day ? [] : [change(write, [user, day, id]), change(mark, [day, id, day])]
+}
+
+/**
+ * The same for the commit that the use is part of: of a key that signs for an authority, whose uses are few and each of them
+ * written at once.
+ */
+export function usedNow(
+  db: Database,
+  object: Pick<ManagedObject, 'id' | 'chainId'>,
+  user: string,
+  now: number,
+): Promise<readonly Change[]> {
+  return useChanges(db, { id: chainIdOf(object), user, day: dayOf(now) })
 }
 
 /** Users of an object since a day, the latest first. */

@@ -177,6 +177,7 @@ function servicesOf(
   const capacity = config.unwrapped_cache_max_size
   const keys = createKeyRing({ db, seal, clock, backend, policy, capacity, leaseMs })
   keyCacheMetrics(metrics, keys)
+  const uses = createLastUses({ db, log })
   return {
     db,
     seal,
@@ -190,7 +191,7 @@ function servicesOf(
     keys,
     restoreGate,
     budgets: createGcmBudgets(db, mostBudgets),
-    uses: createLastUses({ db, log }),
+    uses,
     contentKeys: new ContentKeys(capacity),
     roles: {
       approvals: createApprovalPolicy(approvalSettings(config), db),
@@ -232,7 +233,7 @@ function servicesOf(
     maintenance: createMaintenance({ db, seal, keys, policy, revocation, log }),
     fetchedCrls: configuredFetch(config, clock),
     requireRevocation: config.validate_requires_crl,
-    published: createPublishedStatus({ db, seal, keys, clock, policy, revocation, leaseMs }),
+    published: createPublishedStatus({ db, seal, keys, clock, uses, policy, revocation, leaseMs }),
     jwksKeys: config.jwks_endpoint_enabled ? config.jwks_endpoint_max_keys : 0,
   }
 }

@@ -6,6 +6,7 @@ import Type, { type Static } from 'typebox'
 import { officerAccess, principalOf } from '../../access/index.ts'
 import {
   addressesOf,
+  maySignCrl,
   pathLengthLeft,
   type StoredAuthority,
   visibleAuthorities,
@@ -24,6 +25,11 @@ const AuthoritySummary = Type.Object({
   path_length: Type.Optional(Type.Integer({ description: 'Authorities that may follow below it.' })),
   profiles: Type.Optional(Type.Array(Type.String())),
   max_days: Type.Optional(Type.Integer()),
+})
+
+export const SignsCrl = Type.Boolean({
+  description:
+    'false: its certificate has a key usage without cRLSign, so no revocation list is signed nor served (RFC 5280 §6.3.3); OCSP answers.',
 })
 
 function summary(authority: StoredAuthority): Static<typeof AuthoritySummary> {
@@ -90,6 +96,7 @@ export const getAuthority = define({
     crl: Type.Optional(
       Type.Object({ number: Type.Integer(), this_update: Type.String(), next_update: Type.String() }),
     ),
+    signs_crl: SignsCrl,
     crl_url: Type.Optional(Type.String()),
     ocsp_url: Type.Optional(Type.String()),
   }),
@@ -101,7 +108,8 @@ export const getAuthority = define({
   },
 })
 
-async function published(services: KmsServices, { id, certificate, chain }: StoredAuthority) {
+async function published(services: KmsServices, authority: StoredAuthority) {
+  const { id, certificate, chain } = authority
   const crl = await services.published.crl(id)
   return {
     certificate: certificatePem(certificate),
@@ -113,12 +121,19 @@ async function published(services: KmsServices, { id, certificate, chain }: Stor
         next_update: shownDate(crl.nextUpdate),
       },
     }),
-    ...shownAddresses(services, id),
+    ...shownAddresses(services, authority),
   }
 }
 
-/** Where relying parties find the list and the responder of an authority; nothing while nobody knows the address of the service. */
-export function shownAddresses({ revocation }: KmsServices, id: string) {
-  const { crlUrls: [crl_url] = [], ocspUrls: [ocsp_url] = [] } = addressesOf(revocation, id)
-  return { ...(crl_url !== undefined && { crl_url }), ...(ocsp_url !== undefined && { ocsp_url }) }
+/**
+ * Where relying parties find the list and the responder of an authority; nothing while nobody knows the address of the
+ * service. One that may not sign lists has none.
+ */
+export function shownAddresses({ revocation }: KmsServices, authority: StoredAuthority) {
+  const { crlUrls: [crl_url] = [], ocspUrls: [ocsp_url] = [] } = addressesOf(revocation, authority)
+  return {
+    signs_crl: maySignCrl(authority),
+    ...(crl_url !== undefined && { crl_url }),
+    ...(ocsp_url !== undefined && { ocsp_url }),
+  }
 }

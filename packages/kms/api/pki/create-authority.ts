@@ -18,7 +18,8 @@ import {
 } from '../../authority/index.ts'
 import { UnitOfWork } from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
-import { shownAddresses } from './authorities.ts'
+import { KeyRequest, stageKey } from '../rest/create-key.ts'
+import { SignsCrl, shownAddresses } from './authorities.ts'
 import {
   AlgMember,
   ConstraintsMember,
@@ -55,7 +56,13 @@ const AuthorityRequest = Type.Object({
   certificate: Type.Optional(
     Type.String({
       maxLength: 200_000,
-      description: 'Import: its certificate and those above it, PEM. Needs kid.',
+      description: 'Import: its certificate and those above it, PEM. Needs kid or key.',
+    }),
+  ),
+  key: Type.Optional(
+    Type.Object(KeyRequest.properties, {
+      description:
+        'Import: its private key, as POST /v1/crypto/keys takes it. Key and authority are stored together or not at all.',
     }),
   ),
   profiles: Type.Optional(ProfilesMember),
@@ -70,6 +77,7 @@ const AuthorityReply = Type.Object({
   kid: Type.String(),
   certificate: Type.String({ description: 'PEM' }),
   chain: Type.String({ description: 'The certificates above it, the next one first, PEM; empty of a root.' }),
+  signs_crl: SignsCrl,
   crl_url: Type.Optional(
     Type.String({
       description: 'In certificates that it issues; absent while the service knows no address of its own.',
@@ -115,7 +123,7 @@ export const createAuthority = define({
         kid: keyId,
         certificate: certificatePem(certificate),
         chain: chain.map(certificatePem).join(''),
-        ...shownAddresses(services, id),
+        ...shownAddresses(services, authority),
       }
     } finally {
       objects.clear()
@@ -129,6 +137,8 @@ function staged(
   objects: UnitOfWork,
   now: number,
 ): Promise<StoredAuthority> {
+  if (body.key !== undefined && body.certificate === undefined)
+    throw failure('bad_request', 'key: is for an import, with the certificate of the authority.')
   if (body.certificate !== undefined) return imported(body, context, objects, now)
   return body.issuer === undefined
     ? root(body, context, objects, now)
@@ -204,6 +214,7 @@ async function intermediate(
       notBefore: usual.notBefore,
       notAfter,
       owner,
+      by: owner,
       isPossessionShown: true,
       ...constraintMembers(body),
       ...keysOf(pair),
@@ -226,9 +237,9 @@ async function imported(
   objects: UnitOfWork,
   now: number,
 ): Promise<StoredAuthority> {
-  const { kid, certificate = '' } = body
-  if (kid === undefined)
-    throw failure('bad_request', 'kid: is required to import an authority: import its key first.')
+  const { kid, key, certificate = '' } = body
+  if ((kid === undefined) === (key === undefined))
+    throw failure('bad_request', 'kid or key: one of them is required to import an authority.')
   for (const name of [
     'subject',
     'alg',
@@ -243,13 +254,31 @@ async function imported(
   const owner = principalOf(context).name
   const [der = Buffer.alloc(0), ...given] = certificatesIn(certificate)
   const chain = chainOf(der, given, now)
-  const pair = await pairFor(context, objects, { kid }, 'authority')
+  const pair =
+    key === undefined
+      ? await pairFor(context, objects, { kid }, 'authority')
+      : await importedPair(key, context, objects, now)
   if (!spkiOf(pair.privateKey).equals(parseCertificate(der).spki))
-    throw failure('bad_request', 'kid: is not the key of the certificate.')
+    throw failure('bad_request', `${key === undefined ? 'kid' : 'key'}: is not the key of the certificate.`)
   const settings = settingsOf(body)
   const made = await stageAuthority(context.services, objects, { ...pair, der, chain, settings, owner }, now)
   await linkToCertificate(context.services, objects, pair, { id: made.id, der: made.certificate, owner })
   return made
+}
+
+async function importedPair(
+  key: KeyRequest,
+  context: OperationContext<KmsServices>,
+  objects: UnitOfWork,
+  now: number,
+): Promise<CertifiedPair> {
+  const { made, created } = await stageKey(key, context, objects, now)
+  const [half] = created
+  if (!('kind' in made) || made.kind !== 'private' || half === undefined)
+    throw failure('bad_request', 'key: is not a private key.')
+  const privateKey = await objects.key(half.id)
+  if (privateKey === undefined) throw failure('internal_error', 'the imported key is not there')
+  return { privateKey, publicKey: undefined }
 }
 
 /** The certificates above, in their order. @throws failure('bad_request') unless they are a valid path now */

@@ -104,6 +104,7 @@ async function issued(body: IssueBody, stored: StoredAuthority, context: Operati
         ...asked,
         ...datesOf(authority, body.days, now),
         owner,
+        by: owner,
         isPossessionShown: body.public_key === undefined,
       },
       now,

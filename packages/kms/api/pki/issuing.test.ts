@@ -248,6 +248,7 @@ test('a serial number is used once, whoever commits it', async () => {
       spki,
       names: [generalName('DNS:a.example')],
       owner: 'alice',
+      by: 'alice',
       isPossessionShown: true,
       serial,
     } as const

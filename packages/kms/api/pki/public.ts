@@ -4,7 +4,7 @@ import { get } from '@warder/foundation/operations'
 import { andThen } from '@warder/foundation/promises'
 import Type from 'typebox'
 import type { StoredCrl } from '../../authority/index.ts'
-import { anybody, define } from '../../services.ts'
+import { anybody, define, type KmsServices } from '../../services.ts'
 import { freshHeaders, isUnchanged } from './caching.ts'
 
 const IssuerId = Type.Object({
@@ -33,13 +33,22 @@ export const crl = define({
   errors: { 304: 'Not changed.', 404: 'No such authority, or it has no list yet.' },
   act({ path }, { services, request }) {
     return andThen(services.published.crl(path.issuer_id), (found) => {
-      if (found === undefined) throw failure('not_found', 'There is no revocation list of such an authority.')
+      if (found === undefined) return noList(services, path.issuer_id)
       const headers = crlHeaders(found, services.clock.now(), services.revocation.crlCacheMs)
       if (isUnchanged(request, found.etag, found.thisUpdate)) return rawReply({ status: 304, headers })
       return rawReply({ raw: found.der, contentType: crlType, headers })
     })
   },
 })
+
+async function noList({ published }: KmsServices, id: string): Promise<never> {
+  throw failure(
+    'not_found',
+    (await published.signsNoCrl(id))
+      ? 'The certificate of this authority does not permit it to sign revocation lists (keyUsage without cRLSign, RFC 5280 §6.3.3): ask by OCSP.'
+      : 'There is no revocation list of such an authority.',
+  )
+}
 
 function crlHeaders({ etag, thisUpdate, nextUpdate }: StoredCrl, now: number, longestMs: number) {
   const until = Math.max(now, Math.min(now + longestMs, nextUpdate - marginMs))

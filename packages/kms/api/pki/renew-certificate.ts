@@ -83,6 +83,7 @@ async function renewed(context: OperationContext<KmsServices>, days: number | un
         ...requestLike(issued, der),
         ...datesOf(authority, days ?? Math.min(before, Math.max(most, 1)), now),
         owner: object.owner,
+        by: principalOf(context).name,
         isPossessionShown: issued.keyId !== undefined,
         links: [{ kind: 'ReplacedObjectLink', id }],
         ...(keys.publicKey !== undefined && { publicKey: keys.publicKey }),

@@ -1,9 +1,9 @@
 import { post } from '@warder/foundation/operations'
 import { basicConstraints, issueRequest, keyUsage, subjectAltName } from '@warder/pki/x509'
 import Type from 'typebox'
-import { createAccess } from '../../access/index.ts'
+import { createAccess, principalOf } from '../../access/index.ts'
 import { authoritySigner, spkiOf, withPkiFailures } from '../../authority/index.ts'
-import { UnitOfWork } from '../../keys/index.ts'
+import { chainIdOf, UnitOfWork } from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
 import { AlgMember, NamesMember, namesOf, SubjectMember, subjectOf } from './members.ts'
 import { pairFor } from './pair.ts'
@@ -53,6 +53,7 @@ export const createRequest = define({
         issueRequest({ subject: subjectOf(body.subject), spki, extensions }, signer),
       )
       const kid = privateKey.object.id
+      services.uses.note(chainIdOf(privateKey.object), principalOf(context).name, now)
       context.audit({ object: kid })
       await objects.commit(context.commit)
       return { kid, csr: pemOf('CERTIFICATE REQUEST', csr) }

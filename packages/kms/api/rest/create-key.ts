@@ -1,5 +1,5 @@
 import { failure } from '@warder/foundation/errors'
-import { post } from '@warder/foundation/operations'
+import { type OperationContext, post } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
 import { createAccess, principalOf } from '../../access/index.ts'
 import {
@@ -39,7 +39,7 @@ const membersOfMaterial = Object.fromEntries(materialMembers.map((name) => [name
   Record<MaterialMember, typeof Member>
 >
 
-const KeyRequest = Type.Object({
+export const KeyRequest = Type.Object({
   kty: Type.String({ description: 'oct, RSA, EC, OKP, AKP or ABE' }),
   alg: Type.Optional(Type.String({ description: 'The key is bound to it. Needed for oct.' })),
   crv: Type.Optional(Type.String({ description: 'P-256, P-384, P-521, Ed25519 or X25519' })),
@@ -53,7 +53,7 @@ const KeyRequest = Type.Object({
   ...membersOfMaterial,
   ...abeMembers,
 })
-type KeyRequest = Static<typeof KeyRequest>
+export type KeyRequest = Static<typeof KeyRequest>
 
 /**
  * The key material of an import, as bytes; undefined when the request brings none: then a key is generated. Public
@@ -120,6 +120,34 @@ async function makeMaterial(spec: KeySpec, body: KeyRequest): Promise<GeneratedK
   }
 }
 
+/** Stages the key of a request, which is not one of attribute-based encryption: the caller commits. @throws Failure */
+export async function stageKey(
+  body: KeyRequest,
+  context: OperationContext<KmsServices>,
+  objects: UnitOfWork,
+  now: number,
+) {
+  const { services } = context
+  if (body.kty === abe)
+    throw failure('bad_request', 'kty: a key of attribute-based encryption is not for this.')
+  requireNotAbe(body)
+  const spec = keySpecOf(body, services.policy)
+  const tags = userTags(body.tags ?? [])
+  const made = await makeMaterial(spec, body)
+  const halves = halvesOf(made, spec.alg, tags, publicTagsOf(spec, services), extractabilityOf(body.ext))
+  if (halves.some((half) => half.tags.length > maxTags))
+    throw failure(
+      'bad_request',
+      `tags: a key can have at most ${maxTags}, \`${jwksTag}\` of its public half among them.`,
+    )
+  const [{ material }] = halves
+  requireBits(body, material)
+  requirePermitted(services.policy, keyFacts(material))
+  const key = { owner: principalOf(context).name, boundAlg: spec.alg, now }
+  const created = await stageNew(objects, services.applyCreationRules, key, newKeyObjects(key, halves))
+  return { spec, made, material, created }
+}
+
 /** `POST /v1/crypto/keys`: a new key, or one that the caller brings along. A pair is stored in one commit. */
 export const createKey = define({
   name: 'crypto.keys.create',
@@ -143,24 +171,9 @@ export const createKey = define({
       const wanted = { tags: userTags(body.tags ?? []), extractability: extractabilityOf(body.ext) }
       return createAbeKey(body, wanted, context)
     }
-    requireNotAbe(body)
-    const spec = keySpecOf(body, services.policy)
-    const tags = userTags(body.tags ?? [])
-    const made = await makeMaterial(spec, body)
-    const halves = halvesOf(made, spec.alg, tags, publicTagsOf(spec, services), extractabilityOf(body.ext))
-    if (halves.some((half) => half.tags.length > maxTags))
-      throw failure(
-        'bad_request',
-        `tags: a key can have at most ${maxTags}, \`${jwksTag}\` of its public half among them.`,
-      )
-    const [{ material }] = halves
-    requireBits(body, material)
-    requirePermitted(services.policy, keyFacts(material))
     const now = services.clock.now()
     const objects = new UnitOfWork(services, now)
-    const key = { owner: principalOf(context).name, boundAlg: spec.alg, now }
-    const wanted = newKeyObjects(key, halves)
-    const created = await stageNew(objects, services.applyCreationRules, key, wanted)
+    const { spec, made, material, created } = await stageKey(body, context, objects, now)
     const [kid, kidPublic] = created.map(({ id }) => id)
     context.audit({
       ...(kid !== undefined && { object: kid }),

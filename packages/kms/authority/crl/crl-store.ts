@@ -87,6 +87,10 @@ const postpone = query<[number, number, number, number, issuer: string], unknown
      responder_due_at = CASE WHEN responder_due_at < ? THEN ? ELSE responder_due_at END WHERE id = ?`,
 )
 
+const postponeCrl = query<[until: number, issuer: string], unknown>(
+  'UPDATE pki_issuer SET crl_due_at = ? WHERE id = ?',
+)
+
 /** An issuer with something to be signed. */
 export interface DueIssuer {
   readonly id: string
@@ -182,4 +186,9 @@ export function crlChanges(
 /** Tries at `until` again what cannot be signed now. */
 export function postponeChange(issuer: string, until: number): Change {
   return change(postpone, [until, until, until, until, issuer], 1)
+}
+
+/** Looks again then whether the issuer may sign a list. */
+export function crlDueChange(issuer: string, at: number): Change {
+  return change(postponeCrl, [at, issuer], 1)
 }

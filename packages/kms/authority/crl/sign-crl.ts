@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Database } from '@warder/foundation/sql'
-import type { RevocationConfig } from '../register/settings.ts'
+import { type ManagedObject, usedNow } from '../../keys/index.ts'
+import { type RevocationConfig, serviceName } from '../register/settings.ts'
 import { crlChanges, crlPlace, revokedPage } from './crl-store.ts'
 import { type CrlPage, type CrlSigner, makeCrl } from './make-crl.ts'
 
@@ -11,12 +12,14 @@ const pageEntries = 1000
  * Signs the revocation list of an issuer and puts it in place of the one before. Its number is that of the last
  * revocation, or one more than that of the list before when nothing was revoked since (RFC 5280 §5.2.3).
  * @param authorities identifiers under which the list is found
+ * @param key that signs, which is used by the service then
  * @throws GuardFailed when another node was faster
  */
 export async function signCrl(
   { db, revocation }: { readonly db: Database; readonly revocation: RevocationConfig },
   issuer: { readonly id: string; readonly authorities: readonly string[] },
   signer: CrlSigner,
+  key: ManagedObject,
   now: number,
 ): Promise<void> {
   const place = await crlPlace(db, issuer.id)
@@ -35,7 +38,10 @@ export async function signCrl(
   )
   const etag = `"${createHash('sha256').update(der).digest('hex').slice(0, 32)}"`
   const dueAt = dates.nextUpdate - revocation.crlOverlapMs
-  await db.commit(crlChanges(db, issuer.id, { ...dates, etag, der }, dueAt, issuer.authorities))
+  await db.commit([
+    ...crlChanges(db, issuer.id, { ...dates, etag, der }, dueAt, issuer.authorities),
+    ...(await usedNow(db, key, serviceName, now)),
+  ])
 }
 
 async function* pagesOf(db: Database, issuer: string, last: number): AsyncGenerator<CrlPage, void> {

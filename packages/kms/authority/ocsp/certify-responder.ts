@@ -10,10 +10,11 @@ import {
   nameText,
   profileExtensions,
 } from '@warder/pki/x509'
+import { usedNow } from '../../keys/index.ts'
 import { issuerChanges } from '../register/authority-store.ts'
 import { issuedChange, registerId } from '../register/register-store.ts'
 import { newSerial } from '../register/serial.ts'
-import { responderValidityMs } from '../register/settings.ts'
+import { responderValidityMs, serviceName } from '../register/settings.ts'
 import { type Authority, issuerOf } from '../signing/authority.ts'
 import { readResponder, responderChanges, responderKeyPlace } from './responder-store.ts'
 
@@ -82,6 +83,7 @@ export async function certifyResponder(
       keyId: undefined,
     }),
     ...issuerChanges(db, issuer),
+    ...(await usedNow(db, authority.key.object, serviceName, now)),
   ])
 }
 

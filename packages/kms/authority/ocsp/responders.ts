@@ -7,9 +7,9 @@ import { parseCertificate } from '@warder/pki/x509'
 import { type OcspResponder, ocspResponder } from '@warder/pki/x509/ocsp'
 import { softwareKey } from '../../backend/index.ts'
 import type { AlgorithmPolicy } from '../../crypto/index.ts'
-import { type KeyRing, readObject } from '../../keys/index.ts'
+import { chainIdOf, type KeyRing, type LastUses, readObject } from '../../keys/index.ts'
 import { authoritiesOf, issuerByHash, issuerTopic } from '../register/authority-store.ts'
-import type { RevocationConfig } from '../register/settings.ts'
+import { type RevocationConfig, serviceName } from '../register/settings.ts'
 import { openAuthority } from '../signing/authority.ts'
 import { signerOf } from '../signing/signer.ts'
 import { readResponder, responderKeyPlace } from './responder-store.ts'
@@ -19,6 +19,7 @@ export interface ResponderServices {
   readonly seal: Seal
   readonly keys: KeyRing
   readonly clock: Clock
+  readonly uses: LastUses
   readonly policy: AlgorithmPolicy
   readonly revocation: RevocationConfig
   /** See `createRowCache`. */
@@ -103,7 +104,7 @@ async function delegated(
 
 /** The authority itself, opened anew for each answer: it may have been revoked since the last. */
 async function byAuthority(
-  { db, keys, policy, clock }: ResponderServices,
+  { db, keys, policy, clock, uses }: ResponderServices,
   issuer: string,
 ): Promise<SigningResponder | undefined> {
   const store = {
@@ -112,7 +113,9 @@ async function byAuthority(
   }
   for (const one of await authoritiesOf(db, issuer)) {
     try {
-      const { parsed, signer } = await openAuthority({ db, policy }, store, one, clock.now())
+      const now = clock.now()
+      const { parsed, signer, key } = await openAuthority({ db, policy }, store, one, now)
+      uses.note(chainIdOf(key.object), serviceName, now)
       return { by: ocspResponder({ key: signer, spki: parsed.spki }), notAfter: parsed.notAfter }
     } catch (error) {
       if (!(error instanceof Failure) || error.kind !== 'crypto_failure') throw error

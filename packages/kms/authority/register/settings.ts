@@ -26,3 +26,6 @@ export interface RevocationConfig {
 
 /** RFC 6960 §4.2.2.2.1: nobody asks whether a responder's certificate was revoked, so it is valid for a short time. */
 export const responderValidityMs = 14 * 86_400_000
+
+/** Whose use of a key it is when the service signs by itself, as in its own audit records. */
+export const serviceName = 'warder'

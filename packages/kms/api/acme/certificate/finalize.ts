@@ -119,6 +119,7 @@ async function issueFor(
         ),
         ...validityOf(order, settings.days, authority, now),
         owner: account.owner,
+        by: account.owner,
         isPossessionShown: true,
         ...(before !== undefined && { links: [{ kind: 'ReplacedObjectLink', id: before.id }] }),
       },

@@ -13,7 +13,7 @@ import {
 } from '../../../abe/index.ts'
 import { keyNotFound, permittedKey, principalOf } from '../../../access/index.ts'
 import { keyFacts, requirePermitted } from '../../../crypto/index.ts'
-import { type Extractability, stageNew, UnitOfWork } from '../../../keys/index.ts'
+import { chainIdOf, type Extractability, stageNew, UnitOfWork } from '../../../keys/index.ts'
 import type { KmsServices } from '../../../services.ts'
 
 /** `kty` and `alg` of attribute-based keys. */
@@ -95,6 +95,7 @@ async function createUser(
   if (current === undefined) throw keyNotFound()
   try {
     const { material, form, rights } = await issueUserKey(objects, current, policy, common.now)
+    services.uses.note(chainIdOf(current), common.owner, common.now)
     const user = newUserObject(common, material, form)
     const [created] = await stageNew(objects, services.applyCreationRules, common, [user])
     if (created === undefined) throw failure('internal_error', 'a user key was not staged')

@@ -1,17 +1,19 @@
 import type { OperationContext } from '@warder/foundation/operations'
 import { algorithmFor } from '../../../../crypto/index.ts'
 import { createSignature } from '../../../../jose/index.ts'
+import { chainIdOf } from '../../../../keys/index.ts'
 import type { KmsServices } from '../../../../services.ts'
 import { ownAlgorithm as alg, ownSigningKey, publishedKid } from '../../scope/index.ts'
 
 /** Signs claims as a compact JWT. */
 export async function signClaims(
-  { services, audit }: OperationContext<KmsServices>,
+  { services, audit, principal }: OperationContext<KmsServices>,
   kid: string,
   claims: Readonly<Record<string, unknown>>,
 ): Promise<string> {
   const key = await ownSigningKey(services, 'google', kid)
   audit({ object: kid, algorithm: alg })
+  services.uses.note(chainIdOf(key.object), principal?.name ?? 'google', services.clock.now())
   const header = { alg, typ: 'JWT', kid: publishedKid(key) }
   const input = `${encoded(header)}.${encoded(claims)}`
   const algorithm = algorithmFor('signature', alg, services.policy)

@@ -59,6 +59,7 @@ export async function stageCertificate(
     notBefore,
     notAfter,
     owner: order.replaces?.owner ?? context.principal.name,
+    by: context.principal.name,
     isPossessionShown: subject.isPossessionShown,
     ...completed(order.extensions, subject.spki, addressesFor(context, issuer)),
   }
@@ -145,7 +146,7 @@ function addressesFor(
   { authority }: ChosenIssuer,
 ): readonly Extension[] | undefined {
   if (authority === undefined) return undefined
-  return publicationOf(services.revocation, authority.id)
+  return publicationOf(services.revocation, authority)
 }
 
 /** Attributes that the certificate itself decides. */
