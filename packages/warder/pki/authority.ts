@@ -4,6 +4,7 @@ import { onlyName, requireNoNames } from '../cli/options.ts'
 import { readSecretFile } from '../cli/secret-file.ts'
 import { printable, tableLines } from '../cli/table.ts'
 import { importRequest, readKeyFile } from '../keys/import-file.ts'
+import type { KeyRequest } from '../keys/key-request.ts'
 import { aboutKey } from '../kms/refusal.ts'
 import { kmsVerb } from '../kms/verb.ts'
 import { outOption, readPemFile, readWord, savePem } from './words.ts'
@@ -152,7 +153,8 @@ export const importAuthorityVerb = kmsVerb({
   words: 'FILE',
   summary: 'takes in an authority: its certificate with those above it (PEM), and its key',
   about: `FILE holds the certificate first and then those above it, up to the root. --key names a key that is there, as
-warder pki request made it; --key-file is a private key in PEM, which is imported and given to nobody from then on.`,
+warder pki request made it; --key-file is a private key in PEM, which is imported and given to nobody from then on. An
+authority that is refused leaves nothing behind, its key neither.`,
   examples: ['warder pki import issuing.pem --key KEY', 'warder pki import ca.pem --key-file ca.key'],
   options: {
     key: { type: 'text', value: 'KEY', help: 'its private key, by its id' },
@@ -189,15 +191,19 @@ warder pki request made it; --key-file is a private key in PEM, which is importe
             passphrase: () => passphraseOf(keyFile, passphraseFile),
           })
     return async ({ kms, show, note }) => {
-      const kid =
-        material === undefined
-          ? readWord(key ?? '')
-          : (await kms.call('crypto.keys.create', { body: material })).kid
-      const made = await aboutKey('key', kid, () =>
-        kms.call('pki.authorities.create', { body: { certificate, kid, ...limits } }),
-      )
+      const create = (body: { readonly kid: string } | { readonly key: KeyRequest }) =>
+        kms.call('pki.authorities.create', { body: { certificate, ...body, ...limits } })
+      const kid = material === undefined ? readWord(key ?? '') : undefined
+      const made =
+        kid === undefined && material !== undefined
+          ? await create({ key: material })
+          : await aboutKey('key', kid ?? '', () => create({ kid: kid ?? '' }))
       show(made, [`${printable(made.id)}  authority, imported`])
-      tellAddress(made.crl_url, note)
+      if (!made.signs_crl)
+        note(
+          'warning: its certificate does not permit it to sign revocation lists (keyUsage without cRLSign): none is served, and relying parties learn of revocations by OCSP alone',
+        )
+      tellAddress(made.signs_crl ? made.crl_url : made.ocsp_url, note)
       return 0
     }
   },

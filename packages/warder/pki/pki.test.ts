@@ -185,7 +185,14 @@ test('an intermediate is signed by an outside root and taken in; so is an author
     type: 'pkcs8',
   })
   writeFileSync(join(folder, 'other.key'), other)
+  const ownedKeys = async () => {
+    const ran = await runInProcess(warder, ['keys', 'list', '--json'], { token: admin })
+    assert.equal(ran.code, 0, ran.err)
+    return ran.out
+  }
+  const before = await ownedKeys()
   await fails(/not the key of the certificate/, 1, 'import', rootPem, '--key-file', join(folder, 'other.key'))
+  assert.equal(await ownedKeys(), before, 'a failed import leaves nothing behind')
 })
 
 test('expiring leaves out what has a successor; auto-renew says when one is made', async () => {
