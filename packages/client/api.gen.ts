@@ -243,6 +243,7 @@ export interface Operations {
       readonly created_at: string
       readonly until: string
     }[]
+    readonly paged: true
   }
   /** Refuse a request */
   readonly 'access.approvals.refuse': {
@@ -371,6 +372,7 @@ export interface Operations {
       readonly blocked_by: string
       readonly reason: string
     }[]
+    readonly paged: true
   }
   /** Whether the caller may create objects */
   readonly 'access.create': {
@@ -436,6 +438,7 @@ export interface Operations {
       readonly state: string
       readonly operations: readonly string[]
     }[]
+    readonly paged: true
   }
   /** Become an active crypto officer by the shares of the others */
   readonly 'access.officers.activate': {
@@ -513,6 +516,7 @@ export interface Operations {
         readonly cryptographic_usage_mask: number
       }
     }[]
+    readonly paged: true
   }
   /** Whether the caller is a crypto officer */
   readonly 'access.privileged': {
@@ -646,6 +650,7 @@ export interface Operations {
       readonly created_at: string
       readonly changed_at: string
     }[]
+    readonly paged: true
   }
   /** Let an alias stand for another key, from one moment to the next */
   readonly 'crypto.aliases.move': {
@@ -1099,6 +1104,7 @@ export interface Operations {
       /** `after` of the next page. */
       readonly next: string | null
     }
+    readonly paged: true
   }
   /** Take a destruction back that waits, with that of the other half of a pair */
   readonly 'crypto.keys.restore': {
@@ -1332,6 +1338,7 @@ export interface Operations {
         readonly destruction_at?: string
       }[]
     }
+    readonly paged: true
   }
   /** Activate one version of a key before its date */
   readonly 'crypto.keys.versions.activate': {
@@ -1771,6 +1778,7 @@ export interface Operations {
       }[]
       readonly next?: string
     }
+    readonly paged: true
   }
   /** Take an account its access; its certificates stay valid */
   readonly 'pki.acme.accounts.revoke': {
@@ -1835,6 +1843,7 @@ export interface Operations {
       }[]
       readonly next?: string
     }
+    readonly paged: true
   }
   /** Open an authority for ACME, or change how it is open */
   readonly 'pki.acme.open': {
@@ -2023,6 +2032,7 @@ export interface Operations {
       readonly profiles?: readonly string[]
       readonly max_days?: number
     }[]
+    readonly paged: true
   }
   /** One certificate: JSON, PEM, DER, or with those above it, as the header Accept asks */
   readonly 'pki.certificates.get': {
@@ -2123,6 +2133,7 @@ export interface Operations {
       /** The certificate that stands in its place, if that was not revoked. */
       readonly replaced_by?: string
     }[]
+    readonly paged: true
   }
   /** Give a certificate back that is on hold */
   readonly 'pki.certificates.release': {

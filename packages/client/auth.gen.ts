@@ -134,6 +134,7 @@ export interface Operations {
       /** Never returned: it holds the secret. */
       readonly totp_auth_url: null
     }[]
+    readonly paged: true
   }
   /** Remove a realm from an administrator */
   readonly 'admins.remove_realm': {
@@ -494,6 +495,7 @@ export interface Operations {
       readonly roles: readonly string[]
       readonly extra_claims?: Readonly<Record<string, unknown>>
     }[]
+    readonly paged: true
   }
   /** Credentials of every realm */
   readonly 'credentials.list_all': {
@@ -513,6 +515,7 @@ export interface Operations {
       readonly roles: readonly string[]
       readonly extra_claims?: Readonly<Record<string, unknown>>
     }[]
+    readonly paged: true
   }
   /** Replace a credential; without password_input the password stays */
   readonly 'credentials.replace': {
@@ -651,6 +654,7 @@ export interface Operations {
       /** Unix seconds. */
       readonly created_at: number
     }[]
+    readonly paged: true
   }
   /** Take a name from its identity provider and end its sessions */
   readonly 'jwt_subjects.release': {
@@ -991,6 +995,7 @@ export interface Operations {
       readonly session_max_stale_age_seconds: number
       readonly certificate_max_age_seconds: number
     }[]
+    readonly paged: true
   }
   /** Replace the configuration of a realm */
   readonly 'realms.replace': {
@@ -1283,6 +1288,7 @@ export interface Operations {
       }[]
       readonly next?: string
     }
+    readonly paged: true
   }
   /** Delete sessions that have ended */
   readonly 'sessions.sweep': {

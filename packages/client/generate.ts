@@ -89,7 +89,14 @@ function operationType({ name, operation }: Described): string {
     reply === undefined ? 'undefined' : typeOf(reply, '    '),
   )
   lines.push(`    readonly reply: ${replies.join(' | ')}\n`)
+  if (isPaged(operation)) lines.push('    readonly paged: true\n')
   return `${comment(operation.summary, '  ')}  readonly ${memberName(name)}: {\n${lines.join('')}  }\n`
+}
+
+/** Whether the success of an operation says where the next page begins. */
+function isPaged(operation: JsonObject): boolean {
+  const [success] = Object.entries(objectOf(operation.responses)).filter(([status]) => status.startsWith('2'))
+  return objectOf(objectOf(success?.[1]).headers)['X-Next-After'] !== undefined
 }
 
 function parametersIn(place: 'path' | 'query', operation: JsonObject): readonly JsonObject[] {

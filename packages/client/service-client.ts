@@ -6,7 +6,11 @@ import type { Answer, Network } from './transport.ts'
 
 /** Operations by their names: what goes in (`path`, `query`, `body`) and what comes back (`reply`). */
 type Table<O> = { readonly [Name in keyof O]: { readonly reply: unknown } }
-export type InputOf<O extends Table<O>, Name extends keyof O> = Omit<O[Name], 'reply'>
+export type InputOf<O extends Table<O>, Name extends keyof O> = Omit<O[Name], 'reply' | 'paged'>
+/** Operations whose replies are pages. */
+export type PagedName<O extends Table<O>> = {
+  readonly [Name in keyof O]: O[Name] extends { readonly paged: true } ? Name : never
+}[keyof O]
 export type ReplyOf<O extends Table<O>, Name extends keyof O> = O[Name]['reply']
 /** No argument where nothing has to be given. */
 export type Given<O extends Table<O>, Name extends keyof O> =
@@ -42,11 +46,11 @@ export interface ServiceClient<O extends Table<O>> {
    */
   call<Name extends keyof O & string>(name: Name, ...given: Given<O, Name>): Promise<ReplyOf<O, Name>>
   /**
-   * As `call`, with what `after` of the next page has to be (`X-Next-After`): a page that is not full, or empty, need
-   * not be the last. undefined: nothing follows, or the operation does not tell.
+   * As `call`, of an operation with pages, and with what `after` of the next page has to be (of `crypto.keys.versions`:
+   * `before`). A page that is not full, or empty, need not be the last. undefined: nothing follows.
    * @throws ClientError when it does not succeed
    */
-  page<Name extends keyof O & string>(
+  page<Name extends PagedName<O> & string>(
     name: Name,
     ...given: Given<O, Name>
   ): Promise<{ readonly rows: ReplyOf<O, Name>; readonly next: string | undefined }>

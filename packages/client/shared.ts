@@ -21,5 +21,5 @@ export type {
   OperationName,
   Reply,
 } from './kms-client.ts'
-export type { ClientOptions } from './service-client.ts'
+export type { ClientOptions, PagedName } from './service-client.ts'
 export type { Transport, TransportOptions } from './transport.ts'

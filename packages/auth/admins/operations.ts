@@ -153,6 +153,7 @@ export const adminOperations: readonly Operation<AdminServices>[] = [
     tag,
     access: superAdmin,
     queryParameters: PageQuery,
+    paged: true,
     reply: Type.Array(AdminReply),
     async act({ query }, context) {
       const enrolled = await adminsWithTotp(context.services.db)

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { rawReply } from '@warder/foundation/http'
+import { pageReply, rawReply } from '@warder/foundation/http'
 import { isWhole, type Page } from './page.ts'
 
 /** Rows that are read and written as JSON at a time. */
@@ -16,7 +16,11 @@ export async function listReply<Entry>(
   keyOf: (entry: Entry) => string,
   show: (entry: Entry) => unknown,
 ): Promise<unknown> {
-  if (!isWhole(page)) return (await read(page)).map(show)
+  if (!isWhole(page)) {
+    const entries = await read(page)
+    const last = entries.length < page.most ? undefined : entries.at(-1)
+    return pageReply(entries.map(show), last === undefined ? undefined : keyOf(last))
+  }
   const parts: Buffer[] = []
   let { after } = page
   for (;;) {

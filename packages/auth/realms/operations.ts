@@ -1,4 +1,5 @@
 import { failure } from '@warder/foundation/errors'
+import { pageReply } from '@warder/foundation/http'
 import { defineOperation, del, get, type Operation, post, put } from '@warder/foundation/operations'
 import { type Change, type Database, retryOnGuard } from '@warder/foundation/sql'
 import type { Metrics } from '@warder/foundation/telemetry'
@@ -76,6 +77,7 @@ export function realmOperations<Services extends RealmServices>(
       tag,
       access: anyAdmin,
       queryParameters: PageQuery,
+      paged: true,
       reply: Type.Array(RealmReply),
       async act({ query }, context) {
         const powers = await powersOfCaller(context)
@@ -84,7 +86,8 @@ export function realmOperations<Services extends RealmServices>(
         if (powers.isSuper) return listReply(page, read, ({ id }) => id, shown)
         const ids = powers.realms.filter((id) => id > page.after).slice(0, page.most)
         const realms = await Promise.all(ids.map((id) => findRealm(context.services.db, id)))
-        return realms.filter((realm) => realm !== undefined)
+        const json = realms.filter((realm) => realm !== undefined)
+        return pageReply(json, ids.length < page.most ? undefined : ids.at(-1))
       },
     }),
     define({

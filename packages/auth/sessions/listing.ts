@@ -1,4 +1,5 @@
 import { failure } from '@warder/foundation/errors'
+import { pageReply } from '@warder/foundation/http'
 import { defineOperation, get } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
 import { PageQuery } from '../paging/index.ts'
@@ -64,6 +65,7 @@ export const sessionListing = defineOperation<SessionServices>()({
     ...PageQuery.properties,
     username: Type.Optional(PlainText({ maxLength: 512 })),
   }),
+  paged: true,
   errors: { 404: 'There is no such realm.' },
   reply: Type.Object({ sessions: Type.Array(ListedSession), next: Type.Optional(Text) }),
   async act({ path, query }, context) {
@@ -78,7 +80,7 @@ export const sessionListing = defineOperation<SessionServices>()({
     const found = await listSessions(db, wanted, now())
     const sessions = found.slice(0, limit)
     const last = sessions.at(-1)
-    const next = found.length > limit && last !== undefined ? { next: cursorOf(last) } : {}
-    return { sessions: sessions.map(listed), ...next }
+    const next = found.length > limit && last !== undefined ? cursorOf(last) : undefined
+    return pageReply({ sessions: sessions.map(listed), ...(next !== undefined && { next }) }, next)
   },
 })

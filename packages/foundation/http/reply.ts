@@ -31,6 +31,15 @@ export function rawReply(reply: RawReply): BrandedReply {
   return new BrandedReply(reply)
 }
 
+/**
+ * A page of a list, of an operation that is `paged`.
+ * @param next what `after` of the next page has to be; undefined: nothing follows
+ */
+export function pageReply(json: unknown, next: string | undefined): unknown {
+  if (next === undefined) return json
+  return rawReply({ json, headers: { 'X-Next-After': encodeURIComponent(next) } })
+}
+
 /** A reply for the wire, without the headers that every response carries. */
 export interface PreparedReply {
   readonly status: number

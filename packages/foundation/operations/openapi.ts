@@ -145,6 +145,14 @@ function responses(operation: Operation<never>, method: HttpMethod): JsonObject 
   return found
 }
 
+const pageHeaders = {
+  'X-Next-After': {
+    description:
+      'What `after` (of versions `before`) of the next page has to be, percent-encoded; absent: nothing follows.',
+    schema: { type: 'string' },
+  },
+}
+
 function errorContent({ errorShape }: Operation<never>): JsonObject {
   const own = errorShape?.documented
   if (own === undefined) return { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } }
@@ -157,7 +165,8 @@ function successResponse(operation: Operation<never>, status: number): JsonObjec
     return { description }
   }
   const schema = operation.reply === undefined ? {} : { schema: plain(operation.reply) }
-  return { description, content: { [operation.replyContentType ?? 'application/json']: schema } }
+  const content = { [operation.replyContentType ?? 'application/json']: schema }
+  return { description, ...(operation.paged && { headers: pageHeaders }), content }
 }
 
 function sentenceOf(status: number): string {

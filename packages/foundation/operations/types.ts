@@ -177,6 +177,8 @@ export interface Operation<Services = never> {
   readonly otherReplies?: Readonly<Record<number, { readonly description: string; readonly reply: TSchema }>>
   /** Statuses besides success that it can answer, for openapi.yaml; common ones (400, 401, 429, 500 …) are added. */
   readonly errors?: Readonly<Record<number, string>>
+  /** Its reply is a page; `X-Next-After` says where the next one begins (`pageReply`). */
+  readonly paged?: true
   /** false: not audited (health, version, documents). Default true. */
   readonly audited?: boolean
   /** How failures are told; undefined = as a JSON body with `error` and `description`. */

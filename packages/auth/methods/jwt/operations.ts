@@ -55,6 +55,7 @@ export const subjectOperations: readonly Operation<JwtServices>[] = [
     access: realmAdmin,
     pathParameters: RealmPath,
     queryParameters: PageQuery,
+    paged: true,
     reply: Type.Array(SubjectReply),
     errors: { 404: 'There is no such realm.' },
     async act({ path, query }, { services }) {

@@ -127,6 +127,7 @@ export const credentialOperations = (
     access: realmAdmin,
     pathParameters: RealmPath,
     queryParameters: PageQuery,
+    paged: true,
     reply: Type.Array(CredentialReply),
     errors: { 404: 'There is no such realm.' },
     async act({ path, query }, { services }) {
@@ -219,6 +220,7 @@ export const credentialOperations = (
     tag,
     access: superAdmin,
     queryParameters: PageQuery,
+    paged: true,
     reply: Type.Array(CredentialReply),
     act({ query }, { services }) {
       const read = (page: Page) => listEveryCredential(services.db, page)

@@ -1,4 +1,5 @@
 import { failure } from '@warder/foundation/errors'
+import { pageReply } from '@warder/foundation/http'
 import { get, type Operation, post } from '@warder/foundation/operations'
 import { retryOnGuard } from '@warder/foundation/sql'
 import Type from 'typebox'
@@ -20,6 +21,7 @@ const list = define({
   tag,
   access: signedIn,
   queryParameters: Page,
+  paged: true,
   reply: Type.Array(Request),
   async act({ query }, context) {
     const { db, seal, roles } = context.services
@@ -27,7 +29,8 @@ const list = define({
     const limit = Math.max(1, Math.min(Number(query.limit ?? '100'), 1000))
     const requester = roles.officers.listed.has(name) ? undefined : name
     const requests = await listRequests(db, seal, { requester, after: query.after ?? '', limit })
-    return Promise.all(requests.map((request) => shown(context, request)))
+    const json = await Promise.all(requests.map((request) => shown(context, request)))
+    return pageReply(json, json.length < limit ? undefined : json.at(-1)?.id)
   },
 })
 

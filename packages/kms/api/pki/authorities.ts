@@ -1,5 +1,5 @@
 import { failure } from '@warder/foundation/errors'
-import { rawReply } from '@warder/foundation/http'
+import { pageReply } from '@warder/foundation/http'
 import { get } from '@warder/foundation/operations'
 import { nameText, parseCertificate } from '@warder/pki/x509'
 import Type, { type Static } from 'typebox'
@@ -55,13 +55,13 @@ export const listAuthorities = define({
   name: 'pki.authorities.list',
   route: get('/v1/pki/authorities'),
   summary: 'Authorities that the caller owns or has a right on, in pages',
-  description: 'The header X-Next-After, if there is more, is what `after` of the next page has to be.',
   tag: 'PKI',
   access: signedIn,
   queryParameters: Type.Object({
     after: Type.Optional(Type.String({ maxLength: 256 })),
     limit: Type.Optional(Type.String({ pattern: '^[0-9]{1,3}$', description: '1 to 100, default 100.' })),
   }),
+  paged: true,
   reply: Type.Array(AuthoritySummary),
   async act({ query }, context) {
     const { db, roles } = context.services
@@ -72,10 +72,7 @@ export const listAuthorities = define({
     if (all) context.audit(officerAccess)
     const page = await visibleAuthorities(db, { user, all, after: query.after ?? '', limit })
     const next = page.length < limit ? undefined : page.at(-1)?.id
-    return rawReply({
-      json: page.map(summary),
-      ...(next !== undefined && { headers: { 'X-Next-After': next } }),
-    })
+    return pageReply(page.map(summary), next)
   },
 })
 

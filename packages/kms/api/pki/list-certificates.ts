@@ -1,5 +1,5 @@
 import { failure } from '@warder/foundation/errors'
-import { rawReply } from '@warder/foundation/http'
+import { pageReply } from '@warder/foundation/http'
 import { get } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
 import { issuedPage, type ListedEntry } from '../../authority/index.ts'
@@ -35,12 +35,12 @@ export const listCertificates = define({
   name: 'pki.certificates.list',
   route: get('/v1/pki/authorities/{id}/certificates'),
   summary: 'What an authority issued, in the order of its end, in pages',
-  description:
-    'The header X-Next-After, if there is more, is what `after` of the next page has to be; a page with a filter may hold fewer entries than its limit, or none.',
+  description: 'A page with a filter may hold fewer entries than its limit, or none.',
   tag: 'PKI',
   access,
   pathParameters: Type.Object({ id: Type.String() }),
   queryParameters: Query,
+  paged: true,
   reply: Type.Array(ListedCertificate),
   errors: { 403: 'No right to read it.', 404: 'No such authority.' },
   async act({ query }, context) {
@@ -52,7 +52,7 @@ export const listCertificates = define({
       ...listed(entry, now),
       ...(entry.successor !== undefined && { replaced_by: entry.successor }),
     }))
-    return rawReply({ json, ...(next !== undefined && { headers: { 'X-Next-After': next } }) })
+    return pageReply(json, next)
   },
 })
 

@@ -1,5 +1,5 @@
 import { failure } from '@warder/foundation/errors'
-import { rawReply } from '@warder/foundation/http'
+import { pageReply } from '@warder/foundation/http'
 import { get, type Operation } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
 import { grantsOn, hasCreateRight, keyRight, obtainedObjects, principalOf } from '../../access/index.ts'
@@ -44,17 +44,19 @@ const owned = define({
   tag: 'Access',
   access: signedIn,
   queryParameters: Page,
+  paged: true,
   reply: Type.Array(Type.Object({ object_id: Type.String(), state: Type.String(), attributes: Attributes })),
   async act({ query }, context) {
     const { db, clock } = context.services
     const { after, limit } = readPage(query)
     const now = clock.now()
     const objects = await ownedObjects(db, principalOf(context).name, after, limit)
-    return objects.map((object) => ({
+    const json = objects.map((object) => ({
       object_id: object.id,
       state: stateAt(object, now),
       attributes: shownAttributes(object),
     }))
+    return pageReply(json, objects.length < limit ? undefined : objects.at(-1)?.id)
   },
 })
 
@@ -62,10 +64,10 @@ const obtained = define({
   name: 'access.obtained',
   route: get('/access/obtained'),
   summary: 'Objects of others on which the caller has rights, in pages',
-  description: 'The header X-Next-After, if there is more, is what `after` of the next page has to be.',
   tag: 'Access',
   access: signedIn,
   queryParameters: Page,
+  paged: true,
   reply: Type.Array(
     Type.Object({
       object_id: Type.String(),
@@ -86,9 +88,7 @@ const obtained = define({
       state: stateAt(object, now),
       operations,
     }))
-    return next === undefined
-      ? json
-      : rawReply({ json, headers: { 'X-Next-After': encodeURIComponent(next) } })
+    return pageReply(json, next)
   },
 })
 

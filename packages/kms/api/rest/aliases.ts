@@ -1,4 +1,5 @@
 import { failure } from '@warder/foundation/errors'
+import { pageReply } from '@warder/foundation/http'
 import { del, get, type Operation, type OperationContext, post, put } from '@warder/foundation/operations'
 import { retryOnGuard, UniqueViolation } from '@warder/foundation/sql'
 import Type, { type Static } from 'typebox'
@@ -127,6 +128,7 @@ const list = define({
       Type.String({ maxLength: longestText, description: 'Last alias of the page before.' }),
     ),
   }),
+  paged: true,
   reply: Type.Array(AliasReply),
   async act({ query }, context) {
     const { db } = context.services
@@ -136,7 +138,8 @@ const list = define({
       return id === undefined ? [] : (await aliasesOfKey(db, caller, id, mostAliases)).map(shown)
     }
     const after = query.after === undefined ? '' : readOwnAlias(query.after, caller).name
-    return (await aliasesOf(db, caller, after, mostAliases)).map(shown)
+    const page = (await aliasesOf(db, caller, after, mostAliases)).map(shown)
+    return pageReply(page, page.length < mostAliases ? undefined : page.at(-1)?.alias)
   },
 })
 

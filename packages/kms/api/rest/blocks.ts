@@ -1,4 +1,5 @@
 import { failure } from '@warder/foundation/errors'
+import { pageReply } from '@warder/foundation/http'
 import { isName } from '@warder/foundation/names'
 import { del, get, type Operation, post } from '@warder/foundation/operations'
 import Type from 'typebox'
@@ -92,6 +93,7 @@ const blocked = define({
   queryParameters: Type.Object({
     after: Type.Optional(Type.String({ maxLength: 512, description: 'Last user of the page before.' })),
   }),
+  paged: true,
   reply: Type.Array(
     Type.Object({
       user_id: Type.String(),
@@ -105,12 +107,13 @@ const blocked = define({
     const after = query.after ?? ''
     if (/\p{Cc}/u.test(after) || !after.isWellFormed()) throw failure('bad_request', 'after is not a user.')
     const page = await listBlocks(services.db, after, pageSize)
-    return page.map(({ user, at, by, reason }) => ({
+    const json = page.map(({ user, at, by, reason }) => ({
       user_id: user,
       blocked_at: Math.floor(at / 1000),
       blocked_by: by,
       reason,
     }))
+    return pageReply(json, page.length < pageSize ? undefined : page.at(-1)?.user)
   },
 })
 

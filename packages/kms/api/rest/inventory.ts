@@ -1,4 +1,5 @@
 import { failure } from '@warder/foundation/errors'
+import { pageReply } from '@warder/foundation/http'
 import { get } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
 import { officerAccess, ownAliasesOfMany, principalOf } from '../../access/index.ts'
@@ -87,6 +88,7 @@ export const listKeys = define({
   tag: 'Keys',
   access: signedIn,
   queryParameters: Filter,
+  paged: true,
   reply: Type.Object({
     keys: Type.Array(ListedKey),
     next: Type.Union([Type.String(), Type.Null()], { description: '`after` of the next page.' }),
@@ -113,14 +115,16 @@ export const listKeys = define({
       found.map(({ id }) => id),
     )
     const aliases = await ownAliasesOfMany(db, found)
-    return {
+    const following = next === undefined ? null : writeCursor(next, filter)
+    const json = {
       keys: keys.map((listed) => ({
         ...shown(listed, now),
         tags: tags.get(listed.key.id) ?? [],
         aliases: aliases.get(listed.key.id) ?? [],
       })),
-      next: next === undefined ? null : writeCursor(next, filter),
+      next: following,
     }
+    return pageReply(json, following ?? undefined)
   },
 })
 

@@ -1,4 +1,5 @@
 import { failure } from '@warder/foundation/errors'
+import { pageReply } from '@warder/foundation/http'
 import {
   get,
   type Operation,
@@ -93,6 +94,7 @@ const listVersions = define({
   access: listAccess,
   pathParameters: Type.Object({ kid: Type.String() }),
   queryParameters: VersionsQuery,
+  paged: true,
   reply: Type.Object({
     kid: Type.String(),
     min_decrypt_version: Type.Integer(),
@@ -105,11 +107,14 @@ const listVersions = define({
     const { object } = listAccess.resolved(context).key
     const versions = isLaterVersion(object) ? [object] : await versionsOf(db, object, range)
     const now = clock.now()
-    return {
+    const json = {
       kid: object.id,
       min_decrypt_version: object.minGeneration + 1,
       versions: versions.map((version) => shown(version, now)),
     }
+    const last = json.versions.at(-1)
+    const isWhole = isLaterVersion(object) || versions.length < range.limit || last?.version === 1
+    return pageReply(json, isWhole || last === undefined ? undefined : String(last.version))
   },
 })
 

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
+import { pageReply } from '@warder/foundation/http'
 import { del, get, type Operation, post } from '@warder/foundation/operations'
 import Type from 'typebox'
 import { principalOf } from '../../../access/index.ts'
@@ -98,6 +99,7 @@ export function accountManagement(environment: AcmeEnvironment): readonly Operat
     summary: 'The credentials of an authority, without their keys',
     pathParameters: path,
     queryParameters: Page,
+    paged: true,
     reply: Type.Object({
       credentials: Type.Array(ListedCredential),
       next: Type.Optional(Type.String()),
@@ -109,7 +111,8 @@ export function accountManagement(environment: AcmeEnvironment): readonly Operat
         limit: perPage + 1,
       })
       const shown = found.slice(0, perPage)
-      return {
+      const next = found.length > perPage ? shown.at(-1)?.id : undefined
+      const json = {
         credentials: shown.map(({ id: kid, owner, name, createdAt, expiresAt, account }) => ({
           kid,
           owner,
@@ -118,8 +121,9 @@ export function accountManagement(environment: AcmeEnvironment): readonly Operat
           expires_at: time(expiresAt),
           ...(account !== undefined && { account }),
         })),
-        ...(found.length > perPage && { next: shown.at(-1)?.id }),
+        ...(next !== undefined && { next }),
       }
+      return pageReply(json, next)
     },
   })
   const removeOne = define({
@@ -142,6 +146,7 @@ export function accountManagement(environment: AcmeEnvironment): readonly Operat
     summary: 'The ACME accounts of an authority',
     pathParameters: path,
     queryParameters: Page,
+    paged: true,
     reply: Type.Object({
       accounts: Type.Array(ListedAccount),
       next: Type.Optional(Type.String()),
@@ -153,7 +158,8 @@ export function accountManagement(environment: AcmeEnvironment): readonly Operat
         limit: perPage + 1,
       })
       const shown = found.slice(0, perPage)
-      return {
+      const next = found.length > perPage ? shown.at(-1)?.id : undefined
+      const json = {
         accounts: shown.map((account) => ({
           id: account.id,
           owner: account.owner,
@@ -162,8 +168,9 @@ export function accountManagement(environment: AcmeEnvironment): readonly Operat
           created_at: time(account.createdAt),
           ...(account.credential !== undefined && { credential: account.credential }),
         })),
-        ...(found.length > perPage && { next: shown.at(-1)?.id }),
+        ...(next !== undefined && { next }),
       }
+      return pageReply(json, next)
     },
   })
   const revokeAccount = define({
