@@ -2,8 +2,6 @@ import type { AuditEvent } from '@warder/foundation/audit'
 import { failure, toFailure } from '@warder/foundation/errors'
 import { compileCheck } from '@warder/foundation/http'
 import {
-  type AuditFields,
-  mergedAuditFields,
   type Operation,
   type OperationContext,
   type OperationInput,
@@ -11,8 +9,8 @@ import {
 } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import Type, { type Static } from 'typebox'
-import { principalOf } from '../../access/index.ts'
 import { define, type KmsServices, signedIn } from '../../services.ts'
+import { auditedItem, recordItems } from './audited-items.ts'
 
 /** Items that one batch may hold. */
 const maxBatchItems = 1000
@@ -51,29 +49,6 @@ interface AnsweredItem {
 
 const noParameters: Readonly<Record<string, never>> = Object.freeze({})
 
-/** The context of one item: the request's, with an audit record of its own. */
-function itemContext(context: OperationContext<KmsServices>): {
-  readonly context: OperationContext<KmsServices>
-  fields(): AuditFields
-} {
-  let fields: AuditFields = {}
-  const { services, request, principal, commit, log } = context
-  return {
-    context: {
-      services,
-      found: undefined,
-      request,
-      principal,
-      commit,
-      log,
-      audit(more) {
-        fields = mergedAuditFields(fields, more)
-      },
-    },
-    fields: () => fields,
-  }
-}
-
 /**
  * `POST /v1/crypto/batch`: every crypto verb, item by item, through the same checks, rights and handlers as its own
  * path. Each item is answered in its place and has an audit record of its own.
@@ -104,27 +79,11 @@ export function batchOperation(
     item: { readonly op: string },
     whole: OperationContext<KmsServices>,
   ): MaybePromise<AnsweredItem> {
-    const { clock } = whole.services
-    const startedAt = clock.monotonic()
-    const { context, fields } = itemContext(whole)
+    const { context, event } = auditedItem(
+      whole,
+      () => table.get(item.op)?.operation.name ?? 'crypto.batch.unknown',
+    )
     const op = item.op.slice(0, 64)
-    const event = (status: number, reason: string | undefined): AuditEvent => {
-      const principal = principalOf(whole)
-      return {
-        time: clock.now(),
-        request_id: whole.request.id,
-        operation: table.get(item.op)?.operation.name ?? 'crypto.batch.unknown',
-        principal: principal.name,
-        auth_method: principal.method,
-        ...(principal.realm !== undefined && { realm: principal.realm }),
-        client_ip: whole.request.clientAddress,
-        outcome: status < 400 ? 'success' : 'failure',
-        status,
-        duration_ms: Math.round((clock.monotonic() - startedAt) * 1000) / 1000,
-        ...(reason !== undefined && { reason }),
-        ...fields(),
-      }
-    }
     const succeeded = (result: unknown): AnsweredItem => ({
       reply: { op, status: 200, result },
       event: event(200, undefined),
@@ -155,13 +114,8 @@ export function batchOperation(
       const answers = pending.every((one) => !(one instanceof Promise))
         ? (pending as readonly AnsweredItem[])
         : await Promise.all(pending)
-      const { audit } = context.services
       context.audit({ details: { items: answers.length } })
-      if (audit.mode === 'reject') {
-        await Promise.all(answers.map(({ event }) => audit.recordDurably(event)))
-      } else {
-        for (const { event } of answers) audit.record(event)
-      }
+      await recordItems(context, answers)
       return { results: answers.map(({ reply }) => reply) }
     },
   })

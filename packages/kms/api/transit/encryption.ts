@@ -5,12 +5,16 @@ import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import Type from 'typebox'
 import type { Key } from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
-import { batchable, each } from './batch.ts'
+import { batchable, each, PartialFailureCode } from './batch.ts'
 import { decryptWith, encryptWith } from './cipher.ts'
 import { type Context, common, NamePath, newestToProtect, transitRight, versionAt, writing } from './row.ts'
 import { answer, decodeBase64, readVersioned, VersionNumber } from './text.ts'
 
 const Text = Type.Optional(Type.String())
+/** Vault answers 400 where some items of a batch failed, or the status that the client wants then. */
+const partialStatusOf = (body: { readonly partial_failure_response_code?: number }): number =>
+  body.partial_failure_response_code ?? 400
+
 const about = { associated_data: Text, context: Text, nonce: Text, reference: Text }
 interface About {
   readonly associated_data?: string
@@ -45,12 +49,20 @@ const encrypt = define({
   summary: 'Encrypt with a key, in the forms of Vault’s transit engine',
   access: encryptAccess,
   pathParameters: NamePath,
-  request: batchable({ plaintext: Text, key_version: VersionNumber, ...about }),
-  act({ body }, context) {
-    const { key } = encryptAccess.resolved(context)
-    return each(body, (item) => {
-      if (item.plaintext === undefined) throw failure('bad_request', 'missing plaintext to encrypt')
-      return sealed(context, key, decodeBase64(item.plaintext, 'plaintext'), item, item.key_version)
+  request: Type.Object({
+    ...batchable({ plaintext: Text, key_version: VersionNumber, ...about }).properties,
+    ...PartialFailureCode,
+  }),
+  act({ body }, whole) {
+    const { key } = encryptAccess.resolved(whole)
+    return each(body, whole, {
+      name: 'transit.encrypt',
+      key,
+      partialStatus: partialStatusOf(body),
+      act(item, context) {
+        if (item.plaintext === undefined) throw failure('bad_request', 'missing plaintext to encrypt')
+        return sealed(context, key, decodeBase64(item.plaintext, 'plaintext'), item, item.key_version)
+      },
     })
   },
 })
@@ -75,16 +87,20 @@ const decrypt = define({
   summary: 'Decrypt `vault:vN:…` with version N of a key',
   access: decryptAccess,
   pathParameters: NamePath,
-  request: batchable({ ciphertext: Text, ...about }),
-  act({ body }, context) {
-    const { key } = decryptAccess.resolved(context)
-    return each(body, (item) =>
-      andThen(opened(context, key, item.ciphertext, item), (bytes) => {
-        const plaintext = bytes.toString('base64')
-        bytes.fill(0)
-        return { plaintext }
-      }),
-    )
+  request: Type.Object({ ...batchable({ ciphertext: Text, ...about }).properties, ...PartialFailureCode }),
+  act({ body }, whole) {
+    const { key } = decryptAccess.resolved(whole)
+    return each(body, whole, {
+      name: 'transit.decrypt',
+      key,
+      partialStatus: partialStatusOf(body),
+      act: (item, context) =>
+        andThen(opened(context, key, item.ciphertext, item), (bytes) => {
+          const plaintext = bytes.toString('base64')
+          bytes.fill(0)
+          return { plaintext }
+        }),
+    })
   },
 })
 
@@ -97,20 +113,24 @@ const rewrap = define({
   summary: 'Encrypt anew, under the newest version, what an older one encrypted',
   access: rewrapAccess,
   pathParameters: NamePath,
-  request: batchable({
-    ciphertext: Text,
-    key_version: VersionNumber,
-    ...about,
+  request: Type.Object({
+    ...batchable({ ciphertext: Text, key_version: VersionNumber, ...about }).properties,
+    ...PartialFailureCode,
   }),
-  act({ body }, context) {
-    const { key } = rewrapAccess.resolved(context)
-    return each(body, async (item) => {
-      const plaintext = await opened(context, key, item.ciphertext, item)
-      try {
-        return await sealed(context, key, plaintext, item, item.key_version)
-      } finally {
-        plaintext.fill(0)
-      }
+  act({ body }, whole) {
+    const { key } = rewrapAccess.resolved(whole)
+    return each(body, whole, {
+      name: 'transit.rewrap',
+      key,
+      partialStatus: partialStatusOf(body),
+      async act(item, context) {
+        const plaintext = await opened(context, key, item.ciphertext, item)
+        try {
+          return await sealed(context, key, plaintext, item, item.key_version)
+        } finally {
+          plaintext.fill(0)
+        }
+      },
     })
   },
 })

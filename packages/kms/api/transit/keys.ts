@@ -1,5 +1,5 @@
 import type { createPublicKey } from 'node:crypto'
-import { failure } from '@warder/foundation/errors'
+import { failure, toFailure } from '@warder/foundation/errors'
 import { del, get, list, methods, type Operation } from '@warder/foundation/operations'
 import { UniqueViolation } from '@warder/foundation/sql'
 import Type from 'typebox'
@@ -11,6 +11,7 @@ import {
   createAccess,
   findAlias,
   mostAliases,
+  permittedKey,
   principalOf,
   readOwnAlias,
 } from '../../access/index.ts'
@@ -86,7 +87,7 @@ const create = define({
     const alias = readOwnAlias(aliasOfName(name), caller)
     const spec = keySpecOf(requestOf(body.type ?? 'aes256-gcm96', body.key_size), services.policy)
     const known = await findAlias(services.db, aliasId(alias))
-    if (known !== undefined) return answer(await shown(context, name, await keyOf(context, known.keyId)))
+    if (known !== undefined) return answer(await shownToCaller(context, name))
     if ((await countAliases(services.db, caller)) >= mostAliases)
       throw failure('conflict', `You have ${mostAliases} aliases, which is as many as one user may have.`)
     const made = await generateKey(spec)
@@ -117,7 +118,7 @@ const create = define({
       if (!(error instanceof UniqueViolation)) throw error
       const winner = await findAlias(services.db, aliasId(alias))
       if (winner === undefined) throw error
-      return answer(await shown(context, name, await keyOf(context, winner.keyId)))
+      return answer(await shownToCaller(context, name))
     }
     return answer(await shown(context, name, await keyOf(context, object.id)))
   },
@@ -127,6 +128,26 @@ async function keyOf({ services }: Context, id: ManagedObject['id']): Promise<Ke
   const key = await services.keys.get(id)
   if (key === undefined) throw failure('not_found', 'Key not found.')
   return key
+}
+
+/**
+ * What is known about a key, for a caller who may read it: the alias of a caller may stand for the key of another owner.
+ * @throws failure('not_found'); failure('forbidden')
+ */
+async function shownToCaller(context: Context, name: string): Promise<object> {
+  const key = await permittedKey(context.services, principalOf(context), aliasOfName(name), 'getattributes')
+  return shown(context, name, key)
+}
+
+/** The answer to a change, which shows the key where the caller may read it: a right to change it gives no right to read. */
+async function changed(context: Context, name: string): Promise<object> {
+  try {
+    return answer(await shownToCaller(context, name))
+  } catch (thrown) {
+    const { kind } = toFailure(thrown)
+    if (kind !== 'forbidden' && kind !== 'not_found') throw thrown
+    return answer(null)
+  }
 }
 
 /** Versions that are shown of one key. */
@@ -279,7 +300,7 @@ const config = define({
       }
       await context.commit(await settingsChanges(services, key.object.id, wanted))
     }
-    return answer(await shown(context, name, await keyOf(context, key.object.id)))
+    return changed(context, name)
   },
 })
 
@@ -294,16 +315,9 @@ const rotate = define({
   request: Type.Object({}),
   async act({ path: { name } }, context) {
     await through(rotateKey, { path: { kid: aliasOfName(name) }, body: {} }, context)
-    const { id } = principalAlias(name, context)
-    const known = await findAlias(context.services.db, id)
-    return answer(known === undefined ? null : await shown(context, name, await keyOf(context, known.keyId)))
+    return changed(context, name)
   },
 })
-
-function principalAlias(name: string, context: Context): { readonly id: string } {
-  const { name: caller } = principalOf(context)
-  return { id: name.includes('@') ? `${transitFolder}${name}` : `${transitFolder}${name}@${caller}` }
-}
 
 /** Paths of Vault that would give material away, or destroy some of it: refused in one sentence. */
 const refused = (

@@ -64,10 +64,10 @@ const rows = (
     access,
     pathParameters,
     request,
-    act({ body, path }, context) {
-      const { key } = access.resolved(context)
+    act({ body, path }, whole) {
+      const { key } = access.resolved(whole)
       const named = 'hash' in path ? path.hash : (body.hash_algorithm ?? body.algorithm)
-      return each(body, (item) => {
+      const act = (item: { readonly input?: string }, context: Context) => {
         if (item.input === undefined) throw failure('bad_request', 'missing input for HMAC')
         const input = decodeBase64(item.input, 'input')
         return andThen(newestToProtect(context, key), (version) => {
@@ -78,7 +78,8 @@ const rows = (
           }))
           return counted(context, version.key, input.length, made)
         })
-      })
+      }
+      return each(body, whole, { name: `transit.hmac${suffix}`, key, act })
     },
   }),
 )

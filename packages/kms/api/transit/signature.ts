@@ -2,6 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { methods, type Operation } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import Type from 'typebox'
+import { permittedKey, principalOf } from '../../access/index.ts'
 import {
   type CryptographicParameters,
   planSignature,
@@ -15,7 +16,15 @@ import { counted, requireUse } from '../rest/key-use.ts'
 import { batchable, each } from './batch.ts'
 import { readHash } from './hash-name.ts'
 import { verifyMac } from './mac.ts'
-import { type Context, common, newestToProtect, transitRight, versionAt, writing } from './row.ts'
+import {
+  aliasOfName,
+  type Context,
+  common,
+  newestToProtect,
+  transitRight,
+  versionAt,
+  writing,
+} from './row.ts'
 import { decodeBase64, readVersioned, VersionNumber, versioned } from './text.ts'
 
 const Text = Type.Optional(Type.String())
@@ -173,12 +182,15 @@ const signRows = forms.map(([suffix, more, pathParameters]) =>
     access: signAccess,
     pathParameters,
     request: batchable({ ...Item, key_version: VersionNumber, ...how }),
-    act({ body, path }, context) {
-      const { key } = signAccess.resolved(context)
+    act({ body, path }, whole) {
+      const { key } = signAccess.resolved(whole)
       const named = 'hash' in path ? path.hash : undefined
-      return each(body, (item) =>
-        signWith(context, key, item, { ...body, ...item }, item.key_version ?? body.key_version, named),
-      )
+      return each(body, whole, {
+        name: `transit.sign${suffix}`,
+        key,
+        act: (item, context) =>
+          signWith(context, key, item, { ...body, ...item }, item.key_version ?? body.key_version, named),
+      })
     },
   }),
 )
@@ -192,10 +204,17 @@ const verifyRows = forms.map(([suffix, more, pathParameters]) =>
     access: verifyAccess,
     pathParameters,
     request: batchable({ ...Item, signature: Text, hmac: Text, ...how }),
-    act({ body, path }, context) {
-      const { key } = verifyAccess.resolved(context)
+    async act({ body, path }, whole) {
+      const { key } = verifyAccess.resolved(whole)
       const named = 'hash' in path ? path.hash : undefined
-      return each(body, (item) => verifyWith(context, key, item, { ...body, ...item }, named))
+      // An HMAC is verified with the right that verifies it everywhere else.
+      if ([body, ...(body.batch_input ?? [])].some(({ hmac }) => hmac !== undefined))
+        await permittedKey(whole.services, principalOf(whole), aliasOfName(path.name), 'mac')
+      return each(body, whole, {
+        name: `transit.verify${suffix}`,
+        key,
+        act: (item, context) => verifyWith(context, key, item, { ...body, ...item }, named),
+      })
     },
   }),
 )

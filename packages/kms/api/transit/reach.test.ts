@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import fc from 'fast-check'
+import { rights } from '../../access/index.ts'
+import { type Started, startKms } from '../../testing/index.ts'
+
+let kms: Started
+before(async () => {
+  kms = await startKms({ config: { transit_enabled: true } })
+})
+after(() => kms[Symbol.asyncDispose]())
+
+const at = (path: string) => `/v1/transit/${path}`
+const plaintext = Buffer.from('attack at dawn').toString('base64')
+const grant = (verb: 'grant' | 'revoke', kid: string, user_id: string, operation_types: readonly string[]) =>
+  kms.user('alice').post(`/access/${verb}`, { unique_identifier: kid, user_id, operation_types })
+
+async function sharedKey(name: string, user: string): Promise<string> {
+  const { status, json, text } = await kms.user('alice').post('/v1/crypto/keys', { kty: 'RSA' })
+  assert.equal(status, 200, text)
+  assert.equal((await grant('grant', json.kid, user, ['encrypt'])).status, 200)
+  const made = await kms
+    .user(user)
+    .post('/v1/crypto/aliases', { alias: `alias/transit/${name}`, kid: json.kid })
+  assert.equal(made.status, 200, made.text)
+  return json.kid
+}
+
+test('issue 28: metadata of a key are shown to who may read them, by no request that does something else', async () => {
+  const kid = await sharedKey('shared', 'bob')
+  const bob = kms.user('bob')
+  for (const [revoked, status] of [
+    [false, 403],
+    [true, 400],
+  ] as const) {
+    if (revoked) assert.equal((await grant('revoke', kid, 'bob', ['encrypt'])).status, 200)
+    const answer = await bob.post(at('keys/shared'), {})
+    assert.equal(answer.status, status, answer.text)
+    assert.doesNotMatch(answer.text, /latest_version|BEGIN/)
+  }
+  assert.equal((await grant('grant', kid, 'bob', ['rekey', 'setattribute'])).status, 200)
+  for (const [path, body] of [
+    ['keys/shared/rotate', {}],
+    ['keys/shared/config', { deletion_allowed: true }],
+  ] as const) {
+    const { status, json } = await bob.post(at(path), body)
+    assert.deepEqual([status, json.data], [200, null], path)
+  }
+  assert.equal((await grant('grant', kid, 'bob', ['getattributes'])).status, 200)
+  assert.equal((await bob.post(at('keys/shared'), {})).json.data.latest_version, 2)
+})
+
+test('what a request reveals of a key of another owner is what the rights of its caller say', async () => {
+  const kid = await sharedKey('model', 'carol')
+  const carol = kms.user('carol')
+  const read = { kid: 'alias/transit/model' }
+  await fc.assert(
+    fc.asyncProperty(fc.subarray([...rights], { minLength: 0, maxLength: 4 }), async (given) => {
+      await grant('revoke', kid, 'carol', [...rights])
+      if (given.length > 0) assert.equal((await grant('grant', kid, 'carol', given)).status, 200)
+      const mayRead = given.includes('getattributes')
+      for (const answer of [
+        await carol.get(at('keys/model')),
+        await carol.post(at('keys/model'), {}),
+        await carol.post(at('keys/model/config'), { min_encryption_version: 0 }),
+        await carol.get(`/v1/crypto/keys/${encodeURIComponent(read.kid)}`),
+      ])
+        assert.ok(mayRead || !/BEGIN|latest_version|key_ops/.test(answer.text), `${given}: ${answer.text}`)
+      const { status } = await carol.post(at('encrypt/model'), { plaintext })
+      assert.equal(status === 200, given.includes('encrypt'))
+    }),
+    { numRuns: 12 },
+  )
+})
+
+test('an HMAC is verified with the right that computes it', async () => {
+  const alice = kms.user('alice')
+  const bob = kms.user('bob')
+  assert.equal((await alice.post(at('keys/tag'), { type: 'hmac' })).status, 200)
+  const { json } = await alice.post(at('hmac/tag'), { input: plaintext })
+  const give = (right: string) => grant('grant', 'alias/transit/tag', 'bob', [right])
+  assert.equal((await give('signatureverify')).status, 200)
+  const body = { input: plaintext, hmac: json.data.hmac }
+  for (const asked of [body, { batch_input: [body] }])
+    assert.equal((await bob.post(at('verify/tag@alice'), asked)).status, 403)
+  assert.equal((await give('mac')).status, 200)
+  assert.equal((await bob.post(at('verify/tag@alice'), body)).json.data.valid, true)
+})
+
+for (const mode of ['continue', 'reject'] as const)
+  test(`issue 28: each item of a batch has its audit record in mode ${mode}`, async () => {
+    await using own = await startKms({ auditMode: mode, config: { transit_enabled: true } })
+    const alice = own.user('alice')
+    await alice.post(at('keys/batch'), {})
+    const sealed = await alice.post(at('encrypt/batch'), {
+      batch_input: Array.from({ length: 20 }, () => ({ plaintext })),
+    })
+    const [one] = sealed.json.data.batch_results
+    const bad = { ciphertext: `${one.ciphertext.slice(0, -4)}AAA=` }
+    const opened = await alice.post(at('decrypt/batch'), { batch_input: [one, bad, bad] })
+    assert.equal(opened.status, 400)
+    const kid = (await alice.get('/access/owned')).json[0].object_id ?? ''
+    const records = own.audit
+    const of = (operation: string) =>
+      records.filter((record) => record.operation === operation && record.details?.item !== undefined)
+    assert.equal(of('transit.encrypt').length, 20)
+    assert.deepEqual(
+      of('transit.decrypt').map(({ outcome, reason, object }) => [
+        outcome,
+        reason,
+        object === kid || kid === '',
+      ]),
+      [
+        ['success', undefined, true],
+        ['failure', 'decryption_failed', true],
+        ['failure', 'decryption_failed', true],
+      ],
+    )
+    const whole = records.filter(({ details }) => details?.items === 3)
+    assert.deepEqual(
+      whole.map(({ operation, details }) => [operation, details?.failed]),
+      [['transit.decrypt', 2]],
+    )
+  })
+
+test('partial_failure_response_code is the status where some items of a batch failed', async () => {
+  const alice = kms.user('alice')
+  await alice.post(at('keys/partial'), {})
+  const good = { plaintext }
+  const bad = { plaintext: '!' }
+  const encrypt = (batch_input: readonly object[], partial_failure_response_code?: number) =>
+    alice.post(at('encrypt/partial'), {
+      batch_input,
+      ...(partial_failure_response_code !== undefined && { partial_failure_response_code }),
+    })
+  assert.equal((await encrypt([good, bad])).status, 400)
+  const partial = await encrypt([good, bad], 207)
+  assert.deepEqual([partial.status, partial.json.data.batch_results.length], [207, 2])
+  assert.equal((await encrypt([good, bad], 200)).status, 200)
+  assert.equal((await encrypt([bad, bad], 207)).status, 400, 'every one failed')
+  assert.equal((await encrypt([good, good], 207)).status, 200, 'none failed')
+  for (const code of [99, 600, 0]) assert.equal((await encrypt([good, bad], code)).status, 400)
+})
