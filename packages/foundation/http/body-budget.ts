@@ -3,9 +3,13 @@ import { bucketKey } from './rate-limit/token-buckets.ts'
 /** A body up to this size is small: a part of the budget is kept for such, and it is read whoever sends it. */
 export const smallBody = 64 * 1024
 
+/** A large JSON body is there as bytes, as a text, and as the values in it. */
+export const jsonCost = 3
+
 /**
- * Bytes of bodies that are being held at the same time, across all requests of this process. An eighth is kept for small
- * ones, so that large ones never keep them out, and one client holds at most a quarter, or one body of the largest size.
+ * Bytes of bodies, and of what is made of them, that are being held at the same time, across all requests of this process. An
+ * eighth is kept for small ones, so that large ones never keep them out, and one client holds at most a half, or one body
+ * of the largest size.
  */
 export class BodyBudget {
   readonly #limit: number
@@ -16,7 +20,7 @@ export class BodyBudget {
 
   constructor(limit: number, largestBody = limit) {
     this.#limit = limit
-    this.#clientLimit = Math.max(limit / 4, largestBody)
+    this.#clientLimit = Math.max(limit / 2, largestBody * jsonCost)
   }
 
   /** False when it would be too much. `client`: what counts as one client, undefined where that is not looked at */
@@ -53,12 +57,15 @@ export class BodyBudget {
 export class Holding {
   readonly #budget: BodyBudget
   readonly #address: string
+  readonly #cost: number
   #client: string | undefined
   #bytes = 0
 
-  constructor(budget: BodyBudget, address: string) {
+  /** @param cost bytes that each byte of a large body takes while its request is served */
+  constructor(budget: BodyBudget, address: string, cost = 1) {
     this.#budget = budget
     this.#address = address
+    this.#cost = cost
   }
 
   get bytes(): number {
@@ -73,8 +80,9 @@ export class Holding {
   }
 
   /** False when it would be too much. */
-  takeMore(bytes: number, large: boolean): boolean {
+  takeMore(more: number, large: boolean): boolean {
     this.#client ??= bucketKey(this.#address)
+    const bytes = large ? more * this.#cost : more
     if (!this.#budget.take(bytes, large, this.#client)) return false
     this.#bytes += bytes
     return true

@@ -4,7 +4,7 @@ import type { Stages } from '../net/stages.ts'
 import type { HttpMethod, Operation, OperationInput, Principal } from '../operations/types.ts'
 import { andThen, type MaybePromise } from '../promises/and-then.ts'
 import { aborted, announcesBody, readBody } from './body.ts'
-import { type BodyBudget, Holding } from './body-budget.ts'
+import { type BodyBudget, Holding, jsonCost } from './body-budget.ts'
 import type { Cors } from './cors.ts'
 import type { Exchange } from './exchange.ts'
 import { type CompiledOperation, validInput } from './input.ts'
@@ -55,7 +55,8 @@ function begin<Services>(
     return 'after its body'
   }
   connection.reading++
-  const holding = new Holding(dispatcher.budget, exchange.request.clientAddress)
+  const cost = compiled.checkBody === undefined ? 1 : jsonCost
+  const holding = new Holding(dispatcher.budget, exchange.request.clientAddress, cost)
   const admitLarge = () => admit(dispatcher, exchange, compiled)
   readBody(message, response, compiled.bodyLimit, holding, admitLarge, (outcome) => {
     connection.reading--

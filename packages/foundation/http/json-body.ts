@@ -1,5 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { failure } from '../errors/index.ts'
+import { smallBody } from './body-budget.ts'
+import { endOfString, hasJsonStructure } from './json-grammar.ts'
 
 /** Deepest nesting of arrays and objects that a body may have. */
 const maxJsonDepth = 64
@@ -46,6 +48,8 @@ export function parseStrictJson(body: Uint8Array, limits: JsonLimits): unknown {
   const bytes = Buffer.isBuffer(body) ? body : Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   const { members, escapes, escapedNames } = scan(bytes, limits.maxDepth)
   if (escapedNames && !limits.escapedNames) throw invalid('a member name is written with an escape.')
+  // Of a small one the text costs less than another look at its bytes.
+  if (bytes.length > smallBody && !hasJsonStructure(bytes)) throw invalid('it is not valid JSON.')
   let value: unknown
   try {
     value = JSON.parse(bytes.toString('utf8'))
@@ -128,27 +132,6 @@ function namesBackslash(bytes: Buffer, start: number, end: number): boolean {
 function indexOrEnd(bytes: Buffer, byte: number, from: number): number {
   const found = bytes.indexOf(byte, from)
   return found === -1 ? bytes.length : found
-}
-
-/**
- * Index of the closing quote. Short strings byte by byte, long ones (base64) by native search, which is too dear to be
- * asked again for each of many escaped quotes.
- */
-function endOfString(bytes: Buffer, start: number): number {
-  for (let index = start; ; ) {
-    const near = Math.min(bytes.length, index + 128)
-    for (; index < near; index++) {
-      const byte = bytes[index]
-      if (byte === quote) return index
-      if (byte === backslash) index++
-    }
-    const end = bytes.indexOf(quote, index)
-    if (end === -1) return bytes.length
-    let slashes = 0
-    while (end - 1 - slashes >= index && bytes[end - 1 - slashes] === backslash) slashes++
-    if (slashes % 2 === 0) return end
-    index = end + 1
-  }
 }
 
 function countMembers(value: unknown, escapes: boolean): number {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { type IncomingRequest, post } from '../operations/index.ts'
-import { BodyBudget, Holding, smallBody } from './body-budget.ts'
+import { BodyBudget, Holding, jsonCost, smallBody } from './body-budget.ts'
 import { live } from './fixtures/live.ts'
 import { common, define } from './fixtures/paced.ts'
 
@@ -71,15 +71,15 @@ test('uploads that are never finished keep small requests out of nothing', async
   assert.match(await after.answer(), /^HTTP\/1\.1 200 /)
 })
 
-test('one client holds a quarter of what may be held; others have the rest', async () => {
+test('one client holds a half of what may be held; others have the rest', async () => {
   await using server = await live({ ...base, limits: { bufferedBytes: 8 * MiB, bodyBytes: MiB } })
   using slow = new DisposableStack()
   const statuses: string[] = []
-  for (const last of [2, 2, 2, 3]) {
+  for (const last of [2, 2, 2, 2, 2, 3]) {
     const one = slow.use(await upload(server.port, `127.0.0.${last}`, unfinished(MiB)))
     statuses.push(statusOf(await one.answer()))
   }
-  assert.deepEqual(statuses, ['', '', '503', ''])
+  assert.deepEqual(statuses, ['', '', '', '', '503', ''])
   // A body that arrives in one piece cannot be delayed: it does not count for its client.
   using whole = await upload(server.port, '127.0.0.2', `${head('/open', 100)}${'a'.repeat(100)}`)
   assert.match(await whole.answer(), /^HTTP\/1\.1 200 /)
@@ -89,12 +89,26 @@ test('addresses of one /64 are one client, and who holds nothing is not remember
   const budget = new BodyBudget(1000, 100)
   const holdings = ['2001:db8::1', '2001:db8::2', '2001:db8:0:1::1'].map((ip) => new Holding(budget, ip))
   assert.deepEqual(
-    holdings.map((holding) => holding.takeMore(200, false)),
+    holdings.map((holding) => holding.takeMore(300, false)),
     [true, false, true],
   )
-  assert.deepEqual([budget.held, budget.clients], [400, 2])
+  assert.deepEqual([budget.held, budget.clients], [600, 2])
   for (const holding of holdings) holding.giveBack()
   assert.deepEqual([budget.held, budget.clients], [0, 0])
+})
+
+test('a large JSON body counts with the text and the values that are made of it, a small one as it is', () => {
+  const budget = new BodyBudget(1000, 100)
+  const [large, small] = [
+    new Holding(budget, '192.0.2.1', jsonCost),
+    new Holding(budget, '192.0.2.2', jsonCost),
+  ]
+  assert.ok(large.takeMore(100, true))
+  assert.ok(small.takeMore(100, false))
+  assert.equal(budget.held, 400)
+  assert.ok(!large.takeMore(100, true), 'more than a half')
+  large.giveBack()
+  assert.equal(budget.held, 100)
 })
 
 for (const [how, authenticate] of [

@@ -26,4 +26,4 @@ export {
   signingKey,
   UnsentHeader,
 } from './sigv4.ts'
-export { granteeInStore, storePathOf, storePrefix, type XksStore } from './store-names.ts'
+export { granteeInStore, storePathOf, type XksStore } from './store-names.ts'

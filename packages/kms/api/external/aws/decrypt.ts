@@ -64,7 +64,7 @@ export function decryptOperation(route: XksRoute) {
       const input = read(body)
       const key = resolvedKey(context)
       requireXksUse(key, 'decrypt', context)
-      return andThen(key.held.decrypt(gcmPlan(), input), (opened) => {
+      return andThen(key.held.decrypt(gcmPlan(context.services.policy), input), (opened) => {
         const plaintext = opened.toString('base64')
         opened.fill(0)
         return { plaintext }

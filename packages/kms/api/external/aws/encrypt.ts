@@ -1,7 +1,7 @@
 import { post } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import Type, { type Static } from 'typebox'
-import type { Encrypted } from '../../../crypto/index.ts'
+import type { CipherPlan, Encrypted } from '../../../crypto/index.ts'
 import type { Key } from '../../../keys/index.ts'
 import { define, type KmsServices } from '../../../services.ts'
 import { counted } from '../../rest/key-use.ts'
@@ -67,12 +67,15 @@ export function encryptOperation(route: XksRoute) {
       requireXksUse(key, 'encrypt', context)
       // An integrity value promises that the ciphertext opens: that is tried.
       if (cdiv) requireXksUse(key, 'decrypt', context)
+      const plan = gcmPlan(services.policy)
       const waiting = services.budgets.take(key.object)
       const made =
         waiting === undefined
-          ? encrypted(key, plaintext, { aad, metadata }, cdiv)
+          ? encrypted(key, plaintext, { aad, metadata, plan }, cdiv)
           : waiting.then(() =>
-              stillUsable(key, services).then((now) => encrypted(now, plaintext, { aad, metadata }, cdiv)),
+              stillUsable(key, services).then((now) =>
+                encrypted(now, plaintext, { aad, metadata, plan }, cdiv),
+              ),
             )
       return andThen(counted(context, key, plaintext.length, made), (reply) => reply, refused)
     },
@@ -90,11 +93,11 @@ export function encryptOperation(route: XksRoute) {
 function encrypted(
   key: Key,
   plaintext: Buffer,
-  { aad, metadata }: { readonly aad: Buffer; readonly metadata: Buffer },
+  { aad, metadata, plan }: { readonly aad: Buffer; readonly metadata: Buffer; readonly plan: CipherPlan },
   cdiv: boolean,
 ): MaybePromise<Static<typeof EncryptReply>> {
   const data = authenticatedData(aad, metadata)
-  const made = key.held.encrypt(gcmPlan(), { data: plaintext, iv: undefined, aad: data })
+  const made = key.held.encrypt(plan, { data: plaintext, iv: undefined, aad: data })
   return andThen(made, (sealed) => {
     const { data: ciphertext, iv, tag } = sealed
     if (iv === undefined || tag === undefined) throw xksFailure('InternalException', 'no IV or tag was made')
@@ -107,7 +110,7 @@ function encrypted(
     if (!cdiv) return reply
     // Before the trial decryption, as appendix C has it: what changes after it would go unnoticed.
     const value = integrityValue({ aad, metadata, iv, ciphertext, tag })
-    return andThen(opensAgain(key, sealed, data, plaintext), () => ({
+    return andThen(opensAgain(key, { ...sealed, plan }, data, plaintext), () => ({
       ...reply,
       ciphertextDataIntegrityValue: value,
     }))
@@ -116,11 +119,11 @@ function encrypted(
 
 function opensAgain(
   key: Key,
-  { data, iv, tag }: Encrypted,
+  { data, iv, tag, plan }: Encrypted & { readonly plan: CipherPlan },
   aad: Buffer,
   plaintext: Buffer,
 ): MaybePromise<void> {
-  return andThen(key.held.decrypt(gcmPlan(), { data, iv, tag, aad }), (opened) => {
+  return andThen(key.held.decrypt(plan, { data, iv, tag, aad }), (opened) => {
     const same = opened.equals(plaintext)
     opened.fill(0)
     if (!same) throw xksFailure('InternalException', 'a ciphertext did not open to its plaintext')

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict'
 import { createDecipheriv } from 'node:crypto'
 import { test } from 'node:test'
+import { startKms } from '../../../testing/index.ts'
+import { aesAttributes, kmipClient, objectType } from '../../kmip/testing/index.ts'
+import { activeSince } from '../../kmip/testing/keys.ts'
 import {
+  awsRights,
   grantedKey,
   keyArn,
   principal,
@@ -386,4 +390,38 @@ test('a record has the request id, the principal and the key of AWS, and nothing
   const stored = await kms.storedBytes()
   assert.ok(!stored.includes(credential.secret))
   assert.ok(stored.includes(credential.id))
+})
+
+test('AES-GCM that the policy of the server does not permit is not used for AWS KMS either (issue 28)', async () => {
+  await using xks = await startXks()
+  const client = kmipClient(xks.kms.user('alice'))
+  const attributes = aesAttributes(256, activeSince)
+  const { id: ofKmip } = await client.do('Create', [objectType('SymmetricKey'), attributes])
+  const granted = { unique_identifier: ofKmip, user_id: `aws:${principal}`, operation_types: awsRights }
+  assert.equal((await xks.kms.user('alice').post('/access/grant', granted)).status, 200)
+  const { db, seal } = xks.kms.environment
+  const sealed = (await xks.send(`keys/${ofKmip}/encrypt`, encryptBody)).json
+  await using strict = await startKms({
+    db,
+    seal,
+    config: {
+      'aws_xks_config.aws_xks_enable': true,
+      'kmip.policy_id': 'CUSTOM',
+      'kmip.allowlists.block_cipher_modes': ['CBC'],
+    },
+  })
+  const send = async (rest: string, body: object) =>
+    (await sendSigned(strict.with({}), `/aws/kms/xks/v1/${rest}`, body, { credential: xks.credential })).json
+  for (const kid of [xks.kid, ofKmip]) {
+    assert.equal((await send(`keys/${kid}/encrypt`, encryptBody)).errorName, 'InvalidKeyUsageException')
+    const opening = decryptBody(sealed, { additionalAuthenticatedData: aad })
+    assert.equal((await send(`keys/${kid}/decrypt`, opening)).errorName, 'InvalidKeyUsageException')
+    const described = { requestMetadata: requestMetadata('DescribeKey') }
+    const { keyUsage } = await send(`keys/${kid}/metadata`, described)
+    assert.ok(!keyUsage.includes('ENCRYPT') && !keyUsage.includes('DECRYPT'), kid)
+  }
+  assert.notEqual(
+    (await send('health', { requestMetadata: requestMetadata('KmsHealthCheck') })).errorName,
+    undefined,
+  )
 })

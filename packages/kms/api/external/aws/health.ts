@@ -16,7 +16,7 @@ const patienceMs = 200
  * The database answers and can be written, and a key made for this moment encrypts and decrypts where keys are used.
  * @throws what is told as DependencyTimeoutException or InternalException
  */
-async function requireHealth({ db, keys }: KmsServices): Promise<void> {
+async function requireHealth({ db, keys, policy }: KmsServices): Promise<void> {
   const problem = db.problem()
   if (problem !== undefined) throw new StorageUnavailable(problem)
   const { promise: late, reject } = Promise.withResolvers<never>()
@@ -29,8 +29,9 @@ async function requireHealth({ db, keys }: KmsServices): Promise<void> {
   const key = await keys.backend.open('secret', randomBytes(32))
   const data = randomBytes(32)
   const aad = authenticatedData(data, data.subarray(0, 1))
-  const made = await key.encrypt(gcmPlan(), { data, iv: undefined, aad })
-  const opened = await key.decrypt(gcmPlan(), { data: made.data, iv: made.iv, tag: made.tag, aad })
+  const plan = gcmPlan(policy)
+  const made = await key.encrypt(plan, { data, iv: undefined, aad })
+  const opened = await key.decrypt(plan, { data: made.data, iv: made.iv, tag: made.tag, aad })
   if (!opened.equals(data))
     throw xksFailure('InternalException', 'a test key did not decrypt what it encrypted')
 }

@@ -2,7 +2,13 @@ import { Failure } from '@warder/foundation/errors'
 import type { Access, OperationContext } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import { type Right, resolveKid } from '../../../access/index.ts'
-import { type CipherPlan, noParameters, planCipher } from '../../../crypto/index.ts'
+import {
+  type AlgorithmPolicy,
+  type CipherPlan,
+  CryptoFailure,
+  noParameters,
+  planCipher,
+} from '../../../crypto/index.ts'
 import { type AccessKeys, granteeInStore } from '../../../external/aws/index.ts'
 import { externalPrefix, grantedKey } from '../../../external/index.ts'
 import {
@@ -165,11 +171,32 @@ export function isAes256Gcm({ object }: Key): boolean {
   )
 }
 
-const plan: CipherPlan = planCipher('AES', 32, noParameters, { fips: false })
+const plans = new WeakMap<AlgorithmPolicy, CipherPlan>()
 
-/** AES-256-GCM with an IV of 96 bits that is made here, and a tag of 128 bits. Whether it is permitted, the key's use says. */
-export function gcmPlan(): CipherPlan {
-  return plan
+/**
+ * AES-256-GCM with an IV of 96 bits that is made here, and a tag of 128 bits.
+ * @throws xksFailure('InvalidKeyUsageException') where the policy of the server does not permit it
+ */
+export function gcmPlan(policy: AlgorithmPolicy): CipherPlan {
+  const known = plans.get(policy)
+  if (known !== undefined) return known
+  try {
+    const plan = planCipher('AES', 32, noParameters, policy)
+    plans.set(policy, plan)
+    return plan
+  } catch (error) {
+    if (error instanceof CryptoFailure || error instanceof Failure)
+      throw xksFailure('InvalidKeyUsageException', error.message)
+    throw error
+  }
+}
+
+export function permitsGcm(policy: AlgorithmPolicy): boolean {
+  try {
+    return gcmPlan(policy) !== undefined
+  } catch {
+    return false
+  }
 }
 
 /**

@@ -1,9 +1,10 @@
 import { post } from '@warder/foundation/operations'
 import Type from 'typebox'
+import type { AlgorithmPolicy } from '../../../crypto/index.ts'
 import { allows, type Key, type Usage, withheld } from '../../../keys/index.ts'
 import { define } from '../../../services.ts'
 import { xksFailure } from './errors.ts'
-import { awsRight, isAes256Gcm, resolvedKey } from './key.ts'
+import { awsRight, isAes256Gcm, permitsGcm, resolvedKey } from './key.ts'
 import { KeyPath, RequestMetadata } from './request.ts'
 import type { XksRoute } from './route.ts'
 
@@ -22,10 +23,11 @@ function keySpec({ object }: Key): string {
   return `${object.algorithm ?? object.type}${object.bits === undefined ? '' : `_${object.bits}`}`
 }
 
-function keyUsage(key: Key): readonly string[] {
+function keyUsage(key: Key, policy: AlgorithmPolicy): readonly string[] {
   const may = usages.filter(([, use]) => allows(key.object.usageMask, use)).map(([name]) => name)
   // A key that is bound to another algorithm does no AES-GCM.
-  const gcm = key.object.algorithm !== 'AES' || key.object.bits !== 256 || isAes256Gcm(key)
+  const isAes256 = key.object.algorithm === 'AES' && key.object.bits === 256
+  const gcm = !isAes256 || (isAes256Gcm(key) && permitsGcm(policy))
   return gcm ? may : may.filter((name) => name !== 'ENCRYPT' && name !== 'DECRYPT')
 }
 
@@ -49,7 +51,11 @@ export function metadataOperation(route: XksRoute) {
       if (state === 'Destroyed' || state === 'Destroyed_Compromised')
         throw xksFailure('KeyNotFoundException', `The key is ${state}.`)
       const enabled = state === 'Active' && withheld(key.object) === undefined
-      return { keySpec: keySpec(key), keyUsage: keyUsage(key), keyStatus: enabled ? 'ENABLED' : 'DISABLED' }
+      return {
+        keySpec: keySpec(key),
+        keyUsage: keyUsage(key, context.services.policy),
+        keyStatus: enabled ? 'ENABLED' : 'DISABLED',
+      }
     },
   })
 }

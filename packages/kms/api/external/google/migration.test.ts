@@ -342,3 +342,22 @@ test('the token of an administrator does not move keys, and that of Google for m
   const authorization = await old.authentication({ email: administrator })
   assert.equal((await move(fresh, { authorization })).status, 401)
 })
+
+test('what Google alone authorises needs the domain of the owner, or an address in it (issue 28)', async () => {
+  await using world = await startGoogle()
+  const { wrapped_key } = (await world.post('wrap', { ...(await world.tokens()), key: dataKey })).json
+  const digest = async (claims: object) => {
+    const token = { role: 'verifier', ...claims }
+    const authorization = await world.authorization(token, { application: 'migration' })
+    return (await world.post('digest', { authorization, wrapped_key })).status
+  }
+  const none = { kacls_owner_domain: undefined }
+  assert.equal(await digest({}), 200)
+  assert.equal(await digest({ email: 'zoe@other.example' }), 200, 'the domain is named')
+  assert.equal(await digest(none), 200, 'an address of the owner')
+  assert.equal(await digest({ ...none, email: 'zoe@other.example' }), 403)
+  assert.equal(await digest({ ...none, email: 'zoe@sub.example.com' }), 403)
+  assert.equal(await digest({ kacls_owner_domain: 'other.example' }), 401)
+  // With the token of a provider of the owner beside it Google may leave the claim out.
+  assert.equal((await world.post('wrap', { ...(await world.tokens(none)), key: dataKey })).status, 200)
+})

@@ -66,6 +66,13 @@ export function byAuthorization(scope: GoogleScope) {
     const { authorization } = tokensOf(context)
     if (authorization === undefined) return undefined
     const allowed = await verifyAuthorization(authorization, scope.sources(context.services))
+    // Google checks `kacls_owner_domain` where it is; here no provider of the owner speaks for the user beside Google, who
+    // would be anybody's that registered this address.
+    if (!allowed.isOfOwner && allowed.application !== trialApplication.application)
+      throw failure(
+        'forbidden',
+        'The authorization token names neither the domain of the owner (kacls_owner_domain) nor an address in it.',
+      )
     return remembered(context, { name: allowed.email, authorization: allowed })
   }
 }

@@ -20,6 +20,8 @@ export interface Authorization {
   readonly role: Role
   /** Folded. */
   readonly email: string
+  /** The token names the owner's domain, or its address is of it. */
+  readonly isOfOwner: boolean
   readonly emailType: EmailType
   readonly resourceName: string
   /** Empty: none. */
@@ -77,10 +79,12 @@ function read(claims: Claims, issuer: AuthorizationIssuer, sources: TokenSources
   const algorithm = optionalText(claims, 'spki_hash_algorithm', 32)
   if (algorithm !== undefined && algorithm !== 'SHA-256')
     throw new JwtRejected('spki_hash_algorithm is not SHA-256')
+  const email = emailClaim(claims, 'email')
   return {
     application: issuer.application,
     role,
-    email: emailClaim(claims, 'email'),
+    email,
+    isOfOwner: domain !== undefined || email.endsWith(`@${sources.ownerDomain}`),
     emailType,
     resourceName: requiredText(claims, 'resource_name', issuer.resourceBytes),
     perimeterId: optionalText(claims, 'perimeter_id', perimeterBytes) ?? '',
