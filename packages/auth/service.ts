@@ -1,11 +1,12 @@
 import { type PeriodicWork, type ServiceDefinition, unixSeconds } from '@warder/foundation/runtime'
 import { seldom } from '@warder/foundation/telemetry'
 import { bootstrap, requireFirstPassword } from './bootstrap.ts'
-import { countSessions, countTokens } from './counting/index.ts'
+import { authCounters, countSessions, countTokens } from './counting/index.ts'
 import { shareFollowers, sweepFeed } from './ended/index.ts'
 import { removeExpiredSecretIds } from './machines/secret-id-store.ts'
 import { removeExpiredTokens } from './machines/token-store.ts'
 import { firstSpKey } from './methods/saml/keys/first-key.ts'
+import { samlChecks } from './methods/saml/response/refused.ts'
 import { pendingBounds } from './methods/saml/store/crowd.ts'
 import { removeCrowd, removeExpiredMessages } from './methods/saml/store/pending-store.ts'
 import { authMigrations } from './migrations.ts'
@@ -71,6 +72,7 @@ export const authService: ServiceDefinition<AuthConfig, AuthServices> = {
   name: 'auth',
   settings: authSettings,
   migrations: authMigrations,
+  counters: { ...authCounters, auth_saml_responses_total: { outcome: ['accepted', ...samlChecks] } },
   async check({ config, home }) {
     if (config.saml_sp_key_files.length + config.saml_sp_certificate_files.length === 0) return
     // Loaded where it is needed: the primary starts without SAML.

@@ -1,17 +1,27 @@
 import { Failure } from '@warder/foundation/errors'
-import type { Metrics } from '@warder/foundation/telemetry'
+import type { Counters, Metrics } from '@warder/foundation/telemetry'
 
 /** How a login went. Closed sets only: no realm, no name, and not which part was wrong, which a guesser could read. */
-export type LoginMethod =
-  | 'basic'
-  | 'bearer'
-  | 'certificate'
-  | 'malformed'
-  | 'approle'
-  | 'orchestrator'
-  | 'saml'
-export type LoginOutcome = 'authenticated' | 'totp_required' | 'change_password' | LoginRefusal
-type LoginRefusal = 'refused' | 'throttled' | 'overloaded' | 'failed'
+const methods = ['basic', 'bearer', 'certificate', 'malformed', 'approle', 'orchestrator', 'saml'] as const
+const refusals = ['refused', 'throttled', 'overloaded', 'failed'] as const
+const outcomes = ['authenticated', 'totp_required', 'change_password', ...refusals] as const
+const sessionEvents = ['begun', 'logged_out', 'revoked', 'swept'] as const
+const tokenEvents = ['issued', 'renewed', 'revoked', 'swept'] as const
+const logoutOutcomes = ['by_idp', 'answered', 'refused'] as const
+const refreshOutcomes = ['unchanged', 'changed', 'failed'] as const
+
+export type LoginMethod = (typeof methods)[number]
+export type LoginOutcome = (typeof outcomes)[number]
+type LoginRefusal = (typeof refusals)[number]
+
+/** Everything that this service counts; `auth_saml_responses_total` is declared where its outcomes are known. */
+export const authCounters: Counters = {
+  auth_logins_total: { method: methods, outcome: outcomes },
+  auth_sessions_total: { event: sessionEvents },
+  auth_tokens_total: { event: tokenEvents },
+  auth_saml_logouts_total: { outcome: logoutOutcomes },
+  auth_saml_metadata_refreshes_total: { outcome: refreshOutcomes },
+}
 
 /** Runs a login and counts it as `auth_logins_total{method, outcome}`. @throws what the login throws */
 export async function countedLogin<R>(
@@ -41,20 +51,12 @@ function refusalOf(error: unknown): LoginRefusal {
  * Sessions begun, logged out, revoked (they ended with their password, credential or realm) and swept:
  * `auth_sessions_total{event}`.
  */
-export function countSessions(
-  metrics: Metrics,
-  event: 'begun' | 'logged_out' | 'revoked' | 'swept',
-  by = 1,
-): void {
+export function countSessions(metrics: Metrics, event: (typeof sessionEvents)[number], by = 1): void {
   if (by > 0) metrics.count('auth_sessions_total', { event }, by)
 }
 
 /** Machine tokens issued, renewed, revoked (by their holders, or with their role or realm) and swept: `auth_tokens_total{event}`. */
-export function countTokens(
-  metrics: Metrics,
-  event: 'issued' | 'renewed' | 'revoked' | 'swept',
-  by = 1,
-): void {
+export function countTokens(metrics: Metrics, event: (typeof tokenEvents)[number], by = 1): void {
   if (by > 0) metrics.count('auth_tokens_total', { event }, by)
 }
 
@@ -64,11 +66,11 @@ export function countSamlResponse(metrics: Metrics, outcome: string): void {
 }
 
 /** Single logouts of SAML: `auth_saml_logouts_total{outcome}`, begun by an identity provider, answered by it, refused. */
-export function countSamlLogout(metrics: Metrics, outcome: 'by_idp' | 'answered' | 'refused'): void {
+export function countSamlLogout(metrics: Metrics, outcome: (typeof logoutOutcomes)[number]): void {
   metrics.count('auth_saml_logouts_total', { outcome })
 }
 
 /** Metadata of identity providers that was fetched: `auth_saml_metadata_refreshes_total{outcome}`. */
-export function countSamlRefresh(metrics: Metrics, outcome: 'unchanged' | 'changed' | 'failed'): void {
+export function countSamlRefresh(metrics: Metrics, outcome: (typeof refreshOutcomes)[number]): void {
   metrics.count('auth_saml_metadata_refreshes_total', { outcome })
 }

@@ -1,7 +1,13 @@
 import { availableParallelism, hostname } from 'node:os'
 import { join } from 'node:path'
 import { type Clock, systemClock } from '../clock/clock.ts'
-import { createLogger, createMetrics, type ThreadMetrics } from '../telemetry/index.ts'
+import {
+  createLogger,
+  createMetrics,
+  runtimeCounters,
+  startCounters,
+  type ThreadMetrics,
+} from '../telemetry/index.ts'
 import type { Logger } from '../telemetry/types.ts'
 import type { LocalAuthorityOptions } from '../tls/index.ts'
 import { type TeamSize, teamSize } from './growth.ts'
@@ -40,6 +46,7 @@ export async function beginStart(launch: ServiceLaunch, opened: AsyncDisposableS
   const ports = startPorts(launch.heldPorts)
   opened.defer(ports.release)
   const metrics = createMetrics()
+  startCounters(metrics, { ...runtimeCounters, ...definition.counters })
   return {
     launch,
     definition,

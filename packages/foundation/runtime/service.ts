@@ -9,6 +9,7 @@ import type { Outbound } from '../outbound/types.ts'
 import type { MaybePromise } from '../promises/and-then.ts'
 import type { Seal } from '../seal/types.ts'
 import type { Database, Migration, RestoredBackup } from '../sql/types.ts'
+import type { Counters } from '../telemetry/counters.ts'
 import type { Logger, Metrics } from '../telemetry/types.ts'
 import type { AuthoritiesFile, ClientRevocation } from '../tls/index.ts'
 import type { Tracer } from '../tracing/index.ts'
@@ -115,6 +116,8 @@ export interface ServiceDefinition<Config = never, Services = never> {
   readonly name: string
   readonly settings: SettingsTable
   readonly migrations: readonly Migration[]
+  /** Its counters beside those of every service: they exist at 0 from the start. */
+  readonly counters?: Counters
   /**
    * Refuses settings, and warns of others; nothing is opened or written. In the primary before anything is opened, and
    * for the commands that check the settings.

@@ -1,3 +1,4 @@
+export { type Counters, runtimeCounters, startCounters } from './counters.ts'
 export { createLogger, type LoggerOptions, type LogLevel } from './logger.ts'
 export { createMetrics, mergeMetrics, type ThreadMetrics } from './metrics.ts'
 export { attributes, type OtlpOptions, type OtlpSource, resourceOf, startOtlpExport } from './otlp.ts'

@@ -1,8 +1,22 @@
 import type { ServiceEnvironment } from '@warder/foundation/runtime'
-import { type Metrics, seldom } from '@warder/foundation/telemetry'
+import { type Counters, type Metrics, seldom } from '@warder/foundation/telemetry'
 import { listsInWork } from '../authority/crl/lists-in-work.ts'
 import { countByState, countEnding, type KeyRing } from '../keys/index.ts'
 import type { KmsConfig } from './settings.ts'
+
+/** Everything that this service counts. */
+export const kmsCounters: Counters = {
+  certificate_renewals_total: { outcome: ['renewed', 'failed'] },
+  destructions_failed_total: {},
+  destructions_total: { outcome: ['waits', 'near', 'carried_out'] },
+  key_rotations_total: {
+    outcome: ['announced', 'announced_failing', 'budget_ending', 'rotated', 'failed'],
+  },
+  kmip_connections_refused_total: {},
+  kmip_connections_total: {},
+  kmip_handshake_failures_total: {},
+  objects_rewrapped_total: {},
+}
 
 /** Counting reads an index as long as there are objects. */
 const countEveryMs = 60_000

@@ -29,7 +29,7 @@ import type { KmsServices } from '../services.ts'
 import { configuredPolicy } from './algorithm-settings.ts'
 import { followAuth, prepareEnded } from './follow-auth.ts'
 import { adoptSettings, recordReset } from './governed.ts'
-import { listMetrics, objectMetrics } from './key-metrics.ts'
+import { kmsCounters, listMetrics, objectMetrics } from './key-metrics.ts'
 import { kmsMigrations } from './migrations.ts'
 import { revocationConfig } from './pki-settings.ts'
 import { onceServing, prepareRestored } from './restored.ts'
@@ -42,6 +42,7 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
   name: 'kms',
   settings: kmsSettings,
   migrations: kmsMigrations,
+  counters: kmsCounters,
   async check(environment) {
     const { config, log } = environment
     refuseContradictions(config)
