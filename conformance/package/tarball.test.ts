@@ -26,7 +26,7 @@ test('the tarball runs where there is neither npm nor another Node', { skip }, a
   assert.match(run('--version').stdout, /^\d+\.\d+\.\d+\n$/)
   const services = await startInstalled('warder', [], { cwd: folder, env })
   try {
-    assert.match(services.output(), /Try it: `warder try --home /)
+    assert.match(services.output(), /"try":"warder try --home /)
     const { status, stdout, stderr } = run('try')
     assert.equal(status, 0, stderr)
     assert.match(stdout, /^all \d+ steps passed$/m)

@@ -81,7 +81,7 @@ export async function bootstrap(
   }
   const made = `The realm ${superRealm} has its first administrator: ${firstAdmin}`
   if (given !== undefined) return [`${made}, with the password of WARDER_ADMIN_PASSWORD.`]
-  return [`${made}, with the password ${password}`, `(also in ${file}; change it, then delete the file).`]
+  return [`${made}. Its password is in ${file}: change it, then delete the file.`]
 }
 
 /**

@@ -11,7 +11,8 @@ describe('the first run', () => {
     const file = join(auth.home, 'initial-admin-password')
     assert.equal(statSync(file).mode & 0o777, 0o600)
     assert.ok(auth.adminPassword.length >= 20)
-    assert.ok(auth.notices.join('\n').includes(auth.adminPassword))
+    assert.ok(auth.notices.join('\n').includes(file))
+    assert.ok(!auth.notices.join('\n').includes(auth.adminPassword), 'notices go to logs')
     assert.deepEqual(await bootstrap(auth.environment), [])
     assert.equal(readFileSync(file, 'utf8').trim(), auth.adminPassword)
 

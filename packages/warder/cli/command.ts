@@ -8,6 +8,8 @@ export interface Terminal {
   out(line: string): void
   err(line: string): void
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Which of the two streams a person reads at a terminal; undefined: neither. */
+  readonly isTerminal?: { readonly out: boolean; readonly err: boolean }
   /** Nobody takes the output any more: what prints without end may stop. */
   isGone?(): boolean
   /** The same for a process that serves: it goes on whether or not its lines are read. */

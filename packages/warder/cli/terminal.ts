@@ -22,6 +22,7 @@ export function realTerminal(plain = false): Terminal {
     out: (line) => process.stdout.write(`${line}\n`),
     err: (line) => process.stderr.write(`${line}\n`),
     env: process.env,
+    isTerminal: readByPerson(),
     isGone: () => gone,
     ofService: serviceTerminal,
   }
@@ -35,5 +36,10 @@ function serviceTerminal(): Terminal {
     out: (line) => out.write(`${line}\n`),
     err: (line) => err.write(`${line}\n`),
     env: process.env,
+    isTerminal: readByPerson(),
   }
+}
+
+function readByPerson(): { readonly out: boolean; readonly err: boolean } {
+  return { out: process.stdout.isTTY === true, err: process.stderr.isTTY === true }
 }

@@ -4,7 +4,14 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { type Installation, runWarder, startInstallation, temporaryHome, until } from '../testing/index.ts'
+import {
+  type Installation,
+  linesToPaste,
+  runWarder,
+  startInstallation,
+  temporaryHome,
+  until,
+} from '../testing/index.ts'
 
 let warder: Installation
 const home = temporaryHome()
@@ -26,13 +33,16 @@ function filesBelow(folder: string): string[] {
 test('the first start makes a home that only its owner can read, and says where the services are', () => {
   assert.equal(statSync(home).mode & 0o777, 0o700)
   for (const file of filesBelow(home)) {
-    if (/\.crt$/.test(file)) continue
+    if (/\.(crt|pub)$/.test(file)) continue
     assert.equal(statSync(file).mode & 0o077, 0, `${file} can be read by others`)
   }
   for (const name of ['auth.toml', 'kms.toml', 'root.key', 'initial-admin-password', 'endpoints.json']) {
     assert.ok(existsSync(join(home, name)), `${name} is missing`)
   }
-  assert.ok(warder.output().includes(`\`npx warder try --home ${warder.home}\``))
+  assert.ok(warder.output().includes(`"try":"npx warder try --home ${warder.home}"`))
+  const lines = warder.output().split('\n')
+  for (const line of lines.filter((text) => text !== '')) assert.doesNotThrow(() => JSON.parse(line), line)
+  assert.ok(!warder.output().includes(warder.password), 'the password is not in what a log keeps')
 })
 
 test('warder try passes all its steps, with a real file too', async () => {
@@ -64,10 +74,7 @@ test('warder health says that both services are up, and that those of another ho
 test('the three lines that the start prints work as they are in a shell', {
   skip: spawnSync('curl', ['--version']).status !== 0 && 'there is no curl here',
 }, async () => {
-  const lines = warder
-    .output()
-    .split('\n')
-    .filter((line) => /^(TOKEN=|KID=|curl )/.test(line))
+  const lines = linesToPaste(warder.output())
   assert.equal(lines.length, 3)
   const answer = await new Promise<string>((resolve, reject) => {
     execFile('sh', ['-eu', '-c', lines.join('\n')], (error, stdout, stderr) => {

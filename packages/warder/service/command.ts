@@ -6,10 +6,12 @@ import { checkSettings, type RunningService, runService } from '@warder/foundati
 import { type Command, homeOf, homeOption, type Terminal } from '../cli/command.ts'
 import { optionsHelp } from '../cli/help.ts'
 import { readDeclared } from '../cli/options.ts'
+import { writeServiceLine } from '../cli/service-line.ts'
 import { configure, type ServiceConfiguration } from '../installation/configuration.ts'
 import { writeFirstConfiguration } from '../installation/first-run.ts'
 import { type ServiceName, settingsOf } from '../installation/services.ts'
 import { besideAuth, besideKms, peerSecretOf } from '../installation/together.ts'
+import { firstPassword } from './first-password.ts'
 import { leaveParentProcess, whenParentProcessEnds } from './launcher.ts'
 import { watchStopSignals } from './stop-signals.ts'
 
@@ -66,7 +68,7 @@ Example:
       const { launch, loaded } = configuration
       const peerSecret = peerSecretOf(terminal.env, configuration, beside !== undefined)
       for (const warning of [...loaded.warnings, ...debuggerWarning()])
-        terminal.err(`warder ${name}: warning: ${warning}`)
+        writeServiceLine(terminal, 'warn', `warder ${name}: warning: ${warning}`)
       if (values['check-config']) {
         for (const warning of await checkSettings(launch)) terminal.err(`warder ${name}: warning: ${warning}`)
         terminal.out(`the configuration of ${name} in ${folder} is right`)
@@ -92,7 +94,7 @@ Example:
         // Watched on, the channel would keep a process alive whose start was refused.
         unwatch()
       }
-      return serve(service, supervised, terminal.ofService?.() ?? terminal)
+      return serve(service, { home: folder, supervised }, terminal.ofService?.() ?? terminal)
     },
   }
 }
@@ -144,18 +146,32 @@ function tellAlive(): () => void {
   return () => clearInterval(timer)
 }
 
-function announce(service: RunningService, supervised: boolean, terminal: Terminal): void {
+interface ServedIn {
+  readonly home: string
+  readonly supervised: boolean
+}
+
+function announce(service: RunningService, { home, supervised }: ServedIn, terminal: Terminal): void {
   const { url, notices, socket, aliveWithinMs } = service
   const kmip = socket === undefined ? {} : { kmip: { host: socket.host, port: socket.port } }
   if (supervised) process.send?.({ type: 'ready', url, notices, aliveWithinMs, ...kmip })
-  else for (const notice of notices) terminal.out(notice)
+  else
+    for (const notice of [
+      ...notices,
+      ...(terminal.isTerminal?.out === true ? firstPassword(home, notices) : []),
+    ])
+      writeServiceLine(terminal, 'info', notice)
 }
 
 /**
  * Runs until a signal, or until the service cannot go on. A supervised service takes signals for requests of its
  * supervisor, which kills what shall stop at once.
  */
-async function serve(service: RunningService, supervised: boolean, terminal: Terminal): Promise<number> {
+async function serve(
+  service: RunningService,
+  { home, supervised }: ServedIn,
+  terminal: Terminal,
+): Promise<number> {
   let stopping = false
   let unwatch: readonly (() => void)[] = []
   const stopped = new Promise<number>((resolve) => {
@@ -165,7 +181,8 @@ async function serve(service: RunningService, supervised: boolean, terminal: Ter
       service.stop().then(
         () => resolve(0),
         (error: unknown) => {
-          terminal.err(`stopping failed: ${error instanceof Error ? error.message : error}`)
+          const why = error instanceof Error ? error.message : String(error)
+          writeServiceLine(terminal, 'error', `stopping failed: ${why}`)
           resolve(1)
         },
       )
@@ -173,13 +190,13 @@ async function serve(service: RunningService, supervised: boolean, terminal: Ter
     unwatch = [watchStopSignals(stop, () => supervised || process.exit(1)), whenParentProcessEnds(stop)]
     process.on('SIGHUP', () => service.reloadTls())
     void service.failed.then(async (reason) => {
-      terminal.err(`the service cannot go on: ${reason}`)
+      writeServiceLine(terminal, 'error', `the service cannot go on: ${reason}`)
       await service.stop().catch(() => undefined)
       resolve(1)
     })
   })
   // Only now: whoever is told may stop it at once, and that is in order.
-  announce(service, supervised, terminal)
+  announce(service, { home, supervised }, terminal)
   const quiet = supervised ? tellAlive() : undefined
   const code = await stopped
   quiet?.()

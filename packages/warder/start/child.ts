@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { watchBeats } from '@warder/foundation/supervision'
 import type { Terminal } from '../cli/command.ts'
+import { writeServiceLine } from '../cli/service-line.ts'
 import { forwardLines } from './forward-lines.ts'
 
 /** Message of a service process to its parent. */
@@ -80,7 +81,7 @@ export function startChild(
   const watch = (limitMs: number): void => {
     if (limitMs === 0) return
     const onStalled = (): void => {
-      terminal.err(`${name} has not answered for ${limitMs / 1000} s: it is killed`)
+      writeServiceLine(terminal, 'error', `${name} has not answered for ${limitMs / 1000} s: it is killed`)
       child.kill('SIGKILL')
     }
     unwatch = watchBeats({ limitMs, beats: () => beats, onStalled })

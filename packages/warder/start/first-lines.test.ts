@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { writeServiceLine } from '../cli/service-line.ts'
+import { firstPassword } from '../service/first-password.ts'
+import { temporaryHome } from '../testing/index.ts'
 import { firstLines, tryCommand } from './first-lines.ts'
 
 const tls = { ca_file: 'tls/own.crt' }
@@ -13,4 +17,30 @@ test('what is printed to be pasted names the home, unless it is the one that eve
   assert.equal(tryCommand('/var/lib/warder', 'warder'), 'warder try --home /var/lib/warder')
   for (const line of firstLines('/var/lib/warder', endpoints))
     assert.match(line, /--cacert \/var\/lib\/warder\/tls\/own\.crt/)
+})
+
+test('the first password is for the start that made it, and lines are prose at a terminal alone', () => {
+  const home = temporaryHome()
+  try {
+    const file = join(home, 'initial-admin-password')
+    const notices = [`The realm _ has its first administrator: admin. Its password is in ${file}`]
+    assert.deepEqual(firstPassword(home, notices), [])
+    writeFileSync(file, 'a first password\n')
+    assert.deepEqual(firstPassword(home, notices), ['Password: a first password'])
+    assert.deepEqual(firstPassword(home, []), [], 'a later start says nothing of it')
+    const out: string[] = []
+    const err: string[] = []
+    const streams = {
+      out: (line: string) => void out.push(line),
+      err: (line: string) => void err.push(line),
+      env: {},
+    }
+    writeServiceLine({ ...streams, isTerminal: { out: true, err: false } }, 'info', 'it runs')
+    writeServiceLine({ ...streams, isTerminal: { out: true, err: false } }, 'warn', 'it stops', { code: 1 })
+    assert.deepEqual(out, ['it runs'])
+    const { level, code, msg } = JSON.parse(err[0] ?? '') as Record<string, unknown>
+    assert.deepEqual([level, code, msg], ['warn', 1, 'it stops'])
+  } finally {
+    rmSync(home, { recursive: true, force: true })
+  }
 })

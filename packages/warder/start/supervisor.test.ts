@@ -13,7 +13,7 @@ test('a signal that comes before a process is started starts none', async () => 
   const lines: string[] = []
   const say = (line: string): void => void lines.push(line)
   const env = { AUTH_PORT: '0', KMS_PORT: '0', KMS_SOCKET_SERVER_PORT: '0' }
-  const code = startBoth(home, { out: say, err: say, env })
+  const code = startBoth(home, { out: say, err: say, env, isTerminal: { out: true, err: true } })
   process.emit('SIGTERM', 'SIGTERM')
   const still = new Promise((resolve) => setTimeout(resolve, 20_000, 'running').unref())
   const outcome = await Promise.race([code, still])

@@ -4,8 +4,10 @@ import { setTimeout } from 'node:timers/promises'
 import { openHome } from '@warder/foundation/home'
 import { baseUrlOf, type ClaimedPort, takeLock } from '@warder/foundation/supervision'
 import type { Terminal } from '../cli/command.ts'
+import { writeServiceLine } from '../cli/service-line.ts'
 import { type Endpoints, removeEndpoints, writeEndpoints } from '../installation/endpoints.ts'
 import { writeFirstConfiguration } from '../installation/first-run.ts'
+import { firstPassword } from '../service/first-password.ts'
 import { leaveParentProcess, whenParentProcessEnds } from '../service/launcher.ts'
 import { watchStopSignals } from '../service/stop-signals.ts'
 import { RestartBackoff } from './backoff.ts'
@@ -70,7 +72,7 @@ export async function startBoth(
   const stop = (reason: string): void => {
     if (stopping) return
     stopping = true
-    terminal.err(`${reason}: stopping; what is in flight is finished first`)
+    writeServiceLine(terminal, 'warn', `${reason}: stopping; what is in flight is finished first`)
     for (const { child } of running) child.signal('SIGTERM')
   }
   const stopAtOnce = (): void => {
@@ -193,7 +195,7 @@ async function supervise(one: Supervised, stopping: () => boolean, terminal: Ter
     if (stopping()) return one.backoff.serving ? code : 0
     const waitMs = one.backoff.ended(performance.now())
     const when = waitMs === 0 ? '' : ` in ${waitMs / 1000} s`
-    terminal.err(`${one.name} ended with code ${code}; starting it again${when}`)
+    writeServiceLine(terminal, 'error', `${one.name} ended with code ${code}; starting it again${when}`)
     const until = performance.now() + waitMs
     while (performance.now() < until && !stopping()) await setTimeout(lookForStopEveryMs)
     if (stopping()) return 0
@@ -219,21 +221,39 @@ async function endpointsOf(
 }
 
 function welcome(home: string, endpoints: Endpoints, notices: readonly string[], terminal: Terminal): void {
-  const lines = [
+  const tried = tryCommand(home, terminal.env.WARDER_PROGRAM)
+  const lines = firstLines(home, endpoints)
+  const { auth, kms } = endpoints
+  if (terminal.isTerminal?.out !== true) {
+    const fields = {
+      auth: auth.url,
+      kms: kms.url,
+      kmip: kmipAddress(endpoints),
+      home,
+      notices,
+      try: tried,
+      lines,
+    }
+    writeServiceLine(terminal, 'info', 'Warder is running.', fields)
+    return
+  }
+  const kmip = kmipAddress(endpoints)
+  const text = [
     '',
-    `Warder is running.   auth ${endpoints.auth.url}   kms ${endpoints.kms.url}${kmipPlace(endpoints)}`,
+    `Warder is running.   auth ${auth.url}   kms ${kms.url}${kmip === undefined ? '' : `   kmip ${kmip}`}`,
     `Home: ${home}`,
     ...notices,
+    ...firstPassword(home, notices),
     '',
-    `Try it: \`${tryCommand(home, terminal.env.WARDER_PROGRAM)}\`, or paste these three lines (log in, make a key, encrypt):`,
+    `Try it: \`${tried}\`, or paste these three lines (log in, make a key, encrypt):`,
     '',
-    ...firstLines(home, endpoints),
+    ...lines,
     '',
   ]
   // In one write: who reads it from a pipe gets it whole.
-  terminal.out(lines.join('\n'))
+  terminal.out(text.join('\n'))
 }
 
-function kmipPlace({ kmip }: Endpoints): string {
-  return kmip === undefined ? '' : `   kmip ${kmip.host}:${kmip.port}`
+function kmipAddress({ kmip }: Endpoints): string | undefined {
+  return kmip === undefined ? undefined : `${kmip.host}:${kmip.port}`
 }

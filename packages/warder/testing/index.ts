@@ -2,6 +2,7 @@ export { commandsOf, missingPrograms, runCommands } from './guide.ts'
 export {
   cleanEnvironment,
   type Installation,
+  linesToPaste,
   runWarder,
   startInstallation,
   temporaryHome,

@@ -67,6 +67,12 @@ export function runWarder(
   })
 }
 
+/** The three lines to paste, of what a start printed. */
+export function linesToPaste(output: string): readonly string[] {
+  const told = output.split('\n').find((line) => line.includes('Warder is running.')) ?? '{"lines":[]}'
+  return (JSON.parse(told) as { lines: readonly string[] }).lines
+}
+
 /** A new, empty folder for a home; the caller removes it. */
 export function temporaryHome(): string {
   return mkdtempSync(join(tmpdir(), 'warder-'))
