@@ -1,5 +1,6 @@
 import { createHash, randomBytes, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { pemText } from '@warder/pki/pem'
 import {
   type TimestampVerdict,
   timestampRequest,
@@ -16,7 +17,7 @@ export type TimestampAnchors = readonly Uint8Array[]
 /** @param file PEM, one certificate or several @throws StartupError when there is none */
 export function timestampAnchors(file: string): TimestampAnchors {
   try {
-    const blocks = readFileSync(file, 'utf8').match(
+    const blocks = pemText(readFileSync(file), 'CERTIFICATE').match(
       /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g,
     )
     if (blocks === null) throw new Error('there is no certificate (PEM) in it')

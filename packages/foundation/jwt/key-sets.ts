@@ -65,10 +65,15 @@ function readKeys(path: string): { readonly keys: readonly VerificationKey[]; re
   try {
     const stats = fstatSync(file)
     if (stats.size > mostBytes) throw new TypeError(`it is larger than ${mostBytes} bytes`)
-    return { keys: keysOfSet(parseStrictObject(readFileSync(file))), version: versionOf(stats) }
+    return { keys: keysOfSet(parseStrictObject(jsonBytes(readFileSync(file)))), version: versionOf(stats) }
   } finally {
     closeSync(file)
   }
+}
+
+/** Without the byte order mark that editors on Windows put first, which RFC 8259 §8.1 lets parsers ignore. */
+function jsonBytes(bytes: Buffer): Buffer {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
 }
 
 function versionOf({ ino, size, mtimeMs }: Stats): string {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { rootCertificates } from 'node:tls'
+import { pemText } from '@warder/pki/pem'
 import { StartupError } from '../errors/index.ts'
 
 /**
@@ -10,7 +11,7 @@ import { StartupError } from '../errors/index.ts'
 export function trustedAuthorities(caFile: string | undefined): { ca?: string[] } {
   if (caFile === undefined) return {}
   try {
-    return { ca: [...rootCertificates, readFileSync(caFile, 'utf8')] }
+    return { ca: [...rootCertificates, pemText(readFileSync(caFile), 'CERTIFICATE')] }
   } catch (error) {
     throw new StartupError(`cannot read ${caFile}: ${error instanceof Error ? error.message : error}`)
   }

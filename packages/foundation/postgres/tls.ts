@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { type ConnectionOptions, checkServerIdentity } from 'node:tls'
+import { pemText } from '@warder/pki/pem'
 import { StartupError } from '../errors/index.ts'
 import { readPrivateFile } from './private-file.ts'
 import type { SslSettings } from './ssl-settings.ts'
@@ -39,7 +40,7 @@ function readCertificates(path: string, parameter: string): string[] {
   const where = `database_url: ${parameter}`
   let text: string
   try {
-    text = readFileSync(path, 'utf8')
+    text = pemText(readFileSync(path), 'CERTIFICATE')
   } catch (error) {
     throw new StartupError(`${where}: cannot read ${path}: ${(error as Error).message}`)
   }

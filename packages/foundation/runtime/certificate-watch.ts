@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
+import { pemText } from '@warder/pki/pem'
 import type { Clock } from '../clock/clock.ts'
 import type { Logger, Metrics } from '../telemetry/types.ts'
 
@@ -94,7 +95,7 @@ interface End {
 function endsOf(files: readonly string[]): readonly End[] {
   return files.flatMap((file) => {
     try {
-      const certificate = new X509Certificate(readFileSync(file))
+      const certificate = new X509Certificate(pemText(readFileSync(file), 'CERTIFICATE'))
       return [{ file, until: certificate.validToDate.getTime(), id: certificate.fingerprint256 }]
     } catch {
       // A key, or a file that is being written.

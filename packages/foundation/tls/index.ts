@@ -1,3 +1,5 @@
+/** Files of keys and certificates in the forms that people have, for services that read some of their own. */
+export { pemText, privateKeyText } from '@warder/pki/pem'
 export { type CipherChoice, chooseCiphers } from './cipher-suites.ts'
 export { type ClientAuthorities, type IssuedUnder, issuedUnder } from './client-authorities.ts'
 export { clientRefusal, type Refusal, type ServerFiles } from './client-refusal.ts'

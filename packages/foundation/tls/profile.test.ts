@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { rmSync, writeFileSync } from 'node:fs'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import type { ConnectionOptions } from 'node:tls'
@@ -207,4 +208,24 @@ test('a client of TLS 1.2 cannot renegotiate, also after a reload', async () => 
 test('the options are plain data, as they travel to worker threads', () => {
   const profile = tlsProfile({ ...server, clientsCaFile, ticketKeys: Buffer.alloc(48, 1) })
   assert.deepEqual(Object.keys(structuredClone(profile)), Object.keys(profile))
+})
+
+test('issue 28: the files of a server are read with a byte order mark, text before the blocks, CRLF, and as DER', async () => {
+  const [cert, key] = [readFileSync(server.certFile, 'utf8'), readFileSync(server.keyFile, 'utf8')]
+  const authorities = readFileSync(clientsCaFile, 'utf8')
+  const marked = (text: string) => `\ufeffsubject=CN=x\r\n${text.replaceAll('\n', '\r\n')}`
+  const der = createPrivateKey(key).export({ format: 'der', type: 'pkcs8' })
+  const forms: readonly (readonly [string | Buffer, string | Buffer, string | Buffer])[] = [
+    [marked(cert), marked(key), marked(authorities)],
+    [new X509Certificate(cert).raw, der, new X509Certificate(authorities).raw],
+  ]
+  for (const [index, contents] of forms.entries()) {
+    const [certFile, keyFile, caFile] = contents.map((content, place) => {
+      const file = join(folder, `form-${index}-${place}`)
+      writeFileSync(file, content)
+      return file
+    }) as [string, string, string]
+    const one = await live({ certFile, keyFile, clientsCaFile: caFile })
+    assert.equal((await shake(one, client())).protocol, 'TLSv1.3')
+  }
 })

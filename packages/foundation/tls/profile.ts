@@ -8,6 +8,7 @@ import {
 } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext, type TlsOptions } from 'node:tls'
+import { pemText, privateKeyText } from '@warder/pki/pem'
 import { StartupError } from '../errors/index.ts'
 import { type CipherChoice, chooseCiphers } from './cipher-suites.ts'
 
@@ -132,9 +133,13 @@ export function readAuthorities(file: string, setting: string): Buffer {
   return pem
 }
 
-function readPem(file: string, setting: string): Buffer {
+function readPem(
+  file: string,
+  setting: string,
+  toText = (bytes: Uint8Array): string => pemText(bytes, 'CERTIFICATE'),
+): Buffer {
   try {
-    return readFileSync(file)
+    return Buffer.from(toText(readFileSync(file)))
   } catch (error) {
     throw new StartupError(`${setting}: cannot read ${file}: ${messageOf(error)}`)
   }
@@ -151,7 +156,7 @@ function parseCertificate(pem: Buffer, file: string, setting: string): X509Certi
 /** @throws StartupError that names the setting and the file that cannot be used */
 export function readPair({ certFile, keyFile, certSetting, keySetting }: Pair) {
   const cert = readPem(certFile, certSetting)
-  const key = readPem(keyFile, keySetting)
+  const key = readPem(keyFile, keySetting, privateKeyText)
   const certificate = parseCertificate(cert, certFile, certSetting)
   let privateKey: KeyObject
   try {

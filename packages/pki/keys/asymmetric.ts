@@ -11,6 +11,7 @@ import { rsaIdentifier, rsaPrivateFromPkcs1, rsaPublicFromPkcs1 } from './rsa.ts
 /** The private key in a PKCS#8 structure, of every algorithm known here. @throws PkiError */
 export function privateFromPkcs8(bytes: Uint8Array, policy: KeyPolicy): ParsedKey {
   const inner = parsePkcs8(bytes)
+  requireOwnPublicHalf(bytes)
   // The structure is kept as it came: it may hold attributes that another encoding would lose.
   const asItCame = (parsed: ParsedKey): ParsedKey => ({ ...parsed, canonical: Uint8Array.from(bytes) })
   if (inner.identifier === rsaIdentifier) return asItCame(rsaPrivateFromPkcs1(inner.key, policy))
@@ -46,6 +47,29 @@ export function requireLoadable(type: 'PrivateKey' | 'PublicKey', { canonical }:
     // The cause is dropped on purpose: a parser's message may quote its input.
     throw pkiError('invalid_key', 'The key cannot be loaded.')
   }
+}
+
+/**
+ * The public key beside a private one (RFC 5958 §2) is that key's own: OpenSSL passes it over, and readers that sign with
+ * it in place of the computed one give the private key away (RFC 8032 §5.1.6 hashes it).
+ * @throws PkiError
+ */
+export function requireOwnPublicHalf(bytes: Uint8Array): void {
+  const { publicKey } = parsePkcs8(bytes)
+  if (publicKey === undefined) return
+  const key = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  let own: Uint8Array
+  try {
+    const spki = createPublicKey(createPrivateKey({ key, format: 'der', type: 'pkcs8' })).export({
+      format: 'der',
+      type: 'spki',
+    })
+    own = parseSpki(spki).key
+  } catch {
+    throw pkiError('invalid_key', 'The key cannot be loaded.')
+  }
+  if (Buffer.compare(own, publicKey) !== 0)
+    throw pkiError('invalid_value', 'The public key in the PKCS#8 key is not that of the private key.')
 }
 
 function unknownAlgorithm() {

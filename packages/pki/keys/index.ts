@@ -2,7 +2,7 @@
  * Asymmetric keys in PKCS#8, SEC1, PKCS#1 and SubjectPublicKeyInfo, read into one canonical form and written from it. The
  * numbers of every key are checked when it is read.
  */
-export { privateFromPkcs8, publicFromSpki, requireLoadable } from './asymmetric.ts'
+export { privateFromPkcs8, publicFromSpki, requireLoadable, requireOwnPublicHalf } from './asymmetric.ts'
 export { type ByteKeyAlgorithm, type ByteKeyFamily, byteKeyFamilies } from './byte-key-families.ts'
 export { bytePrivateFromRaw, bytePublicFromRaw, rawOf } from './byte-keys.ts'
 export { type Curve, curveByName } from './curves.ts'
@@ -18,8 +18,9 @@ export {
 } from './ec.ts'
 export { type Domain, type DomainNumber, finiteFieldFromNumbers, finiteFieldNumbers } from './finite-field.ts'
 export type { KeyAlgorithm, KeyPolicy, ParsedKey } from './parsed-key.ts'
-export { parsePkcs8, parseSpki } from './pkcs8.ts'
+export { buildPkcs8, parsePkcs8, parseSpki } from './pkcs8.ts'
 export {
+  completeRsaNumbers,
   rsaNumbersOf,
   rsaPrivateFromNumbers,
   rsaPrivateFromPkcs1,

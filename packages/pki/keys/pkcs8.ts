@@ -22,6 +22,8 @@ export interface WrappedKeyBytes {
   readonly parameters: Uint8Array | undefined
   /** Of PKCS#8 the inside of its OCTET STRING, of SPKI that of its BIT STRING. */
   readonly key: Uint8Array
+  /** The public key that a PKCS#8 structure of version 2 may have beside the private one. */
+  readonly publicKey?: Uint8Array
 }
 
 const privateKeyInfo = 'The PKCS#8 key'
@@ -36,9 +38,12 @@ export function parsePkcs8(bytes: Uint8Array): WrappedKeyBytes {
     throw pkiError('malformed', 'The PKCS#8 key is of an unknown version.')
   if (others.some(({ tag }) => tag !== contextTag(0) && tag !== contextTag(1, false)))
     throw pkiError('malformed', 'The PKCS#8 key has a member that is not known here.')
+  const half = others.find(({ tag }) => tag === contextTag(1, false))
   return {
     ...algorithmOf(algorithm, privateKeyInfo),
     key: derContent(key, derTag.octetString, privateKeyInfo),
+    // A BIT STRING whose tag is implicit: the first byte counts the bits that are not used.
+    ...(half !== undefined && { publicKey: half.content.subarray(1) }),
   }
 }
 

@@ -40,7 +40,7 @@ export function rsaPrivateFromNumbers(
     const magnitude = given[name]
     if (magnitude !== undefined) known[name] = bounded(magnitude)
   }
-  const numbers = completed(known)
+  const numbers = completeRsaNumbers(known)
   return checked(numbers, pkcs1Of(numbers), policy)
 }
 
@@ -121,7 +121,7 @@ function bounded(magnitude: Uint8Array): bigint {
 }
 
 /** The whole key from its modulus and its primes or exponents. @throws PkiError */
-function completed(given: Partial<Record<keyof RsaNumbers, bigint>>): RsaNumbers {
+export function completeRsaNumbers(given: Partial<Record<keyof RsaNumbers, bigint>>): RsaNumbers {
   const { n } = given
   if (n === undefined) throw pkiError('invalid_key', 'An RSA key has a modulus.')
   // Before it is divided by; `checkRsaNumbers` has the last word about its length.

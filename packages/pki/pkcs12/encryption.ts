@@ -94,6 +94,12 @@ async function schemeOf(password: string, identifier: string, parameters: DerEle
       iv: (await pkcs12Key(password, salt, rounds, tripleDes.ivBytes, purpose.iv, sha1)) as Uint8Array,
     }
   }
+  // RFC 7292 appendix C: what tools of before 2017 protect the certificates of a file with.
+  if (identifier === '1.2.840.113549.1.12.1.5' || identifier === '1.2.840.113549.1.12.1.6')
+    throw pkiError(
+      'unsupported_protection',
+      'The file is protected by RC2, which is not supported: make it anew with AES (openssl pkcs12 -legacy reads it).',
+    )
   if (identifier !== oid.pbes2) throw unsupported()
   const [derivation, encryption] = members
   const [cipherName, ivElement] = derMembers(encryption?.whole ?? new Uint8Array(), what)

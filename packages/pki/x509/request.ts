@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { contextTag, derBits, derElements, derIdentifier, derMembers, derTag } from '../asn1/der.ts'
 import { PkiError, pkiError } from '../error.ts'
+import { isDer } from '../pem/pem-text.ts'
 import { type Extension, readExtensions } from './extensions.ts'
 import { publicKeyFromSpki } from './signed.ts'
 import { signatureHolds } from './signing.ts'
@@ -67,7 +68,7 @@ function publicKey(spki: Uint8Array): KeyObject {
 }
 
 function isPem(value: Uint8Array): boolean {
-  return Buffer.from(value.subarray(0, 64)).toString('latin1').trimStart().startsWith('-----BEGIN ')
+  return !isDer(value) && Buffer.from(value.subarray(0, longestPem)).includes('-----BEGIN ')
 }
 
 const longestPem = 65_536

@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type KmsClient, kmsClient } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
+import { pemText } from '@warder/pki/pem'
 import { homeOf, type Terminal, UsageError } from '../cli/command.ts'
 import { NoAnswer, type Prompter } from '../cli/prompter.ts'
 import { printable } from '../cli/table.ts'
@@ -89,7 +90,7 @@ async function confirm(question: string, prompter: Prompter): Promise<void> {
 /** The key management service of the home, which knows the session of the administrator. */
 function kmsOf(home: string, caFile: string | undefined, token: string): KmsClient {
   const { url, caFile: trusted, serverName } = serverAt(home, readEndpoints(home).kms, caFile)
-  const ca = trusted === undefined ? undefined : readFileSync(trusted, 'utf8')
+  const ca = trusted === undefined ? undefined : pemText(readFileSync(trusted), 'CERTIFICATE')
   return kmsClient({ url, ca, serverName, credentials: { bearer: token } })
 }
 

@@ -10,7 +10,7 @@ export function readSecretFile(file: string, what = 'the password'): string {
   } catch (error) {
     throw refusalOf(error, file === '-' ? 'standard input' : file)
   }
-  const secret = text.replace(/\r?\n$/, '')
+  const secret = text.replace(/^\ufeff/, '').replace(/\r?\n$/, '')
   if (secret === '' || /[\r\n]/.test(secret)) {
     const source = file === '-' ? 'standard input' : file
     throw new StartupError(`${source}: must hold one line, ${what}`)

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { StartupError } from '@warder/foundation/errors'
 import { factorJwkMembers, publicJwkMembers, secretJwkMembers } from '@warder/foundation/memory'
+import { privateKeyText, withoutByteOrderMark } from '@warder/pki/pem'
 import { refusalOf } from '../cli/refused.ts'
 import type { KeyOptions, KeyRequest } from './key-request.ts'
-import { isEncryptedPem, isPem, jwkOfPem } from './pem.ts'
+import { isEncryptedPem, isPem, jwkOfPem, pssOnly } from './pem.ts'
 
 /** RSA of more than two primes (`oth`) and drafts are left out: the service does not have them. */
 const materialMembers = [...secretJwkMembers, ...factorJwkMembers, ...publicJwkMembers]
@@ -18,7 +19,7 @@ export interface ImportOptions extends Pick<KeyOptions, 'alg' | 'tags' | 'notExt
 /** Text of a file with a key. @throws StartupError */
 export function readKeyFile(file: string): string {
   try {
-    return readFileSync(file, 'utf8')
+    return privateKeyText(readFileSync(file))
   } catch (error) {
     throw refusalOf(error, file)
   }
@@ -49,7 +50,7 @@ export function importRequest(name: string, content: string, options: ImportOpti
   // Taken for what it does not say, it would let a key out that was to stay.
   if (jwk.ext !== undefined && typeof jwk.ext !== 'boolean')
     throw new StartupError(`${name}: ext is neither true nor false`)
-  const alg = options.alg ?? text('alg')
+  const alg = pssAlg(name, jwk[pssOnly], options.alg ?? text('alg'))
   const crv = text('crv')
   const material: Partial<Record<(typeof materialMembers)[number], string>> = {}
   for (const member of materialMembers) {
@@ -66,8 +67,26 @@ export function importRequest(name: string, content: string, options: ImportOpti
   }
 }
 
-function readKey(name: string, content: string, passphrase: () => string): Readonly<Record<string, unknown>> {
+/** A key that is for RSASSA-PSS alone is bound to one of its algorithms. @throws StartupError */
+function pssAlg(name: string, only: unknown, alg: string | undefined): string | undefined {
+  if (only === undefined) return alg
+  const permitted = only === 'any' ? ['PS256', 'PS384', 'PS512'] : [String(only)]
+  if (alg === undefined && only !== 'any') return String(only)
+  if (alg !== undefined && permitted.includes(alg)) return alg
+  throw new StartupError(`${name}: is a key for RSASSA-PSS alone: say --alg ${permitted.join(', ')}`)
+}
+
+function readKey(
+  name: string,
+  text: string,
+  passphrase: () => string,
+): Readonly<Record<string | symbol, unknown>> {
+  const content = withoutByteOrderMark(text)
   if (content.length > mostKeyBytes) throw new StartupError(`${name}: is too large for one key`)
+  if (content.startsWith('PuTTY-User-Key-File'))
+    throw new StartupError(
+      `${name}: is a private key of PuTTY: export it as an OpenSSH key, and convert that to PKCS#8`,
+    )
   if (isPem(content)) return jwkOfPem(name, content, isEncryptedPem(content) ? passphrase() : undefined)
   let json: unknown
   try {
@@ -76,6 +95,8 @@ function readKey(name: string, content: string, passphrase: () => string): Reado
     // The parser's own message shows a part of the text, which may be a key.
   }
   if (typeof json === 'object' && json !== null && !Array.isArray(json)) {
+    if (Object.hasOwn(json, 'oth'))
+      throw new StartupError(`${name}: is an RSA key of more than two primes (oth), which is not supported`)
     return json as Readonly<Record<string, unknown>>
   }
   throw new StartupError(`${name}: is neither a JWK (one JSON object) nor a private key in PEM`)

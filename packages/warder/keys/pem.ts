@@ -1,5 +1,8 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { StartupError } from '@warder/foundation/errors'
+import { derMembers, derNull } from '@warder/pki/asn1'
+import { PkiError } from '@warder/pki/error'
+import { buildPkcs8, parsePkcs8, requireOwnPublicHalf } from '@warder/pki/keys'
 
 /** Whether the text is PEM (RFC 7468), of whatever it may be. */
 export function isPem(text: string): boolean {
@@ -19,21 +22,29 @@ export function jwkOfPem(
   name: string,
   text: string,
   passphrase: string | undefined,
-): Readonly<Record<string, unknown>> {
+): Readonly<Record<string | symbol, unknown>> {
+  requireReadableForm(name, text)
   const found = text.match(/-----BEGIN [A-Z ]*PRIVATE KEY-----/g) ?? []
   if (found.length === 0) throw new StartupError(`${name}: holds no private key`)
   if (found.length > 1) throw new StartupError(`${name}: holds several private keys; import one at a time`)
   let key: KeyObject
   try {
+    const [, plain] = /-----BEGIN PRIVATE KEY-----([A-Za-z0-9+/=\s]+)-----END/.exec(text) ?? []
+    if (plain !== undefined) requireOwnPublicHalf(Buffer.from(plain, 'base64'))
     key = createPrivateKey({ key: text, ...(passphrase !== undefined && { passphrase }) })
   } catch (error) {
+    if (error instanceof PkiError && error.code === 'invalid_value')
+      throw new StartupError(`${name}: ${error.message}`)
     // OpenSSL's own words say where it stopped, which helps nobody, and the cause may be a wrong passphrase.
     const why = passphrase === undefined ? 'it is broken' : 'the passphrase is wrong, or it is broken'
     throw new StartupError(`${name}: the private key cannot be read: ${why}`, { cause: error })
   }
   try {
+    requireTwoPrimes(name, key)
+    if (key.asymmetricKeyType === 'rsa-pss') return pssJwk(name, key)
     return { ...key.export({ format: 'jwk' }) }
   } catch (error) {
+    if (error instanceof StartupError) throw error
     throw new StartupError(
       `${name}: keys of the type ${key.asymmetricKeyType ?? 'unknown'} are not supported`,
       {
@@ -42,3 +53,48 @@ export function jwkOfPem(
     )
   }
 }
+
+/** Forms of keys that are none of PKCS#8, PKCS#1 and SEC1, named for what they are. @throws StartupError */
+function requireReadableForm(name: string, text: string): void {
+  if (text.includes('-----BEGIN OPENSSH PRIVATE KEY-----'))
+    throw new StartupError(
+      `${name}: is a private key of OpenSSH: convert a copy of it with ssh-keygen -p -m PKCS8 -f COPY, and import that`,
+    )
+}
+
+/** RFC 8017 §A.1.2: version 1 has further primes. @throws StartupError */
+function requireTwoPrimes(name: string, key: KeyObject): void {
+  if (key.asymmetricKeyType !== 'rsa' && key.asymmetricKeyType !== 'rsa-pss') return
+  const pkcs8 = parsePkcs8(key.export({ format: 'der', type: 'pkcs8' }))
+  const [version] = derMembers(pkcs8.key, 'The PKCS#1 private key')
+  if (version?.content[0] !== 0)
+    throw new StartupError(`${name}: is an RSA key of more than two primes, which is not supported`)
+}
+
+const hashes: Readonly<Record<string, string>> = { sha256: 'PS256', sha384: 'PS384', sha512: 'PS512' }
+
+/**
+ * A key of id-RSASSA-PSS (RFC 4055 §1.2) signs by RSASSA-PSS alone, and with the hash in its parameters where it has any: its
+ * JWK says the one algorithm that this leaves.
+ * @throws StartupError for parameters that no algorithm of RFC 7518 §3.5 has
+ */
+function pssJwk(name: string, key: KeyObject): Readonly<Record<string | symbol, unknown>> {
+  const { hashAlgorithm, mgf1HashAlgorithm, saltLength } = key.asymmetricKeyDetails ?? {}
+  const alg = hashAlgorithm === undefined ? undefined : hashes[hashAlgorithm]
+  const most = Number(hashAlgorithm?.slice(3) ?? 256) / 8
+  if (
+    hashAlgorithm !== undefined &&
+    (alg === undefined || mgf1HashAlgorithm !== hashAlgorithm || (saltLength ?? 0) > most)
+  )
+    throw new StartupError(
+      `${name}: its parameters of RSASSA-PSS (${hashAlgorithm}, MGF1 with ${mgf1HashAlgorithm}, salt of ${saltLength} bytes) are of none of PS256, PS384 and PS512`,
+    )
+  const { key: pkcs1 } = parsePkcs8(key.export({ format: 'der', type: 'pkcs8' }))
+  const plain = buildPkcs8({ identifier: '1.2.840.113549.1.1.1', parameters: derNull, key: pkcs1 })
+  const jwk = createPrivateKey({ key: plain, format: 'der', type: 'pkcs8' }).export({ format: 'jwk' })
+  plain.fill(0)
+  return { ...jwk, [pssOnly]: alg ?? 'any' }
+}
+
+/** Beside the members of a JWK: the algorithm of RSASSA-PSS that the key is for, or `any` of them. */
+export const pssOnly = Symbol('RSASSA-PSS')

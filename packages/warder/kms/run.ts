@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ClientError, type Credentials, type KmsClient, kmsClient } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
+import { pemText } from '@warder/pki/pem'
 import type { Terminal } from '../cli/command.ts'
 import { UsageError } from '../cli/command.ts'
 import { exitCodeOf } from '../cli/exit-codes.ts'
@@ -139,7 +140,7 @@ function clientFor(
   credentials: Credentials,
   signal: AbortSignal,
 ): KmsClient {
-  const ca = caFile === undefined ? undefined : readFileSync(caFile, 'utf8')
+  const ca = caFile === undefined ? undefined : pemText(readFileSync(caFile), 'CERTIFICATE')
   const wait = (seconds: number): Promise<void> => sleep(seconds * 1000, undefined, { signal })
   try {
     return kmsClient({ url, ca, serverName, credentials, wait })

@@ -171,7 +171,7 @@ authority that is refused leaves nothing behind, its key neither.`,
     { key, 'key-file': keyFile, 'passphrase-file': passphraseFile, profile, 'max-days': maxDays },
     names,
   ) {
-    const certificate = readPemFile(onlyName(names, 'file'))
+    const certificate = readPemFile(onlyName(names, 'file'), 'CERTIFICATE')
     if ((key === undefined) === (keyFile === undefined))
       throw new UsageError('say which key: --key KEY or --key-file F')
     const limits = limitsOf({

@@ -60,8 +60,8 @@ it is valid for 90 days. What breaks a rule of the standards is not issued, and 
     if ([csr, publicKey, key, alg].filter((each) => each !== undefined).length !== 1)
       throw new UsageError('say whose key is certified: one of --csr, --public-key, --key and --alg')
     const body = {
-      ...(csr !== undefined && { csr: readPemFile(csr) }),
-      ...(publicKey !== undefined && { public_key: readPemFile(publicKey) }),
+      ...(csr !== undefined && { csr: readPemFile(csr, 'CERTIFICATE REQUEST') }),
+      ...(publicKey !== undefined && { public_key: readPemFile(publicKey, 'PUBLIC KEY') }),
       ...(key !== undefined && { kid: readWord(key) }),
       ...(alg !== undefined && { alg }),
       ...(subject !== undefined && { subject }),

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { type PemLabel, pemText } from '@warder/pki/pem'
 import { UsageError } from '../cli/command.ts'
 import { refusalOf } from '../cli/refused.ts'
 import { writeWhole } from '../crypto-files/whole-file.ts'
@@ -27,10 +28,10 @@ export async function savePem(file: string | undefined, pem: string): Promise<vo
   }
 }
 
-/** Text of a PEM file. @throws StartupError */
-export function readPemFile(file: string): string {
+/** PEM of a file, which may be DER. @throws StartupError */
+export function readPemFile(file: string, label: PemLabel): string {
   try {
-    return readFileSync(file, 'latin1')
+    return pemText(readFileSync(file), label)
   } catch (error) {
     throw refusalOf(error, file)
   }

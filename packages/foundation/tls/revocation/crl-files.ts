@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { PkiError } from '@warder/pki/error'
+import { pemText } from '@warder/pki/pem'
 import { type ParsedCertificate, parseCertificate, readKeyUsage } from '@warder/pki/x509'
 import { type Crl, crlIsSignedWith, readCrl } from '@warder/pki/x509/crl'
 import { StartupError } from '../../errors/index.ts'
@@ -36,9 +37,10 @@ export function readClientCrls({
   strict,
   crlsOptional,
 }: ClientCrlFiles): ReadClientCrls {
-  const authorities = blocksOf(readFile(authoritiesFile), 'CERTIFICATE').map((der) =>
-    inFile(authoritiesFile, () => parseCertificate(der)),
-  )
+  const authorities = blocksOf(
+    Buffer.from(pemText(readFile(authoritiesFile), 'CERTIFICATE')),
+    'CERTIFICATE',
+  ).map((der) => inFile(authoritiesFile, () => parseCertificate(der)))
   const read = files.flatMap((file) => crlsIn(file, authorities).map((each) => ({ file, ...each })))
   return {
     revoked: revokedCertificates(read, {

@@ -14,7 +14,7 @@ import {
 import { readCrl } from '@warder/pki/x509/crl'
 import { type Started, startKms } from '../../testing/index.ts'
 import { certificatePem } from './pem.ts'
-import { derOf, runSigning } from './testing/index.ts'
+import { derOf, outsider, runSigning } from './testing/index.ts'
 
 let kms: Started
 before(async () => {
@@ -94,4 +94,23 @@ test('issue 28: an import that fails leaves nothing behind, its key neither', as
   }
   assert.equal((await create(one)).status, 200)
   assert.equal(await owned(), count + 2)
+})
+
+test('issue 28: certificates and requests are read behind a byte order mark, with text before them and CRLF', async () => {
+  const { certificate, key } = await outside(['keyCertSign', 'cRLSign'])
+  const { csr, publicKey } = await outsider('CN=a.example', ['DNS:a.example'])
+  const forms = [
+    (pem: string) => `\ufeff${pem}`,
+    (pem: string) => `subject=CN=x\nissuer=CN=y\n${pem}`,
+    (pem: string) => `\ufeff# a note\r\n${pem.replaceAll('\n', '\r\n')}\r\n`,
+  ]
+  for (const form of forms) {
+    const made = await create({ certificate: form(certificate), key })
+    assert.equal(made.status, 200, made.text)
+    const path = `/v1/pki/authorities/${made.json.id}/certificates`
+    for (const json of [{ csr: form(csr) }, { public_key: form(publicKey), names: ['a.example'] }]) {
+      const issued = await alice().post(path, { ...json, days: 5 })
+      assert.equal(issued.status, 200, issued.text)
+    }
+  }
 })

@@ -131,6 +131,8 @@ export async function stageKey(
   if (body.kty === abe)
     throw failure('bad_request', 'kty: a key of attribute-based encryption is not for this.')
   requireNotAbe(body)
+  if (Object.hasOwn(body, 'oth'))
+    throw failure('bad_request', 'oth: RSA keys of more than two primes are not supported.')
   const spec = keySpecOf(body, services.policy)
   const tags = userTags(body.tags ?? [])
   const made = await makeMaterial(spec, body)

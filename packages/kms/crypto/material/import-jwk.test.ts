@@ -306,3 +306,24 @@ test('an imported EdDSA key signs as the seed demands', async () => {
   const [one, two] = [signed(algorithm, material, d), signed(algorithm, material, d)]
   assert.deepEqual(one, two)
 })
+
+test('issue 28: an RSA key of n, e and d alone is completed; a part of the other members is refused', async () => {
+  const { n, e, d } = rsa
+  const short = { n, e, d } as Members
+  const { key } = await importKey(rsaSpec, short)
+  const jwk = key.export({ format: 'jwk' }) as Record<string, string>
+  assert.equal(jwk.d, rsa.d?.toString('base64url'))
+  assert.equal(
+    number(Buffer.from(String(jwk.p), 'base64url')) * number(Buffer.from(String(jwk.q), 'base64url')),
+    number(n),
+  )
+  await refused(rsaSpec, { ...short, p: rsa.p } as Members, 'q')
+  const wrong = { ...short, d: bytes(number(d) + 2n) } as Members
+  await assert.rejects(attempt(rsaSpec, wrong), { kind: 'bad_request' })
+  await assert.rejects(attempt(rsaSpec, { ...short, n: Buffer.from([15]) } as Members), {
+    kind: 'bad_request',
+  })
+  await assert.rejects(attempt(rsaSpec, { ...short, e: Buffer.from([0]) } as Members), {
+    kind: 'bad_request',
+  })
+})

@@ -2,7 +2,13 @@ import { createPrivateKey, createPublicKey, createSecretKey, ECDH, type KeyObjec
 import { failure } from '@warder/foundation/errors'
 import type { MaybePromise } from '@warder/foundation/promises'
 import { PkiError } from '@warder/pki/error'
-import { checkRsaNumbers, type RsaNumbers, requirePrimes, rsaMembers } from '@warder/pki/keys'
+import {
+  checkRsaNumbers,
+  completeRsaNumbers,
+  type RsaNumbers,
+  requirePrimes,
+  rsaMembers,
+} from '@warder/pki/keys'
 import {
   curves,
   type FixedKeyType,
@@ -101,14 +107,10 @@ function importSecret(algorithm: 'AES' | 'HMAC', bits: number, k: Uint8Array): K
 }
 
 async function importRsa(members: ImportMembers): Promise<KeyMaterial> {
-  const numbers: RsaNumbers = Object.fromEntries(
-    rsaMembers.map((name) => [name, toNumber(name, required(members, name))]),
-  ) as never
   try {
+    const numbers = rsaNumbersOf(members)
     const bits = checkRsaNumbers(numbers)
-    const jwk = Object.fromEntries(
-      rsaMembers.map((name) => [name, base64url(minimal(required(members, name)))]),
-    )
+    const jwk = Object.fromEntries(rsaMembers.map((name) => [name, base64url(toBytes(numbers[name]))]))
     const key = parse({ kty: 'RSA', ...jwk }, 'n')
     // From here on `members` may be wiped.
     await requirePrimes(numbers)
@@ -116,6 +118,25 @@ async function importRsa(members: ImportMembers): Promise<KeyMaterial> {
   } catch (error) {
     throw error instanceof PkiError ? failure('bad_request', error.message) : error
   }
+}
+
+/**
+ * RFC 7518 §6.3.2: the members of the primes are there all together or not at all; without them they are computed.
+ * @throws failure('bad_request'), PkiError
+ */
+function rsaNumbersOf(members: ImportMembers): RsaNumbers {
+  const isShort = rsaMembers.slice(3).every((name) => members[name] === undefined)
+  const names = isShort ? rsaMembers.slice(0, 3) : rsaMembers
+  const given = Object.fromEntries(names.map((name) => [name, toNumber(name, required(members, name))]))
+  if (!isShort) return given as unknown as RsaNumbers
+  const { n = 0n, e = 0n, d = 0n } = given
+  if (e < 3n || e >= 1n << 64n) throw failure('bad_request', 'e: must be odd, at least 3 and below 2^64')
+  return completeRsaNumbers({ n, e, d })
+}
+
+function toBytes(number: bigint): Buffer {
+  const text = number.toString(16)
+  return Buffer.from(text.length % 2 === 0 ? text : `0${text}`, 'hex')
 }
 
 function importEc(curve: string, members: ImportMembers): KeyMaterial {
@@ -202,12 +223,6 @@ function parse(jwk: Readonly<Record<string, string>>, member: string): KeyObject
 
 function base64url(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64url')
-}
-
-function minimal(bytes: Uint8Array): Uint8Array {
-  let start = 0
-  while (start < bytes.length - 1 && bytes[start] === 0) start += 1
-  return bytes.subarray(start)
 }
 
 /** Unsigned, big-endian. Bounded: larger than any number of an 8192-bit key is refused before it is computed with. */

@@ -2,6 +2,7 @@ import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { StartupError } from '@warder/foundation/errors'
 import { inHome } from '@warder/foundation/home'
+import { pemText, privateKeyText } from '@warder/foundation/tls'
 
 /** A key of the service provider that signs or decrypts. */
 export interface SpKey {
@@ -24,8 +25,12 @@ export function configuredKeys(
     throw new StartupError('saml_sp_key_files and saml_sp_certificate_files must name equally many files')
   return keyFiles.map((keyFile, index) => {
     const certificateFile = certificateFiles[index] ?? ''
-    const privateKey = readFile(home, keyFile, createPrivateKey)
-    const certificate = readFile(home, certificateFile, (pem) => new X509Certificate(pem))
+    const privateKey = readFile(home, keyFile, (bytes) => createPrivateKey(privateKeyText(bytes)))
+    const certificate = readFile(
+      home,
+      certificateFile,
+      (bytes) => new X509Certificate(pemText(bytes, 'CERTIFICATE')),
+    )
     const bits = privateKey.asymmetricKeyDetails?.modulusLength ?? 0
     if (privateKey.asymmetricKeyType !== 'rsa' || bits < 2048)
       throw new StartupError(
@@ -37,7 +42,7 @@ export function configuredKeys(
   })
 }
 
-function readFile<T>(home: string, file: string, parse: (pem: Buffer) => T): T {
+function readFile<T>(home: string, file: string, parse: (bytes: Buffer) => T): T {
   try {
     return parse(readFileSync(inHome(home, file)))
   } catch (error) {

@@ -25,7 +25,8 @@ const longestUrl = 2048
 
 /** People write comments in metadata; nothing is lost with them. @throws XmlRefused */
 export function readMetadata(xml: string): XmlDocument {
-  return readXml(withoutComments(xml), metadataBounds)
+  // A file may begin with the signature of its encoding (XML 1.0 appendix F).
+  return readXml(withoutComments(xml.replace(/^\ufeff/, '')), metadataBounds)
 }
 
 /**

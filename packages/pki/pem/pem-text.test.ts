@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { createPrivateKey, generateKeyPairSync, X509Certificate } from 'node:crypto'
+import { test } from 'node:test'
+import { basicConstraints, issueCertificate, nameFromText } from '../x509/index.ts'
+import { pemText, privateKeyText } from './index.ts'
+
+const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const spki = publicKey.export({ format: 'der', type: 'spki' })
+const name = nameFromText('CN=x')
+const der = await issueCertificate(
+  { subject: name, spki, notBefore: 0, notAfter: 1e12, extensions: [basicConstraints(false)] },
+  { name, key: privateKey, spki, keyIdentifier: undefined },
+)
+const pem = new X509Certificate(der).toString()
+
+test('issue 28: a certificate is read behind a byte order mark and other text, with CRLF, and as DER', () => {
+  for (const bytes of [
+    der,
+    ...[
+      pem,
+      `\ufeff${pem}`,
+      `subject=CN = x\n\n${pem}`,
+      `\ufeff# note\r\n${pem.replaceAll('\n', '\r\n')}`,
+    ].map((text) => Buffer.from(text)),
+  ])
+    assert.ok(new X509Certificate(pemText(bytes, 'CERTIFICATE')).raw.equals(der))
+  // All of several, and what stands between them.
+  const chain = pemText(Buffer.from(`\ufeffa\n${pem}b\n${pem}`), 'CERTIFICATE')
+  assert.equal(chain.match(/BEGIN CERTIFICATE/g)?.length, 2)
+  assert.equal(pemText(Buffer.from('neither'), 'CERTIFICATE'), 'neither')
+  assert.equal(
+    pemText(Buffer.from('0 is a text that begins as DER does'), 'CERTIFICATE').startsWith('0 is'),
+    true,
+  )
+})
+
+test('issue 28: a private key is read in each form of DER', () => {
+  for (const type of ['pkcs8', 'sec1'] as const)
+    assert.ok(createPrivateKey(privateKeyText(privateKey.export({ format: 'der', type }))).equals(privateKey))
+  const text = privateKey.export({ format: 'pem', type: 'pkcs8' })
+  assert.ok(createPrivateKey(privateKeyText(Buffer.from(`\ufeffx\r\n${text}`))).equals(privateKey))
+})
