@@ -21,7 +21,7 @@ import { toFailure } from '@warder/foundation/errors'
 import { openData, sealData } from './data.ts'
 import { described } from './described.ts'
 import type { AbeJob, AbeKind, AbeResults, CreatedUser, Recognised, Rotated } from './jobs.ts'
-import { rotated } from './rotated.ts'
+import { keepNames, rotated } from './rotated.ts'
 
 type JobOf<Type extends AbeJob['type']> = Extract<AbeJob, { type: Type }>
 
@@ -56,12 +56,14 @@ function recognise({ key, kinds }: JobOf<'recognise'>): Recognised {
   )
 }
 
-function rotate({ master, action, nextAttributeId: floor, users }: JobOf<'rotate'>): Rotated {
-  const { key, nextAttributeId: next } = rotated(decodeMasterKey(master), action, floor)
+function rotate({ master, action, nextAttributeId: floor, formerNames, users }: JobOf<'rotate'>): Rotated {
+  const before = decodeMasterKey(master)
+  const { key, nextAttributeId: next } = rotated(before, action, floor)
   return {
     master: encodeMasterKey(key),
     publicKey: encodePublicKey(publicKeyOf(key)),
     nextAttributeId: next,
+    formerNames: keepNames(before.structure, key.structure, formerNames),
     users: users.map((user) => refreshed(key, user)),
   }
 }

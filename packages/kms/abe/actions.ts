@@ -59,6 +59,11 @@ export function refreshesUsers({ type }: RotationAction): boolean {
   return type === 'rekey' || type === 'prune' || type === 'delete'
 }
 
+/** Whether another attribute has a name afterwards, or none has it: that is for the owner alone. */
+export function changesNames({ type }: RotationAction): boolean {
+  return type === 'rename' || type === 'add' || type === 'delete'
+}
+
 /** Whether secrets are forgotten for good: what they opened is lost. */
 export function forgetsSecrets({ type }: RotationAction): boolean {
   return type === 'prune' || type === 'delete'

@@ -16,6 +16,7 @@ export type AbeJob =
       readonly master: Uint8Array
       readonly action: RotationAction
       readonly nextAttributeId: number
+      readonly formerNames: Readonly<Record<string, number>>
       readonly users: readonly Uint8Array[]
     }
   | {
@@ -61,6 +62,7 @@ export interface Recognised {
 }
 
 export interface Rotated extends CreatedMaster {
+  readonly formerNames: Readonly<Record<string, number>>
   /** In the order of the job; undefined: the key was not made by this master key, or was altered. */
   readonly users: readonly (Uint8Array | undefined)[]
 }

@@ -10,7 +10,7 @@ import {
   withheld,
   withheldSentences,
 } from '../keys/index.ts'
-import { type RotationAction, refreshesUsers } from './actions.ts'
+import { changesNames, type RotationAction, refreshesUsers } from './actions.ts'
 import { abeThread } from './thread.ts'
 import { userKeysOf } from './user-key-store.ts'
 
@@ -126,12 +126,17 @@ export interface Rotation {
 export async function rotateMaster(
   objects: UnitOfWork,
   db: Database,
-  pair: { readonly master: ManagedObject; readonly publicKey: ManagedObject },
+  pair: { readonly master: ManagedObject; readonly publicKey: ManagedObject; readonly caller: string },
   action: RotationAction,
   now: number,
 ): Promise<Rotation> {
   const form = requireUsableMaster(pair.master, now)
   const publicForm = requireAbe(pair.publicKey, 'public')
+  if (changesNames(action) && pair.caller !== pair.master.owner)
+    throw failure(
+      'forbidden',
+      'Only the owner of a master key adds, renames and deletes attributes: others may renew secrets and disable attributes.',
+    )
   if (stateAt(pair.publicKey, now).startsWith('Destroyed'))
     throw failure('crypto_failure', 'The public key of this master key is destroyed.')
   const found = refreshesUsers(action) ? await userKeysOf(db, pair.master.id) : []
@@ -155,10 +160,17 @@ export async function rotateMaster(
           'The user keys of this master key are too large to be refreshed at once.',
         )
     }
-    const { nextAttributeId = 0 } = form
-    const job = { type: 'rotate', master, action, nextAttributeId, users: secrets.slice(1) } as const
+    const { nextAttributeId = 0, formerNames = {} } = form
+    const job = {
+      ...({ type: 'rotate', master, action, nextAttributeId, formerNames } as const),
+      users: secrets.slice(1),
+    }
     const done = await abeThread.run(job)
-    stageChange(objects, pair.master, done.master, { ...form, nextAttributeId: done.nextAttributeId })
+    stageChange(objects, pair.master, done.master, {
+      ...form,
+      nextAttributeId: done.nextAttributeId,
+      ...(Object.keys(done.formerNames).length > 0 && { formerNames: done.formerNames }),
+    })
     stageChange(objects, pair.publicKey, done.publicKey, publicForm)
     const refreshed: ObjectId[] = []
     const foreign: ObjectId[] = []

@@ -1,3 +1,4 @@
+import { covercryptError } from '@warder/covercrypt/error'
 import { type MasterKey, prune, rekey, withStructure } from '@warder/covercrypt/keys'
 import { parsePolicy, userRights } from '@warder/covercrypt/policy'
 import {
@@ -51,6 +52,41 @@ export function rotated(key: MasterKey, action: RotationAction, floor: number): 
         next + action.attributes.length,
       )
   }
+}
+
+/** Former names of attributes that one master key remembers. */
+const maxFormerNames = 1000
+
+/**
+ * The names that attributes had before, with their ids. A name stays with its attribute: whoever encrypts for it would
+ * otherwise encrypt for other user keys.
+ *
+ * @throws CovercryptError for a name that goes to another attribute
+ */
+export function keepNames(
+  before: Structure,
+  after: Structure,
+  former: Readonly<Record<string, number>>,
+): Readonly<Record<string, number>> {
+  const known = new Map([...Object.entries(former), ...namesIn(before)])
+  for (const [name, id] of namesIn(after)) {
+    const owner = known.get(name)
+    if (owner !== undefined && owner !== id)
+      throw covercryptError(
+        'invalid_structure',
+        `The name ${name} was that of another attribute: what is encrypted for it would open with other keys. Choose a new name.`,
+      )
+    known.delete(name)
+  }
+  if (known.size > maxFormerNames)
+    throw covercryptError('too_large', `A master key remembers at most ${maxFormerNames} former names.`)
+  return Object.fromEntries(known)
+}
+
+function namesIn({ dimensions }: Structure): readonly (readonly [string, number])[] {
+  return dimensions.flatMap(({ name, attributes }) =>
+    attributes.map((attribute) => [`${name}::${attribute.name}`, attribute.id] as const),
+  )
 }
 
 function edited(key: MasterKey, structure: Structure, next: number): RotatedKey {

@@ -70,6 +70,8 @@ export interface AbeForm {
   readonly digest: string
   /** Of a master key: the id that no attribute of it has ever had. */
   readonly nextAttributeId?: number
+  /** Of a master key: the ids of attributes by names (`Dimension::Name`) that they do not have any more. */
+  readonly formerNames?: Readonly<Record<string, number>>
   /** Of a user key: what it was made for. */
   readonly policy?: string
   /** Of a user key: the master key that made it here, with which it is refreshed, revoked and destroyed. */

@@ -61,7 +61,7 @@ const KeyDescription = Type.Object({
 /** Facts about an attribute-based key; the id of its next attribute stays inside the service. */
 function shownAbe({ form }: ManagedObject) {
   if (form.abe === undefined) return {}
-  const { nextAttributeId: _ours, ...abe } = form.abe
+  const { nextAttributeId: _ours, formerNames: _names, ...abe } = form.abe
   return { abe }
 }
 

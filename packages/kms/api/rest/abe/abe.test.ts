@@ -102,6 +102,39 @@ test('keys and texts go between REST and KMIP', async () => {
   decodeUserKey(await kmip.get(ours))
 })
 
+test('issue 28: the right rekey renames nothing, and a name never goes to another attribute', async () => {
+  const { master, publicKey } = await pair()
+  for (const kid of [master, publicKey]) {
+    const body = { unique_identifier: kid, user_id: 'mallory', operation_types: ['rekey'] }
+    assert.equal((await alice().post('/access/grant', body)).status, 200)
+  }
+  const rotate = (body: Json, caller = alice()) => caller.post(`${keys}/${master}/rotate`, body)
+  const mallory = kms.user('mallory')
+  const swap = {
+    RenameAttribute: [
+      ['Level::high', 'old'],
+      ['Level::low', 'high'],
+    ],
+  }
+  const edits: Json[] = [
+    swap,
+    { RenameAttribute: [['Level::high', 'old']] },
+    { DeleteAttribute: ['Level::high'] },
+    { AddAttribute: [['Level::lowest', 'Classic', null]] },
+  ]
+  for (const edit of edits) assert.equal((await rotate(edit, mallory)).status, 403, JSON.stringify(edit))
+  assert.equal((await rotate({ RekeyAccessPolicy: 'Level::low' }, mallory)).status, 200)
+  const low = await userKey(master, 'Level::low')
+  assert.notEqual((await rotate(swap)).status, 200, 'of the owner, too')
+  assert.equal((await rotate({ RenameAttribute: [['Level::high', 'top']] })).status, 200)
+  assert.notEqual((await rotate({ RenameAttribute: [['Level::low', 'high']] })).status, 200)
+  assert.notEqual((await rotate({ AddAttribute: [['Level::high', 'Classic', null]] })).status, 200)
+  assert.equal((await rotate({ RenameAttribute: [['Level::top', 'high']] })).status, 200, 'its own name')
+  assert.equal((await rotate({ DeleteAttribute: ['Level::high'] })).status, 200)
+  assert.notEqual((await rotate({ AddAttribute: [['Level::high', 'Classic', null]] })).status, 200)
+  assert.equal(await reads(low, await encrypt(publicKey, 'Level::low', 'x')), 'x')
+})
+
 test('rotation and the structure: what changes, who is refreshed, who has which policy', async () => {
   const { master, publicKey, digest } = await pair()
   const blue = await userKey(master, 'Team::blue')

@@ -10,7 +10,7 @@ import {
   rotateMaster,
   shownAction,
 } from '../../../abe/index.ts'
-import { keyNotFound, requirePartsMayGo } from '../../../access/index.ts'
+import { keyNotFound, principalOf, requirePartsMayGo } from '../../../access/index.ts'
 import { keyFacts, requirePermitted } from '../../../crypto/index.ts'
 import { UnitOfWork } from '../../../keys/index.ts'
 import type { KmsServices } from '../../../services.ts'
@@ -64,7 +64,13 @@ async function rotated(id: string, action: RotationAction, context: Context) {
     if (master === undefined) throw keyNotFound()
     const publicKey = await publicKeyOf(objects, master, 'rekey', context)
     if (forgetsSecrets(action)) await requirePartsMayGo(services.roles, master)
-    const done = await rotateMaster(objects, services.db, { master, publicKey }, action, now)
+    const done = await rotateMaster(
+      objects,
+      services.db,
+      { master, publicKey, caller: principalOf(context).name },
+      action,
+      now,
+    )
     const changed = await objects.read(publicKey.id)
     context.audit({ details: { linked: publicKey.id, refreshed: done.refreshed.length } })
     await objects.commit(context.commit)

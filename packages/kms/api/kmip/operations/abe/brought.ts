@@ -39,6 +39,13 @@ export function withFormerIds(created: NewObject, before: ManagedObject): NewObj
   if (abe?.kind !== 'master')
     throw kmipFailure('InvalidField', 'The object that is there is an attribute-based master key.')
   const nextAttributeId = Math.max(abe.nextAttributeId ?? 0, former.nextAttributeId ?? 0)
-  const form = { ...created.object.form, abe: { ...abe, nextAttributeId } }
+  const form = {
+    ...created.object.form,
+    abe: {
+      ...abe,
+      nextAttributeId,
+      ...(former.formerNames !== undefined && { formerNames: former.formerNames }),
+    },
+  }
   return { ...created, object: { ...created.object, form } }
 }

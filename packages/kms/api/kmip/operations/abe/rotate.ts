@@ -24,7 +24,13 @@ export async function rotate(payload: StructureNode, context: KmipContext): Prom
     throw kmipFailure('InvalidField', 'The public key of this master key is not here.')
   await context.permitted(publicKey.id, 'rekey')
   if (forgetsSecrets(action)) await requirePartsMayGo(services.roles, master)
-  const done = await rotateMaster(objects, services.db, { master, publicKey }, action, now)
+  const done = await rotateMaster(
+    objects,
+    services.db,
+    { master, publicKey, caller: context.principal.name },
+    action,
+    now,
+  )
   context.audit({
     object: master.id,
     algorithm: abeAlgorithm,
