@@ -11,6 +11,7 @@ import type { Logger, Metrics } from '../telemetry/types.ts'
 import type { ClientAuthorities } from '../tls/client-authorities.ts'
 import type { ClientRevocation } from '../tls/index.ts'
 import type { Tracer } from '../tracing/index.ts'
+import type { PartnerHosts } from './partner-hosts.ts'
 import type { TokenBuckets } from './rate-limit/token-buckets.ts'
 
 /** Every bound of the server. Times in milliseconds, sizes in bytes. */
@@ -68,6 +69,8 @@ export interface ServiceServerOptions<Services> {
   readonly tls?: (SecureContextOptions & TlsOptions) | undefined
   /** Partners' authorities that `tls` trusts beside those of users. */
   readonly clientAuthorities?: ClientAuthorities | undefined
+  /** Names at which a partner alone connects: other handshakes end there. */
+  readonly partnerHosts?: PartnerHosts | undefined
   /** Asked with each request that shows a client certificate; undefined = there are no CRLs. */
   readonly clientRevocation?: ClientRevocation | undefined
   /** Origins besides the service's own, e.g. `https://console.example`. */

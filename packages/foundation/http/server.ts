@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerOptions, ServerResponse } from 'node:http'
 import { createServer as createSecureServer, type Server as HttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
 import { failure, toFailure } from '../errors/index.ts'
-import { addressSet, clientAddress } from '../net/client-address.ts'
+import { addressSet, clientAddress, normalAddress } from '../net/client-address.ts'
 import { startIdleSweep } from '../net/idle-sweep.ts'
 import { listenOn } from '../net/listen.ts'
 import { Stages } from '../net/stages.ts'
@@ -22,6 +23,7 @@ import { responseHeaders } from './headers.ts'
 import { compileOperation } from './input.ts'
 import { acceptListVerb, standsIn } from './node-internals/list-verb.ts'
 import { defaultLimits, type ServerLimits, type ServiceServer, type ServiceServerOptions } from './options.ts'
+import { handshakeProblem } from './partner-hosts.ts'
 import { peerSecretCheck, peerSecretHeader } from './peer-secret.ts'
 import type { PreparedReply } from './reply.ts'
 import { HttpRequest } from './request.ts'
@@ -206,6 +208,17 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
   const listVerb = takesLists && options.listVerb !== false ? acceptListVerb(server) : undefined
   if (listVerb !== undefined)
     server.on(options.tls === undefined ? 'connection' : 'secureConnection', listVerb.watch)
+  const { partnerHosts } = options
+  if (partnerHosts !== undefined && partnerHosts.size > 0 && options.tls !== undefined)
+    // Before the parser of HTTP is put on the connection.
+    server.prependListener('secureConnection', (socket: TLSSocket) => {
+      const problem = handshakeProblem(socket, partnerHosts, issued)
+      if (problem === undefined) return
+      options.metrics.count('http_client_errors_total')
+      const address = normalAddress(socket.remoteAddress ?? '') ?? 'unknown'
+      options.log.warn({ address, server_name: socket.servername, problem }, 'a TLS handshake was ended')
+      socket.destroy()
+    })
   const sockets = new Set<Socket>()
   server.on('connection', (socket: Socket) => {
     sockets.add(socket)

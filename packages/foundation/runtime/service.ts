@@ -2,6 +2,7 @@ import type { AuditTrail } from '../audit/types.ts'
 import type { Clock } from '../clock/clock.ts'
 import type { SettingsTable } from '../config/setting.ts'
 import type { HealthPart } from '../http/health.ts'
+import type { PartnerHosts } from '../http/partner-hosts.ts'
 import type { TokenBuckets } from '../http/rate-limit/token-buckets.ts'
 import type { Secret } from '../memory/secret.ts'
 import type { Authenticate, Operation } from '../operations/types.ts'
@@ -95,6 +96,8 @@ export interface ServiceInstance<Services> {
   readonly operations: readonly Operation<Services>[]
   /** See `ServiceServerOptions.admit`. */
   readonly admit?: ((operation: string) => MaybePromise<void>) | undefined
+  /** See `ServiceServerOptions.partnerHosts`. */
+  readonly partnerHosts?: PartnerHosts | undefined
   /** Makes the listener whose place `ServiceDefinition.socket` tells. */
   socket?(options: SocketOptions): ServiceSocket
   close?(): Promise<void>

@@ -126,6 +126,7 @@ async function run(): Promise<Running> {
     serviceName: definition.name,
     tls: tls.current().https,
     clientAuthorities: tls.current().clientAuthorities,
+    partnerHosts: service.partnerHosts,
     clientRevocation: revocation,
     corsAllowedOrigins: config.cors_allowed_origins,
     trustedProxyCidrs: config.audit_trusted_proxy_cidrs,

@@ -15,7 +15,7 @@ import {
 } from '../access/index.ts'
 import { forwarder } from '../api/auth-proxy/index.ts'
 import { enabledStores } from '../api/external/index.ts'
-import { reservedSigners } from '../api/external/settings.ts'
+import { externalHosts, reservedSigners } from '../api/external/settings.ts'
 import { carryOver } from '../api/kmip/attributes/carry-over.ts'
 import { createCreationGate } from '../api/kmip/attributes/creation-gate.ts'
 import { indexChanges } from '../api/kmip/attributes/index-store.ts'
@@ -97,6 +97,7 @@ export async function build(
   return {
     services,
     authenticate,
+    partnerHosts: externalHosts(config),
     admit: restoreGate && admitThrough(restoreGate),
     operations: kmsOperations({
       db,

@@ -1,5 +1,6 @@
 import type { SettingValues } from '@warder/foundation/config'
 import { StartupError } from '@warder/foundation/errors'
+import type { PartnerHosts } from '@warder/foundation/http'
 import type { AuthoritiesFile } from '@warder/foundation/tls'
 import type { ExternalStoreName } from '../../external/index.ts'
 import { awsSettings, awsSettingsProblem } from './aws/settings.ts'
@@ -29,6 +30,13 @@ export function externalPartners(
       return config[enabled] && file !== undefined ? [[name, { file, setting }] as const] : []
     }),
   )
+}
+
+/** Names of this server at which a cloud alone connects. */
+export function externalHosts(config: SettingValues<typeof externalSettings>): PartnerHosts {
+  const commonNames = new Set(config['aws_xks_config.aws_xks_client_names'])
+  const names = config['aws_xks_config.aws_xks_enable'] ? config['aws_xks_config.aws_xks_server_names'] : []
+  return new Map(names.map((name) => [name.toLowerCase(), { partner: 'aws', commonNames }]))
 }
 
 /** Keys with which this service signs tokens of its external key stores: `Roles.reservedSigners`. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { connect } from 'node:tls'
 import type { Caller } from '../../../testing/index.ts'
 import { issue, requestContext } from '../azure/fixtures/ekm.ts'
 import { requestMetadata, sendSigned, startXks } from './fixtures/xks.ts'
@@ -64,4 +65,56 @@ test('settings that give the client certificate of AWS KMS in part stop the star
     { ...settings, plaintext_http: true },
   ])
     await assert.rejects(startXks({ config }), /aws_xks_client/)
+})
+
+test('at the name of AWS KMS alone a handshake with another client certificate, or without one, ends before a request (issue 28)', async () => {
+  const [amazon, azure] = [await issue('Amazon'), await issue('Azure clients')]
+  const host = 'xks.example.com'
+  await using xks = await startXks({
+    clientCertificates: true,
+    partners: { aws: amazon.certificatePem, azure: azure.certificatePem },
+    config: { ...settings, 'aws_xks_config.aws_xks_server_names': ['XKS.example.com'] },
+  })
+  const { kms } = xks
+  /** Bytes that come back for a request, until the connection ends. */
+  const answer = (servername: string, from?: Parameters<typeof issue>) => {
+    const { promise, resolve } = Promise.withResolvers<string>()
+    void (from === undefined ? Promise.resolve(undefined) : issue(...from)).then((issued) => {
+      let text = ''
+      const client = connect({
+        port: kms.port,
+        host: '127.0.0.1',
+        servername,
+        ca: kms.ca,
+        checkServerIdentity: () => undefined,
+        ...(issued !== undefined && { cert: issued.certificatePem, key: issued.keyPem }),
+      })
+      client.on('data', (chunk) => {
+        text += chunk
+      })
+      client.on('error', () => undefined)
+      client.on('close', () => resolve(text.slice(0, 12)))
+      client.write('GET /health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+    })
+    return promise
+  }
+  assert.equal(await answer(host, [name, amazon]), 'HTTP/1.1 200')
+  const others: readonly (readonly [string, Parameters<typeof issue> | undefined])[] = [
+    ['no certificate', undefined],
+    ['another name', ['cks.kms.us-east-1.amazonaws.com', amazon]],
+    ['another authority', [name, await issue('Amazon')]],
+    ['the authority of another cloud', [name, azure]],
+    ['one that ended', [name, amazon, [Date.now() - 2 * day, Date.now() - day]]],
+  ]
+  for (const [what, from] of others) {
+    assert.equal(await answer(host, from), '', what)
+    assert.equal(await answer(host.toUpperCase(), from), '', what)
+  }
+  assert.match(kms.log.join('\n'), /a TLS handshake was ended/)
+  // Other names of the same port are everybody's.
+  assert.equal(await answer('kms.example.com'), 'HTTP/1.1 200')
+  await assert.rejects(
+    startXks({ config: { 'aws_xks_config.aws_xks_server_names': [host] } }),
+    /aws_xks_client_names is empty/,
+  )
 })

@@ -35,6 +35,9 @@ export function awsSettingsProblem(
     return `an access key of AWS KMS needs ${accessKeySettings.join(', ')}: ${missing.join(' and ')} is not set`
   const names = config['aws_xks_config.aws_xks_client_names']
   const file = config['aws_xks_config.aws_xks_client_ca_cert_file']
+  const hosts = config['aws_xks_config.aws_xks_server_names']
+  if (hosts.length > 0 && names.length === 0)
+    return 'aws_xks_server_names is set: aws_xks_config.aws_xks_client_names is empty'
   if (names.length === 0 && file === undefined) return undefined
   if (names.length === 0)
     return 'aws_xks_client_ca_cert_file is set: aws_xks_config.aws_xks_client_names is empty'
@@ -95,6 +98,16 @@ export const awsSettings = {
     env: 'KMS_AWS_XKS_CLIENT_CA_CERT_FILE',
     flag: 'aws-xks-client-ca-cert-file',
     docs: 'PEM file of the authorities that these client certificates come from: those of Amazon Trust Services, roots and intermediates. Their certificates are nobody anywhere else.',
+  }),
+  'aws_xks_config.aws_xks_server_names': list({
+    default: [],
+    env: 'KMS_AWS_XKS_SERVER_NAMES',
+    flag: 'aws-xks-server-names',
+    docs: 'Host names of this service at which AWS KMS alone connects (TLS server_name): a connection there without one of these client certificates ends with its handshake. Empty: it is answered 401.',
+    check: (names) =>
+      names.every((name) => /^(?=.{1,253}$)[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*$/.test(name))
+        ? undefined
+        : 'must hold host names, as xks.example.com',
   }),
   'aws_xks_config.aws_xks_region': optionalText({
     env: 'KMS_AWS_XKS_REGION',

@@ -1,0 +1,32 @@
+import type { TLSSocket } from 'node:tls'
+import type { IssuedUnder } from '../tls/client-authorities.ts'
+import { peerCommonName, verifiedPeerCertificate } from '../tls/index.ts'
+
+/** A partner that connects alone under some name of this server. */
+export interface PartnerHost {
+  /** Of `ClientAuthorities`. */
+  readonly partner: string
+  /** Common Names of its client certificates. */
+  readonly commonNames: ReadonlySet<string>
+}
+
+/** By names of TLS (server_name, RFC 6066 §3), in lower case. */
+export type PartnerHosts = ReadonlyMap<string, PartnerHost>
+
+/**
+ * Why a connection ends with its handshake, before a request is read: at the name of a partner it shows no certificate of
+ * that partner. undefined: it goes on.
+ */
+export function handshakeProblem(
+  socket: TLSSocket,
+  hosts: PartnerHosts,
+  issued: IssuedUnder | undefined,
+): string | undefined {
+  const host = hosts.get(String(socket.servername).toLowerCase())
+  if (host === undefined) return undefined
+  const certificate = verifiedPeerCertificate(socket)
+  if (certificate === undefined) return `no client certificate that verifies: ${socket.authorizationError}`
+  if (issued?.partner(certificate, host.partner) !== true) return 'a client certificate of another authority'
+  const name = peerCommonName(certificate)
+  return name !== undefined && host.commonNames.has(name) ? undefined : 'a client certificate of another name'
+}
