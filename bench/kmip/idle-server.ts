@@ -20,6 +20,7 @@ const metrics: Metrics = {
 const socket = createKmipSocket({
   engine: { answer: (bytes) => bytes },
   authenticate: () => ({ name: 'bench', method: 'tls_auth' }),
+  audit: { record: () => undefined },
   tls: tlsProfile({
     certFile: `${folder}/kms.crt`,
     keyFile: `${folder}/kms.key`,

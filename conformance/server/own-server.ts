@@ -29,6 +29,7 @@ export async function startOwnServer(db?: Database): Promise<TestServer> {
   const socket = createKmipSocket({
     engine: createKmipEngine({ services: kms.services, operations: kmipOperations, log, metrics }),
     authenticate: clientCertificates(clock),
+    audit: kms.environment.audit,
     tls: tlsProfile({
       certFile: tls('kms.crt'),
       keyFile: tls('kms.key'),

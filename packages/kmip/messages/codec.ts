@@ -13,6 +13,7 @@ import { decodeXml } from '../xml/decode.ts'
 import { encodeXml } from '../xml/encode.ts'
 import { bareOperation, bareRequest, readRequest } from './request.ts'
 import { payloadNode, writeResponse } from './response.ts'
+import { asUnspoken } from './sniff-version.ts'
 import type { Encoding, MessageLimits, RequestMessage, ResponseMessage } from './types.ts'
 
 /** The encoding of an HTTP content type (parameters are ignored); undefined for others. */
@@ -53,6 +54,14 @@ export function decodeRequest(
   encoding: Encoding,
   options: RequestOptions = {},
 ): RequestMessage {
+  try {
+    return decoded(bytes, encoding, options)
+  } catch (error) {
+    throw error instanceof KmipDecodeError ? asUnspoken(error, bytes, encoding) : error
+  }
+}
+
+function decoded(bytes: Uint8Array, encoding: Encoding, options: RequestOptions): RequestMessage {
   if (encoding === 'ttlv') return readRequest(decodeTtlv(bytes, options), options)
   if (encoding === 'xml') return readRequest(decodeXml(bytes, options), options)
   if (options.bareVersion === undefined) return readRequest(decodeJson(bytes, options), options)

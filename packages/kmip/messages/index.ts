@@ -27,6 +27,7 @@ export { fromLegacyName, legacyVendor, toLegacyAttributes } from './legacy-attri
 export { reasonOf } from './reasons.ts'
 export { emptyHeader, readRequest } from './request.ts'
 export { writeResponse } from './response.ts'
+export { sniffedBytes, sniffVersion } from './sniff-version.ts'
 export type {
   BatchErrorContinuation,
   Encoding,

@@ -36,6 +36,7 @@ import {
 import {
   contentTypeOf,
   decodeRequest,
+  type Encoding,
   encodeNode,
   encodeResponse,
   encodingOf,
@@ -686,4 +687,60 @@ test('Content types name encodings', () => {
   assert.equal(encodingOf('text/xml'), 'xml')
   assert.equal(encodingOf('text/plain'), undefined)
   for (const [encoding, type] of Object.entries(contentTypeOf)) assert.equal(encodingOf(type), encoding)
+})
+
+test('A message of a version that is not spoken is answered so, whatever its bytes are in that version', () => {
+  const ttlv = encodeTtlv(
+    structure(Tag.RequestMessage, [
+      structure(Tag.RequestHeader, [
+        structure(Tag.ProtocolVersion, [
+          integer(Tag.ProtocolVersionMajor, 3),
+          integer(Tag.ProtocolVersionMinor, 0),
+        ]),
+      ]),
+      structure(Tag.BatchItem, [integer(Tag.UniqueIdentifier, 1)]),
+    ]),
+  )
+  // The last item, an Integer here, becomes an Identifier of 3.0 (item type 0C).
+  const identifier = Buffer.from(ttlv)
+  identifier[ttlv.length - 13] = 0x0c
+  const json = (major: number | string) =>
+    JSON.stringify({
+      tag: 'RequestMessage',
+      value: [
+        {
+          tag: 'RequestHeader',
+          value: [
+            {
+              tag: 'ProtocolVersion',
+              value: [
+                { tag: 'ProtocolVersionMajor', type: 'Integer', value: major },
+                { tag: 'ProtocolVersionMinor', type: 'Integer', value: 0 },
+              ],
+            },
+          ],
+        },
+        { tag: 'BatchItem', value: [{ tag: 'UniqueIdentifier', type: 'Identifier', value: 'x' }] },
+      ],
+    })
+  const xml = (major: string) =>
+    `<?xml version="1.0"?><RequestMessage><RequestHeader><ProtocolVersion><ProtocolVersionMajor type="Integer" value="${major}"/><ProtocolVersionMinor type="Integer" value="0"/></ProtocolVersion></RequestHeader><BatchItem><UniqueIdentifier type="Identifier" value="x"/></BatchItem></RequestMessage>`
+  const refusal = (bytes: Uint8Array, encoding: Encoding) => {
+    try {
+      decodeRequest(bytes, encoding)
+    } catch (error) {
+      assert.ok(error instanceof KmipDecodeError)
+      const { version, items } = refusalOf(error, 0)
+      return [version, items[0]?.reason]
+    }
+    return undefined
+  }
+  const unspoken = ['2.1', 'UnsupportedProtocolVersion']
+  assert.deepEqual(refusal(identifier, 'ttlv'), unspoken)
+  for (const major of [3, '0x00000003']) assert.deepEqual(refusal(Buffer.from(json(major)), 'json'), unspoken)
+  for (const major of ['3', '0x00000003']) assert.deepEqual(refusal(Buffer.from(xml(major)), 'xml'), unspoken)
+  // Of a version that is spoken the same bytes are wrong.
+  assert.equal(refusal(Buffer.from(json(2)), 'json')?.[1], 'InvalidMessage')
+  assert.equal(refusal(Buffer.from(xml('2')), 'xml')?.[1], 'InvalidMessage')
+  assert.equal(refusal(Buffer.from('{"tag":"RequestMessage"'), 'json')?.[1], 'InvalidMessage')
 })

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Tag } from '../tables/index.ts'
 import { plain } from '../testing/arbitrary.ts'
-import { readVectors } from '../testing/vectors.ts'
-import type { TtlvNode } from '../ttlv/index.ts'
-import { readRequest, readResponse, writeRequest, writeResponse } from './index.ts'
+import { readUnspokenRequests, readVectors } from '../testing/vectors.ts'
+import { KmipDecodeError, type TtlvNode } from '../ttlv/index.ts'
+import { decodeRequest, readRequest, readResponse, refusalOf, writeRequest, writeResponse } from './index.ts'
 
 const files = readVectors()
 const skip = files.length === 0 ? 'the public KMIP test cases are not here (WARDER_VECTORS)' : false
@@ -57,3 +57,24 @@ for (const version of ['1.4', '2.1'])
       }
     assert.ok(messages > 400, `${messages} requests`)
   })
+
+const later = readUnspokenRequests()
+
+test('Every request of the public test cases of 3.0 is answered UnsupportedProtocolVersion, in 2.1', {
+  skip: later.length === 0 ? 'there are no test cases of a later version' : false,
+}, () => {
+  for (const text of later)
+    assert.throws(
+      () => decodeRequest(Buffer.from(text), 'xml'),
+      (error) => {
+        assert.ok(error instanceof KmipDecodeError)
+        const { version, items } = refusalOf(error, 0)
+        assert.deepEqual(
+          [version, items[0]?.reason],
+          ['2.1', 'UnsupportedProtocolVersion'],
+          text.slice(0, 400),
+        )
+        return true
+      },
+    )
+})

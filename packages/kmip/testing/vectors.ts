@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { kmipVersions } from '../tables/versions.ts'
 import type { TtlvNode } from '../ttlv/node.ts'
 import { nodeOfElement } from '../xml/decode.ts'
 import { parseXml } from '../xml/parse.ts'
@@ -18,18 +19,39 @@ export interface VectorFile {
   readonly messages: readonly TtlvNode[]
 }
 
-/** All test cases; empty when the folder is not there. */
+/** All test cases of versions that are spoken; empty when the folder is not there. */
 export function readVectors(): readonly VectorFile[] {
-  return folders().flatMap((version) =>
-    readdirSync(join(folder, version))
-      .filter((file) => file.endsWith('.xml'))
-      .sort()
-      .map((file) => ({
-        name: file.replace('.xml', ''),
-        version: version.slice(1),
-        messages: messagesOf(readFileSync(join(folder, version, file), 'utf8')),
-      })),
+  return textFiles((version) => isSpoken(version)).map(({ name, version, text }) => ({
+    name,
+    version,
+    messages: messagesOf(text),
+  }))
+}
+
+/** The requests of the test cases of later versions, as XML; empty when there are none. */
+export function readUnspokenRequests(): readonly string[] {
+  return textFiles((version) => !isSpoken(version)).flatMap(
+    ({ text }) => fillIn(text).match(/<RequestMessage>.*?<\/RequestMessage>/gs) ?? [],
   )
+}
+
+function isSpoken(version: string): boolean {
+  return kmipVersions.some((known) => known === version)
+}
+
+function textFiles(wanted: (version: string) => boolean) {
+  return folders()
+    .filter((name) => wanted(name.slice(1)))
+    .flatMap((name) =>
+      readdirSync(join(folder, name))
+        .filter((file) => file.endsWith('.xml'))
+        .sort()
+        .map((file) => ({
+          name: file.replace('.xml', ''),
+          version: name.slice(1),
+          text: readFileSync(join(folder, name, file), 'utf8'),
+        })),
+    )
 }
 
 function folders(): readonly string[] {

@@ -115,6 +115,7 @@ export async function build(
       createKmipSocket({
         engine: kmip,
         authenticate,
+        audit: environment.audit,
         tls,
         rateLimiter,
         clientRevocation,

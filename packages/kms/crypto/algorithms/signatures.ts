@@ -4,8 +4,11 @@ import type { MaterialAlgorithm } from './key-types.ts'
 /** How a key signs. */
 export type SignaturePlan =
   | { readonly scheme: 'pkcs1' | 'dsa'; readonly hash: HashAlgorithm }
-  /** `raw`: r and s as two numbers of one length (RFC 7518 §3.4); else DER. */
-  | { readonly scheme: 'ecdsa'; readonly hash: HashAlgorithm; readonly raw?: true }
+  /**
+   * `raw`: r and s as two numbers of one length (RFC 7518 §3.4); else DER. `unnamed`: of a digest that another hash made,
+   * which has no name in JOSE.
+   */
+  | { readonly scheme: 'ecdsa'; readonly hash: HashAlgorithm; readonly raw?: true; readonly unnamed?: true }
   | {
       readonly scheme: 'pss'
       readonly hash: HashAlgorithm

@@ -12,7 +12,7 @@ import { test } from 'node:test'
 import type { CryptographicParameters } from '../algorithms/parameters.ts'
 import { oasisRsa } from '../fixtures/oasis-rsa.ts'
 import { signWith, verifyOffLoop, verifyWith } from './sign.ts'
-import { planSignature } from './signature-plan.ts'
+import { joseSignature, planSignature } from './signature-plan.ts'
 
 const anything = { fips: false }
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
@@ -206,7 +206,7 @@ for (const namedCurve of primeCurves) {
   })
 }
 
-test('a digest without a hash named has the hash that its length tells; other lengths are refused', async () => {
+test('a digest without a hash named has the hash that its length tells; RSA refuses other lengths', async () => {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const pairs = [
     [privateKey, publicKey, undefined],
@@ -228,12 +228,27 @@ test('a digest without a hash named has the hash that its length tells; other le
     assert.equal(verify(name, data, { key: rsa.publicKey, padding: constants.RSA_PKCS1_PADDING }, made), true)
   }
   // 36: MD5 and SHA-1 together, as TLS 1.1 signed them.
-  for (const key of [privateKey, rsa.privateKey])
-    for (const bytes of [0, 1, 16, 36, 51])
-      assert.throws(() => signPlan(key, {}, bytes), {
-        code: 'invalid_input',
-        message: `DigestedData of ${bytes} bytes tells no hash: name it with HashingAlgorithm.`,
-      })
+  const refused = (key: KeyObject, bytes: number) =>
+    assert.throws(() => signPlan(key, {}, bytes), {
+      code: 'invalid_input',
+      message: `DigestedData of ${bytes} bytes tells no hash: name it with HashingAlgorithm.`,
+    })
+  for (const bytes of [0, 1, 16, 36, 51]) refused(rsa.privateKey, bytes)
+  refused(privateKey, 0)
+})
+
+test('ECDSA signs a digest of any length without a hash named (FIPS 186-5 §6.4.1)', async () => {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const known = createHash('sha256').update(data).digest()
+  for (const bytes of [1, 16, 36, 51, 65, 200]) {
+    const digest = Buffer.alloc(bytes, known)
+    const made = await signWith(privateKey, signPlan(privateKey, {}, bytes), { digest })
+    assert.equal(verifyWith(publicKey, verifyPlan(publicKey, {}, bytes), { digest }, made), true)
+    // The curve has 256 bits: of a longer digest the leftmost ones are signed, which are those of SHA-256 here.
+    assert.equal(verify('sha256', data, publicKey, made), bytes >= 32)
+    assert.deepEqual(joseSignature(privateKey, signPlan(privateKey, {}, bytes)), [])
+  }
+  assert.throws(() => planSignature(privateKey, {}, { ...anything, fips: true }, 'sign', 36), { code: 'unsupported' })
 })
 
 test('keys that have no signature over a digest refuse it by name', () => {

@@ -95,6 +95,8 @@ export function planSignature(
     permit(policy, () => ({ signature_algorithms: pureNames(family) }))
     return { scheme }
   }
+  if (scheme === 'ecdsa' && digestBytes !== undefined && tellsNoHash(parameters, asked?.hash, digestBytes))
+    return planDigest(policy, use)
   const hash = chooseHash(parameters, asked?.hash, digestBytes, policy, use)
   permit(policy, () => ({ signature_algorithms: policyNames(scheme, hash) }))
   if (scheme !== 'pss') {
@@ -106,6 +108,32 @@ export function planSignature(
   const maskHash = hashAlgorithm(parameters.maskGeneratorHashingAlgorithm ?? hash.name, policy)
   permit(policy, () => ({ padding_methods: 'PSS', mgf_hashes: maskHash.name, mask_generators: 'MGF1' }))
   return { scheme, hash, maskHash, saltLength }
+}
+
+/** Is no hash named, and none told by the length of the digest? */
+function tellsNoHash(
+  { hashingAlgorithm }: CryptographicParameters,
+  asked: HashName | undefined,
+  digestBytes: number,
+): boolean {
+  return (
+    digestBytes > 0 &&
+    asked === undefined &&
+    hashingAlgorithm === undefined &&
+    hashOfLength(digestBytes) === undefined
+  )
+}
+
+/**
+ * ECDSA signs the leftmost bits of a digest, whichever hash made it (FIPS 186-5 §6.4.1, step 2), so that a digest of any
+ * length does without the name of a hash. FIPS mode knows which hashes it signs with, and takes the name.
+ */
+function planDigest(policy: AlgorithmPolicy, use: 'sign' | 'verify'): SignaturePlan {
+  if (policy.fips) throw unsupported('In FIPS mode HashingAlgorithm names the hash of DigestedData.')
+  const name = 'SHA_256'
+  const hash = use === 'sign' ? signatureHash(name, policy) : hashAlgorithm(name, policy)
+  permit(policy, () => ({ signature_algorithms: policyNames('ecdsa', hash) }))
+  return { scheme: 'ecdsa', hash, unnamed: true }
 }
 
 function schemeOf(
@@ -175,6 +203,7 @@ export function joseSignature(key: KeyShape, plan: SignaturePlan): readonly stri
     const jose = families.get(key.asymmetricKeyType ?? '')?.pure?.jose
     return jose === undefined ? [] : [jose]
   }
+  if (plan.scheme === 'ecdsa' && plan.unnamed === true) return []
   if (plan.scheme === 'pss' && (plan.saltLength ?? plan.hash.bytes) !== plan.hash.bytes) return []
   if (plan.scheme === 'pss' && plan.maskHash.name !== plan.hash.name) return []
   return policyNames(plan.scheme, plan.hash)

@@ -28,9 +28,10 @@ export interface Edited {
  *   NonUniqueNameAttribute, WrongKeyLifecycleState, ServerLimitExceeded; nothing is changed then
  */
 export function addAttribute(state: AttributeState, node: TtlvNode, now: number): Edited {
-  const { rule, name } = requireEditable(state, node)
+  const { rule, name } = requireEditable(state, node, 'add')
   const there = instancesCalled(state, name, now)
-  if (there.length > 0 && !rule.multiple) throw kmipFailure('AttributeSingleValued', 'DENIED')
+  if (there.length > 0 && (!rule.multiple || (name.vendor !== undefined && isLegacyName(name.vendor))))
+    throw kmipFailure('AttributeSingleValued', 'DENIED')
   if (there.length === 0 && !rule.addable && !rule.always) throw readOnly()
   const indexes = indexesOf(state.object, name, there.length)
   const index = there.length === 0 ? 0 : freeIndex(indexes)
@@ -124,7 +125,7 @@ interface Editable {
 }
 
 /** @throws kmipFailure AttributeReadOnly, InvalidAttribute */
-function requireEditable(state: AttributeState, node: TtlvNode): Editable {
+function requireEditable(state: AttributeState, node: TtlvNode, edit?: 'add'): Editable {
   const rule = requireRule(node.tag)
   if (rule.readOnly) throw readOnly()
   if (!rule.appliesTo.has(state.object.type))
@@ -132,7 +133,8 @@ function requireEditable(state: AttributeState, node: TtlvNode): Editable {
       'InvalidAttribute',
       `${rule.name} is no attribute of an object of type ${state.object.type}.`,
     )
-  if (node.tag === Tag.Attribute && isLegacyName(requireVendorName(node))) throw readOnly()
+  // Operation Policy Name is first set by a client or the server, and changed or deleted by no client (KMIP 1.4 §3.18).
+  if (node.tag === Tag.Attribute && isLegacyName(requireVendorName(node)) && edit !== 'add') throw readOnly()
   requireNotFixed(state.object, node)
   return { rule, name: nameOfAttribute(node) }
 }

@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { type ConnectionOptions, connect, type TLSSocket } from 'node:tls'
+import type { AuditEvent } from '@warder/foundation/audit'
 import type { TokenBuckets } from '@warder/foundation/http'
 import { systemClock } from '@warder/foundation/runtime'
 import type { Metrics } from '@warder/foundation/telemetry'
@@ -78,6 +79,7 @@ interface Served extends AsyncDisposable {
   readonly socket: KmipSocket
   readonly port: number
   readonly callers: KmipCaller[]
+  readonly records: AuditEvent[]
 }
 
 type Answer = (bytes: Uint8Array, caller: KmipCaller) => ReturnType<KmipEngine['answer']>
@@ -109,9 +111,11 @@ async function serve(
     now?: () => number
     rateLimiter?: TokenBuckets
     clientRevocation?: ClientRevocation
+    lines?: string[]
   } = {},
 ): Promise<Served> {
   const callers: KmipCaller[] = []
+  const records: AuditEvent[] = []
   const answer = options.answer ?? echo
   const socket = createKmipSocket({
     engine: {
@@ -123,14 +127,18 @@ async function serve(
     authenticate: clientCertificates(systemClock),
     tls: profile(options.clientsCa),
     clock: options.now === undefined ? systemClock : { ...systemClock, now: options.now },
-    log: strictLog,
+    log:
+      options.lines === undefined
+        ? strictLog
+        : { ...strictLog, warn: (...said) => void options.lines?.push(JSON.stringify(said)) },
     metrics,
+    audit: { record: (event) => records.push(event) },
     limits: options.limits ?? {},
     rateLimiter: options.rateLimiter,
     clientRevocation: options.clientRevocation,
   })
   const { port } = await socket.listen({ host: '127.0.0.1', port: 0 })
-  return { socket, port, callers, [Symbol.asyncDispose]: () => socket.drain(50) }
+  return { socket, port, callers, records, [Symbol.asyncDispose]: () => socket.drain(50) }
 }
 
 /** A client that collects what comes. */
@@ -513,4 +521,41 @@ test('a certificate that is revoked ends its open connections at the next messag
   revocation.set(undefined)
   using again = new Client(served.port)
   assert.equal(await again.ask(request(3)), '3')
+})
+
+test('a client certificate that the handshake refuses leaves a line and a record, with address and reason', async () => {
+  const log: string[] = []
+  await using served = await serve({ lines: log })
+  const other = (name: string) => readFileSync(join(otherFolder, name))
+  for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
+    const stranger = new Client(served.port, {
+      cert: other('client.crt'),
+      key: other('client.key'),
+      maxVersion,
+    })
+    await stranger.closed
+    for (let tries = 0; served.records.length === 0 && tries < 100; tries += 1) await setTimeout(10)
+    const [record, ...more] = served.records.splice(0)
+    assert.deepEqual(more, [])
+    const { operation, client_ip, outcome, status, reason, details } = record ?? {}
+    assert.deepEqual(
+      { operation, client_ip, outcome, status, reason, details },
+      {
+        operation: 'kmip.connect',
+        client_ip: '127.0.0.1',
+        outcome: 'failure',
+        status: 401,
+        reason: 'client_certificate_refused',
+        details: { problem: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' },
+      },
+    )
+  }
+  assert.equal(log.length, 2)
+  assert.match(log[0] ?? '', /127\.0\.0\.1.*UNABLE_TO_VERIFY|UNABLE_TO_VERIFY.*127\.0\.0\.1/)
+  // A probe without a certificate is no client that is refused.
+  const { cert: _cert, key: _key, ...nobody } = identity
+  const probe = connect({ host: '127.0.0.1', port: served.port, ...nobody }).on('error', () => undefined)
+  await new Promise((resolve) => probe.once('close', resolve))
+  await setTimeout(50)
+  assert.deepEqual(served.records, [])
 })

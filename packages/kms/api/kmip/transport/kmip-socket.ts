@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import type { Socket } from 'node:net'
+import { Socket } from 'node:net'
 import { createServer, type SecureContextOptions, type TLSSocket, type TlsOptions } from 'node:tls'
+import type { AuditTrail } from '@warder/foundation/audit'
 import { toFailure } from '@warder/foundation/errors'
 import type { TokenBuckets } from '@warder/foundation/http'
 import type { Authenticate } from '@warder/foundation/operations'
@@ -31,6 +32,8 @@ export interface KmipSocketOptions {
   readonly rateLimiter?: TokenBuckets | undefined
   /** Asked with each message; undefined = there are no CRLs. */
   readonly clientRevocation?: ClientRevocation | undefined
+  /** Takes a record of each client certificate that is refused. */
+  readonly audit: Pick<AuditTrail, 'record'>
   /** Limits that are absent have their value of `defaultSocketLimits`. */
   readonly limits?: Partial<SocketLimits>
 }
@@ -95,7 +98,11 @@ export function createKmipSocket(options: KmipSocketOptions): KmipSocket {
   })
   server.on('tlsClientError', (error, socket) => {
     metrics.count('kmip_handshake_failures_total')
-    log.debug({ detail: error.message }, 'a TLS handshake with a KMIP client failed')
+    // A string, for which @types/node has Error. Without a certificate there is none to refuse: port scanners, probes.
+    const refusal: unknown = socket.authorizationError
+    if (refusal === null || refusal === undefined)
+      log.debug({ detail: error.message }, 'a TLS handshake with a KMIP client failed')
+    else refused(plainAddress(rawPeer(socket)?.remoteAddress), String(refusal))
     socket.destroy()
   })
   server.on('drop', () => metrics.count('kmip_connections_refused_total'))
@@ -117,9 +124,27 @@ export function createKmipSocket(options: KmipSocketOptions): KmipSocket {
       if (draining) connection.end()
     } catch (error) {
       const { detail, message } = toFailure(error)
-      log.info({ detail: detail ?? message, client_ip: address }, 'a KMIP client cannot be known')
+      refused(address, detail ?? message)
       socket.destroy()
     }
+  }
+
+  /** Nothing was asked yet: the record is all that tells an operator why a device does not connect. */
+  function refused(address: string, problem: string): void {
+    log.warn({ detail: problem, client_ip: address }, 'the certificate of a KMIP client is refused')
+    options.audit.record({
+      time: clock.now(),
+      request_id: randomUUID(),
+      operation: 'kmip.connect',
+      principal: 'unauthenticated',
+      auth_method: 'tls_auth',
+      client_ip: address,
+      outcome: 'failure',
+      status: 401,
+      reason: 'client_certificate_refused',
+      duration_ms: 0,
+      details: { problem },
+    })
   }
 
   return {
@@ -143,6 +168,12 @@ export function createKmipSocket(options: KmipSocketOptions): KmipSocket {
       return connections.size
     },
   }
+}
+
+/** The connection below TLS: of a TLS socket that is closed already Node knows no address, of this one it does. */
+function rawPeer(socket: TLSSocket): Socket | undefined {
+  const { _parent } = socket as TLSSocket & { readonly _parent?: unknown }
+  return _parent instanceof Socket ? _parent : undefined
 }
 
 /** An IPv4 address as it is written where IPv6 carries it. */

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
+import { sniffedBytes, sniffVersion } from '@warder/kmip/messages'
 import { frameLength, KmipDecodeError } from '@warder/kmip/ttlv'
-import { sniffedBytes, sniffVersion } from './sniff-version.ts'
 
 /** Bytes that the messages of many connections hold; one for each worker. */
 export interface ReadBudget {

@@ -310,6 +310,16 @@ test('attributes that only 1.x has are kept for 1.x clients, fixed as the standa
   assert.ok(listed.some((node) => isDeepStrictEqual(node, asked)))
   await old.fails('ModifyAttribute', [uid(id), fresh(policy)], 'PermissionDenied')
   await old.fails('DeleteAttribute', [uid(id), asked], 'PermissionDenied')
+  // Issue 28: a client of 1.x gives an object its policy afterwards, once (KMIP 1.4 §3.18).
+  for (const version of ['1.0', '1.4'] as const) {
+    const client = kmipClient(owner, { version })
+    const later = await made(client)
+    await client.do('AddAttribute', [uid(later.id), fresh(policy)])
+    assert.deepEqual(attributesIn(await client.do('GetAttributes', [uid(later.id), asked])), [policy])
+    assert.equal((await client.ask('AddAttribute', [uid(later.id), fresh(policy)])).status, 'OperationFailed')
+    await client.fails('ModifyAttribute', [uid(later.id), fresh(policy)], 'PermissionDenied')
+    await client.fails('DeleteAttribute', [uid(later.id), asked], 'PermissionDenied')
+  }
 })
 
 /** The text of the attribute that a reply shows. */

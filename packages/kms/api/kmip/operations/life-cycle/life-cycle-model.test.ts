@@ -69,7 +69,8 @@ const steps: Readonly<Record<string, Step>> = {
   supersede: {
     operation: 'Revoke',
     payload: () => [reason('Superseded')],
-    refused: only('Active'),
+    // docs/adr/0146
+    refused: only('PreActive', 'Active'),
     leadsTo(model) {
       model.stored = 'Deactivated'
       model.deactivation = second()

@@ -103,7 +103,7 @@ test('KMIP 2.1 §6.1.44: a compromise without a day is dated to the InitialDate,
   }
 })
 
-test('every other reason ends the use of an active key, and of no other', async () => {
+test('every other reason ends the use of an active key, and of one that was never active', async () => {
   const codes: readonly Reason[] = [
     'Unspecified',
     'AffiliationChanged',
@@ -117,7 +117,12 @@ test('every other reason ends the use of an active key, and of no other', async 
     assert.deepEqual([(await stored(id)).state, (await stored(id)).revocationReason], ['Deactivated', code])
     await alice.fails('Revoke', [uid(id), because(code)], 'WrongKeyLifecycleState')
   }
-  await alice.fails('Revoke', [uid(await newKey()), because('Superseded')], 'WrongKeyLifecycleState')
+  const never = await newKey()
+  await alice.do('Revoke', [uid(never), because('Superseded')])
+  const { state, deactivationAt, activationAt } = await stored(never)
+  assert.deepEqual([state, deactivationAt, activationAt], ['Deactivated', now, undefined])
+  await alice.fails('Activate', [uid(never)], 'WrongKeyLifecycleState')
+  await alice.do('Destroy', [uid(never)])
   await alice.fails('Revoke', [uid(await newKey())], 'MissingData')
 })
 

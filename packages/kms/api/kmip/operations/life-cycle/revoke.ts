@@ -1,4 +1,4 @@
-import { andThen, type MaybePromise } from '@warder/foundation/promises'
+import type { MaybePromise } from '@warder/foundation/promises'
 import { Tag, type ValueName, valueName } from '@warder/kmip/tables'
 import {
   dateTime,
@@ -20,8 +20,8 @@ import { registerRevocation } from './certificate-revocation.ts'
 const longestMessage = 1024
 
 /**
- * Revoke (KMIP 2.1 §6.1.44): a compromise makes the object Compromised whatever it was, any other reason ends the use of
- * an Active one. Both are remembered with reason, message and date.
+ * Revoke (KMIP 2.1 §6.1.44): a compromise makes the object Compromised whatever it was, any other reason deactivates one
+ * that is Active, or Pre-Active (docs/adr/0146). Both are remembered with reason, message and date.
  */
 export const revoke: KmipOperation = {
   name: 'Revoke',
@@ -41,12 +41,7 @@ export const revoke: KmipOperation = {
       return stageCompromisedKey(context.objects, object, now).then(() =>
         revoked(context, object, reason, occurred),
       )
-    if (!reason.isShort || stateAt(object, now) !== 'PreActive')
-      return revoked(context, object, reason, occurred)
-    // Two steps of the life cycle at one moment, and the caller needs the right to both.
-    const activated = (own: ManagedObject): MaybePromise<readonly TtlvNode[]> =>
-      revoked(context, { ...own, ...transition(own, 'activate', now) }, reason, undefined)
-    return andThen(context.permitted(object.id, 'activate'), activated)
+    return revoked(context, object, reason, occurred)
   },
 }
 
@@ -61,9 +56,13 @@ function revoked(
   const state = stateAt(object, now)
   const allowed = compromise
     ? state !== 'Compromised' && state !== 'Destroyed_Compromised'
-    : state === 'Active'
+    : state === 'Active' || state === 'PreActive'
   if (!allowed) throw kmipFailure('WrongKeyLifecycleState', 'DENIED')
-  const cycle = transition({ ...object, state }, compromise ? 'compromise' : 'deactivate', now)
+  // The figure of the states has no way from Pre-Active to Deactivated; the text of Revoke has (KMIP 2.1 §6.1.44).
+  const cycle =
+    state === 'PreActive' && !compromise
+      ? { ...object, state: 'Deactivated' as const, deactivationAt: now }
+      : transition({ ...object, state }, compromise ? 'compromise' : 'deactivate', now)
   const kept = storedAttributes(object).filter(({ tag }) => tag !== Tag.CompromiseOccurrenceDate)
   objects.update(stored, {
     state: cycle.state,
@@ -91,30 +90,25 @@ function isCompromise({ code }: Reason): boolean {
 interface Reason {
   readonly code: ValueName<'RevocationReasonCode'> | CertificateReason
   readonly message: string | undefined
-  /** Said as a text or a number instead of the structure of the standard. */
-  readonly isShort: boolean
 }
 
 /**
  * RevocationReason as the standard has it, or as cloudproof_kms_js sends it (`packages/kmip/json/tolerances.ts`): the
- * message alone, or the number of the code. That client cannot activate a key, and revokes before it destroys: a
- * revocation in its form activates a PreActive key first.
+ * message alone, or the number of the code.
  * @throws KmipDecodeError, InvalidField
  */
 function readReason(payload: StructureNode): Reason {
   const node = memberOf(payload, Tag.RevocationReason)
-  if (node?.type === 'TextString')
-    return { code: 'Unspecified', message: withoutNul(node.value), isShort: true }
+  if (node?.type === 'TextString') return { code: 'Unspecified', message: withoutNul(node.value) }
   if (node?.type === 'Integer') {
     const code = valueName('RevocationReasonCode', node.value)
     if (code === undefined) throw kmipFailure('InvalidField', 'RevocationReason has no such code.')
-    return { code, message: undefined, isShort: true }
+    return { code, message: undefined }
   }
   const given = requiredStructure(payload, Tag.RevocationReason)
   return {
     code: certificateReason(given) ?? requiredName(given, Tag.RevocationReasonCode, 'RevocationReasonCode'),
     message: withoutNul(optional(given, Tag.RevocationMessage, 'TextString')),
-    isShort: false,
   }
 }
 

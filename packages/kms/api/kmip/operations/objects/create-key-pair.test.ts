@@ -248,3 +248,64 @@ test('FIPS mode makes what FIPS builds have, symmetric or not, and nothing else'
   for (const refused of [secret('ChaCha20', 256), secret('DES3', 168), secret('HMAC_SHA256', 104)])
     await fay.fails('Create', refused, 'InvalidField')
 })
+
+// Issue 28: the requests of the deployed product's clients, which say of both halves what the private one is.
+for (const [algorithm, curve, bits, asked, formats] of [
+  ['RSA', undefined, 2048, 'TransparentRSAPrivateKey', ['TransparentRSAPrivateKey', 'PKCS_1']],
+  ['ECDH', 'P_256', undefined, 'ECPrivateKey', ['ECPrivateKey', 'TransparentECPublicKey']],
+  ['ECDH', 'CURVE25519', undefined, 'ECPrivateKey', undefined],
+  ['Ed25519', 'CURVEED25519', undefined, 'ECPrivateKey', undefined],
+  ['RSA', undefined, 2048, 'PKCS_8', ['PKCS_8', 'PKCS_1']],
+  ['EC', 'P_256', undefined, 'X_509', ['TransparentECPrivateKey', 'X_509']],
+] as const) {
+  test(`a pair of ${curve ?? algorithm} in the format ${asked} has it in the half that it fits`, async () => {
+    const members = [
+      enumeration(Tag.CryptographicAlgorithm, algorithms[algorithm]),
+      ...(bits === undefined ? [] : [integer(Tag.CryptographicLength, bits)]),
+      ...(curve === undefined
+        ? []
+        : [structure(Tag.CryptographicDomainParameters, [enumeration(Tag.RecommendedCurve, curves[curve])])]),
+      integer(Tag.CryptographicUsageMask, use.Unrestricted),
+      enumeration(Tag.KeyFormatType, Enumeration.KeyFormatType[asked]),
+      objectType('PrivateKey'),
+    ]
+    for (const tags of [
+      [Tag.CommonAttributes],
+      [Tag.CommonAttributes, Tag.PrivateKeyAttributes, Tag.PublicKeyAttributes],
+    ]) {
+      const made = await alice.do(
+        'CreateKeyPair',
+        tags.map((tag) => structure(tag, members)),
+      )
+      const found = []
+      for (const tag of [Tag.PrivateKeyUniqueIdentifier, Tag.PublicKeyUniqueIdentifier]) {
+        const id = String(made.get(tag))
+        const all = await attributesOf(alice, id)
+        const told = all.find((node) => node.tag === Tag.KeyFormatType)?.value
+        const got = await alice.do('Get', [uid(id)])
+        const object = got.nodes.find((node) => node.tag === Tag.PrivateKey || node.tag === Tag.PublicKey)
+        assert.equal(inside(object, Tag.KeyBlock, Tag.KeyFormatType)?.value, told)
+        found.push(told)
+      }
+      if (formats !== undefined)
+        assert.deepEqual(
+          found,
+          formats.map((name) => Enumeration.KeyFormatType[name]),
+        )
+    }
+  })
+}
+
+test('a format that no half of a pair has is refused', async () => {
+  for (const name of ['TransparentSymmetricKey', 'PKCS_12', 'PKCS_10'] as const)
+    await alice.fails(
+      'CreateKeyPair',
+      [
+        wish('EC', undefined, 'P_256'),
+        structure(Tag.PrivateKeyAttributes, [
+          enumeration(Tag.KeyFormatType, Enumeration.KeyFormatType[name]),
+        ]),
+      ],
+      'KeyFormatTypeNotSupported',
+    )
+})

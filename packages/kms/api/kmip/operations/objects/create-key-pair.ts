@@ -12,10 +12,23 @@ import {
   requireQuantumSafe,
   requireSoftwarePair,
 } from '../../attributes/wanted-key.ts'
-import { creates, type KmipContext, type KmipOperation, kmipFailure } from '../../engine/index.ts'
+import {
+  creates,
+  type KmipContext,
+  KmipFailure,
+  type KmipOperation,
+  kmipFailure,
+} from '../../engine/index.ts'
 import { defaultFormat } from '../../key-blocks/asymmetric.ts'
 import { digestAttributes, keyFormatNode } from '../../key-blocks/digest.ts'
-import { algorithmNode, type CurveName, storedKeyKind } from '../../stored/stored-algorithm.ts'
+import type { KeyFormat } from '../../key-blocks/key-format.ts'
+import type { StoredShape } from '../../key-blocks/stored-shape.ts'
+import {
+  type AlgorithmName,
+  algorithmNode,
+  type CurveName,
+  storedKeyKind,
+} from '../../stored/stored-algorithm.ts'
 import { createMaster } from '../abe/create-master.ts'
 import { type PairPlan, pairPlan } from './pair-kinds.ts'
 
@@ -28,7 +41,7 @@ export const createKeyPair: KmipOperation = {
     const common = membersWithin(payload, Tag.CommonAttributes)
     const { rules } = context
     const half = (type: 'PrivateKey' | 'PublicKey', tag: number) =>
-      withDefaults(rules, type, merged(common, membersWithin(payload, tag)))
+      withDefaults(rules, type, withoutHalfType(merged(common, membersWithin(payload, tag))))
     const secret = half('PrivateKey', Tag.PrivateKeyAttributes)
     const open = half('PublicKey', Tag.PublicKeyAttributes)
     if (asksForAbe([...secret, ...open])) return createMaster(context, secret, open)
@@ -74,18 +87,13 @@ export async function makePair(
   open: readonly TtlvNode[],
 ): Promise<readonly [NewObjectRequest, NewObjectRequest]> {
   const pair = await plan.make()
-  const half = (type: 'PrivateKey' | 'PublicKey', attributes: readonly TtlvNode[]): NewObjectRequest => {
-    const key = type === 'PrivateKey' ? pair.privateKey : pair.publicKey
+  const halves = { PrivateKey: exported(pair.privateKey), PublicKey: exported(pair.publicKey) }
+  const half = (type: HalfType, attributes: readonly TtlvNode[]): NewObjectRequest => {
+    const material = halves[type]
     const { algorithm, bits, curve } = plan
     const kind = { algorithm, bits, ...(curve !== undefined && { curve }) }
-    const keyFormat = formatOf(attributes) ?? defaultFormat(type, kind)
-    const material = exported(key)
-    const given = [
-      algorithmNode(algorithm),
-      ...digestAttributes({ objectType: type, form: 'canonical', keyFormat, ...kind }, material),
-      keyFormatNode(keyFormat),
-      ...domainParameters(plan),
-    ]
+    const { keyFormat, digests } = inFormat(type, kind, halves, formatOf(attributes))
+    const given = [algorithmNode(algorithm), ...digests, keyFormatNode(keyFormat), ...domainParameters(plan)]
     return {
       type,
       ...storedKeyKind({ algorithm, curve }),
@@ -99,6 +107,56 @@ export async function makePair(
     }
   }
   return [half('PrivateKey', secret), half('PublicKey', open)]
+}
+
+/** Algorithms on elliptic curves, of which some have no ECPrivateKey (RFC 5915). */
+const elliptic: ReadonlySet<AlgorithmName> = new Set<AlgorithmName>([
+  'EC',
+  'ECDSA',
+  'ECDH',
+  'Ed25519',
+  'Ed448',
+])
+
+type HalfType = 'PrivateKey' | 'PublicKey'
+type Halves = Readonly<Record<HalfType, Uint8Array>>
+
+/**
+ * The format of a half, with its digests. Clients name one format for the pair, mostly that of the private key, in
+ * CommonAttributes or for both halves: it applies to the half that it fits, and the other one has its default.
+ * @throws KeyFormatTypeNotSupported for a format that neither half has
+ */
+function inFormat(
+  type: HalfType,
+  kind: Pick<StoredShape, 'algorithm' | 'bits' | 'curve'>,
+  halves: Halves,
+  asked: KeyFormat | undefined,
+): { readonly keyFormat: KeyFormat; readonly digests: readonly TtlvNode[] } {
+  const written = (half: HalfType, keyFormat: KeyFormat) => ({
+    keyFormat,
+    digests: digestAttributes({ ...kind, objectType: half, form: 'canonical', keyFormat }, halves[half]),
+  })
+  const usual = () => written(type, defaultFormat(type, kind))
+  // PKCS#8 is a format of private keys (RFC 5208), although Get gives a public one under that name as well.
+  if (asked === undefined || (asked === 'PKCS_8' && type === 'PublicKey')) return usual()
+  try {
+    return written(type, asked)
+  } catch (error) {
+    if (!(error instanceof KmipFailure) || error.reason !== 'KeyFormatTypeNotSupported') throw error
+    const isOfFamily =
+      asked === 'ECPrivateKey' && kind.algorithm !== undefined && elliptic.has(kind.algorithm)
+    // Throws where the format is none of the other half either.
+    if (!isOfFamily) written(type === 'PrivateKey' ? 'PublicKey' : 'PrivateKey', asked)
+    return usual()
+  }
+}
+
+/** What a pair is made of is no question: clients name one half for both (ObjectType PrivateKey in CommonAttributes). */
+function withoutHalfType(attributes: readonly TtlvNode[]): readonly TtlvNode[] {
+  const { PrivateKey, PublicKey } = Enumeration.ObjectType
+  return attributes.filter(
+    ({ tag, value }) => tag !== Tag.ObjectType || (value !== PrivateKey && value !== PublicKey),
+  )
 }
 
 /** As keys are stored: PKCS#8, or SubjectPublicKeyInfo. */
