@@ -17,6 +17,9 @@ const ofUser = query<[id: string, user: string, everybody: string], OperationRow
 const ofObject = query<[id: string, limit: number], { readonly user_id: string; readonly operation: string }>(
   'SELECT user_id, operation FROM object_grant WHERE object_id = ? ORDER BY user_id, operation LIMIT ?',
 )
+const countGrantees = query<[id: string, limit: number], { readonly total: number }>(
+  'SELECT COUNT(*) AS total FROM (SELECT DISTINCT user_id FROM object_grant WHERE object_id = ? LIMIT ?) AS grantees',
+)
 // Two stretches of the index, as long as one page can need; the database orders them, by its own rules.
 const ofUserAfter = query<
   [user: string, after: string, rows: number, everybody: string, after: string, rows: number, rows: number],
@@ -132,6 +135,15 @@ export async function grantsOn(db: Database, id: string): Promise<readonly Grant
     byUser.set(user_id, operations)
   }
   return [...byUser].map(([user, operations]) => ({ user, operations }))
+}
+
+/** Users that holders of `authorize` give rights on one key; its owner may go on. */
+const maxGrantees = 1000
+
+/** Whether somebody who grants on the owner's behalf may give `user` rights on the object: one more, or one of those there are. */
+export async function hasRoomForGrantee(db: Database, id: string, user: string): Promise<boolean> {
+  const total = Number((await db.get(countGrantees, [id, maxGrantees]))?.total ?? 0)
+  return total < maxGrantees || (await db.all(ofUser, [id, user, user])).length > 0
 }
 
 export interface Obtained {

@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { failure } from '@warder/foundation/errors'
 import { query } from '@warder/foundation/sql'
-import { rights } from '../../access/index.ts'
+import { grantChanges, rights } from '../../access/index.ts'
 import { type Answer, type Caller, type Started, startKms } from '../../testing/index.ts'
 
 let kms: Started
@@ -451,4 +451,24 @@ test('a grant to an unknown name is done and said; with `known` it is refused, a
   const bobs = await known.user('bob').post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })
   assert.equal(bobs.status, 200)
   assert.deepEqual(await told('bob', strict), [200, 'bob', true])
+})
+
+test('holders of authorize give rights to a bounded number of users; the owner gives more', async () => {
+  await using kms = await startKms()
+  const [alice, bob] = [kms.user('alice'), kms.user('bob')]
+  const { kid } = (await alice.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json
+  const grant = (who: typeof alice, user_id: string) =>
+    who.post('/access/grant', { unique_identifier: kid, user_id, operation_types: ['encrypt'] })
+  const first = { unique_identifier: kid, user_id: 'bob', operation_types: ['authorize', 'encrypt'] }
+  assert.equal((await alice.post('/access/grant', first)).status, 200)
+  for (let begin = 0; begin < 998; begin += 200) {
+    const users = Array.from({ length: Math.min(200, 998 - begin) }, (_, at) => `user-${begin + at}`)
+    await kms.environment.db.commit(users.flatMap((user) => grantChanges(kid, user, ['encrypt'])))
+  }
+  assert.equal((await grant(bob, 'the-last')).status, 200)
+  const refused = await grant(bob, 'one-more')
+  assert.equal(refused.status, 403)
+  assert.match(refused.json.detail ?? refused.text, /its owner alone/)
+  assert.equal((await grant(bob, 'user-5')).status, 200, 'of those that have rights')
+  assert.equal((await grant(alice, 'one-more')).status, 200)
 })

@@ -10,6 +10,7 @@ import {
   externalRight,
   type GeneralRight,
   grantChanges,
+  hasRoomForGrantee,
   keyNotFound,
   materialRights,
   officerAccess,
@@ -235,6 +236,8 @@ async function rightsChange(
     for (const right of rights)
       requirePassedOn(await verdictOn(db, roles, object, caller, right), user, right)
   }
+  if (direction.gives && object.owner !== caller && !(await hasRoomForGrantee(db, object.id, user)))
+    throw failure('forbidden', 'So many users have rights on this key that its owner alone grants more.')
   const names = direction.gives || written === undefined ? [user] : new Set([user, written])
   const changes = [
     ...touchChanges(db, object, clock.now()),
