@@ -64,7 +64,9 @@ export async function stageCompromisedKey(
   if (!isPrivate && object.type !== 'PublicKey') return
   if (object.destroyedAt !== undefined || object.form.wrapped === true) return
   const key = await objects.key(object.id)
-  const spki = key?.held.publicKey?.export({ format: 'der', type: 'spki' })
+  // Attribute-based keys, and those that are kept as they came, are certified by nobody.
+  if (key === undefined || key.keyless) return
+  const spki = key.held.publicKey?.export({ format: 'der', type: 'spki' })
   if (spki === undefined) return
   objects.also(compromisedKeyChange(compromisedKeyId(spki), isPrivate ? undefined : object.owner, now))
 }
