@@ -248,7 +248,9 @@ test('ECDSA signs a digest of any length without a hash named (FIPS 186-5 §6.4.
     assert.equal(verify('sha256', data, publicKey, made), bytes >= 32)
     assert.deepEqual(joseSignature(privateKey, signPlan(privateKey, {}, bytes)), [])
   }
-  assert.throws(() => planSignature(privateKey, {}, { ...anything, fips: true }, 'sign', 36), { code: 'unsupported' })
+  assert.throws(() => planSignature(privateKey, {}, { ...anything, fips: true }, 'sign', 36), {
+    code: 'unsupported',
+  })
 })
 
 test('keys that have no signature over a digest refuse it by name', () => {
