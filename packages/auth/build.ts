@@ -15,6 +15,7 @@ import {
   storedSpKeys,
 } from './methods/saml/index.ts'
 import { authOperations } from './operations.ts'
+import { authCredentials } from './security-schemes.ts'
 import type { AuthServices } from './services.ts'
 import { createSessionBook } from './sessions/index.ts'
 import type { AuthConfig } from './settings.ts'
@@ -100,6 +101,7 @@ export async function build(
     services,
     authenticate: authenticateWith(services),
     operations: authOperations,
+    credentials: authCredentials,
     close: async () => samlVerification.close(),
   }
 }

@@ -7,6 +7,7 @@ export const everybody: Access<unknown> = { name: 'public', public: true }
 /** Anybody with a live session. */
 export const anySession: Access<unknown> = {
   name: 'session',
+  credentials: ['sessionCookie'],
   check(_input, context) {
     sessionOf(context)
   },
@@ -15,6 +16,7 @@ export const anySession: Access<unknown> = {
 /** Any administrator; what they see or change is narrowed to their realms by the operation. */
 export const anyAdmin: Access<unknown> = {
   name: 'administrator',
+  credentials: ['sessionCookie'],
   async check(_input, context) {
     await powersOfCaller(context)
   },
@@ -22,6 +24,7 @@ export const anyAdmin: Access<unknown> = {
 
 export const superAdmin: Access<unknown> = {
   name: 'super administrator',
+  credentials: ['sessionCookie'],
   async check(_input, context) {
     const powers = await powersOfCaller(context)
     if (!powers.isSuper) throw failure('forbidden', 'This is for super administrators.')
@@ -31,6 +34,7 @@ export const superAdmin: Access<unknown> = {
 /** Requires an administrator of the realm that the path names. */
 export const realmAdmin: Access<unknown> = {
   name: 'administrator of the realm',
+  credentials: ['sessionCookie'],
   async check({ path }, context) {
     const powers = await powersOfCaller(context)
     if (!powers.administers(path.realm_id ?? '')) {

@@ -23,7 +23,7 @@ const peers: Access<unknown> = { name: 'service of the installation', check: () 
 /** Members of the declaration of an operation for services of the installation. */
 export const forPeers = {
   access: peers,
-  security: [],
+  security: ['peerSecret'],
   authenticate: ({
     request,
     services,

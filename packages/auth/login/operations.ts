@@ -28,6 +28,7 @@ export function loginOperations<Services extends LoginServices>(
         'providers, or a client certificate. Users with TOTP send the code in the body.',
       tag,
       access: everybody,
+      security: ['basic', 'bearer', 'certificate'],
       queryParameters: RealmQuery,
       request: Type.Object({ totp_code: Code }),
       bodyOptional: true,

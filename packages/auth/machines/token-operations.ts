@@ -47,6 +47,7 @@ const refused = (): Error => failure('forbidden', 'The token is missing or not v
 const machineToken: Access<MachineServices> = {
   name: 'machine token',
   public: true,
+  credentials: ['secretToken', 'vaultToken', 'bearer'],
   async check(_input, context) {
     const secret = presentedToken(context.request)
     const token = secret === undefined ? undefined : await findToken(context.services, secret)

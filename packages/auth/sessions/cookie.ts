@@ -1,7 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 import type { IncomingRequest } from '@warder/foundation/operations'
 
-const sessionCookie = '_ea_'
+export const sessionCookie = '_ea_'
 
 /**
  * The value of the session cookie, undefined when there is none. Two cookies of that name are refused: whoever set

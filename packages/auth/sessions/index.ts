@@ -1,4 +1,4 @@
-export { readSessionCookie, setSessionCookie } from './cookie.ts'
+export { readSessionCookie, sessionCookie, setSessionCookie } from './cookie.ts'
 export type { Session } from './session.ts'
 export { createSessionBook, type PresentedSession, type SessionBook } from './session-book.ts'
 export {

@@ -3,7 +3,13 @@ export { mergedAuditFields } from './audit-fields.ts'
 export { defineOperation } from './define.ts'
 export { errorBody } from './error-body.ts'
 export { removeNullMembers } from './null-members.ts'
-export { type DocumentOptions, type Json, openApiDocument, type SecurityScheme } from './openapi.ts'
+export {
+  type DocumentedCredentials,
+  type DocumentOptions,
+  type Json,
+  openApiDocument,
+  type SecurityScheme,
+} from './openapi.ts'
 export { del, get, list, methods, type PathSegment, patch, post, put } from './route.ts'
 export type * from './types.ts'
 export { toYaml } from './yaml.ts'

@@ -53,7 +53,7 @@ const document = openApiDocument({
   version: '1',
   serverUrl: 'https://127.0.0.1:1',
   operations,
-  securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
+  credentials: { schemes: { bearer: { type: 'http', scheme: 'bearer' } }, service: ['bearer'] },
 })
 
 test('the document is structurally valid OpenAPI 3.1', () => {
@@ -108,17 +108,21 @@ test('a row with its own credentials and error shape is documented with them', (
   })
   const signature = { type: 'apiKey', in: 'header', name: 'X-Signature' }
   const bearer = { type: 'http', scheme: 'bearer' }
-  const securitySchemes = { bearer, signature }
+  const credentials = { schemes: { bearer, signature }, service: ['bearer'] }
   const own = openApiDocument({
     title: 'T',
     version: '1',
     serverUrl: '/',
     operations: [row],
-    securitySchemes,
+    credentials,
   })
   assert.deepEqual(problemsOf(own), [])
   const text = JSON.stringify(own.paths)
   assert.match(text, /"security":\[\{"signature":\[\]\}\]/)
+  assert.deepEqual(own.components, { ...(own.components as object), securitySchemes: { signature } })
+  const unknown = { ...row, security: ['another'] }
+  const wrong = { title: 'T', version: '1', serverUrl: '/', operations: [unknown], credentials }
+  assert.throws(() => openApiDocument(wrong), /foreign takes another, which is no scheme/)
   assert.match(text, /"401":\{[^{}]*"content":\{"application\/xml":\{\}\}/)
 })
 

@@ -16,8 +16,15 @@ export interface DocumentOptions {
   readonly serverUrl: string
   readonly description?: string
   readonly operations: readonly Operation<never>[]
-  /** By name; each operation that is not public accepts any one of them. */
-  readonly securitySchemes?: Readonly<Record<string, SecurityScheme>>
+  readonly credentials?: DocumentedCredentials
+}
+
+/** What callers authenticate with. */
+export interface DocumentedCredentials {
+  /** By name; those that no operation takes are left out of the document. */
+  readonly schemes: Readonly<Record<string, SecurityScheme>>
+  /** Names of those that the service's authenticator takes. An operation with one of its own names them itself. */
+  readonly service: readonly string[]
 }
 
 /** Statuses that every operation can answer besides its own. */
@@ -32,14 +39,21 @@ const waitHeaders: JsonObject = {
  */
 export function openApiDocument(options: DocumentOptions): JsonObject {
   const paths: Record<string, Record<string, Json>> = {}
-  const schemes = Object.keys(options.securitySchemes ?? {})
+  const { schemes = {}, service = [] } = options.credentials ?? {}
+  const used = new Set<string>()
   for (const operation of options.operations) {
     const path = operation.route.path.replace(/\{([^}*]+)\*+\}/, '{$1}')
     for (const [index, method] of operation.route.methods.entries()) {
       // OpenAPI 3.1 §4.8.9 has a fixed list of verbs: the description of GET says it.
       if (method === 'LIST') continue
       const item = paths[path] ?? {}
-      item[method.toLowerCase()] = describeOperation(operation, method, index, schemes)
+      const taken = takenBy(operation, service)
+      for (const name of taken) {
+        if (options.credentials !== undefined && schemes[name] === undefined)
+          throw new Error(`${operation.name} takes ${name}, which is no scheme`)
+        used.add(name)
+      }
+      item[method.toLowerCase()] = describeOperation(operation, method, index, taken)
       paths[path] = item
     }
   }
@@ -56,7 +70,7 @@ export function openApiDocument(options: DocumentOptions): JsonObject {
     paths,
     components: {
       schemas: { Error: errorSchema() },
-      securitySchemes: options.securitySchemes ?? {},
+      securitySchemes: Object.fromEntries(Object.entries(schemes).filter(([name]) => used.has(name))),
     },
   }
 }
@@ -65,7 +79,7 @@ function describeOperation(
   operation: Operation<never>,
   method: HttpMethod,
   index: number,
-  schemes: readonly string[],
+  taken: readonly string[],
 ): JsonObject {
   const described: Record<string, Json> = {
     // An operationId is unique: the first method has the audit name itself.
@@ -75,8 +89,7 @@ function describeOperation(
       .filter(Boolean)
       .join('\n\n'),
     tags: [operation.tag],
-    security:
-      operation.access.public === true ? [] : (operation.security ?? schemes).map((name) => ({ [name]: [] })),
+    security: taken.map((name) => ({ [name]: [] })),
     responses: responses(operation, method),
   }
   const parameters = [...pathParameters(operation), ...queryParameters(operation)]
@@ -88,6 +101,13 @@ function describeOperation(
     }
   }
   return described
+}
+
+/** Names of the schemes of an operation, any one of which is enough. */
+function takenBy({ security, access }: Operation<never>, service: readonly string[]): readonly string[] {
+  if (security !== undefined) return security
+  if (access.public === true) return access.credentials ?? []
+  return access.credentials?.filter((name) => service.includes(name)) ?? service
 }
 
 function alsoList({ route }: Operation<never>): string | undefined {

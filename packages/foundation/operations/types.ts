@@ -90,6 +90,8 @@ export interface AuditFields {
 export interface Access<Services> {
   readonly name: string // shown in openapi.yaml and in the authorization matrix, e.g. 'key right: encrypt'
   readonly public?: true
+  /** Security schemes of openapi.yaml whose callers it may let in; undefined = all that the service's authenticator takes. */
+  readonly credentials?: readonly string[]
   /** Throws failure('forbidden' | 'unauthorized' | 'not_found') to deny. `input` has passed validation. */
   check?(input: OperationInput, context: OperationContext<Services>): MaybePromise<void>
 }
@@ -189,7 +191,7 @@ export interface Operation<Services = never> {
    * one. An authenticator that checks the body (a signature over it) therefore needs a `bodyLimit` below that.
    */
   authenticate?(context: AuthenticationContext<Services>): MaybePromise<Principal | undefined>
-  /** Names of the security schemes in openapi.yaml that `authenticate` accepts; undefined = all of the service. */
+  /** Security schemes of openapi.yaml that `authenticate` or, of a public operation, `act` takes; default: those of `access`. */
   readonly security?: readonly string[]
   /**
    * 'any-origin': permissive CORS without credentials. 'foreign-forms': forms of pages of any origin are taken, and no

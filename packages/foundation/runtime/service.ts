@@ -5,6 +5,7 @@ import type { HealthPart } from '../http/health.ts'
 import type { PartnerHosts } from '../http/partner-hosts.ts'
 import type { TokenBuckets } from '../http/rate-limit/token-buckets.ts'
 import type { Secret } from '../memory/secret.ts'
+import type { DocumentedCredentials } from '../operations/openapi.ts'
 import type { Authenticate, Operation } from '../operations/types.ts'
 import type { Outbound } from '../outbound/types.ts'
 import type { MaybePromise } from '../promises/and-then.ts'
@@ -94,6 +95,8 @@ export interface ServiceInstance<Services> {
   readonly services: Services
   readonly authenticate: Authenticate
   readonly operations: readonly Operation<Services>[]
+  /** For the OpenAPI document, of a service that does not make it itself. */
+  readonly credentials?: DocumentedCredentials
   /** See `ServiceServerOptions.admit`. */
   readonly admit?: ((operation: string) => MaybePromise<void>) | undefined
   /** See `ServiceServerOptions.partnerHosts`. */

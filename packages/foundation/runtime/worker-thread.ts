@@ -208,6 +208,7 @@ function withDiagnostics(
     version: launch.version,
     serverUrl: start.baseUrl,
     operations,
+    ...(service.credentials !== undefined && { credentials: service.credentials }),
   })
   return [...operations, ...documentationOperations<unknown>({ document })]
 }

@@ -1,5 +1,5 @@
 export { appToken } from './app-token.ts'
-export { authenticateBy, type CascadeOptions } from './cascade.ts'
+export { authenticateBy, type CascadeOptions, type Credential } from './cascade.ts'
 export { clientCertificates } from './client-certificate.ts'
 export {
   checkIdentity,
@@ -25,5 +25,6 @@ export {
   samlCallbackPath,
   samlCookieName,
 } from './saml-login.ts'
+export { identitySchemes, schemesOf } from './security-schemes.ts'
 export { endedSessionCookie, openedSessions, sessionCookie, sessionCookieName } from './session-cookie.ts'
 export { userName } from './user-name.ts'

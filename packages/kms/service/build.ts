@@ -75,13 +75,14 @@ export async function build(
   const restoreGate = await restoreGateOf(environment)
   const services = servicesOf(environment, backend, ended, restoreGate)
   const trusted = new Set([config.default_username, ...config['roles.crypto_officer_users']])
+  const steps = configuredSteps({
+    ...environment,
+    ended,
+    names: services.names,
+    keyDigest: (id) => digestOfKey(services, id, trusted),
+  })
   const authenticate = authenticateBy({
-    steps: configuredSteps({
-      ...environment,
-      ended,
-      names: services.names,
-      keyDigest: (id) => digestOfKey(services, id, trusted),
-    }),
+    steps,
     defaultUsername: config.default_username,
     forceDefaultUsername: config.force_default_username,
     admit: (principal) => services.blocks.require(principal),
@@ -109,6 +110,7 @@ export async function build(
       transit: config.transit_enabled,
       health: healthOf(environment, ended, restoreGate),
       external: environment,
+      credentials: new Set(steps.map(({ credential }) => credential)),
     }),
     close: () => services.uses.close(),
     socket: ({ tls, rateLimiter, clientRevocation }) =>

@@ -18,6 +18,7 @@ import { officerOperations } from '../api/officers/index.ts'
 import { pkiOperations } from '../api/pki/index.ts'
 import { restOperations, withoutData } from '../api/rest/index.ts'
 import { transitOperations } from '../api/transit/index.ts'
+import { type Credential, identitySchemes, schemesOf } from '../identity/index.ts'
 import type { KmsServices } from '../services.ts'
 import { version } from '../version.ts'
 import { describedAcme } from './acme.ts'
@@ -38,6 +39,8 @@ export interface OperationsOptions {
   readonly external?: ExternalEnvironment<ExternalConfig> | 'described'
   /** Absent where the operations are only described. */
   readonly acme?: AcmeEnvironment
+  /** Credentials that the settings let in. Absent where the operations are only described: all. */
+  readonly credentials?: ReadonlySet<Credential>
 }
 
 const nothing: KmipEngine = {
@@ -58,6 +61,7 @@ export function kmsOperations({
   transit = false,
   external,
   acme = describedAcme(db, clock),
+  credentials,
 }: OperationsOptions): readonly Operation<KmsServices>[] {
   const operations = [
     ...withoutData(healthOperation<KmsServices>({ parts: health, clock })),
@@ -79,12 +83,13 @@ export function kmsOperations({
     version,
     serverUrl: baseUrl,
     operations,
-    securitySchemes: {
-      bearer: { type: 'http', scheme: 'bearer' },
-      secretToken: { type: 'apiKey', in: 'header', name: 'X-Secret-Token' },
-      certificate: { type: 'mutualTLS' },
-      ...externalSecuritySchemes,
-      acme: { type: 'http', scheme: 'JWS (RFC 8555)' },
+    credentials: {
+      schemes: {
+        ...identitySchemes,
+        ...externalSecuritySchemes,
+        acme: { type: 'http', scheme: 'JWS (RFC 8555)' },
+      },
+      service: schemesOf(credentials),
     },
   })
   return [...operations, ...withoutData(...documentationOperations<KmsServices>({ document }))]

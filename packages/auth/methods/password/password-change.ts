@@ -85,6 +85,7 @@ export const passwordChangeOperation = (methods: readonly MethodFacts[]): Operat
       'Proved by the old password (`Authorization: Basic`) and, with TOTP, a code. Ends all sessions.',
     tag: 'Login',
     access: everybody,
+    security: ['basic'],
     queryParameters: RealmQuery,
     request: Type.Object({ new_password: Type.String({ maxLength: 8192 }), totp_code: Code }),
     bodyLimit: 64 * 1024,

@@ -81,7 +81,7 @@ export const handoverOperations: readonly Operation<SamlServices>[] = [
       `\`allowed_return_origins\` have the address; the first ${mostRealms} by name.`,
     tag,
     access: peers,
-    security: [],
+    security: ['peerSecret'],
     queryParameters: Type.Object({ return_to: Type.String({ description: 'As for the login.' }) }),
     reply: Type.Object({
       realms: Type.Array(Type.Object({ realm_id: Type.String(), login_url: Type.String() })),

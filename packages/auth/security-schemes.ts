@@ -1,0 +1,26 @@
+import { peerSecretHeader } from '@warder/foundation/http'
+import type { DocumentedCredentials } from '@warder/foundation/operations'
+import { sessionCookie } from './sessions/index.ts'
+
+/** What callers authenticate with, as openapi.yaml names it. `service` are the credentials of `authenticateWith`. */
+export const authCredentials: DocumentedCredentials = {
+  schemes: {
+    sessionCookie: { type: 'apiKey', in: 'cookie', name: sessionCookie },
+    secretToken: { type: 'apiKey', in: 'header', name: 'X-Secret-Token' },
+    vaultToken: { type: 'apiKey', in: 'header', name: 'X-Vault-Token' },
+    bearer: {
+      type: 'http',
+      scheme: 'bearer',
+      description: 'A machine token; at the login a token of an identity provider of the realm.',
+    },
+    basic: { type: 'http', scheme: 'basic' },
+    certificate: { type: 'mutualTLS' },
+    peerSecret: {
+      type: 'apiKey',
+      in: 'header',
+      name: peerSecretHeader,
+      description: 'Of services of the installation.',
+    },
+  },
+  service: ['sessionCookie', 'secretToken', 'vaultToken', 'bearer'],
+}
