@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { httpHost } from '@warder/kms/api/acme/testing'
 import { dataKey, issue, startIssuers } from '@warder/kms/api/external/testing'
-import { walkOpenId, walkSaml } from './browsers.ts'
-import { walkAcme, walkPki } from './certificates.ts'
+import { walkOpenId, walkSaml } from './testing/browsers.ts'
+import { walkAcme, walkPki } from './testing/certificates.ts'
 import {
   type CloudKeys,
   cloudSettings,
@@ -14,14 +14,14 @@ import {
   walkAzure,
   walkGoogle,
   walkMicrosoft,
-} from './clouds.ts'
-import { walkKeys, walkKmip } from './keys.ts'
-import { walkMachines } from './machines.ts'
-import { officerSettings, walkOfficers } from './officers.ts'
-import { startOldKeyService, startOpenIdProvider, tokenIssuer } from './parties.ts'
-import { walkRealms } from './realms.ts'
-import { walkOtherPaths, walkTransit } from './transit.ts'
-import { startWalk, walkerOf } from './walked-installation.ts'
+} from './testing/clouds.ts'
+import { walkKeys, walkKmip } from './testing/keys.ts'
+import { walkMachines } from './testing/machines.ts'
+import { officerSettings, walkOfficers } from './testing/officers.ts'
+import { startOldKeyService, startOpenIdProvider, tokenIssuer } from './testing/parties.ts'
+import { walkRealms } from './testing/realms.ts'
+import { walkOtherPaths, walkTransit } from './testing/transit.ts'
+import { startWalk, walkerOf } from './testing/walked-installation.ts'
 
 /** Operations that are there to refuse, with the status that is their answer. */
 const refusals: Readonly<Record<string, number>> = {

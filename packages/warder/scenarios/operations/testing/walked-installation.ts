@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { readFileSync, rmSync } from 'node:fs'
 import type { Agent } from 'node:https'
 import { type Answer, type Call, type Caller, type CallerOptions, caller } from '@warder/kms/testing'
-import { type Installation, startInstallation, temporaryHome } from '../../testing/index.ts'
+import { type Installation, startInstallation, temporaryHome } from '../../../testing/index.ts'
 
-export const services = ['auth', 'kms'] as const
+const services = ['auth', 'kms'] as const
 export type Service = (typeof services)[number]
 
 /** A caller whose every request has to succeed. */

@@ -3,7 +3,7 @@ import { accountKey, acmeClient, type HttpHost, signed } from '@warder/kms/api/a
 import { derOf, makeAuthorities, outsider } from '@warder/kms/api/pki/testing'
 import { extensionsOf, parseCertificate, readCertificate, readKeyIdentifier } from '@warder/pki/x509'
 import { certIdOf, ocspRequest } from '@warder/pki/x509/ocsp'
-import { until } from '../../testing/index.ts'
+import { until } from '../../../testing/index.ts'
 import { pageOrigin } from './browsers.ts'
 import { ok, type Walked, walkerOf } from './walked-installation.ts'
 

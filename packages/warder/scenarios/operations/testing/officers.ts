@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { ok, type Walked, type Walker } from './walked-installation.ts'
 
-export const officers = ['ann', 'ben', 'cid']
+const officers = ['ann', 'ben', 'cid']
 
 /** Settings under which officers approve the destruction of guarded keys, once a ceremony has made them officers. */
 export const officerSettings = {
