@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { createPrivateKey, generateKeyPairSync, X509Certificate } from 'node:crypto'
 import { test } from 'node:test'
 import { createSecureContext } from 'node:tls'
-import { derNumber, derOctets, derSequence } from '../asn1/der.ts'
+import { derElements, derNumber, derObjectIdentifier, derOctets, derSequence } from '../asn1/der.ts'
 import { PkiError } from '../error.ts'
 import { legacyFile, modernFile } from '../testing/pkcs12-files.ts'
 import { basicConstraints, issueCertificate, nameFromParts } from '../x509/index.ts'
+import { unprotect } from './encryption.ts'
 import { sha1 } from './identifiers.ts'
 import { readPkcs12, writePkcs12 } from './index.ts'
 import { pkcs12Key, purpose } from './password.ts'
@@ -118,4 +119,18 @@ test('regression: a chain of more than 64 KiB, two certificates that SLH-DSA sig
   )
   assert.ok(file.length > 65_536)
   assert.equal((await readPkcs12(file, 'p')).certificates.length, 2)
+})
+
+test('issue 28: a file that RC2 protects is named for it', async () => {
+  for (const last of [5, 6]) {
+    const scheme = derObjectIdentifier(`1.2.840.113549.1.12.1.${last}`)
+    const [algorithm] = derElements(
+      derSequence(scheme, derSequence(derOctets(Buffer.alloc(8)), derNumber(2048))),
+      'test',
+    )
+    await assert.rejects(unprotect('secret', algorithm, Buffer.alloc(8)), {
+      code: 'unsupported_protection',
+      message: /RC2/,
+    })
+  }
 })

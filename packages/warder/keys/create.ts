@@ -1,5 +1,6 @@
 import { ClientError, type Reply } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
+import { privateKeyText } from '@warder/pki/pem'
 import { onlyName, requireNoNames } from '../cli/options.ts'
 import { readSecretFile } from '../cli/secret-file.ts'
 import { printable } from '../cli/table.ts'
@@ -120,6 +121,6 @@ Of a pair the private key alone is kept; it verifies, too.`,
     // Read at once: what is wrong with it is told before anybody is asked for a password.
     const read = file === '-' ? undefined : requestFor(readKeyFile(file))
     return async (context) =>
-      make(context, read ?? requestFor((await context.readInput(mostKeyBytes)).toString('utf8')))
+      make(context, read ?? requestFor(privateKeyText(await context.readInput(mostKeyBytes))))
   },
 })

@@ -44,8 +44,10 @@ describe('saml_params of a realm', () => {
       .replaceAll('</md:', '</')
       .replace('xmlns:md=', 'xmlns=')
       .replace(' use="signing"', '')
-    const { status, text } = await put(saml, { metadata_xml: plain })
-    assert.equal(status, 200, text)
+    for (const metadata_xml of [plain, `\ufeff${plain}`, `\ufeff${plain}`.replaceAll('\n', '\r\n')]) {
+      const { status, text } = await put(saml, { metadata_xml })
+      assert.equal(status, 200, text)
+    }
   })
 
   it('are refused with the member and the reason when they will not do', async () => {

@@ -160,6 +160,8 @@ async function replacedObject(
   owner: string,
 ): Promise<ManagedObject | undefined> {
   const entry = replaces === undefined ? undefined : await findIssued(db, replaces)
+  // The authority alone decides about a certificate on hold.
+  if (entry?.reason === 'certificateHold') return undefined
   const id = asObjectId(entry?.certificateId ?? '')
   const object = id === undefined ? undefined : await objects.read(id)
   if (object?.type !== 'Certificate' || object.owner !== owner) return undefined
