@@ -80,6 +80,7 @@ async function timeOfFollower(warder: Installation): Promise<void> {
     writer: endedWriter(memory, config),
     nameOf: (_realm, username) => username,
     endNames: async () => undefined,
+    endVotes: () => Promise.resolve(),
     clock: systemClock,
     log,
   })

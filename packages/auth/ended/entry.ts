@@ -5,9 +5,11 @@
  * - `realm`: logins of every user of `realm`.
  * - `person`: a user is gone; `subject` is the subject id, empty when the user never logged in.
  * - `machine`: tokens of the entity `subject`.
+ * - `credential`: an administrator has set or removed a credential of a user; `username` and `realm`. Whoever votes on
+ *   approvals under this name from then on may be another person.
  * - `role`: the role behind the entity `subject` is gone, and its tokens with it.
  */
-export type EndedKind = 'session' | 'logins' | 'realm' | 'person' | 'machine' | 'role'
+export type EndedKind = 'session' | 'logins' | 'realm' | 'person' | 'machine' | 'role' | 'credential'
 
 /** Why something ended, for people and logs. */
 export type EndReason =
@@ -21,6 +23,7 @@ export type EndReason =
   | 'realm_deleted'
   | 'revoked'
   | 'role_deleted'
+  | 'credential_set'
 
 /** An entry of the feed. Times are Unix seconds. */
 export interface EndedEntry {
@@ -39,5 +42,7 @@ export interface EndedEntry {
 export const loginsHorizonSeconds = 86_400
 /** Answers about machine tokens are believed for 300 s at most. */
 export const machineHorizonSeconds = 3600
+/** Requests for approval, and votes on them, hold for a year at most. */
+export const votesHorizonSeconds = 400 * 86_400
 /** Client certificates may have been issued for years. */
 export const personHorizonSeconds = 10 * 365 * 86_400

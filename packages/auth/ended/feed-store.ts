@@ -1,5 +1,5 @@
 import { type Change, type Commit, change, type Database, query } from '@warder/foundation/sql'
-import type { EndedEntry } from './entry.ts'
+import { type EndedEntry, votesHorizonSeconds } from './entry.ts'
 
 /** Topic by which the nodes of an installation hear of new entries. */
 export const feedTopic = 'ended'
@@ -62,6 +62,12 @@ export function appended(db: Database, ...entries: readonly Change[]): readonly 
 export function entryChange(entry: Omit<EndedEntry, 'seq'>): Change {
   const { kind, subject, realm, username, endedAt, untilAt, reason } = entry
   return change(append, [kind, subject, realm, username, endedAt, untilAt, reason])
+}
+
+/** Tells those who follow that an administrator has set or removed a credential of a user. @param at Unix seconds */
+export function credentialSet(db: Database, realm: string, username: string, at: number): readonly Change[] {
+  const about = { kind: 'credential', subject: '', realm, username, reason: 'credential_set' } as const
+  return appended(db, entryChange({ ...about, endedAt: at, untilAt: at + votesHorizonSeconds }))
 }
 
 /** Number of the last entry; 0 = nothing has ended yet. */

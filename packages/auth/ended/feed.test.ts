@@ -86,7 +86,11 @@ describe('the feed of what ended', () => {
     )
 
     await asSuper('PUT', '/realms/r/userpass/ann', { password_input: { plaintext: 'correct horse' } })
-    assert.deepEqual(await kinds(auth, 1), [['session'], ['logins', '', 'r', 'ann', 'password_changed']])
+    assert.deepEqual(await kinds(auth, 1), [
+      ['credential', '', 'r', 'ann', 'credential_set'],
+      ['session'],
+      ['logins', '', 'r', 'ann', 'password_changed'],
+    ])
     await logIn('r', 'ann')
     const { head } = await page(auth)
     await asSuper('DELETE', '/realms/r/userpass/ann')

@@ -59,6 +59,50 @@ const forgetRequests = query<[requester: string], unknown>(
   "DELETE FROM approval_request WHERE requester = ? AND state IN ('open', 'approved')",
 )
 
+const recountBefore = query<[user: string, before: number], unknown>(
+  `UPDATE approval_request SET version = version + 1 WHERE state IN ('open', 'approved')
+     AND id IN (SELECT request_id FROM approval_vote WHERE user_id = ? AND at_ms <= ?)`,
+)
+const forgetVotesBefore = query<[user: string, before: number], unknown>(
+  `DELETE FROM approval_vote WHERE user_id = ? AND at_ms <= ?
+     AND request_id IN (SELECT id FROM approval_request WHERE state IN ('open', 'approved'))`,
+)
+const forgetRequestsBefore = query<[requester: string, before: number], unknown>(
+  "DELETE FROM approval_request WHERE requester = ? AND created_at <= ? AND state IN ('open', 'approved')",
+)
+const endActivationsBefore = query<[now: number, by: string, user: string, before: number], unknown>(
+  `UPDATE officer_activation SET ended_at = ?, ended_by = ?
+     WHERE user_id = ? AND activated_at <= ? AND ended_at IS NULL`,
+)
+
+/** Clocks of the two services differ: what was done so long after the change ends, too. */
+const clockLeewayMs = 60_000
+
+/** Stands for who ended an activation because a credential was set. No user has this name. */
+const credentialWasSet = '(credential set)'
+
+/**
+ * Ends votes, requests for approval and activations of a user from before an administrator set a credential of theirs:
+ * who sets the passwords of requester and officers would be the quorum alone. The same change again ends nothing new.
+ * @param at when the credential was set, Unix milliseconds
+ */
+export async function endVotesOf(
+  db: Database,
+  user: string,
+  at: number,
+  now: number,
+): Promise<{ readonly votes: number; readonly requests: number; readonly activations: number }> {
+  const before = at + clockLeewayMs
+  const results = await db.commit([
+    change(recountBefore, [user, before]),
+    change(forgetVotesBefore, [user, before]),
+    change(forgetRequestsBefore, [user, before]),
+    change(endActivationsBefore, [now, credentialWasSet, user, before]),
+  ])
+  const [, votes = 0, requests = 0, activations = 0] = results.map(({ changes }) => changes)
+  return { votes, requests, activations }
+}
+
 /** Some objects of an owner, at most `most`. */
 export async function someOwned(db: Database, owner: string, most: number): Promise<readonly OwnedRow[]> {
   return await db.all(owned, [owner, most])

@@ -3,7 +3,7 @@ import { generateKeyPairSync, hash, type KeyObject, randomUUID } from 'node:cryp
 import { test } from 'node:test'
 import { inlineKeySet, publicJwk, signToken } from '@warder/foundation/jwt'
 import { quietLog } from '@warder/foundation/telemetry/testing'
-import { type EndedName, endedMemory, endedWriter, follow, readEnded } from './index.ts'
+import { type CredentialSet, type EndedName, endedMemory, endedWriter, follow, readEnded } from './index.ts'
 
 const config = {
   auth_feed_when_lost: 'refuse',
@@ -83,6 +83,7 @@ function scene(
   const tell = (_fields: unknown, message: string): void => void told.push(message)
   const memory = endedMemory(1000)
   const ended = readEnded(memory, config, clock)
+  const credentials: CredentialSet[] = []
   const follower = follow({
     source: {
       url: 'https://auth.test',
@@ -93,6 +94,7 @@ function scene(
     },
     writer: endedWriter(memory, config),
     nameOf: (realm, username) => (realm === '_' ? username : `${realm}/${username}`),
+    endVotes: async (users) => void credentials.push(...users),
     endNames: async (names) => void gone.push(...names),
     clock,
     log: { ...quietLog, info: tell, warn: tell },
@@ -105,6 +107,7 @@ function scene(
     questions,
     asked: () => asked,
     names: gone,
+    credentials,
     told,
     add(...more: Entry[]) {
       entries.push(...more)
@@ -139,10 +142,12 @@ test('what the feed says is known: sessions, users, logins, machines', async () 
     [5, 'logins', '', until, 1000, 'eng', 'alice', 'password_changed'],
     [6, 'realm', '', until, 1000, 'ops', '', 'realm_ended'],
     [7, 'machine', 'ci', until, 1000, '_', '', 'revoked'],
+    [8, 'credential', '', until, 1000, 'eng', 'ann', 'credential_set'],
     [10, 'something later versions know', 'x', until, 1000, '_', '', 'y'],
   )
   await soon(() => kms.ended.position() === 10)
   const { ended } = kms
+  assert.deepEqual(kms.credentials, [{ name: 'eng/ann', at: 1000 }])
   assert.deepEqual(
     [ended.loginsEndedBy('eng', 'alice'), ended.loginsEndedBy('_', 'alice'), ended.loginsEndedBy('ops', 'x')],
     [5, 0, 6],

@@ -12,8 +12,17 @@ export interface FollowerOptions {
   readonly nameOf: (realm: string, username: string) => string
   /** Ends what belongs to names that are gone; when it returns, whoever gets such a name has nothing of it. */
   readonly endNames: (names: readonly EndedName[]) => Promise<void>
+  /** Ends votes and activations of users whose credentials an administrator set. */
+  readonly endVotes: (users: readonly CredentialSet[]) => Promise<void>
   readonly clock: Clock
   readonly log: Logger
+}
+
+/** A user whose credential an administrator set or removed. */
+export interface CredentialSet {
+  readonly name: string
+  /** Unix seconds. */
+  readonly at: number
 }
 
 /** A name whose bearer is gone. */
@@ -116,6 +125,10 @@ export function follow(options: FollowerOptions): Follower {
     }
     const names = page.entries.map(nameIn).filter((name) => name !== undefined)
     if (names.length > 0) await options.endNames(names)
+    const credentials = page.entries
+      .filter(({ kind }) => kind === 'credential')
+      .map(({ realm, username, endedAt }) => ({ name: options.nameOf(realm, username), at: endedAt }))
+    if (credentials.length > 0) await options.endVotes(credentials)
   }
 
   function nameIn({ seq, kind, subject, realm, username, endedAt }: EndedEntry): EndedName | undefined {

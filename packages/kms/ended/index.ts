@@ -10,4 +10,4 @@ export {
 } from './ended.ts'
 export { endedMemory } from './ended-set.ts'
 export type { FeedSource } from './feed-page.ts'
-export { type EndedName, type Follower, follow } from './follower.ts'
+export { type CredentialSet, type EndedName, type Follower, follow } from './follower.ts'

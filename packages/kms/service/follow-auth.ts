@@ -1,5 +1,6 @@
+import { ownEvent } from '@warder/foundation/audit'
 import type { ServiceEnvironment } from '@warder/foundation/runtime'
-import type { EndedName, Follower } from '../ended/index.ts'
+import type { CredentialSet, EndedName, Follower } from '../ended/index.ts'
 import { sharedEnded, shareEnded, shareNothing } from '../ended/index.ts'
 import type { KmsConfig } from './settings.ts'
 
@@ -49,6 +50,24 @@ async function endNames({ db, clock, audit }: Environment, names: readonly Ended
   }
 }
 
+/** Administrators whose change is told although nothing ended by it: it is not one that is read again at a start. */
+const freshMs = 600_000
+
+/** Ends votes, requests and activations from before the change, each user with a record and a notice. */
+async function endVotes(environment: Environment, users: readonly CredentialSet[]): Promise<void> {
+  const { db, clock, audit, config } = environment
+  const { endVotesOf } = await import('../access/index.ts')
+  const { configuredNotices } = await import('./notices.ts')
+  for (const { name, at } of users) {
+    const ended = await endVotesOf(db, name, at * 1000, clock.now())
+    const isOfficer = config['roles.crypto_officer_users'].includes(name)
+    const isFresh = isOfficer && clock.now() - at * 1000 < freshMs
+    if (ended.votes + ended.requests + ended.activations === 0 && !isFresh) continue
+    audit.record({ ...ownEvent(clock.now(), 'access.credential_set'), object: name, details: { ...ended } })
+    configuredNotices(environment)?.tell('credential_set', { user: name, ended })
+  }
+}
+
 /** Follows what ends at the authentication service, for all workers of this process. */
 export async function followAuth(environment: Environment): Promise<Follower | undefined> {
   const memory = sharedEnded()
@@ -66,6 +85,7 @@ export async function followAuth(environment: Environment): Promise<Follower | u
     writer: endedWriter(memory, config),
     nameOf: (realm, username) => userName(realm, username, config.auth_verifier_realm),
     endNames: (names) => endNames(environment, names),
+    endVotes: (users) => endVotes(environment, users),
     clock,
     log,
   })

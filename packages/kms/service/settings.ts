@@ -43,6 +43,9 @@ const oidcSecret: Setting<string | undefined> = {
   docs: 'Its secret there; unset = a public client (the code is protected by PKCE either way).',
 }
 
+/** Credentials that administrators of the authentication service cannot set. */
+const voteMethods: readonly string[] = ['tls_auth', 'jwt_auth']
+
 function approvableProblem(names: readonly string[]): string | undefined {
   const known: readonly string[] = approvable
   return names.every((name) => known.includes(name)) ? undefined : `it names ${approvable.join(', ')}`
@@ -112,6 +115,14 @@ export const kmsSettings = {
     min: 60,
     max: 31_536_000,
     docs: 'Seconds in which a request can be approved and used.',
+  }),
+  'approvals.vote_with': list({
+    default: [],
+    docs: 'Credentials with which crypto officers vote: `tls_auth` (client certificate), `jwt_auth` (token of an identity provider of `jwt_auth_provider`). Empty: all. Passwords and second factors of the authentication service are set by its administrators, who could vote with them.',
+    check: (methods) =>
+      methods.every((method) => voteMethods.includes(method))
+        ? undefined
+        : `it names ${voteMethods.join(', ')}`,
   }),
   'approvals.webhook_url': optionalText({
     docs: 'Address (https) that is told of each request for approval, of rotations of keys and of each destruction that waits, and of what becomes of them, signed with `approvals.webhook_secret`.',

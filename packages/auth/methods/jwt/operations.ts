@@ -4,6 +4,7 @@ import { retryOnGuard } from '@warder/foundation/sql'
 import Type, { type Static } from 'typebox'
 import { realmAdmin } from '../../callers/index.ts'
 import { countSessions } from '../../counting/index.ts'
+import { credentialSet } from '../../ended/index.ts'
 import { listReply, type Page, PageQuery, readPage } from '../../paging/index.ts'
 import { personEnd } from '../../persons/index.ts'
 import { RealmPath, realmOrThrow, realmUnchanged } from '../../realms/index.ts'
@@ -104,6 +105,7 @@ export const subjectOperations: readonly Operation<JwtServices>[] = [
           ...ended,
           ...person,
           subjectAssignment(after),
+          ...(before?.issuer === after.issuer ? [] : credentialSet(db, realmId, subject, end.at)),
         ])
         countSessions(metrics, 'revoked', endedBy(results.slice(0, 1 + ended.length)))
         return shown(after)
@@ -129,6 +131,7 @@ export const subjectOperations: readonly Operation<JwtServices>[] = [
       const results = await context.commit([
         subjectRemoval(realm, subject),
         ...personEnd(db, realm, subject, end),
+        ...(before === undefined ? [] : credentialSet(db, realm, subject, end.at)),
         ...jwtSessionsEnd(db, realm, subject, end),
       ])
       countSessions(metrics, 'revoked', endedBy(results))

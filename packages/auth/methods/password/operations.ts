@@ -4,6 +4,7 @@ import { GuardFailed, retryOnGuard, UniqueViolation } from '@warder/foundation/s
 import Type from 'typebox'
 import { realmAdmin, superAdmin } from '../../callers/index.ts'
 import { countSessions } from '../../counting/index.ts'
+import { credentialSet } from '../../ended/index.ts'
 import type { Subject } from '../../identity/index.ts'
 import type { MethodFacts } from '../../login/index.ts'
 import { listReply, type Page, PageQuery, readPage } from '../../paging/index.ts'
@@ -180,7 +181,8 @@ export const credentialOperations = (
         context.audit({ realm, object: username, details })
         const end = { at: services.now(), reason: 'password_changed' } as const
         const ended = passwordHash === undefined ? [] : passwordSessionsEnd(services.db, realm, username, end)
-        const results = await context.commit([credentialUpdate(after), ...ended])
+        const told = passwordHash === undefined ? [] : credentialSet(services.db, realm, username, end.at)
+        const results = await context.commit([credentialUpdate(after), ...told, ...ended])
         countSessions(services.metrics, 'revoked', ended.length === 0 ? 0 : endedBy(results))
         return showCredential(after)
       })

@@ -4,13 +4,14 @@ import { defineOperation, del, type Operation, post } from '@warder/foundation/o
 import { type Change, GuardFailed } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { realmAdmin } from '../../callers/index.ts'
+import { credentialSet } from '../../ended/index.ts'
 import type { LoginServices, MethodFacts } from '../../login/index.ts'
 import { type Realm, RealmPath, realmOrThrow } from '../../realms/index.ts'
 import { checkUsername, Username } from '../../texts/index.ts'
 import { fromBase32, toBase32 } from './base32.ts'
 import { matchingStep } from './code.ts'
 import { type CodeParams, codeParamsOf } from './settings.ts'
-import { totpEnrollment, totpRemoval } from './totp-store.ts'
+import { findTotp, totpEnrollment, totpRemoval } from './totp-store.ts'
 
 const define = defineOperation<LoginServices>()
 const tag = 'TOTP'
@@ -114,7 +115,12 @@ export const totpOperations = (methods: readonly MethodFacts[]): readonly Operat
     pathParameters: Type.Intersect([RealmPath, Type.Object({ username: Username })]),
     async act({ path }, context) {
       context.audit({ realm: path.realm_id, object: path.username })
-      await context.commit([totpRemoval(path.realm_id, path.username)])
+      const { db, now } = context.services
+      const isEnrolled = (await findTotp(db, path.realm_id, path.username)) !== undefined
+      await context.commit([
+        totpRemoval(path.realm_id, path.username),
+        ...(isEnrolled ? credentialSet(db, path.realm_id, path.username, now()) : []),
+      ])
     },
   }),
 ]

@@ -63,6 +63,15 @@ export const refuse = define({
   act: ({ path, body }, context) => decide(context, path.id, body.hash, false),
 })
 
+/** @throws failure('forbidden') for a credential that somebody else may have set */
+function requireVoteCredential({ services: { voteWith } }: Context, method: string): void {
+  if (voteWith.length === 0 || voteWith.includes(method)) return
+  throw failure(
+    'forbidden',
+    `approvals.vote_with: crypto officers vote with ${voteWith.join(' or ')} here, not with ${method}.`,
+  )
+}
+
 async function decide(
   context: Context,
   id: string,
@@ -70,8 +79,9 @@ async function decide(
   approves: boolean,
 ): Promise<Static<typeof Request>> {
   const { db, seal, roles, clock } = context.services
-  const { name: user } = principalOf(context)
+  const { name: user, method } = principalOf(context)
   if (!roles.officers.listed.has(user)) throw failure('forbidden')
+  requireVoteCredential(context, method)
   if (roles.officers.requireCeremony && (await wasRevoked(db, user, clock.now())))
     throw failure('forbidden', 'Your activation was ended by another: you decide again after a ceremony.')
   await retryOnGuard(attempts, async () => {
