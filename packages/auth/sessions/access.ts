@@ -15,6 +15,7 @@ export interface SessionOwner {
 export interface SessionRights {
   sees(owner: SessionOwner): boolean
   ends(owner: SessionOwner): boolean
+  /** Whether the caller owns the session: its cookie gives every right of its owner, in both services (ADR 158). */
   readsCookie(owner: SessionOwner): boolean
   /** Everything of a realm at once. */
   seesRealm(realm: string): boolean
@@ -61,7 +62,8 @@ function machineRights(token: {
   return {
     sees: (owner) => within(owner.realm),
     ends: (owner) => admin && within(owner.realm),
-    readsCookie: (owner) => within(owner.realm),
+    // No policy of a machine covers what the user of a session may do, in the key management service for one.
+    readsCookie: () => false,
     seesRealm: within,
     endsRealm: (realm) => admin && within(realm),
     sweeps: admin ? (token.realm === superRealm ? 'every' : [token.realm]) : [],

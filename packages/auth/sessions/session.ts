@@ -22,7 +22,7 @@ export const SessionReply = Type.Object({
   username: Type.String(),
   auth_scheme: Type.String(),
   cookie_string: Type.String({
-    description: 'Empty unless the caller owns the session or may read sessions.',
+    description: 'Empty unless the caller owns the session.',
   }),
   max_age_seconds: Type.Integer(),
   max_stale_age_seconds: Type.Integer(),
