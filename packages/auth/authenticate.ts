@@ -1,7 +1,7 @@
 import type { Authenticate } from '@warder/foundation/operations'
 import { powersOf } from './admins/index.ts'
 import type { MachineCaller, SessionCaller } from './callers/index.ts'
-import { findToken, presentedToken } from './machines/index.ts'
+import { useToken } from './machines/index.ts'
 import { nameIsCertain } from './realm-rules.ts'
 import type { AuthServices } from './services.ts'
 import { readSessionCookie } from './sessions/index.ts'
@@ -27,10 +27,9 @@ export function authenticateWith(services: AuthServices): Authenticate {
       }
       return caller
     }
-    const secret = presentedToken(request)
-    if (secret === undefined) return undefined
-    const token = await findToken(services, secret)
-    if (token === undefined) return undefined
+    const used = await useToken(services, request)
+    if (used === undefined) return undefined
+    const { token } = used
     const caller: MachineCaller = { kind: 'machine', name: token.entity, method: 'machine_token', token }
     return caller
   }

@@ -172,4 +172,18 @@ export const authMigrations: readonly Migration[] = [
            WHERE j.realm_id = person.realm_id AND j.subject = person.username)`,
     ],
   },
+  {
+    number: 9,
+    name: 'limits of roles of machines, of their secret ids and tokens',
+    older: 'does not obey limits of roles, secret ids and machine tokens',
+    statements: [
+      'ALTER TABLE approle_role ADD COLUMN limits TEXT',
+      'ALTER TABLE orchestrator_role ADD COLUMN limits TEXT',
+      'ALTER TABLE secret_id ADD COLUMN bound_cidrs TEXT',
+      'ALTER TABLE secret_id ADD COLUMN token_bound_cidrs TEXT',
+      'ALTER TABLE app_token ADD COLUMN bound_cidrs TEXT',
+      'ALTER TABLE app_token ADD COLUMN uses_left BIGINT NOT NULL DEFAULT -1',
+      'ALTER TABLE app_token ADD COLUMN explicit_end BIGINT NOT NULL DEFAULT 0',
+    ],
+  },
 ]

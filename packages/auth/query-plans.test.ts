@@ -11,6 +11,7 @@ import {
 } from './admins/admin-store.ts'
 import { feedAfter, feedHead, sweepFeed } from './ended/feed-store.ts'
 import { appRoleUnchanged, findAppRole, findAppRoleById } from './machines/approle-store.ts'
+import { noSecretIdLimits, noTokenLimits } from './machines/limits.ts'
 import { findOrchestratorRole } from './machines/orchestrator-store.ts'
 import {
   findSecretId,
@@ -25,6 +26,7 @@ import {
   roleTokensRevocation,
   tokenRenewal,
   tokenRevocation,
+  tokenUse,
 } from './machines/token-store.ts'
 import { createUsedTokens, findToken } from './machines/tokens.ts'
 import { findSubject, listSubjects, subjectClaim, subjectRemoval } from './methods/jwt/subject-store.ts'
@@ -94,19 +96,30 @@ function singleRows(): readonly Change[] {
   const token = {
     ...{ hash, entity: 'x', realm: 'r', policies: [], renewable: true, leaseDuration: 1, expiresAt: 1 },
     ...{ createdAt: 1, roleKind: 'approle' as const, roleName: 'x' },
+    ...{ boundCidrs: [], usesLeft: 1, explicitEnd: 0 },
   }
+  const secret = {
+    accessor: 'a',
+    roleName: 'x',
+    expiresAt: 1,
+    usesLeft: 1,
+    boundCidrs: [],
+    tokenBoundCidrs: [],
+  }
+  const limits = { secretIdLimits: noSecretIdLimits, tokenLimits: noTokenLimits }
   return [
-    tokenRenewal(token, 1),
+    tokenRenewal(token, 1, 1),
+    ...tokenUse(hash),
     tokenRevocation(token),
     expiredTokenRemoval(hash, 1),
-    secretIdUse({ accessor: 'a', roleName: 'x', expiresAt: 1, usesLeft: 1 }, 1),
+    secretIdUse(secret, 1),
     sessionSlide('s', 1),
     endedSessionRemoval('s', 1),
     totpStepUse('r', 'u', 1),
     totpRemoval('r', 'u'),
     subjectClaim({ realm: 'r', subject: 'u', issuer: 'i', createdAt: 1 }),
     subjectRemoval('r', 'u'),
-    appRoleUnchanged({ ...role, bindSecretId: true }),
+    appRoleUnchanged({ ...role, ...limits, bindSecretId: true }),
     credentialUnchanged({ ...credential, extraClaims: undefined }),
   ]
 }

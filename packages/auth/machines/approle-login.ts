@@ -6,6 +6,7 @@ import { takeLogin } from '../login/index.ts'
 import { type AppRole, appRoleUnchanged, findAppRoleById } from './approle-store.ts'
 import { machineAuth } from './auth-reply.ts'
 import { entityOf } from './entity.ts'
+import { areSubset, isWithin } from './limits.ts'
 import { findSecretId, type SecretId, secretIdUse } from './secret-id-store.ts'
 import type { MachineServices } from './services.ts'
 import { issueToken } from './tokens.ts'
@@ -43,6 +44,7 @@ async function exchange(
     }
     context.audit({ principal: role.name, auth_method: 'approle', realm: role.realm, object: role.name })
     const used = role.bindSecretId ? await usableSecretId(context, role, secret) : undefined
+    const boundCidrs = requireAddress(context, role, used)
     const issued = issueToken(
       {
         kind: 'approle',
@@ -50,6 +52,7 @@ async function exchange(
         realm: role.realm,
         policies: role.policies,
         tokenTtl: role.tokenTtl,
+        limits: { ...role.tokenLimits, boundCidrs },
       },
       entityOf.appRole(role.realm, role.name),
       now(),
@@ -58,7 +61,7 @@ async function exchange(
     if (used !== undefined) context.audit({ details: { secret_id_accessor: used.accessor } })
     await context.commit([appRoleUnchanged(role), ...use, issued.insertion])
     countTokens(context.services.metrics, 'issued')
-    return machineAuth(issued.secret, true, role.tokenTtl, role.policies, { role_name: role.name })
+    return machineAuth(issued.secret, true, issued.leaseDuration, role.policies, { role_name: role.name })
   })
 }
 
@@ -78,6 +81,32 @@ async function usableSecretId(context: Context, role: AppRole, value: string | u
     throw failure('forbidden', 'The secret id has been used up.')
   }
   return secret
+}
+
+/**
+ * Whoever has the ids learns why they are of no use from where the client is; no use of the secret id is taken.
+ * @returns the address blocks of the token
+ * @throws failure('forbidden')
+ */
+function requireAddress(context: Context, role: AppRole, secret: SecretId | undefined): readonly string[] {
+  const { clientAddress } = context.request
+  const refuse = (reason: string, sentence: string): Error => {
+    context.audit({ reason })
+    return failure('forbidden', sentence)
+  }
+  const [login, token] = [role.secretIdLimits.boundCidrs, role.tokenLimits.boundCidrs]
+  const { boundCidrs = [], tokenBoundCidrs = [] } = secret ?? {}
+  if (!areSubset(boundCidrs, login) || !areSubset(tokenBoundCidrs, token))
+    throw refuse(
+      'secret_id_outside_role',
+      'The address blocks of the secret id are not within those of its role.',
+    )
+  if (!isWithin(login, clientAddress) || !isWithin(boundCidrs, clientAddress))
+    throw refuse('address_not_bound', 'The secret id may not be used from this address.')
+  const blocks = tokenBoundCidrs.length > 0 ? tokenBoundCidrs : token
+  if (!isWithin(blocks, clientAddress))
+    throw refuse('address_not_bound', 'Tokens of this role may not be used from this address.')
+  return blocks
 }
 
 function wrongIds(): Error {

@@ -18,6 +18,16 @@ import { logInByAppRole } from './approle-login.ts'
 import { appRoleRemoval, appRoleUpsert, findAppRole, listAppRoles } from './approle-store.ts'
 import { MachineAuthReply, withAliases } from './auth-reply.ts'
 import { vaultErrors } from './error-shape.ts'
+import {
+  readSecretIdLimits,
+  readTokenLimits,
+  secretIdLimitMembers,
+  secretIdLimitReply,
+  showSecretIdLimits,
+  showTokenLimits,
+  tokenLimitMembers,
+  tokenLimitReply,
+} from './limits.ts'
 import { appRoleEnd } from './machine-end-store.ts'
 import {
   checkPolicyNames,
@@ -52,6 +62,8 @@ const RoleFields = Type.Object({
   token_policies: Type.Optional(NameList),
   policies: Type.Optional(Type.Union([NameList], { description: 'The older name of token_policies.' })),
   bind_secret_id: Type.Optional(Flag),
+  ...secretIdLimitMembers,
+  ...tokenLimitMembers,
 })
 
 async function saveRole(
@@ -71,14 +83,17 @@ async function saveRole(
   checkPolicyNames(policies)
   await requirePolicies(context, [...policies, ...(before?.policies ?? [])])
   const realm = before?.realm ?? (await realmOfNewRole(context, realmNamed))
+  const tokenTtl = body.token_ttl === undefined ? undefined : readDuration('token_ttl', body.token_ttl)
   const role = {
     name,
     roleId: before?.roleId ?? randomUUID(),
     realm,
-    tokenTtl: readDuration('token_ttl', body.token_ttl ?? defaultTokenTtl),
+    tokenTtl: tokenTtl ?? defaultTokenTtl,
     secretIdTtl: readDuration('secret_id_ttl', body.secret_id_ttl ?? 0),
     policies,
     bindSecretId: readFlag(body.bind_secret_id ?? true),
+    secretIdLimits: readSecretIdLimits(body),
+    tokenLimits: readTokenLimits(body, tokenTtl),
   }
   context.audit({ object: name, realm, details: { before: before ?? null, after: role } })
   try {
@@ -130,6 +145,8 @@ export const appRoleOperations = withAliases([
         secret_id_ttl: Type.Integer(),
         token_policies: Type.Array(Text),
         bind_secret_id: Type.Boolean(),
+        ...secretIdLimitReply,
+        ...tokenLimitReply,
       }),
       realm: Type.String({ description: 'The realm that the role belongs to.' }),
     }),
@@ -142,6 +159,8 @@ export const appRoleOperations = withAliases([
           secret_id_ttl: found.secretIdTtl,
           token_policies: found.policies,
           bind_secret_id: found.bindSecretId,
+          ...showSecretIdLimits(found.secretIdLimits),
+          ...showTokenLimits(found.tokenLimits),
         },
         realm: found.realm,
       }

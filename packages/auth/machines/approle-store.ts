@@ -1,4 +1,5 @@
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
+import { noSecretIdLimits, noTokenLimits, type SecretIdLimits, type TokenLimits } from './limits.ts'
 
 /** Role whose holders prove a role id and, unless `bindSecretId` is false, a secret id. TTLs in seconds. */
 export interface AppRole {
@@ -11,6 +12,8 @@ export interface AppRole {
   readonly secretIdTtl: number
   readonly policies: readonly string[]
   readonly bindSecretId: boolean
+  readonly secretIdLimits: SecretIdLimits
+  readonly tokenLimits: TokenLimits
   readonly version: number
 }
 
@@ -22,21 +25,28 @@ interface RoleRow {
   readonly secret_id_ttl: number
   readonly token_policies: string
   readonly bind_secret_id: number
+  readonly limits: string | null
   readonly version: number
 }
 
-const columns = 'name, role_id, realm_id, token_ttl, secret_id_ttl, token_policies, bind_secret_id, version'
+const columns =
+  'name, role_id, realm_id, token_ttl, secret_id_ttl, token_policies, bind_secret_id, limits, version'
 const byName = query<[name: string], RoleRow>(`SELECT ${columns} FROM approle_role WHERE name = ?`)
 const byRoleId = query<[id: string], RoleRow>(`SELECT ${columns} FROM approle_role WHERE role_id = ?`)
 const everyName = query<[], { readonly name: string; readonly realm_id: string }>(
   'SELECT name, realm_id FROM approle_role ORDER BY name',
 )
 /** An update keeps role id and realm, and with them the secret ids and tokens. */
-const upsert = query<[string, string, string, number, number, string, number, realm: string], unknown>(
-  `INSERT INTO approle_role (name, role_id, realm_id, token_ttl, secret_id_ttl, token_policies, bind_secret_id, version)
-     VALUES (?, ?, ?, ?, ?, ?, ?, 1)
+const upsert = query<
+  [string, string, string, number, number, string, number, limits: string, realm: string],
+  unknown
+>(
+  `INSERT INTO approle_role
+       (name, role_id, realm_id, token_ttl, secret_id_ttl, token_policies, bind_secret_id, limits, version)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1)
      ON CONFLICT (name) DO UPDATE SET token_ttl = excluded.token_ttl, secret_id_ttl = excluded.secret_id_ttl,
        token_policies = excluded.token_policies, bind_secret_id = excluded.bind_secret_id,
+       limits = excluded.limits,
        version = approle_role.version + 1
      WHERE approle_role.realm_id = ?`,
 )
@@ -45,7 +55,10 @@ const touch = query<[string, number], unknown>(
 )
 const remove = query<[string, string], unknown>('DELETE FROM approle_role WHERE name = ? AND realm_id = ?')
 
+type Limits = Pick<AppRole, 'secretIdLimits' | 'tokenLimits'>
+
 function toRole(row: RoleRow): AppRole {
+  const limits = JSON.parse(row.limits ?? '{}') as Partial<Limits>
   return {
     name: row.name,
     roleId: row.role_id,
@@ -54,6 +67,8 @@ function toRole(row: RoleRow): AppRole {
     secretIdTtl: row.secret_id_ttl,
     policies: JSON.parse(row.token_policies) as string[],
     bindSecretId: row.bind_secret_id === 1,
+    secretIdLimits: limits.secretIdLimits ?? noSecretIdLimits,
+    tokenLimits: limits.tokenLimits ?? noTokenLimits,
     version: row.version,
   }
 }
@@ -79,8 +94,10 @@ export async function listAppRoles(
 /** Makes or updates the role; the commit fails when the name belongs to another realm. */
 export function appRoleUpsert(role: Omit<AppRole, 'version'>): Change {
   const { name, roleId, realm, tokenTtl, secretIdTtl, policies, bindSecretId } = role
+  const { secretIdLimits, tokenLimits } = role
+  const limits: Limits = { secretIdLimits, tokenLimits }
   const values = [name, roleId, realm, tokenTtl, secretIdTtl, JSON.stringify(policies)] as const
-  return change(upsert, [...values, bindSecretId ? 1 : 0, realm], 1)
+  return change(upsert, [...values, bindSecretId ? 1 : 0, JSON.stringify(limits), realm], 1)
 }
 
 /** A guard: the role is still what was read. */

@@ -6,6 +6,7 @@ import { countedLogin, countTokens } from '../counting/index.ts'
 import { takeLogin } from '../login/index.ts'
 import { machineAuth } from './auth-reply.ts'
 import { entityOf } from './entity.ts'
+import { isWithin } from './limits.ts'
 import {
   findOrchestratorRole,
   type OrchestratorRole,
@@ -57,14 +58,25 @@ async function exchange(
       throw failure('forbidden', 'The service account is not allowed by this role.')
     }
     context.audit({ principal: entity })
+    if (!isWithin(role.tokenLimits.boundCidrs, context.request.clientAddress)) {
+      context.audit({ reason: 'address_not_bound' })
+      throw failure('forbidden', 'Tokens of this role may not be used from this address.')
+    }
     const issued = issueToken(
-      { kind: 'orchestrator', name: role.name, realm: role.realm, policies: [], tokenTtl: role.tokenTtl },
+      {
+        kind: 'orchestrator',
+        name: role.name,
+        realm: role.realm,
+        policies: role.policies,
+        tokenTtl: role.tokenTtl,
+        limits: role.tokenLimits,
+      },
       entity,
       now(),
     )
     await context.commit([orchestratorRoleUnchanged(role), issued.insertion])
     countTokens(context.services.metrics, 'issued')
-    return machineAuth(issued.secret, true, role.tokenTtl, [], {
+    return machineAuth(issued.secret, true, issued.leaseDuration, role.policies, {
       role: role.name,
       service_account_name: account.name,
       service_account_namespace: account.namespace,

@@ -15,6 +15,7 @@ import { realmExists } from '../realms/index.ts'
 import { PlainText, requireHttps } from '../texts/index.ts'
 import { MachineAuthReply, withAliases } from './auth-reply.ts'
 import { vaultErrors } from './error-shape.ts'
+import { readTokenLimits, showTokenLimits, tokenLimitMembers, tokenLimitReply } from './limits.ts'
 import { roleTokensEnd } from './machine-end-store.ts'
 import { logInByOrchestrator } from './orchestrator-login.ts'
 import {
@@ -25,10 +26,12 @@ import {
   orchestratorRoleUpsert,
 } from './orchestrator-store.ts'
 import {
+  checkPolicyNames,
   RoleName,
   RolePath,
   RoleQuery,
   realmOfNewRole,
+  requirePolicies,
   requireRealmOfRole,
   requireRole,
   roleAdmin,
@@ -51,6 +54,15 @@ const RoleFields = Type.Object({
   token_ttl: Type.Optional(Duration),
   expected_issuer: Type.Optional(PlainText({ minLength: 1, maxLength: 2048 })),
   bound_audiences: Type.Optional(NameList),
+  audience: Type.Optional(
+    PlainText({ maxLength: 2048, description: 'The name that Vault has for one of bound_audiences.' }),
+  ),
+  token_policies: Type.Optional(NameList),
+  policies: Type.Optional(Type.Union([NameList], { description: 'The older name of token_policies.' })),
+  alias_name_source: Type.Optional(
+    Type.String({ maxLength: 64, description: 'serviceaccount_name: the entity is namespace and name.' }),
+  ),
+  ...tokenLimitMembers,
 })
 const Names = Type.Array(Type.String())
 const RoleReply = Type.Object({
@@ -60,7 +72,21 @@ const RoleReply = Type.Object({
   token_ttl: Type.Integer(),
   expected_issuer: Type.Optional(Type.String()),
   bound_audiences: Type.Optional(Names),
+  token_policies: Type.Optional(Names),
+  ...tokenLimitReply,
 })
+
+/** `audience` of Vault and `bound_audiences` are one setting. @throws failure('bad_request') */
+function readAudiences({
+  audience = '',
+  bound_audiences: bound,
+}: Type.Static<typeof RoleFields>): readonly string[] | undefined {
+  const audiences = bound === undefined ? undefined : readNameList('bound_audiences', bound)
+  if (audience === '') return audiences
+  if (audiences === undefined || audiences.length === 0) return [audience]
+  if (audiences.length === 1 && audiences[0] === audience) return audiences
+  throw failure('bad_request', 'audience: contradicts bound_audiences; give one of the two.')
+}
 
 async function saveRole(
   context: Context,
@@ -74,17 +100,24 @@ async function saveRole(
     await requireRole(context, before)
     requireRealmOfRole(before, realmNamed)
   }
+  const policies = readNameList('token_policies', body.token_policies ?? body.policies ?? [])
+  checkPolicyNames(policies)
+  await requirePolicies(context, [...policies, ...(before?.policies ?? [])])
+  if (!['', 'serviceaccount_name'].includes(body.alias_name_source ?? ''))
+    throw failure('bad_request', 'alias_name_source: must be serviceaccount_name.')
   const realm = before?.realm ?? (await realmOfNewRole(context, realmNamed))
+  const tokenTtl = body.token_ttl === undefined ? undefined : readDuration('token_ttl', body.token_ttl)
   const role = {
     name,
     realm,
     jwksUrl: body.jwks_url,
     names: readNameList('bound_service_account_names', body.bound_service_account_names ?? []),
     namespaces: readNameList('bound_service_account_namespaces', body.bound_service_account_namespaces ?? []),
-    tokenTtl: readDuration('token_ttl', body.token_ttl ?? defaultTokenTtl),
+    tokenTtl: tokenTtl ?? defaultTokenTtl,
     expectedIssuer: body.expected_issuer,
-    boundAudiences:
-      body.bound_audiences === undefined ? undefined : readNameList('bound_audiences', body.bound_audiences),
+    boundAudiences: readAudiences(body),
+    policies,
+    tokenLimits: readTokenLimits(body, tokenTtl),
   }
   context.audit({ object: name, realm, details: { before: before ?? null, after: role } })
   try {
@@ -105,6 +138,8 @@ function showRole(role: OrchestratorRole) {
     token_ttl: role.tokenTtl,
     ...(expectedIssuer === undefined ? {} : { expected_issuer: expectedIssuer }),
     ...(boundAudiences === undefined ? {} : { bound_audiences: boundAudiences }),
+    ...(role.policies.length > 0 && { token_policies: role.policies }),
+    ...showTokenLimits(role.tokenLimits),
   }
 }
 

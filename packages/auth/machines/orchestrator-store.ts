@@ -1,4 +1,5 @@
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
+import { noTokenLimits, type TokenLimits } from './limits.ts'
 
 /** Role for workloads that hold a service-account token of a container orchestrator. */
 export interface OrchestratorRole {
@@ -12,6 +13,8 @@ export interface OrchestratorRole {
   readonly tokenTtl: number
   readonly expectedIssuer: string | undefined
   readonly boundAudiences: readonly string[] | undefined
+  readonly policies: readonly string[]
+  readonly tokenLimits: TokenLimits
   readonly version: number
 }
 
@@ -24,24 +27,37 @@ interface RoleRow {
   readonly token_ttl: number
   readonly expected_issuer: string | null
   readonly bound_audiences: string | null
+  readonly limits: string | null
   readonly version: number
 }
 
 const columns =
-  'name, realm_id, jwks_url, names, namespaces, token_ttl, expected_issuer, bound_audiences, version'
+  'name, realm_id, jwks_url, names, namespaces, token_ttl, expected_issuer, bound_audiences, limits, version'
 const byName = query<[name: string], RoleRow>(`SELECT ${columns} FROM orchestrator_role WHERE name = ?`)
 const everyName = query<[], { readonly name: string; readonly realm_id: string }>(
   'SELECT name, realm_id FROM orchestrator_role ORDER BY name',
 )
 const upsert = query<
-  [string, string, string, string, string, number, string | null, string | null, realm: string],
+  [
+    string,
+    string,
+    string,
+    string,
+    string,
+    number,
+    string | null,
+    string | null,
+    limits: string,
+    realm: string,
+  ],
   unknown
 >(
   `INSERT INTO orchestrator_role (name, realm_id, jwks_url, names, namespaces, token_ttl, expected_issuer,
-       bound_audiences, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 1)
+       bound_audiences, limits, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
      ON CONFLICT (name) DO UPDATE SET jwks_url = excluded.jwks_url, names = excluded.names,
        namespaces = excluded.namespaces, token_ttl = excluded.token_ttl,
        expected_issuer = excluded.expected_issuer, bound_audiences = excluded.bound_audiences,
+       limits = excluded.limits,
        version = orchestrator_role.version + 1
      WHERE orchestrator_role.realm_id = ?`,
 )
@@ -52,12 +68,16 @@ const remove = query<[string, string], unknown>(
   'DELETE FROM orchestrator_role WHERE name = ? AND realm_id = ?',
 )
 
+/** Kept together: what the role says of the tokens that it issues. */
+type Limits = Pick<OrchestratorRole, 'policies' | 'tokenLimits'>
+
 export async function findOrchestratorRole(
   db: Database,
   name: string,
 ): Promise<OrchestratorRole | undefined> {
   const row = await db.get(byName, [name])
   if (row === undefined) return undefined
+  const limits = JSON.parse(row.limits ?? '{}') as Partial<Limits>
   return {
     name: row.name,
     realm: row.realm_id,
@@ -67,6 +87,8 @@ export async function findOrchestratorRole(
     tokenTtl: row.token_ttl,
     expectedIssuer: row.expected_issuer ?? undefined,
     boundAudiences: row.bound_audiences === null ? undefined : (JSON.parse(row.bound_audiences) as string[]),
+    policies: limits.policies ?? [],
+    tokenLimits: limits.tokenLimits ?? noTokenLimits,
     version: row.version,
   }
 }
@@ -81,6 +103,7 @@ export async function listOrchestratorRoles(
 
 /** Makes or updates the role; the commit fails when the name belongs to another realm. */
 export function orchestratorRoleUpsert(role: Omit<OrchestratorRole, 'version'>): Change {
+  const limits: Limits = { policies: role.policies, tokenLimits: role.tokenLimits }
   return change(
     upsert,
     [
@@ -92,6 +115,7 @@ export function orchestratorRoleUpsert(role: Omit<OrchestratorRole, 'version'>):
       role.tokenTtl,
       role.expectedIssuer ?? null,
       role.boundAudiences === undefined ? null : JSON.stringify(role.boundAudiences),
+      JSON.stringify(limits),
       role.realm,
     ],
     1,

@@ -36,6 +36,17 @@ describe('orchestrator workloads', () => {
       assert.equal((await save('bad', { jwks_url: bad })).status, 400, bad)
     }
     assert.deepEqual((await asSuper('GET', '/auth/kubernetes/role/bound')).json.data, { ...base, ...bound })
+    // Vault's name for one audience (issue 28 item 12).
+    const audience = { ...lists(['*'], ['*']), audience: 'warder', alias_name_source: 'serviceaccount_name' }
+    assert.equal((await save('audience', { ...audience, token_policies: 'a,b' })).status, 204)
+    assert.equal((await save('other', { ...audience, bound_audiences: ['warder'] })).status, 204)
+    for (const refused of [
+      { ...audience, bound_audiences: ['other'] },
+      { ...audience, alias_name_source: 'serviceaccount_uid' },
+      { ...audience, token_period: 60 },
+      { ...audience, audiences: ['warder'] },
+    ])
+      assert.equal((await save('other', refused)).status, 400, JSON.stringify(refused))
     const exp = auth.services.now() + 300
     const sub = 'system:serviceaccount:prod:app'
     const token = (claims: Record<string, unknown> = {}) =>
@@ -50,6 +61,13 @@ describe('orchestrator workloads', () => {
       service_account_name: 'app',
       service_account_namespace: 'prod',
     })
+    for (const [aud, status] of [
+      ['warder', 200],
+      ['else', 400],
+      [undefined, 400],
+    ] as const)
+      assert.equal((await login('audience', token({ aud }))).status, status, String(aud))
+    assert.deepEqual((await login('audience', token({ aud: 'warder' }))).json.auth.policies, ['a', 'b'])
     const secret = answer.json.auth.client_token
     const { data } = (await auth.call('GET', '/auth/token/lookup-self', { token: secret })).json
     assert.equal(data.entity_id, 'prod/app')
@@ -97,9 +115,11 @@ describe('orchestrator workloads', () => {
     }
     assert.deepEqual([...sentences], ['The role or the token is not valid.'])
     assert.deepEqual((await asSuper('GET', '/auth/orchestrator/role?list=true')).json.data.keys, [
+      'audience',
       'bound',
       'empty',
       'exact',
+      'other',
       'wild',
     ])
     assert.equal((await asSuper('DELETE', '/auth/orchestrator/role/exact')).status, 204)

@@ -12,6 +12,7 @@ import Type from 'typebox'
 import { PlainText } from '../texts/index.ts'
 import { type AppRole, appRoleUnchanged, findAppRole } from './approle-store.ts'
 import { vaultErrors } from './error-shape.ts'
+import { areSubset, readCidrs } from './limits.ts'
 import { RolePath, RoleQuery, requirePolicies, requireRole, roleAdmin } from './role-name.ts'
 import {
   findSecretId,
@@ -22,7 +23,7 @@ import {
   secretIdInsertion,
 } from './secret-id-store.ts'
 import type { MachineServices } from './services.ts'
-import { Count, Duration, readCount, readDuration } from './vault-values.ts'
+import { Count, Duration, NameList, readCount, readDuration } from './vault-values.ts'
 
 const define = defineOperation<MachineServices>()
 type Context = OperationContext<MachineServices>
@@ -43,6 +44,15 @@ const noRole = { 404: 'There is no such role.' }
 const SecretIdFields = Type.Object({
   ttl: Type.Optional(Duration),
   num_uses: Type.Optional(Count),
+  cidr_list: Type.Optional(
+    Type.Union([NameList], {
+      description: 'Address blocks from which it is used, within those of the role.',
+    }),
+  ),
+  token_bound_cidrs: Type.Optional(
+    Type.Union([NameList], { description: 'Address blocks of its tokens, within those of the role.' }),
+  ),
+  metadata: Type.Optional(Type.String({ maxLength: 4096, description: 'Not served: empty, or {}.' })),
 })
 const ByAccessor = Type.Object({ secret_id_accessor: Accessor })
 const ByAccessorOrValue = Type.Object({
@@ -54,6 +64,8 @@ const SecretIdReply = Type.Object({
     secret_id_accessor: Text,
     secret_id_num_uses: Type.Integer({ description: 'Uses that are left; 0 = without limit.' }),
     expiration_time: Type.Integer({ description: 'Unix seconds; 0 = never.' }),
+    cidr_list: Type.Optional(Type.Array(Text)),
+    token_bound_cidrs: Type.Optional(Type.Array(Text)),
   }),
 })
 
@@ -79,15 +91,36 @@ async function newSecretId(context: Context, name: string, body: Type.Static<typ
   const role = await roleToHold(context, name)
   const now = context.services.now()
   const ttl = readDuration('ttl', body.ttl ?? 0) || role.secretIdTtl
+  if (!/^\s*(?:\{\s*\})?\s*$/.test(body.metadata ?? ''))
+    throw failure('bad_request', 'metadata: is not served; tokens name their role.')
+  const maxUses = role.secretIdLimits.numUses
+  const uses = readCount(body.num_uses ?? maxUses)
+  if (maxUses > 0 && (uses === 0 || uses > maxUses))
+    throw failure('bad_request', 'num_uses: cannot be higher than secret_id_num_uses of the role.')
+  const boundCidrs = blocksWithin('cidr_list', body.cidr_list, role.secretIdLimits.boundCidrs)
+  const tokenBoundCidrs = blocksWithin(
+    'token_bound_cidrs',
+    body.token_bound_cidrs,
+    role.tokenLimits.boundCidrs,
+  )
   const [value, accessor] = [randomUUID(), randomUUID()]
   const expiresAt = ttl === 0 ? 0 : now + ttl
-  const usesLeft = readCount(body.num_uses ?? 0) || -1
+  const usesLeft = uses || -1
+  const secret = { accessor, roleName: role.name, expiresAt, usesLeft, boundCidrs, tokenBoundCidrs }
   context.audit({ details: { secret_id_accessor: accessor, expires_at: expiresAt, uses: usesLeft } })
-  await context.commit([
-    appRoleUnchanged(role),
-    secretIdInsertion({ accessor, roleName: role.name, expiresAt, usesLeft }, value, now),
-  ])
+  await context.commit([appRoleUnchanged(role), secretIdInsertion(secret, value, now)])
   return { data: { secret_id: value, secret_id_accessor: accessor } }
+}
+
+/** @throws failure('bad_request') for blocks outside of those of the role */
+function blocksWithin(
+  member: string,
+  value: Type.Static<typeof NameList> | undefined,
+  ofRole: readonly string[],
+): readonly string[] {
+  const blocks = readCidrs(member, value)
+  if (areSubset(blocks, ofRole)) return blocks
+  throw failure('bad_request', `${member}: must lie within the address blocks of the role.`)
 }
 
 /** Does nothing when there is no such secret id of the role. */
@@ -121,6 +154,8 @@ function shown(role: AppRole, found: SecretId | undefined, now: number): Type.St
       secret_id_accessor: found.accessor,
       secret_id_num_uses: Math.max(0, found.usesLeft),
       expiration_time: found.expiresAt,
+      ...(found.boundCidrs.length > 0 && { cidr_list: [...found.boundCidrs] }),
+      ...(found.tokenBoundCidrs.length > 0 && { token_bound_cidrs: [...found.tokenBoundCidrs] }),
     },
   }
 }

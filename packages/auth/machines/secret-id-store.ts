@@ -16,6 +16,10 @@ export interface SecretId {
   readonly expiresAt: number
   /** -1 = without limit, 0 = exhausted. */
   readonly usesLeft: number
+  /** Address blocks from which it is used; empty: those of its role. */
+  readonly boundCidrs: readonly string[]
+  /** Address blocks of the tokens that it is exchanged for; empty: those of its role. */
+  readonly tokenBoundCidrs: readonly string[]
 }
 
 interface SecretIdRow {
@@ -23,16 +27,20 @@ interface SecretIdRow {
   readonly role_name: string
   readonly expires_at: number
   readonly uses_left: number
+  readonly bound_cidrs: string | null
+  readonly token_bound_cidrs: string | null
 }
+
+const columns = 'accessor, role_name, expires_at, uses_left, bound_cidrs, token_bound_cidrs'
 
 /** Seconds that an exhausted secret id without an expiry is remembered, so that its use is told from a wrong one. */
 const exhaustedRemembered = 30 * 86_400
 
 const byHash = query<[hash: Uint8Array], SecretIdRow>(
-  'SELECT accessor, role_name, expires_at, uses_left FROM secret_id WHERE secret_hash = ?',
+  `SELECT ${columns} FROM secret_id WHERE secret_hash = ?`,
 )
 const byAccessor = query<[accessor: string], SecretIdRow>(
-  'SELECT accessor, role_name, expires_at, uses_left FROM secret_id WHERE accessor = ?',
+  `SELECT ${columns} FROM secret_id WHERE accessor = ?`,
 )
 const accessorsOfRole = query<[role: string, now: number, most: number], { readonly accessor: string }>(
   `SELECT accessor FROM secret_id WHERE role_name = ? AND uses_left <> 0 AND (expires_at = 0 OR expires_at > ?)
@@ -40,14 +48,19 @@ const accessorsOfRole = query<[role: string, now: number, most: number], { reado
 )
 /** Accessors of one list. */
 const longestList = 1000
-const insert = insertInto<[string, Uint8Array, string, number, number, number]>('secret_id', [
-  'accessor',
-  'secret_hash',
-  'role_name',
-  'expires_at',
-  'uses_left',
-  'created_at',
-])
+const insert = insertInto<[string, Uint8Array, string, number, number, number, string | null, string | null]>(
+  'secret_id',
+  [
+    'accessor',
+    'secret_hash',
+    'role_name',
+    'expires_at',
+    'uses_left',
+    'created_at',
+    'bound_cidrs',
+    'token_bound_cidrs',
+  ],
+)
 /**
  * One statement reads and takes: of any number of parallel uses, exactly as many succeed as there are uses. The last
  * one gives the row an end, so that it is swept some day.
@@ -82,13 +95,24 @@ export async function secretIdAccessors(db: Database, role: string, now: number)
   return (await db.all(accessorsOfRole, [role, now, longestList])).map(({ accessor }) => accessor)
 }
 
-function toSecretId({ accessor, role_name, expires_at, uses_left }: SecretIdRow): SecretId {
-  return { accessor, roleName: role_name, expiresAt: expires_at, usesLeft: uses_left }
+function toSecretId(row: SecretIdRow): SecretId {
+  return {
+    accessor: row.accessor,
+    roleName: row.role_name,
+    expiresAt: row.expires_at,
+    usesLeft: row.uses_left,
+    boundCidrs: JSON.parse(row.bound_cidrs ?? '[]') as string[],
+    tokenBoundCidrs: JSON.parse(row.token_bound_cidrs ?? '[]') as string[],
+  }
 }
+
+const listOrNull = (blocks: readonly string[]): string | null =>
+  blocks.length === 0 ? null : JSON.stringify(blocks)
 
 export function secretIdInsertion(secret: SecretId, value: string, now: number): Change {
   const { accessor, roleName, expiresAt, usesLeft } = secret
-  return change(insert, [accessor, secretHash(value), roleName, expiresAt, usesLeft, now])
+  const blocks = [listOrNull(secret.boundCidrs), listOrNull(secret.tokenBoundCidrs)] as const
+  return change(insert, [accessor, secretHash(value), roleName, expiresAt, usesLeft, now, ...blocks])
 }
 
 /** The commit fails when the secret id is exhausted or destroyed. */

@@ -5,6 +5,7 @@ import { query } from '@warder/foundation/sql'
 import { removeEndedSessions } from '../sessions/index.ts'
 import { sessionInsertion } from '../sessions/session-store.ts'
 import { startAuth } from '../testing/start.ts'
+import { noTokenLimits } from './limits.ts'
 import { removeExpiredSecretIds, secretIdInsertion } from './secret-id-store.ts'
 import { removeExpiredTokens } from './token-store.ts'
 import { issueToken } from './tokens.ts'
@@ -17,15 +18,17 @@ it('sweeps delete what has ended in commits of a thousand rows, and nothing else
   const { db } = auth
   const now = 1_000_000
   const role = { kind: 'approle', name: 'x', realm: '_', policies: [] } as const
+  const unlimited = { usesLeft: -1, boundCidrs: [], tokenBoundCidrs: [] }
   const numbers = Array.from({ length: 2500 }, (_, index) => index)
-  const token = (tokenTtl: number) => issueToken({ ...role, tokenTtl }, 'x', now).insertion
+  const token = (tokenTtl: number) =>
+    issueToken({ ...role, tokenTtl, limits: noTokenLimits }, 'x', now).insertion
   const session = (index: number, endsAt: number) => {
     const ages = { createdAt: now, maxAge: 9000, maxStaleAge: 9000, endsAt }
     const owner = { realm: '_', username: 'x', scheme: 'up', certificateSha256: undefined } as const
     return sessionInsertion({ id: `s${index}`, ...owner, ...ages }, Buffer.alloc(1))
   }
   const secret = (index: number, expiresAt: number) =>
-    secretIdInsertion({ accessor: `a${index}`, roleName: 'x', expiresAt, usesLeft: -1 }, `v${index}`, now)
+    secretIdInsertion({ accessor: `a${index}`, roleName: 'x', expiresAt, ...unlimited }, `v${index}`, now)
   await db.commit(numbers.map(() => token(10)))
   await db.commit(numbers.map((index) => session(index, now + 10)))
   await db.commit(numbers.map((index) => secret(index, now + 10)))

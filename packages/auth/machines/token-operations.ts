@@ -9,36 +9,38 @@ import {
 import { GuardFailed } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { countTokens } from '../counting/index.ts'
+import { findAppRole } from './approle-store.ts'
 import { MachineAuthReply, machineAuth, withAliases } from './auth-reply.ts'
 import { vaultErrors } from './error-shape.ts'
+import { endOfLease } from './limits.ts'
 import { tokenEnd } from './machine-end-store.ts'
+import { findOrchestratorRole } from './orchestrator-store.ts'
 import type { MachineServices } from './services.ts'
 import { type MachineToken, tokenRenewal, tokenRevocation } from './token-store.ts'
-import { findToken, presentedToken } from './tokens.ts'
+import { type UsedToken, useToken } from './tokens.ts'
 
 const define = defineOperation<MachineServices>()
 type Context = OperationContext<MachineServices>
 
 const common = { tag: 'Machines: tokens', errorShape: vaultErrors, anyContentType: true } as const
 
-/** The live token of a request, as the access check found it. */
-class HeldToken {
-  readonly secret: string
-  readonly token: MachineToken
-
-  constructor(secret: string, token: MachineToken) {
-    this.secret = secret
-    this.token = token
-  }
-}
-
-/** @throws failure('forbidden') where no access check has found a token */
-function heldToken({ found }: Context): HeldToken {
-  if (found instanceof HeldToken) return found
-  throw refused()
+/** The live token of a request, which its access check has used. @throws failure('forbidden') where there is none */
+async function heldToken({ services, request }: Context): Promise<UsedToken> {
+  const used = await useToken(services, request)
+  if (used === undefined) throw refused()
+  return used
 }
 
 const refused = (): Error => failure('forbidden', 'The token is missing or not valid: permission denied.')
+
+/** Longest life of tokens, as the role of this one says now; 0 = without limit. */
+async function maxTtlOf(
+  { services: { db } }: Context,
+  { roleKind, roleName }: MachineToken,
+): Promise<number> {
+  const find = roleKind === 'approle' ? findAppRole : findOrchestratorRole
+  return (await find(db, roleName))?.tokenLimits.maxTtl ?? 0
+}
 
 /**
  * The token itself is the credential. `public` for the dispatcher, which would answer 401 where the interface says
@@ -49,12 +51,8 @@ const machineToken: Access<MachineServices> = {
   public: true,
   credentials: ['secretToken', 'vaultToken', 'bearer'],
   async check(_input, context) {
-    const secret = presentedToken(context.request)
-    const token = secret === undefined ? undefined : await findToken(context.services, secret)
-    if (secret === undefined || token === undefined) throw refused()
-    const { entity, realm, roleName } = token
+    const { entity, realm, roleName } = (await heldToken(context)).token
     context.audit({ principal: entity, auth_method: 'machine_token', realm, details: { role: roleName } })
-    context.found = new HeldToken(secret, token)
   },
 }
 
@@ -73,13 +71,23 @@ export const tokenOperations = withAliases([
         renewable: Type.Boolean(),
         ttl: Type.Integer(),
         creation_time: Type.Integer(),
+        num_uses: Type.Optional(
+          Type.Integer({
+            description: 'Uses that are left, where they are limited; -1: this was the last one.',
+          }),
+        ),
+        bound_cidrs: Type.Optional(
+          Type.Array(Type.String(), {
+            description: 'Addresses from which it is used, where they are limited.',
+          }),
+        ),
       }),
     }),
     errors: { 403: 'The token is missing or not valid.' },
     // As with whoami: asked at each request of others, it would drown what the audit log is for.
     audited: false,
-    act(_input, context) {
-      const { secret, token } = heldToken(context)
+    async act(_input, context) {
+      const { secret, token } = await heldToken(context)
       const ttl = token.expiresAt === 0 ? token.leaseDuration : token.expiresAt - context.services.now()
       return {
         data: {
@@ -89,6 +97,8 @@ export const tokenOperations = withAliases([
           renewable: token.renewable,
           ttl,
           creation_time: token.createdAt,
+          ...(token.usesLeft !== -1 && { num_uses: token.usesLeft || -1 }),
+          ...(token.boundCidrs.length > 0 && { bound_cidrs: [...token.boundCidrs] }),
         },
       }
     },
@@ -99,19 +109,31 @@ export const tokenOperations = withAliases([
     route: methods(['POST', 'PUT'], '/auth/token/renew-self'),
     summary: 'Begin the lease of the token again',
     access: machineToken,
+    bodyOptional: true,
+    request: Type.Object({}),
+    foreignMembers: {
+      names: ['increment'],
+      because: 'Vault documents it as a wish that may be ignored: a lease is as long as its role says.',
+    },
     reply: MachineAuthReply,
     errors: { 403: 'The token is missing, not valid or not renewable.' },
     async act(_input, context) {
-      const { secret, token } = heldToken(context)
+      const { secret, token } = await heldToken(context)
       if (!token.renewable) throw failure('forbidden', 'The token is not renewable.')
+      const now = context.services.now()
+      const maxTtl = await maxTtlOf(context, token)
+      const caps = [maxTtl === 0 ? 0 : token.createdAt + maxTtl, token.explicitEnd]
+      const end = endOfLease(now, token.leaseDuration, caps)
+      // A role that allows less than it did: the token has had its time.
+      if (end !== 0 && end <= now) throw refused()
       try {
-        await context.commit([tokenRenewal(token, context.services.now())])
+        await context.commit([tokenRenewal(token, end, now)])
       } catch (error) {
         if (error instanceof GuardFailed) throw refused()
         throw error
       }
       countTokens(context.services.metrics, 'renewed')
-      return machineAuth(secret, token.renewable, token.leaseDuration, token.policies, {})
+      return machineAuth(secret, token.renewable, end === 0 ? 0 : end - now, token.policies, {})
     },
   }),
   define({
@@ -123,7 +145,7 @@ export const tokenOperations = withAliases([
     status: 204,
     errors: { 403: 'The token is missing or not valid.' },
     async act(_input, context) {
-      const { token } = heldToken(context)
+      const { token } = await heldToken(context)
       const { db, metrics, now } = context.services
       const results = await context.commit([...tokenEnd(db, token, now()), tokenRevocation(token)])
       countTokens(metrics, 'revoked', results.at(-1)?.changes)

@@ -24,6 +24,12 @@ export interface MachineToken {
   /** Unix seconds; 0 = never. */
   readonly expiresAt: number
   readonly createdAt: number
+  /** Address blocks from which it is used; empty: from everywhere. */
+  readonly boundCidrs: readonly string[]
+  /** Requests that it may still make; -1 = without limit. */
+  readonly usesLeft: number
+  /** Unix seconds after which no renewal carries it; 0 = no such end. */
+  readonly explicitEnd: number
   readonly roleKind: RoleKind
   readonly roleName: string
 }
@@ -37,16 +43,34 @@ interface TokenRow {
   readonly lease_duration: number
   readonly expires_at: number
   readonly created_at: number
+  readonly bound_cidrs: string | null
+  readonly uses_left: number
+  readonly explicit_end: number
   readonly role_kind: string
   readonly role_name: string
 }
 
 const byHash = query<[hash: Uint8Array], TokenRow>(
-  `SELECT token_hash, entity, realm_id, policies, renewable, lease_duration, expires_at, created_at, role_kind, role_name
+  `SELECT token_hash, entity, realm_id, policies, renewable, lease_duration, expires_at, created_at, bound_cidrs,
+       uses_left, explicit_end, role_kind, role_name
      FROM app_token WHERE token_hash = ?`,
 )
 const insert = insertInto<
-  [Uint8Array, string, string, string, number, number, number, number, string, string]
+  [
+    Uint8Array,
+    string,
+    string,
+    string,
+    number,
+    number,
+    number,
+    number,
+    string | null,
+    number,
+    number,
+    string,
+    string,
+  ]
 >('app_token', [
   'token_hash',
   'entity',
@@ -56,11 +80,20 @@ const insert = insertInto<
   'lease_duration',
   'expires_at',
   'created_at',
+  'bound_cidrs',
+  'uses_left',
+  'explicit_end',
   'role_kind',
   'role_name',
 ])
 const renew = query<[expires: number, hash: Uint8Array, now: number], unknown>(
   'UPDATE app_token SET expires_at = ? WHERE token_hash = ? AND (expires_at = 0 OR expires_at > ?)',
+)
+const takeUse = query<[hash: Uint8Array], unknown>(
+  'UPDATE app_token SET uses_left = uses_left - 1 WHERE token_hash = ? AND uses_left > 0',
+)
+const removeIfUsedUp = query<[hash: Uint8Array], unknown>(
+  'DELETE FROM app_token WHERE token_hash = ? AND uses_left = 0',
 )
 const revoke = query<[hash: Uint8Array], unknown>('DELETE FROM app_token WHERE token_hash = ?')
 const revokeOfRole = query<[kind: string, name: string], unknown>(
@@ -85,6 +118,9 @@ function toToken(row: TokenRow): MachineToken {
     leaseDuration: row.lease_duration,
     expiresAt: row.expires_at,
     createdAt: row.created_at,
+    boundCidrs: JSON.parse(row.bound_cidrs ?? '[]') as string[],
+    usesLeft: row.uses_left,
+    explicitEnd: row.explicit_end,
     roleKind: row.role_kind as RoleKind,
     roleName: row.role_name,
   }
@@ -105,15 +141,25 @@ export function tokenInsertion(token: MachineToken): Change {
     token.leaseDuration,
     token.expiresAt,
     token.createdAt,
+    token.boundCidrs.length === 0 ? null : JSON.stringify(token.boundCidrs),
+    token.usesLeft,
+    token.explicitEnd,
     token.roleKind,
     token.roleName,
   ])
 }
 
-/** The guard: a token that was revoked or has expired meanwhile stays so. */
-export function tokenRenewal(token: MachineToken, now: number): Change {
-  const expires = token.leaseDuration === 0 ? 0 : now + token.leaseDuration
-  return change(renew, [expires, token.hash, now], 1)
+/** The guard: a token that was revoked or has expired meanwhile stays so. @param end Unix seconds; 0 = never */
+export function tokenRenewal(token: MachineToken, end: number, now: number): Change {
+  return change(renew, [end, token.hash, now], 1)
+}
+
+/**
+ * Takes one of the uses that are left; the last one takes the token with it. The commit fails when none is left: of any
+ * number of uses at once, as many succeed as there are.
+ */
+export function tokenUse(tokenHash: Uint8Array): readonly Change[] {
+  return [change(takeUse, [tokenHash], 1), change(removeIfUsedUp, [tokenHash])]
 }
 
 export function tokenRevocation(token: MachineToken): Change {

@@ -1,8 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingRequest } from '@warder/foundation/operations'
-import { type Change, createUnchangedRows, type Database, type UnchangedRows } from '@warder/foundation/sql'
+import {
+  type Change,
+  createUnchangedRows,
+  type Database,
+  GuardFailed,
+  type UnchangedRows,
+} from '@warder/foundation/sql'
 import type { Metrics } from '@warder/foundation/telemetry'
 import { countTokens } from '../counting/index.ts'
+import { endOfLease, isWithin, type TokenLimits } from './limits.ts'
 import { secretHash } from './secret-hash.ts'
 import {
   expiredTokenRemoval,
@@ -10,6 +17,7 @@ import {
   type MachineToken,
   type RoleKind,
   tokenInsertion,
+  tokenUse,
 } from './token-store.ts'
 
 /** Services needed to find a token. */
@@ -54,6 +62,43 @@ export async function findToken(services: TokenServices, secret: string): Promis
   return token
 }
 
+/** A token that a request has used: a request that is authenticated twice, for its head and its body, is one use. */
+export interface UsedToken {
+  readonly secret: string
+  readonly token: MachineToken
+}
+const usedBy = new WeakMap<IncomingRequest, UsedToken>()
+
+/**
+ * The live token of a request, which counts as a use of it. undefined: there is none, none is left of its uses, or the
+ * client is not within its addresses.
+ */
+export async function useToken(
+  services: TokenServices,
+  request: IncomingRequest,
+): Promise<UsedToken | undefined> {
+  const before = usedBy.get(request)
+  if (before !== undefined) return before
+  const secret = presentedToken(request)
+  const found = secret === undefined ? undefined : await findToken(services, secret)
+  if (secret === undefined || found === undefined) return undefined
+  if (!isWithin(found.boundCidrs, request.clientAddress)) return undefined
+  let token = found
+  if (found.usesLeft !== -1) {
+    try {
+      await services.db.commit(tokenUse(found.hash))
+    } catch (error) {
+      if (!(error instanceof GuardFailed)) throw error
+      return undefined
+    }
+    // As it was read: other requests may have taken more of them at the same time.
+    token = { ...found, usesLeft: found.usesLeft - 1 }
+  }
+  const used = { secret, token }
+  usedBy.set(request, used)
+  return used
+}
+
 /** Tokens whose rows need not be read again until something is committed, by their hash. */
 export type UsedTokens = UnchangedRows<MachineToken>
 
@@ -67,10 +112,15 @@ export function issueToken(
     readonly realm: string
     readonly policies: readonly string[]
     readonly tokenTtl: number
+    readonly limits: TokenLimits
   },
   entity: string,
   now: number,
-): { readonly secret: string; readonly insertion: Change } {
+): { readonly secret: string; readonly insertion: Change; readonly leaseDuration: number } {
+  const { boundCidrs, numUses, maxTtl, explicitMaxTtl } = role.limits
+  const explicitEnd = explicitMaxTtl === 0 ? 0 : now + explicitMaxTtl
+  const expiresAt = endOfLease(now, role.tokenTtl, [maxTtl === 0 ? 0 : now + maxTtl, explicitEnd])
+  const leaseDuration = expiresAt === 0 ? 0 : expiresAt - now
   const secret = prefix + randomBytes(32).toString('base64url')
   const insertion = tokenInsertion({
     hash: secretHash(secret),
@@ -78,11 +128,14 @@ export function issueToken(
     realm: role.realm,
     policies: role.policies,
     renewable: true,
-    leaseDuration: role.tokenTtl,
-    expiresAt: role.tokenTtl === 0 ? 0 : now + role.tokenTtl,
+    leaseDuration,
+    expiresAt,
     createdAt: now,
+    boundCidrs,
+    usesLeft: numUses === 0 ? -1 : numUses,
+    explicitEnd,
     roleKind: role.kind,
     roleName: role.name,
   })
-  return { secret, insertion }
+  return { secret, insertion, leaseDuration }
 }

@@ -256,6 +256,7 @@ async function startNode(
     metrics,
     clock,
     serviceName: 'auth',
+    peerSecret,
     tls: { ...server, ca: authority.certificatePem, requestCert: true, rejectUnauthorized: false },
   })
   const { port } = await service.listen({ host: '127.0.0.1', port: 0 })

@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
+import { type AddressSet, peerSecretHeader } from '@warder/foundation/http'
+import { addressSet } from '@warder/foundation/net'
 import type { IncomingRequest, Principal } from '@warder/foundation/operations'
 import type { Outbound } from '@warder/foundation/outbound'
-import { type Clock, setBounded } from '@warder/foundation/runtime'
+import { type Clock, type Secret, setBounded } from '@warder/foundation/runtime'
 import type { Ended } from '../ended/index.ts'
 import { bearerToken, type Extractor, principalNamed, unauthorized } from './extractor.ts'
 import { Places } from './places.ts'
@@ -16,11 +18,22 @@ export interface AppTokenOptions {
   readonly ttlSeconds: number
   /** Ends at the authentication service: earlier answers are asked for again. */
   readonly ended?: Ended | undefined
+  /** Makes that service believe the client address that it is told; undefined: it is another one. */
+  readonly peerSecret?: Secret | undefined
 }
 
-interface Known {
+/** What the look-up of a token says. */
+interface Answer {
   readonly principal: Principal
   readonly entity: string
+  readonly secondsLeft: number
+  /** Each look-up is one of the uses that the token has: none may be saved. */
+  readonly countsUses: boolean
+  /** Address blocks from which it is used; undefined: from everywhere. */
+  readonly addresses: AddressSet | undefined
+}
+
+interface Known extends Answer {
   readonly until: number
   /** Position of the feed of ends when the question was asked. */
   readonly position: number
@@ -39,10 +52,20 @@ const mostLookups = 256
  * same token at the same time are one; too many at once, in all or from one address, answer 503. An answer counts no
  * longer when a token of its machine has ended since it was asked for, or when nobody can say that none has.
  */
-export function appToken({ url, outbound, clock, ttlSeconds, ended }: AppTokenOptions): Extractor {
+export function appToken({
+  url,
+  outbound,
+  clock,
+  ttlSeconds,
+  ended,
+  peerSecret,
+}: AppTokenOptions): Extractor {
   const known = new Map<string, Known>()
-  const asking = new Map<string, { readonly position: number; readonly answer: Promise<Principal> }>()
+  const asking = new Map<string, { readonly position: number; readonly answer: Promise<Answer> }>()
+  /** A request whose large body is read is authenticated twice, and is one use. */
+  const used = new WeakMap<IncomingRequest, Answer>()
   const places = new Places(mostLookups, 'too many tokens are being looked up')
+  const peer = peerSecret?.use((bytes) => ({ [peerSecretHeader]: Buffer.from(bytes).toString('utf8') }))
   const address = `${url.replace(/\/+$/, '')}/auth/token/lookup-self`
 
   return (request) => {
@@ -51,29 +74,43 @@ export function appToken({ url, outbound, clock, ttlSeconds, ended }: AppTokenOp
     if (token.length === 0 || token.length > longestToken || !/^[\x21-\x7e]+$/.test(token)) {
       throw unauthorized('the app token is malformed')
     }
+    const before = used.get(request)
+    if (before !== undefined) return principalAt(before, request.clientAddress)
     const key = createHash('sha256').update(token).digest('base64url')
     const entry = known.get(key)
-    if (entry !== undefined && clock.monotonic() < entry.until && counts(entry)) return entry.principal
+    const { clientAddress } = request
+    if (entry !== undefined && clock.monotonic() < entry.until && counts(entry))
+      return principalAt(entry, clientAddress)
     known.delete(key)
     const position = ended?.position() ?? 0
     const underWay = asking.get(key)
     // One that was asked before something ended may be answered as of before.
-    if (underWay?.position === position) return underWay.answer
-    return ask(key, token, request.clientAddress, position)
+    const answer =
+      underWay?.position === position
+        ? underWay.answer.then((found) => (found.countsUses ? hold(token, clientAddress) : found))
+        : ask(key, token, clientAddress, position)
+    return answer.then((found) => {
+      if (found.countsUses) used.set(request, found)
+      return principalAt(found, clientAddress)
+    })
   }
 
   function counts({ entity, position }: Known): boolean {
     return ended === undefined || (ended.isCurrent() && ended.machineEndedBy(entity) <= position)
   }
 
-  function ask(key: string, token: string, clientAddress: string, position: number): Promise<Principal> {
+  function hold(token: string, clientAddress: string): Promise<Answer> {
+    return places.hold(clientAddress, () => lookUp(token, clientAddress))
+  }
+
+  function ask(key: string, token: string, clientAddress: string, position: number): Promise<Answer> {
     const began = clock.monotonic()
-    const answer = places
-      .hold(clientAddress, () => lookUp(token))
-      .then(({ entity, principal, secondsLeft }) => {
-        const seconds = Math.min(ttlSeconds, secondsLeft)
-        setBounded(known, key, { entity, principal, position, until: began + seconds * 1000 }, mostTokens)
-        return principal
+    const answer = hold(token, clientAddress)
+      .then((found) => {
+        const seconds = Math.min(ttlSeconds, found.secondsLeft)
+        const until = began + seconds * 1000
+        if (!found.countsUses) setBounded(known, key, { ...found, position, until }, mostTokens)
+        return found
       })
       .finally(() => {
         if (asking.get(key)?.answer === answer) asking.delete(key)
@@ -82,13 +119,10 @@ export function appToken({ url, outbound, clock, ttlSeconds, ended }: AppTokenOp
     return answer
   }
 
-  async function lookUp(token: string): Promise<{
-    readonly entity: string
-    readonly principal: Principal
-    readonly secondsLeft: number
-  }> {
+  async function lookUp(token: string, clientAddress: string): Promise<Answer> {
+    const told = peer === undefined ? {} : { 'X-Forwarded-For': clientAddress, ...peer }
     const answer = await outbound
-      .get(address, { headers: { 'X-Secret-Token': token } })
+      .get(address, { headers: { 'X-Secret-Token': token, ...told } })
       .catch((cause: unknown) => {
         throw failure('overloaded', 'the authentication service does not answer', {
           cause,
@@ -99,9 +133,15 @@ export function appToken({ url, outbound, clock, ttlSeconds, ended }: AppTokenOp
     if (answer.status !== 200) {
       throw failure('overloaded', `lookup-self answered ${answer.status}`, { retryAfterSeconds: 1 })
     }
-    const { entity, secondsLeft } = subjectIn(answer.body)
-    return { entity, principal: principalNamed(`app:${entity}`, 'app_token'), secondsLeft }
+    const { entity, ...rest } = subjectIn(answer.body)
+    return { entity, principal: principalNamed(`app:${entity}`, 'app_token'), ...rest }
   }
+}
+
+/** @throws failure('unauthorized') outside of the addresses of the token */
+function principalAt({ principal, addresses }: Answer, clientAddress: string): Principal {
+  if (addresses === undefined || addresses.contains(clientAddress)) return principal
+  throw unauthorized('the app token is bound to other addresses')
 }
 
 function tokenOf(request: IncomingRequest): string | undefined {
@@ -113,8 +153,11 @@ function tokenOf(request: IncomingRequest): string | undefined {
   return token
 }
 
-/** `data.entity_id` of the answer, and `data.ttl`, where 0 is a token that does not end. */
-function subjectIn(body: Uint8Array): { readonly entity: string; readonly secondsLeft: number } {
+/**
+ * `data.entity_id` of the answer; `data.ttl`, where 0 is a token that does not end; `data.num_uses`, where 0 is a token
+ * whose uses are not counted; `data.bound_cidrs`.
+ */
+function subjectIn(body: Uint8Array): Omit<Answer, 'principal'> {
   let answer: unknown
   try {
     answer = JSON.parse(Buffer.from(body).toString('utf8'))
@@ -122,7 +165,31 @@ function subjectIn(body: Uint8Array): { readonly entity: string; readonly second
     throw failure('overloaded', 'lookup-self did not answer JSON')
   }
   const data = typeof answer === 'object' && answer !== null && 'data' in answer ? answer.data : undefined
-  const { entity_id: entity, ttl } = (typeof data === 'object' ? (data ?? {}) : {}) as Record<string, unknown>
+  const {
+    entity_id: entity,
+    ttl,
+    num_uses: uses,
+    bound_cidrs: blocks,
+  } = (typeof data === 'object' ? (data ?? {}) : {}) as Record<string, unknown>
   if (typeof entity !== 'string' || entity === '') throw unauthorized('the app token has no entity')
-  return { entity, secondsLeft: typeof ttl === 'number' && ttl > 0 ? ttl : Number.POSITIVE_INFINITY }
+  return {
+    entity,
+    secondsLeft: typeof ttl === 'number' && ttl > 0 ? ttl : Number.POSITIVE_INFINITY,
+    countsUses: uses !== undefined && uses !== null && uses !== 0,
+    addresses: addressesIn(blocks),
+  }
+}
+
+/** @throws failure('unauthorized') for blocks that cannot be read: what they permit is not known */
+function addressesIn(blocks: unknown): AddressSet | undefined {
+  if (blocks === undefined || blocks === null) return undefined
+  if (Array.isArray(blocks) && blocks.every((block): block is string => typeof block === 'string')) {
+    if (blocks.length === 0) return undefined
+    try {
+      return addressSet(blocks)
+    } catch {
+      // Refused below.
+    }
+  }
+  throw unauthorized('the app token is bound to addresses that cannot be read')
 }

@@ -63,6 +63,8 @@ export interface IdentityEnvironment {
   /** Ends at the authentication service; undefined = there is no feed. */
   readonly ended?: Ended | undefined
   readonly names?: Names | undefined
+  /** By which the authentication service knows this one. */
+  readonly peerSecret?: Secret | undefined
 }
 
 /**
@@ -79,7 +81,8 @@ export function configuredSteps(environment: IdentityEnvironment): readonly Casc
     // Only the service that tells what has ended can say that nothing has.
     const told = url === authAddress(config) ? ended : undefined
     const ttlSeconds = config.vault_token_cache_ttl_secs
-    const extract = appToken({ url, outbound, clock, ttlSeconds, ended: told })
+    const peerSecret = url === authAddress(config) ? environment.peerSecret : undefined
+    const extract = appToken({ url, outbound, clock, ttlSeconds, ended: told, peerSecret })
     steps.push({ credential: 'app token', extract, failsClosed: config.app_tokens_by_default !== true })
   }
   if (config.clients_ca_cert_file !== undefined)

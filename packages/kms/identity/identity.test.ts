@@ -10,6 +10,7 @@ import { loadConfig } from '@warder/foundation/config'
 import { publicJwk, signToken } from '@warder/foundation/jwt'
 import type { IncomingRequest } from '@warder/foundation/operations'
 import type { Outbound } from '@warder/foundation/outbound'
+import { Secret } from '@warder/foundation/runtime'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { enumeration, structure, type TtlvNode } from '@warder/kmip/ttlv'
 import { attributes, kmipClient, objectType, uid } from '../api/kmip/testing/index.ts'
@@ -487,6 +488,56 @@ test('an app token is looked up once in its time, and what cannot be looked up i
   await assert.rejects(async () => extract(requestWith({ 'x-secret-token': 'a b' })), {
     kind: 'unauthorized',
   })
+})
+
+test('every request with an app token of few uses is one use, and bound addresses hold (issue 28 item 12)', async () => {
+  let uses = 3
+  let told: Readonly<Record<string, string>> | undefined
+  let data: object = {}
+  const outbound: Outbound = {
+    async get(_url, options) {
+      told = options?.headers
+      await new Promise((resolve) => setImmediate(resolve))
+      if (uses-- <= 0) return { status: 403, headers: {}, body: Buffer.alloc(0) }
+      const answer = { data: { entity_id: 'billing', num_uses: uses || -1, ...data } }
+      return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(answer)) }
+    },
+    post: () => assert.fail(),
+    delete: () => assert.fail(),
+  }
+  const clock = { now: () => 0, monotonic: () => 0 }
+  const peerSecret = Secret.fromText('the secret of the installation')
+  const extract = appToken({ url: 'https://auth.test/', outbound, clock, ttlSeconds: 30, peerSecret })
+  const ask = async (clientAddress = '192.0.2.1') =>
+    extract({ ...requestWith({ 'x-secret-token': 'wt.abc' }), clientAddress })
+  const answers = await Promise.allSettled(Array.from({ length: 9 }, () => ask()))
+  assert.equal(answers.filter(({ status }) => status === 'fulfilled').length, 3)
+  assert.deepEqual(
+    [told?.['X-Forwarded-For'], told?.['x-warder-peer']],
+    ['192.0.2.1', 'the secret of the installation'],
+  )
+  await assert.rejects(ask(), { kind: 'unauthorized' })
+  uses = 2
+  const large = requestWith({ 'x-secret-token': 'wt.abc' })
+  await extract(large)
+  await extract(large)
+  assert.equal(uses, 1, 'authenticated twice for its head and its body, a request is one use')
+
+  uses = 1
+  data = { num_uses: 0, bound_cidrs: ['192.0.2.0/24', '2001:db8::/32'] }
+  assert.equal((await ask())?.name, 'app:billing')
+  assert.equal((await ask('2001:db8::9'))?.name, 'app:billing', 'as it is remembered')
+  await assert.rejects(ask('198.51.100.1'), { kind: 'unauthorized' })
+  assert.equal(uses, 0)
+  for (const bound_cidrs of ['192.0.2.0/24', [1], ['everywhere']]) {
+    data = { num_uses: 0, bound_cidrs }
+    uses = 1
+    const other = appToken({ url: 'https://auth.test/', outbound, clock, ttlSeconds: 30 })
+    await assert.rejects(async () => other(requestWith({ 'x-secret-token': 'wt.abc' })), {
+      kind: 'unauthorized',
+    })
+    assert.equal(told?.['x-warder-peer'], undefined)
+  }
 })
 
 test('an authentication service that cannot be reached lets nobody in', async () => {

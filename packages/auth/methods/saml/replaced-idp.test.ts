@@ -118,9 +118,14 @@ describe('people from before providers were noted', () => {
     // As version 7 left it.
     await db.commit([
       change(query('ALTER TABLE person DROP COLUMN provider'), []),
-      change(query("DELETE FROM schema_migration WHERE component = 'auth' AND number = 8"), []),
+      change(query("DELETE FROM schema_migration WHERE component = 'auth' AND number >= 8"), []),
     ])
-    await migrate(db, 'auth', authMigrations)
+    // What came later is there already.
+    await migrate(
+      db,
+      'auth',
+      authMigrations.filter(({ number }) => number <= 8),
+    )
     const providers = query<[], object>(
       "SELECT username, provider FROM person WHERE realm_id = 'r' ORDER BY username",
     )

@@ -1,0 +1,176 @@
+import { failure } from '@warder/foundation/errors'
+import { addressSet, parseCidr } from '@warder/foundation/net'
+import Type, { type Static } from 'typebox'
+import {
+  Count,
+  Duration,
+  Flag,
+  NameList,
+  readCount,
+  readDuration,
+  readFlag,
+  readNameList,
+} from './vault-values.ts'
+
+/** What a role says of the tokens that it issues, as Vault documents it. 0 and an empty list: without limit. */
+export interface TokenLimits {
+  /** Address blocks from which a token is used. */
+  readonly boundCidrs: readonly string[]
+  /** Requests that a token may make. */
+  readonly numUses: number
+  /** Longest life of a token in seconds, as the role says when it is renewed. */
+  readonly maxTtl: number
+  /** Longest life of a token in seconds, as the role said when it was issued. */
+  readonly explicitMaxTtl: number
+}
+
+/** What a role says of its secret ids. */
+export interface SecretIdLimits {
+  /** Uses of a secret id that is made without `num_uses`, and the most that one can have. */
+  readonly numUses: number
+  /** Address blocks from which the role logs in. */
+  readonly boundCidrs: readonly string[]
+}
+
+export const noTokenLimits: TokenLimits = { boundCidrs: [], numUses: 0, maxTtl: 0, explicitMaxTtl: 0 }
+export const noSecretIdLimits: SecretIdLimits = { numUses: 0, boundCidrs: [] }
+
+/** Members of Vault that would change what a token is: each is accepted with the value that it has here. */
+const fixedMembers = {
+  token_type: Type.Optional(Type.String({ maxLength: 64, description: 'default or service.' })),
+  token_period: Type.Optional(Duration),
+  period: Type.Optional(Duration),
+  token_no_default_policy: Type.Optional(
+    Type.Union([Flag], { description: 'Without effect: there is no default policy.' }),
+  ),
+}
+
+export const tokenLimitMembers = {
+  token_bound_cidrs: Type.Optional(
+    Type.Union([NameList], { description: 'Address blocks from which its tokens are used.' }),
+  ),
+  token_num_uses: Type.Optional(
+    Type.Union([Count], { description: 'Requests that a token may make; 0 = without limit.' }),
+  ),
+  token_max_ttl: Type.Optional(
+    Type.Union([Duration], { description: 'Longest life of a token, renewed or not; 0 = without limit.' }),
+  ),
+  token_explicit_max_ttl: Type.Optional(
+    Type.Union([Duration], { description: 'As token_max_ttl, and it stays when the role changes.' }),
+  ),
+  ...fixedMembers,
+}
+const TokenLimitFields = Type.Object(tokenLimitMembers)
+
+export const secretIdLimitMembers = {
+  secret_id_num_uses: Type.Optional(
+    Type.Union([Count], { description: 'Most uses of a secret id; 0 = without limit.' }),
+  ),
+  secret_id_bound_cidrs: Type.Optional(
+    Type.Union([NameList], { description: 'Address blocks from which the role logs in.' }),
+  ),
+  local_secret_ids: Type.Optional(Flag),
+  enable_local_secret_ids: Type.Optional(Flag),
+}
+const SecretIdLimitFields = Type.Object(secretIdLimitMembers)
+
+const maxBlocks = 256
+
+/** @throws failure('bad_request') that names the member */
+export function readCidrs(member: string, value: Static<typeof NameList> | undefined): readonly string[] {
+  const blocks = value === undefined ? [] : readNameList(member, value)
+  if (blocks.length > maxBlocks)
+    throw failure('bad_request', `${member}: must have at most ${maxBlocks} address blocks.`)
+  if (blocks.some((block) => parseCidr(block) === undefined))
+    throw failure('bad_request', `${member}: must be address blocks such as 10.0.0.0/8 or 2001:db8::/32.`)
+  return [...new Set(blocks)]
+}
+
+/** @param tokenTtl seconds, where the request says it @throws failure('bad_request') that names the member */
+export function readTokenLimits(
+  body: Static<typeof TokenLimitFields>,
+  tokenTtl: number | undefined,
+): TokenLimits {
+  const { token_type: type = 'default', token_period: period = body.period ?? 0 } = body
+  if (!['', 'default', 'service', 'default-service'].includes(type))
+    throw failure('bad_request', 'token_type: must be default or service; batch tokens are not served.')
+  if (readDuration('token_period', period) !== 0)
+    throw failure('bad_request', 'token_period: periodic tokens are not served; leave it out, or 0.')
+  const maxTtl = readDuration('token_max_ttl', body.token_max_ttl ?? 0)
+  if (maxTtl > 0 && tokenTtl !== undefined && (tokenTtl === 0 || tokenTtl > maxTtl))
+    throw failure('bad_request', 'token_ttl: cannot be greater than token_max_ttl.')
+  return {
+    boundCidrs: readCidrs('token_bound_cidrs', body.token_bound_cidrs),
+    numUses: readCount(body.token_num_uses ?? 0),
+    maxTtl,
+    explicitMaxTtl: readDuration('token_explicit_max_ttl', body.token_explicit_max_ttl ?? 0),
+  }
+}
+
+/** @throws failure('bad_request') that names the member */
+export function readSecretIdLimits(body: Static<typeof SecretIdLimitFields>): SecretIdLimits {
+  for (const member of ['local_secret_ids', 'enable_local_secret_ids'] as const)
+    if (readFlag(body[member] ?? false))
+      throw failure(
+        'bad_request',
+        `${member}: secret ids of one node are not served; leave it out, or false.`,
+      )
+  return {
+    numUses: readCount(body.secret_id_num_uses ?? 0),
+    boundCidrs: readCidrs('secret_id_bound_cidrs', body.secret_id_bound_cidrs),
+  }
+}
+
+/** Limits in the words of the interface; those that limit nothing are left out. */
+export function showTokenLimits({ boundCidrs, numUses, maxTtl, explicitMaxTtl }: TokenLimits) {
+  return {
+    ...(boundCidrs.length > 0 && { token_bound_cidrs: [...boundCidrs] }),
+    ...(numUses > 0 && { token_num_uses: numUses }),
+    ...(maxTtl > 0 && { token_max_ttl: maxTtl }),
+    ...(explicitMaxTtl > 0 && { token_explicit_max_ttl: explicitMaxTtl }),
+  }
+}
+
+export function showSecretIdLimits({ numUses, boundCidrs }: SecretIdLimits) {
+  return {
+    ...(numUses > 0 && { secret_id_num_uses: numUses }),
+    ...(boundCidrs.length > 0 && { secret_id_bound_cidrs: [...boundCidrs] }),
+  }
+}
+
+const ifSet = { description: 'Absent: without limit.' }
+export const tokenLimitReply = {
+  token_bound_cidrs: Type.Optional(Type.Array(Type.String(), ifSet)),
+  token_num_uses: Type.Optional(Type.Integer(ifSet)),
+  token_max_ttl: Type.Optional(Type.Integer(ifSet)),
+  token_explicit_max_ttl: Type.Optional(Type.Integer(ifSet)),
+}
+export const secretIdLimitReply = {
+  secret_id_num_uses: Type.Optional(Type.Integer(ifSet)),
+  secret_id_bound_cidrs: Type.Optional(Type.Array(Type.String(), ifSet)),
+}
+
+/** Whether a client address is inside of the blocks; without blocks every one is. */
+export function isWithin(blocks: readonly string[], address: string): boolean {
+  return blocks.length === 0 || addressSet(blocks).contains(address)
+}
+
+/** Whether each block lies in one of `outer`; without outer blocks each does. */
+export function areSubset(blocks: readonly string[], outer: readonly string[]): boolean {
+  if (outer.length === 0) return true
+  return blocks.every((text) => {
+    const block = parseCidr(text)
+    return outer.some((wide) => {
+      const around = parseCidr(wide)
+      if (block === undefined || around === undefined) return false
+      const isWider = around.family === block.family && around.prefix <= block.prefix
+      return isWider && addressSet([wide]).contains(block.address)
+    })
+  })
+}
+
+/** Unix seconds at which a token ends that begins its lease now; 0 = never. */
+export function endOfLease(now: number, lease: number, caps: readonly number[]): number {
+  const ends = [lease === 0 ? 0 : now + lease, ...caps].filter((end) => end !== 0)
+  return ends.length === 0 ? 0 : Math.min(...ends)
+}

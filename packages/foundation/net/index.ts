@@ -1,0 +1,1 @@
+export { addressSet, parseCidr } from './client-address.ts'
