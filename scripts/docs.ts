@@ -3,7 +3,13 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { authOperations } from '@warder/auth/operations'
 import { foreignReference, settingsReference } from '@warder/foundation/config'
-import { type AccessRow, accessTable, type Operation } from '@warder/foundation/operations'
+import {
+  type AccessRow,
+  accessTable,
+  type Operation,
+  type ToleranceRow,
+  toleranceTable,
+} from '@warder/foundation/operations'
 import { systemClock } from '@warder/foundation/runtime'
 import { openSqlite } from '@warder/foundation/sql'
 import { kmsOperations } from '@warder/kms/operations'
@@ -76,6 +82,21 @@ ${table(authOperations as readonly Operation<never>[])}
 ## kms
 
 ${table(kms as readonly Operation<never>[])}
+
+## Members of other products
+
+A member of a request body that the schema in \`openapi.yaml\` does not declare is refused with 400, at every depth, with
+the name that was probably meant. These routes ignore some: programs of others make their requests. Messages that are
+not described by such a schema have the rules of their standard: KMIP, ACME, OCSP, SAML.
+
+| routes | members | why |
+|---|---|---|
+${toleranceTable([...authOperations, ...kms] as readonly Operation<never>[])
+  .map(
+    ({ paths, members, because }: ToleranceRow) =>
+      `| ${paths.map((path) => `\`${path}\``).join(', ')} | ${members} | ${because} |`,
+  )
+  .join('\n')}
 `
 }
 

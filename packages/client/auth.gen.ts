@@ -54,6 +54,12 @@ export interface Operations {
       readonly digital_credentials?: Readonly<Record<string, unknown>> | null
       readonly client_certificate?: string | null
       readonly saml?: string | null
+      /** Read-only: ignored. */
+      readonly totp_enabled?: boolean | string | null
+      /** Read-only: ignored. */
+      readonly totp_secret?: boolean | string | null
+      /** Read-only: ignored. */
+      readonly totp_auth_url?: boolean | string | null
     }) & {
       readonly id: string
     }
@@ -180,6 +186,12 @@ export interface Operations {
       readonly digital_credentials?: Readonly<Record<string, unknown>> | null
       readonly client_certificate?: string | null
       readonly saml?: string | null
+      /** Read-only: ignored. */
+      readonly totp_enabled?: boolean | string | null
+      /** Read-only: ignored. */
+      readonly totp_secret?: boolean | string | null
+      /** Read-only: ignored. */
+      readonly totp_auth_url?: boolean | string | null
     }
     readonly reply: {
       readonly id: string
@@ -239,6 +251,18 @@ export interface Operations {
         readonly secret_id_ttl: number
         readonly token_policies: readonly string[]
         readonly bind_secret_id: boolean
+        /** Absent: without limit. */
+        readonly secret_id_num_uses?: number
+        /** Absent: without limit. */
+        readonly secret_id_bound_cidrs?: readonly string[]
+        /** Absent: without limit. */
+        readonly token_bound_cidrs?: readonly string[]
+        /** Absent: without limit. */
+        readonly token_num_uses?: number
+        /** Absent: without limit. */
+        readonly token_max_ttl?: number
+        /** Absent: without limit. */
+        readonly token_explicit_max_ttl?: number
       }
       /** The realm that the role belongs to. */
       readonly realm: string
@@ -287,6 +311,26 @@ export interface Operations {
       /** The older name of token_policies. */
       readonly policies?: readonly string[] | string | null
       readonly bind_secret_id?: boolean | 'true' | 'false' | null
+      /** Most uses of a secret id; 0 = without limit. */
+      readonly secret_id_num_uses?: number | string | null
+      /** Address blocks from which the role logs in. */
+      readonly secret_id_bound_cidrs?: readonly string[] | string | null
+      readonly local_secret_ids?: boolean | 'true' | 'false' | null
+      readonly enable_local_secret_ids?: boolean | 'true' | 'false' | null
+      /** Address blocks from which its tokens are used. */
+      readonly token_bound_cidrs?: readonly string[] | string | null
+      /** Requests that a token may make; 0 = without limit. */
+      readonly token_num_uses?: number | string | null
+      /** Longest life of a token, renewed or not; 0 = without limit. */
+      readonly token_max_ttl?: number | string | null
+      /** As token_max_ttl, and it stays when the role changes. */
+      readonly token_explicit_max_ttl?: number | string | null
+      /** default or service. */
+      readonly token_type?: string | null
+      readonly token_period?: number | string | null
+      readonly period?: number | string | null
+      /** Without effect: there is no default policy. */
+      readonly token_no_default_policy?: boolean | 'true' | 'false' | null
     }
     readonly reply: undefined
   }
@@ -302,6 +346,12 @@ export interface Operations {
     readonly body?: {
       readonly ttl?: number | string | null
       readonly num_uses?: number | string | null
+      /** Address blocks from which it is used, within those of the role. */
+      readonly cidr_list?: readonly string[] | string | null
+      /** Address blocks of its tokens, within those of the role. */
+      readonly token_bound_cidrs?: readonly string[] | string | null
+      /** Not served: empty, or {}. */
+      readonly metadata?: string | null
     }
     readonly reply: {
       readonly data: {
@@ -360,6 +410,8 @@ export interface Operations {
         readonly secret_id_num_uses: number
         /** Unix seconds; 0 = never. */
         readonly expiration_time: number
+        readonly cidr_list?: readonly string[]
+        readonly token_bound_cidrs?: readonly string[]
       }
     }
   }
@@ -396,6 +448,8 @@ export interface Operations {
         readonly secret_id_num_uses: number
         /** Unix seconds; 0 = never. */
         readonly expiration_time: number
+        readonly cidr_list?: readonly string[]
+        readonly token_bound_cidrs?: readonly string[]
       }
     }
   }
@@ -426,6 +480,8 @@ export interface Operations {
     readonly body: {
       readonly realm?: string | null
       readonly username?: string | null
+      /** Ignored, as `GET` answers it: password_input sets a password. */
+      readonly password_hash?: string | null
       readonly password_input?: {
         readonly plaintext?: string | null
         readonly hashed?: string | null
@@ -530,6 +586,8 @@ export interface Operations {
     readonly body: {
       readonly realm?: string | null
       readonly username?: string | null
+      /** Ignored, as `GET` answers it: password_input sets a password. */
+      readonly password_hash?: string | null
       readonly password_input?: {
         readonly plaintext?: string | null
         readonly hashed?: string | null
@@ -712,6 +770,15 @@ export interface Operations {
         readonly token_ttl: number
         readonly expected_issuer?: string
         readonly bound_audiences?: readonly string[]
+        readonly token_policies?: readonly string[]
+        /** Absent: without limit. */
+        readonly token_bound_cidrs?: readonly string[]
+        /** Absent: without limit. */
+        readonly token_num_uses?: number
+        /** Absent: without limit. */
+        readonly token_max_ttl?: number
+        /** Absent: without limit. */
+        readonly token_explicit_max_ttl?: number
       }
     }
   }
@@ -743,6 +810,27 @@ export interface Operations {
       readonly token_ttl?: number | string | null
       readonly expected_issuer?: string | null
       readonly bound_audiences?: readonly string[] | string | null
+      /** The name that Vault has for one of bound_audiences. */
+      readonly audience?: string | null
+      readonly token_policies?: readonly string[] | string | null
+      /** The older name of token_policies. */
+      readonly policies?: readonly string[] | string | null
+      /** serviceaccount_name: the entity is namespace and name. */
+      readonly alias_name_source?: string | null
+      /** Address blocks from which its tokens are used. */
+      readonly token_bound_cidrs?: readonly string[] | string | null
+      /** Requests that a token may make; 0 = without limit. */
+      readonly token_num_uses?: number | string | null
+      /** Longest life of a token, renewed or not; 0 = without limit. */
+      readonly token_max_ttl?: number | string | null
+      /** As token_max_ttl, and it stays when the role changes. */
+      readonly token_explicit_max_ttl?: number | string | null
+      /** default or service. */
+      readonly token_type?: string | null
+      readonly token_period?: number | string | null
+      readonly period?: number | string | null
+      /** Without effect: there is no default policy. */
+      readonly token_no_default_policy?: boolean | 'true' | 'false' | null
     }
     readonly reply: undefined
   }
@@ -816,6 +904,15 @@ export interface Operations {
         readonly token_ttl: number
         readonly expected_issuer?: string
         readonly bound_audiences?: readonly string[]
+        readonly token_policies?: readonly string[]
+        /** Absent: without limit. */
+        readonly token_bound_cidrs?: readonly string[]
+        /** Absent: without limit. */
+        readonly token_num_uses?: number
+        /** Absent: without limit. */
+        readonly token_max_ttl?: number
+        /** Absent: without limit. */
+        readonly token_explicit_max_ttl?: number
       }
     }
   }
@@ -847,6 +944,27 @@ export interface Operations {
       readonly token_ttl?: number | string | null
       readonly expected_issuer?: string | null
       readonly bound_audiences?: readonly string[] | string | null
+      /** The name that Vault has for one of bound_audiences. */
+      readonly audience?: string | null
+      readonly token_policies?: readonly string[] | string | null
+      /** The older name of token_policies. */
+      readonly policies?: readonly string[] | string | null
+      /** serviceaccount_name: the entity is namespace and name. */
+      readonly alias_name_source?: string | null
+      /** Address blocks from which its tokens are used. */
+      readonly token_bound_cidrs?: readonly string[] | string | null
+      /** Requests that a token may make; 0 = without limit. */
+      readonly token_num_uses?: number | string | null
+      /** Longest life of a token, renewed or not; 0 = without limit. */
+      readonly token_max_ttl?: number | string | null
+      /** As token_max_ttl, and it stays when the role changes. */
+      readonly token_explicit_max_ttl?: number | string | null
+      /** default or service. */
+      readonly token_type?: string | null
+      readonly token_period?: number | string | null
+      readonly period?: number | string | null
+      /** Without effect: there is no default policy. */
+      readonly token_no_default_policy?: boolean | 'true' | 'false' | null
     }
     readonly reply: undefined
   }
@@ -934,6 +1052,18 @@ export interface Operations {
           readonly attribute_claim_map?: Readonly<Record<string, string>> | null
           readonly allowed_return_origins?: readonly string[] | null
           readonly default_return_url: string
+          /** Ignored: read from metadata_xml. */
+          readonly idp_entity_id?: unknown
+          /** Ignored: read from metadata_xml. */
+          readonly idp_sso_url?: unknown
+          /** Ignored: read from metadata_xml. */
+          readonly idp_signing_certificates?: unknown
+          /** Ignored: read from metadata_xml. */
+          readonly idp_nameid_format?: unknown
+          /** Ignored: read from metadata_xml. */
+          readonly idp_slo_url?: unknown
+          /** Ignored: read from metadata_xml. */
+          readonly idp_slo_response_url?: unknown
         } | null
       }
       readonly session_max_age_seconds: number
@@ -1041,6 +1171,18 @@ export interface Operations {
           readonly attribute_claim_map?: Readonly<Record<string, string>> | null
           readonly allowed_return_origins?: readonly string[] | null
           readonly default_return_url: string
+          /** Ignored: read from metadata_xml. */
+          readonly idp_entity_id?: unknown
+          /** Ignored: read from metadata_xml. */
+          readonly idp_sso_url?: unknown
+          /** Ignored: read from metadata_xml. */
+          readonly idp_signing_certificates?: unknown
+          /** Ignored: read from metadata_xml. */
+          readonly idp_nameid_format?: unknown
+          /** Ignored: read from metadata_xml. */
+          readonly idp_slo_url?: unknown
+          /** Ignored: read from metadata_xml. */
+          readonly idp_slo_response_url?: unknown
         } | null
       }
       readonly session_max_age_seconds: number
@@ -1190,7 +1332,7 @@ export interface Operations {
       readonly realm_id: string
       readonly username: string
       readonly auth_scheme: string
-      /** Empty unless the caller owns the session or may read sessions. */
+      /** Empty unless the caller owns the session. */
       readonly cookie_string: string
       readonly max_age_seconds: number
       readonly max_stale_age_seconds: number
@@ -1233,7 +1375,7 @@ export interface Operations {
       readonly realm_id: string
       readonly username: string
       readonly auth_scheme: string
-      /** Empty unless the caller owns the session or may read sessions. */
+      /** Empty unless the caller owns the session. */
       readonly cookie_string: string
       readonly max_age_seconds: number
       readonly max_stale_age_seconds: number
@@ -1308,11 +1450,16 @@ export interface Operations {
         readonly renewable: boolean
         readonly ttl: number
         readonly creation_time: number
+        /** Uses that are left, where they are limited; -1: this was the last one. */
+        readonly num_uses?: number
+        /** Addresses from which it is used, where they are limited. */
+        readonly bound_cidrs?: readonly string[]
       }
     }
   }
   /** Begin the lease of the token again */
   readonly 'token.renew_self': {
+    readonly body?: Readonly<Record<string, unknown>>
     readonly reply: {
       readonly auth: {
         readonly client_token: string

@@ -22,7 +22,14 @@ export function checkNewAdminId(id: string): void {
   )
 }
 
-/** An admin as callers send it. `totp_…` members are ignored: they reflect the credential's enrollment. */
+/** Members of `GET` that may be sent back: they reflect the enrollment of the credential, which has endpoints of its own. */
+const readOnly = Type.Optional(
+  Type.Union([Type.Boolean(), Type.String({ maxLength: 4096 }), Type.Null()], {
+    description: 'Read-only: ignored.',
+  }),
+)
+
+/** An admin as callers send it. */
 export const AdminInput = Type.Object({
   id: Type.Optional(AdminId),
   realms: Type.Array(RealmId, { maxItems: 10_000 }),
@@ -32,6 +39,9 @@ export const AdminInput = Type.Object({
   digital_credentials: nullable(Type.Record(Type.String(), Type.Unknown())),
   client_certificate: nullable(text),
   saml: nullable(text),
+  totp_enabled: readOnly,
+  totp_secret: readOnly,
+  totp_auth_url: readOnly,
 })
 export type AdminRequest = Static<typeof AdminInput>
 

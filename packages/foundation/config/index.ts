@@ -1,3 +1,4 @@
+export { suggestion } from '../errors/index.ts'
 export { defaultConfigToml, foreignReference, settingsHelp, settingsReference } from './documents.ts'
 export type { ForeignSetting, ForeignSettings } from './foreign-settings.ts'
 export { foundationSettings, type ServiceDefaults } from './foundation-settings.ts'
@@ -10,6 +11,5 @@ export {
   type ReadFile,
   readSettingsFile,
 } from './load.ts'
-export { suggestion } from './nearest.ts'
 export * from './setting.ts'
 export { settingsToml } from './settings-toml.ts'

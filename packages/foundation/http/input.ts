@@ -18,12 +18,12 @@ export function compileOperation<Services>(
   operation: Operation<Services>,
   largestBody: number,
 ): CompiledOperation<Services> {
-  const { pathParameters, queryParameters, request } = operation
+  const { pathParameters, queryParameters, request, foreignMembers } = operation
   return {
     operation,
-    checkPath: pathParameters && compileCheck(pathParameters, 'Invalid path parameter'),
-    checkQuery: queryParameters && compileCheck(queryParameters, 'Invalid query parameter'),
-    checkBody: request && compileCheck(request, 'Invalid request body'),
+    checkPath: pathParameters && compileCheck(pathParameters, 'Invalid path parameter', 'any'),
+    checkQuery: queryParameters && compileCheck(queryParameters, 'Invalid query parameter', 'any'),
+    checkBody: request && compileCheck(request, 'Invalid request body', foreignMembers?.names),
     bodyLimit: Math.min(operation.bodyLimit ?? largestBody, largestBody),
   }
 }
@@ -40,6 +40,7 @@ export function validInput<Services>(
   const query = request.rawQuery === '' ? noMembers : readQuery(request)
   compiled.checkQuery?.(query)
   const { checkBody, operation } = compiled
+  if (checkBody === undefined && operation.rawBody !== true) requireNoBody(request)
   if (checkBody === undefined || !holdsJson(operation, request))
     return { path: parameters, query, body: undefined }
   const { largeBody } = operation
@@ -52,6 +53,21 @@ export function validInput<Services>(
   const body = parseJsonBody(request.body)
   checkBody(body)
   return { path: parameters, query, body }
+}
+
+/** RFC 9110 §9.3.1: a body of these means nothing. */
+const withoutBody: ReadonlySet<string> = new Set(['GET', 'HEAD', 'LIST'])
+
+/**
+ * What a caller asks for in a body that nothing reads would be dropped without a word. Clients that send an empty object
+ * with every request ask for nothing.
+ * @throws failure('bad_request')
+ */
+function requireNoBody({ method, body }: HttpRequest): void {
+  if (body.length === 0 || withoutBody.has(method)) return
+  const value = parseJsonBody(body)
+  if (value === null || (typeof value === 'object' && Object.keys(value).length === 0)) return
+  throw failure('bad_request', 'Invalid request body: this operation takes none.')
 }
 
 /** false: there is no body, and none is needed. Throws failure('bad_request') and 415. */

@@ -12,6 +12,7 @@ const upload = define({
   route: post('/upload'),
   summary: 'Counts bytes',
   tag: 'test',
+  rawBody: true,
   access: anyone,
   bodyLimit: 1000,
   act: (_input, { request }) => ({ bytes: request.body.length }),
@@ -21,6 +22,7 @@ const hello = define({
   route: get('/hello'),
   summary: 'Hello',
   tag: 'test',
+  rawBody: true,
   access: anyone,
   act: () => ({ hello: true }),
 })

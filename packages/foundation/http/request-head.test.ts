@@ -12,6 +12,7 @@ const operation = (name: string, route: ReturnType<typeof get>) =>
     route,
     summary: name,
     tag: 'test',
+    rawBody: true,
     access: anyone,
     act: (_input, { request }) => ({
       path: request.path,

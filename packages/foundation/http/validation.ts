@@ -3,25 +3,38 @@ import { Compile } from 'typebox/compile'
 import type { TLocalizedValidationError } from 'typebox/error'
 import { failure } from '../errors/index.ts'
 import { removeNullMembers } from '../operations/index.ts'
+import { describeUnknownMember, type ForeignMembers, unknownMemberSearch } from './unknown-members.ts'
 
 /** Checks a value against one compiled schema; throws failure('bad_request') that names the member and what it must be. */
 export type Check = (value: unknown) => void
 
 /**
- * Compiles a schema once. Members that are null where they are optional are removed from the value.
+ * Compiles a schema once. Members that are null where they are optional are removed from the value; members that the
+ * schema does not declare are refused, but for `foreign` ones.
  * `subject` opens the sentence: `Invalid request body: kid: must be a string.`
  * No value is ever repeated: it may be a secret.
  */
-export function compileCheck(schema: TSchema, subject: string): Check {
+export function compileCheck(schema: TSchema, subject: string, foreign?: ForeignMembers): Check {
   const validator = Compile(schema)
+  const findUnknown = unknownMemberSearch(schema, foreign)
   return (value) => {
-    if (validator.Check(value)) return
+    if (validator.Check(value) && findUnknown?.(value, []) === undefined) return
     // Looked for only where the check fails, which most values pass.
     removeNullMembers(schema, value)
+    const unknown = findUnknown?.(value, [])
+    if (unknown !== undefined) {
+      const pointer = unknown.path.map((name) => `/${escapePointer(String(name))}`).join('')
+      throw failure(
+        'bad_request',
+        `${subject}: ${memberPath(pointer, undefined)}: ${describeUnknownMember(unknown)}.`,
+      )
+    }
     if (validator.Check(value)) return
     throw failure('bad_request', `${subject}: ${describe(validator.Errors(value))}.`)
   }
 }
+
+const escapePointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')
 
 function describe(errors: readonly TLocalizedValidationError[]): string {
   const first = errors[0]

@@ -1,4 +1,4 @@
-import type { Operation } from './types.ts'
+import type { ForeignMembers, Operation } from './types.ts'
 
 /** One row of the authorization matrix. */
 export interface AccessRow {
@@ -23,6 +23,33 @@ export function accessTable(operations: readonly Operation<never>[]): readonly A
       })),
     )
     .sort((a, b) => compare(a.path, b.path) || compare(a.method, b.method))
+}
+
+/** Routes whose bodies may have members that have no effect. */
+export interface ToleranceRow {
+  readonly paths: readonly string[]
+  readonly members: string
+  readonly because: string
+}
+
+/** The routes that tolerate members which their schema does not declare. All others refuse them. */
+export function toleranceTable(operations: readonly Operation<never>[]): readonly ToleranceRow[] {
+  const rows = Map.groupBy(
+    operations.filter(({ request, foreignMembers }) => request !== undefined && foreignMembers !== undefined),
+    ({ foreignMembers }) => JSON.stringify(foreignMembers),
+  )
+  return rows
+    .entries()
+    .map(([tolerance, same]) => {
+      const { names, because } = JSON.parse(tolerance) as ForeignMembers
+      const paths = [...new Set(same.map(({ route }) => route.path))].sort(compare)
+      return {
+        paths,
+        members: names === 'any' ? 'any' : names.map((name) => `\`${name}\``).join(', '),
+        because,
+      }
+    })
+    .toArray()
 }
 
 function compare(a: string, b: string): number {

@@ -1,4 +1,4 @@
-export { type AccessRow, accessTable } from './access-table.ts'
+export { type AccessRow, accessTable, type ToleranceRow, toleranceTable } from './access-table.ts'
 export { mergedAuditFields } from './audit-fields.ts'
 export { defineOperation } from './define.ts'
 export { errorBody } from './error-body.ts'

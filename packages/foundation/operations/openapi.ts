@@ -1,7 +1,7 @@
 import { type ErrorKindRow, errorKinds } from '../errors/index.ts'
 import { withNullMembers } from './null-members.ts'
 import { pathSegments } from './route.ts'
-import type { HttpMethod, Operation } from './types.ts'
+import type { ForeignMembers, HttpMethod, Operation } from './types.ts'
 
 /** A JSON value; the document holds nothing else. */
 export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
@@ -97,7 +97,7 @@ function describeOperation(
   if (operation.request !== undefined) {
     described.requestBody = {
       required: operation.bodyOptional !== true,
-      content: { 'application/json': { schema: withNullMembers(plain(operation.request)) } },
+      content: { 'application/json': { schema: bodySchema(operation.request, operation.foreignMembers) } },
     }
   }
   return described
@@ -108,6 +108,40 @@ function takenBy({ security, access }: Operation<never>, service: readonly strin
   if (security !== undefined) return security
   if (access.public === true) return access.credentials ?? []
   return access.credentials?.filter((name) => service.includes(name)) ?? service
+}
+
+/** The schema of a body: optional members may be null, and others than the declared ones are refused. */
+function bodySchema(request: unknown, foreign: ForeignMembers | undefined): Json {
+  const published = withNullMembers(plain(request))
+  return foreign === undefined ? withoutMoreMembers(published) : published
+}
+
+function withoutMoreMembers(schema: Json): Json {
+  if (Array.isArray(schema)) return schema.map(withoutMoreMembers)
+  if (!isObject(schema)) return schema
+  if (Array.isArray(schema.allOf)) {
+    const { allOf, ...rest } = schema
+    // JSON Schema 2020-12 §11.3: each part alone would refuse the members of the others.
+    return { ...rest, allOf: allOf.map(withoutMoreInside), unevaluatedProperties: false }
+  }
+  const copy = withoutMoreInside(schema)
+  const isClosed =
+    isObject(schema.properties) &&
+    schema.additionalProperties === undefined &&
+    schema.patternProperties === undefined
+  return isClosed ? { ...copy, additionalProperties: false } : copy
+}
+
+function withoutMoreInside(schema: Json): JsonObject {
+  const copy: Record<string, Json> = { ...(schema as JsonObject) }
+  for (const keyword of ['properties', 'patternProperties'])
+    if (isObject(copy[keyword]))
+      copy[keyword] = Object.fromEntries(
+        Object.entries(copy[keyword]).map(([name, member]) => [name, withoutMoreMembers(member)]),
+      )
+  for (const keyword of ['items', 'anyOf', 'oneOf'])
+    if (copy[keyword] !== undefined) copy[keyword] = withoutMoreMembers(copy[keyword])
+  return copy
 }
 
 function alsoList({ route }: Operation<never>): string | undefined {

@@ -145,6 +145,14 @@ export interface ErrorShape {
   reply(failure: ToldFailure, request: IncomingRequest): RawReply
 }
 
+/** Members of a body that are ignored, at every depth. */
+export interface ForeignMembers {
+  /** 'any': every member that the schema does not declare. */
+  readonly names: 'any' | readonly string[]
+  /** Who sends them, and the clause or the manual by which they may be ignored: a sentence for the reference. */
+  readonly because: string
+}
+
 export interface RouteDeclaration {
   readonly methods: readonly HttpMethod[]
   /** e.g. `/v1/crypto/keys/{kid}`; a last segment `{name*}` takes the whole tail, `{name**}` as it was sent. */
@@ -161,8 +169,15 @@ export interface Operation<Services = never> {
   readonly access: Access<Services>
   readonly pathParameters?: TSchema
   readonly queryParameters?: TSchema
-  /** JSON body schema; undefined = the body is not read as JSON (raw bytes stay in `request.body`). */
+  /** JSON body schema; undefined = the body is not read as JSON. */
   readonly request?: TSchema
+  /**
+   * Members of the body that are accepted without effect though the schema does not declare them: clients of another
+   * product send them. Default: none.
+   */
+  readonly foreignMembers?: ForeignMembers
+  /** true: without `request`, the operation reads the bytes of the body itself. Otherwise it takes none. */
+  readonly rawBody?: boolean
   /** true: an absent or empty body is `undefined` instead of 400; with a schema it is then not checked. */
   readonly bodyOptional?: boolean
   /** true: the body is JSON whatever its Content-Type (Vault-compatible logins). */

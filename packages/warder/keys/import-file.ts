@@ -26,8 +26,8 @@ export function readKeyFile(file: string): string {
 }
 
 /**
- * Request for the key of a file: one JWK (RFC 7517), or one private key in PEM. Members that say nothing about
- * the material (`kid`, `use`, `key_ops`) stay behind: the service names keys itself.
+ * Request for the key of a file: one JWK (RFC 7517), or one private key in PEM. Its `use` and `key_ops` limit the key,
+ * too; members by which others name it (`kid`, `x5c` …) stay behind: the service names keys itself.
  * @param name of the file, for the person who has to put it right
  * @throws StartupError for what is not one whole private or secret key
  */
@@ -51,6 +51,8 @@ export function importRequest(name: string, content: string, options: ImportOpti
   if (jwk.ext !== undefined && typeof jwk.ext !== 'boolean')
     throw new StartupError(`${name}: ext is neither true nor false`)
   const alg = pssAlg(name, jwk[pssOnly], options.alg ?? text('alg'))
+  const ops = readOps(name, jwk.key_ops)
+  const use = text('use')
   const crv = text('crv')
   const material: Partial<Record<(typeof materialMembers)[number], string>> = {}
   for (const member of materialMembers) {
@@ -62,9 +64,18 @@ export function importRequest(name: string, content: string, options: ImportOpti
     ...(alg !== undefined && { alg }),
     ...(crv !== undefined && { crv }),
     ...(options.tags.length > 0 && { tags: options.tags }),
+    ...(use !== undefined && { use }),
+    ...(ops !== undefined && { key_ops: ops }),
     ...((options.notExtractable || jwk.ext === false) && { ext: false }),
     ...material,
   }
+}
+
+/** @throws StartupError */
+function readOps(name: string, ops: unknown): readonly string[] | undefined {
+  if (ops === undefined) return undefined
+  if (Array.isArray(ops) && ops.every((op): op is string => typeof op === 'string')) return ops
+  throw new StartupError(`${name}: key_ops is not a list of texts (RFC 7517 §4.3)`)
 }
 
 /** A key that is for RSASSA-PSS alone is bound to one of its algorithms. @throws StartupError */

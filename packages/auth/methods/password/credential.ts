@@ -21,6 +21,12 @@ const largestRoles = 4096
 export const CredentialInput = Type.Object({
   realm: Type.Optional(Type.String()),
   username: Type.Optional(Username),
+  password_hash: Type.Optional(
+    Type.String({
+      maxLength: 512,
+      description: 'Ignored, as `GET` answers it: password_input sets a password.',
+    }),
+  ),
   password_input: Type.Optional(Type.Union([PasswordInput, Type.Null()])),
   change_password: Type.Optional(Type.Boolean()),
   roles: Type.Optional(Type.Union([Roles, Type.Null()])),

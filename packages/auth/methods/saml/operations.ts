@@ -109,6 +109,7 @@ export const samlOperations: readonly Operation<SamlServices>[] = [
     access: everybody,
     pathParameters: RealmPath,
     bodyLimit: formLimit,
+    rawBody: true,
     replyContentType: pageType,
     errors: {
       ...errors,

@@ -25,6 +25,7 @@ const common = {
   errorShape,
   errors: { 502: 'The authentication service did not answer.' },
   bodyLimit: 64 * 1024,
+  rawBody: true,
 }
 
 const writing: readonly HttpMethod[] = ['POST', 'PUT']

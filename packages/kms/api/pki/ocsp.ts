@@ -38,6 +38,7 @@ const inBody = {
   ...common,
   summary: 'Status of certificates (OCSP), the request in the body',
   bodyLimit: 64 * 1024,
+  rawBody: true,
   act: (_input: unknown, { services, request }: OperationContext<KmsServices>) =>
     andThen(services.published.ocsp.forRequest(request.body), (reply) => sent(reply, services)),
 } as const

@@ -22,9 +22,10 @@ interface Verb {
 
 const BatchRequest = Type.Object({
   operations: Type.Array(
-    Type.Object({
-      op: Type.String({ description: 'encrypt, decrypt, sign, verify, mac, rewrap or datakey' }),
-    }),
+    Type.Object(
+      { op: Type.String({ description: 'encrypt, decrypt, sign, verify, mac, rewrap or datakey' }) },
+      { additionalProperties: true, description: 'With the members of the operation itself.' },
+    ),
     { maxItems: maxBatchItems },
   ),
 })
@@ -59,7 +60,7 @@ export function batchOperation(
   const table = new Map<string, Verb>(
     Object.entries(verbs).map(([op, operation]) => {
       if (operation.request === undefined) throw new Error(`${operation.name} has no body to batch`)
-      return [op, { operation, check: compileCheck(operation.request, 'Invalid operation') }]
+      return [op, { operation, check: compileCheck(operation.request, 'Invalid operation', ['op']) }]
     }),
   )
 

@@ -27,11 +27,14 @@ import {
 import { define, type KmsServices } from '../../services.ts'
 import { abe, abeMembers, createAbeKey } from './abe/keys.ts'
 import { Ext, extractabilityOf } from './extractable.ts'
+import { jwkNameMembers, jwkUseMembers, limitOfJwk, requireNoJwkMembers } from './jwk-uses.ts'
 import { jwksTag } from './jwks.ts'
-import { crvOf, encrypts, KeyReply, ktyOf, opsOf, usageOf } from './key-shape.ts'
+import { crvOf, encrypts, KeyReply, ktyOf, opsWithin, usageOf } from './key-shape.ts'
 import { Tags, userTags } from './key-tags.ts'
 
 const longestMember = 16_384
+/** A mask that takes no use away. */
+const unlimited = -1
 const Member = Type.Optional(Type.String({ maxLength: longestMember, description: 'base64url' }))
 
 /** One of them makes the request an import. */
@@ -50,6 +53,8 @@ export const KeyRequest = Type.Object({
   ),
   tags: Type.Optional(Tags),
   ext: Ext,
+  ...jwkUseMembers,
+  ...jwkNameMembers,
   ...membersOfMaterial,
   ...abeMembers,
 })
@@ -93,10 +98,11 @@ function halvesOf(
   tags: readonly string[],
   publicTags: readonly string[],
   secret: Extractability | undefined,
+  limit: number,
 ): readonly [NewHalf] | readonly [NewHalf, NewHalf] {
   const half = (material: KeyMaterial, more: readonly string[]): NewHalf => ({
     material,
-    usageMask: usageOf(material, alg),
+    usageMask: usageOf(material, alg) & limit,
     tags: [...new Set([...tags, ...more])],
     ...(material.kind !== 'public' && secret !== undefined && { extractability: secret }),
   })
@@ -136,18 +142,21 @@ export async function stageKey(
   const spec = keySpecOf(body, services.policy)
   const tags = userTags(body.tags ?? [])
   const made = await makeMaterial(spec, body)
-  const halves = halvesOf(made, spec.alg, tags, publicTagsOf(spec, services), extractabilityOf(body.ext))
+  if (!('kind' in made)) requireNoJwkMembers(body)
+  const limit = 'kind' in made ? limitOfJwk(body, made, spec.alg) : unlimited
+  const extractability = extractabilityOf(body.ext)
+  const halves = halvesOf(made, spec.alg, tags, publicTagsOf(spec, services), extractability, limit)
   if (halves.some((half) => half.tags.length > maxTags))
     throw failure(
       'bad_request',
       `tags: a key can have at most ${maxTags}, \`${jwksTag}\` of its public half among them.`,
     )
-  const [{ material }] = halves
+  const [{ material, usageMask }] = halves
   requireBits(body, material)
   requirePermitted(services.policy, keyFacts(material))
   const key = { owner: principalOf(context).name, boundAlg: spec.alg, now }
   const created = await stageNew(objects, services.applyCreationRules, key, newKeyObjects(key, halves))
-  return { spec, made, material, created }
+  return { spec, made, material, usageMask, created }
 }
 
 /** `POST /v1/crypto/keys`: a new key, or one that the caller brings along. A pair is stored in one commit. */
@@ -170,12 +179,13 @@ export const createKey = define({
     const { services } = context
     if (body.kty === abe) {
       requireNoMaterial(body)
+      requireNoJwkMembers(body)
       const wanted = { tags: userTags(body.tags ?? []), extractability: extractabilityOf(body.ext) }
       return createAbeKey(body, wanted, context)
     }
     const now = services.clock.now()
     const objects = new UnitOfWork(services, now)
-    const { spec, made, material, created } = await stageKey(body, context, objects, now)
+    const { spec, made, material, usageMask, created } = await stageKey(body, context, objects, now)
     const [kid, kidPublic] = created.map(({ id }) => id)
     context.audit({
       ...(kid !== undefined && { object: kid }),
@@ -194,7 +204,7 @@ export const createKey = define({
       kty: body.kty === 'OKP' ? 'OKP' : ktyOf(material.algorithm),
       ...(body.alg !== undefined && { alg: body.alg }),
       ...(crv !== undefined && { crv }),
-      key_ops: opsOf(spec.algorithm, spec.alg),
+      key_ops: opsWithin(spec.algorithm, spec.alg, usageMask),
       ...(body.ext !== undefined && { ext: body.ext }),
     }
   },

@@ -156,6 +156,8 @@ test('an import cannot choose an id: the key of another owner, or of oneself, is
     alg: 'A256GCM',
     k: randomBytes(32).toString('base64url'),
     kid,
+  }
+  const foreign = {
     id: kid,
     unique_identifier: kid,
     UniqueIdentifier: kid,
@@ -163,6 +165,11 @@ test('an import cannot choose an id: the key of another owner, or of oneself, is
     replace_existing: true,
     owner: 'alice',
     state: 'PreActive',
+  }
+  for (const [name, value] of Object.entries(foreign)) {
+    const refused = await bob.post('/v1/crypto/keys', { ...theirs, [name]: value })
+    assert.equal(refused.status, 400, name)
+    assert.ok(refused.json.description.startsWith(`Invalid request body: ${name}: is not a known member`))
   }
   for (const who of [bob, alice]) {
     const made = await who.post('/v1/crypto/keys', theirs)

@@ -6,7 +6,14 @@ import {
   keyTypes,
   type MaterialAlgorithm,
 } from '../../crypto/index.ts'
-import { type AbeForm, allows, type ManagedObject, type Usage, usageMask } from '../../keys/index.ts'
+import {
+  type AbeForm,
+  allows,
+  type ManagedObject,
+  type Usage,
+  unrestricted,
+  usageMask,
+} from '../../keys/index.ts'
 
 /** JOSE key type of stored material. */
 export function ktyOf(algorithm: string | undefined): string {
@@ -83,14 +90,31 @@ const abeOps: Readonly<Record<AbeForm['kind'], readonly string[]>> = {
 
 /** `key_ops` of a stored key: what it does over REST. Keys of KMIP need not be bound, or of an algorithm of REST. */
 export function shownOps({
+  type,
   boundAlg,
   algorithm = '',
   usageMask: mask,
   form,
 }: ManagedObject): readonly string[] {
   if (form.abe !== undefined) return abeOps[form.abe.kind]
-  if (boundAlg !== undefined || pairs.has(algorithm)) return opsOf(algorithm, boundAlg)
+  if (type === 'PrivateKey' || type === 'SymmetricKey') {
+    if (boundAlg !== undefined || pairs.has(algorithm)) return opsWithin(algorithm, boundAlg, mask)
+  } else if (boundAlg !== undefined || pairs.has(algorithm)) return opsOf(algorithm, boundAlg)
   return (secretOps[algorithm] ?? []).filter(([, use]) => allows(mask, use)).map(([op]) => op)
+}
+
+/** Uses of which one has to be in the usage mask for an operation of a JWK. */
+const usesOfOp: Readonly<Record<string, readonly Usage[]>> = {
+  sign: ['sign', 'macGenerate'],
+  verify: ['verify', 'macVerify'],
+  encrypt: ['encrypt', 'wrapKey'],
+  decrypt: ['decrypt', 'unwrapKey'],
+}
+
+/** `key_ops` of a private or secret key: of those of its type, the ones that its usage mask permits. */
+export function opsWithin(algorithm: string, boundAlg: string | undefined, mask: number): readonly string[] {
+  if ((mask & unrestricted) !== 0) return opsOf(algorithm, boundAlg)
+  return opsOf(algorithm, boundAlg).filter((op) => usesOfOp[op]?.some((use) => allows(mask, use)) === true)
 }
 
 /** `key_ops` of a new or stored key of one of the types of JOSE. */

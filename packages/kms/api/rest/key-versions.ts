@@ -24,7 +24,8 @@ import {
 import { define, type KmsServices } from '../../services.ts'
 import { lifeMembers, shownDates } from './life-shape.ts'
 import {
-  EventRequest,
+  type EventRequest,
+  requestOf,
   type VersionEvent,
   type VersionVerb,
   versionEvents,
@@ -144,7 +145,7 @@ function versionOperation(name: VersionVerb): Operation<KmsServices> {
     tag: 'Keys',
     access,
     pathParameters: Type.Object({ kid: Type.String(), version: Type.String() }),
-    request: EventRequest,
+    request: requestOf(name),
     reply: Version,
     errors: {
       403: 'No right to do this with the key.',

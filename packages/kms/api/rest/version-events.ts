@@ -25,6 +25,10 @@ export const EventRequest = Type.Object({
   ),
 })
 
+/** What each event takes: the others refuse what is said of a revocation. */
+export const requestOf = (verb: VersionVerb): typeof EventRequest =>
+  verb === 'revoke' ? EventRequest : (Type.Object({}) as unknown as typeof EventRequest)
+
 /** Everything that one event of a version needs. */
 export interface EventOfVersion {
   readonly context: OperationContext<KmsServices>

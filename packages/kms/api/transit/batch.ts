@@ -12,10 +12,14 @@ import { answer } from './text.ts'
 /** Items that one request may hold, as in `POST /v1/crypto/batch`. */
 const maxBatchItems = 1000
 
-/** A request of one item, or of many under `batch_input`. */
-export function batchable<Members extends TProperties>(members: Members) {
+/** A request of one item, or of many under `batch_input`; `whole` says more of all of them. */
+export function batchable<Members extends TProperties, Whole extends TProperties = Record<never, never>>(
+  members: Members,
+  whole: Whole = {} as Whole,
+) {
   return Type.Object({
     ...members,
+    ...whole,
     batch_input: Type.Optional(Type.Array(Type.Object(members), { maxItems: maxBatchItems })),
   })
 }

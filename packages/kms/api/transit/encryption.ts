@@ -7,7 +7,16 @@ import type { Key } from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
 import { batchable, each, PartialFailureCode } from './batch.ts'
 import { decryptWith, encryptWith } from './cipher.ts'
-import { type Context, common, NamePath, newestToProtect, transitRight, versionAt, writing } from './row.ts'
+import {
+  type Context,
+  common,
+  NamePath,
+  newestToProtect,
+  requireNotDerived,
+  transitRight,
+  versionAt,
+  writing,
+} from './row.ts'
 import { answer, decodeBase64, readVersioned, VersionNumber } from './text.ts'
 
 const Text = Type.Optional(Type.String())
@@ -23,10 +32,9 @@ interface About {
 }
 
 /** @throws failure('bad_request') for what derived keys and convergent encryption would need */
-function aadOf({ associated_data: aad, context, nonce }: About): Buffer | undefined {
-  for (const [member, value] of Object.entries({ context, nonce }))
-    if (value !== undefined && value !== '')
-      throw failure('bad_request', `${member}: derived keys and convergent encryption are not served`)
+function aadOf(item: About): Buffer | undefined {
+  requireNotDerived(item)
+  const { associated_data: aad } = item
   return aad === undefined || aad === '' ? undefined : decodeBase64(aad, 'associated_data')
 }
 
@@ -88,6 +96,10 @@ const decrypt = define({
   access: decryptAccess,
   pathParameters: NamePath,
   request: Type.Object({ ...batchable({ ciphertext: Text, ...about }).properties, ...PartialFailureCode }),
+  foreignMembers: {
+    names: ['key_version'],
+    because: 'Clients of Vault pass on what `encrypt` answered; the ciphertext names its version itself.',
+  },
   act({ body }, whole) {
     const { key } = decryptAccess.resolved(whole)
     return each(body, whole, {

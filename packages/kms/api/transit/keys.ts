@@ -340,6 +340,7 @@ const refused = (
     name: `transit.refused.${name}`,
     route: methods(['GET', 'POST', 'PUT'], path),
     summary: `Not served: ${sentence}`,
+    rawBody: true,
     access: signedIn,
     act() {
       throw failure('bad_request', sentence)

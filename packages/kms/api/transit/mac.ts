@@ -9,7 +9,7 @@ import { counted, requireUse } from '../rest/key-use.ts'
 import { batchable, each } from './batch.ts'
 import { hashOfHmac } from './hash-name.ts'
 import { type Context, common, newestToProtect, transitRight, versionAt, writing } from './row.ts'
-import { decodeBase64, readVersioned, versioned } from './text.ts'
+import { decodeBase64, readVersioned, VersionNumber, versioned } from './text.ts'
 
 /** @throws failure('bad_request') */
 function requireHmac({ object }: Key): void {
@@ -48,7 +48,10 @@ export function verifyMac(
 
 const access = transitRight('mac')
 const Text = Type.Optional(Type.String())
-const request = batchable({ input: Text, reference: Text, algorithm: Text, hash_algorithm: Text })
+const request = batchable(
+  { input: Text, reference: Text },
+  { algorithm: Text, hash_algorithm: Text, key_version: VersionNumber },
+)
 
 const rows = (
   [
@@ -70,7 +73,7 @@ const rows = (
       const act = (item: { readonly input?: string }, context: Context) => {
         if (item.input === undefined) throw failure('bad_request', 'missing input for HMAC')
         const input = decodeBase64(item.input, 'input')
-        return andThen(newestToProtect(context, key), (version) => {
+        return andThen(newestToProtect(context, key, body.key_version), (version) => {
           requireHmac(version.key)
           requireUse(version.key, 'macGenerate', context)
           const made = andThen(macOf(version.key, input, named, context), (tag) => ({

@@ -93,6 +93,13 @@ export function versionAt({ services }: Context, key: Key, wanted: number): Mayb
   })
 }
 
+/** @throws failure('bad_request') for what derived keys and convergent encryption would need */
+export function requireNotDerived(item: { readonly context?: string; readonly nonce?: string }): void {
+  for (const member of ['context', 'nonce'] as const)
+    if (item[member] !== undefined && item[member] !== '')
+      throw failure('bad_request', `${member}: derived keys and convergent encryption are not served`)
+}
+
 /** Does what another operation of the service does, with its own checks, for a request of this interface. */
 export async function through(
   operation: Operation<KmsServices>,

@@ -21,6 +21,7 @@ import {
   type Context,
   common,
   newestToProtect,
+  requireNotDerived,
   transitRight,
   versionAt,
   writing,
@@ -37,6 +38,7 @@ const how = {
   salt_length: Type.Optional(Type.Union([Type.String(), Type.Integer()])),
 }
 interface How {
+  readonly context?: string
   readonly hash_algorithm?: string
   readonly algorithm?: string
   readonly prehashed?: boolean
@@ -120,6 +122,7 @@ function signWith(
   wanted: number | string | undefined,
   named: string | undefined,
 ) {
+  requireNotDerived(asked)
   if (item.input === undefined) throw failure('bad_request', 'missing input to sign')
   const input = decodeBase64(item.input, 'input')
   const found = newestToProtect(context, key, wanted)
@@ -145,6 +148,7 @@ function verifyWith(
   asked: How,
   named: string | undefined,
 ): MaybePromise<{ readonly valid: boolean }> {
+  requireNotDerived(asked)
   if (item.input === undefined) throw failure('bad_request', 'missing input to verify')
   const input = decodeBase64(item.input, 'input')
   const { signature: text, hmac } = item

@@ -11,6 +11,9 @@ const largestMetadata = 256 * 1024
 const Url = Type.String({ minLength: 1, maxLength: 2048 })
 const Name = Type.String({ minLength: 1, maxLength: 1024 })
 
+/** Answered by `GET`, and accepted when it is sent back. */
+const Derived = Type.Optional(Type.Unknown({ description: 'Ignored: read from metadata_xml.' }))
+
 const Given = Type.Object({
   metadata_xml: Type.String({
     description: 'Metadata of the identity provider; everything idp_… is derived from it.',
@@ -33,6 +36,12 @@ const Given = Type.Object({
   attribute_claim_map: nullable(Type.Record(Type.String(), Type.String())),
   allowed_return_origins: nullable(Type.Array(Url, { maxItems: 64 })),
   default_return_url: Url,
+  idp_entity_id: Derived,
+  idp_sso_url: Derived,
+  idp_signing_certificates: Derived,
+  idp_nameid_format: Derived,
+  idp_slo_url: Derived,
+  idp_slo_response_url: Derived,
 })
 
 /** `saml_params` of a realm as kept. */

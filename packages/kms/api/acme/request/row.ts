@@ -7,6 +7,7 @@ export function resourceRow({ errorShape }: AcmeEnvironment) {
   return {
     tag: 'ACME',
     bodyLimit: largestBody,
+    rawBody: true,
     errorShape,
     security: ['acme'],
     replyContentType: 'application/json',

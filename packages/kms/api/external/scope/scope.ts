@@ -7,7 +7,7 @@ import type { KmsServices } from '../../../services.ts'
 import type { ExternalEnvironment, ExternalStore } from './store.ts'
 
 /**
- * The operations of a store with what every store has: permissive CORS without credentials, its tag and error shape, its
+ * The operations of a store with what every store has: permissive CORS without credentials, members that the cloud adds, its tag and error shape, its
  * rate limit, its stop switch and blocked users. All are checked on each request once the caller is authenticated, before
  * the access check of the operation: callers whose credentials do not verify learn nothing of them, and are limited by
  * address alone. Operations that need no credentials have a limit of their own.
@@ -21,6 +21,10 @@ export function operationsInScope<Config>(
     ...operation,
     tag: store.title,
     errorShape: store.errorShape,
+    foreignMembers: {
+      names: 'any',
+      because: `${store.title}: the cloud's program makes the request, and later versions of its interface add members.`,
+    },
     cors: 'any-origin',
     access: {
       ...operation.access,

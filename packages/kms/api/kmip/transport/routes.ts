@@ -42,6 +42,7 @@ export function kmipRoutes(engine: KmipEngine): readonly Operation<KmsServices>[
       tag: 'KMIP',
       access: signedIn,
       bodyLimit: largestMessage,
+      rawBody: true,
       replyContentType: contentTypeOf.json,
       errorShape: bareErrors,
       errors: {
@@ -61,6 +62,7 @@ export function kmipRoutes(engine: KmipEngine): readonly Operation<KmsServices>[
     tag: 'KMIP',
     access: signedIn,
     bodyLimit: largestMessage,
+    rawBody: true,
     replyContentType: contentTypeOf.ttlv,
     errors,
     act(_input, context) {

@@ -1,0 +1,116 @@
+import { failure } from '@warder/foundation/errors'
+import Type from 'typebox'
+import { algorithms, type KeyMaterial } from '../../crypto/index.ts'
+import { type Usage, usageMask } from '../../keys/index.ts'
+import { usageOf } from './key-shape.ts'
+
+const maxOps = 16
+
+/** Members of a JWK that limit what its key is used for. */
+export const jwkUseMembers = {
+  use: Type.Optional(
+    Type.String({
+      maxLength: 64,
+      description: 'Of an import: sig or enc limits the key to it (RFC 7517 §4.2).',
+    }),
+  ),
+  key_ops: Type.Optional(
+    Type.Array(Type.String({ maxLength: 64 }), {
+      maxItems: maxOps,
+      description: 'Of an import: the key is limited to these operations (RFC 7517 §4.3).',
+    }),
+  ),
+}
+
+const Named = Type.Optional(Type.Unknown({ description: 'Of an import: accepted without effect.' }))
+
+/** Members of a JWK that say how others name its key: the service gives a kid of its own, and keeps no certificates of it. */
+export const jwkNameMembers = { kid: Named, x5u: Named, x5c: Named, x5t: Named, 'x5t#S256': Named }
+
+const members = Object.keys({ ...jwkUseMembers, ...jwkNameMembers })
+
+/** @throws failure('bad_request') for members of a JWK where no key material is brought */
+export function requireNoJwkMembers(body: Readonly<Record<string, unknown>>): void {
+  const given = members.find((name) => body[name] !== undefined)
+  if (given === undefined) return
+  throw failure(
+    'bad_request',
+    given === 'kid'
+      ? 'kid: is chosen by the service; an alias gives a generated key a name.'
+      : `${given}: is for keys that are imported; a generated key has the uses of its alg.`,
+  )
+}
+
+type Grants = Readonly<Record<string, readonly Usage[]>>
+
+/** RFC 7517 §4.3, with the uses that the service knows. A key that wraps content keys does so as `encrypt` over REST. */
+const grantsOfOps: Grants = {
+  sign: ['sign', 'macGenerate'],
+  verify: ['verify', 'macVerify'],
+  encrypt: ['encrypt'],
+  decrypt: ['decrypt'],
+  wrapKey: ['wrapKey'],
+  unwrapKey: ['unwrapKey'],
+  deriveKey: [],
+  deriveBits: [],
+}
+const grantsOfManagement: Grants = {
+  ...grantsOfOps,
+  wrapKey: ['wrapKey', 'encrypt'],
+  unwrapKey: ['unwrapKey', 'decrypt'],
+}
+/** RFC 7518 §4.6: both sides of a key agreement derive. */
+const agreed: readonly Usage[] = ['encrypt', 'decrypt', 'wrapKey', 'unwrapKey']
+const grantsOfAgreement: Grants = { ...grantsOfManagement, deriveKey: agreed, deriveBits: agreed }
+
+const grantsOfUse: Grants = {
+  sig: ['sign', 'verify', 'macGenerate', 'macVerify'],
+  enc: agreed,
+}
+
+function grantsOf({ algorithm }: KeyMaterial, boundAlg: string | undefined): Grants {
+  if (algorithm === 'X25519' || algorithm === 'EC') return grantsOfAgreement
+  if (algorithm !== 'AES') return grantsOfManagement
+  const use = boundAlg === undefined ? undefined : algorithms[boundAlg]?.use
+  return use?.endsWith('key management') === true ? grantsOfManagement : grantsOfOps
+}
+
+/**
+ * The usage mask to which `use` and `key_ops` of an imported JWK limit its key; every bit where neither is there.
+ * @throws failure('bad_request') where they are unknown, contradict each other or leave no use for the key
+ */
+export function limitOfJwk(
+  { use, key_ops: ops }: { readonly use?: string; readonly key_ops?: readonly string[] },
+  material: KeyMaterial,
+  boundAlg: string | undefined,
+): number {
+  const byUse = use === undefined ? undefined : maskOfUse(use)
+  if (ops === undefined) return requireSome('use', byUse ?? -1, material, boundAlg)
+  if (new Set(ops).size !== ops.length)
+    throw failure('bad_request', 'key_ops: holds an operation twice (RFC 7517 §4.3).')
+  const grants = grantsOf(material, boundAlg)
+  const unknown = ops.find((op) => !Object.hasOwn(grants, op))
+  if (unknown !== undefined)
+    throw failure('bad_request', `key_ops: must be of ${Object.keys(grants).join(', ')}.`)
+  const mask = requireSome('key_ops', usageMask(...ops.flatMap((op) => grants[op] ?? [])), material, boundAlg)
+  if (byUse !== undefined && ops.some((op) => (usageMask(...(grants[op] ?? [])) & byUse) === 0))
+    throw failure('bad_request', 'key_ops: contradicts use (RFC 7517 §4.3).')
+  return byUse === undefined ? mask : mask & byUse
+}
+
+function maskOfUse(use: string): number {
+  const uses = Object.hasOwn(grantsOfUse, use) ? grantsOfUse[use] : undefined
+  if (uses === undefined) throw failure('bad_request', 'use: must be sig or enc.')
+  return usageMask(...uses)
+}
+
+function requireSome(
+  member: string,
+  mask: number,
+  material: KeyMaterial,
+  boundAlg: string | undefined,
+): number {
+  if ((usageOf(material, boundAlg) & mask) !== 0) return mask
+  const what = boundAlg === undefined ? 'kty' : 'alg'
+  throw failure('bad_request', `${member}: has no use in common with the ${what} of the key.`)
+}
