@@ -36,6 +36,7 @@ if ('missing' in server) {
   await import('./machines/sweeps.test.ts')
   await import('./operations.test.ts')
   await import('./texts/plain-text.test.ts')
+  await import('./texts/storable-text.test.ts')
   await import('./query-plans.test.ts')
   await import('./sessions/cookies.test.ts')
   await import('./signing/lost-key.test.ts')

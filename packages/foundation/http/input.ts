@@ -112,6 +112,8 @@ function readQuery(request: HttpRequest): Readonly<Record<string, string>> {
   const query: Record<string, string> = Object.create(null)
   for (const [name, value] of request.query) {
     if (name in query) throw failure('bad_request', 'Invalid query: a parameter appears twice.')
+    if (name.includes('\0') || value.includes('\0'))
+      throw failure('bad_request', 'Invalid query: a parameter holds the character U+0000.')
     query[name] = value
   }
   return query

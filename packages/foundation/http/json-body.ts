@@ -20,7 +20,7 @@ const letterU = 0x75
 /**
  * Reads a JSON text (RFC 8259) strictly: fatal UTF-8, no byte order mark, nesting at most 64, at most 100,000
  * values and names, no member twice in one object (RFC 7493 §2.3), no member named `__proto__`, no member name with a
- * backslash (ADR 36), no lone surrogates (RFC 7493 §2.1).
+ * backslash (ADR 36), no lone surrogates (RFC 7493 §2.1), no U+0000.
  *
  * JSON.parse keeps the last of two equal members without a word, so two parsers may read two different messages. One
  * scan counts the members in the text and one walk counts those in the value: the value has fewer exactly when a
@@ -57,7 +57,7 @@ export function parseStrictJson(body: Uint8Array, limits: JsonLimits): unknown {
     // The engine's message quotes the text, which may be a secret: it is not even kept as a cause.
     throw invalid('it is not valid JSON.')
   }
-  // Only an escape can make an unpaired surrogate: the bytes are valid UTF-8.
+  // Only an escape can make an unpaired surrogate or U+0000: the bytes are valid UTF-8 (RFC 8259 §7).
   if (countMembers(value, escapes) !== members) throw invalid('a member appears twice in one object.')
   return value
 }
@@ -136,7 +136,7 @@ function indexOrEnd(bytes: Buffer, byte: number, from: number): number {
 
 function countMembers(value: unknown, escapes: boolean): number {
   if (typeof value === 'string') {
-    if (escapes && !value.isWellFormed()) throw invalid('a string holds half of a surrogate pair.')
+    if (escapes) requireStorable(value, 'string')
     return 0
   }
   if (typeof value !== 'object' || value === null) return 0
@@ -150,11 +150,17 @@ function countMembers(value: unknown, escapes: boolean): number {
     if (escapes) {
       // The scan let none through: this is a name that JSON.parse read wrongly (ADR 36).
       if (name.includes('\\')) throw invalid(backslashNamed)
-      if (!name.isWellFormed()) throw invalid('a member name holds half of a surrogate pair.')
+      requireStorable(name, 'member name')
     }
     members += 1 + countMembers((value as Record<string, unknown>)[name], escapes)
   }
   return members
+}
+
+/** No database and no log has these: RFC 7493 §2.1 for surrogates; U+0000 ends a text in PostgreSQL and in C. */
+function requireStorable(text: string, what: string): void {
+  if (!text.isWellFormed()) throw invalid(`a ${what} holds half of a surrogate pair.`)
+  if (text.includes('\0')) throw invalid(`a ${what} holds the character U+0000.`)
 }
 
 function invalid(what: string): Error {

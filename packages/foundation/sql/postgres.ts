@@ -13,6 +13,7 @@ import { type Reader, startReader } from './postgres-reader.ts'
 import { requireOwnSessions } from './postgres-sessions.ts'
 import { asked, parserOf } from './postgres-statement.ts'
 import { query } from './query.ts'
+import { requireStorableText } from './storable-text.ts'
 import type { Database, Query, SqlValue } from './types.ts'
 
 export interface PostgresOptions {
@@ -131,6 +132,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     statement: Query<readonly SqlValue[], unknown>,
     params: readonly SqlValue[],
   ): Promise<pg.QueryResult> => {
+    requireStorableText(params)
     turn = (turn + 1) % readers.length
     const reader = readers[turn]
     if (reader === undefined) throw new StorageUnavailable('no connection')

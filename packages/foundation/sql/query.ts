@@ -1,3 +1,4 @@
+import { requireStorableText } from './storable-text.ts'
 import type { Change, Query, Row, SqlValue } from './types.ts'
 
 /**
@@ -8,12 +9,16 @@ export function query<P extends readonly SqlValue[], R = Row>(text: string): Que
   return Object.freeze({ text, numbered: numberPlaceholders(text) })
 }
 
-/** One change of a commit; `expect` = rows it must touch, else the whole commit is taken back. */
+/**
+ * One change of a commit; `expect` = rows it must touch, else the whole commit is taken back.
+ * @throws failure('bad_request') for a text that cannot be stored
+ */
 export function change<P extends readonly SqlValue[]>(
   statement: Query<P, unknown>,
   params: P,
   expect?: number,
 ): Change {
+  requireStorableText(params)
   const untyped = statement as Query<readonly SqlValue[], unknown>
   return expect === undefined ? { query: untyped, params } : { query: untyped, params, expect }
 }

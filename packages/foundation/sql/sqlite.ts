@@ -13,6 +13,7 @@ import {
 } from './sqlite-connection.ts'
 import { createDatabaseFile, type DatabaseFiles, databaseFiles } from './sqlite-files.ts'
 import { type CommitAnswer, fromAnswer, type ProblemMessage, TextNumbers } from './sqlite-messages.ts'
+import { requireStorableText } from './storable-text.ts'
 import type { Change, ChangeResult, Commit, Database, Query, SqlValue } from './types.ts'
 
 /** Units that may wait for the writer; beyond it a commit is refused, so that memory stays bounded. */
@@ -49,11 +50,13 @@ export function openSqlite(options: {
   const database: Database = {
     dialect: 'sqlite',
     get<P extends readonly SqlValue[], R>(statement: Query<P, R>, params: P): R | undefined {
+      requireStorableText(params)
       return classified(
         () => statementOf(statement as Query<readonly SqlValue[], unknown>).get(...params) as R | undefined,
       )
     },
     all<P extends readonly SqlValue[], R>(statement: Query<P, R>, params: P): readonly R[] {
+      requireStorableText(params)
       const rows = classified(() =>
         statementOf(statement as Query<readonly SqlValue[], unknown>).all(...params),
       )

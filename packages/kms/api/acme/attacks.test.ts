@@ -449,3 +449,25 @@ test('the key of an account changes where both keys have signed', async () => {
   const header = { nonce: await one.nonce(), url: one.url('new-order'), kid: one.kid }
   assert.equal((await one.send(one.url('new-order'), signed(next, header, { identifiers }))).status, 201)
 })
+
+test('a kid with U+0000 is malformed, of an account and of an external account (issue 28 item 17)', async () => {
+  const url = alice.url('new-order')
+  for (const kid of ['%00', 'a%00b', '%ED%A0%80', '\0', '\ud800']) {
+    const named = url.replace('new-order', `account/${kid}`)
+    const answer = await alice.send(
+      url,
+      signed(alice.key, { nonce: await alice.nonce(), url, kid: named }, { identifiers }),
+    )
+    assert.ok(answer.status >= 400 && answer.status < 500, `${JSON.stringify(kid)}: ${answer.text}`)
+  }
+  const account = alice.url('new-account')
+  const hmac_key = Buffer.alloc(32).toString('base64url')
+  for (const kid of ['\0', 'a\0', '\ud800']) {
+    const key = accountKey()
+    const externalAccountBinding = externalBinding({ kid, hmac_key }, key.jwk, account)
+    const payload = { termsOfServiceAgreed: true, externalAccountBinding }
+    const body = signed(key, { nonce: await alice.nonce(), url: account, jwk: key.jwk }, payload)
+    const answer = await alice.send(account, body)
+    assert.ok(answer.status >= 400 && answer.status < 500, `${JSON.stringify(kid)}: ${answer.text}`)
+  }
+})

@@ -1,0 +1,1 @@
+export { type HostileRequest, requestsWithText } from './text-walk.ts'
