@@ -31,6 +31,7 @@ export const CredentialInput = Type.Object({
   change_password: Type.Optional(Type.Boolean()),
   roles: Type.Optional(Type.Union([Roles, Type.Null()])),
   extra_claims: Type.Optional(Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()])),
+  warnings: Type.Optional(Type.Array(Type.String(), { description: 'Ignored, as it is answered.' })),
 })
 export type CredentialRequest = Static<typeof CredentialInput>
 
@@ -54,6 +55,14 @@ export const CredentialReply = Type.Object({
   change_password: Type.Boolean(),
   roles: Type.Array(Type.String()),
   extra_claims: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+})
+
+/** As answered to who sets it. */
+export const ChangedCredentialReply = Type.Object({
+  ...CredentialReply.properties,
+  warnings: Type.Optional(
+    Type.Array(Type.String(), { description: 'What works otherwise than it seems; nothing is refused.' }),
+  ),
 })
 
 export function showCredential(

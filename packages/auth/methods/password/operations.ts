@@ -13,6 +13,7 @@ import { RealmPath, realmExists, realmOrThrow } from '../../realms/index.ts'
 import { endedBy, passwordSessionsEnd } from '../../sessions/index.ts'
 import { checkNewCredentialName, Username } from '../../texts/index.ts'
 import {
+  ChangedCredentialReply,
   type Credential,
   CredentialInput,
   CredentialReply,
@@ -58,19 +59,15 @@ function requireRealmOfPath(realm: string, body: CredentialRequest): void {
 /** RFC 6265 §6.1: what every browser keeps, name, value and attributes together; more is dropped without a word. */
 const largestCookie = 4096
 
-/** @throws failure('bad_request') when the extra claims make the session cookie of their user larger than that */
-function requireCookieFits(
-  { sessions }: PasswordServices,
-  { realm, username, roles, extraClaims }: Pick<Credential, 'realm' | 'username' | 'roles' | 'extraClaims'>,
-): void {
-  if (extraClaims === undefined || Object.keys(extraClaims).length === 0) return
+/** The credential as answered to who sets it, with a warning where browsers drop the session cookie of its user. */
+function showChanged({ sessions }: PasswordServices, credential: Omit<Credential, 'version'>) {
+  const { realm, username, roles, extraClaims } = credential
   const subject: Subject = { username, scheme: 'up', certificateSha256: undefined, roles, extraClaims }
   const size = sessions.cookieSize(subject, realm)
-  if (size <= largestCookie) return
-  throw failure(
-    'bad_request',
-    `extra_claims: the session cookie would have ${size} bytes; browsers keep at most ${largestCookie}.`,
-  )
+  const shown = showCredential(credential)
+  if (size <= largestCookie) return shown
+  const warning = `The session cookie has ${size} bytes, and browsers keep at most ${largestCookie}: with these roles and extra_claims the user logs in as a bearer of the token alone.`
+  return { ...shown, warnings: [warning] }
 }
 
 /** @param methods the whole table: second proofs go with their user */
@@ -87,7 +84,7 @@ export const credentialOperations = (
     request: CredentialInput,
     bodyLimit,
     status: 201,
-    reply: CredentialReply,
+    reply: ChangedCredentialReply,
     errors: { 404: 'There is no such realm.', 409: 'A credential with this name exists in the realm.' },
     async act({ path, body }, context) {
       const { db, hasher } = context.services
@@ -102,7 +99,6 @@ export const credentialOperations = (
       )
       if (password === undefined)
         throw failure('bad_request', 'Invalid request body: password_input: is required.')
-      requireCookieFits(context.services, { realm: path.realm_id, username: body.username, ...rest })
       await realmOrThrow(db, path.realm_id)
       const taken = failure('conflict', 'A credential with this username exists already.')
       if ((await findCredential(db, path.realm_id, body.username)) !== undefined) throw taken
@@ -117,7 +113,7 @@ export const credentialOperations = (
         if (error instanceof GuardFailed) throw failure('not_found', 'There is no such realm.')
         throw error
       }
-      return shown
+      return showChanged(context.services, credential)
     },
   }),
   define({
@@ -159,14 +155,13 @@ export const credentialOperations = (
     pathParameters: CredentialPath,
     request: CredentialInput,
     bodyLimit,
-    reply: CredentialReply,
+    reply: ChangedCredentialReply,
     errors: { 404: 'There is no such credential.' },
     async act({ path, body }, context) {
       const { services } = context
       const { realm_id: realm, username } = path
       requireRealmOfPath(realm, body)
       const { password, ...rest } = readCredential(username, body, passwordPolicyOf(services.config))
-      requireCookieFits(services, { realm, username, ...rest })
       await credentialOrThrow(services, realm, username)
       const owner = hashOwner(context.request, realm)
       const passwordHash = password === undefined ? undefined : await hashOf(password, services.hasher, owner)
@@ -184,7 +179,7 @@ export const credentialOperations = (
         const told = passwordHash === undefined ? [] : credentialSet(services.db, realm, username, end.at)
         const results = await context.commit([credentialUpdate(after), ...told, ...ended])
         countSessions(services.metrics, 'revoked', ended.length === 0 ? 0 : endedBy(results))
-        return showCredential(after)
+        return showChanged(services, after)
       })
     },
   }),
