@@ -20,9 +20,21 @@ const newSecretBytes = 20
 const secretBytes = { least: 16, most: 64 }
 const Issuer = Type.Optional(Type.Union([Type.String({ maxLength: 256 }), Type.Null()]))
 
+/**
+ * Label of a Key URI. Apps decode it, and what stands before its first colon is the issuer: the format allows none in
+ * either name. An issuer with a colon is left to the parameter `issuer`, which apps prefer; a username with one needs
+ * an issuer in front of it, then without colons.
+ */
+function labelOf(issuer: string, username: string): string {
+  if (!issuer.includes(':')) return `${encodeURIComponent(issuer)}:${encodeURIComponent(username)}`
+  if (!username.includes(':')) return encodeURIComponent(username)
+  const plain = issuer.replaceAll(':', ' ').replaceAll(/\s+/g, ' ').trim()
+  return `${encodeURIComponent(plain)}:${encodeURIComponent(username)}`
+}
+
 /** Key URI as authenticator apps read it. */
 function otpauthUrl(issuer: string, username: string, secret: string, params: CodeParams): string {
-  const label = `${encodeURIComponent(issuer)}:${encodeURIComponent(username)}`
+  const label = labelOf(issuer, username)
   const { algorithm, period } = params
   return `otpauth://totp/${label}?secret=${secret}&issuer=${encodeURIComponent(issuer)}&algorithm=${algorithm}&digits=6&period=${period}`
 }

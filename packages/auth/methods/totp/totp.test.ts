@@ -142,4 +142,28 @@ describe('TOTP at login', () => {
     await auth.logIn('r', 'ann:another horse')
     assert.ok(!JSON.stringify(auth.events).includes(secret))
   })
+
+  it('is enrolled under an issuer with a colon, as apps read a Key URI (issue 28 item 16)', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { asSuper, realm } = scene(auth)
+    const idp_params = [{ jwt_issuer_uri: 'https://idp.example', jwks_uri: 'https://idp.example/keys' }]
+    await realm('r', { auth_params: { username_password_params: null, jwt_params: { idp_params } } })
+    const assigned = { jwt_issuer_uri: 'https://idp.example' }
+    for (const name of ['ann', 'a:b'])
+      assert.ok(
+        (await asSuper('PUT', `/realms/r/jwt-subjects/${encodeURIComponent(name)}`, assigned)).status < 300,
+      )
+    /** What apps show: the parameter, else what stands before the first colon of the decoded label. */
+    const shown = async (username: string, issuer: string) => {
+      const made = await asSuper('POST', '/realms/r/totp/generate', { username, issuer })
+      assert.equal(made.status, 200, made.text)
+      const url = new URL(made.json.otpauth_url)
+      const [, before, account = ''] = /^\/(?:([^:]*):)?(.*)$/s.exec(decodeURIComponent(url.pathname)) ?? []
+      return [before, url.searchParams.get('issuer'), account]
+    }
+    assert.deepEqual(await shown('ann', 'Acme: Shop'), [undefined, 'Acme: Shop', 'ann'])
+    assert.deepEqual(await shown('ann', 'Acme'), ['Acme', 'Acme', 'ann'])
+    assert.deepEqual(await shown('a:b', 'Acme'), ['Acme', 'Acme', 'a:b'])
+    assert.deepEqual(await shown('a:b', 'Acme: Shop'), ['Acme Shop', 'Acme: Shop', 'a:b'])
+  })
 })
