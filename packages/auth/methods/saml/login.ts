@@ -59,11 +59,12 @@ export function finishLogin(context: Context, realmId: string): Promise<SamlLogi
 
 async function accept(context: Context, realmId: string): Promise<SamlLogin> {
   const { services, request } = context
+  // First: what the browser brings is of no realm yet that could take it (400 before 401).
+  const { realm, settings } = await samlRealm(context, realmId)
   const fields = readForm(request)
   const requestId = requestOf(request, textOfField(fields.get('RelayState')))
   if (requestId === undefined)
     throw new SamlRefused('browser', 'this sign-in was not started from this browser')
-  const { realm, settings } = await samlRealm(context, realmId)
   const pending = await findPending(
     services.db,
     { purpose: 'login', requestId, realm: realmId },

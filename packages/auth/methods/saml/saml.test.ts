@@ -125,4 +125,46 @@ describe('a login at a SAML identity provider', () => {
     const answer = await saml.logIn({ signing })
     assert.equal(answer.status, 200, answer.text)
   })
+
+  it('is 400 for a realm that does not exist or has no SAML, whatever the browser brings (§4.3, issue 28 item 13)', async () => {
+    await using saml = await startSaml()
+    await saml.scene.realm('plain')
+    const bodies = ['', 'RelayState=x', 'SAMLResponse=x&RelayState=_0']
+    for (const realm of ['plain', 'nowhere'])
+      for (const body of bodies)
+        for (const cookie of [undefined, '_ea_saml=x', '_ea_saml=_0', '_ea_saml=_0; _ea_saml=_1']) {
+          const headers = {
+            'content-type': 'application/x-www-form-urlencoded',
+            ...(cookie !== undefined && { cookie }),
+          }
+          const answer = await saml.auth.call('POST', `/saml/${realm}/acs`, { body, headers })
+          assert.equal(answer.status, 400, `${realm} ${body} ${cookie}: ${answer.text}`)
+        }
+  })
+
+  it('needs no encryption where the realm offers no key for it (issue 28 item 19)', async () => {
+    await using saml = await startSaml()
+    const keys = async () =>
+      [...(await saml.auth.call('GET', '/saml/r/metadata')).text.matchAll(/use="(\w+)"/g)].map(
+        ([, use]) => use,
+      )
+    assert.deepEqual(new Set(await keys()), new Set(['signing', 'encryption']))
+    const put = async (offer_encryption_key: unknown) => {
+      const body = {
+        auth_params: { saml_params: saml.params({ offer_encryption_key }) },
+        session_max_age_seconds: 60,
+        session_max_stale_age_seconds: 60,
+      }
+      const answer = await saml.scene.asSuper('PUT', '/admins/realms/r', body)
+      assert.equal(answer.status, 200, answer.text)
+      return answer.json.auth_params.saml_params
+    }
+    assert.equal((await put(false)).offer_encryption_key, false)
+    assert.deepEqual(new Set(await keys()), new Set(['signing']))
+    assert.equal((await saml.logIn({})).status, 200)
+    for (const offered of [true, null]) {
+      assert.equal('offer_encryption_key' in (await put(offered)), false)
+      assert.deepEqual(new Set(await keys()), new Set(['signing', 'encryption']))
+    }
+  })
 })

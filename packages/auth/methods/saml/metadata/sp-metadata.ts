@@ -8,6 +8,7 @@ export interface SpDescription {
     readonly sp_entity_id: string
     readonly sp_acs_url: string
     readonly idp_nameid_format?: string
+    readonly offer_encryption_key?: boolean
   }
   /** PEM of every key of the service provider, the one that signs first. */
   readonly certificates: readonly string[]
@@ -18,11 +19,14 @@ export interface SpDescription {
 /** The metadata of a realm. */
 export function spMetadata({ settings, certificates, logoutUrl }: SpDescription): string {
   const format = settings.idp_nameid_format
+  const [signing, ...others] = certificates
+  // Identity providers that take one key take the last (Keycloak 26.4): the next key, before it signs, must not be it.
+  const listed = [...others, ...(signing === undefined ? [] : [signing])]
   const lines = [
     `<md:EntityDescriptor xmlns:md="${namespaces.metadata}" xmlns:ds="${namespaces.signature}" entityID="${escaped(settings.sp_entity_id)}">`,
     `  <md:SPSSODescriptor AuthnRequestsSigned="true" WantAssertionsSigned="true" protocolSupportEnumeration="${namespaces.protocol}">`,
-    ...certificates.map((pem) => keyDescriptor('signing', pem)),
-    ...certificates.map((pem) => keyDescriptor('encryption', pem)),
+    ...listed.map((pem) => keyDescriptor('signing', pem)),
+    ...(settings.offer_encryption_key === false ? [] : listed.map((pem) => keyDescriptor('encryption', pem))),
     ...(logoutUrl === undefined
       ? []
       : [`    <md:SingleLogoutService Binding="${bindings.redirect}" Location="${escaped(logoutUrl)}"/>`]),

@@ -17,10 +17,19 @@ it('one key of the service provider follows the other: both are published, both 
   const published = async (): Promise<number> =>
     (await saml.auth.call('GET', '/saml/r/metadata')).text.match(/use="signing"/g)?.length ?? 0
   assert.equal(await published(), 2)
+  // Identity providers that take one key take the last one (issue 28 item 19): never one that does not sign yet.
+  const last = async (use: string): Promise<string | undefined> => {
+    const { text } = await saml.auth.call('GET', '/saml/r/metadata')
+    const keys = [...text.matchAll(/use="(\w+)">\s*<ds:KeyInfo><ds:X509Data><ds:X509Certificate>([^<]+)</g)]
+    return keys.filter(([, found]) => found === use).at(-1)?.[2]
+  }
+  const der = (pem: string): string => pem.replaceAll(/-----[^-]+-----|\s/g, '')
+  for (const use of ['signing', 'encryption']) assert.equal(await last(use), der(first.certificate))
   const signing = async () => (await saml.auth.services.spKeys.list())[0].certificate
   assert.equal(await signing(), first.certificate)
   saml.auth.clock.advance(1000)
   assert.equal(await signing(), made.json.certificate)
+  for (const use of ['signing', 'encryption']) assert.equal(await last(use), der(made.json.certificate))
   const states = (await asSuper('GET', '/admins/saml/keys')).json.map(({ state }: { state: string }) => state)
   assert.deepEqual(states, ['signing', 'previous'])
   const encrypted = async (certificate: string): Promise<number> => {

@@ -36,6 +36,13 @@ const Given = Type.Object({
   attribute_claim_map: nullable(Type.Record(Type.String(), Type.String())),
   allowed_return_origins: nullable(Type.Array(Url, { maxItems: 64 })),
   default_return_url: Url,
+  offer_encryption_key: nullable(
+    Type.Boolean({
+      description:
+        'Default true: the metadata of the realm offer a key for encrypted assertions. false is for identity providers that ' +
+        'then encrypt with CBC, which is refused (Keycloak before 26.4, SimpleSAMLphp 1.19).',
+    }),
+  ),
   idp_entity_id: Derived,
   idp_sso_url: Derived,
   idp_signing_certificates: Derived,
@@ -62,6 +69,8 @@ export interface SamlSettings extends IdpFacts {
   readonly attribute_claim_map: Readonly<Record<string, string>>
   readonly allowed_return_origins: readonly string[]
   readonly default_return_url: string
+  /** false: the metadata of the realm offer no key for encryption. */
+  readonly offer_encryption_key?: boolean
 }
 
 /** The identity provider of a realm, and what becomes of its assertions. */
@@ -121,6 +130,8 @@ export const samlSettings = methodSettings(
       attribute_claim_map,
       allowed_return_origins,
       default_return_url: back.href,
+      // As kept by earlier programs, where nothing else is said.
+      ...(given.offer_encryption_key === false && { offer_encryption_key: false }),
     }
   },
 )
