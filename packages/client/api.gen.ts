@@ -1928,6 +1928,20 @@ export interface Operations {
         readonly tags?: readonly string[] | null
         /** false: the secret or private half is given to nobody, wrapped or not, its owner included (KMIP: not Extractable, Sensitive), unless somebody who may modify its attributes lifts that over KMIP. Default true: a KMIP client with the right to gets it. */
         readonly ext?: boolean | null
+        /** Of an import: sig or enc limits the key to it (RFC 7517 §4.2). */
+        readonly use?: string | null
+        /** Of an import: the key is limited to these operations (RFC 7517 §4.3). */
+        readonly key_ops?: readonly string[] | null
+        /** Of an import: accepted without effect. */
+        readonly kid?: unknown
+        /** Of an import: accepted without effect. */
+        readonly x5u?: unknown
+        /** Of an import: accepted without effect. */
+        readonly x5c?: unknown
+        /** Of an import: accepted without effect. */
+        readonly x5t?: unknown
+        /** Of an import: accepted without effect. */
+        readonly 'x5t#S256'?: unknown
         /** base64url */
         readonly k?: string | null
         /** base64url */

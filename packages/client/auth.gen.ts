@@ -489,6 +489,8 @@ export interface Operations {
       readonly change_password?: boolean | null
       readonly roles?: readonly string[] | null
       readonly extra_claims?: Readonly<Record<string, unknown>> | null
+      /** Ignored, as it is answered. */
+      readonly warnings?: readonly string[] | null
     }
     readonly reply: {
       readonly realm: string
@@ -497,6 +499,8 @@ export interface Operations {
       readonly change_password: boolean
       readonly roles: readonly string[]
       readonly extra_claims?: Readonly<Record<string, unknown>>
+      /** What works otherwise than it seems; nothing is refused. */
+      readonly warnings?: readonly string[]
     }
   }
   /** Delete a credential, its TOTP enrollment and its sessions */
@@ -595,6 +599,8 @@ export interface Operations {
       readonly change_password?: boolean | null
       readonly roles?: readonly string[] | null
       readonly extra_claims?: Readonly<Record<string, unknown>> | null
+      /** Ignored, as it is answered. */
+      readonly warnings?: readonly string[] | null
     }
     readonly reply: {
       readonly realm: string
@@ -603,6 +609,8 @@ export interface Operations {
       readonly change_password: boolean
       readonly roles: readonly string[]
       readonly extra_claims?: Readonly<Record<string, unknown>>
+      /** What works otherwise than it seems; nothing is refused. */
+      readonly warnings?: readonly string[]
     }
   }
   /** What has ended before its time: sessions, users, machines */
@@ -1052,6 +1060,7 @@ export interface Operations {
           readonly attribute_claim_map?: Readonly<Record<string, string>> | null
           readonly allowed_return_origins?: readonly string[] | null
           readonly default_return_url: string
+          readonly offer_encryption_key?: boolean | null
           /** Ignored: read from metadata_xml. */
           readonly idp_entity_id?: unknown
           /** Ignored: read from metadata_xml. */
@@ -1171,6 +1180,7 @@ export interface Operations {
           readonly attribute_claim_map?: Readonly<Record<string, string>> | null
           readonly allowed_return_origins?: readonly string[] | null
           readonly default_return_url: string
+          readonly offer_encryption_key?: boolean | null
           /** Ignored: read from metadata_xml. */
           readonly idp_entity_id?: unknown
           /** Ignored: read from metadata_xml. */
