@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { endName } from '../../../access/index.ts'
-import { type Started, startKms } from '../../../testing/index.ts'
+import { bothEngines, type Started, startKms, startTwoNodes } from '../../../testing/index.ts'
 import { approved, ask, done, officers as five, keyOf, letCreate } from '../../officers/testing/officers.ts'
 import { awsRights, type Credential, principal, requestMetadata, sendSigned } from './fixtures/xks.ts'
 
@@ -203,3 +203,20 @@ test('an access key ends with the user who made it, and says so in the list (iss
   await done(kms.user('ann').post('/access/transfer', { from_user_id: created_by, to_user_id: 'mallory' }))
   await expectEnd(made, 'maker_gone')
 })
+
+for (const engine of await bothEngines()) {
+  test(`${engine.name}: access keys are use, and end, on every node`, { skip: engine.skip }, async () => {
+    await using nodes = await startTwoNodes(engine, withOfficers)
+    const { near, far } = nodes
+    await letCreate(near, 'alice')
+    const made = (await make(near, 'ben')).json
+    const kid = await keyOf(near, 'alice')
+    await done(grantTo(near, 'alice', kid, `aws:${principal}`))
+    assert.equal((await make(near, 'cid')).status, 403)
+    assert.equal((await make(near, 'ben')).status, 200)
+    assert.equal(await encrypt(far, kid, made), 200)
+    const { db, clock } = near.environment
+    await endName({ db, commit: db.commit, now: () => clock.now() }, 'ben', randomUUID())
+    assert.equal(await encrypt(far, kid, made), 'AuthenticationFailedException')
+  })
+}
