@@ -366,7 +366,8 @@ test('verbs of the audit log and of copies, and those that need the services sto
   const copy = join(folder, 'nightly.backup')
   await run('backup', [copy, ...secret])
   await run('drill', [copy, ...secret])
-  await run('restore', [copy, ...secret, '--home', join(folder, 'restored')])
+  const from = ['--from', join(home, 'backup-signing.pub')]
+  await run('restore', [copy, ...secret, ...from, '--home', join(folder, 'restored')])
   assert.equal(await warder.stop(), 0)
   await run('officers reset-policy', ['--yes'])
   await run('root-key rotate')

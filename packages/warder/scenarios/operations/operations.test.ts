@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { realpathSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { httpHost } from '@warder/kms/api/acme/testing'
@@ -46,6 +46,10 @@ test('every operation that the services describe succeeds at least once, in what
   let keys: CloudKeys | undefined
   // Passwords are checked at auth where the kms serves one realm; the keys of the clouds are made before their settings.
   await walk.run({ KMS_AUTH_VERIFIER_REALM: '_' }, async (walked) => {
+    if (process.env.WARDER_TEST_COMMAND !== undefined && process.platform === 'linux') {
+      const node = realpathSync(`/proc/${walked.installation.process.pid}/exe`)
+      assert.equal(node, join(realpathSync(process.env.WARDER_TEST_COMMAND), '../../lib/warder/node'))
+    }
     const json = { username: 'admin', password: walked.installation.password }
     await walkerOf(walked.wire('kms')).post('/ui/login', json)
     keys = await makeCloudKeys(walked)
