@@ -186,4 +186,10 @@ export const authMigrations: readonly Migration[] = [
       'ALTER TABLE app_token ADD COLUMN explicit_end BIGINT NOT NULL DEFAULT 0',
     ],
   },
+  {
+    number: 10,
+    name: 'recoveries of administrators, until the audit log has them',
+    older: 'writes no record of warder admin recover; the next one of this version does',
+    statements: ['CREATE TABLE admin_recovery (id TEXT NOT NULL PRIMARY KEY, record BYTES NOT NULL)'],
+  },
 ]

@@ -11,6 +11,7 @@ import { pendingBounds } from './methods/saml/store/crowd.ts'
 import { removeCrowd, removeExpiredMessages } from './methods/saml/store/pending-store.ts'
 import { authMigrations } from './migrations.ts'
 import { findRealm, superRealm } from './realms/index.ts'
+import { isAnyRecovery, recordRecoveries } from './recovery/index.ts'
 import type { AuthServices } from './services.ts'
 import { countOpenSessions, removeEndedSessions } from './sessions/session-store.ts'
 import { type AuthConfig, authSettings } from './settings.ts'
@@ -34,6 +35,12 @@ const sweeps: readonly PeriodicWork<AuthConfig>[] = [
       countTokens(metrics, 'swept', await removeExpiredTokens(db.commit, unixSeconds(clock)))
       await removeExpiredSecretIds(db.commit, unixSeconds(clock))
     },
+  },
+  {
+    name: 'recoveries of administrators that the audit log does not have yet',
+    everySeconds: 2,
+    due: ({ db }) => isAnyRecovery(db),
+    run: recordRecoveries,
   },
   firstSpKey(),
   {
@@ -86,6 +93,7 @@ export const authService: ServiceDefinition<AuthConfig, AuthServices> = {
   async prepare(environment) {
     shareLoginBuckets()
     shareFollowers()
+    await recordRecoveries(environment)
     return { notices: await bootstrap(environment) }
   },
   measure({ metrics, db, clock }) {

@@ -1,8 +1,10 @@
 import type { Command } from '../cli/command.ts'
 import { optionsHelp } from '../cli/help.ts'
 import { type Prompter, terminalPrompter } from '../cli/prompter.ts'
+import { homeVerbsHelp, runHomeVerb } from '../cli/verb-command.ts'
 import { helpOfVerbs, verbsHelp } from '../cli/verbs.ts'
 import { adminAccountOptions, adminOptions, adminPlaceOptions } from './options.ts'
+import { recoverVerb } from './recover.ts'
 import { runAdmin } from './run.ts'
 import { verbs } from './verbs.ts'
 
@@ -12,20 +14,25 @@ ${optionsHelp(adminAccountOptions)}
 Where and how:
 ${optionsHelp(adminPlaceOptions)}`
 
+/** All but the last work through the API. */
+const all = [...verbs, recoverVerb]
+const verbHelp = helpOfVerbs('admin', verbs, commonHelp)
+const recoveryHelp = helpOfVerbs('admin', [recoverVerb], homeVerbsHelp)
+
 /** `warder admin`, with the terminal that questions are asked on. */
 export function adminCommand(prompter: () => Prompter): Command {
   return {
     name: 'admin',
     about:
       'Administers a started authentication service through its API, with the rights of the administrator who runs it.',
-    verbs,
+    verbs: all,
     options: adminOptions,
     summary: 'lists realms, users and sessions, adds and removes users, machines and sessions',
     help: `warder admin VERB [OPTIONS]
 
 Administers a started authentication service through its API, with the rights of the administrator who runs it.
 
-${verbsHelp(verbs)}
+${verbsHelp(all)}
 
   warder admin VERB --help    more about one of them
 
@@ -41,8 +48,11 @@ Example:
   warder admin end-sessions --realm shop --user ann
   warder admin add-approle till --realm shop --policy sales --secret-id-uses 1
   warder admin users --realm shop --json | jq -r '.[].username'`,
-    helpFor: helpOfVerbs('admin', verbs, commonHelp),
-    run: (args, terminal) => runAdmin(args, terminal, prompter()),
+    helpFor: (args) => (args[0] === recoverVerb.name ? recoveryHelp(args) : verbHelp(args)),
+    run: (args, terminal) =>
+      args[0] === recoverVerb.name
+        ? runHomeVerb([recoverVerb], args, terminal)
+        : runAdmin(args, terminal, prompter()),
   }
 }
 

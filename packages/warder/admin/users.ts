@@ -1,6 +1,7 @@
 import { StartupError } from '@warder/foundation/errors'
 import { onlyName, requireNoNames } from '../cli/options.ts'
 import { printable, tableLines } from '../cli/table.ts'
+import type { AdminApi } from './api.ts'
 import { estateOf } from './estate.ts'
 import { subjectAt } from './jwt-subjects.ts'
 import { newPasswordFrom, passwordOptions } from './new-password.ts'
@@ -76,7 +77,10 @@ export const addUser = adminVerb({
         change_password: change,
         password_input: { plaintext: password.text },
       })) as User
-      const lines = [`added ${described(realm, username)}`, ...shownPassword(password, change)]
+      const lines = [
+        `added ${described(realm, username)}`,
+        ...(await shownPassword(api, realm, password, change)),
+      ]
       show(password.generated ? { ...user, password: password.text } : user, lines)
     }
   },
@@ -105,8 +109,8 @@ export const resetPassword = adminVerb({
         password_input: { plaintext: password.text },
       })) as User
       const lines = [
-        `${described(realm, username)} has a new password; their sessions have ended`,
-        ...shownPassword(password, change),
+        `${described(realm, username)} has a new password; sessions that began with the old one have ended`,
+        ...(await shownPassword(api, realm, password, change)),
       ]
       show(password.generated ? { ...user, password: password.text } : user, lines)
     }
@@ -170,10 +174,31 @@ export const disableTotp = adminVerb({
   },
 })
 
-function shownPassword(
+async function shownPassword(
+  api: AdminApi,
+  realm: string,
   password: { readonly text: string; readonly generated: boolean },
   change: boolean,
-): readonly string[] {
+): Promise<readonly string[]> {
   const first = password.generated ? [`password: ${password.text}    (shown once)`] : []
-  return change ? [...first, 'the first login asks for a password of their own'] : first
+  return change ? [...first, await nextLogin(api, realm)] : first
+}
+
+/** What a login with a password that is to be changed does in a realm. */
+async function nextLogin(api: AdminApi, realm: string): Promise<string> {
+  const found = (await api.find(`/admins/realms/${encodeURIComponent(realm)}`).catch(() => undefined)) as
+    | { readonly auth_params?: { readonly username_password_params?: PasswordParams | null } }
+    | undefined
+  if (found === undefined)
+    return 'the next login asks for a password of their own, unless the realm lets expired ones in'
+  const params = found.auth_params?.username_password_params
+  if (params === undefined || params === null)
+    return `realm ${realm} does not let passwords in now (username_password_params is not set)`
+  return params.allow_expired_passwords === true
+    ? `realm ${realm} lets them in without a new password (allow_expired_passwords)`
+    : 'the next login asks for a password of their own (warder login, or POST /password)'
+}
+
+interface PasswordParams {
+  readonly allow_expired_passwords?: boolean
 }

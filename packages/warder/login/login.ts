@@ -3,7 +3,7 @@ import { StartupError } from '@warder/foundation/errors'
 import type { Prompter } from '../cli/prompter.ts'
 import { readSecretFile } from '../cli/secret-file.ts'
 import type { Answer, HttpsClient } from '../client/index.ts'
-import { refusal, send } from './exchange.ts'
+import { refusal, send, successful } from './exchange.ts'
 
 /** The user to log in, and sources of what is not given. */
 export interface Login {
@@ -46,8 +46,17 @@ interface Password {
  * @throws StartupError with one line that helps
  */
 export async function logIn(client: HttpsClient, login: Login, sources: Sources): Promise<Session> {
-  const { prompter } = sources
   const password = await passwordOf(login, sources)
+  return logInWith(client, login, password, sources)
+}
+
+async function logInWith(
+  client: HttpsClient,
+  login: Login,
+  password: Password,
+  sources: Sources,
+): Promise<Session> {
+  const { prompter } = sources
   let answer = await attempt(client, login, password, login.code)
   if (stepOf(answer) === 'TotpRequired') {
     if (!prompter.interactive) {
@@ -57,7 +66,13 @@ export async function logIn(client: HttpsClient, login: Login, sources: Sources)
     answer = await attempt(client, login, password, code)
   }
   if (stepOf(answer) === 'ChangePassword') {
-    throw new StartupError(`${login.username} must choose a new password first (POST /password)`)
+    if (!prompter.interactive)
+      throw new StartupError(
+        `${login.username} must choose a new password first: run warder login at a terminal, or POST /password`,
+      )
+    const chosen = await chooseNewPassword(client, login, password, prompter)
+    // A code that was used is used up: the next one is asked for.
+    return logInWith(client, { ...login, code: undefined }, chosen, sources)
   }
   const { session_id: id } = (answer.json ?? {}) as { session_id?: unknown }
   const token = /^_ea_=([^;]+)/.exec([answer.headers['set-cookie']].flat()[0] ?? '')?.[1]
@@ -67,16 +82,41 @@ export async function logIn(client: HttpsClient, login: Login, sources: Sources)
   return { id, token }
 }
 
+/** Leads through the change of a password that an administrator set. @throws StartupError when it is refused */
+async function chooseNewPassword(
+  client: HttpsClient,
+  { username, realm }: Login,
+  old: Password,
+  prompter: Prompter,
+): Promise<Password> {
+  const text = await prompter.askSecret(`${username} must choose a new password. New password: `)
+  if ((await prompter.askSecret('The same again: ')) !== text)
+    throw new StartupError('the two passwords differ: nothing was changed')
+  const change = (code: string | undefined) =>
+    send(client, `/password?realm=${encodeURIComponent(realm)}`, {
+      json: { new_password: text, ...(code !== undefined && { totp_code: code }) },
+      headers: { authorization: basicOf(username, old.text) },
+    })
+  let answer = await change(undefined)
+  if (answer.status === 401)
+    answer = await change((await prompter.ask(`Next TOTP code of ${username}: `)).trim())
+  successful(answer)
+  return { text, from: 'the prompt' }
+}
+
+function basicOf(username: string, password: string): string {
+  return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+}
+
 async function attempt(
   client: HttpsClient,
   { username, realm }: Login,
   password: Password,
   code: string | undefined,
 ): Promise<Answer> {
-  const basic = Buffer.from(`${username}:${password.text}`).toString('base64')
   const answer = await send(client, `/login?realm=${encodeURIComponent(realm)}`, {
     json: code === undefined ? {} : { totp_code: code },
-    headers: { authorization: `Basic ${basic}` },
+    headers: { authorization: basicOf(username, password.text) },
   })
   if (answer.status === 200) return answer
   if (answer.status !== 401) throw refusal(answer)

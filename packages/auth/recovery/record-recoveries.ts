@@ -1,0 +1,23 @@
+import { ownEvent } from '@warder/foundation/audit'
+import type { ServiceEnvironment } from '@warder/foundation/runtime'
+import { listRecoveries, recoveryRemoval } from './recovery-store.ts'
+
+/** Writes recoveries that a command committed into the audit log, and then forgets them. */
+export async function recordRecoveries({
+  db,
+  seal,
+  clock,
+  audit,
+  log,
+}: Pick<ServiceEnvironment<unknown>, 'db' | 'seal' | 'clock' | 'audit' | 'log'>): Promise<void> {
+  for (const { id, at, realm, username, ...details } of await listRecoveries(db, seal)) {
+    log.warn({ realm, username, ...details }, 'an administrator was recovered: warder admin recover')
+    await audit.recordDurably({
+      ...ownEvent(clock.now(), 'admin.recovered'),
+      realm,
+      object: username,
+      details: { ...details, at: new Date(at).toISOString() },
+    })
+    await db.commit([recoveryRemoval(id)])
+  }
+}

@@ -1,0 +1,84 @@
+import { randomUUID } from 'node:crypto'
+import { StartupError } from '@warder/foundation/errors'
+import type { Seal } from '@warder/foundation/seal'
+import { type Database, retryOnGuard } from '@warder/foundation/sql'
+import { findAdmin } from '../admins/admin-store.ts'
+import {
+  credentialInsertion,
+  credentialUpdate,
+  findCredential,
+} from '../methods/password/credential-store.ts'
+import { createPasswordHasher } from '../methods/password/password-hash.ts'
+import {
+  initialPasswordProblem,
+  normalPassword,
+  type PasswordPolicySettings,
+  passwordPolicyOf,
+} from '../methods/password/password-rules.ts'
+import { findTotp, totpRemoval } from '../methods/totp/totp-store.ts'
+import { findRealm, superRealm } from '../realms/index.ts'
+import { passwordSessionsEnd } from '../sessions/index.ts'
+import { type Recovery, recoveryInsertion } from './recovery-store.ts'
+
+export interface AdminRecovery {
+  readonly db: Database
+  /** Opened with the root key of the home. */
+  readonly seal: Seal
+  readonly config: PasswordPolicySettings
+  /** Unix milliseconds. */
+  readonly now: number
+  /** Of the administrator. */
+  readonly id: string
+  readonly password: string
+  readonly changePassword: boolean
+  readonly removeTotp: boolean
+  /** User of the operating system. */
+  readonly by: string
+}
+
+const attempts = 5
+
+/**
+ * Gives an administrator a new password without a login: for one who is locked out, on the machine itself. The caller holds
+ * the home and its root key, and can reach everything with them: a super administrator administers every realm, sets the
+ * password of every user, and so uses at the kms every key that a password opens. Keys that take approvals still take them.
+ * Password, end of sessions and the record for the audit log are one commit.
+ * @returns whether a second factor stays
+ * @throws StartupError that says what is in the way
+ */
+export async function recoverAdmin(options: AdminRecovery): Promise<{ readonly keepsTotp: boolean }> {
+  const { db, seal, now, id, password, changePassword, removeTotp, by } = options
+  const admin = await findAdmin(db, id)
+  if (admin === undefined) throw new StartupError(`there is no administrator ${id}`)
+  const { userpass: username } = admin
+  if (username === null) throw new StartupError(`the administrator ${id} has no password (userpass) to set`)
+  const problem = initialPasswordProblem(password, username, passwordPolicyOf(options.config))
+  if (problem !== undefined) throw new StartupError(`the new password ${problem}`)
+  const realm = await findRealm(db, superRealm)
+  if (realm?.auth_params.username_password_params === undefined)
+    throw new StartupError(`the realm ${superRealm} does not let passwords in (username_password_params)`)
+  const hash = createPasswordHasher(1).hash
+  const passwordHash = await hash(normalPassword(password), { client: 'recovery', tenant: superRealm })
+  const hasTotp = (await findTotp(db, superRealm, username)) !== undefined
+  const recovery: Recovery = {
+    ...{ id: randomUUID(), at: now, by, admin: id, realm: superRealm, username },
+    totp_removed: removeTotp && hasTotp,
+  }
+  const end = { at: Math.floor(now / 1000), reason: 'password_changed' } as const
+  await retryOnGuard(attempts, async () => {
+    const before = await findCredential(db, superRealm, username)
+    const credential = { passwordHash, changePassword }
+    await db.commit([
+      before === undefined
+        ? credentialInsertion({
+            ...{ realm: superRealm, username, roles: [], extraClaims: undefined },
+            ...credential,
+          })
+        : credentialUpdate({ ...before, ...credential }),
+      ...passwordSessionsEnd(db, superRealm, username, end),
+      ...(removeTotp ? [totpRemoval(superRealm, username)].flat() : []),
+      recoveryInsertion(seal, recovery),
+    ])
+  })
+  return { keepsTotp: hasTotp && !removeTotp }
+}

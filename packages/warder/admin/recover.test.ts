@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { tokenOf } from '../testing/in-process.ts'
+import { runWarder, startInstallation, temporaryHome, until } from '../testing/index.ts'
+
+const home = temporaryHome()
+after(() => rmSync(home, { recursive: true, force: true }))
+
+const recover = (...more: string[]) => runWarder(['admin', 'recover', '--home', home, '--yes', ...more])
+
+async function recoveries(): Promise<readonly Record<string, unknown>[]> {
+  const { out } = await runWarder(['audit', 'export', '--home', home, '--operation', 'admin.recovered'])
+  const lines = out.split('\n').filter((line) => line !== '')
+  return lines.map((line) => JSON.parse(line) as Record<string, unknown>)
+}
+
+test('a locked-out administrator gets a new password on the machine itself, while the services run', async () => {
+  let warder = await startInstallation({ home })
+  try {
+    const old = await tokenOf(warder, 'admin', warder.password)
+    const { code, out, err } = await recover()
+    assert.equal(code, 0, err)
+    assert.match(out, /^the administrator admin has a new password; their sessions have ended$/m)
+    const password = /^password: (\S+) /m.exec(out)?.[1] ?? ''
+    await tokenOf(warder, 'admin', password)
+    await assert.rejects(tokenOf(warder, 'admin', warder.password), 'the old password is none any more')
+    const auth = warder.client('auth')
+    const sessions = await auth.ask('/admins/realms', { headers: { authorization: `Bearer ${old}` } })
+    auth.close()
+    assert.equal(sessions.status, 401, 'the sessions of before have ended')
+    await until('the record is in the audit log', async () => (await recoveries()).length === 1)
+    await warder.stop()
+
+    const file = join(home, 'chosen-password')
+    writeFileSync(file, 'a password that was chosen')
+    const again = await recover('--new-password-file', file, '--keep-password', '--remove-totp')
+    assert.equal(again.code, 0, again.err)
+    assert.doesNotMatch(again.out, /shown once|chosen/)
+    warder = await startInstallation({ home })
+    await tokenOf(warder, 'admin', 'a password that was chosen')
+    const found = await recoveries()
+    assert.equal(found.length, 2, 'the next start records it')
+    for (const { outcome, object, realm } of found)
+      assert.deepEqual({ outcome, object, realm }, { outcome: 'success', object: 'admin', realm: '_' })
+    assert.doesNotMatch(JSON.stringify(found), new RegExp(`${password}|was chosen`))
+  } finally {
+    await warder.stop()
+  }
+})
+
+test('recovery needs a known administrator, a database and the root key', async () => {
+  assert.match((await recover('nobody')).err, /there is no administrator nobody/)
+  const empty = join(home, 'empty')
+  mkdirSync(empty)
+  const none = await runWarder(['admin', 'recover', '--home', empty, '--yes'])
+  assert.match(none.err, /the database .*auth\.db is not there/)
+  const key = join(home, 'root.key')
+  rmSync(key)
+  assert.match((await recover()).err, /the root key .* is not there/)
+  writeFileSync(key, Buffer.alloc(32, 1).toString('base64url'), { mode: 0o600 })
+  assert.match((await recover()).err, /wrong root key/)
+})

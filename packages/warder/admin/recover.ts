@@ -1,0 +1,92 @@
+import { existsSync, statSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import { resolve } from 'node:path'
+import { StartupError } from '@warder/foundation/errors'
+import { inHome } from '@warder/foundation/home'
+import { databasePlace, openSealedDatabase, rootKeySource, systemClock } from '@warder/foundation/runtime'
+import { isUnsealed, loadRootKeys, openSeal } from '@warder/foundation/seal'
+import { UsageError } from '../cli/command.ts'
+import { realPerson } from '../cli/person.ts'
+import { confirm } from '../cli/prompter.ts'
+import { printable } from '../cli/table.ts'
+import { type HomeContext, homeVerb } from '../cli/verb-command.ts'
+import { configure } from '../installation/configuration.ts'
+import { newPasswordFrom, passwordOptions } from './new-password.ts'
+
+interface Wanted {
+  readonly id: string
+  readonly password: ReturnType<typeof newPasswordFrom>
+  readonly changePassword: boolean
+  readonly removeTotp: boolean
+  readonly yes: boolean
+}
+
+export const recoverVerb = homeVerb({
+  name: 'recover',
+  words: '[ADMIN]',
+  summary: 'on the machine itself: gives a locked-out administrator a new password, without a login',
+  about: `For an administrator (default: admin) whose password, or second factor, is lost. It takes the home, its owner and the root
+key, works while the services run and while they do not, and ends the administrator's sessions. The service writes who did
+it, when, and what was changed into the audit log (admin.recovered). Whoever may run it has the powers of that
+administrator: guard the home and the root key accordingly.`,
+  examples: ['sudo -u warder warder admin recover --home /var/lib/warder'],
+  options: {
+    ...passwordOptions,
+    'remove-totp': { type: 'flag', help: 'takes their second factor away, too: for a lost TOTP device' },
+    yes: { type: 'flag', help: 'asks nothing' },
+  },
+  parse(values, [id = 'admin', ...rest]) {
+    if (rest.length > 0) throw new UsageError('name one administrator: warder admin recover NAME')
+    const wanted = {
+      ...{ id, password: newPasswordFrom(values), yes: values.yes },
+      ...{ changePassword: !values['keep-password'], removeTotp: values['remove-totp'] },
+    }
+    return (context) => recover(context, wanted)
+  },
+})
+
+async function recover({ home: given, terminal }: HomeContext, wanted: Wanted): Promise<number> {
+  const home = resolve(given)
+  const { launch } = configure('auth', home, [], terminal.env)
+  requireOwner(home)
+  const place = databasePlace(launch.config, home, 'auth')
+  // Opening it would make it.
+  if (place.kind === 'sqlite' && !existsSync(place.path))
+    throw new StartupError(`the database ${place.path} is not there`)
+  const source = rootKeySource(launch.config, (path) => inHome(home, path))
+  const rootKeys = loadRootKeys(source, terminal.env, { create: false })
+  const { id, changePassword, removeTotp } = wanted
+  const name = printable(id)
+  if (!wanted.yes)
+    await confirm(
+      `Give the administrator ${name} a new password and end their sessions?`,
+      realPerson().prompter,
+    )
+  const { text: password, generated } = wanted.password()
+  const { recoverAdmin } = await import('@warder/auth/recovery')
+  const { db, service, close } = await openSealedDatabase('auth', launch)
+  try {
+    if (await isUnsealed(db))
+      throw new StartupError('the service was never started: there is no administrator')
+    const seal = await openSeal({ db, service, rootKeys, clock: systemClock })
+    const { keepsTotp } = await recoverAdmin({
+      ...{ db, seal, config: launch.config as never, now: systemClock.now() },
+      ...{ id, password, changePassword, removeTotp, by: userInfo().username },
+    })
+    terminal.out(`the administrator ${name} has a new password; their sessions have ended`)
+    if (generated) terminal.out(`password: ${password}    (shown once)`)
+    if (keepsTotp)
+      terminal.out('their second factor stays: --remove-totp takes it away where the device is lost')
+    return 0
+  } finally {
+    await close()
+  }
+}
+
+/** Files that another user made would be closed to the services. @throws StartupError unless the owner of the home runs it */
+function requireOwner(home: string): void {
+  if (!existsSync(home)) throw new StartupError(`the home folder ${home} is not there`)
+  const [user, owner] = [process.getuid?.(), statSync(home).uid]
+  if (user !== undefined && user !== owner)
+    throw new StartupError(`${home} belongs to user ${owner}: run it as that user, with sudo -u '#${owner}'`)
+}
