@@ -17,6 +17,7 @@ cp "$deb" tmp/warder.deb
 exec chroot . /bin/sh -eu <<'IN'
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive LC_ALL=C
 said() { echo "ok: $1"; }
+say_yes() { echo 'warder warder/purge-keys boolean true' | debconf-set-selections; }
 started() { pgrep -u warder >/dev/null; }
 as_warder="setpriv --reuid warder --regid warder --clear-groups env -i PATH=$PATH HOME=/var/lib/warder
   WARDER_HOME=/var/lib/warder AUTH_PORT=0 KMS_PORT=0 KMS_SOCKET_SERVER_PORT=0"
@@ -59,14 +60,18 @@ said 'a removal leaves keys and settings alone'
 
 mount -t tmpfs tmpfs /var/lib/warder
 touch /var/lib/warder/root.key
-/var/lib/dpkg/info/warder.postrm purge
+/var/lib/dpkg/info/warder.postrm purge </dev/null
+test -e /var/lib/warder/root.key
+say_yes
+/var/lib/dpkg/info/warder.postrm purge </dev/null
 test -z "$(ls -A /var/lib/warder)"
 umount /var/lib/warder
 test "$key" = "$(sha256sum /var/lib/warder/root.key)"
-said 'a purge empties a home that is a file system of its own'
+said 'a purge asks, keeps the keys without an answer, and empties a home that is a file system of its own'
 
 mkdir /var/lib/warder-backups
 touch /etc/warder/backup-passphrase /var/lib/warder-backups/one.backup
+say_yes
 dpkg -P warder </dev/null
 test ! -e /var/lib/warder
 test ! -e /etc/warder/warder.env

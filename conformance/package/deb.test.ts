@@ -27,7 +27,7 @@ test('the Debian package is installed, runs, is upgraded, removed and purged', {
     'ok: runs as its user',
     'ok: an upgrade leaves keys and settings alone',
     'ok: a removal leaves keys and settings alone',
-    'ok: a purge empties a home that is a file system of its own',
+    'ok: a purge asks, keeps the keys without an answer, and empties a home that is a file system of its own',
     'ok: a purge removes the home, and neither backups nor what others made',
   ])
 })

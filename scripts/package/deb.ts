@@ -18,7 +18,8 @@ import { root } from '../bundle/entry-points.ts'
 import type { Platform } from './lock.ts'
 
 /** Libraries that Node and the native code are linked with: `objdump -T` of both. */
-const needs = 'adduser, libatomic1, libc6 (>= 2.28), libgcc-s1, libstdc++6 (>= 9)'
+const needs =
+  'adduser, debconf (>= 0.5) | debconf-2.0, libatomic1, libc6 (>= 2.28), libgcc-s1, libstdc++6 (>= 9)'
 
 export interface DebSource {
   /** Output of `stageLinux`; it is not changed. */
@@ -65,6 +66,7 @@ export function packDeb(folder: string, file: string, { prefix, cpu, version, ti
   mkdirSync(control)
   for (const script of ['postinst', 'prerm', 'postrm'])
     cpSync(join(deploy, 'debian', script), join(control, script))
+  cpSync(join(deploy, 'debian', 'templates'), join(control, 'templates'))
   writeFileSync(join(control, 'conffiles'), '/etc/warder/warder.env\n')
   const bytes = files(usr).reduce((sum, path) => sum + statSync(path).size, 0)
   writeFileSync(join(control, 'control'), controlOf(version, cpu, Math.ceil(bytes / 1024)))

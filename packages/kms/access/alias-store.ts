@@ -28,6 +28,9 @@ const ofKey = query<[key: string, owner: string, most: number], AliasRow>(
 const ofKeys = query<string[], Pick<AliasRow, 'key_id' | 'owner' | 'name'>>(
   `SELECT key_id, owner, name FROM key_alias WHERE key_id IN (${marks}) ORDER BY key_id, name`,
 )
+const ofName = query<[name: string, most: number], AliasRow>(
+  `SELECT ${columns} FROM key_alias WHERE name = ? ORDER BY owner LIMIT ?`,
+)
 const count = query<[owner: string], { readonly count: number }>(
   'SELECT COUNT(*) AS count FROM key_alias WHERE owner = ?',
 )
@@ -69,6 +72,16 @@ export async function findAlias(db: Database, id: string): Promise<Alias | undef
 }
 
 /** In the order of names. */
+/** Aliases of this name, whoever owns them: for commands that work on the files and have no caller. */
+export async function aliasesNamed(
+  db: Database,
+  name: string,
+  most: number,
+): Promise<readonly { readonly owner: string; readonly name: string; readonly keyId: string }[]> {
+  const rows = await db.all(ofName, [name, most])
+  return rows.map(({ owner, name: alias, key_id }) => ({ owner, name: alias, keyId: key_id }))
+}
+
 export async function aliasesOf(
   db: Database,
   owner: string,

@@ -3,7 +3,8 @@ import { StartupError } from '@warder/foundation/errors'
 import { UsageError } from '../cli/command.ts'
 import { requireNoNames } from '../cli/options.ts'
 import { refusalOf } from '../cli/refused.ts'
-import { homeVerb } from '../cli/verb-command.ts'
+import { type HomeContext, homeVerb } from '../cli/verb-command.ts'
+import { keyNamed } from './aliased-key.ts'
 import { logsAt } from './logs.ts'
 import { timeNamed } from './times.ts'
 import { logKeysOf } from './unlocked.ts'
@@ -11,7 +12,7 @@ import { logKeysOf } from './unlocked.ts'
 /** Options that say which records are wanted. */
 const filters = {
   principal: { type: 'text', value: 'NAME', help: 'who asked' },
-  key: { type: 'text', value: 'ID', help: 'the key, certificate or other object that it was about' },
+  key: { type: 'text', value: 'ID', help: 'the key (also by an alias), certificate or other object' },
   operation: { type: 'text', value: 'NAME', help: "what was asked: crypto.encrypt, or 'kmip.*'" },
   outcome: { type: 'text', value: 'success|failure', help: 'how it ended' },
 } as const
@@ -43,12 +44,14 @@ export const exportRecords = homeVerb({
       ...(since !== undefined && { since: timeNamed('since', since) }),
       ...(until !== undefined && { until: timeNamed('until', until) }),
     }
+    const objectOf = objectNamed(more.key)
     return async (context) => {
       const { terminal } = context
       try {
+        const object = await objectOf(context)
         for (const folder of logsAt(path, context).paths) {
           const keys = await logKeysOf(folder, { home: context.home, env: terminal.env })
-          for await (const line of exportAudit({ folder, keys, ...wanted })) {
+          for await (const line of exportAudit({ folder, keys, ...wanted, ...object })) {
             if (terminal.isGone?.() === true) return 0
             terminal.out(line)
           }
@@ -77,12 +80,17 @@ export const tail = homeVerb({
   parse({ lines = usualLines, follow, ...more }, [path, ...rest]) {
     requireNoNames(rest)
     const wanted = wantedBy(more)
+    const objectOf = objectNamed(more.key)
     return async (context) => {
       const { terminal } = context
       const stop = new AbortController()
+      let object = {}
       const print = async (folder: string): Promise<void> => {
         const keys = await logKeysOf(folder, { home: context.home, env: terminal.env })
-        const records = tailAudit({ folder, keys, lines, ...wanted }, follow ? stop.signal : undefined)
+        const records = tailAudit(
+          { folder, keys, lines, ...wanted, ...object },
+          follow ? stop.signal : undefined,
+        )
         for await (const line of records) {
           if (terminal.isGone?.() === true) stop.abort()
           if (stop.signal.aborted) return
@@ -93,6 +101,7 @@ export const tail = homeVerb({
         const folders = logsAt(path, context).paths
         const file = folders.find((folder) => folder.includes('.jsonl'))
         if (file !== undefined) throw new StartupError(`${file} is a file: tail reads the folder of a log`)
+        object = await objectOf(context)
         await Promise.all(folders.map(print))
         return 0
       } catch (error) {
@@ -112,9 +121,15 @@ interface Given {
   readonly outcome: string | undefined
 }
 
+/** The object that records are wanted of; an alias is resolved once the home is known. */
+function objectNamed(key: string | undefined) {
+  return async (context: HomeContext): Promise<{ readonly object?: string }> =>
+    key === undefined ? {} : { object: await keyNamed(key, context) }
+}
+
 /** @throws UsageError */
 function wantedBy(given: Given): RecordFilter & { readonly format: ExportFormat } {
-  const { format: written = 'json', principal, key, operation, outcome } = given
+  const { format: written = 'json', principal, operation, outcome } = given
   if (written !== 'json' && written !== 'cef')
     throw new UsageError(`--format is json or cef, not '${written}'`)
   if (outcome !== undefined && outcome !== 'success' && outcome !== 'failure')
@@ -122,7 +137,6 @@ function wantedBy(given: Given): RecordFilter & { readonly format: ExportFormat 
   return {
     format: written,
     ...(principal !== undefined && { principal }),
-    ...(key !== undefined && { object: key }),
     ...(operation !== undefined && { operation }),
     ...(outcome !== undefined && { outcome }),
   }

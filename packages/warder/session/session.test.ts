@@ -532,3 +532,19 @@ esac
     assert.match((await run(whoami, [])).out, /^ann of realm shop/)
   })
 })
+
+test('a login leads through the change of a password that an administrator set', async () => {
+  const given = 'the first password of eve'
+  const chosen = 'violet harbour 7 lanterns'
+  const body = { realm: 'shop', username: 'eve', password_input: { plaintext: given }, change_password: true }
+  await asAdmin('POST', '/realms/shop/userpass', body)
+  const words = ['--realm', 'shop', '--user', 'eve', '--no-keyring']
+  const nobody = await logIn(words, [], { WARDER_PASSWORD: given })
+  assert.match(nobody.err, /eve must choose a new password first: run warder login at a terminal/)
+  const differ = await logIn(words, [given, chosen, `${chosen}!`])
+  assert.match(differ.err, /the two passwords differ: nothing was changed/)
+  const done = await logIn(words, [given, chosen, chosen])
+  assert.equal(done.code, 0, done.err)
+  assert.match(done.out, /logged in as eve of realm shop/)
+  assert.equal((await logIn(words, [chosen])).code, 0, 'the new password is the one')
+})
