@@ -63,7 +63,7 @@ export const microsoftSettings = {
   'ms_dke_config.ms_dke_audience': optionalText({
     env: 'KMS_MS_DKE_AUDIENCE',
     flag: 'ms-dke-audience',
-    docs: 'What `aud` of tokens has to be, the application id URI of the app registration; default: https and the host of `kms_public_url`.',
+    docs: 'What `aud` of tokens has to be: the application id URI of the app registration, or its client id for tokens of version 2. Default: the origin of `kms_public_url`, with its port where that is not 443.',
   }),
   'ms_dke_config.ms_dke_authorization': text({
     default: 'https://login.windows.net/common/oauth2/authorize',
