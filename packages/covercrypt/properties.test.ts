@@ -76,7 +76,9 @@ const policiesOf = ({ dimensions }: Structure): fc.Arbitrary<string> => {
         })
         .join(' && '),
     )
-  return fc.array(clause, { minLength: 1, maxLength: 3 }).map((clauses) => clauses.join(' || '))
+  return fc
+    .array(clause, { minLength: 1, maxLength: 3 })
+    .map((clauses) => clauses.map((each) => `(${each})`).join(' || '))
 }
 
 interface World {

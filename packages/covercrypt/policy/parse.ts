@@ -19,10 +19,11 @@ type Token = '(' | ')' | '&&' | '||' | '*' | AttributeName
  * Reads a policy into its disjunctive normal form:
  *
  *     policy  = clause *( "||" clause )
- *     clause  = element *( 1*"&&" element / element ) [ 1*"&&" ]
+ *     clause  = element *( 1*"&&" element / element )
  *     element = "(" policy ")" / attribute / "*"
  *
- * `&&` may be left out next to a parenthesis, and may follow the last element. `*` must be the last element or stand
+ * `&&` may be left out next to a parenthesis. A policy with `&&` and `||` side by side is refused: two releases of the
+ * deployed library read `A && B || C` differently, and who reads the data would depend on it. `*` must be the last element or stand
  * alone in parentheses: it changes nothing in an AND, and includes everything in an OR.
  *
  * @throws CovercryptError invalid_policy, too_large
@@ -74,26 +75,38 @@ class Parser {
   }
 
   #alternatives(): Policy {
-    let policy = this.#conjunction()
+    let { policy, isJoined } = this.#conjunction()
+    let hasAlternatives = false
     while (this.#next() === '||') {
       this.#at++
-      policy = bounded(either(policy, this.#conjunction()))
+      hasAlternatives = true
+      const next = this.#conjunction()
+      isJoined ||= next.isJoined
+      policy = bounded(either(policy, next.policy))
     }
+    if (hasAlternatives && isJoined)
+      refuse('&& and || stand side by side; write (A && B) || C or A && (B || C)')
     return policy
   }
 
-  #conjunction(): Policy {
+  /** Elements joined by AND; `isJoined`: there are several. */
+  #conjunction(): { policy: Policy; isJoined: boolean } {
     let policy = this.#element()
+    let isJoined = false
     for (;;) {
       const before = this.#tokens[this.#at - 1]
       const joined = this.#operators()
       const next = this.#next()
-      if (next === undefined || next === ')') return policy
+      if (next === undefined || next === ')') {
+        if (joined) refuse('it ends after &&')
+        return { policy, isJoined }
+      }
       if (next === '||') {
         if (joined) refuse('|| follows &&')
-        return policy
+        return { policy, isJoined }
       }
       if (!joined && before !== ')' && next !== '(') refuse('an operator is missing between two attributes')
+      isJoined = true
       policy = both(policy, this.#element())
     }
   }

@@ -41,12 +41,13 @@ export function encryptionRights(structure: Structure, policy: Policy): Readonly
 
 /**
  * The rights that a user of this policy holds: for each clause, every combination of nothing or, of a dimension that the
- * clause names, that attribute (in a hierarchy the lower ones too), of any other dimension all attributes.
+ * clause names, that attribute (in a hierarchy the lower ones too), of any other dimension all attributes. Of two attributes
+ * of a dimension in one clause the last one counts, as in the deployed library.
  *
- * @throws CovercryptError unknown_attribute, invalid_policy (two attributes of a dimension in one clause), too_large
+ * @throws CovercryptError unknown_attribute, invalid_policy, too_large
  */
 export function userRights(structure: Structure, policy: Policy): ReadonlySet<Right> {
-  const named = namesOf(structure)
+  const named = namesOf(structure, 'the last counts')
   const rights = new Set<Right>()
   const done = new Set<string>()
   let combined = 0
@@ -75,11 +76,15 @@ function included(dimension: Dimension, attribute: Attribute | undefined): reado
   return dimension.attributes.slice(0, dimension.attributes.indexOf(attribute) + 1)
 }
 
-function namesOf(structure: Structure): (clause: Clause) => Named {
+/** @param twice what two attributes of one dimension in a clause mean; default: the policy is refused */
+function namesOf(
+  structure: Structure,
+  twice: 'refused' | 'the last counts' = 'refused',
+): (clause: Clause) => Named {
   const shared = sharedIds(structure)
   return (clause) => {
     const named = new Map<Dimension, Attribute>()
-    for (const name of clause) addName(named, structure, shared, name)
+    for (const name of clause) addName(named, structure, shared, name, twice)
     return named
   }
 }
@@ -89,10 +94,11 @@ function addName(
   structure: Structure,
   shared: ReadonlySet<number>,
   { dimension: dimensionName, name }: AttributeName,
+  twice: 'refused' | 'the last counts',
 ): void {
   const dimension = dimensionOf(structure, dimensionName)
   const attribute = attributeOf(dimension, name)
-  if (named.has(dimension))
+  if (twice === 'refused' && named.has(dimension))
     throw covercryptError(
       'invalid_policy',
       `The policy asks for two attributes of ${dimension.name} at once.`,

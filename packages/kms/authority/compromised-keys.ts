@@ -62,6 +62,8 @@ export async function stageCompromisedKey(
 ): Promise<void> {
   const isPrivate = object.type === 'PrivateKey'
   if (!isPrivate && object.type !== 'PublicKey') return
+  // Attribute-based keys have no public key that could be certified.
+  if (object.form.abe !== undefined) return
   if (object.destroyedAt !== undefined || object.form.wrapped === true) return
   const key = await objects.key(object.id)
   // Attribute-based keys, and those that are kept as they came, are certified by nobody.

@@ -62,7 +62,7 @@ test('a master key, user keys and policies: who reads is who the policy says', a
   const high = await userKey(master, 'Level::high && Team::blue')
   const low = await userKey(master, 'Level::low', { tags: ['reader'], ext: false })
   const secret = await encrypt(publicKey, 'Level::high && Team::blue', 'secret', 'context')
-  const plain = await encrypt(publicKey, 'Team::blue && Level::low || Team::red', 'plain')
+  const plain = await encrypt(publicKey, '(Team::blue && Level::low) || Team::red', 'plain')
   assert.deepEqual(Object.keys(secret), ['protected', 'encrypted_key', 'iv', 'ciphertext', 'tag', 'aad'])
   assert.deepEqual(JSON.parse(Buffer.from(secret.protected as string, 'base64url').toString()), {
     alg: 'ABE',

@@ -232,7 +232,8 @@ test('what is missing or wrong is told, and nothing is made of it', async () => 
     ],
     [alice.wish(master, 'Team::'), 'InvalidField'],
     [alice.wish(master, 'Team::Grey'), 'InvalidField'],
-    [alice.wish(master, 'Team::Blue && Team::Red'), 'InvalidField'],
+    [alice.wish(master, 'Team::Blue || Team::Red && Team::Blue'), 'InvalidField'],
+    [alice.wish(master, 'Team::Blue &&'), 'InvalidField'],
     [
       alice.wish(master, Array.from({ length: 10_000 }, () => 'Team::Blue').join(' || ')),
       'ServerLimitExceeded',
