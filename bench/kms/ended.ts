@@ -77,7 +77,7 @@ async function timeOfFollower(warder: Installation): Promise<void> {
       clock: systemClock,
       headers: () => ({ 'x-warder-peer': secret }),
     },
-    writer: endedWriter(memory, config),
+    writer: endedWriter(memory, config, systemClock),
     nameOf: (_realm, username) => username,
     endNames: async () => undefined,
     endVotes: () => Promise.resolve(),

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { basename } from 'node:path'
 import type { Clock } from '../clock/clock.ts'
 import type { Logger, Metrics } from '../telemetry/types.ts'
@@ -19,6 +20,7 @@ import {
   isPresent,
   type Segment,
   segmentName,
+  segmentOf,
   segmentsOf,
   writeCheckpoint,
   writeRemoval,
@@ -61,7 +63,9 @@ export interface SegmentCloser {
 export function startCloser(options: CloserOptions): SegmentCloser {
   const { folder, log, retryMs = usualRetryMs } = options
   const examiner = createExaminer(options.keys)
-  const work = new Closing(options, examiner)
+  const work = new Closing(options, examiner, () => {
+    again = true
+  })
   let running: Promise<void> | undefined
   let retry: NodeJS.Timeout | undefined
   let again = false
@@ -107,9 +111,13 @@ class Closing {
   readonly #seen = new Set<number>()
   #recorded: Promise<RecordedRemovals> | undefined
 
-  constructor(options: CloserOptions, examiner: Examiner) {
+  readonly #again: () => void
+
+  /** @param again asks for another round */
+  constructor(options: CloserOptions, examiner: Examiner, again: () => void) {
     this.#options = options
     this.#examiner = examiner
+    this.#again = again
   }
 
   async round(stopped: () => boolean): Promise<void> {
@@ -122,7 +130,7 @@ class Closing {
       const own = signed !== undefined && isSignedBy([this.#options.signer.publicKey], signed)
       if (own && follows(signed.checkpoint, head)) {
         head = headOf(signed.checkpoint)
-        await this.#lookAgain(segment)
+        await this.#lookAgain(segment, stopped)
       } else {
         // The last one is being written.
         if (isLast && !segment.compressed) return
@@ -182,8 +190,11 @@ class Closing {
     }
   }
 
-  /** Once for each start: a file that was changed since it was closed is told, and one that is gone. */
-  async #lookAgain(segment: Segment): Promise<void> {
+  /**
+   * Once for each start: a file that was changed since it was closed is told, and one that is gone. A file that could
+   * not be read, because the service stops or for another reason, was not changed therefore: it is read again.
+   */
+  async #lookAgain(segment: Segment, stopped: () => boolean): Promise<void> {
     const { path, signed, firstSeq } = segment
     if (signed === undefined) return
     if (path === undefined) {
@@ -192,12 +203,24 @@ class Closing {
     }
     if (signed.timestamp === undefined) await this.#stamp(signed)
     if (this.#seen.has(firstSeq)) return
+    const isSame = await this.#isSame(path, signed, isPresent(segment))
+    if (stopped()) return
+    // Archived or removed meanwhile: its present form is read in the next round.
+    const isMoved = !isSame && segmentOf(this.#options.folder, firstSeq).path !== path
+    if (isMoved) return this.#again()
     this.#seen.add(firstSeq)
-    const { bytes, sha256 } = isPresent(segment)
-      ? await this.#examiner.digest(path).catch(() => ({ bytes: 0, sha256: '' }))
-      : { bytes: 0, sha256: '' }
-    if (bytes !== signed.checkpoint.bytes || sha256 !== signed.checkpoint.sha256)
-      await this.#wrong(segment, 'it is not what it was when it was closed')
+    if (!isSame) await this.#wrong(segment, 'it is not what it was when it was closed')
+  }
+
+  async #isSame(path: string, { checkpoint }: SignedCheckpoint, isPresentNow: boolean): Promise<boolean> {
+    if (!isPresentNow) return false
+    try {
+      const { bytes, sha256 } = await this.#examiner.digest(path)
+      return bytes === checkpoint.bytes && sha256 === checkpoint.sha256
+    } catch (error) {
+      if (existsSync(path)) throw error
+      return false
+    }
   }
 
   async #recordRemoval({ signed }: Segment): Promise<void> {

@@ -526,3 +526,23 @@ test('without the key of the log no file is removed or moved away, and an archiv
   rmSync(first?.path ?? '')
   assert.equal((await verified(to)).ok && (await verified(to)).unexplained.length === 0, false)
 })
+
+test('issue 28: a start that fails while closed files are read again, or beside an archiving, records no change of a file', async () => {
+  const folder = path()
+  await filled(folder, 60)
+  for (let round = 0; round < 12; round += 1) {
+    const log = await openAuditLog(options(folder))
+    // As when a port is taken: the service ends while files are being read.
+    await new Promise((resolve) => setTimeout(resolve, round * 4))
+    if (round === 8) await archive(folder, firstDay + 30 * day)
+    if (round === 9) await log.tended()
+    await log.close()
+  }
+  assert.ok(!(await operations(folder)).includes('audit.file_changed'))
+  // A file that was changed is told all the same, though starts before failed.
+  const file = segmentsOf(folder).find(({ compressed }) => !compressed)?.path ?? ''
+  writeFileSync(file, readFileSync(file, 'utf8').replace('user-1', 'user-9'))
+  await (await openAuditLog(options(folder))).close()
+  await tend(folder)
+  assert.equal((await operations(folder)).filter((name) => name === 'audit.file_changed').length, 1)
+})

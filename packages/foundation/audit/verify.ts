@@ -418,7 +418,8 @@ function quickCheck(line: Buffer, head: ChainHead): ChainHead | undefined {
   return tail === `,"hash":"${unescaped}"}` ? { seq, hash: unescaped } : undefined
 }
 
-function isDamage(error: unknown): boolean {
+/** Whether reading failed because of what is in the file. */
+export function isDamage(error: unknown): boolean {
   if (error instanceof DamagedFile) return true
   return error instanceof Error && 'code' in error && /^(?:ZSTD|Z)_|^ERR_BUFFER/.test(String(error.code))
 }

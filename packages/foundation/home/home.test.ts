@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { StartupError } from '../errors/index.ts'
-import { openHome, writeOnce } from './home.ts'
+import { findExposedFiles, openHome, writeOnce } from './home.ts'
 
 function folder(): string {
   return mkdtempSync(join(tmpdir(), 'warder-home-'))
@@ -41,5 +41,27 @@ test('a file of the first run is written once, for its owner only, and never ove
   assert.equal(statSync(path).mode & 0o777, 0o600)
   assert.equal(writeOnce(path, 'second'), false)
   assert.equal(readFileSync(path, 'utf8'), 'first')
+  rmSync(home, { recursive: true })
+})
+
+test('issue 28: secret files that other users can read are named, where they can enter the home', () => {
+  const home = folder()
+  mkdirSync(join(home, 'tls'), { mode: 0o755 })
+  for (const [name, mode] of [
+    ['tls/kms.key', 0o644],
+    ['tls/kms.crt', 0o644],
+    ['tls/auth.key', 0o600],
+    ['kms.db', 0o640],
+    ['initial-admin-password', 0o604],
+    ['endpoints.json', 0o644],
+  ] as const) {
+    writeFileSync(join(home, name), '')
+    chmodSync(join(home, name), mode)
+  }
+  assert.deepEqual(findExposedFiles(home), [])
+  chmodSync(home, 0o755)
+  assert.deepEqual([...findExposedFiles(home)].sort(), ['initial-admin-password', 'kms.db', 'tls/kms.key'])
+  chmodSync(join(home, 'tls'), 0o700)
+  assert.deepEqual([...findExposedFiles(home)].sort(), ['initial-admin-password', 'kms.db'])
   rmSync(home, { recursive: true })
 })

@@ -6,6 +6,7 @@ import {
   existsSync,
   mkdirSync,
   openSync,
+  readdirSync,
   rmSync,
   statSync,
   unlinkSync,
@@ -42,6 +43,29 @@ export function openHome(path: string): string {
     )
   }
   return home
+}
+
+/** Files with secrets, directly in the home or in `tls`. */
+const secretFile = /\.key(?:\.next)?$|\.toml$|\.db(?:-wal|-shm)?$|^initial-admin-password$/
+
+/**
+ * Secret files that other users of this machine can read: nothing that this service does later takes back what was read.
+ * @returns their names in the home; none where others cannot enter the home
+ */
+export function findExposedFiles(home: string): readonly string[] {
+  if (process.platform === 'win32' || !mayEnter(home)) return []
+  return ['', 'tls'].flatMap((folder) => {
+    const path = join(home, folder)
+    if (!existsSync(path) || !mayEnter(path)) return []
+    return readdirSync(path)
+      .filter((name) => secretFile.test(name))
+      .map((name) => join(folder, name))
+      .filter((name) => ((statSync(join(home, name), { throwIfNoEntry: false })?.mode ?? 0) & 0o044) !== 0)
+  })
+}
+
+function mayEnter(folder: string): boolean {
+  return (statSync(folder).mode & 0o011) !== 0
 }
 
 /**

@@ -1,1 +1,1 @@
-export { inHome, openHome, requireUsableHome, restoreFolder, writeOnce } from './home.ts'
+export { findExposedFiles, inHome, openHome, requireUsableHome, restoreFolder, writeOnce } from './home.ts'

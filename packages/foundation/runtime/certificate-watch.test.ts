@@ -100,3 +100,19 @@ test('the service renews its own each hour, and goes on when that fails', async 
   }
   assert.deepEqual(lines, ['certificates cannot be renewed; it is tried again in an hour'])
 })
+
+test('a clock that is set makes the service look at its own certificates at once', async () => {
+  let renewals = 0
+  const { watch, clock } = await watched(100, {
+    async renew() {
+      renewals += 1
+    },
+  })
+  clock.set(-10 * day)
+  await watch.look()
+  await watch.look()
+  assert.equal(renewals, 1)
+  clock.set(0)
+  await watch.look()
+  assert.equal(renewals, 2)
+})

@@ -18,6 +18,8 @@ export interface CertificateWatchOptions {
 
 const lookEveryMs = 1000
 const renewEveryMs = 3_600_000
+/** The wall clock was set: certificates may not be valid yet, or may have ended. */
+const clockJumpMs = 30_000
 const day = 86_400_000
 /** Days before the end at which a line says so. */
 const warnings = [30, 7, 1, 0] as const
@@ -36,6 +38,7 @@ export function watchCertificates(options: CertificateWatchOptions): Certificate
   const { files, clock, log, metrics, reload } = options
   let inUse = files.map(stateOf)
   let renewedAt = clock.monotonic()
+  let offset = clock.now() - clock.monotonic()
   let ends = endsOf(files)
   /** Warnings that were given: certificate and threshold. */
   const told = new Set<string>()
@@ -61,8 +64,11 @@ export function watchCertificates(options: CertificateWatchOptions): Certificate
     if (looking) return
     looking = true
     try {
-      if (options.renew !== undefined && clock.monotonic() - renewedAt >= renewEveryMs) {
+      const jump = Math.abs(clock.now() - clock.monotonic() - offset)
+      const isDue = clock.monotonic() - renewedAt >= renewEveryMs || jump > clockJumpMs
+      if (options.renew !== undefined && isDue) {
         renewedAt = clock.monotonic()
+        offset = clock.now() - clock.monotonic()
         await options.renew()
       }
       const now = files.map(stateOf)

@@ -1,9 +1,10 @@
 import type { AuditLog } from '../audit/index.ts'
 import { StartupError } from '../errors/index.ts'
-import { inHome } from '../home/index.ts'
+import { findExposedFiles, inHome } from '../home/index.ts'
 import { Secret } from '../memory/secret.ts'
 import { createOutbound } from '../outbound/index.ts'
 import { findRestored, holdLease } from '../sql/index.ts'
+import type { Logger } from '../telemetry/types.ts'
 import { giveMemoryBack } from '../threads/index.ts'
 import { watchClock } from './clock-watch.ts'
 import { componentsOf } from './components.ts'
@@ -79,6 +80,7 @@ export async function prepareService(start: Start): Promise<PreparedService> {
   const { config, home } = launch
   await validateSettings(start)
   const certificates = await openCertificates(start)
+  warnOfExposedFiles(home, log)
   const storage = await openStorage(start, certificates)
   const audit = await openAudit(start, storage)
   const environment = await environmentOf(start, storage, audit)
@@ -136,6 +138,15 @@ async function startService(start: Start): Promise<RunningService> {
     },
     failed,
   }
+}
+
+function warnOfExposedFiles(home: string, log: Logger): void {
+  const files = findExposedFiles(home)
+  if (files.length > 0)
+    log.warn(
+      { home, files },
+      'secret files of the home can be read by other users of this machine: run chmod 700 on the home, chmod 600 on the files, and replace what may have been read',
+    )
 }
 
 /** The service's environment in this thread; its URL is known once it serves. */

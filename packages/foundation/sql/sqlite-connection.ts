@@ -83,8 +83,8 @@ export class Statements {
 export type UnitOutcome = { readonly results: readonly ChangeResult[] } | { readonly error: Error }
 
 /**
- * `commitGroup` for a file that is still the one that was opened: what went to a write-ahead log that another program
- * had removed is not acknowledged.
+ * `commitGroup` for files that are still those that were opened: what went to a database or a write-ahead log that
+ * another program had removed or replaced is not acknowledged.
  */
 export function commitToFiles(
   files: DatabaseFiles,
@@ -97,7 +97,7 @@ export function commitToFiles(
   const before = files.problem()
   if (before !== undefined) return refused(before)
   const outcomes = commitGroup(db, statements, units)
-  files.lookAtLog()
+  files.look()
   const after = files.problem()
   return after === undefined ? outcomes : refused(after)
 }

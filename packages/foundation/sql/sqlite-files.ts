@@ -35,10 +35,8 @@ export function databaseBytes(path: string): number {
 export interface DatabaseFiles {
   /** The sentence for the operator, once a look found a file removed or replaced; undefined = none was. */
   problem(): string | undefined
-  /** Looks at all of them. */
+  /** Looks at all of them: some microseconds, also after each group of commits. */
   look(): void
-  /** Looks at the write-ahead log alone: some microseconds, for after each group of commits. */
-  lookAtLog(): void
 }
 
 /**
@@ -48,10 +46,8 @@ export interface DatabaseFiles {
  * @param onProblem called once
  */
 export function databaseFiles(path: string, onProblem?: (problem: string) => void): DatabaseFiles {
-  if (path === ':memory:')
-    return { problem: () => undefined, look: () => undefined, lookAtLog: () => undefined }
-  const log = openedFile(`${path}-wal`)
-  const others = [openedFile(path), openedFile(`${path}-shm`)]
+  if (path === ':memory:') return { problem: () => undefined, look: () => undefined }
+  const files = [path, `${path}-wal`, `${path}-shm`].map(openedFile)
   let problem: string | undefined
   const lookAt = (one: OpenedFile): void => {
     // Writes to a removed file stay lost, whatever replaces it.
@@ -64,8 +60,7 @@ export function databaseFiles(path: string, onProblem?: (problem: string) => voi
   }
   return {
     problem: () => problem,
-    look: () => [log, ...others].forEach(lookAt),
-    lookAtLog: () => lookAt(log),
+    look: () => files.forEach(lookAt),
   }
 }
 

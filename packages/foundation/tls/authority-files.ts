@@ -48,7 +48,8 @@ export function storedAuthority(folder: string, clock: Clock): StoredAuthority |
 }
 
 /**
- * Whether the pair is there, belongs together, was issued by the authority and does not run out soon.
+ * Whether the pair is there, belongs together, was issued by the authority, is valid now and does not run out soon. One
+ * that begins later was issued while a clock was ahead.
  * @throws StartupError when what is there is broken, or no local authority made it: that is not overwritten
  */
 export function isFresh(folder: string, name: string, authority: StoredAuthority, clock: Clock): boolean {
@@ -64,7 +65,8 @@ export function isFresh(folder: string, name: string, authority: StoredAuthority
     )
   }
   const key = readKey(keyFile, file)
-  return issued && key !== undefined && certificate.checkPrivateKey(key) && !runsOut(certificate, clock)
+  const isValid = certificate.validFromDate.getTime() <= clock.now() && !runsOut(certificate, clock)
+  return issued && key !== undefined && certificate.checkPrivateKey(key) && isValid
 }
 
 /**

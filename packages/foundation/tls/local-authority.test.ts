@@ -161,6 +161,33 @@ test('a certificate with a third of its life left is replaced, with a new key, u
   assertWhole(place)
 })
 
+test('issue 28: a start while the clock is ahead leaves nothing that later starts do not repair', async () => {
+  const place = await made()
+  const before = place.fingerprints()
+  const ahead = heldClock()
+  ahead.advance(390 * day)
+  await place.ensure(ahead)
+  const fromAhead = place.fingerprints()
+  assert.deepEqual(changed(before, place), ['auth', 'kms', 'kms-rsa', 'client'])
+  await place.ensure()
+  assert.deepEqual(changed(fromAhead, place), ['auth', 'kms', 'kms-rsa', 'client'])
+  for (const name of names) assert.ok(place.certificate(name).validFromDate.getTime() <= Date.now(), name)
+  assertWhole(place)
+  // Hours are within what certificates are backdated by: clients that are right accept them.
+  const other = empty()
+  const byHours = heldClock()
+  byHours.advance(day / 2)
+  await other.ensure(byHours)
+  for (const name of names) assert.ok(other.certificate(name).validFromDate.getTime() <= Date.now(), name)
+  // An authority that was made by years too early is valid: clients have it.
+  const third = empty()
+  await third.ensure(ahead)
+  const authority = third.fingerprints().ca
+  await third.ensure()
+  assert.equal(third.fingerprints().ca, authority)
+  assertWhole(third)
+})
+
 test('an authority that runs out is replaced, and all that it issued with it', async () => {
   const place = await made()
   const before = place.fingerprints()

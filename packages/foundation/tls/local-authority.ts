@@ -27,8 +27,13 @@ export interface LocalAuthorityOptions {
 const day = 24 * 60 * 60 * 1000
 const authorityDays = 3650
 const leafDays = 397
-/** Clocks of clients may be late. */
-const backdateMs = 60 * 60 * 1000
+/** Clocks of clients may be late, and that of this machine ahead. */
+const backdateMs = day
+/**
+ * Authorities begin here: one that is made while the clock is ahead is valid when the clock is right again. It cannot be
+ * made anew as leaves can, since clients trust it.
+ */
+const authorityBegin = Date.UTC(2020, 0, 1)
 
 /** A certificate that the local authority issues. */
 export interface LocalCertificate {
@@ -45,7 +50,8 @@ export interface LocalCertificate {
 
 /**
  * The local certificate authority of the first run, for a machine that has no other: `ca.crt`, `ca.key`, and the
- * certificates that are asked for. What exists is kept; what runs out soon, or does not belong together, is replaced.
+ * certificates that are asked for. What exists is kept; what runs out soon, is not valid yet by this clock, or does not
+ * belong together, is replaced.
  * Two processes that start at once do it one after the other.
  * @throws StartupError when a file is broken, cannot be written, or is somebody else's
  */
@@ -147,7 +153,7 @@ async function makeAuthority({ folder, clock }: LocalAuthorityOptions): Promise<
       purpose: 'authority',
       hostnames: [],
       addresses: [],
-      notBefore: new Date(now - backdateMs),
+      notBefore: new Date(Math.min(now - backdateMs, authorityBegin)),
       notAfter: new Date(now + authorityDays * day),
     },
     undefined,

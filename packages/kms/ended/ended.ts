@@ -1,5 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads'
 import { failure } from '@warder/foundation/errors'
+import type { MaybePromise } from '@warder/foundation/promises'
 import type { Clock } from '@warder/foundation/runtime'
 import { type EndedSet, endedKeys, endedMemory, endedSet, type Key, userWords } from './ended-set.ts'
 
@@ -12,8 +14,11 @@ export interface EndedConfig {
 
 /** Everything that has ended at the authentication service so far; read by all workers, written by one follower. */
 export interface Ended {
-  /** @throws failure('overloaded') when the feed is lost, or not read yet, and the settings say to refuse */
-  requireCurrent(): void
+  /**
+   * Waits for the feed where this process has lost time: it may have been stopped while something ended.
+   * @throws failure('overloaded') when the feed is lost, or not read yet, and the settings say to refuse
+   */
+  requireCurrent(): MaybePromise<void>
   /** Whether what the feed says is young enough to be relied on. */
   isCurrent(): boolean
   readonly generation: number
@@ -37,7 +42,15 @@ export interface EndedWriter {
   moveTo(seq: number): void
   /** The set was complete at this time (monotonic ms). */
   completeAt(time: number): void
+  /** The follower is at work, and has missed no time since it last asked. */
+  beat(): void
 }
+
+/** The authentication service waits for a second until an end is acknowledged: whatever misses less, misses no end. */
+export const maxGapMs = 700
+/** How long a request waits for a feed that is asked again. */
+const maxWaitMs = 2000
+const waitStepMs = 5
 
 export const keyKinds = {
   person: 'person',
@@ -50,6 +63,9 @@ export const keyKinds = {
 /** Of the words of the header that are the user's. */
 const position = userWords.from
 const completeSeconds = userWords.from + 1
+/** Low 32 bits of the milliseconds of the last beat, by the monotonic and by the wall clock, which counts a suspension, too. */
+const beatMonotonic = userWords.from + 2
+const beatWall = userWords.from + 3
 
 const key = 'warder.kms.ended'
 
@@ -71,13 +87,17 @@ export function sharedEnded(): SharedArrayBuffer | undefined {
   return memory instanceof SharedArrayBuffer ? memory : undefined
 }
 
-export function endedWriter(memory: SharedArrayBuffer, config: EndedConfig): EndedWriter {
+export function endedWriter(memory: SharedArrayBuffer, config: EndedConfig, clock: Clock): EndedWriter {
   const words = new Uint32Array(memory)
   return {
     set: endedSet(memory, config.auth_feed_max_entries),
     keys: endedKeys(memory),
     moveTo: (seq) => void Atomics.store(words, position, seq),
     completeAt: (time) => void Atomics.store(words, completeSeconds, Math.max(1, Math.floor(time / 1000))),
+    beat() {
+      Atomics.store(words, beatWall, lowBits(clock.now()))
+      Atomics.store(words, beatMonotonic, lowBits(clock.monotonic()))
+    },
   }
 }
 
@@ -87,19 +107,32 @@ export function readEnded(memory: SharedArrayBuffer, config: EndedConfig, clock:
   const keys = endedKeys(memory)
   const maxAge = config.auth_feed_max_age_secs
   const find = (found: Key): number => set.find(found) ?? 0
+  /** A clock that was set back is no lost time. */
+  const gapSince = (word: number, now: number): number => (lowBits(now) - Atomics.load(words, word)) | 0
+  const isFollowed = (): boolean =>
+    gapSince(beatMonotonic, clock.monotonic()) <= maxGapMs && gapSince(beatWall, clock.now()) <= maxGapMs
   const isCurrent = (): boolean => {
     const complete = Atomics.load(words, completeSeconds)
-    return complete !== 0 && clock.monotonic() / 1000 - complete <= maxAge
+    return complete !== 0 && clock.monotonic() / 1000 - complete <= maxAge && isFollowed()
+  }
+  const refuse = (): void => {
+    if (config.auth_feed_when_lost === 'accept') return
+    throw failure('overloaded', 'What has ended at the authentication service is not known now.', {
+      detail: 'the feed of ends is lost (auth_feed_when_lost = refuse)',
+      retryAfterSeconds: 1,
+    })
+  }
+  const waitUntilFollowed = async (): Promise<void> => {
+    const until = performance.now() + maxWaitMs
+    while (!isFollowed()) {
+      if (performance.now() > until) return refuse()
+      await sleep(waitStepMs)
+    }
+    if (!isCurrent()) refuse()
   }
   return {
     isCurrent,
-    requireCurrent() {
-      if (config.auth_feed_when_lost === 'accept' || isCurrent()) return
-      throw failure('overloaded', 'What has ended at the authentication service is not known now.', {
-        detail: 'the feed of ends is lost (auth_feed_when_lost = refuse)',
-        retryAfterSeconds: 1,
-      })
-    },
+    requireCurrent: () => (isCurrent() ? undefined : isFollowed() ? refuse() : waitUntilFollowed()),
     get generation() {
       return set.generation
     },
@@ -114,4 +147,8 @@ export function readEnded(memory: SharedArrayBuffer, config: EndedConfig, clock:
       ),
     machineEndedBy: (entity) => find(keys.other(keyKinds.machine, entity)),
   }
+}
+
+function lowBits(time: number): number {
+  return Math.floor(time) % 2 ** 32
 }

@@ -3,9 +3,17 @@ import { generateKeyPairSync, hash, type KeyObject, randomUUID } from 'node:cryp
 import { test } from 'node:test'
 import { inlineKeySet, publicJwk, signToken } from '@warder/foundation/jwt'
 import { quietLog } from '@warder/foundation/telemetry/testing'
-import { type CredentialSet, type EndedName, endedMemory, endedWriter, follow, readEnded } from './index.ts'
+import {
+  type CredentialSet,
+  type EndedConfig,
+  type EndedName,
+  endedMemory,
+  endedWriter,
+  follow,
+  readEnded,
+} from './index.ts'
 
-const config = {
+const defaults = {
   auth_feed_when_lost: 'refuse',
   auth_feed_max_age_secs: 60,
   auth_feed_max_entries: 1000,
@@ -29,6 +37,7 @@ function scene(
   first: readonly Entry[] = [],
   tamper: (page: Page, asked: number) => void = () => undefined,
   mostEntries = 1000,
+  config: EndedConfig = defaults,
 ) {
   const { privateKey, publicKey } = pair()
   const jwk = publicJwk(publicKey)
@@ -92,7 +101,7 @@ function scene(
       clock,
       headers: () => ({}),
     },
-    writer: endedWriter(memory, config),
+    writer: endedWriter(memory, config, clock),
     nameOf: (realm, username) => (realm === '_' ? username : `${realm}/${username}`),
     endVotes: async (users) => void credentials.push(...users),
     endNames: async (names) => void gone.push(...names),
@@ -273,18 +282,26 @@ for (const [what, tamper] of [
 
 test('a feed that cannot be had for longer than the setting says is lost, and found again', async () => {
   let broken = false
-  await using kms = scene([], (page) => {
+  const tamper = (page: Page): void => {
     if (broken) page.status = 503
-  })
+  }
+  await using kms = scene([], tamper, 1000, { ...defaults, auth_feed_max_age_secs: 4 })
   await kms.follower.ready(10_000)
   kms.ended.requireCurrent()
   broken = true
   kms.add(session(1, randomUUID()))
   const asked = kms.asked()
   await soon(() => kms.asked() > asked)
-  kms.clock.mono += 59_000
+  // In steps in which the follower has its turns: no time is lost.
+  const pass = async (seconds: number): Promise<void> => {
+    for (let step = 0; step < seconds * 2; step += 1) {
+      kms.clock.mono += 500
+      await new Promise((resolve) => setTimeout(resolve, 250))
+    }
+  }
+  await pass(2)
   kms.ended.requireCurrent()
-  kms.clock.mono += 3000
+  await pass(3)
   assert.throws(() => kms.ended.requireCurrent(), { kind: 'overloaded', retryAfterSeconds: 1 })
   broken = false
   await soon(() => kms.ended.isCurrent())
@@ -315,4 +332,41 @@ test('another database of the authentication service is followed from its beginn
   // The next question is after 7, which this feed has not reached.
   await soon(() => kms.ended.hasSession(later))
   assert.equal(kms.ended.hasSession(before), true)
+})
+
+for (const clockOf of ['mono', 'wall'] as const)
+  test(`issue 28: a process that was stopped asks the feed before it serves (${clockOf})`, async () => {
+    const id = randomUUID()
+    await using kms = scene()
+    await kms.follower.ready(10_000)
+    assert.equal(await kms.ended.requireCurrent(), undefined)
+    // It is stopped while a session ends: the clock goes on, and nothing else has had its turn.
+    kms.entries.push(session(1, id))
+    kms.clock[clockOf] += 1000
+    assert.equal(kms.ended.isCurrent(), false)
+    const waiting = kms.ended.requireCurrent()
+    assert.ok(waiting instanceof Promise, 'the request waits')
+    await waiting
+    assert.equal(kms.ended.hasSession(id), true)
+  })
+
+test('issue 28: a process that was stopped, and cannot ask the feed, refuses although the feed is young', async () => {
+  let broken = false
+  await using kms = scene([], (page) => {
+    if (broken) page.status = 503
+  })
+  await kms.follower.ready(10_000)
+  broken = true
+  kms.clock.mono += 1000
+  await assert.rejects(async () => kms.ended.requireCurrent(), { kind: 'overloaded' })
+  broken = false
+  await soon(() => kms.ended.isCurrent())
+})
+
+test('less than a second that is missed, and a clock that is set back, hold nothing up', async () => {
+  await using kms = scene()
+  await kms.follower.ready(10_000)
+  kms.clock.mono += 500
+  kms.clock.wall -= 3_600_000
+  assert.equal(kms.ended.requireCurrent(), undefined)
 })

@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { setImmediate as otherWork, setTimeout as sleep } from 'node:timers/promises'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Logger } from '@warder/foundation/telemetry'
-import { type EndedWriter, keyKinds } from './ended.ts'
+import { type EndedWriter, keyKinds, maxGapMs } from './ended.ts'
 import { askFeed, type EndedEntry, type FeedPage, type FeedSource } from './feed-page.ts'
 
 export interface FollowerOptions {
@@ -49,6 +49,9 @@ const leewaySeconds = 120
 /** Entries that are taken in one go, before anything else of this thread has its turn: the next question is sent then. */
 const takenAtOnce = 2000
 
+/** Often enough that no gap counts as lost time while this thread has its turns. */
+const beatEveryMs = 100
+
 /** A question that was asked, and when. */
 interface Asked {
   readonly at: number
@@ -64,6 +67,10 @@ export function follow(options: FollowerOptions): Follower {
   const { source, writer, clock, log } = options
   const follower = randomUUID()
   const stopping = new AbortController()
+  let asking = new AbortController()
+  /** When it was found that this process had been stopped; what ended meanwhile is not known. Monotonic. */
+  let lostAt: number | undefined
+  let beatAt = { monotonic: clock.monotonic(), wall: clock.now() }
   let after = 0
   let kid: string | undefined
   let complete = false
@@ -79,8 +86,14 @@ export function follow(options: FollowerOptions): Follower {
   function ask(from: number): Asked {
     const nonce = randomBytes(18).toString('base64url')
     const page = askFeed(
-      { ...source, signal: stopping.signal },
-      { follower, after: from, acknowledged: after, nonce, waitSeconds: complete ? waitSeconds : 0 },
+      { ...source, signal: AbortSignal.any([stopping.signal, asking.signal]) },
+      {
+        follower,
+        after: from,
+        acknowledged: after,
+        nonce,
+        waitSeconds: complete && lostAt === undefined ? waitSeconds : 0,
+      },
     )
     // Looked at when its turn comes, which may be never.
     page.catch(() => undefined)
@@ -114,7 +127,26 @@ export function follow(options: FollowerOptions): Follower {
     if (after < page.head) return
     complete = true
     writer.completeAt(askedAt)
+    // An answer to an earlier question may be as of before the time that was lost.
+    if (lostAt !== undefined && askedAt < lostAt) return
+    lostAt = undefined
+    writer.beat()
     whenReady()
+  }
+
+  /** Readers wait once beats are missing, and beats are missing until the feed was asked again. */
+  function beat(): void {
+    const now = { monotonic: clock.monotonic(), wall: clock.now() }
+    const gap = Math.max(now.monotonic - beatAt.monotonic, now.wall - beatAt.wall)
+    beatAt = now
+    if (gap > maxGapMs) {
+      lostAt = now.monotonic
+      ahead = undefined
+      // A question that waits for the next end would hold up all requests.
+      asking.abort()
+      asking = new AbortController()
+    }
+    if (lostAt === undefined) writer.beat()
   }
 
   async function take(page: FeedPage): Promise<void> {
@@ -165,14 +197,18 @@ export function follow(options: FollowerOptions): Follower {
   }
 
   async function run(): Promise<void> {
+    let question = asking
     while (!stopping.signal.aborted) {
       try {
+        question = asking
         await once()
         if (warned) log.info({}, 'the feed of ends is followed again')
         warned = false
         failures = 0
       } catch (error) {
         if (stopping.signal.aborted) return
+        // It was let go of: the next one is asked at once.
+        if (question.signal.aborted) continue
         const ms = retryMs[Math.min(failures, retryMs.length - 1)]
         failures += 1
         if (!warned && failures > (complete ? 0 : failuresOfAStart)) {
@@ -184,10 +220,14 @@ export function follow(options: FollowerOptions): Follower {
     }
   }
 
+  writer.beat()
+  const beating = setInterval(beat, beatEveryMs)
+  beating.unref()
   const running = run()
   return {
     ready: (ms) => Promise.race([firstComplete, sleep(ms, undefined, { ref: false })]),
     async stop() {
+      clearInterval(beating)
       stopping.abort()
       await running
     },

@@ -1,6 +1,6 @@
 import { createTokenCache, JwtRejected, type KeySet, verifyToken } from '@warder/foundation/jwt'
 import type { Principal } from '@warder/foundation/operations'
-import type { MaybePromise } from '@warder/foundation/promises'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Names } from '../access/index.ts'
 import type { Ended } from '../ended/index.ts'
@@ -65,7 +65,7 @@ export function authVerifier(options: AuthVerifierOptions): Extractor {
       )
       if (typeof claims.as_sid === 'string') await names?.claim(principal.name, claims.as_sid)
       const vouched = { principal, sessionId: claims.jti, subjectId: claims.as_sid, generation: -1 }
-      const accepted = live(vouched)
+      const accepted = await live(vouched)
       cache.put(token, vouched, Math.min(Number(claims.exp), clock.now() / 1000 + trustSeconds))
       return accepted
     } catch (error) {
@@ -75,9 +75,12 @@ export function authVerifier(options: AuthVerifierOptions): Extractor {
   }
 
   /** @throws failure('unauthorized') when the session has ended; failure('overloaded') when that is not known now */
-  function live(vouched: Vouched): Principal {
+  function live(vouched: Vouched): MaybePromise<Principal> {
     if (ended === undefined) return vouched.principal
-    ended.requireCurrent()
+    return andThen(ended.requireCurrent(), () => requireNotEnded(ended, vouched))
+  }
+
+  function requireNotEnded(ended: Ended, vouched: Vouched): Principal {
     const { generation } = ended
     if (vouched.generation !== generation) {
       const { sessionId, subjectId } = vouched

@@ -82,15 +82,15 @@ export function sessionExtractor(
     if (place === undefined) throw unauthorized('logins of the realm of the session are not configured')
     if (clock.now() >= until) throw unauthorized('the session is over')
     if ((await endedSession(db, id)) !== undefined) throw unauthorized('the session was ended')
-    if (place === 'auth' && ended !== undefined) requireLive(ended, content)
+    if (place === 'auth' && ended !== undefined) await requireLive(ended, content)
     return principalNamed(name, 'session', realm)
   }
 }
 
 /** @throws failure('unauthorized') when the login has ended where it was made; failure('overloaded') if that is not known */
-function requireLive(ended: Ended, content: Content): void {
+async function requireLive(ended: Ended, content: Content): Promise<void> {
   const { name, username = name, realm, subjectId, position = 0, sessionId } = content
-  ended.requireCurrent()
+  await ended.requireCurrent()
   if (sessionId !== undefined && ended.hasSession(sessionId))
     throw unauthorized('the session at the authentication service has ended')
   if (subjectId !== undefined && ended.hasPerson(subjectId))

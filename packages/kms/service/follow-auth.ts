@@ -82,7 +82,7 @@ export async function followAuth(environment: Environment): Promise<Follower | u
   if (source === undefined) return undefined
   const follower = follow({
     source,
-    writer: endedWriter(memory, config),
+    writer: endedWriter(memory, config, clock),
     nameOf: (realm, username) => userName(realm, username, config.auth_verifier_realm),
     endNames: (names) => endNames(environment, names),
     endVotes: (users) => endVotes(environment, users),

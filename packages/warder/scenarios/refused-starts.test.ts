@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { runWarder, startInstallation, temporaryHome } from '../testing/index.ts'
+import { cleanEnvironment } from '../testing/installation.ts'
+import { program } from '../testing/program.ts'
 
 const home = temporaryHome()
 
@@ -125,4 +128,22 @@ test('the root key file that others can read is refused', async () => {
     chmodSync(join(home, 'root.key'), 0o600)
   }
   assert.equal(statSync(join(home, 'root.key')).mode & 0o777, 0o600)
+})
+
+test('issue 28: too few files that may be opened are named, without a stack trace', {
+  skip: process.platform === 'linux' ? false : 'the limit is read from /proc',
+}, () => {
+  for (const command of [['start'], ['kms']]) {
+    const { status, stderr } = spawnSync(
+      'sh',
+      ['-c', 'ulimit -n 32 && exec "$0" "$@"', process.execPath, program, ...command, '--home', home],
+      { encoding: 'utf8', env: cleanEnvironment({}) },
+    )
+    assert.equal(status, 1, stderr)
+    assert.match(
+      stderr,
+      /^warder \w+: this process may open 32 files, and a service takes at least 256.*ulimit -n/,
+    )
+    assert.doesNotMatch(stderr, /\n {4}at /)
+  }
 })

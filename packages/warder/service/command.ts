@@ -9,6 +9,7 @@ import { readDeclared } from '../cli/options.ts'
 import { writeServiceLine } from '../cli/service-line.ts'
 import { configure, type ServiceConfiguration } from '../installation/configuration.ts'
 import { writeFirstConfiguration } from '../installation/first-run.ts'
+import { requireOpenFiles } from '../installation/open-files.ts'
 import { type ServiceName, settingsOf } from '../installation/services.ts'
 import { besideAuth, besideKms, peerSecretOf } from '../installation/together.ts'
 import { firstPassword } from './first-password.ts'
@@ -62,6 +63,7 @@ Example:
         terminal.out(defaultConfigToml(name, settingsOf(name)))
         return 0
       }
+      requireOpenFiles()
       const folder = openHome(homeOf(values.home, terminal.env))
       writeFirstConfiguration(folder)
       const configuration = startedAs(name, configure(name, folder, rest, terminal.env), terminal.env, values)

@@ -8,6 +8,7 @@ import { writeServiceLine } from '../cli/service-line.ts'
 import { type Endpoints, removeEndpoints, writeEndpoints } from '../installation/endpoints.ts'
 import { writeFirstConfiguration } from '../installation/first-run.ts'
 import { firstPassword } from '../service/first-password.ts'
+import { requireOpenFiles } from '../installation/open-files.ts'
 import { leaveParentProcess, whenParentProcessEnds } from '../service/launcher.ts'
 import { watchStopSignals } from '../service/stop-signals.ts'
 import { RestartBackoff } from './backoff.ts'
@@ -60,6 +61,7 @@ export async function startBoth(
   terminal: Terminal,
   options: StartOptions = {},
 ): Promise<number> {
+  requireOpenFiles()
   const home = openHome(path)
   // Before anything is touched: what is running here goes on, and is found by those who look for it.
   const release = takeLock(

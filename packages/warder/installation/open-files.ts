@@ -1,0 +1,23 @@
+import { readFileSync } from 'node:fs'
+import { StartupError } from '@warder/foundation/errors'
+
+/** Two processes with their databases, logs and listeners take about fifty; each connection takes one. */
+const minOpenFiles = 256
+
+/** @throws StartupError when this process may open too few files to serve */
+export function requireOpenFiles(limit = readLimit()): void {
+  if (limit === undefined || limit >= minOpenFiles) return
+  throw new StartupError(
+    `this process may open ${limit} files, and a service takes at least ${minOpenFiles}, one for each connection among them: raise the limit (ulimit -n in a shell, LimitNOFILE for systemd, nofile for a container)`,
+  )
+}
+
+/** undefined = there is none, or this system does not tell. Node raises the soft limit to the hard one. */
+function readLimit(): number | undefined {
+  try {
+    const [, soft] = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
+    return soft === undefined ? undefined : Number(soft)
+  } catch {
+    return undefined
+  }
+}
