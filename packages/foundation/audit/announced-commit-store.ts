@@ -12,6 +12,15 @@ export const announcedCommitMigrations: readonly Migration[] = [
       'CREATE TABLE audit_commit (source TEXT NOT NULL, number BIGINT NOT NULL, refused BIGINT NOT NULL, PRIMARY KEY (source, number))',
     ],
   },
+  {
+    number: 2,
+    name: 'heads of audit logs',
+    // A log that an older program has written is longer than it was.
+    older: true,
+    statements: [
+      'CREATE TABLE audit_head (log TEXT NOT NULL PRIMARY KEY, seq BIGINT NOT NULL, hash TEXT NOT NULL)',
+    ],
+  },
 ]
 
 export interface SourceRow {

@@ -18,6 +18,7 @@ export { type DatabasePlace, databasePlace, openSealedDatabase } from './databas
 export { createFairQueue, type FairQueue, type QueueOwner } from './fair-queue.ts'
 export { readableDatabase } from './health-parts.ts'
 export { type RuntimeConfig, rootKeySource, type ServiceLaunch, sharedRateSlots } from './launch.ts'
+export { readRememberedSeq } from './lost-audit.ts'
 export { startMetricsListener } from './metrics-listener.ts'
 export { note } from './notes.ts'
 export type { RunningService } from './primary.ts'

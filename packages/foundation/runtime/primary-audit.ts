@@ -1,13 +1,16 @@
+import { setTimeout } from 'node:timers/promises'
 import { type AuditLog, openAuditLog, ownEvent, settleAnnounced } from '../audit/index.ts'
 import { auditTimestamps } from './audit-time-stamps.ts'
 import { startCommitRecords } from './commit-records.ts'
 import { forwardAudit } from './forward-audit.ts'
+import { acceptLostAudit, findLostAudit, logName, refuseLostAudit, rememberAudit } from './lost-audit.ts'
 import type { Start } from './primary-start.ts'
 import type { Storage } from './primary-storage.ts'
 import { acceptRollback } from './rollback.ts'
 import type { ServiceEnvironment } from './service.ts'
 
 const dayMs = 86_400_000
+const maxWaitMs = 1000
 
 /**
  * Opens the audit log; log and database know of each other's last changes afterwards (docs/adr/0024, 0025).
@@ -17,6 +20,9 @@ export async function openAudit(start: Start, storage: Storage): Promise<AuditLo
   const { launch, definition, clock, log, metrics, node, opened } = start
   const { config, home } = launch
   const { db, seal, auditFolder: folder, rollback } = storage
+  const known = logName(storage.place, node, home)
+  const lost = config.audit_enabled ? await findLostAudit(db, known, folder, seal) : undefined
+  if (lost !== undefined && launch.acceptRollback !== true) refuseLostAudit(definition.name, folder, lost)
   const audit = config.audit_enabled
     ? await openAuditLog({
         folder,
@@ -39,9 +45,14 @@ export async function openAudit(start: Start, storage: Storage): Promise<AuditLo
     log.warn({ ...rollback }, 'the operator accepted that the database lost commits')
   }
   if (audit === undefined) return undefined
+  if (lost !== undefined) {
+    await acceptLostAudit(audit, clock.now(), lost)
+    log.warn({ ...lost }, 'the operator accepted that records of the audit log are lost')
+  }
   await settleAnnounced({ folder, db, trail: audit.trail, keys: audit.keys, log, now: clock.now })
   const records = await startCommitRecords({ db, audit, clock, log })
   opened.defer(() => records.stop())
+  await rememberAudit(db, known, audit)
   return audit
 }
 
@@ -55,6 +66,17 @@ export function startForwarding(
   const { config, home } = launch
   const forwarding = forwardAudit({ config, home, folder, audit, environment })
   opened.defer(() => forwarding.stop())
+}
+
+/** Before the last records, which tell of this commit. A database that is away remembers what it knew at the start. */
+export async function rememberAtStop(
+  { launch, node }: Start,
+  { db, place }: Storage,
+  audit: AuditLog | undefined,
+): Promise<void> {
+  if (audit === undefined) return
+  const remembered = rememberAudit(db, logName(place, node, launch.home), audit).catch(() => undefined)
+  await Promise.race([remembered, setTimeout(maxWaitMs, undefined, { ref: false })])
 }
 
 /** Records that the service starts or stops. */

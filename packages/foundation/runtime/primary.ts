@@ -12,7 +12,7 @@ import type { ServiceLaunch } from './launch.ts'
 import { noAudit } from './no-audit.ts'
 import { operatorMetrics } from './operator-metrics.ts'
 import { boundTo, startPeriodic } from './periodic.ts'
-import { openAudit, recordRun, startForwarding } from './primary-audit.ts'
+import { openAudit, recordRun, rememberAtStop, startForwarding } from './primary-audit.ts'
 import { openCertificates, type PrimaryCertificates } from './primary-certificates.ts'
 import { startMeasurements } from './primary-measurements.ts'
 import { beginStart, type Start } from './primary-start.ts'
@@ -133,6 +133,7 @@ async function startService(start: Start): Promise<RunningService> {
     aliveWithinMs: hungProcessLooks * config.watchdog_seconds * 1000,
     reloadTls: () => void certificates.reload(),
     async stop() {
+      await rememberAtStop(start, storage, audit)
       recordRun(start, audit, 'stop')
       await opened.disposeAsync()
     },

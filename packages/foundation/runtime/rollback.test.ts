@@ -235,6 +235,7 @@ for (const { name, skip, place: newPlace } of engines) {
     await run(place, [
       'DROP TABLE commit_count',
       "DELETE FROM schema_migration WHERE component = 'commit count'",
+      'DELETE FROM audit_head',
     ])
     await startAndStop(place)
     assert.equal(known(place), await countOf(place))

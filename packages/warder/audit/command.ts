@@ -7,6 +7,7 @@ import { checkpointKeyIn } from './checkpoint-key.ts'
 import { logsAt } from './logs.ts'
 import { archive, prune } from './old-files.ts'
 import { exportRecords, tail } from './records.ts'
+import { rememberedSeq } from './remembered.ts'
 import { logKeysOf } from './unlocked.ts'
 import { verifyLogs } from './verify.ts'
 
@@ -44,12 +45,10 @@ key and the database of the home; without them closed ones are verified as they 
         const anchors = ca === undefined ? undefined : timestampAnchors(ca)
         const logs = logsAt(path, context)
         const where = { home: context.home, env: context.terminal.env }
+        const ofHome = path === undefined ? (log: string) => rememberedSeq(log, where) : undefined
         const keysOf = (log: string) => logKeysOf(log, where)
-        return await verifyLogs(
-          logs,
-          { head, trusted, anchors, keysOf, ofHome: path === undefined },
-          context.terminal,
-          () => setTimeout(writingMs),
+        return await verifyLogs(logs, { head, trusted, anchors, keysOf, ofHome }, context.terminal, () =>
+          setTimeout(writingMs),
         )
       } catch (error) {
         throw refusalOf(error)

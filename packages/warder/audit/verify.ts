@@ -29,7 +29,7 @@ export async function verifyLogs(
     trusted,
     anchors,
     keysOf,
-    ofHome = false,
+    ofHome,
   }: {
     readonly head?: string | undefined
     readonly trusted?: KeyObject | undefined
@@ -37,8 +37,8 @@ export async function verifyLogs(
     readonly anchors?: TimestampAnchors | undefined
     /** Opens the encrypted files of a log. @throws StartupError when that cannot be done */
     readonly keysOf?: (path: string) => Promise<LogKeys>
-    /** They are logs of a home, and begin with their first record. */
-    readonly ofHome?: boolean
+    /** They are logs of a home, which begin with their first record: how many records the database of one knows of. */
+    readonly ofHome?: ((path: string) => Promise<number | undefined>) | undefined
   },
   terminal: Pick<Terminal, 'out'>,
   wait: Wait,
@@ -48,7 +48,8 @@ export async function verifyLogs(
   for (const path of paths) {
     const { keys, refusal } = await unlocked(path, keysOf)
     const verdict = await verifyAtRest(path, { ...expected, logKeys: keys }, trusted, wait)
-    const found = whatIsWrong(path, verdict, refusal) ?? whatIsCutOff(path, verdict, ofHome)
+    const found =
+      whatIsWrong(path, verdict, refusal) ?? (ofHome && whatIsCutOff(path, verdict, await ofHome(path)))
     if (found !== undefined) wrong.push(found)
     else terminal.out(whole(path, verdict))
     if (anchors !== undefined && statSync(path).isDirectory())
@@ -119,9 +120,12 @@ function whatIsWrong(
 }
 
 /** Files whose beginning was taken away look like an archive; the log of a home is none. */
-function whatIsCutOff(path: string, { first = 1 }: Verdict, ofHome: boolean): string | undefined {
-  if (!ofHome || first === 1) return undefined
-  return `MISSING ${path}: begins with record ${first}: the files before it, and their checkpoints, are gone`
+function whatIsCutOff(path: string, { first = 1, head }: Verdict, known = 0): string | undefined {
+  if (first !== 1)
+    return `MISSING ${path}: begins with record ${first}: the files before it, and their checkpoints, are gone`
+  const last = head?.seq ?? 0
+  if (last >= known) return undefined
+  return `MISSING ${path}: ends with record ${last}, and the database knows of ${known} records`
 }
 
 function whole(path: string, { records, files, removed, unopened, first = 1, head }: Verdict): string {

@@ -304,3 +304,27 @@ test('health tells of the feed', async () => {
   kms.close()
   assert.deepEqual(JSON.parse(health.text).dependencies.auth_feed, { name: 'feed of ends', status: 'UP' })
 })
+
+test('issue 28: a service that was stopped while a session ended refuses it with the first request after that', {
+  skip: process.platform === 'win32' && 'there is no SIGSTOP',
+}, async () => {
+  await addUser('sue')
+  for (let round = 0; round < 3; round += 1) {
+    const token = await tokenOf(warder, 'sue', password)
+    const headers = { authorization: `Bearer ${token}` }
+    const connections = Array.from({ length: 4 }, () => caller({ headers }))
+    for (const ask of connections) assert.equal((await ask('GET', '/me')).status, 200)
+    const pid = warder.pid('kms')
+    process.kill(pid, 'SIGSTOP')
+    try {
+      const { jti } = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString())
+      assert.equal((await asAdmin('DELETE', '/sessions', { session_ids: [jti] })).status, 204)
+      const waiting = connections.map((ask) => ask('GET', '/me'))
+      await new Promise((resolve) => setTimeout(resolve, 1200))
+      process.kill(pid, 'SIGCONT')
+      for (const { status, text } of await Promise.all(waiting)) assert.equal(status, 401, text)
+    } finally {
+      process.kill(pid, 'SIGCONT')
+    }
+  }
+})

