@@ -35,7 +35,7 @@ export function openSigningKey(home: string): KeyObject {
   const publicPath = join(home, signingPublicName)
   if (!existsSync(publicPath) || readFileSync(publicPath, 'utf8') !== pem) {
     const fresh = `${publicPath}.${process.pid}.new`
-    write(home, fresh, pem, 0o644)
+    write(home, fresh, pem)
     renameSync(fresh, publicPath)
   }
   return key
@@ -72,7 +72,7 @@ function readSigningKey(path: string): KeyObject {
 function makeKey(home: string, path: string): void {
   const { privateKey } = generateKeyPairSync('ed25519')
   const fresh = `${path}.${process.pid}.new`
-  write(home, fresh, privateKey.export({ type: 'pkcs8', format: 'pem' }), 0o600)
+  write(home, fresh, privateKey.export({ type: 'pkcs8', format: 'pem' }))
   try {
     linkSync(fresh, path)
   } catch (error) {
@@ -84,9 +84,9 @@ function makeKey(home: string, path: string): void {
   }
 }
 
-function write(home: string, path: string, pem: string | Buffer, mode: number): void {
+function write(home: string, path: string, pem: string | Buffer): void {
   try {
-    writeFileSync(path, pem, { mode, flush: true })
+    writeFileSync(path, pem, { mode: 0o600, flush: true })
     // Later backups may be made by the user of the service.
     const { uid, gid } = statSync(home)
     if (process.getuid?.() === 0 && uid !== 0) chownSync(path, uid, gid)
