@@ -86,7 +86,7 @@ export function follow(options: FollowerOptions): Follower {
   function ask(from: number): Asked {
     const nonce = randomBytes(18).toString('base64url')
     const page = askFeed(
-      { ...source, signal: AbortSignal.any([stopping.signal, asking.signal]) },
+      { ...source, signal: asking.signal },
       {
         follower,
         after: from,
@@ -229,6 +229,7 @@ export function follow(options: FollowerOptions): Follower {
     async stop() {
       clearInterval(beating)
       stopping.abort()
+      asking.abort()
       await running
     },
   }

@@ -64,6 +64,7 @@ async function opened({
       lookup: lookupOf(addresses),
       ...(isIP(host) === 0 && { servername: host }),
       ...trustedAuthorities(caFile),
+      // Of a connection whose authorities are the usual ones; a context of its own has Node's default, which is the same.
       minVersion: 'TLSv1.2',
       rejectUnauthorized: true,
     })
