@@ -370,6 +370,7 @@ test('verbs of the audit log and of copies, and those that need the services sto
   await run('restore', [copy, ...secret, ...from, '--home', join(folder, 'restored')])
   assert.equal(await warder.stop(), 0)
   await run('officers reset-policy', ['--yes'])
+  await run('admin recover', ['--yes'])
   await run('root-key rotate')
   for (const service of ['auth', 'kms']) await serve(service, [], /"msg":"serving"/, settled)
 })
