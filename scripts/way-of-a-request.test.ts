@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
 /** Files that somebody has to open who wants to know all that a request does: fewer than this. */
-const tooMany = 35
+const tooMany = 36
 
 test(`the ways of encrypt and of KMIP Create go through fewer than ${tooMany} files of their own`, async () => {
   const script = fileURLToPath(new URL('way-of-a-request.ts', import.meta.url))

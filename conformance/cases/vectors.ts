@@ -23,3 +23,8 @@ export function casesIn(folder: string): readonly TestCase[] {
   }
   return readCases(folder)
 }
+
+/** The public test cases of the versions that are served; KMIP 3.0 is a draft. */
+export function servedCases(env: Readonly<Record<string, string | undefined>>): readonly TestCase[] {
+  return casesIn(vectorsFolder(env)).filter(({ version }) => !version.startsWith('3.'))
+}

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { XmlElement } from '@warder/kmip/xml'
 import { parseCase, type TestCase } from '../cases/test-case.ts'
-import { casesIn, vectorsFolder, vectorsVariable } from '../cases/vectors.ts'
+import { servedCases, vectorsVariable } from '../cases/vectors.ts'
 import { runCase, type Strictness } from '../run/run-case.ts'
 import { replay } from './replay.ts'
 
@@ -196,7 +196,7 @@ test('A file that is no test case is told, not run', async () => {
   }
 })
 
-const cases = casesIn(vectorsFolder(process.env))
+const cases = servedCases(process.env)
 const skip = cases.length === 0 ? `the public KMIP test cases are not here (${vectorsVariable})` : false
 
 test('Every public test case passes against its own responses, and none against a wrong status', {

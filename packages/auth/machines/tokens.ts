@@ -38,7 +38,7 @@ const rememberedTokens = 5000
  * The token that a request carries. Vault-compatible clients send it under the second name; the form of a bearer token
  * (RFC 6750 §2.1) is ours alone, so a JWT in its place is none.
  */
-export function presentedToken({ headers }: IncomingRequest): string | undefined {
+function presentedToken({ headers }: IncomingRequest): string | undefined {
   const bearer = /^bearer +(wt\.[\w-]+)$/i.exec(headers.authorization ?? '')?.[1]
   const value = headers['x-secret-token'] ?? headers['x-vault-token'] ?? bearer
   return value === undefined || value === '' || value.length > longest ? undefined : value

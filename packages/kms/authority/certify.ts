@@ -9,7 +9,7 @@ import {
   readBasicConstraints,
 } from '@warder/pki/x509'
 import { stageUse, type UnitOfWork, usedNow } from '../keys/index.ts'
-import { compromisedKeyId, requireNotCompromised } from './compromised-keys.ts'
+import { compromisedKeyId, requireNotCompromised } from './compromised-key-store.ts'
 import {
   requireFreeKey,
   requireNames,

@@ -6,7 +6,7 @@
 export { addressesOf, publicationOf } from './addresses.ts'
 export { namesOf } from './alternative-names.ts'
 export { certify, type SignedCertificate, type WantedCertificate } from './certify.ts'
-export { requireNotCompromised, stageCompromisedKey } from './compromised-keys.ts'
+export { requireNotCompromised, stageCompromisedKey } from './compromised-key-store.ts'
 export type { StoredCrl } from './crl/crl-store.ts'
 export { createFetchedCrls, type FetchedCrls } from './crl/fetched-crls.ts'
 export { maySignCrl } from './crl/may-sign-crl.ts'

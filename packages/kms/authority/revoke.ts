@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import type { Database } from '@warder/foundation/sql'
 import { parseCertificate, type RevocationReason } from '@warder/pki/x509'
 import { type ManagedObject, stateAt, transition, type UnitOfWork } from '../keys/index.ts'
-import { compromisedKeyChange, compromisedKeyId } from './compromised-keys.ts'
+import { compromisedKeyChange, compromisedKeyId } from './compromised-key-store.ts'
 import { type IssuedCertificate, revocationChanges } from './register/register-store.ts'
 
 export interface Revocation {

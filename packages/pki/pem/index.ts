@@ -1,1 +1,1 @@
-export { isDer, type PemLabel, pemText, privateKeyText, withoutByteOrderMark } from './pem-text.ts'
+export { type PemLabel, pemText, privateKeyText, withoutByteOrderMark } from './pem-text.ts'

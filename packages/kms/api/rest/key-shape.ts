@@ -118,7 +118,7 @@ export function opsWithin(algorithm: string, boundAlg: string | undefined, mask:
 }
 
 /** `key_ops` of a new or stored key of one of the types of JOSE. */
-export function opsOf(algorithm: string, boundAlg: string | undefined): readonly string[] {
+function opsOf(algorithm: string, boundAlg: string | undefined): readonly string[] {
   return boundAlg === undefined && encrypts(algorithm, undefined)
     ? ['encrypt', 'decrypt']
     : keyOpsOf(boundAlg)
