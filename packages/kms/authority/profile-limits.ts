@@ -6,6 +6,7 @@ import {
   extendedKeyUsage,
   extensionIdentifiers,
   generalNameText,
+  hasForeignCharacters,
   isWithinProfile,
   keyPurposes,
   namePartsOf,
@@ -115,6 +116,11 @@ const anyPurpose = '2.5.29.37.0'
  * @throws Failure bad_request
  */
 function requireOtherName({ certificate, chain }: Authority, { subject }: Requested): void {
+  if (hasForeignCharacters(subject))
+    throw failure(
+      'bad_request',
+      'subject: has characters that its type of string does not have (X.680 §41): write it as UTF8String.',
+    )
   const wanted = comparableName(subject).join('\n')
   const taken = [certificate, ...chain].some(
     (der) => comparableName(parsedOnce(der).subject).join('\n') === wanted,

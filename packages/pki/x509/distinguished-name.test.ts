@@ -3,7 +3,14 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { der, derObjectIdentifier, derSequence, derTag } from '../asn1/der.ts'
 import { PkiError } from '../error.ts'
-import { type NamePart, namePartIdentifiers, namePartsOf, nameText } from './distinguished-name.ts'
+import {
+  comparableName,
+  hasForeignCharacters,
+  type NamePart,
+  namePartIdentifiers,
+  namePartsOf,
+  nameText,
+} from './distinguished-name.ts'
 import { nameFromParts } from './name.ts'
 
 type Part = readonly [identifier: string, value: string | Buffer]
@@ -48,6 +55,31 @@ test('RFC 4514 §2.4: what has a meaning in the text is escaped', () => {
 test('RFC 4514 §2.4: what has no descriptor or is no text is hexadecimal', () => {
   assert.equal(name([['1.3.6.1.4.1.1466.0', 'Hi']]), '1.3.6.1.4.1.1466.0=#0c024869')
   assert.equal(name([[cn, der(derTag.octetString, Buffer.from([1, 2]))]]), 'CN=#04020102')
+})
+
+const universal = (text: string): Buffer =>
+  der(0x1c, ...[...text].map((letter) => Buffer.from([0, 0, 0, letter.charCodeAt(0)])))
+const named = (value: Buffer) => derSequence(der(derTag.set, part([cn ?? '', value])))
+
+test('issue 28: a name is the same in each type of string, as relying parties read it', () => {
+  const plain = named(der(derTag.utf8String, Buffer.from('Issuing')))
+  const other = named(universal('issuing'))
+  assert.deepEqual(comparableName(other), comparableName(plain))
+  assert.equal(nameText(other), 'CN=issuing')
+  assert.deepEqual(namePartsOf(other), [['CN', 'issuing']])
+  for (const content of [
+    [0, 0, 65],
+    [0, 0x11, 0, 0],
+    [0, 0, 0xd8, 0],
+  ])
+    assert.match(nameText(named(der(0x1c, Buffer.from(content)))), /^CN=#1c/)
+  assert.ok(!hasForeignCharacters(plain))
+  const latin = Buffer.from('Z\u00fcrich', 'latin1')
+  for (const tag of [0x12, 0x13, 0x16, 0x1a]) {
+    assert.ok(hasForeignCharacters(named(der(tag, latin))))
+    assert.ok(!hasForeignCharacters(named(der(tag, Buffer.from('Zurich')))))
+  }
+  assert.ok(!hasForeignCharacters(named(der(derTag.utf8String, Buffer.from('Z\u00fcrich')))))
 })
 
 test('what is no name is refused', () => {

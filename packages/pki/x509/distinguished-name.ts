@@ -93,9 +93,12 @@ export function comparableName(name: Uint8Array): readonly string[] {
   })
 }
 
+// TeletexString, UniversalString, BMPString
+const otherThanUtf8: ReadonlySet<number> = new Set([0x14, 0x1c, 0x1e])
+
 function comparableValue({ tag, content, whole }: DerElement): string {
   // Bytes that are no UTF-8 would all become the same replacement character.
-  const text = tag === 0x14 || tag === 0x1e || isUtf8(content) ? stringOf(tag, content) : undefined
+  const text = otherThanUtf8.has(tag) || isUtf8(content) ? stringOf(tag, content) : undefined
   if (text === undefined) return `#${Buffer.from(whole).toString('hex')}`
   // A text cannot be taken for the hexadecimal of another value.
   return ` ${text.normalize('NFKC').toLowerCase().trim().replaceAll(/\s+/g, ' ')}`
@@ -119,6 +122,9 @@ function stringOf(tag: number, content: Uint8Array): string | undefined {
     // TeletexString, in practice Latin-1
     case 0x14:
       return bytes.toString('latin1')
+    // UniversalString
+    case 0x1c:
+      return universalText(bytes)
     // BMPString
     case 0x1e:
       return bytes.length % 2 === 0
@@ -127,4 +133,37 @@ function stringOf(tag: number, content: Uint8Array): string | undefined {
     default:
       return undefined
   }
+}
+
+/** Four bytes for each character (X.690 §8.23.7); undefined for what is none. */
+function universalText(bytes: Buffer): string | undefined {
+  if (bytes.length % 4 !== 0) return undefined
+  let text = ''
+  for (let at = 0; at < bytes.length; at += 4) {
+    const code = bytes.readUInt32BE(at)
+    if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return undefined
+    text += String.fromCodePoint(code)
+  }
+  return text
+}
+
+// NumericString, PrintableString, IA5String, VisibleString
+const asciiTypes: ReadonlySet<number> = new Set([0x12, 0x13, 0x16, 0x1a])
+
+/**
+ * Whether a name has bytes above ASCII in a type of string that has none (X.680 §41). Some programs read them as Latin-1,
+ * others as UTF-8, so that the name equals two different ones. @throws PkiError
+ */
+export function hasForeignCharacters(name: Uint8Array): boolean {
+  const what = 'A distinguished name'
+  return derMembers(name, what).some((relative) =>
+    derElements(derContent(relative, derTag.set, what), what).some((attribute) => {
+      const [, value] = derMembers(attribute.whole, what)
+      return (
+        value !== undefined &&
+        asciiTypes.has(value.tag) &&
+        Buffer.from(value.content).some((byte) => byte > 0x7f)
+      )
+    }),
+  )
 }

@@ -4,7 +4,14 @@
 export { type CertificateFields, readCertificate } from './certificate.ts'
 export { certificatesOnly } from './certificates-only.ts'
 export { longestChain, type Validity } from './chain.ts'
-export { comparableName, type NamePart, type NameParts, namePartsOf, nameText } from './distinguished-name.ts'
+export {
+  comparableName,
+  hasForeignCharacters,
+  type NamePart,
+  type NameParts,
+  namePartsOf,
+  nameText,
+} from './distinguished-name.ts'
 export {
   basicConstraints,
   type Extension,
