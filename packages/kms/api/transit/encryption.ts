@@ -9,7 +9,7 @@ import { batchable, each, PartialFailureCode } from './batch.ts'
 import { decryptWith, encryptWith } from './cipher.ts'
 import {
   type Context,
-  common,
+  commonOfUse,
   NamePath,
   newestToProtect,
   requireNotDerived,
@@ -51,7 +51,7 @@ function sealed(context: Context, key: Key, plaintext: Buffer, item: About, numb
 
 const encryptAccess = transitRight('encrypt')
 const encrypt = define({
-  ...common,
+  ...commonOfUse,
   name: 'transit.encrypt',
   route: methods(writing, '/v1/transit/encrypt/{name}'),
   summary: 'Encrypt with a key, in the forms of Vault’s transit engine',
@@ -89,7 +89,7 @@ function opened(
 
 const decryptAccess = transitRight('decrypt')
 const decrypt = define({
-  ...common,
+  ...commonOfUse,
   name: 'transit.decrypt',
   route: methods(writing, '/v1/transit/decrypt/{name}'),
   summary: 'Decrypt `vault:vN:…` with version N of a key',
@@ -97,8 +97,9 @@ const decrypt = define({
   pathParameters: NamePath,
   request: Type.Object({ ...batchable({ ciphertext: Text, ...about }).properties, ...PartialFailureCode }),
   foreignMembers: {
-    names: ['key_version'],
-    because: 'Clients of Vault pass on what `encrypt` answered; the ciphertext names its version itself.',
+    names: ['name', 'key_version'],
+    because:
+      'Clients of Vault repeat the name of the key and pass on what `encrypt` answered; the path names the key, the ciphertext its version.',
   },
   act({ body }, whole) {
     const { key } = decryptAccess.resolved(whole)
@@ -119,7 +120,7 @@ const decrypt = define({
 /** Whoever may encrypt may bring what is there under the newest version: no plaintext leaves. */
 const rewrapAccess = transitRight('encrypt')
 const rewrap = define({
-  ...common,
+  ...commonOfUse,
   name: 'transit.rewrap',
   route: methods(writing, '/v1/transit/rewrap/{name}'),
   summary: 'Encrypt anew, under the newest version, what an older one encrypted',
@@ -150,7 +151,7 @@ const rewrap = define({
 const dataKeyBits = [128, 256, 512]
 const dataKeyAccess = transitRight('encrypt')
 const dataKey = define({
-  ...common,
+  ...commonOfUse,
   name: 'transit.datakey',
   route: methods(writing, '/v1/transit/datakey/{form}/{name}'),
   summary: 'Make a data key: `plaintext` and wrapped, or `wrapped` alone',

@@ -8,7 +8,7 @@ import { define, type KmsServices } from '../../services.ts'
 import { counted, requireUse } from '../rest/key-use.ts'
 import { batchable, each } from './batch.ts'
 import { hashOfHmac } from './hash-name.ts'
-import { type Context, common, newestToProtect, transitRight, versionAt, writing } from './row.ts'
+import { type Context, commonOfUse, newestToProtect, transitRight, versionAt, writing } from './row.ts'
 import { decodeBase64, readVersioned, VersionNumber, versioned } from './text.ts'
 
 /** @throws failure('bad_request') */
@@ -60,7 +60,7 @@ const rows = (
   ] as const
 ).map(([suffix, more, pathParameters]) =>
   define({
-    ...common,
+    ...commonOfUse,
     name: `transit.hmac${suffix}`,
     route: methods(writing, `/v1/transit/hmac/{name}${more}`),
     summary: 'Compute an HMAC',

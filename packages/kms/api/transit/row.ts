@@ -25,6 +25,15 @@ export const common = {
   errors: { 403: 'No such right, or no token.', 404: 'No such key.' },
 } as const
 
+/** Members of a row that uses the key of its path. */
+export const commonOfUse = {
+  ...common,
+  foreignMembers: {
+    names: ['name'],
+    because: 'Clients of Vault repeat the name of the key; the path names it, as in Vault.',
+  },
+} as const
+
 export const writing = ['POST', 'PUT'] as const
 export const NamePath = Type.Object({ name: Type.String({ description: 'Of the caller, or `NAME@OWNER`.' }) })
 

@@ -19,7 +19,7 @@ import { verifyMac } from './mac.ts'
 import {
   aliasOfName,
   type Context,
-  common,
+  commonOfUse,
   newestToProtect,
   requireNotDerived,
   transitRight,
@@ -179,7 +179,7 @@ const forms = [
 
 const signRows = forms.map(([suffix, more, pathParameters]) =>
   define({
-    ...common,
+    ...commonOfUse,
     name: `transit.sign${suffix}`,
     route: methods(writing, `/v1/transit/sign/{name}${more}`),
     summary: 'Sign with a key',
@@ -201,7 +201,7 @@ const signRows = forms.map(([suffix, more, pathParameters]) =>
 
 const verifyRows = forms.map(([suffix, more, pathParameters]) =>
   define({
-    ...common,
+    ...commonOfUse,
     name: `transit.verify${suffix}`,
     route: methods(writing, `/v1/transit/verify/{name}${more}`),
     summary: 'Verify a signature or an HMAC',
