@@ -19,5 +19,5 @@ test('node-vault uses keys over the transit interface (issue 20)', async (contex
     run.steps.filter(({ passed }) => !passed),
     [],
   )
-  assert.equal(run.steps.length, 8)
+  assert.equal(run.steps.length, 9)
 })

@@ -69,6 +69,13 @@ for key_type in ("ecdsa-p256", "ecdsa-p384", "ecdsa-p521", "ed25519", "rsa-2048"
     wrong = transit.verify_signed_data(name=key_type, hash_input=aad, signature=signature)
     assert valid["data"]["valid"] and not wrong["data"]["valid"]
     told("sign and verify " + key_type)
+for key_type in ("invoices", "ecdsa-p256", "ed25519", "rsa-2048"):
+    for algorithm in (None, "sha2-224", "sha2-512"):
+        hmac = transit.generate_hmac(name=key_type, hash_input=plaintext, algorithm=algorithm)["data"]["hmac"]
+        for value, valid in ((plaintext, True), (aad, False)):
+            answer = transit.verify_signed_data(name=key_type, hash_input=value, hmac=hmac, hash_algorithm=algorithm)
+            assert answer["data"]["valid"] is valid
+told("hmac with keys of other types")
 # hvac knows fewer types of key than Vault.
 client.adapter.post("/v1/transit/keys/mac", json={"type": "hmac"})
 hmac = transit.generate_hmac(name="mac", hash_input=plaintext)["data"]["hmac"]

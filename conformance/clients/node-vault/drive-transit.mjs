@@ -51,6 +51,13 @@ await step('sign and verify', async () => {
   const read = await vault.write('transit/verify/signer', { input: plaintext, signature: data.signature })
   assert.equal(read.data.valid, true)
 })
+await step('hmac with keys of other types', async () => {
+  for (const name of ['invoices', 'signer']) {
+    const { data } = await vault.write(`transit/hmac/${name}/sha3-256`, { input: plaintext })
+    const read = await vault.write(`transit/verify/${name}/sha3-256`, { input: plaintext, hmac: data.hmac })
+    assert.equal(read.data.valid, true)
+  }
+})
 await step('what does not open is refused in the words of Vault', () =>
   assert.rejects(vault.write('transit/decrypt/invoices', { ciphertext: 'vault:v1:AAAA' }), ({ response }) => {
     assert.deepEqual([response.statusCode, Object.keys(response.body)], [400, ['errors']])

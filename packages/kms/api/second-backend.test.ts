@@ -5,6 +5,7 @@ import { setImmediate } from 'node:timers/promises'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { boolean, byteString, enumeration, integer, structure, textString } from '@warder/kmip/ttlv'
 import { type BackendKey, type KeyBackend, softwareBackend } from '../backend/index.ts'
+import { refuse } from '../crypto/index.ts'
 import type { Caller } from '../testing/index.ts'
 import {
   bytesOf,
@@ -58,6 +59,9 @@ class DistantKey implements BackendKey {
     this.#later('decapsulate', (key) => key.decapsulate(...input))
   sign: BackendKey['sign'] = (...input) => this.#later('sign', (key) => key.sign(...input))
   mac: BackendKey['mac'] = (...input) => this.#later('mac', (key) => key.mac(...input))
+  openHmacKey: BackendKey['openHmacKey'] = () => {
+    throw refuse('unsupported', 'The security module has no HMAC key beside a key of another type.')
+  }
   derive: BackendKey['derive'] = (...input) => this.#later('derive', (key) => key.derive(...input))
   agree: BackendKey['agree'] = (...input) => this.#later('agree', (key) => key.agree(...input))
 }
@@ -69,7 +73,7 @@ const distant: KeyBackend = {
 let world: CryptoWorld
 let alice: Caller
 before(async () => {
-  world = await startCryptoWorld({ backend: distant })
+  world = await startCryptoWorld({ backend: distant, config: { transit_enabled: true } })
   alice = world.kms.user('alice')
 })
 after(() => world.kms[Symbol.asyncDispose]())
@@ -96,6 +100,20 @@ test('REST encrypts, decrypts and computes MACs where the key is', async () => {
   const made = await alice.post('/v1/crypto/mac', mac)
   assert.deepEqual((await alice.post('/v1/crypto/mac', { ...mac, mac: made.json.mac })).json.valid, true)
   assert.deepEqual(asked, ['encrypt', 'decrypt', 'decrypt', 'mac', 'mac'])
+})
+
+test('issue 28: transit computes HMACs of a key of type hmac where the key is, and refuses those beside other keys', async () => {
+  const input = oasisData.toString('base64')
+  for (const [type, status] of [
+    ['hmac', 200],
+    ['aes256-gcm96', 400],
+  ] as const) {
+    assert.equal((await alice.post(`/v1/transit/keys/${type}`, { type })).status, 200)
+    const made = await alice.post(`/v1/transit/hmac/${type}`, { input })
+    assert.equal(made.status, status, made.text)
+    if (status === 400) assert.match(made.text, /security module has no HMAC key beside/)
+  }
+  assert.deepEqual(asked, ['mac'])
 })
 
 test('REST sends large data to the place of the key, which a thread here does not have', async () => {

@@ -58,6 +58,11 @@ export interface BackendKey {
   sign(plan: SignaturePlan, what: ToSign): MaybePromise<Buffer>
   /** With a secret key. */
   mac(plan: MacPlan, data: Uint8Array): MaybePromise<Buffer>
+  /**
+   * The HMAC key beside a secret or private key: another key, from which nothing about this one follows (docs/adr/0156).
+   * Held as long as this one.
+   */
+  openHmacKey(): MaybePromise<BackendKey>
   /** New key material from a secret key. */
   derive(derivation: DerivationFromKey, policy: AlgorithmPolicy): MaybePromise<Buffer>
   /** The raw shared secret of this private key and another's public key, as the derivation wants it. */

@@ -5,6 +5,7 @@ import {
   type CipherPlan,
   decryptRsa,
   decryptSymmetric,
+  deriveHmacKey,
   deriveKey,
   type Encrypted,
   encryptSymmetric,
@@ -43,6 +44,7 @@ class SoftwareKey implements BackendKey {
   /** Asked of the key once: each time it costs as much as other steps of a request. */
   #inPlace: boolean | undefined
   #parts: CipherParts | undefined
+  #hmacKey: BackendKey | undefined
 
   constructor(key: KeyObject) {
     this.#key = key
@@ -88,6 +90,11 @@ class SoftwareKey implements BackendKey {
 
   mac(plan: MacPlan, data: Uint8Array): Buffer {
     return macOf(this.#key, plan, data)
+  }
+
+  openHmacKey(): BackendKey {
+    this.#hmacKey ??= new SoftwareKey(deriveHmacKey(this.#key))
+    return this.#hmacKey
   }
 
   async derive(derivation: DerivationFromKey, policy: AlgorithmPolicy): Promise<Buffer> {

@@ -61,6 +61,7 @@ export {
 } from './cipher/symmetric.ts'
 export { concatKdf, counter, lengthAnd } from './derivation/concat-kdf.ts'
 export { type Derivation, type DerivationMethod, deriveKey } from './derivation/derive-key.ts'
+export { deriveHmacKey } from './derivation/hmac-key.ts'
 export { encapsulateFor, isKemKey, openEncapsulation, requireKem } from './kem/kem.ts'
 export { sameTag } from './mac/hmac.ts'
 export { kmac256 } from './mac/kmac.ts'

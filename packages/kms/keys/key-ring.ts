@@ -13,7 +13,7 @@ import {
   type MaterialKind,
 } from '../crypto/index.ts'
 import type { ManagedObject, ObjectType } from './managed-object.ts'
-import { mayUse, type Usage, type Verdict } from './may-use.ts'
+import { mayUse, mayUseHmacKey, type Usage, type Verdict } from './may-use.ts'
 import type { ObjectId } from './object-id.ts'
 import { findObject, findWithMaterial, objectTopic, objectVersion } from './object-store.ts'
 import { type State, stateAt } from './state-machine.ts'
@@ -75,6 +75,11 @@ export class Key {
   /** May it be used so at `now`? See `mayUse`. */
   mayUse(use: Usage, now: number): Verdict {
     return mayUse(this.object, use, now, this.#policy)
+  }
+
+  /** May the HMAC key beside it be used so at `now`? See `mayUseHmacKey`. */
+  mayUseHmacKey(use: 'macGenerate' | 'macVerify', now: number): Verdict {
+    return mayUseHmacKey(this.object, use, now, this.#policy)
   }
 
   /** @throws failure('crypto_failure') when the key is bound to another algorithm */

@@ -102,6 +102,21 @@ export function mayUse(object: ManagedObject, use: Usage, now: number, policy: A
 }
 
 /**
+ * Whether the HMAC key beside an object may be used: by the same rule. The mask of a cipher's or a signature's key has no
+ * bit for it, and it is another key; a key that may protect nothing by itself has none (docs/adr/0156).
+ */
+export function mayUseHmacKey(
+  object: ManagedObject,
+  use: Extract<Usage, 'macGenerate' | 'macVerify'>,
+  now: number,
+  policy: AlgorithmPolicy,
+): Verdict {
+  const { usageMask } = object
+  const protects = allows(usageMask, 'encrypt') || allows(usageMask, 'sign')
+  return mayUse(protects ? { ...object, usageMask: usageMask | usage[use] } : object, use, now, policy)
+}
+
+/**
  * Usage left after a use that protects `bytes` of data; the caller commits it guarded by the object's version before
  * the result goes out, so that two uses at once never take more than there is.
  * @param first false for the later parts of one operation: what is counted by operations is taken with the first

@@ -12,6 +12,7 @@ import {
   stateAt,
   UnitOfWork,
   type Usage,
+  type Verdict,
   withheld,
 } from '../../keys/index.ts'
 import type { KmsServices } from '../../services.ts'
@@ -26,9 +27,20 @@ const attempts = 10
  * The key, if it may be used so now: see `mayUse`. The use is noted as the caller's.
  * @throws failure('crypto_failure') with the sentence of the verdict
  */
-export function requireUse(key: Key, use: Usage, { services, principal }: Context): Key {
+export function requireUse(key: Key, use: Usage, context: Context): Key {
+  return requireAllowed(key, key.mayUse(use, context.services.clock.now()), context)
+}
+
+/**
+ * The same for the HMAC key beside a key: see `mayUseHmacKey`.
+ * @throws failure('crypto_failure') with the sentence of the verdict
+ */
+export function requireHmacKeyUse(key: Key, use: 'macGenerate' | 'macVerify', context: Context): Key {
+  return requireAllowed(key, key.mayUseHmacKey(use, context.services.clock.now()), context)
+}
+
+function requireAllowed(key: Key, verdict: Verdict, { services, principal }: Context): Key {
   const now = services.clock.now()
-  const verdict = key.mayUse(use, now)
   if (!verdict.allowed) throw failure('crypto_failure', verdict.sentence)
   if (principal !== undefined) services.uses.note(chainIdOf(key.object), principal.name, now)
   return key

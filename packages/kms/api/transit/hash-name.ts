@@ -16,13 +16,23 @@ const hashes: Readonly<Record<string, HashName>> = {
 
 /** @throws failure('bad_request') */
 export function readHash(name: string): HashName {
-  const found = Object.hasOwn(hashes, name) ? hashes[name] : undefined
+  return readName(hashes, name)
+}
+
+function readName(served: Readonly<Record<string, HashName>>, name: string): HashName {
+  const found = Object.hasOwn(served, name) ? served[name] : undefined
   if (found === undefined)
     throw failure(
       'bad_request',
-      `unsupported hash algorithm ${name.slice(0, 64)}: ${Object.keys(hashes).join(', ')}`,
+      `unsupported hash algorithm ${name.slice(0, 64)}: ${Object.keys(served).join(', ')}`,
     )
   return found
+}
+
+/** As `readHash`, for the HMACs that Vault serves: all but that with SHA-1. @throws failure('bad_request') */
+export function readHmacHash(name: string): HashName {
+  const { sha1: _none, ...served } = hashes
+  return readName(served, name)
 }
 
 /** The hash that an HMAC key is for, by the JOSE algorithm that it is bound to. */

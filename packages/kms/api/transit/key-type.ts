@@ -50,6 +50,8 @@ const types: readonly KeyTypeRow[] = [
   { name: 'hmac', request: { kty: 'oct', alg: 'HS256' }, is: (object) => object.algorithm === 'HMAC' },
 ]
 
+export const typeNames: readonly string[] = types.map(({ name }) => name)
+
 /** JOSE algorithm of an HMAC key by its bytes: the one hash that it is for. */
 const hmacs: Readonly<Record<number, string>> = { 32: 'HS256', 48: 'HS384', 64: 'HS512' }
 
@@ -57,10 +59,7 @@ const hmacs: Readonly<Record<number, string>> = { 32: 'HS256', 48: 'HS384', 64: 
 export function requestOf(name: string, keySize: number | undefined): KeyRequest {
   const found = types.find((type) => type.name === name)
   if (found === undefined)
-    throw failure(
-      'bad_request',
-      `unknown key type ${name.slice(0, 64)}: served are ${types.map((type) => type.name).join(', ')}`,
-    )
+    throw failure('bad_request', `unknown key type ${name.slice(0, 64)}: served are ${typeNames.join(', ')}`)
   if (keySize === undefined || keySize === 0) return found.request
   const alg = name === 'hmac' ? hmacs[keySize] : undefined
   if (alg === undefined) throw failure('bad_request', 'key_size is 32, 48 or 64, of a key of type hmac')

@@ -2,31 +2,66 @@ import { failure } from '@warder/foundation/errors'
 import { methods, type Operation } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import Type from 'typebox'
-import { algorithmFor, sameTag } from '../../crypto/index.ts'
+import type { BackendKey } from '../../backend/index.ts'
+import { algorithmFor, type MacPlan, planMac, sameTag } from '../../crypto/index.ts'
 import type { Key } from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
-import { counted, requireUse } from '../rest/key-use.ts'
+import { counted, requireHmacKeyUse, requireUse } from '../rest/key-use.ts'
 import { batchable, each } from './batch.ts'
-import { hashOfHmac } from './hash-name.ts'
+import { hashOfHmac, readHmacHash } from './hash-name.ts'
+import { typeNames, typeOf } from './key-type.ts'
 import { type Context, commonOfUse, newestToProtect, transitRight, versionAt, writing } from './row.ts'
 import { decodeBase64, readVersioned, VersionNumber, versioned } from './text.ts'
 
-/** @throws failure('bad_request') */
-function requireHmac({ object }: Key): void {
-  if (object.algorithm !== 'HMAC') throw failure('bad_request', 'hmac is for keys of type hmac')
+/** The hash where a request names none, as in Vault. */
+const defaultHash = 'sha2-256'
+
+/** An HMAC key, and how it computes. */
+interface HmacUse {
+  readonly held: BackendKey
+  readonly plan: MacPlan
 }
 
-/** @throws failure('bad_request') for another hash than the key is for */
-function macOf(
-  { described, object }: Key,
-  data: Buffer,
+/**
+ * The HMAC key of a version: of a key of type hmac that key itself, with its one hash; of every other type the key
+ * beside it, with the hash that is asked for (docs/adr/0156).
+ * @throws failure('bad_request'); failure('crypto_failure'); failure('unsupported_algorithm')
+ */
+function hmacOf(
+  key: Key,
+  use: 'macGenerate' | 'macVerify',
   hash: string | undefined,
-  { services }: Context,
-): MaybePromise<Buffer> {
-  const alg = object.boundAlg ?? ''
-  if (hash !== undefined && hash !== hashOfHmac[alg])
-    throw failure('bad_request', `this key computes HMACs with ${hashOfHmac[alg]}`)
-  return described.held.mac(algorithmFor('mac', alg, services.policy).plan, data)
+  context: Context,
+): MaybePromise<HmacUse> {
+  const { policy } = context.services
+  const type = typeOf(key.object)
+  if (type === undefined || key.object.type === 'PublicKey')
+    throw failure(
+      'bad_request',
+      `hmac is for secret and private keys of the types ${typeNames.join(', ')}: make the key with one of them`,
+    )
+  if (type.name === 'hmac') {
+    const alg = key.object.boundAlg ?? ''
+    if (hash !== undefined && hash !== hashOfHmac[alg])
+      throw failure(
+        'bad_request',
+        `algorithm: this key of type hmac computes HMACs with ${hashOfHmac[alg]} alone: name this hash or none`,
+      )
+    requireUse(key, use, context)
+    return { held: key.described.held, plan: algorithmFor('mac', alg, policy).plan }
+  }
+  const hashingAlgorithm = readHmacHash(hash ?? defaultHash)
+  // A key has one purpose there (SP 800-57 part 1 §5.2).
+  if (policy.fips)
+    throw failure(
+      'unsupported_algorithm',
+      'hmac is for keys of type hmac in FIPS mode: make a key of this type',
+    )
+  requireHmacKeyUse(key, use, context)
+  return andThen(key.held.openHmacKey(), (held) => ({
+    held,
+    plan: planMac({ algorithm: 'HMAC', key: held.shape }, { hashingAlgorithm }, policy),
+  }))
 }
 
 /** Whether an HMAC is right; any other bytes are false. */
@@ -40,9 +75,9 @@ export function verifyMac(
   const { version, text: encoded } = readVersioned(text, 'signature')
   const given = decodeBase64(encoded, 'hmac')
   return andThen(versionAt(context, key, version), ({ key: own }) => {
-    requireHmac(own)
-    requireUse(own, 'macVerify', context)
-    return andThen(macOf(own, input, hash, context), (right) => ({ valid: sameTag(right, given) }))
+    const found = hmacOf(own, 'macVerify', hash, context)
+    const made = andThen(found, ({ held, plan }) => held.mac(plan, input))
+    return andThen(made, (right) => ({ valid: sameTag(right, given) }))
   })
 }
 
@@ -74,10 +109,10 @@ const rows = (
         if (item.input === undefined) throw failure('bad_request', 'missing input for HMAC')
         const input = decodeBase64(item.input, 'input')
         return andThen(newestToProtect(context, key, body.key_version), (version) => {
-          requireHmac(version.key)
-          requireUse(version.key, 'macGenerate', context)
-          const made = andThen(macOf(version.key, input, named, context), (tag) => ({
-            hmac: versioned(version.number, tag.toString('base64')),
+          const found = hmacOf(version.key, 'macGenerate', named, context)
+          const tag = andThen(found, ({ held, plan }) => held.mac(plan, input))
+          const made = andThen(tag, (bytes) => ({
+            hmac: versioned(version.number, bytes.toString('base64')),
           }))
           return counted(context, version.key, input.length, made)
         })

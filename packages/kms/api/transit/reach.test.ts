@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { Enumeration, Tag } from '@warder/kmip/tables'
+import { dateTime, enumeration, integer } from '@warder/kmip/ttlv'
 import fc from 'fast-check'
 import { rights } from '../../access/index.ts'
 import { type Started, startKms } from '../../testing/index.ts'
+import { attributes, kmipClient } from '../kmip/testing/index.ts'
 
 let kms: Started
 before(async () => {
@@ -85,6 +88,117 @@ test('an HMAC is verified with the right that computes it', async () => {
     assert.equal((await bob.post(at('verify/tag@alice'), asked)).status, 403)
   assert.equal((await give('mac')).status, 200)
   assert.equal((await bob.post(at('verify/tag@alice'), body)).json.data.valid, true)
+})
+
+test('issue 28: the right to compute HMACs with a key of another type reaches nothing else of it, and no other right reaches that', async () => {
+  const alice = kms.user('alice')
+  const erin = kms.user('erin')
+  const input = plaintext
+  for (const type of ['aes256-gcm96', 'ecdsa-p256', 'rsa-2048']) {
+    const own = `beside-${type}`
+    const alias = `alias/transit/${own}`
+    assert.equal((await alice.post(at(`keys/${own}`), { type })).status, 200)
+    const { hmac } = (await alice.post(at(`hmac/${own}`), { input })).json.data
+    assert.equal(
+      (
+        await grant(
+          'grant',
+          alias,
+          'erin',
+          rights.filter((right) => right !== 'mac'),
+        )
+      ).status,
+      200,
+    )
+    assert.equal((await erin.post(at(`hmac/${own}@alice`), { input })).status, 403)
+    assert.equal((await erin.post(at(`verify/${own}@alice`), { input, hmac })).status, 403)
+    await grant('revoke', alias, 'erin', [...rights])
+    assert.equal((await grant('grant', alias, 'erin', ['mac'])).status, 200)
+    assert.equal((await erin.post(at(`hmac/${own}@alice`), { input })).json.data.hmac, hmac)
+    for (const [path, body] of [
+      ['encrypt', { plaintext }],
+      ['decrypt', { ciphertext: 'vault:v1:AAAA' }],
+      ['sign', { input }],
+    ] as const)
+      assert.equal((await erin.post(at(`${path}/${own}@alice`), body)).status, 403, path)
+    const { kid } = (await alice.get(`/v1/crypto/aliases/transit%2F${own}`)).json
+    const raw = await erin.post('/v1/crypto/mac', { kid, alg: 'HS256', data: 'AAAA' })
+    assert.equal(raw.status, 422, 'the key itself makes no MACs')
+  }
+})
+
+test('issue 28: a key whose mask permits neither encryption nor signatures has no HMAC key, nor has a public one', async () => {
+  const alice = kms.user('alice')
+  const made = async (mask: number) => {
+    const create = await kmipClient(alice).do('Create', [
+      enumeration(Tag.ObjectType, Enumeration.ObjectType.SymmetricKey),
+      attributes(
+        enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm.AES),
+        integer(Tag.CryptographicLength, 256),
+        integer(Tag.CryptographicUsageMask, mask),
+        dateTime(Tag.ActivationDate, Math.floor(Date.now() / 1000) - 60),
+      ),
+    ])
+    return create.id
+  }
+  const { json: pair } = await alice.post('/v1/crypto/keys', { kty: 'EC', crv: 'P-256' })
+  assert.equal(typeof pair.kid_public, 'string', JSON.stringify(pair))
+  for (const [name, kid, told] of [
+    ['wrapper', await made(0x30), /not made for this use/],
+    ['public', pair.kid_public, /secret and private keys/],
+  ] as const) {
+    const alias = await alice.post('/v1/crypto/aliases', { alias: `alias/transit/${name}`, kid })
+    assert.equal(alias.status, 200, alias.text)
+    for (const [path, more] of [
+      ['hmac', {}],
+      ['verify', { hmac: 'vault:v1:AAAA' }],
+    ] as const) {
+      const answer = await alice.post(at(`${path}/${name}`), { input: plaintext, ...more })
+      assert.deepEqual([answer.status, told.test(answer.text)], [400, true], answer.text)
+    }
+  }
+})
+
+test('issue 28: in FIPS mode keys of type hmac alone compute HMACs', async () => {
+  await using fips = await startKms({ config: { transit_enabled: true, fips: true } })
+  const alice = fips.user('alice')
+  for (const [type, status] of [
+    ['hmac', 200],
+    ['aes256-gcm96', 400],
+    ['ecdsa-p256', 400],
+  ] as const) {
+    assert.equal((await alice.post(at(`keys/${type}`), { type })).status, 200)
+    const answer = await alice.post(at(`hmac/${type}`), { input: plaintext })
+    assert.equal(answer.status, status, answer.text)
+    if (status === 400) assert.match(answer.text, /FIPS mode: make a key of this type/)
+  }
+})
+
+test('issue 28: each HMAC of a batch has its audit record', async () => {
+  const alice = kms.user('alice')
+  await alice.post(at('keys/tags'), {})
+  const made = await alice.post(at('hmac/tags'), { batch_input: [{ input: plaintext }, { input: '!' }] })
+  const [{ hmac }, { error }] = made.json.data.batch_results
+  assert.match(error, /base64/)
+  const verified = await alice.post(at('verify/tags'), {
+    batch_input: [
+      { input: plaintext, hmac },
+      { input: 'AAAA', hmac },
+    ],
+  })
+  assert.deepEqual(verified.json.data.batch_results, [{ valid: true }, { valid: false }])
+  const { kid } = (await alice.get('/v1/crypto/aliases/transit%2Ftags')).json
+  assert.deepEqual(
+    kms.audit
+      .filter(({ object, details }) => object === kid && details?.item !== undefined)
+      .map(({ operation, outcome, details }) => [operation, outcome, details?.item]),
+    [
+      ['transit.hmac', 'success', 0],
+      ['transit.hmac', 'failure', 1],
+      ['transit.verify', 'success', 0],
+      ['transit.verify', 'success', 1],
+    ],
+  )
 })
 
 for (const mode of ['continue', 'reject'] as const)

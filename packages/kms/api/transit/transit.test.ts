@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { createHash, createPublicKey, verify } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { Tag } from '@warder/kmip/tables'
-import { interval } from '@warder/kmip/ttlv'
+import { Enumeration, Tag } from '@warder/kmip/tables'
+import { enumeration, interval, structure } from '@warder/kmip/ttlv'
 import fc from 'fast-check'
 import { type Caller, type Started, startKms } from '../../testing/index.ts'
 import { kmipClient, uid } from '../kmip/testing/index.ts'
@@ -190,7 +190,6 @@ test('every type of key does what it is for, as a client verifies it for itself'
   await ok('keys/mac64', { type: 'hmac', key_size: 64 })
   await ok('hmac/mac64/sha2-512', { input })
   await refused('hmac/mac64', { input, algorithm: 'sha2-256' }, 400, /sha2-512/)
-  await refused('hmac/rsa-2048', { input }, 400, /type hmac/)
   await refused('encrypt/ecdsa-p256', { plaintext }, 400, /./)
   await refused('sign/mac', { input }, 400, /./)
   await refused('sign/ed25519', { input, prehashed: true }, 400, /not its digest/)
@@ -201,6 +200,94 @@ test('every type of key does what it is for, as a client verifies it for itself'
     await alice
       .post(at('verify/ecdsa-p256'), { input, signature })
       .then(({ status, json }) => assert.ok(status === 400 || json.data.valid === false, signature))
+})
+
+const hmacHashes = ['sha2', 'sha3'].flatMap((family) =>
+  [224, 256, 384, 512].map((bits) => `${family}-${bits}`),
+)
+const versionOf = async (name: string) => (await ok(`keys/${name}`)).latest_version
+
+test('issue 28: keys of every type compute HMACs with every hash of Vault, each version with a key of its own', async () => {
+  const input = plaintext
+  for (const type of [
+    'aes128-gcm96',
+    'aes256-gcm96',
+    'ecdsa-p256',
+    'ecdsa-p384',
+    'ecdsa-p521',
+    'ed25519',
+    'rsa-2048',
+  ]) {
+    const name = `hmac-${type}`
+    await ok(`keys/${name}`, { type })
+    const made = new Map<string, string>()
+    for (const algorithm of hmacHashes) {
+      const { hmac } = await ok(`hmac/${name}/${algorithm}`, { input })
+      const { text } = readVersioned(hmac, 'signature')
+      assert.equal(Buffer.from(text, 'base64').length * 8, Number(algorithm.slice(5)))
+      assert.deepEqual(await ok(`hmac/${name}`, { input, algorithm }), { hmac })
+      for (const [path, body] of [
+        [`verify/${name}/${algorithm}`, { input, hmac }],
+        [`verify/${name}`, { input, hmac, algorithm }],
+        [`verify/${name}`, { input, hmac, hash_algorithm: algorithm }],
+      ] as const)
+        assert.deepEqual(await ok(path, body), { valid: true })
+      assert.deepEqual(await ok(`verify/${name}/${algorithm}`, { input: 'AAAA', hmac }), { valid: false })
+      made.set(algorithm, hmac)
+    }
+    const first = made.get('sha2-256')
+    assert.deepEqual(await ok(`hmac/${name}`, { input }), { hmac: first }, 'the hash where none is named')
+    assert.deepEqual(await ok(`verify/${name}/sha3-256`, { input, hmac: first }), { valid: false })
+    await ok(`keys/${name}/rotate`)
+    const { hmac: second } = await ok(`hmac/${name}`, { input })
+    assert.equal(await versionOf(name), 2)
+    assert.match(second, /^vault:v2:/)
+    const asFirst = second.replace('vault:v2:', 'vault:v1:')
+    for (const [hmac, valid] of [
+      [first, true],
+      [second, true],
+      [asFirst, false],
+    ] as const)
+      assert.deepEqual(await ok(`verify/${name}`, { input, hmac }), { valid })
+    await refused(`hmac/${name}`, { input, key_version: 1 }, 400, /not the newest/)
+    for (const hash of ['sha1', 'md5', 'none', '__proto__'])
+      await refused(`hmac/${name}/${hash}`, { input }, 400, /unsupported hash algorithm.*sha2-224/)
+  }
+  await ok('keys/bound', { type: 'hmac' })
+  await refused('hmac/bound/sha3-256', { input }, 400, /type hmac computes HMACs with sha2-256 alone/)
+})
+
+test('the path names the key, as in Vault, whatever name the body repeats', async () => {
+  for (const name of ['path', 'body']) await ok(`keys/${name}`, { type: 'ecdsa-p256' })
+  const input = plaintext
+  const { hmac } = await ok('hmac/path', { input, name: 'body' })
+  assert.deepEqual(await ok('verify/path', { input, hmac, name: 'body' }), { valid: true })
+  assert.deepEqual(await ok('verify/body', { input, hmac, name: 'path' }), { valid: false })
+  const { signature } = await ok('sign/path', { input, name: 'body' })
+  assert.deepEqual(await ok('verify/path', { input, signature }), { valid: true })
+})
+
+test('issue 28: the HMAC of a key is refused in the states in which it protects or processes nothing', async () => {
+  const input = plaintext
+  const { kid } = await ok('keys/ends')
+    .then(() => alice.get('/v1/crypto/aliases/transit%2Fends'))
+    .then((read) => read.json)
+  const { hmac } = await ok('hmac/ends', { input })
+  const kmip = kmipClient(alice)
+  const { CessationOfOperation } = Enumeration.RevocationReasonCode
+  const reason = structure(Tag.RevocationReason, [
+    enumeration(Tag.RevocationReasonCode, CessationOfOperation),
+  ])
+  await kmip.do('Revoke', [uid(kid), reason])
+  await refused('hmac/ends', { input }, 400, /Deactivated/)
+  assert.deepEqual(
+    await ok('verify/ends', { input, hmac }),
+    { valid: true },
+    'what it protected is still checked',
+  )
+  await kmip.do('Destroy', [uid(kid)])
+  await refused('hmac/ends', { input }, 400, /./)
+  await refused('verify/ends', { input, hmac }, 400, /./)
 })
 
 test('names are of the caller, rights are ours, and refusals tell nothing of other people’s keys', async () => {
