@@ -45,12 +45,10 @@ it('texts with control characters are refused wherever they would reach the data
     assert.ok([401, 429].includes((await auth.call('POST', '/login?realm=r', { basic })).status))
     assert.equal((await auth.call('GET', '/auth/token/lookup-self', { token: 'wt.x' })).status, 403)
   }
-  // Text inside a stored JSON text stays as it is.
-  const kept = { auth_params: { client_certificate_params: { allowed_common_names: ['a\u0000b'] } } }
+  // Text inside a stored JSON text stays as it is, but for U+0000, which no body may have.
+  const kept = { auth_params: { client_certificate_params: { allowed_common_names: ['a\u0007b'] } } }
   await realm('s', kept)
   assert.deepEqual((await asSuper('GET', '/admins/realms/s')).json.auth_params, kept.auth_params)
   const secretive = { username: 'bob', password_input: { plaintext: 'a\u0000password' } }
-  assert.equal((await asSuper('POST', '/realms/r/userpass', secretive)).status, 201)
-  assert.equal((await auth.call('POST', '/login?realm=r', { basic: 'bob:a\u0000password' })).status, 200)
-  assert.equal((await auth.call('POST', '/login?realm=r', { basic: 'bob:a' })).status, 401)
+  assert.equal((await asSuper('POST', '/realms/r/userpass', secretive)).status, 400)
 })

@@ -71,8 +71,8 @@ const { LinkType, NameType, UsageLimitsUnit, ObjectType, CryptographicAlgorithm 
 const text = fc.constantFrom('a', 'b', 'A', 'a b', "it's", 'ü\u0000x', 'x'.repeat(1500))
 const id = fc.constantFrom(
   'k1',
-  '0190aaaa-0000-7000-8000-000000000001',
-  '0190AAAA-0000-7000-8000-000000000001',
+  '0190aaaa-0000-4000-8000-000000000001',
+  '0190AAAA-0000-4000-8000-000000000001',
   'kü',
 )
 const date = fc.constantFrom(seconds - 100, seconds - 1, seconds, seconds + 1, seconds + 100, -5, dateNotSet)
