@@ -1,10 +1,11 @@
 import { failure } from '@warder/foundation/errors'
-import type { Database } from '@warder/foundation/sql'
+import type { Change, Database } from '@warder/foundation/sql'
 import { countSuperAdmins, findSuperCredentials } from './admins/index.ts'
+import { realmCredentialsSet } from './ended/index.ts'
 import { realmMachinesEnd } from './machines/index.ts'
 import { type MethodServices, methods } from './methods/index.ts'
 import { realmPersonsEnd } from './persons/index.ts'
-import { superRealm } from './realms/index.ts'
+import { type Realm, superRealm } from './realms/index.ts'
 import type { RealmRules } from './realms/operations.ts'
 import { realmSessionsEnd, type Session } from './sessions/index.ts'
 
@@ -27,9 +28,11 @@ export const realmRules: RealmRules<MethodServices> = {
     const endings = methods.flatMap((method) => method.endings?.(services, before, after) ?? [])
     return {
       sessions: endings.flatMap(({ sessions }) => sessions),
-      others: endings.flatMap(({ others }) => others),
+      others: [...endings.flatMap(({ others }) => others), ...vouchingSet(services, before, after)],
     }
   },
+
+  creationOf: (services, realm) => vouchingSet(services, undefined, realm),
 
   deletionOf({ db, now }, realm) {
     const at = now()
@@ -39,6 +42,21 @@ export const realmRules: RealmRules<MethodServices> = {
       ...realmSessionsEnd(db, realm, { at, reason: 'realm_deleted' }),
     ]
   },
+}
+
+/** Tells of another identity provider, other SAML metadata, other names in certificates: any user may be another person. */
+function vouchingSet(
+  { db, now }: Pick<MethodServices, 'db' | 'now'>,
+  before: Realm | undefined,
+  after: Realm,
+): readonly Change[] {
+  const shownOf = (realm: Realm | undefined, member: string): string =>
+    JSON.stringify(realm?.auth_params[member] ?? null)
+  const isOther = methods.some(
+    ({ vouches, settings: { member } }) =>
+      vouches === true && shownOf(before, member) !== shownOf(after, member),
+  )
+  return isOther ? realmCredentialsSet(db, after.id, now()) : []
 }
 
 /** Whether an Admin that names the user of this session can only mean this very user. Never for a scheme without method. */

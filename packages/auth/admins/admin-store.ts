@@ -148,6 +148,8 @@ export async function adminsWithTotp(db: Database): Promise<ReadonlySet<string>>
 /** Form of a fingerprint in an Admin's `client_certificate`: no name of this form counts as a name. */
 const fingerprint = /^[0-9a-f]{64}$/i
 
+export const isFingerprint = (name: string): boolean => fingerprint.test(name)
+
 /** Admins, by id, whose credential this session began with, and the realms of each. */
 export async function adminsBehind(
   db: Database,
@@ -159,7 +161,7 @@ export async function adminsBehind(
   else if (scheme === 'jwt') rows = await db.all(byJwt, [username])
   else if (scheme === 'sa') rows = await db.all(bySaml, [username])
   else if (scheme === 'cc' && certificateSha256 !== undefined) {
-    const name = fingerprint.test(username) ? certificateSha256 : username
+    const name = isFingerprint(username) ? certificateSha256 : username
     rows = await db.all(byCertificate, [name, certificateSha256])
   }
   const byAdmin = Map.groupBy(rows, ({ admin_id }) => admin_id)

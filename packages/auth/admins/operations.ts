@@ -39,11 +39,14 @@ import {
   hasTotp,
   listAdmins,
 } from './admin-store.ts'
+import { namedIdentitiesSet } from './doors.ts'
 import { requireCovered } from './powers.ts'
 
 /** Services used by operations on administrators. */
 export interface AdminServices {
   readonly db: Database
+  /** Unix seconds. */
+  now(): number
 }
 
 const define = defineOperation<AdminServices>()
@@ -107,10 +110,20 @@ function replaceAdmin(context: Context, id: string, change: (before: Admin) => O
     const guard = await anotherSuperStays(context, before, after.realms)
     const shown = await show(context, after)
     context.audit({ object: id, details: { before: showAdmin(before, false), after: shown } })
-    await context.commit([...guard, ...adminReplacement(after), ...addedRealms(before, after)])
+    await context.commit([
+      ...guard,
+      ...adminReplacement(after),
+      ...addedRealms(before, after),
+      ...told(context, before, after),
+    ])
     return shown
   })
 }
+
+const told = (
+  { services: { db, now } }: Context,
+  ...change: [before?: Admin, after?: Omit<Admin, 'version'>]
+) => namedIdentitiesSet(db, change[0], change[1], now())
 
 const addedRealms = (before: Admin, after: Pick<Admin, 'realms'>) =>
   after.realms.filter((realm) => !before.realms.includes(realm)).map((realm) => realmExists(realm))
@@ -135,7 +148,11 @@ export const adminOperations: readonly Operation<AdminServices>[] = [
       const shown = await show(context, admin)
       context.audit({ object: admin.id, details: { after: shown } })
       try {
-        await context.commit([...admin.realms.map((realm) => realmExists(realm)), ...adminInsertion(admin)])
+        await context.commit([
+          ...admin.realms.map((realm) => realmExists(realm)),
+          ...adminInsertion(admin),
+          ...told(context, undefined, admin),
+        ])
       } catch (error) {
         if (error instanceof UniqueViolation) {
           throw failure('conflict', 'An administrator with this id exists already.')
@@ -210,7 +227,7 @@ export const adminOperations: readonly Operation<AdminServices>[] = [
         requireCovered(powers, admin.realms)
         const guard = await anotherSuperStays(context, admin, [])
         context.audit({ details: { before: showAdmin(admin, false) } })
-        await context.commit([...guard, ...adminRemoval(admin)])
+        await context.commit([...guard, ...adminRemoval(admin), ...told(context, admin)])
       })
     },
   }),
@@ -260,7 +277,7 @@ function removeRealmOf(context: Context, id: string, realm: string) {
     const guard = await anotherSuperStays(context, before, after.realms)
     const shown = await show(context, after)
     context.audit({ object: id, details: { before: showAdmin(before, false), after: shown } })
-    await context.commit([...guard, ...adminReplacement(after)])
+    await context.commit([...guard, ...adminReplacement(after), ...told(context, before, after)])
     return shown
   })
 }

@@ -7,9 +7,18 @@
  * - `machine`: tokens of the entity `subject`.
  * - `credential`: an administrator has set or removed a credential of a user; `username` and `realm`. Whoever votes on
  *   approvals under this name from then on may be another person.
+ * - `credentials`: an administrator has changed what vouches for every user of `realm`: identity providers, certificates.
  * - `role`: the role behind the entity `subject` is gone, and its tokens with it.
  */
-export type EndedKind = 'session' | 'logins' | 'realm' | 'person' | 'machine' | 'role' | 'credential'
+export type EndedKind =
+  | 'session'
+  | 'logins'
+  | 'realm'
+  | 'person'
+  | 'machine'
+  | 'role'
+  | 'credential'
+  | 'credentials'
 
 /** Why something ended, for people and logs. */
 export type EndReason =

@@ -70,6 +70,12 @@ export function credentialSet(db: Database, realm: string, username: string, at:
   return appended(db, entryChange({ ...about, endedAt: at, untilAt: at + votesHorizonSeconds }))
 }
 
+/** Tells those who follow that an administrator has changed what vouches for every user of a realm. @param at Unix seconds */
+export function realmCredentialsSet(db: Database, realm: string, at: number): readonly Change[] {
+  const about = { kind: 'credentials', subject: '', realm, username: '', reason: 'credential_set' } as const
+  return appended(db, entryChange({ ...about, endedAt: at, untilAt: at + votesHorizonSeconds }))
+}
+
 /** Number of the last entry; 0 = nothing has ended yet. */
 export async function feedHead(db: Database): Promise<number> {
   return (await db.get(head, []))?.seq ?? 0

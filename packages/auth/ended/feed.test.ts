@@ -68,10 +68,11 @@ describe('the feed of what ended', () => {
     assert.equal((await as(second, 'GET', '/whoami')).json.as_sid, claims.as_sid, 'one person')
 
     await asSuper('DELETE', '/sessions', { session_ids: [claims.jti, 'unknown'] })
-    const answer = await follow(auth, 0)
+    // The first entry is of her password.
+    const answer = await follow(auth, 1)
     const one: Page = answer.json
-    assert.deepEqual(one.entries, [[1, 'session', claims.jti, claims.exp]])
-    assert.deepEqual([one.after, one.last, one.head], [0, 1, 1])
+    assert.deepEqual(one.entries, [[2, 'session', claims.jti, claims.exp]])
+    assert.deepEqual([one.after, one.last, one.head], [1, 2, 2])
     const keys = inlineKeySet((await auth.call('GET', '/.well-known/jwks.json')).json)
     const expected = { issuer: undefined, audience: undefined, requiredClaims: [], leewaySeconds: 0 }
     const statement = await verifyToken(
@@ -82,11 +83,11 @@ describe('the feed of what ended', () => {
     )
     assert.deepEqual(
       [statement.claims.aud, statement.claims.nonce, statement.claims.last, statement.claims.sha256],
-      ['warder:ended', nonce, 1, hash('sha256', answer.text, 'base64url')],
+      ['warder:ended', nonce, 2, hash('sha256', answer.text, 'base64url')],
     )
 
     await asSuper('PUT', '/realms/r/userpass/ann', { password_input: { plaintext: 'correct horse' } })
-    assert.deepEqual(await kinds(auth, 1), [
+    assert.deepEqual(await kinds(auth, 2), [
       ['credential', '', 'r', 'ann', 'credential_set'],
       ['session'],
       ['logins', '', 'r', 'ann', 'password_changed'],
@@ -112,6 +113,61 @@ describe('the feed of what ended', () => {
       401,
     )
     assert.equal((await page(auth)).head, before)
+  })
+
+  it('issue 28: says of all that lets another person act under a name that it was set', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { realm, user, asSuper } = scene(auth)
+    await realm('r')
+    const told = async (method: string, path: string, json?: object): Promise<string[]> => {
+      const { head } = await page(auth)
+      const { status, text } = await asSuper(method, path, json)
+      assert.ok(status < 300, text)
+      const entries = (await page(auth, head)).entries
+      const set = entries.filter(([, kind]) => kind === 'credential' || kind === 'credentials')
+      return set.map(([, , , , , inRealm, username]) => `${inRealm}/${username}`).sort()
+    }
+    // A password for a name that a provider, or a certificate at another service, may have already.
+    const password_input = { plaintext: 'correct horse' }
+    assert.deepEqual(await told('POST', '/realms/r/userpass', { username: 'ann', password_input }), ['r/ann'])
+    assert.deepEqual(await told('PUT', '/realms/r/userpass/ann', { roles: ['x'] }), [], 'no credential')
+    await user('r', 'bob')
+
+    const { json: plain } = await asSuper('GET', '/admins/realms/r')
+    const having = (auth_params: object) => ({
+      ...plain,
+      auth_params: { ...plain.auth_params, ...auth_params },
+    })
+    const provider = (name: string) => ({
+      jwt_params: {
+        idp_params: [{ jwt_issuer_uri: `https://${name}.test`, jwks_uri: `https://${name}.test/k` }],
+      },
+    })
+    const certificates = { client_certificate_params: { allowed_common_names: ['ann'] } }
+    const path = '/admins/realms/r'
+    assert.deepEqual(await told('PUT', path, { ...plain, session_max_age_seconds: 60 }), [])
+    assert.deepEqual(await told('PUT', path, having(provider('one'))), ['r/'])
+    assert.deepEqual(await told('PUT', path, having(provider('one'))), [], 'the same')
+    assert.deepEqual(await told('PUT', path, having(provider('two'))), ['r/'])
+    assert.deepEqual(await told('PUT', path, having(certificates)), ['r/'])
+    assert.deepEqual(await told('POST', '/admins/realms', { ...having(provider('one')), id: 's' }), ['s/'])
+
+    const admin = { id: 'chief', realms: ['r'], userpass: 'chief' }
+    assert.deepEqual(await told('POST', '/admins', admin), ['_/chief', 'r/chief'])
+    const put = (more: object) => told('PUT', '/admins/chief', { ...admin, ...more })
+    assert.deepEqual(await put({}), [])
+    assert.deepEqual(await put({ client_certificate: 'ann' }), ['_/ann', 'r/ann'])
+    assert.deepEqual(await put({ client_certificate: 'a'.repeat(64) }), ['_/', '_/ann', 'r/', 'r/ann'])
+    assert.deepEqual(await put({ jwt: 'bob' }), ['_/', '_/bob', 'r/', 'r/bob'])
+    assert.deepEqual(await told('PUT', '/admins/chief/realms/s'), ['s/bob', 's/chief'])
+    assert.deepEqual(await told('DELETE', '/admins/chief'), [
+      '_/bob',
+      '_/chief',
+      'r/bob',
+      'r/chief',
+      's/bob',
+      's/chief',
+    ])
   })
 
   it('a user who is made again is another person', async () => {
@@ -145,10 +201,10 @@ describe('the feed of what ended', () => {
     await asSuper('POST', '/auth/approle/role/ci', { bind_secret_id: false })
     const one = await token('ci')
     await auth.call('POST', '/auth/token/revoke-self', { token: one.token })
-    assert.deepEqual(await kinds(auth), [['machine', 'ci', '_', '', 'revoked']])
+    assert.deepEqual(await kinds(auth, 1), [['machine', 'ci', '_', '', 'revoked']])
     await token('ci')
     await asSuper('DELETE', '/auth/approle/role/ci')
-    assert.deepEqual(await kinds(auth, 1), [
+    assert.deepEqual(await kinds(auth, 2), [
       ['machine', 'ci', '_', '', 'role_deleted'],
       ['role', 'ci', '_', one.role_id, 'role_deleted'],
     ])
@@ -171,7 +227,7 @@ describe('the feed of what ended', () => {
     await user('r', 'ann')
     const { jti } = (await as(await logIn('r', 'ann'), 'GET', '/whoami')).json
     const follower = randomUUID()
-    const waiting = follow(auth, 0, 20, follower)
+    const waiting = follow(auth, 1, 20, follower)
     // It is there before the end is.
     await new Promise((resolve) => setTimeout(resolve, 100))
     let told = false
@@ -181,7 +237,7 @@ describe('the feed of what ended', () => {
     const { entries } = (await waiting).json as Page
     assert.equal(entries[0]?.[2], jti)
     assert.equal(told, false, 'the reply waits until the entry is acknowledged')
-    await follow(auth, 1, 0, follower)
+    await follow(auth, 2, 0, follower)
     await ended
     // One that does not ask any more is waited for once, and no longer than the lease.
     const other = (await as(await logIn('r', 'ann'), 'GET', '/whoami')).json.jti
@@ -197,7 +253,7 @@ describe('the feed of what ended', () => {
     await user('r', 'ann')
     const { jti } = (await as(await logIn('r', 'ann'), 'GET', '/whoami')).json
     const nodes = [randomUUID(), randomUUID()]
-    const waiting = nodes.map((node) => follow(auth, 0, 20, node))
+    const waiting = nodes.map((node) => follow(auth, 1, 20, node))
     await new Promise((resolve) => setTimeout(resolve, 100))
     const acknowledged: string[] = []
     const ended = asSuper('DELETE', '/sessions', { session_ids: [jti] }).then(() => acknowledged.length)
@@ -208,7 +264,7 @@ describe('the feed of what ended', () => {
       )
     for (const node of nodes) {
       acknowledged.push(node)
-      await follow(auth, 1, 0, node)
+      await follow(auth, 2, 0, node)
     }
     assert.equal(await ended, 2)
   })
@@ -221,12 +277,12 @@ describe('the feed of what ended', () => {
     await logIn('r', 'ann')
     await asSuper('DELETE', '/sessions/realms/r')
     const ahead: Page = (await follow(auth, 99, 20)).json
-    assert.deepEqual([ahead.head, ahead.last, ahead.entries], [2, 99, []])
+    assert.deepEqual([ahead.head, ahead.last, ahead.entries], [3, 99, []])
     const now = Math.floor(auth.clock.now() / 1000)
     assert.equal(await sweepFeed(auth.db.commit, now), 0)
     assert.equal(await sweepFeed(auth.db.commit, now + 3600 + 700), 1, 'the session')
     assert.equal(await sweepFeed(auth.db.commit, now + 90_000), 1, 'the logins')
-    assert.equal((await page(auth)).head, 2, 'numbers are never used again')
+    assert.equal((await page(auth)).head, 3, 'numbers are never used again')
   })
 
   it('two nodes have one feed, whose numbers none has twice', async () => {
@@ -237,7 +293,7 @@ describe('the feed of what ended', () => {
     const names = Array.from({ length: 8 }, (_, index) => `user${index}`)
     for (const name of names) await here.user('r', name)
     await Promise.all(names.map((name) => here.logIn('r', name)))
-    const waiting = follow(far, 0, 20)
+    const waiting = follow(far, 8, 20)
     const cookie = await near.superCookie()
     await Promise.all(
       names.map((name, index) =>
@@ -248,9 +304,9 @@ describe('the feed of what ended', () => {
     const { entries, head } = await page(far)
     assert.deepEqual(
       entries.map(([seq]) => seq),
-      Array.from({ length: 24 }, (_, index) => index + 1),
+      Array.from({ length: 32 }, (_, index) => index + 1),
     )
-    assert.equal(head, 24)
+    assert.equal(head, 32)
     assert.equal(entries.filter(([, kind]) => kind === 'person').length, 8)
   })
 })

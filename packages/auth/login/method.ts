@@ -82,6 +82,8 @@ export interface MethodFacts {
   /** Its member of a realm's `auth_params`. */
   readonly settings: RealmMember
   readonly second?: SecondProof
+  /** Whether its member of `auth_params` names what vouches for users: identity providers, names in certificates. */
+  readonly vouches?: boolean
   /**
    * A guard for commits that add something to a user: it holds while the method may know the user. undefined: it knows
    * no such user.

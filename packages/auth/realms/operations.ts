@@ -38,6 +38,8 @@ export interface RealmRules<Services> {
   guardsOf(services: Services, before: Realm, after: Realm): Promise<readonly Change[]>
   /** Sessions and logins that end when `after` replaces `before`. */
   endingsOf(services: Services, before: Realm, after: Realm): RealmEndings
+  /** Entries for the feed of ends when the realm is created. */
+  creationOf(services: Services, realm: Realm): readonly Change[]
   /** Entries for the feed of ends when the realm is deleted; committed before its rows are removed. */
   deletionOf(services: Services, realm: string): readonly Change[]
 }
@@ -66,7 +68,7 @@ export function realmOperations<Services extends RealmServices>(
       async act({ body }, context) {
         const realm = readRealm(rules.members, body.id, body, context.services.now())
         context.audit({ object: realm.id, details: { after: realm } })
-        await insertRealm(context.commit, realm)
+        await insertRealm(context.commit, realm, rules.creationOf(context.services, realm))
         return shown(realm)
       },
     }),

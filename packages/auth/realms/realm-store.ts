@@ -112,10 +112,13 @@ export function realmInsertion(realm: Realm): Change {
   ])
 }
 
-/** @throws failure('conflict') when the id is taken */
-export async function insertRealm(commit: Commit, realm: Realm): Promise<void> {
+/**
+ * @param feed what is told of it to those who follow
+ * @throws failure('conflict') when the id is taken
+ */
+export async function insertRealm(commit: Commit, realm: Realm, feed: readonly Change[]): Promise<void> {
   try {
-    await commit([realmInsertion(realm)])
+    await commit([realmInsertion(realm), ...feed])
   } catch (error) {
     if (error instanceof UniqueViolation) {
       throw failure('conflict', 'A realm with this id exists already.', { cause: error })

@@ -3,6 +3,7 @@ import { StartupError } from '@warder/foundation/errors'
 import type { Seal } from '@warder/foundation/seal'
 import { type Database, retryOnGuard } from '@warder/foundation/sql'
 import { findAdmin } from '../admins/admin-store.ts'
+import { credentialSet } from '../ended/index.ts'
 import {
   credentialInsertion,
   credentialUpdate,
@@ -75,6 +76,7 @@ export async function recoverAdmin(options: AdminRecovery): Promise<{ readonly k
             ...credential,
           })
         : credentialUpdate({ ...before, ...credential }),
+      ...credentialSet(db, superRealm, username, end.at),
       ...passwordSessionsEnd(db, superRealm, username, end),
       ...(removeTotp ? [totpRemoval(superRealm, username)].flat() : []),
       recoveryInsertion(seal, recovery),

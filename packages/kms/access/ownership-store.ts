@@ -75,6 +75,18 @@ const endActivationsBefore = query<[now: number, by: string, user: string, befor
      WHERE user_id = ? AND activated_at <= ? AND ended_at IS NULL`,
 )
 
+const voting = query<[], { readonly name: string }>(
+  `SELECT v.user_id AS name FROM approval_vote v JOIN approval_request r ON r.id = v.request_id
+     WHERE r.state IN ('open', 'approved')
+   UNION SELECT requester AS name FROM approval_request WHERE state IN ('open', 'approved')
+   UNION SELECT user_id AS name FROM officer_activation WHERE ended_at IS NULL`,
+)
+
+/** Users of whom `endVotesOf` would end something. */
+export async function namesThatVote(db: Database): Promise<ReadonlySet<string>> {
+  return new Set((await db.all(voting, [])).map(({ name }) => name))
+}
+
 /** Clocks of the two services differ: what was done so long after the change ends, too. */
 const clockLeewayMs = 60_000
 

@@ -152,11 +152,15 @@ test('what the feed says is known: sessions, users, logins, machines', async () 
     [6, 'realm', '', until, 1000, 'ops', '', 'realm_ended'],
     [7, 'machine', 'ci', until, 1000, '_', '', 'revoked'],
     [8, 'credential', '', until, 1000, 'eng', 'ann', 'credential_set'],
+    [9, 'credentials', '', until, 1000, 'ops', '', 'credential_set'],
     [10, 'something later versions know', 'x', until, 1000, '_', '', 'y'],
   )
   await soon(() => kms.ended.position() === 10)
   const { ended } = kms
-  assert.deepEqual(kms.credentials, [{ name: 'eng/ann', at: 1000 }])
+  assert.deepEqual(kms.credentials, [
+    { realm: 'eng', name: 'eng/ann', at: 1000 },
+    { realm: 'ops', name: undefined, at: 1000 },
+  ])
   assert.deepEqual(
     [ended.loginsEndedBy('eng', 'alice'), ended.loginsEndedBy('_', 'alice'), ended.loginsEndedBy('ops', 'x')],
     [5, 0, 6],

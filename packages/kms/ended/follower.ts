@@ -20,7 +20,9 @@ export interface FollowerOptions {
 
 /** A user whose credential an administrator set or removed. */
 export interface CredentialSet {
-  readonly name: string
+  readonly realm: string
+  /** Name at this service; undefined = every user of the realm. */
+  readonly name: string | undefined
   /** Unix seconds. */
   readonly at: number
 }
@@ -158,8 +160,11 @@ export function follow(options: FollowerOptions): Follower {
     const names = page.entries.map(nameIn).filter((name) => name !== undefined)
     if (names.length > 0) await options.endNames(names)
     const credentials = page.entries
-      .filter(({ kind }) => kind === 'credential')
-      .map(({ realm, username, endedAt }) => ({ name: options.nameOf(realm, username), at: endedAt }))
+      .filter(({ kind }) => kind === 'credential' || kind === 'credentials')
+      .map(({ kind, realm, username, endedAt }) => {
+        const name = kind === 'credential' ? options.nameOf(realm, username) : undefined
+        return { realm, name, at: endedAt }
+      })
     if (credentials.length > 0) await options.endVotes(credentials)
   }
 

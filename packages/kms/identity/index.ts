@@ -27,4 +27,4 @@ export {
 } from './saml-login.ts'
 export { identitySchemes, schemesOf } from './security-schemes.ts'
 export { endedSessionCookie, openedSessions, sessionCookie, sessionCookieName } from './session-cookie.ts'
-export { userName } from './user-name.ts'
+export { isNameOfRealm, userName } from './user-name.ts'

@@ -20,6 +20,12 @@ export function userName(realm: string, username: string, only: string | undefin
   return `${realm}/${username}`
 }
 
+/** Whether a user of the realm may have this name at this service. */
+export function isNameOfRealm(name: string, realm: string, only: string | undefined): boolean {
+  const isPlain = realm === only || (realm === firstRealm && !withRealm.test(name))
+  return isPlain || name.startsWith(`${realm}/`)
+}
+
 /** The realm and the name in it that somebody typed: `realm/name`, or a name of the accepted or the first realm. */
 export function typedUser(
   text: string,

@@ -54,17 +54,27 @@ async function endNames({ db, clock, audit }: Environment, names: readonly Ended
 const freshMs = 600_000
 
 /** Ends votes, requests and activations from before the change, each user with a record and a notice. */
-async function endVotes(environment: Environment, users: readonly CredentialSet[]): Promise<void> {
+export async function endVotes(environment: Environment, changes: readonly CredentialSet[]): Promise<void> {
   const { db, clock, audit, config } = environment
-  const { endVotesOf } = await import('../access/index.ts')
+  const { endVotesOf, namesThatVote } = await import('../access/index.ts')
+  const { isNameOfRealm } = await import('../identity/index.ts')
   const { configuredNotices } = await import('./notices.ts')
-  for (const { name, at } of users) {
-    const ended = await endVotesOf(db, name, at * 1000, clock.now())
-    const isOfficer = config['roles.crypto_officer_users'].includes(name)
-    const isFresh = isOfficer && clock.now() - at * 1000 < freshMs
-    if (ended.votes + ended.requests + ended.activations === 0 && !isFresh) continue
-    audit.record({ ...ownEvent(clock.now(), 'access.credential_set'), object: name, details: { ...ended } })
-    configuredNotices(environment)?.tell('credential_set', { user: name, ended })
+  const officers = new Set(config['roles.crypto_officer_users'])
+  // Most users whose passwords are set never vote, and a feed may be long.
+  const voting = await namesThatVote(db)
+  const namesOf = (realm: string): readonly string[] =>
+    [...new Set([...officers, ...voting])].filter((name) =>
+      isNameOfRealm(name, realm, config.auth_verifier_realm),
+    )
+  for (const { realm, name: user, at } of changes) {
+    for (const name of user === undefined ? namesOf(realm) : [user]) {
+      const isFresh = officers.has(name) && clock.now() - at * 1000 < freshMs
+      if (!voting.has(name) && !isFresh) continue
+      const ended = await endVotesOf(db, name, at * 1000, clock.now())
+      if (ended.votes + ended.requests + ended.activations === 0 && !isFresh) continue
+      audit.record({ ...ownEvent(clock.now(), 'access.credential_set'), object: name, details: { ...ended } })
+      configuredNotices(environment)?.tell('credential_set', { user: name, ended })
+    }
   }
 }
 

@@ -10,6 +10,7 @@ export const certificate: LoginMethod<CertificateServices> = {
   name: 'certificate',
   scheme: 'cc',
   settings: certificateSettings,
+  vouches: true,
   first: certificateProof,
   // Certificates are let in by the Admins that name them, whatever the realm says.
   opens: (services) => services.asksForCertificates,

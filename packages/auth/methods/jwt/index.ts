@@ -38,6 +38,7 @@ export const jwt: LoginMethod<JwtServices> = {
   name: 'jwt',
   scheme: 'jwt',
   settings: jwtSettings,
+  vouches: true,
   first: tokenProof,
   opens: (_services, realm) => issuersOf(realm).length > 0,
   async user(_db, realm, username) {

@@ -107,7 +107,9 @@ export const credentialOperations = (
       const shown = showCredential(credential)
       context.audit({ realm: path.realm_id, object: body.username, details: { after: shown } })
       try {
-        await context.commit([realmExists(path.realm_id), credentialInsertion(credential)])
+        // The name may vote already: by an identity provider, or by a certificate of which only another service knows.
+        const told = credentialSet(db, path.realm_id, body.username, context.services.now())
+        await context.commit([realmExists(path.realm_id), credentialInsertion(credential), ...told])
       } catch (error) {
         if (error instanceof UniqueViolation) throw taken
         if (error instanceof GuardFailed) throw failure('not_found', 'There is no such realm.')

@@ -57,6 +57,7 @@ export const saml: LoginMethod<SamlServices> = {
   name: 'saml',
   scheme: 'sa',
   settings: samlSettings,
+  vouches: true,
   opens: (_services, realm) => samlSettings.of(realm) !== undefined,
   endings,
   checkChange,

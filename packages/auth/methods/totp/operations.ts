@@ -110,7 +110,11 @@ export const totpOperations = (methods: readonly MethodFacts[]): readonly Operat
       if (step === undefined) throw failure('bad_request', 'token: is not the code of this secret.')
       const enrollment = { realm: realm.id, username: body.username, ...params, lastStep: step }
       try {
-        await context.commit([stillThere, totpEnrollment(services.seal, enrollment, secret)])
+        await context.commit([
+          stillThere,
+          totpEnrollment(services.seal, enrollment, secret),
+          ...credentialSet(services.db, realm.id, body.username, services.now()),
+        ])
       } catch (error) {
         if (error instanceof GuardFailed)
           throw failure('conflict', 'The user was changed at the same time: try again.')

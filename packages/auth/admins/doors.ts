@@ -1,0 +1,46 @@
+import type { Change, Database } from '@warder/foundation/sql'
+import { credentialSet, realmCredentialsSet } from '../ended/index.ts'
+import { superRealm } from '../realms/index.ts'
+import type { Admin } from './admin.ts'
+import { isFingerprint } from './admin-store.ts'
+
+type Named = Pick<Admin, 'realms' | 'userpass' | 'jwt' | 'saml' | 'client_certificate'>
+
+/** Identity that an Admin names. `username` undefined: whatever name is in the certificate of this fingerprint. */
+interface Door {
+  readonly realm: string
+  readonly username: string | undefined
+}
+
+/** Identities that an Admin names, by what names them. The realm `_` lets each Admin in. */
+function doorsOf(admin: Named | undefined): ReadonlyMap<string, Door> {
+  const doors = new Map<string, Door>()
+  if (admin === undefined || admin.realms.length === 0) return doors
+  const { userpass, jwt, saml, client_certificate: certificate } = admin
+  for (const realm of new Set([superRealm, ...admin.realms]))
+    for (const [member, name] of Object.entries({ userpass, jwt, saml, certificate })) {
+      if (name === null) continue
+      const isHidden = member === 'certificate' && isFingerprint(name)
+      doors.set(JSON.stringify([realm, member, name]), { realm, username: isHidden ? undefined : name })
+    }
+  return doors
+}
+
+/** Tells those who follow of identities that an Admin names from now on, or names no longer. @param at Unix seconds */
+export function namedIdentitiesSet(
+  db: Database,
+  before: Named | undefined,
+  after: Named | undefined,
+  at: number,
+): readonly Change[] {
+  const [gone, added] = [doorsOf(before), doorsOf(after)]
+  const changed = [
+    ...[...gone].filter(([key]) => !added.has(key)),
+    ...[...added].filter(([key]) => !gone.has(key)),
+  ]
+  // Usually one name stands in several members.
+  const distinct = new Map(changed.map(([, door]) => [JSON.stringify([door.realm, door.username]), door]))
+  return [...distinct.values()].flatMap(({ realm, username }) =>
+    username === undefined ? realmCredentialsSet(db, realm, at) : credentialSet(db, realm, username, at),
+  )
+}
