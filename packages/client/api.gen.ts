@@ -40,6 +40,7 @@ export interface Operations {
         readonly algorithms: readonly string[]
         readonly owners: readonly string[]
         readonly validity: number
+        readonly vote_with?: readonly string[]
       }
       readonly user_id?: string
       readonly operation_types?: readonly string[]
@@ -90,6 +91,7 @@ export interface Operations {
         readonly algorithms: readonly string[]
         readonly owners: readonly string[]
         readonly validity: number
+        readonly vote_with?: readonly string[] | null
       } | null
       /** Of a grant: to whom. */
       readonly user_id?: string | null
@@ -118,6 +120,7 @@ export interface Operations {
         readonly algorithms: readonly string[]
         readonly owners: readonly string[]
         readonly validity: number
+        readonly vote_with?: readonly string[]
       }
       readonly user_id?: string
       readonly operation_types?: readonly string[]
@@ -167,6 +170,7 @@ export interface Operations {
         readonly algorithms: readonly string[]
         readonly owners: readonly string[]
         readonly validity: number
+        readonly vote_with?: readonly string[]
       }
       readonly user_id?: string
       readonly operation_types?: readonly string[]
@@ -218,6 +222,7 @@ export interface Operations {
         readonly algorithms: readonly string[]
         readonly owners: readonly string[]
         readonly validity: number
+        readonly vote_with?: readonly string[]
       }
       readonly user_id?: string
       readonly operation_types?: readonly string[]
@@ -272,6 +277,7 @@ export interface Operations {
         readonly algorithms: readonly string[]
         readonly owners: readonly string[]
         readonly validity: number
+        readonly vote_with?: readonly string[]
       }
       readonly user_id?: string
       readonly operation_types?: readonly string[]
@@ -321,6 +327,7 @@ export interface Operations {
         readonly algorithms: readonly string[]
         readonly owners: readonly string[]
         readonly validity: number
+        readonly vote_with?: readonly string[]
       }
       readonly user_id?: string
       readonly operation_types?: readonly string[]

@@ -74,8 +74,6 @@ export interface KmsServices extends AccessServices {
   nameOf(realm: string, username: string): string
   /** Keeps names apart from those who had them before. */
   readonly names: Names
-  /** Methods of the credentials with which crypto officers vote; empty: all. */
-  readonly voteWith: readonly string[]
   /** Keys that the settings name. */
   readonly namedKeys: NamedKeys
   /** Blocked principals, whose requests are refused. */

@@ -32,6 +32,8 @@ export interface ApprovalSettings {
   readonly owners: readonly string[]
   /** How long a request can be approved, and an approved one be used. */
   readonly validitySeconds: number
+  /** Methods of the credentials with which officers vote. Empty or absent, as in older records: all. */
+  readonly voteWith?: readonly string[]
 }
 
 type About = Pick<ManagedObject, 'type' | 'algorithm'> & PairMember
@@ -39,6 +41,8 @@ type About = Pick<ManagedObject, 'type' | 'algorithm'> & PairMember
 /** Which operations take approvals, and on which objects. */
 export interface ApprovalPolicy {
   readonly validityMs: number
+  /** Methods of the credentials with which officers vote; empty: all. */
+  readonly voteWith: readonly string[]
   /** Synchronous where nothing is covered. */
   covers(operation: ApprovableOnObject, object: About): MaybePromise<boolean>
   /** Of operations on the installation, to which tags, algorithms and owners mean nothing. */
@@ -68,6 +72,7 @@ export function createApprovalPolicy(settings: ApprovalSettings, db: Database): 
   const owners = new Set(settings.owners)
   return {
     validityMs: settings.validitySeconds * 1000,
+    voteWith: settings.voteWith ?? [],
     covers(operation, object) {
       const { type, algorithm, owner } = object
       if (!operations.has(operation)) return false

@@ -57,6 +57,8 @@ export interface Vote {
   /** Hash of the wish. */
   readonly hash: string
   readonly at: number
+  /** Method of the credential that it was cast with; of votes that an older version took it is not known. */
+  readonly method?: string
 }
 
 interface RequestRow {

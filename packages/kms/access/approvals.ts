@@ -4,7 +4,7 @@ import type { MaybePromise } from '@warder/foundation/promises'
 import type { Seal } from '@warder/foundation/seal'
 import type { Change, Database } from '@warder/foundation/sql'
 import type { ManagedObject } from '../keys/index.ts'
-import type { Approvable, ApprovableOnObject } from './approval-policy.ts'
+import type { Approvable, ApprovableOnObject, ApprovalPolicy } from './approval-policy.ts'
 import {
   type ApprovalRequest,
   approvedRequests,
@@ -48,18 +48,38 @@ export function hashOf({
   return createHash('sha256').update(JSON.stringify(members)).digest('base64url')
 }
 
-/** Approvals that count: of `votersAmong`, for exactly this, and not the requester's own. */
+/**
+ * Approvals that count: of `votersAmong`, for exactly this, not the requester's own, and with a credential that votes now.
+ * @param voteWith methods of credentials; empty: all
+ */
 export function approvalsAmong(
   votes: readonly Vote[],
   wish: Wish,
   voters: ReadonlySet<string>,
+  voteWith: readonly string[],
 ): readonly string[] {
   const hash = hashOf(wish)
   return votes
-    .filter(
-      (vote) => vote.approves && vote.hash === hash && vote.user !== wish.requester && voters.has(vote.user),
-    )
+    .filter((vote) => vote.approves && vote.hash === hash && mayVoteWith(voteWith, vote.method))
+    .filter(({ user }) => user !== wish.requester && voters.has(user))
     .map(({ user }) => user)
+}
+
+/** Whether a credential of this method votes. @param method undefined: it is not known */
+function mayVoteWith(voteWith: readonly string[], method: string | undefined): boolean {
+  return voteWith.length === 0 || (method !== undefined && voteWith.includes(method))
+}
+
+/**
+ * For votes, and for each step of a ceremony.
+ * @throws failure('forbidden') for a credential that another may have set
+ */
+export function requireVoteCredential({ voteWith }: Pick<ApprovalPolicy, 'voteWith'>, method: string): void {
+  if (mayVoteWith(voteWith, method)) return
+  throw failure(
+    'forbidden',
+    `approvals.vote_with: crypto officers vote and hold ceremonies with ${voteWith.join(' or ')} here, not with ${method}.`,
+  )
 }
 
 /** Whether the refusals leave too few officers to reach the quorum. */
@@ -139,7 +159,7 @@ export async function requireApproval(
     const { wish } = request
     if (wish.requester !== caller || wish.version !== object.version) continue
     if (wish.wrappedBy !== undefined && wish.wrappedBy !== (await wrappedBy())) continue
-    if (await isApproved(db, seal, request, officers, now)) return stateChange(seal, request, 'done')
+    if (await isApproved(db, seal, request, roles, now)) return stateChange(seal, request, 'done')
   }
   throw approvalNeeded('export', officers)
 }
@@ -150,7 +170,7 @@ export async function requireApproval(
  * @throws failure('forbidden') that says how to ask for an approval
  */
 export async function requireApprovedCredential(
-  { db, seal, roles: { officers } }: ApprovalServices,
+  { db, seal, roles }: ApprovalServices,
   caller: string,
   { uriPrefix, region }: CredentialScope,
   now: number,
@@ -158,9 +178,9 @@ export async function requireApprovedCredential(
   for (const request of await approvedRequests(db, seal, { object: 'aws', operation: 'access_key' }, now)) {
     const { requester, credential } = request.wish
     if (requester !== caller || credential?.uriPrefix !== uriPrefix || credential.region !== region) continue
-    if (await isApproved(db, seal, request, officers, now)) return stateChange(seal, request, 'done')
+    if (await isApproved(db, seal, request, roles, now)) return stateChange(seal, request, 'done')
   }
-  throw approvalNeeded('access_key', officers)
+  throw approvalNeeded('access_key', roles.officers)
 }
 
 /** Counted anew when it is used: an officer who left the settings or was revoked meanwhile does not count. */
@@ -168,11 +188,12 @@ async function isApproved(
   db: Database,
   seal: Seal,
   { wish }: ApprovalRequest,
-  officers: Officers,
+  { officers, approvals }: ApprovalServices['roles'],
   now: number,
 ): Promise<boolean> {
   const voters = await votersAmong(db, officers, now)
-  return approvalsAmong(await votesOn(db, seal, wish.id), wish, voters).length >= officers.quorum
+  const votes = await votesOn(db, seal, wish.id)
+  return approvalsAmong(votes, wish, voters, approvals.voteWith).length >= officers.quorum
 }
 
 /**

@@ -1,8 +1,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { type Failure, failure } from '@warder/foundation/errors'
+import type { Principal } from '@warder/foundation/operations'
 import type { Seal } from '@warder/foundation/seal'
 import type { Change, Database } from '@warder/foundation/sql'
 import { type JoinRequest, joinParts } from '../crypto/index.ts'
+import type { ApprovalPolicy } from './approval-policy.ts'
+import { requireVoteCredential } from './approvals.ts'
 import { readBlocks } from './block-store.ts'
 import {
   type Activation,
@@ -26,7 +29,12 @@ export interface CeremonyServices {
   readonly db: Database
   readonly seal: Seal
   readonly officers: Officers
+  /** Whose `voteWith` says with which credentials officers hold a ceremony. */
+  readonly approvals: Pick<ApprovalPolicy, 'voteWith'>
 }
+
+/** The user who takes a step, and the method of the credential. */
+type Participant = Pick<Principal, 'name' | 'method'>
 
 /** SHA-256 of a ceremony key: what joined shares are compared with. */
 function digestOf(key: Uint8Array): Buffer {
@@ -36,20 +44,24 @@ function digestOf(key: Uint8Array): Buffer {
 /**
  * Remembers a key that is split among the officers who are listed now.
  * @param threshold shares that join to it
+ * @throws failure('forbidden') for a credential that does not vote
  */
 export function beginCeremony(
-  { seal, officers }: CeremonyServices,
+  { seal, officers, approvals }: CeremonyServices,
   {
     id,
     key,
     threshold,
     by,
-  }: { readonly id: string; readonly key: Uint8Array; readonly threshold: number; readonly by: string },
+  }: { readonly id: string; readonly key: Uint8Array; readonly threshold: number; readonly by: Participant },
   now: number,
 ): Change {
+  requireVoteCredential(approvals, by.method)
+  const { voteWith } = approvals
   const digest = digestOf(key).toString('base64url')
   const listed = [...officers.listed]
-  return ceremonyChange(seal, { id, digest, threshold, officers: listed, createdBy: by, begunAt: now }, now)
+  const ceremony = { id, digest, threshold, officers: listed, createdBy: by.name, begunAt: now, voteWith }
+  return ceremonyChange(seal, ceremony, now)
 }
 
 /**
@@ -61,12 +73,13 @@ export function beginCeremony(
  */
 export async function activateByShares(
   services: CeremonyServices,
-  caller: string,
+  { name: caller, method }: Participant,
   shares: readonly Share[],
   now: number,
 ): Promise<{ readonly activation: Activation; readonly changes: readonly Change[] }> {
-  const { db, seal, officers } = services
+  const { db, seal, officers, approvals } = services
   if (!officers.listed.has(caller)) throw failure('forbidden')
+  requireVoteCredential(approvals, method)
   if (!officers.requireCeremony)
     throw failure('crypto_failure', 'Officers are named by the settings alone: there is no ceremony.')
   const [first] = shares
@@ -79,6 +92,7 @@ export async function activateByShares(
   if (now >= begunAt + officers.validityMs)
     throw refused('The ceremony was begun too long ago (ceremony_validity): begin a new one.')
   requireOwners(shares, ceremony, officers, caller)
+  requireSameCredentials(ceremony, approvals)
   await requireNoneBlocked(db, shares)
   requireKey(shares, ceremony, first)
   const activation = {
@@ -108,6 +122,19 @@ function requireOwners(
   const needed = Math.max(threshold, quorum)
   if (shares.length < needed) throw refused(`The ceremony takes the shares of ${needed} officers.`)
   if (![...owners].some((owner) => owner !== caller)) throw refused('No share is of another officer.')
+}
+
+/**
+ * Officers may have given their shares with any credential that the settings of then let vote.
+ * @throws failure('forbidden') where fewer credentials vote now
+ */
+function requireSameCredentials(
+  { voteWith: then = [] }: Ceremony,
+  { voteWith }: Pick<ApprovalPolicy, 'voteWith'>,
+): void {
+  if (voteWith.length === 0) return
+  if (then.length === 0 || !then.every((method) => voteWith.includes(method)))
+    throw refused('approvals.vote_with was changed since the ceremony was begun: begin a new one.')
 }
 
 /** A blocked user's shares activate nobody, even if granted before the block. @throws failure('forbidden') */

@@ -26,10 +26,12 @@ const sorted = (texts: readonly string[]): readonly string[] => [...new Set(text
 /** SHA-256 of what the settings mean, base64url: lists in another order mean the same. */
 export function digestOfGovernance({ officers, approvals }: Governance): string {
   const { users, requireCeremony, quorum, validitySeconds } = officers
-  const { operations, tags, algorithms, owners } = approvals
+  const { operations, tags, algorithms, owners, voteWith = [] } = approvals
   const members = [
     [sorted(users), requireCeremony, quorum, validitySeconds],
     [...[operations, tags, algorithms, owners].map(sorted), approvals.validitySeconds],
+    // Without it, settings mean the same as in records of older versions.
+    ...(voteWith.length === 0 ? [] : [sorted(voteWith)]),
   ]
   return createHash('sha256').update(JSON.stringify(members)).digest('base64url')
 }
@@ -123,7 +125,7 @@ function notApproved(recorded: Governance, isHeld: boolean): StartupError {
 /** The request that the officers who are recorded approved, and that was not used yet; undefined: there is none. */
 async function approvalOf(
   { db, seal, now }: ReadParts,
-  { officers }: Governance,
+  { officers, approvals }: Governance,
   operation: 'settings' | 'root_key',
   object: string,
 ): Promise<ApprovalRequest | undefined> {
@@ -132,7 +134,7 @@ async function approvalOf(
   const voters = await votersAmong(db, { listed, requireCeremony: officers.requireCeremony }, now)
   for (const request of await approvedRequests(db, seal, { object, operation }, now)) {
     const votes = await votesOn(db, seal, request.wish.id)
-    if (approvalsAmong(votes, request.wish, voters).length >= quorum) return request
+    if (approvalsAmong(votes, request.wish, voters, approvals.voteWith ?? []).length >= quorum) return request
   }
   return undefined
 }

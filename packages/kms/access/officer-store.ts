@@ -14,6 +14,8 @@ export interface Ceremony {
   readonly createdBy: string
   /** Unix milliseconds; of ceremonies that an older version began it is not known. */
   readonly begunAt?: number
+  /** Methods of the credentials that could vote then. Empty or absent: all. */
+  readonly voteWith?: readonly string[]
 }
 
 /** Activation of an officer by a ceremony. */

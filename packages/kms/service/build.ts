@@ -217,7 +217,6 @@ function servicesOf(
     nameOf: (realm, username) => userName(realm, username, config.auth_verifier_realm),
     aliases: createAliases({ db, clock, leaseMs }),
     names: createNames({ db, commit: db.commit, now: () => clock.now() }),
-    voteWith: config['approvals.vote_with'],
     namedKeys: createNamedKeys({ db, commit: db.commit, now: () => clock.now() }),
     blocks: createBlocks({ db, clock, leaseMs: config.cache_lease_ms, normalize: normalizeName }),
     directory: configuredDirectory(config, home, peerSecret),

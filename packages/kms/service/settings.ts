@@ -46,6 +46,15 @@ const oidcSecret: Setting<string | undefined> = {
 /** Credentials that administrators of the authentication service cannot set. */
 const voteMethods: readonly string[] = ['tls_auth', 'jwt_auth']
 
+/** @returns why the list will not do */
+export function voteWithProblem(methods: readonly string[]): string | undefined {
+  if (methods.includes('second_factor'))
+    return `second_factor is not among them: administrators of a realm enrol and remove the second factors of its users, and could vote with them; it names ${voteMethods.join(', ')}`
+  return methods.every((method) => voteMethods.includes(method))
+    ? undefined
+    : `it names ${voteMethods.join(', ')}`
+}
+
 function approvableProblem(names: readonly string[]): string | undefined {
   const known: readonly string[] = approvable
   return names.every((name) => known.includes(name)) ? undefined : `it names ${approvable.join(', ')}`
@@ -118,11 +127,8 @@ export const kmsSettings = {
   }),
   'approvals.vote_with': list({
     default: [],
-    docs: 'Credentials with which crypto officers vote: `tls_auth` (client certificate), `jwt_auth` (token of an identity provider of `jwt_auth_provider`). Empty: all. Passwords and second factors of the authentication service are set by its administrators, who could vote with them.',
-    check: (methods) =>
-      methods.every((method) => voteMethods.includes(method))
-        ? undefined
-        : `it names ${voteMethods.join(', ')}`,
+    docs: 'Credentials with which crypto officers vote and hold ceremonies: `tls_auth` (client certificate), `jwt_auth` (token of an identity provider of `jwt_auth_provider`). Empty: all. Passwords and second factors of the authentication service are set by its administrators, who could vote with them.',
+    check: voteWithProblem,
   }),
   'approvals.webhook_url': optionalText({
     docs: 'Address (https) that is told of each request for approval, of rotations of keys and of each destruction that waits, and of what becomes of them, signed with `approvals.webhook_secret`.',
@@ -298,6 +304,7 @@ export function approvalSettings(config: KmsConfig): ApprovalSettings {
     algorithms: config['approvals.algorithms'],
     owners: config['approvals.owners'],
     validitySeconds: config['approvals.validity'],
+    voteWith: config['approvals.vote_with'],
   }
 }
 

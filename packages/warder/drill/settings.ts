@@ -35,6 +35,7 @@ const kept: ReadonlySet<string> = new Set([
   'approvals.algorithms',
   'approvals.owners',
   'approvals.validity',
+  'approvals.vote_with',
   'pending_destruction_days',
   'pending_destruction_days_by',
   'rotation.policy',

@@ -148,6 +148,7 @@ function settingsOf({ home, elsewhere }: KmsContext['places']): object {
     algorithms: of('approvals.algorithms'),
     owners: of('approvals.owners'),
     validity: of('approvals.validity'),
+    vote_with: of('approvals.vote_with'),
   }
 }
 

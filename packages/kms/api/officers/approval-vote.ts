@@ -12,6 +12,7 @@ import {
   isBeyondReach,
   principalOf,
   releaseChanges,
+  requireVoteCredential,
   stateChange,
   type Vote,
   voteChange,
@@ -63,15 +64,6 @@ export const refuse = define({
   act: ({ path, body }, context) => decide(context, path.id, body.hash, false),
 })
 
-/** @throws failure('forbidden') for a credential that somebody else may have set */
-function requireVoteCredential({ services: { voteWith } }: Context, method: string): void {
-  if (voteWith.length === 0 || voteWith.includes(method)) return
-  throw failure(
-    'forbidden',
-    `approvals.vote_with: crypto officers vote with ${voteWith.join(' or ')} here, not with ${method}.`,
-  )
-}
-
 async function decide(
   context: Context,
   id: string,
@@ -81,7 +73,7 @@ async function decide(
   const { db, seal, roles, clock } = context.services
   const { name: user, method } = principalOf(context)
   if (!roles.officers.listed.has(user)) throw failure('forbidden')
-  requireVoteCredential(context, method)
+  requireVoteCredential(roles.approvals, method)
   if (roles.officers.requireCeremony && (await wasRevoked(db, user, clock.now())))
     throw failure('forbidden', 'Your activation was ended by another: you decide again after a ceremony.')
   await retryOnGuard(attempts, async () => {
@@ -95,7 +87,7 @@ async function decide(
     const before = await votesOn(db, seal, id)
     if (before.some((vote) => vote.user === user))
       throw failure('conflict', 'You decided about this request before.')
-    const vote: Vote = { user, approves, hash, at: now }
+    const vote: Vote = { user, approves, hash, at: now, method }
     const outcome = await outcomeOf(context, request, [...before, vote])
     await context
       .commit([voteChange(seal, id, vote), stateChange(seal, request, outcome.state), ...outcome.changes])
@@ -119,7 +111,7 @@ async function outcomeOf(
   const { db, seal, roles, clock } = context.services
   const { officers } = roles
   const voters = await votersAmong(db, officers, clock.now())
-  const approvers = approvalsAmong(votes, wish, voters)
+  const approvers = approvalsAmong(votes, wish, voters, roles.approvals.voteWith)
   if (approvers.length < officers.quorum)
     return { state: isBeyondReach(votes, wish, officers) ? 'refused' : 'open', changes: [] }
   const { operation } = wish

@@ -21,7 +21,7 @@ type Context = OperationContext<KmsServices>
 const tag = 'Crypto officers'
 
 function ceremonyOf({ services: { db, seal, roles } }: Context): CeremonyServices {
-  return { db, seal, officers: roles.officers }
+  return { db, seal, ...roles }
 }
 
 /** @throws failure('forbidden'), one sentence for everybody who is not listed */
@@ -163,7 +163,12 @@ export const activate = define({
     const shares: Share[] = []
     try {
       for (const id of body.share_ids) shares.push(await permittedShare(context, caller, id, objects))
-      const { activation, changes } = await activateByShares(ceremonyOf(context), caller, shares, now)
+      const { activation, changes } = await activateByShares(
+        ceremonyOf(context),
+        principalOf(context),
+        shares,
+        now,
+      )
       const { ceremony, participants, until } = activation
       context.audit({
         object: ceremony,

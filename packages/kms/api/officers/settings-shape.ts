@@ -16,12 +16,13 @@ export const Settings = Type.Object(
     algorithms: Texts,
     owners: Texts,
     validity: Seconds,
+    vote_with: Type.Optional(Texts),
   },
   { description: 'Of settings: all of [roles] and [approvals] that the service shall start with.' },
 )
 
 export function governanceIn(settings: Static<typeof Settings>): Governance {
-  const { operations, tags, algorithms, owners } = settings
+  const { operations, tags, algorithms, owners, vote_with: voteWith = [] } = settings
   return {
     officers: {
       users: settings.crypto_officer_users,
@@ -29,12 +30,12 @@ export function governanceIn(settings: Static<typeof Settings>): Governance {
       quorum: settings.ceremony_quorum,
       validitySeconds: settings.ceremony_validity,
     },
-    approvals: { operations, tags, algorithms, owners, validitySeconds: settings.validity },
+    approvals: { operations, tags, algorithms, owners, validitySeconds: settings.validity, voteWith },
   }
 }
 
 export function shownSettings({ officers, approvals }: Governance): Static<typeof Settings> {
-  const { operations, tags, algorithms, owners } = approvals
+  const { operations, tags, algorithms, owners, voteWith = [] } = approvals
   return {
     crypto_officer_users: [...officers.users],
     crypto_officer_require_ceremony: officers.requireCeremony,
@@ -45,5 +46,6 @@ export function shownSettings({ officers, approvals }: Governance): Static<typeo
     algorithms: [...algorithms],
     owners: [...owners],
     validity: approvals.validitySeconds,
+    ...(voteWith.length > 0 && { vote_with: [...voteWith] }),
   }
 }

@@ -8,6 +8,7 @@ import {
   createRight,
   everybody,
   externalRight,
+  findCeremony,
   type GeneralRight,
   grantChanges,
   hasRoomForGrantee,
@@ -19,6 +20,7 @@ import {
   type Right,
   type Roles,
   requireAllowed,
+  requireVoteCredential,
   resolveKid,
   revokeChanges,
   type Verdict,
@@ -26,7 +28,7 @@ import {
 } from '../../access/index.ts'
 import { storePathOf } from '../../external/aws/index.ts'
 import { normalizeName, storeOfName } from '../../external/index.ts'
-import { findObject, type ManagedObject, touchChanges } from '../../keys/index.ts'
+import { findObject, linkedObject, type ManagedObject, touchChanges } from '../../keys/index.ts'
 import { define, type KmsServices, signedIn } from '../../services.ts'
 import { xksPaths } from './aws-access-keys.ts'
 import { grantedName, isKnownName, knownGrantee } from './grantee.ts'
@@ -189,9 +191,17 @@ async function changeOnObject(
   const { object, changes } = await rightsChange(services, kid, caller, wanted, direction, asOfficer)
   if (object.id !== kid) context.audit({ object: object.id, details: { alias: kid } })
   const { approvals, officers } = services.roles
+  if (direction.gives && (await isShareOfCeremony(services, object)))
+    requireVoteCredential(approvals, principalOf(context).method)
   if (direction.gives && wanted.rights.some((right) => takesApproval(wanted.user, right)))
     if (await approvals.covers('grant', object)) throw approvalNeeded('grant', officers)
   await context.commit([...changes, ...more])
+}
+
+/** To let another officer get a share is the owner's step in a ceremony. */
+async function isShareOfCeremony({ db, seal }: KmsServices, object: ManagedObject): Promise<boolean> {
+  const source = object.type === 'SplitKey' ? linkedObject(object, 'ParentLink') : undefined
+  return source !== undefined && (await findCeremony(db, seal, source)) !== undefined
 }
 
 /** Rights with which material leaves the service. */

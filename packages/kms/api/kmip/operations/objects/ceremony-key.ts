@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { Principal } from '@warder/foundation/operations'
 import { Tag } from '@warder/kmip/tables'
 import { memberOf, type TtlvNode } from '@warder/kmip/ttlv'
 import {
@@ -51,7 +52,7 @@ function isTrue(node: TtlvNode): boolean {
 /** Context needed to stage a new ceremony. */
 export interface CeremonyContext {
   readonly services: KmsServices
-  readonly principal: { readonly name: string }
+  readonly principal: Pick<Principal, 'name' | 'method'>
   readonly objects: UnitOfWork
   readonly now: number
 }
@@ -97,7 +98,7 @@ export async function stageFreshCeremony(context: CeremonyContext, everybody: bo
       part.bytes.fill(0)
     }
     objects.also(
-      beginCeremony(ceremonyServices(services), { id: base.id, key, threshold, by: principal.name }, now),
+      beginCeremony(ceremonyServices(services), { id: base.id, key, threshold, by: principal }, now),
     )
     return base.id
   } finally {
@@ -189,13 +190,11 @@ export function stageCeremony(
     },
     null,
   )
-  objects.also(
-    beginCeremony(ceremonyServices(services), { id: base.id, key, threshold, by: principal.name }, now),
-  )
+  objects.also(beginCeremony(ceremonyServices(services), { id: base.id, key, threshold, by: principal }, now))
 }
 
 function ceremonyServices({ db, seal, roles }: KmsServices) {
-  return { db, seal, officers: roles.officers }
+  return { db, seal, ...roles }
 }
 
 /**
@@ -226,12 +225,7 @@ export async function stageActivation(parts: readonly ManagedObject[], context: 
   const { services, principal, objects, now } = context
   const shares = await Promise.all(parts.map((part) => readShare(part, objects, now)))
   try {
-    const { activation, changes } = await activateByShares(
-      ceremonyServices(services),
-      principal.name,
-      shares,
-      now,
-    )
+    const { activation, changes } = await activateByShares(ceremonyServices(services), principal, shares, now)
     objects.also(...changes)
     context.audit({ details: { activated: principal.name, ceremony: activation.ceremony } })
   } finally {
