@@ -22,15 +22,29 @@ export type CovercryptErrorCode =
 /** The only error that this package throws for its input. The sentence holds nothing secret and may reach the caller. */
 export class CovercryptError extends Error {
   readonly code: CovercryptErrorCode
+  /** Index of the item that failed, where the data hold several. */
+  readonly item: number | undefined
 
-  constructor(code: CovercryptErrorCode, sentence: string) {
+  constructor(code: CovercryptErrorCode, sentence: string, item?: number) {
     super(sentence)
     this.name = 'CovercryptError'
     this.code = code
+    this.item = item
   }
 }
 
 /** Makes an error to throw: `throw covercryptError('malformed', 'The user key ends early.')`. */
-export function covercryptError(code: CovercryptErrorCode, sentence: string): CovercryptError {
-  return new CovercryptError(code, sentence)
+export function covercryptError(code: CovercryptErrorCode, sentence: string, item?: number): CovercryptError {
+  return new CovercryptError(code, sentence, item)
+}
+
+/** Does the items in their order. @throws CovercryptError of the first one that fails, with its index */
+export function eachItem<Item, Done>(items: readonly Item[], act: (item: Item) => Done): Done[] {
+  return items.map((item, index) => {
+    try {
+      return act(item)
+    } catch (error) {
+      throw error instanceof CovercryptError ? covercryptError(error.code, error.message, index) : error
+    }
+  })
 }

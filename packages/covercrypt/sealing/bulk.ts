@@ -1,4 +1,4 @@
-import { covercryptError } from '../error.ts'
+import { covercryptError, eachItem } from '../error.ts'
 import { type BulkSealRequest, decodeItems, encodeItems } from '../frames/index.ts'
 import type { PublicKey, UserKey } from '../keys/index.ts'
 import { dataKeyFor, dataKeyOf, type KeyOpener, open, sealWith } from './sealing.ts'
@@ -14,7 +14,7 @@ export function sealMany(
 ): Uint8Array<ArrayBuffer> {
   const dataKey = dataKeyFor(publicKey, policy)
   try {
-    return encodeItems(plaintexts.map((plaintext) => sealWith(dataKey, plaintext, aad)))
+    return encodeItems(eachItem(plaintexts, (plaintext) => sealWith(dataKey, plaintext, aad)))
   } finally {
     dataKey.key.fill(0)
   }
@@ -27,7 +27,7 @@ export function sealMany(
  */
 export function openMany(userKey: UserKey, data: Uint8Array, aad: Uint8Array): Uint8Array<ArrayBuffer> {
   const keyOf = remembering(userKey)
-  const plaintexts = decodeItems(data).map((item) => open(keyOf, item, aad))
+  const plaintexts = eachItem(decodeItems(data), (item) => open(keyOf, item, aad))
   const reply = encodeItems(plaintexts)
   for (const plaintext of plaintexts) plaintext.fill(0)
   return reply

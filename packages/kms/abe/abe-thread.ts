@@ -116,7 +116,7 @@ parentPort?.on('message', ({ id, job }: { readonly id: number; readonly job: Abe
     const known = thrown instanceof CovercryptError
     parentPort?.postMessage({
       id,
-      failed: known ? { ...failed, message: thrown.message, code: thrown.code } : failed,
+      failed: known ? { ...failed, message: thrown.message, code: thrown.code, item: thrown.item } : failed,
     })
   } finally {
     wipe(job)

@@ -4,7 +4,7 @@ import type { RotationAction } from './actions.ts'
 export type AbeKind = 'master' | 'public' | 'user'
 
 /** How plaintexts stand in data: one alone, items of one policy, or items each of which is whole (two bytes 0x87 before). */
-export type Framing = 'single' | 'bulk'
+export type Framing = 'single' | 'bulk' | 'several'
 
 /** Work with attribute-based keys, for a thread of its own. */
 export type AbeJob =

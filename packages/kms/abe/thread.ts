@@ -30,7 +30,7 @@ class AbeThread extends JobThread<AbeJob, AbeResults> {
 
   protected override errorOf(failed: FailedJob): Error {
     if (failed.code === undefined) return super.errorOf(failed)
-    return covercryptError(failed.code as CovercryptErrorCode, failed.message)
+    return covercryptError(failed.code as CovercryptErrorCode, failed.message, failed.item)
   }
 }
 

@@ -10,6 +10,8 @@ export interface FailedJob {
   readonly detail: string | undefined
   /** Further code from the thread, for callers who know it. */
   readonly code?: string
+  /** Index of the item of the data that failed. */
+  readonly item?: number | undefined
 }
 
 type FromThread =

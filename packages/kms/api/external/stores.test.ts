@@ -30,6 +30,17 @@ const requests = [
   ['microsoft', '/ms_dke/finance/kid/decrypt', 'ms_dke.decrypt', 'Microsoft DKE'],
 ] as const
 
+test('issue 28: no request of a store holds several items, so that its one audit record has the outcome of its one item', async () => {
+  await using kms = await startKms({ config })
+  const { paths } = parse((await kms.user('admin').get('/openapi.yaml')).text)
+  const own = /^\/(aws|azureekm|google_cse|ms_dke)\//
+  const bodies = Object.entries<Record<string, { requestBody?: unknown }>>(paths).flatMap(([path, item]) =>
+    own.test(path) && item.post?.requestBody !== undefined ? [[path, item.post.requestBody] as const] : [],
+  )
+  assert.ok(bodies.length > 10)
+  for (const [path, body] of bodies) assert.doesNotMatch(JSON.stringify(body), /"array"|batch/i, path)
+})
+
 test('all four stores are listed, described, counted by operation, and readable for pages of any origin', async () => {
   const authority = await issue('Azure clients')
   const client = await issue(pool, authority)

@@ -14,6 +14,7 @@ import { KmipDecodeError } from '@warder/kmip/ttlv'
 import { canBePutOff, putOff } from './asynchronous/put-off.ts'
 import { runBatch } from './engine/batch.ts'
 import { checkedCredentials, isPasswordOnly } from './engine/credentials.ts'
+import { recordItems } from './engine/data-items.ts'
 import type { AnsweredItem } from './engine/item.ts'
 import { createJobs, type JobLimits, type Jobs } from './engine/jobs.ts'
 import { type KmipEngineOptions, type Message, newMessage, serverCorrelationFor } from './engine/message.ts'
@@ -154,7 +155,9 @@ function conclude(
   for (const { event } of answers) options.metrics.operation(event.operation, event.status, event.duration_ms)
   if (audit.mode === 'continue') {
     for (const { event, recorded } of answers) if (!recorded) audit.record(event)
-    return written(options, exchange, answers)
+    if (answers.every(({ items }) => items.length === 0)) return written(options, exchange, answers)
+    const items = answers.flatMap((answered) => answered.items)
+    return recordItems(audit, items).then(() => written(options, exchange, answers))
   }
   return Promise.all(answers.map((answered) => recordedOrRefused(options, answered))).then((told) =>
     written(options, exchange, told),
@@ -245,6 +248,7 @@ function refused(options: KmipEngineOptions, exchange: Exchange, problem: Error)
         reason: told.reason,
         duration_ms: 0,
       },
+      items: [],
       recorded: false,
       outputs: [],
       failure: told.failure,

@@ -2,6 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { GuardFailed, StorageUnavailable } from '@warder/foundation/sql'
 import type { RequestItem, ResponseItem } from '@warder/kmip/messages'
 import { took } from '../engine/batch.ts'
+import { recordItems } from '../engine/data-items.ts'
 import { type AnsweredItem, ItemRun, type Settlement } from '../engine/item.ts'
 import type { Message } from '../engine/message.ts'
 import { recordedOrRefused } from '../engine/recorded.ts'
@@ -57,7 +58,10 @@ async function conclude(
   metrics.operation(event.operation, event.status, event.duration_ms)
   let told = answered
   if (services.audit.mode === 'reject') told = await recordedOrRefused(message.options, answered)
-  else if (!answered.recorded) services.audit.record(event)
+  else if (!answered.recorded) {
+    services.audit.record(event)
+    await recordItems(services.audit, answered.items)
+  }
   if (told.failure !== undefined) await tell(message, id, told.response, waits)
 }
 

@@ -118,7 +118,7 @@ async function commitWhole(
   const { audit, db } = message.options.services
   if (objects.empty) return answers
   const reject = audit.mode === 'reject'
-  if (reject) await Promise.all(answers.map(({ event }, index) => runs[index]?.announce(event, announced)))
+  if (reject) await Promise.all(answers.map((answered, index) => runs[index]?.announce(answered, announced)))
   await (announced === undefined
     ? db.commit(objects.changes())
     : announced.commit(db.commit, objects.changes()))
@@ -145,13 +145,15 @@ function undone(
     const run = runs[index]
     if (answered.failure !== undefined || run === undefined) return { ...answered, announced }
     const { payload = [], ...response } = answered.response
+    const event = run.event(409, 'OperationUndone')
     return {
       response: {
         ...response,
         status: 'OperationUndone',
         payload: payload.filter(({ tag }) => stillSaid.has(tag)),
       },
-      event: run.event(409, 'OperationUndone'),
+      event,
+      items: run.items(event),
       recorded: false,
       announced,
       outputs: [],

@@ -31,7 +31,7 @@ import { kmipFailure } from '../failure/failure.ts'
 import { withheldReasons } from '../failure/withheld-reasons.ts'
 import type { Jobs } from './jobs.ts'
 import type { Message } from './message.ts'
-import type { KmipAccess, KmipContext } from './types.ts'
+import type { AuditedItems, KmipAccess, KmipContext } from './types.ts'
 import { type VersionForm, versionForm } from './version-form.ts'
 
 /** Stands for what cannot be an identifier, which no database has to be asked for: PostgreSQL takes no NUL in text. */
@@ -39,6 +39,9 @@ const noObject = '00000000-0000-0000-0000-000000000000' as ObjectId
 
 /** Rights of operations that choose a version of the key that they name. */
 const versionRights: ReadonlySet<Right> = new Set(['encrypt', 'decrypt', 'sign', 'signatureverify', 'mac'])
+
+/** Items that the data of all batch items of a message may hold: as many as bulk data alone. */
+const maxDataItems = 10_000
 
 /** Context of one item; see `KmipContext`. */
 export class ItemContext implements KmipContext {
@@ -48,6 +51,7 @@ export class ItemContext implements KmipContext {
   #object: ManagedObject | undefined
   #key: Key | undefined
   #fields: AuditFields | undefined
+  #items: AuditedItems | undefined
   rules: CreationRules = noRules
   isVersionNamed = false
 
@@ -99,6 +103,29 @@ export class ItemContext implements KmipContext {
 
   get fields(): AuditFields | undefined {
     return this.#fields
+  }
+
+  get items(): AuditedItems | undefined {
+    return this.#items
+  }
+
+  auditItems(items: AuditedItems): void {
+    const { dataItems } = this.#message
+    const total = dataItems.count - (this.#items?.count ?? 0) + items.count
+    if (total > maxDataItems)
+      throw kmipFailure(
+        'ServerLimitExceeded',
+        `The data of one message hold at most ${maxDataItems} items: send the others in another one.`,
+      )
+    dataItems.count = total
+    this.#items = items
+    this.audit({ details: { items: items.count } })
+  }
+
+  /** The item is run again, and counts its data again. */
+  forgetItems(): void {
+    this.#message.dataItems.count -= this.#items?.count ?? 0
+    this.#items = undefined
   }
 
   /** Lets the item pass or not, and reads what the row asks for. */

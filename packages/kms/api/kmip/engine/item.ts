@@ -10,6 +10,7 @@ import { UnitOfWork } from '../../../keys/index.ts'
 import { kmipFailure, toldOf } from '../failure/failure.ts'
 import { namesTemplates, withTemplates } from '../locate/templates.ts'
 import { withoutOutputs } from './batch-data.ts'
+import { itemEvents, recordItems } from './data-items.ts'
 import { ItemContext } from './item-context.ts'
 import type { Message } from './message.ts'
 import { type KmipAnswer, type KmipOperation, WholeAnswer } from './types.ts'
@@ -18,6 +19,8 @@ import { type KmipAnswer, type KmipOperation, WholeAnswer } from './types.ts'
 export interface AnsweredItem {
   readonly response: ResponseItem
   readonly event: AuditEvent
+  /** Events of the items in its data, each with its outcome. */
+  readonly items: readonly AuditEvent[]
   /** The record of the event is on disk already. */
   readonly recorded: boolean
   /** Its output, with the parts that the client does not see. */
@@ -80,6 +83,8 @@ export class ItemRun {
   readonly #settlement: Settlement | undefined
   readonly #placeholder: string | undefined
   #fields: AuditFields | undefined
+  /** Of the last attempt. */
+  #context: ItemContext | undefined
   /** The answer that has room in MaximumResponseSize. */
   #taken: ResponseItem | undefined
   #recorded = false
@@ -130,6 +135,7 @@ export class ItemRun {
     const now = services.clock.now()
     const objects = this.#batch ?? new UnitOfWork(services, now)
     const context = new ItemContext(this.#message, objects, now)
+    this.#context = context
     let done: MaybePromise<KmipAnswer>
     try {
       const payload = this.#message.data.resolved(this.item.payload)
@@ -169,6 +175,7 @@ export class ItemRun {
       this.#attempt++
       // The record on disk may name what this attempt would have made.
       this.#recorded = false
+      context.forgetItems()
       this.#takeBack()
       return await this.#attempted(row)
     } finally {
@@ -178,12 +185,16 @@ export class ItemRun {
   }
 
   /** In audit mode `reject` the record of the success is on disk before the change. */
-  async #commit(objects: UnitOfWork, { event }: AnsweredItem): Promise<void> {
+  async #commit(objects: UnitOfWork, answered: AnsweredItem): Promise<void> {
     const { audit, db } = this.#message.options.services
     if (audit.mode === 'reject' && !this.#recorded) {
+      const { event, items } = answered
       const again = { details: { ...event.details, attempt: this.#attempt } }
       this.#commitAnnounced ??= await audit.commits?.begin()
-      await this.announce(this.#attempt === 1 ? event : { ...event, ...again }, this.#commitAnnounced)
+      await this.announce(
+        this.#attempt === 1 ? answered : { event: { ...event, ...again }, items },
+        this.#commitAnnounced,
+      )
       this.#recorded = true
     }
     const announced = this.#commitAnnounced
@@ -198,10 +209,16 @@ export class ItemRun {
   }
 
   /** Puts a success on disk that is yet to be committed. @param commit the one that it waits for */
-  async announce(event: AnsweredItem['event'], commit: AnnouncedCommit | undefined): Promise<void> {
+  async announce(
+    { event, items }: Pick<AnsweredItem, 'event' | 'items'>,
+    commit: AnnouncedCommit | undefined,
+  ): Promise<void> {
     this.#commitAnnounced = commit
-    const tied = commit && { details: { ...event.details, commit: commit.id } }
-    await this.#message.options.services.audit.recordDurably({ ...event, ...tied })
+    const { audit } = this.#message.options.services
+    const tied = (one: AuditEvent): AuditEvent =>
+      commit === undefined ? one : { ...one, details: { ...one.details, commit: commit.id } }
+    await audit.recordDurably(tied(event))
+    if (items.length > 0) await recordItems(audit, items.map(tied))
     commit?.announced()
     this.#announced = true
   }
@@ -225,7 +242,8 @@ export class ItemRun {
     this.#taken = response
     const event = this.event(200, undefined)
     const announced = this.#commitAnnounced
-    return { response, event, recorded: false, outputs, failure: undefined, announced }
+    const items = this.items(event)
+    return { response, event, items, recorded: false, outputs, failure: undefined, announced }
   }
 
   /** The answer that it will be done later. */
@@ -234,6 +252,7 @@ export class ItemRun {
     return {
       response: { operation, uniqueBatchItemId, status: 'OperationPending', asynchronousCorrelationValue },
       event: { ...this.event(202, undefined), details: { asynchronous: 'accepted' } },
+      items: [],
       recorded: false,
       outputs: none,
       failure: undefined,
@@ -250,9 +269,11 @@ export class ItemRun {
     if (failure.status >= 500) log.error({ ...about, detail: failure.detail }, 'a KMIP operation failed')
     else if (failure.detail !== undefined)
       log.info({ ...about, detail: failure.detail }, 'a KMIP operation was refused')
+    const event = this.event(failure.status, reason)
     return {
       response: { operation, uniqueBatchItemId, status: 'OperationFailed', reason, message },
-      event: this.event(failure.status, reason),
+      event,
+      items: this.items(event),
       // A second record corrects the one that was written too early.
       recorded: false,
       outputs: none,
@@ -267,6 +288,11 @@ export class ItemRun {
     this.#message.identifiers.placeholder = this.#placeholder
     if (this.#taken !== undefined) this.#message.room?.give(this.#taken)
     this.#taken = undefined
+  }
+
+  /** Events of the items in the data, of which `whole` is the event. */
+  items(whole: AuditEvent): readonly AuditEvent[] {
+    return itemEvents(whole, this.#context?.items)
   }
 
   /** Event for the audit log. */

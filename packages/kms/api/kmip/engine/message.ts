@@ -29,6 +29,8 @@ export interface Message {
   readonly size: number
   readonly identifiers: BatchIdentifiers
   readonly data: BatchData
+  /** Items in the data of its batch items so far. */
+  readonly dataItems: { count: number }
   /** Requests that this worker does later. */
   readonly jobs: Jobs
   /** undefined: the client set no MaximumResponseSize. */
@@ -60,6 +62,7 @@ export function newMessage(
     size: asked.size,
     identifiers: new BatchIdentifiers(),
     data: new BatchData(),
+    dataItems: { count: 0 },
     room:
       maximumResponseSize === undefined
         ? undefined

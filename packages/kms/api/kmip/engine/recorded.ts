@@ -1,6 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 import type { ResponseItem } from '@warder/kmip/messages'
 import { toldOf } from '../failure/failure.ts'
+import { recordItems } from './data-items.ts'
 import type { AnsweredItem } from './item.ts'
 import type { KmipEngineOptions } from './message.ts'
 
@@ -14,7 +15,9 @@ export async function recordedOrRefused(
 ): Promise<AnsweredItem> {
   if (answered.recorded) return answered
   try {
-    await options.services.audit.recordDurably(answered.event)
+    const { audit } = options.services
+    await audit.recordDurably(answered.event)
+    if (answered.items.length > 0) await recordItems(audit, answered.items)
     answered.announced?.settled()
     return answered
   } catch (cause) {

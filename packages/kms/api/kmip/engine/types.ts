@@ -53,6 +53,15 @@ export type KmipAccess =
       readonly creates: boolean
     }
 
+/** Items in the data of an operation (bulk data of attribute-based encryption). */
+export interface AuditedItems {
+  readonly count: number
+  /** Index of the one that failed, for which none of them is answered. */
+  readonly failed?: number | undefined
+  /** Policies of the items, in their order. */
+  readonly policies?: readonly string[]
+}
+
 /** Context of an operation; one for each batch item. */
 export interface KmipContext {
   readonly services: KmsServices
@@ -93,6 +102,11 @@ export interface KmipContext {
   identifier(node: TtlvNode | undefined): string
   /** Adds to the audit record of this item. Never secrets. */
   audit(fields: AuditFields): void
+  /**
+   * Says how many items the data of this batch item hold: each has an audit record of its own. Again, to say more of them.
+   * @throws kmipFailure ServerLimitExceeded when the data of the message hold too many
+   */
+  auditItems(items: AuditedItems): void
 }
 
 /** Sender of a message, as the transport knows it. */

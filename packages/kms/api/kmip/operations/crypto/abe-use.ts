@@ -1,6 +1,14 @@
+import { CovercryptError } from '@warder/covercrypt/error'
 import { Tag } from '@warder/kmip/tables'
 import { byteString, type TtlvNode } from '@warder/kmip/ttlv'
-import { abeAlgorithm, abeMaterial, abeThread, type Framing, requireAbe } from '../../../../abe/index.ts'
+import {
+  abeAlgorithm,
+  abeMaterial,
+  abeThread,
+  countItems,
+  framingOf,
+  requireAbe,
+} from '../../../../abe/index.ts'
 import { type KmipContext, kmipFailure, uniqueIdentifier } from '../../engine/index.ts'
 import { type CryptographicRequest, isPart, requireData } from '../../streams/cryptographic-request.ts'
 import { parametersOf, requireUse, takeUse } from './key-use.ts'
@@ -13,10 +21,12 @@ type Answer = readonly (TtlvNode | undefined)[]
 export async function encryptAbe(request: CryptographicRequest, context: KmipContext): Promise<Answer> {
   const { object } = context.key
   requireAbe(object, 'public')
-  const { framing, data, aad } = readWhole(request, context)
+  const { framing, data, aad, count } = readWhole(request, context, 'seal')
   takeUse(context, object, data.length, true)
   const publicKey = await abeMaterial(context.objects, object)
-  const sealed = await abeThread.run({ type: 'seal', publicKey, framing, data, aad })
+  const work = abeThread.run({ type: 'seal', publicKey, framing, data, aad })
+  const sealed = await withFailedItem(work, count, context)
+  if (framing === 'several' && count !== undefined) context.auditItems({ count, policies: sealed.policies })
   const policies = [...new Set(sealed.policies)]
   context.audit({ algorithm: abeAlgorithm, details: { policy: policies.join(' ; ').slice(0, 1024) } })
   await requireStill(context, 'encrypt')
@@ -27,14 +37,15 @@ export async function encryptAbe(request: CryptographicRequest, context: KmipCon
 export async function decryptAbe(request: CryptographicRequest, context: KmipContext): Promise<Answer> {
   const { object } = context.key
   const { policy } = requireAbe(object, 'user')
-  const { framing, data, aad } = readWhole(request, context)
+  const { framing, data, aad, count } = readWhole(request, context, 'open')
   context.audit({
     algorithm: abeAlgorithm,
     ...(policy !== undefined && { details: { policy: policy.slice(0, 1024) } }),
   })
   const userKey = await abeMaterial(context.objects, object)
   try {
-    const opened = await abeThread.run({ type: 'open', userKey, framing, data, aad })
+    const work = abeThread.run({ type: 'open', userKey, framing, data, aad })
+    const opened = await withFailedItem(work, count, context)
     await requireStill(context, 'decrypt')
     return answer(context, opened)
   } finally {
@@ -42,12 +53,30 @@ export async function decryptAbe(request: CryptographicRequest, context: KmipCon
   }
 }
 
-function readWhole(request: CryptographicRequest, context: KmipContext) {
+function readWhole(request: CryptographicRequest, context: KmipContext, type: 'seal' | 'open') {
   if (isPart(request))
     throw kmipFailure('InvalidField', 'Attribute-based encryption takes its data whole, not part by part.')
   const { cryptographicAlgorithm } = parametersOf(context.key.object, request.parameters)
-  const framing: Framing = cryptographicAlgorithm === 'CoverCryptBulk' ? 'bulk' : 'single'
-  return { framing, data: requireData(request), aad: request.aad ?? none }
+  const data = requireData(request)
+  const framing = framingOf(data, cryptographicAlgorithm)
+  const count = countItems(type, framing, data)
+  if (count !== undefined) context.auditItems({ count })
+  return { framing, data, aad: request.aad ?? none, count }
+}
+
+/** Lets the audit records of the items say which of them failed. */
+async function withFailedItem<Result>(
+  work: Promise<Result>,
+  count: number | undefined,
+  context: KmipContext,
+): Promise<Result> {
+  try {
+    return await work
+  } catch (error) {
+    if (count !== undefined && error instanceof CovercryptError)
+      context.auditItems({ count, failed: error.item })
+    throw error
+  }
 }
 
 /** The key may have come to its end while its thread was at work. */
