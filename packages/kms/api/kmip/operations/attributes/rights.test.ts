@@ -17,7 +17,7 @@ import {
 import { findObject, type ObjectId } from '../../../../keys/index.ts'
 import { aesAttributes, attributes, kmipClient, objectType, type Payload, uid } from '../../testing/index.ts'
 import { activeSince, aesKey, mask, nameNode } from '../../testing/keys.ts'
-import { startCryptoWorld } from '../fixtures/crypto-world.ts'
+import { parameters, startCryptoWorld } from '../fixtures/crypto-world.ts'
 
 // Issue 28: attributes that carry more than the right that was granted.
 
@@ -90,6 +90,21 @@ test('rekey alone makes the next version as the key is; other attributes take th
   await bob.do('ReKey', [uid(modified), attributes(textString(Tag.Comment, 'x'))])
   const own = await create()
   await alice.do('ReKey', [uid(own), attributes(boolean(Tag.Extractable, true))])
+})
+
+test('rekey alone leaves out none of several instances of an attribute, and keeps their order', async () => {
+  const [gcm, ecb] = [Enumeration.BlockCipherMode.GCM, Enumeration.BlockCipherMode.ECB].map((mode) =>
+    parameters(enumeration(Tag.BlockCipherMode, mode)),
+  ) as [TtlvNode, TtlvNode]
+  const wished = [objectType('SymmetricKey'), aesAttributes(256, activeSince, gcm, ecb)]
+  const { id } = await alice.do('Create', wished)
+  await grant(id, 'rekey')
+  // The first one is the default of requests that name no mode (KMIP 2.1 §6.1.17).
+  for (const said of [[ecb], [ecb, gcm], [gcm]])
+    await bob.fails('ReKey', [uid(id), attributes(...said)], 'PermissionDenied')
+  await bob.do('ReKey', [uid(id), attributes(gcm, ecb)])
+  const { id: own } = await alice.do('Create', wished)
+  await alice.do('ReKey', [uid(own), attributes(ecb)])
 })
 
 test('the halves of a pair are replaced as they are, too', async () => {

@@ -103,10 +103,21 @@ async function requireSameAttributes(
   const other = requested.find((node) => {
     if (ofReplacement.has(node.tag)) return false
     const known = [...own, ...attributeInstances({ object, tags: [] }, node.tag, context.now)]
-    return !known.some((one) => one.tag === node.tag && sameValue(one, node))
+    return (
+      !known.some((one) => one.tag === node.tag && sameValue(one, node)) ||
+      takesAway(node.tag, own, requested)
+    )
   })
   if (other !== undefined)
     await requireModify(context, object, `${tagText(other.tag)} is not that of the key`)
+}
+
+/** Whether some of several instances would be left out, or stand in another order: the first one is often a default. */
+function takesAway(tag: number, own: readonly TtlvNode[], requested: readonly TtlvNode[]): boolean {
+  if (attributeOf(tag)?.multiple !== true || tag === Tag.Name || tag === Tag.Attribute) return false
+  const [before, after] = [own, requested].map((nodes) => nodes.filter((node) => node.tag === tag))
+  if (before === undefined || after === undefined || before.length === 0) return false
+  return before.length !== after.length || before.some((node, at) => !sameValue(node, after[at] ?? node))
 }
 
 /** An offset moves the end of a key's life, and that of its protection, with its beginning. @throws PermissionDenied */
