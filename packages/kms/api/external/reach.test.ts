@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
+import { storeKeyAs } from '../../testing/index.ts'
 import { principal, requestMetadata, sendSigned } from './aws/fixtures/xks.ts'
 import { issue, pool, requestContext } from './azure/fixtures/ekm.ts'
 import { dataKey, owner, startGoogle, wrappingKid } from './google/testing/world.ts'
+import { currentKid, encrypted, tenant } from './microsoft/testing/world.ts'
+import { pairOf, signedBy, startIssuers } from './testing/issuers.ts'
 
 const otherArn = 'arn:aws:iam::123456789012:role/Other'
 const otherPool = 'fabrikam.managedhsmclient.azure.net'
@@ -38,9 +42,14 @@ interface Attempt {
   send(): Promise<number>
 }
 
-test('random rights of principals of all clouds on one key reach what they say, and nothing else', async () => {
+test('random rights of principals of all four clouds on keys reach what they say, and nothing else', async () => {
   const authority = await issue('Azure clients')
+  await using issuers = await startIssuers()
+  const entra = `entra ${tenant} 1`
+  issuers.serveAt(`/${tenant}/discovery/keys`, entra)
+  await pairOf(entra)
   await using world = await startGoogle({
+    issuers,
     partners: { azure: authority.certificatePem },
     config: {
       'aws_xks_config.aws_xks_enable': true,
@@ -48,15 +57,25 @@ test('random rights of principals of all clouds on one key reach what they say, 
       'azure_ekm_config.azure_ekm_enable': true,
       'azure_ekm_config.azure_ekm_ca_cert_file': 'in the test',
       'azure_ekm_config.azure_ekm_client_names': [pool, otherPool],
+      'ms_dke_config.ms_dke_enable': true,
+      'ms_dke_config.ms_dke_keys': [`finance=${currentKid}`],
+      'ms_dke_config.ms_dke_tenants': [tenant],
+      'ms_dke_config.ms_dke_authority': issuers.url,
     },
   })
   const { kms } = world
   const keyOwner = kms.user(owner)
   const change = async (verb: 'grant' | 'revoke', user_id: string, operation_types: readonly string[]) => {
-    const body = { unique_identifier: wrappingKid, user_id, operation_types }
-    const { status, text } = await keyOwner.post(`/access/${verb}`, body)
-    assert.equal(status, 200, text)
+    for (const unique_identifier of [wrappingKid, currentKid]) {
+      const body = { unique_identifier, user_id, operation_types }
+      const { status, text } = await keyOwner.post(`/access/${verb}`, body)
+      assert.equal(status, 200, text)
+    }
   }
+  // Documents are decrypted with an RSA key; what is granted is granted on both.
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const jwk = privateKey.export({ format: 'jwk' }) as Record<string, unknown>
+  await storeKeyAs(kms, currentKid, owner, jwk, 'RSA-OAEP-256', true)
   const attempts: Attempt[] = []
 
   // What was encrypted while everybody might: each decryption below is refused for its right alone.
@@ -117,12 +136,47 @@ test('random rights of principals of all clouds on one key reach what they say, 
   for (const name of [pool, otherPool]) {
     const { certificatePem, keyPem } = await issue(name, authority)
     const caller = kms.presenting(certificatePem, keyPem)
-    const path = `/azureekm/${wrappingKid}/metadata?api-version=0.1-preview`
+    const azure = (operation: string, body: object = {}) =>
+      caller.post(`/azureekm/${wrappingKid}/${operation}?api-version=0.1-preview`, {
+        request_context: requestContext,
+        ...body,
+      })
+    await change('grant', `azure:${name}`, ['encrypt'])
+    const wrapping = { alg: 'A256KW', value: Buffer.alloc(32, 7).toString('base64url') }
+    const made = await azure('wrapkey', wrapping)
+    assert.equal(made.status, 200, made.text)
+    await change('revoke', `azure:${name}`, [...rights])
+    for (const [operation, right, body] of [
+      ['metadata', 'getattributes', {}],
+      ['wrapkey', 'encrypt', wrapping],
+      ['unwrapkey', 'decrypt', { alg: 'A256KW', value: made.json.value }],
+    ] as const)
+      attempts.push({
+        what: `Azure ${operation} for ${name}`,
+        right,
+        names: ['azure:*', name === pool ? `azure:${pool.toUpperCase()}` : `azure:${otherPool}`],
+        send: async () => (await azure(operation, body)).status,
+      })
+  }
+
+  const value = encrypted(await kms.with({}).get('/ms_dke/finance'))
+  const now = Math.floor(Date.now() / 1000)
+  for (const upn of ['alice@example.com', 'zoe@example.com']) {
+    const claims = { iss: `https://sts.windows.net/${tenant}/`, aud: 'https://kms.example.com', tid: tenant }
+    const token = await signedBy(
+      entra,
+      { ...claims, iat: now, exp: now + 3600, oid: upn, upn, ver: '1.0' },
+      { kid: entra },
+    )
     attempts.push({
-      what: `Azure metadata for ${name}`,
-      right: 'getattributes',
-      names: ['azure:*', name === pool ? `azure:${pool.toUpperCase()}` : `azure:${otherPool}`],
-      send: async () => (await caller.post(path, { request_context: requestContext })).status,
+      what: `Microsoft decrypts for ${upn}`,
+      right: 'decrypt',
+      names: ['microsoft:*', `microsoft:${upn}`],
+      async send() {
+        const caller = kms.with({ authorization: `Bearer ${token}` })
+        const asked = { alg: 'RSA-OAEP-256', value }
+        return (await caller.post(`/ms_dke/finance/${currentKid}/decrypt`, asked)).status
+      },
     })
   }
   attempts.push({
