@@ -46,9 +46,9 @@ export interface Operations {
       readonly operation_types?: readonly string[]
       /** Of an export: the key that wraps the material. Absent: it leaves in any form. */
       readonly wrapping_key?: string
-      /** Of an access key: the path of its key store. */
+      /** For an access key: the path of its key store. */
       readonly uri_prefix?: string
-      /** Of an access key: its AWS region. */
+      /** For an access key: its AWS region. */
       readonly region?: string
       /** Of a restored backup. */
       readonly restore?: {
@@ -76,9 +76,9 @@ export interface Operations {
       readonly key?: string | null
       /** Of stop_store and start_store: aws, google, microsoft or azure. */
       readonly store?: string | null
-      /** Of access_key: the AWS region of the key store. */
+      /** For access_key: the AWS region of the key store. */
       readonly region?: string | null
-      /** Of access_key: the path before `/kms/xks/v1`; default /aws. */
+      /** For access_key: the path before `/kms/xks/v1`; default /aws. */
       readonly uri_prefix?: string | null
       /** Of settings: all of [roles] and [approvals] that the service shall start with. */
       readonly settings?: {
@@ -126,9 +126,9 @@ export interface Operations {
       readonly operation_types?: readonly string[]
       /** Of an export: the key that wraps the material. Absent: it leaves in any form. */
       readonly wrapping_key?: string
-      /** Of an access key: the path of its key store. */
+      /** For an access key: the path of its key store. */
       readonly uri_prefix?: string
-      /** Of an access key: its AWS region. */
+      /** For an access key: its AWS region. */
       readonly region?: string
       /** Of a restored backup. */
       readonly restore?: {
@@ -176,9 +176,9 @@ export interface Operations {
       readonly operation_types?: readonly string[]
       /** Of an export: the key that wraps the material. Absent: it leaves in any form. */
       readonly wrapping_key?: string
-      /** Of an access key: the path of its key store. */
+      /** For an access key: the path of its key store. */
       readonly uri_prefix?: string
-      /** Of an access key: its AWS region. */
+      /** For an access key: its AWS region. */
       readonly region?: string
       /** Of a restored backup. */
       readonly restore?: {
@@ -228,9 +228,9 @@ export interface Operations {
       readonly operation_types?: readonly string[]
       /** Of an export: the key that wraps the material. Absent: it leaves in any form. */
       readonly wrapping_key?: string
-      /** Of an access key: the path of its key store. */
+      /** For an access key: the path of its key store. */
       readonly uri_prefix?: string
-      /** Of an access key: its AWS region. */
+      /** For an access key: its AWS region. */
       readonly region?: string
       /** Of a restored backup. */
       readonly restore?: {
@@ -283,9 +283,9 @@ export interface Operations {
       readonly operation_types?: readonly string[]
       /** Of an export: the key that wraps the material. Absent: it leaves in any form. */
       readonly wrapping_key?: string
-      /** Of an access key: the path of its key store. */
+      /** For an access key: the path of its key store. */
       readonly uri_prefix?: string
-      /** Of an access key: its AWS region. */
+      /** For an access key: its AWS region. */
       readonly region?: string
       /** Of a restored backup. */
       readonly restore?: {
@@ -333,9 +333,9 @@ export interface Operations {
       readonly operation_types?: readonly string[]
       /** Of an export: the key that wraps the material. Absent: it leaves in any form. */
       readonly wrapping_key?: string
-      /** Of an access key: the path of its key store. */
+      /** For an access key: the path of its key store. */
       readonly uri_prefix?: string
-      /** Of an access key: its AWS region. */
+      /** For an access key: its AWS region. */
       readonly region?: string
       /** Of a restored backup. */
       readonly restore?: {
@@ -392,7 +392,7 @@ export interface Operations {
     readonly body: {
       /** The key. May be left out when only `create` or `external` is named. */
       readonly unique_identifier?: string | null
-      /** A user, `*` for everybody who is authenticated, or a principal of a cloud: `aws:arn:…`, `google:EMAIL`. */
+      /** A user, `*` for every authenticated user, or a principal of a cloud: `aws:arn:…`, `google:EMAIL`. */
       readonly user_id: string
       /** KMIP operation names, or the groups Read, UseKey, Modify, Destroy, Authorize. */
       readonly operation_types: readonly string[]
@@ -536,7 +536,7 @@ export interface Operations {
     readonly body: {
       /** The key. May be left out when only `create` or `external` is named. */
       readonly unique_identifier?: string | null
-      /** A user, `*` for everybody who is authenticated, or a principal of a cloud: `aws:arn:…`, `google:EMAIL`. */
+      /** A user, `*` for every authenticated user, or a principal of a cloud: `aws:arn:…`, `google:EMAIL`. */
       readonly user_id: string
       /** KMIP operation names, or the groups Read, UseKey, Modify, Destroy, Authorize. */
       readonly operation_types: readonly string[]
@@ -800,19 +800,19 @@ export interface Operations {
       readonly tags?: readonly string[] | null
       /** false: the secret or private half is given to nobody, wrapped or not, its owner included (KMIP: not Extractable, Sensitive), unless somebody who may modify its attributes lifts that over KMIP. Default true: a KMIP client with the right to gets it. */
       readonly ext?: boolean | null
-      /** Of an import: sig or enc limits the key to it (RFC 7517 §4.2). */
+      /** For an import: sig or enc limits the key to that use (RFC 7517 §4.2). */
       readonly use?: string | null
-      /** Of an import: the key is limited to these operations (RFC 7517 §4.3). */
+      /** For an import: limits the key to these operations (RFC 7517 §4.3). */
       readonly key_ops?: readonly string[] | null
-      /** Of an import: accepted without effect. */
+      /** For an import: accepted without effect. */
       readonly kid?: unknown
-      /** Of an import: accepted without effect. */
+      /** For an import: accepted without effect. */
       readonly x5u?: unknown
-      /** Of an import: accepted without effect. */
+      /** For an import: accepted without effect. */
       readonly x5c?: unknown
-      /** Of an import: accepted without effect. */
+      /** For an import: accepted without effect. */
       readonly x5t?: unknown
-      /** Of an import: accepted without effect. */
+      /** For an import: accepted without effect. */
       readonly 'x5t#S256'?: unknown
       /** base64url */
       readonly k?: string | null
@@ -1618,7 +1618,7 @@ export interface Operations {
       readonly region: string
       readonly created_at: string
       readonly created_by: string
-      /** Why it signs no more: it ends with the user who made it. */
+      /** Why the access key no longer works: it ends with the user who created it. */
       readonly ended: null | 'maker_blocked' | 'maker_gone' | 'maker_without_right'
       /** RawSecretAccessKey */
       readonly secret: string
@@ -1640,7 +1640,7 @@ export interface Operations {
       readonly region: string
       readonly created_at: string
       readonly created_by: string
-      /** Why it signs no more: it ends with the user who made it. */
+      /** Why the access key no longer works: it ends with the user who created it. */
       readonly ended: null | 'maker_blocked' | 'maker_gone' | 'maker_without_right'
     }[]
   }
@@ -1920,9 +1920,9 @@ export interface Operations {
       readonly permitted_names?: readonly string[] | null
       /** `DNS:example.com`, `IP:192.0.2.0/24`, `email:.example.com`, `URI:.example.com` */
       readonly excluded_names?: readonly string[] | null
-      /** Import: its certificate and those above it, PEM. Needs kid or key. */
+      /** For an import: its certificate and those above it, PEM. Requires kid or key. */
       readonly certificate?: string | null
-      /** Import: its private key, as POST /v1/crypto/keys takes it. Key and authority are stored together or not at all. */
+      /** For an import: its private key, as POST /v1/crypto/keys accepts it. Key and authority are stored together or not at all. */
       readonly key?: {
         /** oct, RSA, EC, OKP, AKP or ABE */
         readonly kty: string
@@ -1935,19 +1935,19 @@ export interface Operations {
         readonly tags?: readonly string[] | null
         /** false: the secret or private half is given to nobody, wrapped or not, its owner included (KMIP: not Extractable, Sensitive), unless somebody who may modify its attributes lifts that over KMIP. Default true: a KMIP client with the right to gets it. */
         readonly ext?: boolean | null
-        /** Of an import: sig or enc limits the key to it (RFC 7517 §4.2). */
+        /** For an import: sig or enc limits the key to that use (RFC 7517 §4.2). */
         readonly use?: string | null
-        /** Of an import: the key is limited to these operations (RFC 7517 §4.3). */
+        /** For an import: limits the key to these operations (RFC 7517 §4.3). */
         readonly key_ops?: readonly string[] | null
-        /** Of an import: accepted without effect. */
+        /** For an import: accepted without effect. */
         readonly kid?: unknown
-        /** Of an import: accepted without effect. */
+        /** For an import: accepted without effect. */
         readonly x5u?: unknown
-        /** Of an import: accepted without effect. */
+        /** For an import: accepted without effect. */
         readonly x5c?: unknown
-        /** Of an import: accepted without effect. */
+        /** For an import: accepted without effect. */
         readonly x5t?: unknown
-        /** Of an import: accepted without effect. */
+        /** For an import: accepted without effect. */
         readonly 'x5t#S256'?: unknown
         /** base64url */
         readonly k?: string | null
@@ -1995,7 +1995,7 @@ export interface Operations {
       readonly certificate: string
       /** The certificates above it, the next one first, PEM; empty of a root. */
       readonly chain: string
-      /** false: its certificate has a key usage without cRLSign, so no revocation list is signed nor served (RFC 5280 §6.3.3); OCSP answers. */
+      /** false: the key usage of its certificate lacks cRLSign, so no revocation list is signed or served (RFC 5280 §6.3.3); use OCSP. */
       readonly signs_crl: boolean
       /** In certificates that it issues; absent while the service knows no address of its own. */
       readonly crl_url?: string
@@ -2027,7 +2027,7 @@ export interface Operations {
         readonly this_update: string
         readonly next_update: string
       }
-      /** false: its certificate has a key usage without cRLSign, so no revocation list is signed nor served (RFC 5280 §6.3.3); OCSP answers. */
+      /** false: the key usage of its certificate lacks cRLSign, so no revocation list is signed or served (RFC 5280 §6.3.3); use OCSP. */
       readonly signs_crl: boolean
       readonly crl_url?: string
       readonly ocsp_url?: string

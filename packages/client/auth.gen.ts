@@ -311,25 +311,25 @@ export interface Operations {
       /** The older name of token_policies. */
       readonly policies?: readonly string[] | string | null
       readonly bind_secret_id?: boolean | 'true' | 'false' | null
-      /** Most uses of a secret id; 0 = without limit. */
+      /** Maximum number of uses of a secret id; 0 = unlimited. */
       readonly secret_id_num_uses?: number | string | null
-      /** Address blocks from which the role logs in. */
+      /** Address blocks from which clients may log in with the role. */
       readonly secret_id_bound_cidrs?: readonly string[] | string | null
       readonly local_secret_ids?: boolean | 'true' | 'false' | null
       readonly enable_local_secret_ids?: boolean | 'true' | 'false' | null
-      /** Address blocks from which its tokens are used. */
+      /** Address blocks from which its tokens may be used. */
       readonly token_bound_cidrs?: readonly string[] | string | null
-      /** Requests that a token may make; 0 = without limit. */
+      /** Maximum number of requests with a token; 0 = unlimited. */
       readonly token_num_uses?: number | string | null
-      /** Longest life of a token, renewed or not; 0 = without limit. */
+      /** Maximum lifetime of a token, including renewals; 0 = unlimited. */
       readonly token_max_ttl?: number | string | null
-      /** As token_max_ttl, and it stays when the role changes. */
+      /** Like token_max_ttl, but fixed at login: later changes of the role do not affect it. */
       readonly token_explicit_max_ttl?: number | string | null
       /** default or service. */
       readonly token_type?: string | null
       readonly token_period?: number | string | null
       readonly period?: number | string | null
-      /** Without effect: there is no default policy. */
+      /** Has no effect: there is no default policy. */
       readonly token_no_default_policy?: boolean | 'true' | 'false' | null
     }
     readonly reply: undefined
@@ -346,11 +346,11 @@ export interface Operations {
     readonly body?: {
       readonly ttl?: number | string | null
       readonly num_uses?: number | string | null
-      /** Address blocks from which it is used, within those of the role. */
+      /** Address blocks from which the secret id may be used, within those of the role. */
       readonly cidr_list?: readonly string[] | string | null
       /** Address blocks of its tokens, within those of the role. */
       readonly token_bound_cidrs?: readonly string[] | string | null
-      /** Not served: empty, or {}. */
+      /** Not supported: must be empty or {}. */
       readonly metadata?: string | null
     }
     readonly reply: {
@@ -480,7 +480,7 @@ export interface Operations {
     readonly body: {
       readonly realm?: string | null
       readonly username?: string | null
-      /** Ignored, as `GET` answers it: password_input sets a password. */
+      /** Read-only, ignored in requests: password_input sets a password. */
       readonly password_hash?: string | null
       readonly password_input?: {
         readonly plaintext?: string | null
@@ -489,7 +489,7 @@ export interface Operations {
       readonly change_password?: boolean | null
       readonly roles?: readonly string[] | null
       readonly extra_claims?: Readonly<Record<string, unknown>> | null
-      /** Ignored, as it is answered. */
+      /** Read-only, ignored in requests. */
       readonly warnings?: readonly string[] | null
     }
     readonly reply: {
@@ -499,7 +499,7 @@ export interface Operations {
       readonly change_password: boolean
       readonly roles: readonly string[]
       readonly extra_claims?: Readonly<Record<string, unknown>>
-      /** What works otherwise than it seems; nothing is refused. */
+      /** Problems that did not prevent the change. */
       readonly warnings?: readonly string[]
     }
   }
@@ -590,7 +590,7 @@ export interface Operations {
     readonly body: {
       readonly realm?: string | null
       readonly username?: string | null
-      /** Ignored, as `GET` answers it: password_input sets a password. */
+      /** Read-only, ignored in requests: password_input sets a password. */
       readonly password_hash?: string | null
       readonly password_input?: {
         readonly plaintext?: string | null
@@ -599,7 +599,7 @@ export interface Operations {
       readonly change_password?: boolean | null
       readonly roles?: readonly string[] | null
       readonly extra_claims?: Readonly<Record<string, unknown>> | null
-      /** Ignored, as it is answered. */
+      /** Read-only, ignored in requests. */
       readonly warnings?: readonly string[] | null
     }
     readonly reply: {
@@ -609,7 +609,7 @@ export interface Operations {
       readonly change_password: boolean
       readonly roles: readonly string[]
       readonly extra_claims?: Readonly<Record<string, unknown>>
-      /** What works otherwise than it seems; nothing is refused. */
+      /** Problems that did not prevent the change. */
       readonly warnings?: readonly string[]
     }
   }
@@ -818,26 +818,26 @@ export interface Operations {
       readonly token_ttl?: number | string | null
       readonly expected_issuer?: string | null
       readonly bound_audiences?: readonly string[] | string | null
-      /** The name that Vault has for one of bound_audiences. */
+      /** Vault's name for one of bound_audiences. */
       readonly audience?: string | null
       readonly token_policies?: readonly string[] | string | null
       /** The older name of token_policies. */
       readonly policies?: readonly string[] | string | null
       /** serviceaccount_name: the entity is namespace and name. */
       readonly alias_name_source?: string | null
-      /** Address blocks from which its tokens are used. */
+      /** Address blocks from which its tokens may be used. */
       readonly token_bound_cidrs?: readonly string[] | string | null
-      /** Requests that a token may make; 0 = without limit. */
+      /** Maximum number of requests with a token; 0 = unlimited. */
       readonly token_num_uses?: number | string | null
-      /** Longest life of a token, renewed or not; 0 = without limit. */
+      /** Maximum lifetime of a token, including renewals; 0 = unlimited. */
       readonly token_max_ttl?: number | string | null
-      /** As token_max_ttl, and it stays when the role changes. */
+      /** Like token_max_ttl, but fixed at login: later changes of the role do not affect it. */
       readonly token_explicit_max_ttl?: number | string | null
       /** default or service. */
       readonly token_type?: string | null
       readonly token_period?: number | string | null
       readonly period?: number | string | null
-      /** Without effect: there is no default policy. */
+      /** Has no effect: there is no default policy. */
       readonly token_no_default_policy?: boolean | 'true' | 'false' | null
     }
     readonly reply: undefined
@@ -952,26 +952,26 @@ export interface Operations {
       readonly token_ttl?: number | string | null
       readonly expected_issuer?: string | null
       readonly bound_audiences?: readonly string[] | string | null
-      /** The name that Vault has for one of bound_audiences. */
+      /** Vault's name for one of bound_audiences. */
       readonly audience?: string | null
       readonly token_policies?: readonly string[] | string | null
       /** The older name of token_policies. */
       readonly policies?: readonly string[] | string | null
       /** serviceaccount_name: the entity is namespace and name. */
       readonly alias_name_source?: string | null
-      /** Address blocks from which its tokens are used. */
+      /** Address blocks from which its tokens may be used. */
       readonly token_bound_cidrs?: readonly string[] | string | null
-      /** Requests that a token may make; 0 = without limit. */
+      /** Maximum number of requests with a token; 0 = unlimited. */
       readonly token_num_uses?: number | string | null
-      /** Longest life of a token, renewed or not; 0 = without limit. */
+      /** Maximum lifetime of a token, including renewals; 0 = unlimited. */
       readonly token_max_ttl?: number | string | null
-      /** As token_max_ttl, and it stays when the role changes. */
+      /** Like token_max_ttl, but fixed at login: later changes of the role do not affect it. */
       readonly token_explicit_max_ttl?: number | string | null
       /** default or service. */
       readonly token_type?: string | null
       readonly token_period?: number | string | null
       readonly period?: number | string | null
-      /** Without effect: there is no default policy. */
+      /** Has no effect: there is no default policy. */
       readonly token_no_default_policy?: boolean | 'true' | 'false' | null
     }
     readonly reply: undefined
@@ -1061,17 +1061,17 @@ export interface Operations {
           readonly allowed_return_origins?: readonly string[] | null
           readonly default_return_url: string
           readonly offer_encryption_key?: boolean | null
-          /** Ignored: read from metadata_xml. */
+          /** Read-only, ignored in requests: derived from metadata_xml. */
           readonly idp_entity_id?: unknown
-          /** Ignored: read from metadata_xml. */
+          /** Read-only, ignored in requests: derived from metadata_xml. */
           readonly idp_sso_url?: unknown
-          /** Ignored: read from metadata_xml. */
+          /** Read-only, ignored in requests: derived from metadata_xml. */
           readonly idp_signing_certificates?: unknown
-          /** Ignored: read from metadata_xml. */
+          /** Read-only, ignored in requests: derived from metadata_xml. */
           readonly idp_nameid_format?: unknown
-          /** Ignored: read from metadata_xml. */
+          /** Read-only, ignored in requests: derived from metadata_xml. */
           readonly idp_slo_url?: unknown
-          /** Ignored: read from metadata_xml. */
+          /** Read-only, ignored in requests: derived from metadata_xml. */
           readonly idp_slo_response_url?: unknown
         } | null
       }
@@ -1181,17 +1181,17 @@ export interface Operations {
           readonly allowed_return_origins?: readonly string[] | null
           readonly default_return_url: string
           readonly offer_encryption_key?: boolean | null
-          /** Ignored: read from metadata_xml. */
+          /** Read-only, ignored in requests: derived from metadata_xml. */
           readonly idp_entity_id?: unknown
-          /** Ignored: read from metadata_xml. */
+          /** Read-only, ignored in requests: derived from metadata_xml. */
           readonly idp_sso_url?: unknown
-          /** Ignored: read from metadata_xml. */
+          /** Read-only, ignored in requests: derived from metadata_xml. */
           readonly idp_signing_certificates?: unknown
-          /** Ignored: read from metadata_xml. */
+          /** Read-only, ignored in requests: derived from metadata_xml. */
           readonly idp_nameid_format?: unknown
-          /** Ignored: read from metadata_xml. */
+          /** Read-only, ignored in requests: derived from metadata_xml. */
           readonly idp_slo_url?: unknown
-          /** Ignored: read from metadata_xml. */
+          /** Read-only, ignored in requests: derived from metadata_xml. */
           readonly idp_slo_response_url?: unknown
         } | null
       }
@@ -1460,9 +1460,9 @@ export interface Operations {
         readonly renewable: boolean
         readonly ttl: number
         readonly creation_time: number
-        /** Uses that are left, where they are limited; -1: this was the last one. */
+        /** Remaining uses of a token with a limit; -1: this request was the last one. */
         readonly num_uses?: number
-        /** Addresses from which it is used, where they are limited. */
+        /** Address blocks from which the token may be used, if it is bound to any. */
         readonly bound_cidrs?: readonly string[]
       }
     }

@@ -41,22 +41,26 @@ const fixedMembers = {
   token_period: Type.Optional(Duration),
   period: Type.Optional(Duration),
   token_no_default_policy: Type.Optional(
-    Type.Union([Flag], { description: 'Without effect: there is no default policy.' }),
+    Type.Union([Flag], { description: 'Has no effect: there is no default policy.' }),
   ),
 }
 
 export const tokenLimitMembers = {
   token_bound_cidrs: Type.Optional(
-    Type.Union([NameList], { description: 'Address blocks from which its tokens are used.' }),
+    Type.Union([NameList], { description: 'Address blocks from which its tokens may be used.' }),
   ),
   token_num_uses: Type.Optional(
-    Type.Union([Count], { description: 'Requests that a token may make; 0 = without limit.' }),
+    Type.Union([Count], { description: 'Maximum number of requests with a token; 0 = unlimited.' }),
   ),
   token_max_ttl: Type.Optional(
-    Type.Union([Duration], { description: 'Longest life of a token, renewed or not; 0 = without limit.' }),
+    Type.Union([Duration], {
+      description: 'Maximum lifetime of a token, including renewals; 0 = unlimited.',
+    }),
   ),
   token_explicit_max_ttl: Type.Optional(
-    Type.Union([Duration], { description: 'As token_max_ttl, and it stays when the role changes.' }),
+    Type.Union([Duration], {
+      description: 'Like token_max_ttl, but fixed at login: later changes of the role do not affect it.',
+    }),
   ),
   ...fixedMembers,
 }
@@ -64,10 +68,10 @@ const TokenLimitFields = Type.Object(tokenLimitMembers)
 
 export const secretIdLimitMembers = {
   secret_id_num_uses: Type.Optional(
-    Type.Union([Count], { description: 'Most uses of a secret id; 0 = without limit.' }),
+    Type.Union([Count], { description: 'Maximum number of uses of a secret id; 0 = unlimited.' }),
   ),
   secret_id_bound_cidrs: Type.Optional(
-    Type.Union([NameList], { description: 'Address blocks from which the role logs in.' }),
+    Type.Union([NameList], { description: 'Address blocks from which clients may log in with the role.' }),
   ),
   local_secret_ids: Type.Optional(Flag),
   enable_local_secret_ids: Type.Optional(Flag),
@@ -93,9 +97,9 @@ export function readTokenLimits(
 ): TokenLimits {
   const { token_type: type = 'default', token_period: period = body.period ?? 0 } = body
   if (!['', 'default', 'service', 'default-service'].includes(type))
-    throw failure('bad_request', 'token_type: must be default or service; batch tokens are not served.')
+    throw failure('bad_request', 'token_type: must be default or service; batch tokens are not supported.')
   if (readDuration('token_period', period) !== 0)
-    throw failure('bad_request', 'token_period: periodic tokens are not served; leave it out, or 0.')
+    throw failure('bad_request', 'token_period: periodic tokens are not supported; omit it, or send 0.')
   const maxTtl = readDuration('token_max_ttl', body.token_max_ttl ?? 0)
   if (maxTtl > 0 && tokenTtl !== undefined && (tokenTtl === 0 || tokenTtl > maxTtl))
     throw failure('bad_request', 'token_ttl: cannot be greater than token_max_ttl.')
@@ -113,7 +117,7 @@ export function readSecretIdLimits(body: Static<typeof SecretIdLimitFields>): Se
     if (readFlag(body[member] ?? false))
       throw failure(
         'bad_request',
-        `${member}: secret ids of one node are not served; leave it out, or false.`,
+        `${member}: node-local secret ids are not supported; omit it, or send false.`,
       )
   return {
     numUses: readCount(body.secret_id_num_uses ?? 0),

@@ -55,7 +55,7 @@ const RoleFields = Type.Object({
   expected_issuer: Type.Optional(PlainText({ minLength: 1, maxLength: 2048 })),
   bound_audiences: Type.Optional(NameList),
   audience: Type.Optional(
-    PlainText({ maxLength: 2048, description: 'The name that Vault has for one of bound_audiences.' }),
+    PlainText({ maxLength: 2048, description: "Vault's name for one of bound_audiences." }),
   ),
   token_policies: Type.Optional(NameList),
   policies: Type.Optional(Type.Union([NameList], { description: 'The older name of token_policies.' })),
@@ -85,7 +85,7 @@ function readAudiences({
   if (audience === '') return audiences
   if (audiences === undefined || audiences.length === 0) return [audience]
   if (audiences.length === 1 && audiences[0] === audience) return audiences
-  throw failure('bad_request', 'audience: contradicts bound_audiences; give one of the two.')
+  throw failure('bad_request', 'audience: contradicts bound_audiences; send only one of the two.')
 }
 
 async function saveRole(

@@ -46,13 +46,15 @@ const SecretIdFields = Type.Object({
   num_uses: Type.Optional(Count),
   cidr_list: Type.Optional(
     Type.Union([NameList], {
-      description: 'Address blocks from which it is used, within those of the role.',
+      description: 'Address blocks from which the secret id may be used, within those of the role.',
     }),
   ),
   token_bound_cidrs: Type.Optional(
     Type.Union([NameList], { description: 'Address blocks of its tokens, within those of the role.' }),
   ),
-  metadata: Type.Optional(Type.String({ maxLength: 4096, description: 'Not served: empty, or {}.' })),
+  metadata: Type.Optional(
+    Type.String({ maxLength: 4096, description: 'Not supported: must be empty or {}.' }),
+  ),
 })
 const ByAccessor = Type.Object({ secret_id_accessor: Accessor })
 const ByAccessorOrValue = Type.Object({
@@ -92,7 +94,7 @@ async function newSecretId(context: Context, name: string, body: Type.Static<typ
   const now = context.services.now()
   const ttl = readDuration('ttl', body.ttl ?? 0) || role.secretIdTtl
   if (!/^\s*(?:\{\s*\})?\s*$/.test(body.metadata ?? ''))
-    throw failure('bad_request', 'metadata: is not served; tokens name their role.')
+    throw failure('bad_request', 'metadata: is not supported; omit it, or send {}.')
   const maxUses = role.secretIdLimits.numUses
   const uses = readCount(body.num_uses ?? maxUses)
   if (maxUses > 0 && (uses === 0 || uses > maxUses))

@@ -73,12 +73,12 @@ export const tokenOperations = withAliases([
         creation_time: Type.Integer(),
         num_uses: Type.Optional(
           Type.Integer({
-            description: 'Uses that are left, where they are limited; -1: this was the last one.',
+            description: 'Remaining uses of a token with a limit; -1: this request was the last one.',
           }),
         ),
         bound_cidrs: Type.Optional(
           Type.Array(Type.String(), {
-            description: 'Addresses from which it is used, where they are limited.',
+            description: 'Address blocks from which the token may be used, if it is bound to any.',
           }),
         ),
       }),
@@ -113,7 +113,7 @@ export const tokenOperations = withAliases([
     request: Type.Object({}),
     foreignMembers: {
       names: ['increment'],
-      because: 'Vault documents it as a wish that may be ignored: a lease is as long as its role says.',
+      because: 'Vault documents it as a request that the server may ignore: the role determines the lease.',
     },
     reply: MachineAuthReply,
     errors: { 403: 'The token is missing, not valid or not renewable.' },

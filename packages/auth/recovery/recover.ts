@@ -57,7 +57,9 @@ export async function recoverAdmin(options: AdminRecovery): Promise<{ readonly k
   if (problem !== undefined) throw new StartupError(`the new password ${problem}`)
   const realm = await findRealm(db, superRealm)
   if (realm?.auth_params.username_password_params === undefined)
-    throw new StartupError(`the realm ${superRealm} does not let passwords in (username_password_params)`)
+    throw new StartupError(
+      `the realm ${superRealm} does not accept passwords (username_password_params is not set)`,
+    )
   const hash = createPasswordHasher(1).hash
   const passwordHash = await hash(normalPassword(password), { client: 'recovery', tenant: superRealm })
   const hasTotp = (await findTotp(db, superRealm, username)) !== undefined

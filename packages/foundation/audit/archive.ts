@@ -179,7 +179,7 @@ function missingPath(
 function requireSigner(segment: Closed, signer: CheckpointSigner | undefined): CheckpointSigner {
   if (signer?.keyId === segment.signed.checkpoint.key) return signer
   throw new StartupError(
-    `${segmentName(segment)} stays: its removal is signed with the key of the log, which cannot be opened here. Name the home of its service with --home; it takes the root key and the database`,
+    `${segmentName(segment)} is not removed: its removal must be signed with the key of the log, which cannot be opened here. Name the home of its service with --home; the root key and the database are required`,
   )
 }
 

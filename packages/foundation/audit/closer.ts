@@ -209,7 +209,7 @@ class Closing {
     const isMoved = !isSame && segmentOf(this.#options.folder, firstSeq).path !== path
     if (isMoved) return this.#again()
     this.#seen.add(firstSeq)
-    if (!isSame) await this.#wrong(segment, 'it is not what it was when it was closed')
+    if (!isSame) await this.#wrong(segment, 'it has changed since it was closed')
   }
 
   async #isSame(path: string, { checkpoint }: SignedCheckpoint, isPresentNow: boolean): Promise<boolean> {

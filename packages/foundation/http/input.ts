@@ -67,7 +67,7 @@ function requireNoBody({ method, body }: HttpRequest): void {
   if (body.length === 0 || withoutBody.has(method)) return
   const value = parseJsonBody(body)
   if (value === null || (typeof value === 'object' && Object.keys(value).length === 0)) return
-  throw failure('bad_request', 'Invalid request body: this operation takes none.')
+  throw failure('bad_request', 'Invalid request body: this operation accepts no body.')
 }
 
 /** false: there is no body, and none is needed. Throws failure('bad_request') and 415. */

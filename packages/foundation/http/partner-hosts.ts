@@ -25,8 +25,11 @@ export function handshakeProblem(
   const host = hosts.get(String(socket.servername).toLowerCase())
   if (host === undefined) return undefined
   const certificate = verifiedPeerCertificate(socket)
-  if (certificate === undefined) return `no client certificate that verifies: ${socket.authorizationError}`
-  if (issued?.partner(certificate, host.partner) !== true) return 'a client certificate of another authority'
+  if (certificate === undefined) return `no valid client certificate: ${socket.authorizationError}`
+  if (issued?.partner(certificate, host.partner) !== true)
+    return 'the client certificate is from another authority'
   const name = peerCommonName(certificate)
-  return name !== undefined && host.commonNames.has(name) ? undefined : 'a client certificate of another name'
+  return name !== undefined && host.commonNames.has(name)
+    ? undefined
+    : 'the client certificate has another name'
 }

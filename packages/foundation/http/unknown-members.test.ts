@@ -35,7 +35,7 @@ describe('a member that the schema does not declare (issue 28 item 12)', () => {
     refuses({ name: 'n', inner: { tag: ['prod'] } }, /inner\.tag: .*did you mean tags\?/)
     refuses({ name: 'n', list: [{}, { tag: [] }] }, /list\[1\]\.tag: .*did you mean tags\?/)
     refuses({ name: 'n', map: { any: { tag: [] } } }, /map\.any\.tag: .*did you mean tags\?/)
-    refuses({ name: 'n', zzzzzz: 1 }, /zzzzzz: is not a known member; known are name, inner, list/)
+    refuses({ name: 'n', zzzzzz: 1 }, /zzzzzz: is not a known member; known members are name, inner, list/)
   })
 
   it('is named before what is missing, which it may have been meant to be', () => {

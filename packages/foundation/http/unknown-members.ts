@@ -120,7 +120,7 @@ export function describeUnknownMember({ path, known }: UnknownMember): string {
   const name = String(path.at(-1))
   const hint = suggestion(name, known)
   if (hint !== '') return `is not a known member${hint}`
-  if (known.length === 0) return 'is not a known member; no member is known here'
+  if (known.length === 0) return 'is not a known member; no members are allowed here'
   if (known.length > maxListedNames) return 'is not a known member'
-  return `is not a known member; known are ${known.join(', ')}`
+  return `is not a known member; known members are ${known.join(', ')}`
 }

@@ -74,8 +74,8 @@ async function isSealedAnew(folder: string): Promise<boolean> {
 /** @throws StartupError that says what to do */
 export function refuseLostAudit(service: string, folder: string, { known, found }: LostAudit): never {
   throw new StartupError(
-    `${service}: the audit log in ${folder} ${found === 0 ? 'is missing' : `ends with record ${found}`}, and the database knows of ${known} records. ` +
-      'Put its files back from where they were moved or copied to, or accept that they are lost: start once with --accept-rollback, which is recorded',
+    `${service}: the audit log in ${folder} ${found === 0 ? 'is missing' : `ends with record ${found}`}, but the database recorded ${known} records. ` +
+      'Put its files back from where they were moved or copied to, or accept the loss: start once with --accept-rollback, and the audit log records it',
   )
 }
 

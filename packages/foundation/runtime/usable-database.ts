@@ -41,7 +41,7 @@ export async function requireUsableDatabase(options: UsableDatabase): Promise<{
   const { launch, definition, db } = options
   if (await isRestoreUnderWay(db))
     throw new StartupError(
-      `${definition.name}: a restore into this database did not come to its end: run warder restore again, it begins anew`,
+      `${definition.name}: a restore into this database was interrupted: run warder restore again, which starts from the beginning`,
     )
   const isReadWithKeys = options.known.unread && !(await isEmptyDatabase(db))
   const known = isReadWithKeys
@@ -160,7 +160,7 @@ async function knownWithKeys(
   const known = await knownCommits(folder, await openLogKeys(folder, seal))
   if (known.unread && acceptRollback !== true)
     throw new StartupError(
-      `${definition.name}: the audit log in ${folder} is encrypted by a key that this database does not have: it was written beside another one. Restore that one, or move the log away; or start once with --accept-rollback, which puts the log aside and begins a new one`,
+      `${definition.name}: the audit log in ${folder} is encrypted with a key that this database does not contain, so the log belongs to another database. Restore that database, or move the log away, or start once with --accept-rollback, which sets the log aside and begins a new one`,
     )
   return known
 }

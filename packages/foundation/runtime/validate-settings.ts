@@ -101,7 +101,7 @@ function validateTls(check: SettingsCheck): void {
   if (existsSync(inHome(home, config.clients_ca_cert_file))) crls.read()
   else if (config.clients_crl_files.length > 0)
     throw new StartupError(
-      'clients_crl_files: the authority in clients_ca_cert_file is made by the first start and has no CRL yet: leave it out',
+      'clients_crl_files: the authority in clients_ca_cert_file is created by the first start and has no CRL yet: remove this setting',
     )
 }
 

@@ -79,7 +79,7 @@ export function readResponse(node: TtlvNode): ResponseMessage {
   const seen = seenVersion(header)
   const version = kmipVersion(seen.major, seen.minor)
   if (version === undefined)
-    throw new KmipDecodeError('unsupported_version', 'This protocol version is not spoken here.', seen)
+    throw new KmipDecodeError('unsupported_version', 'This protocol version is not supported.', seen)
   const items = membersOf(node, Tag.BatchItem)
   if (required(header, Tag.BatchCount, 'Integer') !== items.length)
     throw new KmipDecodeError('wrong_member', 'BatchCount is not the number of batch items.')

@@ -39,7 +39,7 @@ export function readRequest(node: TtlvNode, limits: MessageLimits = {}): Request
   const seen = seenVersion(headerNode)
   const version = kmipVersion(seen.major, seen.minor)
   if (version === undefined)
-    throw new KmipDecodeError('unsupported_version', 'This protocol version is not spoken here.', seen)
+    throw new KmipDecodeError('unsupported_version', 'This protocol version is not supported.', seen)
   try {
     const items = membersOf(node, Tag.BatchItem)
     const header = readHeader(headerNode)

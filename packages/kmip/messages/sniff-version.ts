@@ -34,7 +34,7 @@ export function asUnspoken(error: KmipDecodeError, bytes: Uint8Array, encoding: 
   if (error.version !== undefined || error.reason === 'unsupported_version') return error
   const seen = versionIn(bytes, encoding)
   if (seen === undefined || kmipVersion(seen.major, seen.minor) !== undefined) return error
-  return new KmipDecodeError('unsupported_version', 'This protocol version is not spoken here.', seen)
+  return new KmipDecodeError('unsupported_version', 'This protocol version is not supported.', seen)
 }
 
 function versionIn(bytes: Uint8Array, encoding: Encoding): SeenVersion | undefined {

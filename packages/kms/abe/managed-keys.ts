@@ -94,7 +94,10 @@ export async function issueUserKey(
     const made = await abeThread.run({ type: 'createUser', master: before, policy })
     if (made.master.length > maxMasterBytes) {
       for (const bytes of [made.master, made.user]) bytes.fill(0)
-      throw failure('crypto_failure', `A master key knows user keys in at most ${maxMasterBytes} bytes.`)
+      throw failure(
+        'crypto_failure',
+        `The user keys of a master key may take at most ${maxMasterBytes} bytes.`,
+      )
     }
     stageChange(objects, master, made.master, form)
     const user = abeForm(made.user, { kind: 'user', policy, master: master.id })

@@ -74,7 +74,7 @@ export function keepNames(
     if (owner !== undefined && owner !== id)
       throw covercryptError(
         'invalid_structure',
-        `The name ${name} was that of another attribute: what is encrypted for it would open with other keys. Choose a new name.`,
+        `The name ${name} belonged to another attribute: other keys could decrypt data that is encrypted for it. Choose a new name.`,
       )
     known.delete(name)
   }

@@ -59,7 +59,7 @@ export function requireProfile(authority: Authority, requested: Requested): read
   if (fitting === undefined)
     throw failure(
       'bad_request',
-      `The authority issues certificates of the profiles ${permitted.join(', ')} only: ask for no other extensions, purposes and names than theirs.`,
+      `The authority issues certificates of the profiles ${permitted.join(', ')} only: request only the extensions, purposes and names that these permit.`,
     )
   if (fitting === 'server') requireCommonName(requested)
   return withPurposes(fitting)
@@ -68,7 +68,7 @@ export function requireProfile(authority: Authority, requested: Requested): read
 /** @throws Failure bad_request */
 function requirePermitted({ settings }: Authority, profile: ProfileName): void {
   if (profile === 'ocspResponder')
-    throw failure('bad_request', 'The service alone makes the responders of an authority.')
+    throw failure('bad_request', 'Only the service creates the OCSP responders of an authority.')
   if (settings.profiles !== undefined && !settings.profiles.includes(profile))
     throw failure(
       'bad_request',
@@ -85,17 +85,17 @@ function requirePermitted({ settings }: Authority, profile: ProfileName): void {
 function requireNotAuthorityUses(extensions: readonly Extension[]): void {
   const identifiers = extensions.map(({ identifier }) => identifier)
   if (new Set(identifiers).size < identifiers.length)
-    throw failure('bad_request', 'An extension of the certificate stands there twice (RFC 5280 §4.2).')
+    throw failure('bad_request', 'The certificate has an extension twice (RFC 5280 §4.2).')
   if (identifiers.includes(extensionIdentifiers.ocspNoCheck))
     throw failure(
       'bad_request',
-      'ocsp-nocheck is for the responders that the service makes (RFC 6960 §4.2.2.2.1).',
+      'ocsp-nocheck is only for the OCSP responders that the service creates (RFC 6960 §4.2.2.2.1).',
     )
   const purposes = readExtendedKeyUsage(extensions) ?? []
   if (purposes.some((each) => each === keyPurposes.OCSPSigning || each === anyPurpose))
     throw failure(
       'bad_request',
-      'extendedKeyUsage: OCSPSigning, and every purpose, are not given: the service alone makes the responders of an authority.',
+      'extendedKeyUsage: OCSPSigning and anyExtendedKeyUsage cannot be requested: only the service creates the OCSP responders of an authority.',
     )
   if (readBasicConstraints(extensions).authority) return
   const uses = readKeyUsage(extensions)
@@ -103,7 +103,7 @@ function requireNotAuthorityUses(extensions: readonly Extension[]): void {
   if (uses === undefined || uses.includes('keyCertSign') || uses.includes('cRLSign'))
     throw failure(
       'bad_request',
-      'keyUsage: keyCertSign and cRLSign are for the certificates of authorities (RFC 5280 §4.2.1.3).',
+      'keyUsage: keyCertSign and cRLSign are only for the certificates of authorities (RFC 5280 §4.2.1.3).',
     )
 }
 
@@ -128,7 +128,7 @@ function requireOtherName({ certificate, chain }: Authority, { subject }: Reques
   if (taken)
     throw failure(
       'bad_request',
-      'subject: is the name of the authority, or of one above it: choose another one.',
+      'subject: is the name of the authority or of one above it; choose another name.',
     )
 }
 
@@ -147,7 +147,7 @@ function requireCommonName({ subject, extensions }: Requested): void {
     if (!known)
       throw failure(
         'bad_request',
-        'The common name of a server is one of its alternative names: ask for it among `names`.',
+        'The common name of a server must be one of its alternative names: include it in `names`.',
       )
   }
 }

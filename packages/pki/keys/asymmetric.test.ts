@@ -20,6 +20,6 @@ test('issue 28: a PKCS#8 key of version 2 with the public key of another one is 
   }
   assert.equal(privateFromPkcs8(version2(one.d, one.x), { fips: false }).algorithm, 'Ed25519')
   assert.throws(() => privateFromPkcs8(version2(one.d, other.x), { fips: false }), {
-    message: 'The public key in the PKCS#8 key is not that of the private key.',
+    message: 'The public key in the PKCS#8 key does not match the private key.',
   })
 })

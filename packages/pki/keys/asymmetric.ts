@@ -69,7 +69,7 @@ export function requireOwnPublicHalf(bytes: Uint8Array): void {
     throw pkiError('invalid_key', 'The key cannot be loaded.')
   }
   if (Buffer.compare(own, publicKey) !== 0)
-    throw pkiError('invalid_value', 'The public key in the PKCS#8 key is not that of the private key.')
+    throw pkiError('invalid_value', 'The public key in the PKCS#8 key does not match the private key.')
 }
 
 function unknownAlgorithm() {

@@ -98,7 +98,7 @@ async function schemeOf(password: string, identifier: string, parameters: DerEle
   if (identifier === '1.2.840.113549.1.12.1.5' || identifier === '1.2.840.113549.1.12.1.6')
     throw pkiError(
       'unsupported_protection',
-      'The file is protected by RC2, which is not supported: make it anew with AES (openssl pkcs12 -legacy reads it).',
+      'The file is protected by RC2, which is not supported: create it again with AES (openssl pkcs12 -legacy reads it).',
     )
   if (identifier !== oid.pbes2) throw unsupported()
   const [derivation, encryption] = members

@@ -24,7 +24,8 @@ interface Wanted {
 export const recoverVerb = homeVerb({
   name: 'recover',
   words: '[ADMIN]',
-  summary: 'on the machine itself: gives a locked-out administrator a new password, without a login',
+  summary:
+    'sets a new password for a locked-out administrator without a login; runs on the machine of the service',
   about: `For an administrator (default: admin) whose password, or second factor, is lost. It takes the home, its owner and the root
 key, works while the services run and while they do not, and ends the administrator's sessions. The service writes who did
 it, when, and what was changed into the audit log (admin.recovered). Whoever may run it has the powers of that
@@ -32,7 +33,7 @@ administrator: guard the home and the root key accordingly.`,
   examples: ['sudo -u warder warder admin recover --home /var/lib/warder'],
   options: {
     ...passwordOptions,
-    'remove-totp': { type: 'flag', help: 'takes their second factor away, too: for a lost TOTP device' },
+    'remove-totp': { type: 'flag', help: 'also removes the second factor, for a lost TOTP device' },
     yes: { type: 'flag', help: 'asks nothing' },
   },
   parse(values, [id = 'admin', ...rest]) {
@@ -75,8 +76,7 @@ async function recover({ home: given, terminal }: HomeContext, wanted: Wanted): 
     })
     terminal.out(`the administrator ${name} has a new password; their sessions have ended`)
     if (generated) terminal.out(`password: ${password}    (shown once)`)
-    if (keepsTotp)
-      terminal.out('their second factor stays: --remove-totp takes it away where the device is lost')
+    if (keepsTotp) terminal.out('the second factor stays; --remove-totp removes it if the device is lost')
     return 0
   } finally {
     await close()

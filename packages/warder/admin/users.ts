@@ -190,13 +190,13 @@ async function nextLogin(api: AdminApi, realm: string): Promise<string> {
     | { readonly auth_params?: { readonly username_password_params?: PasswordParams | null } }
     | undefined
   if (found === undefined)
-    return 'the next login asks for a password of their own, unless the realm lets expired ones in'
+    return 'the next login requires a new password, unless the realm accepts expired ones'
   const params = found.auth_params?.username_password_params
   if (params === undefined || params === null)
-    return `realm ${realm} does not let passwords in now (username_password_params is not set)`
+    return `realm ${realm} does not accept passwords now (username_password_params is not set)`
   return params.allow_expired_passwords === true
-    ? `realm ${realm} lets them in without a new password (allow_expired_passwords)`
-    : 'the next login asks for a password of their own (warder login, or POST /password)'
+    ? `realm ${realm} lets the user log in without a new password (allow_expired_passwords)`
+    : 'the next login requires a new password (warder login, or POST /password)'
 }
 
 interface PasswordParams {

@@ -234,7 +234,7 @@ test('old files are archived and pruned by the command, and the log still verifi
   const elsewhere = await run('prune', '--before', '2026-01-06', '--yes', '--home', room, logOf(home))
   assert.match(
     elsewhere.err.join(),
-    /loses files, which is signed with its key: the root key .* is not there/,
+    /cannot lose files without a signature with its key: the root key .* is not there/,
   )
   const pruned = await run('prune', '--before', '2026-01-06', '--yes', '--home', home, logOf(home))
   assert.match(pruned.out[0] ?? '', /^removed /)

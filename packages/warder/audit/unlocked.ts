@@ -47,7 +47,7 @@ export async function unlockedLog(
   const wanted =
     service !== undefined && configure(service, where.home, [], where.env).launch.config.audit_encryption
   if (!wanted && !hasEncrypted(folder) && !signs) return undefined
-  const why = signs ? 'loses files, which is signed with its key' : 'is encrypted'
+  const why = signs ? 'cannot lose files without a signature with its key' : 'is encrypted'
   const all = await fromServices(folder, where, why, async (seal, name) => ({
     keys: await openLogKeys(folder, seal),
     signer:

@@ -112,7 +112,7 @@ function whatIsWrong(
     return `TORN    ${torn.file}: the last line has no end (${torn.bytes} bytes at offset ${torn.at}), as after a crash; the next start of the service cuts it off and records that`
   }
   if (unexplained.length > 0)
-    return `MISSING ${path}: ${unexplained.join(', ')}: gone, and neither the key of the log nor a record of the chain says who removed them (warder audit prune signs that)`
+    return `MISSING ${path}: ${unexplained.join(', ')}: gone, and neither a signature by the key of the log nor a record of the chain explains the removal (warder audit prune signs it)`
   if (unread.length > 0)
     return `UNREAD  ${path}: ${unread.join(', ')}: encrypted, and not checked${refusal === undefined ? '' : ` (${refusal})`}; the closed files before are whole`
   if (records > 0 || removed > 0) return undefined
@@ -125,7 +125,7 @@ function whatIsCutOff(path: string, { first = 1, head }: Verdict, known = 0): st
     return `MISSING ${path}: begins with record ${first}: the files before it, and their checkpoints, are gone`
   const last = head?.seq ?? 0
   if (last >= known) return undefined
-  return `MISSING ${path}: ends with record ${last}, and the database knows of ${known} records`
+  return `MISSING ${path}: ends with record ${last}, but the database recorded ${known} records`
 }
 
 function whole(path: string, { records, files, removed, unopened, first = 1, head }: Verdict): string {

@@ -122,7 +122,7 @@ async function make(
   } finally {
     progress.clear()
   }
-  err(`signed by ${fingerprint(createPublicKey(signer))}: a restore asks for it (--from)`)
+  err(`signed by ${fingerprint(createPublicKey(signer))}; a restore requires this fingerprint (--from)`)
   for (const one of elsewhere) err(`not in the backup, as it is not in the home: ${one}`)
   if (!rootKey) err('the root key is not in the backup: keep a copy of it apart from this file')
 }

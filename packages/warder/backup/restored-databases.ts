@@ -97,7 +97,7 @@ export class RestoredDatabases {
     if (this.#choice.outsideHome) return
     const where = place.kind === 'sqlite' ? place.path : 'a database server'
     throw new BackupRefused(
-      `the settings in the backup put the database of ${service} outside of the home (${where}): name it with --${service}-database, or accept what they say with --outside-home`,
+      `the settings in the backup put the database of ${service} outside of the home (${where}): name it with --${service}-database, or accept that location with --outside-home`,
     )
   }
 

@@ -94,7 +94,7 @@ export async function* openStream(
   if (sender !== undefined) {
     const signature = await source.take(signatureBytes)
     if (!verify(null, signedHeader(line, mac), sender, signature))
-      throw new BackupRefused('the header of the backup was changed: its signature is not that of its sender')
+      throw new BackupRefused('the header of the backup was changed: its signature is not valid')
   }
   await requireSender(sender)
   const fileKey = unwrap(header.keys, unlock)
@@ -140,7 +140,7 @@ function readSender({ sender = '' }: Header): KeyObject {
   } catch {
     // Told below.
   }
-  throw new BackupRefused('the header of the backup is broken: it names no key of its sender')
+  throw new BackupRefused('the header of the backup is invalid: it contains no valid key of the sender')
 }
 
 /** Keep what is signed here apart from whatever else is ever signed with the key. */
@@ -159,7 +159,7 @@ function signedChunk(mac: Buffer, index: number, last: boolean, sealed: Uint8Arr
 }
 
 function changedAt(part: number): BackupRefused {
-  return new BackupRefused(`the backup was changed, cut or added to, at or after its part ${part}`)
+  return new BackupRefused(`the backup was changed, truncated or extended at or after part ${part}`)
 }
 
 function derive(fileKey: Uint8Array) {

@@ -17,15 +17,15 @@ export const senderOptions = {
   from: {
     type: 'list',
     value: 'FILE|SHA256:…',
-    help: 'backup-signing.pub of the installation that made the backup, or its fingerprint; is remembered; may be given again',
+    help: 'backup-signing.pub of the installation that made the backup, or its fingerprint; the sender is remembered; repeatable',
   },
   'accept-new-sender': {
     type: 'flag',
-    help: 'trusts and remembers the sender of the backup, where no sender is known yet',
+    help: 'trusts and remembers the sender of the backup if no sender is known yet',
   },
   'accept-unsigned': {
     type: 'flag',
-    help: 'takes a backup without signature (of an earlier version): everyone who has the public key or the passphrase may have written it',
+    help: 'accepts a backup without a signature (of an earlier version): any holder of the public key or the passphrase may have written it',
   },
 } as const
 
@@ -65,7 +65,7 @@ export function requireSender(choice: SenderChoice, context: SenderContext): Req
     if (pinned.includes(found)) return
     if (pinned.length > 0 || context.own !== undefined)
       throw new BackupRefused(
-        `the backup is signed by ${found}, which is not a known sender: if that is the installation it should come from (its backup-signing.pub says so), name it with --from ${found}`,
+        `the backup is signed by ${found}, which is not a known sender: if the installation that made the backup has this key in backup-signing.pub, name it with --from ${found}`,
       )
     await acceptFirst(found, acceptNew, context)
     known.remember(found, { mayFail: false })
@@ -76,9 +76,9 @@ export function requireSender(choice: SenderChoice, context: SenderContext): Req
 function requireAccepted(acceptUnsigned: boolean, { say }: SenderContext): void {
   if (!acceptUnsigned)
     throw new BackupRefused(
-      'the backup is not signed: it is from an earlier version, or from someone who has only the public key or the passphrase, and then its settings, users and rights are theirs. If you know where it was all the time, restore it with --accept-unsigned',
+      'the backup is not signed: an earlier version made it, or a holder of only the public key or the passphrase did, who then chose its settings, users and rights. If it was never outside of your control, restore it with --accept-unsigned',
     )
-  say('sender      unknown: the backup is not signed, and was accepted all the same (--accept-unsigned)')
+  say('sender      unknown: the backup is not signed; --accept-unsigned accepted it')
 }
 
 async function acceptFirst(found: string, acceptNew: boolean, { prompter }: SenderContext): Promise<void> {
@@ -88,7 +88,7 @@ async function acceptFirst(found: string, acceptNew: boolean, { prompter }: Send
       `the backup is signed by ${found}, and no sender is known yet: compare that with the fingerprint that warder backup printed, or with backup-signing.pub, and name it with --from ${found}; --accept-new-sender trusts it without comparison`,
     )
   const answer = await prompter.ask(
-    `The backup is signed by ${found}. No sender is known yet.\nIs this the fingerprint that warder backup printed there? [y/N] `,
+    `The backup is signed by ${found}. No sender is known yet.\nIs this the fingerprint that warder backup printed on the other installation? [y/N] `,
   )
   if (!/^y(es)?$/i.test(answer.trim()))
     throw new BackupRefused('the sender was not accepted: nothing was changed')
@@ -105,7 +105,7 @@ function readFingerprint(text: string): string {
     key = createPublicKey(readFileSync(text))
   } catch (error) {
     throw new StartupError(
-      `${text} holds no public key: ${error instanceof Error ? error.message : error}; --from takes backup-signing.pub of an installation`,
+      `${text} holds no public key: ${error instanceof Error ? error.message : error}; --from expects backup-signing.pub of an installation`,
     )
   }
   if (key.asymmetricKeyType !== 'ed25519')

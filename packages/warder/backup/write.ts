@@ -159,7 +159,7 @@ async function readBack(path: string, { unlock }: ReturnType<typeof unlockFor>, 
   const { bytes, digest } = digested(createReadStream(path))
   const requireOwn = async (sender: KeyObject | undefined): Promise<void> => {
     if (sender === undefined || fingerprint(sender) !== signedBy)
-      throw new BackupRefused(`${path} has another sender than this installation: it was replaced meanwhile`)
+      throw new BackupRefused(`${path} is signed by another installation: it was replaced during the backup`)
   }
   for await (const line of linesIn(openStream(bytes, unlock, requireOwn))) {
     if (line.kind === 'file' && line.first) files += 1

@@ -41,7 +41,7 @@ const explainVerb = homeVerb({
 const checkVerb = homeVerb({
   name: 'check',
   words: '',
-  summary: 'says whether a start would accept the settings of both services',
+  summary: 'checks whether a start would accept the settings of both services',
   examples: ['warder config check --home /var/lib/warder'],
   options: {},
   parse(_, names) {

@@ -8,7 +8,7 @@ const minOpenFiles = 256
 export function requireOpenFiles(limit = readLimit()): void {
   if (limit === undefined || limit >= minOpenFiles) return
   throw new StartupError(
-    `this process may open ${limit} files, and a service takes at least ${minOpenFiles}, one for each connection among them: raise the limit (ulimit -n in a shell, LimitNOFILE for systemd, nofile for a container)`,
+    `this process may open ${limit} files, but a service requires at least ${minOpenFiles}, including one for each connection: raise the limit (ulimit -n in a shell, LimitNOFILE for systemd, nofile for a container)`,
   )
 }
 

@@ -56,7 +56,7 @@ export function fingerprint(publicKey: KeyObject): string {
 function readSigningKey(path: string): KeyObject {
   const unusable = (why: string): StartupError =>
     new StartupError(
-      `${path} is not a key that signs backups (Ed25519, PEM): ${why}. Move it away, and the next backup makes another`,
+      `${path} is not a key that signs backups (Ed25519, PEM): ${why}. Move it away, and the next backup creates another`,
     )
   let key: KeyObject
   try {
@@ -93,7 +93,7 @@ function write(home: string, path: string, pem: string | Buffer): void {
   } catch (error) {
     rmSync(path, { force: true })
     throw new StartupError(
-      `${path} cannot be written, and a backup is signed with that key: ${writeProblem(error, path)}`,
+      `${path} cannot be written, but backups must be signed with that key: ${writeProblem(error, path)}`,
       { cause: error },
     )
   }

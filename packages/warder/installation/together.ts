@@ -65,7 +65,7 @@ export async function requireTogether(
   const asksAuth = provenance.auth_verifier_url === 'default' && values.auth_verifier_jwks === undefined
   if (asksAuth && besideKms(auth).launch.config.publish_session_jwks === false)
     throw new StartupError(
-      `publish_session_jwks is false (${auth.loaded.provenance.publish_session_jwks}), and the kms verifies session tokens with the keys that auth publishes: set it to true in auth.toml, or name the keys with auth_verifier_jwks in kms.toml`,
+      `publish_session_jwks is false (${auth.loaded.provenance.publish_session_jwks}), but the kms verifies session tokens with the keys that auth publishes: set it to true in auth.toml, or name the keys with auth_verifier_jwks in kms.toml`,
     )
   await requireReachableAuth(auth, kms, authUrl)
 }
@@ -113,7 +113,7 @@ export function peerSecretOf(
   const secret = env.WARDER_PEER_SECRET
   if (secret === undefined || secret === '') return undefined
   if (!/^[!-~]{32,256}$/.test(secret))
-    throw new StartupError('WARDER_PEER_SECRET has 32 to 256 characters of ASCII, without spaces')
+    throw new StartupError('WARDER_PEER_SECRET must have 32 to 256 ASCII characters without spaces')
   const asksAnother = isBesideAuth && loaded.provenance.auth_verifier_url !== 'default'
   return asksAnother ? undefined : secret
 }

@@ -84,7 +84,7 @@ function pssAlg(name: string, only: unknown, alg: string | undefined): string | 
   const permitted = only === 'any' ? ['PS256', 'PS384', 'PS512'] : [String(only)]
   if (alg === undefined && only !== 'any') return String(only)
   if (alg !== undefined && permitted.includes(alg)) return alg
-  throw new StartupError(`${name}: is a key for RSASSA-PSS alone: say --alg ${permitted.join(', ')}`)
+  throw new StartupError(`${name}: is a key for RSASSA-PSS only: use --alg ${permitted.join(', ')}`)
 }
 
 function readKey(

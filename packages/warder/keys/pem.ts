@@ -87,7 +87,7 @@ function pssJwk(name: string, key: KeyObject): Readonly<Record<string | symbol, 
     (alg === undefined || mgf1HashAlgorithm !== hashAlgorithm || (saltLength ?? 0) > most)
   )
     throw new StartupError(
-      `${name}: its parameters of RSASSA-PSS (${hashAlgorithm}, MGF1 with ${mgf1HashAlgorithm}, salt of ${saltLength} bytes) are of none of PS256, PS384 and PS512`,
+      `${name}: its parameters of RSASSA-PSS (${hashAlgorithm}, MGF1 with ${mgf1HashAlgorithm}, salt of ${saltLength} bytes) match none of PS256, PS384 and PS512`,
     )
   const { key: pkcs1 } = parsePkcs8(key.export({ format: 'der', type: 'pkcs8' }))
   const plain = buildPkcs8({ identifier: '1.2.840.113549.1.1.1', parameters: derNull, key: pkcs1 })

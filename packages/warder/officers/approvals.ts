@@ -120,7 +120,7 @@ function readSubject(
   }
   if (operation === 'access-key') {
     if (subject === undefined || rights.length > 0)
-      throw usage('say the AWS region, and the path of the store')
+      throw usage('name the AWS region, and optionally the path of the store')
     return () => ({ region: subject, ...(user !== undefined && { uri_prefix: user }) })
   }
   if (subject === undefined) throw usage('say which key, or which store')

@@ -192,7 +192,7 @@ async function serve(
     unwatch = [watchStopSignals(stop, () => supervised || process.exit(1)), whenParentProcessEnds(stop)]
     process.on('SIGHUP', () => service.reloadTls())
     void service.failed.then(async (reason) => {
-      writeServiceLine(terminal, 'error', `the service cannot go on: ${reason}`)
+      writeServiceLine(terminal, 'error', `the service cannot continue: ${reason}`)
       await service.stop().catch(() => undefined)
       resolve(1)
     })

@@ -20,7 +20,7 @@ test('a signal that comes before a process is started starts none', async () => 
   // If it runs all the same, the second signal ends it.
   if (outcome === 'running') process.emit('SIGTERM', 'SIGTERM')
   assert.equal(outcome, 0)
-  assert.deepEqual(lines, ['SIGTERM: stopping; what is in flight is finished first'])
+  assert.deepEqual(lines, ['SIGTERM: stopping after the requests in flight'])
 })
 
 test('a process that cannot be started has ended', async (t) => {

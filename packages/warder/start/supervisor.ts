@@ -74,7 +74,7 @@ export async function startBoth(
   const stop = (reason: string): void => {
     if (stopping) return
     stopping = true
-    writeServiceLine(terminal, 'warn', `${reason}: stopping; what is in flight is finished first`)
+    writeServiceLine(terminal, 'warn', `${reason}: stopping after the requests in flight`)
     for (const { child } of running) child.signal('SIGTERM')
   }
   const stopAtOnce = (): void => {

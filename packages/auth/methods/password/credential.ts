@@ -24,14 +24,14 @@ export const CredentialInput = Type.Object({
   password_hash: Type.Optional(
     Type.String({
       maxLength: 512,
-      description: 'Ignored, as `GET` answers it: password_input sets a password.',
+      description: 'Read-only, ignored in requests: password_input sets a password.',
     }),
   ),
   password_input: Type.Optional(Type.Union([PasswordInput, Type.Null()])),
   change_password: Type.Optional(Type.Boolean()),
   roles: Type.Optional(Type.Union([Roles, Type.Null()])),
   extra_claims: Type.Optional(Type.Union([Type.Record(Type.String(), Type.Unknown()), Type.Null()])),
-  warnings: Type.Optional(Type.Array(Type.String(), { description: 'Ignored, as it is answered.' })),
+  warnings: Type.Optional(Type.Array(Type.String(), { description: 'Read-only, ignored in requests.' })),
 })
 export type CredentialRequest = Static<typeof CredentialInput>
 
@@ -61,7 +61,7 @@ export const CredentialReply = Type.Object({
 export const ChangedCredentialReply = Type.Object({
   ...CredentialReply.properties,
   warnings: Type.Optional(
-    Type.Array(Type.String(), { description: 'What works otherwise than it seems; nothing is refused.' }),
+    Type.Array(Type.String(), { description: 'Problems that did not prevent the change.' }),
   ),
 })
 

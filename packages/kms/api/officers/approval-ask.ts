@@ -47,12 +47,12 @@ const AskRequest = Type.Object({
     }),
   ),
   region: Type.Optional(
-    Type.String({ maxLength: 64, description: 'Of access_key: the AWS region of the key store.' }),
+    Type.String({ maxLength: 64, description: 'For access_key: the AWS region of the key store.' }),
   ),
   uri_prefix: Type.Optional(
     Type.String({
       maxLength: 128,
-      description: 'Of access_key: the path before `/kms/xks/v1`; default /aws.',
+      description: 'For access_key: the path before `/kms/xks/v1`; default /aws.',
     }),
   ),
   settings: Type.Optional(Settings),

@@ -37,8 +37,8 @@ export const Request = Type.Object({
       description: 'Of an export: the key that wraps the material. Absent: it leaves in any form.',
     }),
   ),
-  uri_prefix: Type.Optional(Type.String({ description: 'Of an access key: the path of its key store.' })),
-  region: Type.Optional(Type.String({ description: 'Of an access key: its AWS region.' })),
+  uri_prefix: Type.Optional(Type.String({ description: 'For an access key: the path of its key store.' })),
+  region: Type.Optional(Type.String({ description: 'For an access key: its AWS region.' })),
   restore: Type.Optional(
     Type.Object(
       { made_at: Type.String(), restored_at: Type.String() },

@@ -29,7 +29,7 @@ const AuthoritySummary = Type.Object({
 
 export const SignsCrl = Type.Boolean({
   description:
-    'false: its certificate has a key usage without cRLSign, so no revocation list is signed nor served (RFC 5280 §6.3.3); OCSP answers.',
+    'false: the key usage of its certificate lacks cRLSign, so no revocation list is signed or served (RFC 5280 §6.3.3); use OCSP.',
 })
 
 function summary(authority: StoredAuthority): Static<typeof AuthoritySummary> {

@@ -56,13 +56,13 @@ const AuthorityRequest = Type.Object({
   certificate: Type.Optional(
     Type.String({
       maxLength: 200_000,
-      description: 'Import: its certificate and those above it, PEM. Needs kid or key.',
+      description: 'For an import: its certificate and those above it, PEM. Requires kid or key.',
     }),
   ),
   key: Type.Optional(
     Type.Object(KeyRequest.properties, {
       description:
-        'Import: its private key, as POST /v1/crypto/keys takes it. Key and authority are stored together or not at all.',
+        'For an import: its private key, as POST /v1/crypto/keys accepts it. Key and authority are stored together or not at all.',
     }),
   ),
   profiles: Type.Optional(ProfilesMember),

@@ -45,7 +45,7 @@ async function noList({ published }: KmsServices, id: string): Promise<never> {
   throw failure(
     'not_found',
     (await published.signsNoCrl(id))
-      ? 'The certificate of this authority does not permit it to sign revocation lists (keyUsage without cRLSign, RFC 5280 §6.3.3): ask by OCSP.'
+      ? 'The certificate of this authority does not permit it to sign revocation lists (keyUsage without cRLSign, RFC 5280 §6.3.3): use OCSP.'
       : 'There is no revocation list of such an authority.',
   )
 }

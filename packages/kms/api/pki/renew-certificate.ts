@@ -24,7 +24,7 @@ export const renewCertificate = define({
   route: post('/v1/pki/certificates/{id}/renew'),
   summary: 'Issue a certificate like this one, by the same authority, for the same key',
   description:
-    'Takes the right rekey on the certificate, which is replaced, and certify on the authority. The one that is renewed stays valid to its end; revoke it when it is replaced. Without days it is valid for as long as the one before.',
+    'Requires the right rekey on the certificate and certify on the authority. The previous certificate stays valid until it expires; revoke it once it is replaced. Without days the new certificate is valid for as long as the previous one.',
   tag: 'PKI',
   access: {
     name: access.name,

@@ -62,7 +62,8 @@ export const releaseCertificate = define({
   name: 'pki.certificates.release',
   route: post('/v1/pki/certificates/{id}/release'),
   summary: 'Give a certificate back that is on hold',
-  description: 'Takes the right revoke on the authority that issued it: its holder does not lift the hold.',
+  description:
+    'Requires the right revoke on the issuing authority: the holder of the certificate cannot lift the hold.',
   access: releaseAccess,
   errors: {
     403: 'No right to revoke on the authority.',

@@ -26,7 +26,7 @@ const members = {
   created_at: Type.String({ format: 'date-time' }),
   created_by: Type.String(),
   ended: Type.Union([Type.Null(), Type.Enum(['maker_blocked', 'maker_gone', 'maker_without_right'])], {
-    description: 'Why it signs no more: it ends with the user who made it.',
+    description: 'Why the access key no longer works: it ends with the user who created it.',
   }),
 }
 const path = '/v1/external-stores/aws/access-keys'
@@ -92,7 +92,7 @@ async function requireMayMake(
   if (beyond === undefined) return []
   throw failure(
     'forbidden',
-    `An access key of this store would ${beyond.operation} with ${beyond.id}, which you may not: its owner grants you ${beyond.operation} on it, or [approvals] operations names access_key and the crypto officers approve.`,
+    `An access key of this store could ${beyond.operation} with ${beyond.id}, and you lack that right: its owner can grant you ${beyond.operation}, or the crypto officers can approve if [approvals] operations contains access_key.`,
   )
 }
 
@@ -111,8 +111,8 @@ const create = define({
   }),
   reply: Type.Object({ ...members, secret: Type.String({ description: 'RawSecretAccessKey' }) }),
   errors: {
-    403: `${forbidden} Or it would use keys that the caller may not use, or takes approvals.`,
-    409: 'There are as many as there may be.',
+    403: `${forbidden} Or the access key could use keys that the caller may not use, or requires an approval.`,
+    409: 'The maximum number of access keys exists already.',
   },
   async act({ body }, context) {
     const { services } = context

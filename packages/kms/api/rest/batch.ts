@@ -24,7 +24,7 @@ const BatchRequest = Type.Object({
   operations: Type.Array(
     Type.Object(
       { op: Type.String({ description: 'encrypt, decrypt, sign, verify, mac, rewrap or datakey' }) },
-      { additionalProperties: true, description: 'With the members of the operation itself.' },
+      { additionalProperties: true, description: 'Has the members of the operation itself.' },
     ),
     { maxItems: maxBatchItems },
   ),

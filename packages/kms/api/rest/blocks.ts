@@ -31,7 +31,7 @@ function readUser(text: string): string {
   if (isEveryPrincipal(name))
     throw failure(
       'bad_request',
-      `${name} is every principal of a cloud: stop the external key store (POST /v1/external-stores/NAME/stop), or take the access keys of the one at AWS away.`,
+      `${name} names every principal of a cloud: stop the external key store (POST /v1/external-stores/NAME/stop), or delete its access keys for AWS.`,
     )
   return name
 }

@@ -39,7 +39,7 @@ const GrantRequest = Type.Object({
   ),
   user_id: Type.String({
     description:
-      'A user, `*` for everybody who is authenticated, or a principal of a cloud: `aws:arn:…`, `google:EMAIL`.',
+      'A user, `*` for every authenticated user, or a principal of a cloud: `aws:arn:…`, `google:EMAIL`.',
   }),
   operation_types: Type.Array(Type.String({ maxLength: 64 }), {
     minItems: 1,
@@ -247,7 +247,10 @@ async function rightsChange(
       requirePassedOn(await verdictOn(db, roles, object, caller, right), user, right)
   }
   if (direction.gives && object.owner !== caller && !(await hasRoomForGrantee(db, object.id, user)))
-    throw failure('forbidden', 'So many users have rights on this key that its owner alone grants more.')
+    throw failure(
+      'forbidden',
+      'This key has the maximum number of grants on behalf of its owner: only the owner can grant more.',
+    )
   const names = direction.gives || written === undefined ? [user] : new Set([user, written])
   const changes = [
     ...touchChanges(db, object, clock.now()),
@@ -276,7 +279,7 @@ function requirePassedOn(verdict: Verdict, user: string, right: Right): void {
   if (verdict === 'lacks_this_right' && storeOfName(user) !== undefined)
     throw failure(
       'forbidden',
-      `A grant to a cloud is use of the key: it takes the right ${right} on it, of officers, too. Its owner may grant this.`,
+      `A grant to a cloud is a use of the key: it requires the right ${right} on the key, also from officers. The owner of the key can grant it.`,
     )
   if (verdict !== 'reserved') requireAllowed(verdict)
 }

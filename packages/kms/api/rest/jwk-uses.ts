@@ -11,18 +11,18 @@ export const jwkUseMembers = {
   use: Type.Optional(
     Type.String({
       maxLength: 64,
-      description: 'Of an import: sig or enc limits the key to it (RFC 7517 §4.2).',
+      description: 'For an import: sig or enc limits the key to that use (RFC 7517 §4.2).',
     }),
   ),
   key_ops: Type.Optional(
     Type.Array(Type.String({ maxLength: 64 }), {
       maxItems: maxOps,
-      description: 'Of an import: the key is limited to these operations (RFC 7517 §4.3).',
+      description: 'For an import: limits the key to these operations (RFC 7517 §4.3).',
     }),
   ),
 }
 
-const Named = Type.Optional(Type.Unknown({ description: 'Of an import: accepted without effect.' }))
+const Named = Type.Optional(Type.Unknown({ description: 'For an import: accepted without effect.' }))
 
 /** Members of a JWK that say how others name its key: the service gives a kid of its own, and keeps no certificates of it. */
 export const jwkNameMembers = { kid: Named, x5u: Named, x5c: Named, x5t: Named, 'x5t#S256': Named }
@@ -91,7 +91,7 @@ export function limitOfJwk(
   const grants = grantsOf(material, boundAlg)
   const unknown = ops.find((op) => !Object.hasOwn(grants, op))
   if (unknown !== undefined)
-    throw failure('bad_request', `key_ops: must be of ${Object.keys(grants).join(', ')}.`)
+    throw failure('bad_request', `key_ops: must contain only ${Object.keys(grants).join(', ')}.`)
   const mask = requireSome('key_ops', usageMask(...ops.flatMap((op) => grants[op] ?? [])), material, boundAlg)
   if (byUse !== undefined && ops.some((op) => (usageMask(...(grants[op] ?? [])) & byUse) === 0))
     throw failure('bad_request', 'key_ops: contradicts use (RFC 7517 §4.3).')

@@ -65,7 +65,7 @@ async function requireRoom(
 ): Promise<void> {
   const { quota } = services.roles
   if (quota !== undefined && !(await quota.hasRoom(owner)))
-    throw failure('forbidden', 'The owner of the key has as many objects as one owner may have here.')
+    throw failure('forbidden', 'The owner of the key has the maximum number of objects.')
 }
 
 /** Of two rotations at once one wins: the other one is told, and makes no second version. */

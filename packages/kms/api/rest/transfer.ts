@@ -85,7 +85,7 @@ const transferOperation = define({
       if (storeOfName(normalizeName(name)) !== undefined)
         throw failure(
           'bad_request',
-          `${member} is a principal of a cloud: grants to clouds are made, and taken back, key by key.`,
+          `${member} is a principal of a cloud: grant and revoke rights of clouds for each key.`,
         )
     if (from === to) throw failure('bad_request', 'to_user_id is the user who has it already.')
     if (to.startsWith(endedPrefix)) throw failure('bad_request', 'to_user_id is a user who is gone.')

@@ -31,14 +31,14 @@ export function whyEncryptionDecrypts(plan: CipherPlan, choice: EncryptionChoice
         ? 'AESKeyWrapPadding of 8 bytes or fewer is one block of the cipher'
         : undefined
     case 'ECB':
-      return 'ECB gives the outputs of the block cipher'
+      return 'ECB returns the outputs of the block cipher'
     default:
   }
-  if (choice.iv !== undefined) return 'with an IV of the caller encryption is decryption'
+  if (choice.iv !== undefined) return 'encryption with an IV of the caller can decrypt'
   if (plan.freshIv < Math.min(minRandomIvBytes, plan.block))
-    return `with an IV of which the caller chooses all but ${plan.freshIv} bytes encryption is decryption`
+    return `encryption with an IV of which the caller chooses all but ${plan.freshIv} bytes can decrypt`
   // The next input of the cipher is the data combined with the last output, which the caller has seen.
-  if (plan.mode === 'CBC' && choice.inParts) return 'CBC in parts gives the outputs of the block cipher'
+  if (plan.mode === 'CBC' && choice.inParts) return 'CBC in parts returns the outputs of the block cipher'
   return undefined
 }
 
@@ -48,6 +48,6 @@ export function whyEncryptionDecrypts(plan: CipherPlan, choice: EncryptionChoice
  */
 export function whyDecryptionEncrypts({ mode }: CipherPlan): string | undefined {
   return mode === 'CTR' || mode === 'OFB' || mode === 'CFB' || mode === 'CHACHA20'
-    ? `${mode === 'CHACHA20' ? 'ChaCha20' : mode} decryption gives the keystream with which others encrypt`
+    ? `${mode === 'CHACHA20' ? 'ChaCha20' : mode} decryption returns the keystream that encryption uses`
     : undefined
 }

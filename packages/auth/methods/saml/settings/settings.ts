@@ -12,7 +12,9 @@ const Url = Type.String({ minLength: 1, maxLength: 2048 })
 const Name = Type.String({ minLength: 1, maxLength: 1024 })
 
 /** Answered by `GET`, and accepted when it is sent back. */
-const Derived = Type.Optional(Type.Unknown({ description: 'Ignored: read from metadata_xml.' }))
+const Derived = Type.Optional(
+  Type.Unknown({ description: 'Read-only, ignored in requests: derived from metadata_xml.' }),
+)
 
 const Given = Type.Object({
   metadata_xml: Type.String({

@@ -25,7 +25,7 @@ export function validityOf(
   if (notBefore !== undefined && notBefore < now - backdateMs)
     throw acmeProblem('malformed', "'notBefore' of the order has passed.")
   if (begin >= latest)
-    throw acmeProblem('malformed', `'notBefore' of the order is at most ${most / day} days ahead here.`)
+    throw acmeProblem('malformed', `'notBefore' of the order may be at most ${most / day} days ahead.`)
   if (notAfter !== undefined && notAfter > latest)
     throw acmeProblem('malformed', `Certificates are issued for at most ${most / day} days here.`)
   return { notBefore: begin, notAfter: notAfter ?? latest }

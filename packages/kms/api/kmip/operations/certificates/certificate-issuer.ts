@@ -218,7 +218,7 @@ export async function selfIssuer(
   if (!spki.equals(certified))
     throw kmipFailure(
       'InvalidField',
-      'No issuer is named, and the private key that is linked is not that of the public key.',
+      'No issuer is named, and the linked private key does not match the public key.',
     )
   await requireOwnAuthorityKey(context.services.db, key.object, spki, owner)
   takeUse(context, key.object, 0, true)

@@ -101,7 +101,7 @@ export async function requireNotRevoked(
   if (status === 'hold')
     throw kmipFailure(
       'WrongKeyLifecycleState',
-      'The certificate is on hold: it is renewed when the authority has released it.',
+      'The certificate is on hold: renew it after the authority has released it.',
     )
   if (status === 'revoked' || stateAt(object, now) === 'Compromised')
     throw kmipFailure('WrongKeyLifecycleState', 'The certificate was revoked: certify another key.')
@@ -117,7 +117,7 @@ function requireSameForGrantee(
   if (name !== undefined || extensions !== undefined || subject !== before)
     throw kmipFailure(
       'PermissionDenied',
-      'The right rekey renews the certificate as it is: its owner alone changes its key, subject and extensions.',
+      'The right rekey permits only a renewal without changes: only the owner may change the key, subject and extensions.',
     )
 }
 
@@ -140,11 +140,11 @@ async function isIssuerOf(
 /** @throws PermissionDenied for others than the owner; InvalidField for an authority, which keeps its issuer */
 async function requireMayChangeIssuer({ services, object, principal }: KmipContext): Promise<void> {
   if (object.owner !== principal.name)
-    throw kmipFailure('PermissionDenied', 'The owner of the certificate alone renews it by another issuer.')
+    throw kmipFailure('PermissionDenied', 'Only the owner of the certificate may renew it by another issuer.')
   if ((await findAuthority(services.db, object.id)) !== undefined)
     throw kmipFailure(
       'InvalidField',
-      'An authority is renewed by its own issuer: a certificate by another one is made by Certify.',
+      'An authority can be renewed only by its own issuer: use Certify for a certificate by another one.',
     )
 }
 

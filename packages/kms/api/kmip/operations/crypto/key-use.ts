@@ -105,7 +105,7 @@ export function requireRight(
 ): MaybePromise<void> {
   if (why === undefined) return undefined
   return andThen(context.holds(object, right), (holds) => {
-    if (!holds) throw kmipFailure('PermissionDenied', `This takes the right ${right} as well: ${why}.`)
+    if (!holds) throw kmipFailure('PermissionDenied', `This use also requires the right ${right}: ${why}.`)
   })
 }
 
@@ -125,7 +125,7 @@ export function requireOneWay(
   if (object.boundAlg !== undefined)
     throw kmipFailure(
       'BadCryptographicParameters',
-      `The key is bound to ${object.boundAlg}, and ${why}: leave IVCounterNonce and IVLength out.`,
+      `The key is bound to ${object.boundAlg}, and ${why}: omit IVCounterNonce and IVLength.`,
     )
   return requireRight(context, object, 'decrypt', why)
 }

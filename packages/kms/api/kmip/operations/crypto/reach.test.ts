@@ -388,8 +388,11 @@ test('what the service makes safe takes the one right alone: its own IVs, and sy
     await bob.do('Encrypt', [uid(id), inMode(mode), secret])
   await bob.do('Encrypt', [uid(id), inMode('GCM_SIV'), secret, iv(zeros.subarray(20))])
   for (const [given, why] of [
-    [[inMode('GCM'), secret, iv(zeros.subarray(20))], /the right decrypt as well: with an IV of the caller/],
-    [[inMode('ECB'), secret], /the right decrypt as well: ECB gives the outputs/],
+    [
+      [inMode('GCM'), secret, iv(zeros.subarray(20))],
+      /requires the right decrypt: encryption with an IV of the caller/,
+    ],
+    [[inMode('ECB'), secret], /requires the right decrypt: ECB returns the outputs/],
     [
       [inMode('AESKeyWrapPadding'), data(zeros.subarray(24))],
       /decrypt as well: AESKeyWrapPadding of 8 bytes/,

@@ -177,11 +177,16 @@ async function requireDerivationRights(
   if (method === 'ENCRYPT') {
     if (key.boundAlg !== undefined)
       throw kmipFailure('BadCryptographicParameters', `The key is bound to ${key.boundAlg}.`)
-    await requireRight(context, key, 'encrypt', 'ENCRYPT gives ciphertexts of the key')
-    await requireRight(context, key, 'decrypt', 'with an IV of the caller encryption is decryption')
+    await requireRight(context, key, 'encrypt', 'derivation by ENCRYPT returns ciphertexts of the key')
+    await requireRight(context, key, 'decrypt', 'encryption with an IV of the caller can decrypt')
   }
   if (macMethods.has(method) && key.type === 'SymmetricKey' && makesMacs(key))
-    await requireRight(context, key, 'mac', `${method} gives MACs of a key that makes or checks MACs`)
+    await requireRight(
+      context,
+      key,
+      'mac',
+      `derivation by ${method} returns MACs of a key that generates or verifies MACs`,
+    )
   const own = method === 'AsymmetricKey' ? bases.find(({ type }) => type === 'PrivateKey') : undefined
   if (own !== undefined && isUsedFor(own, 'decrypt'))
     await requireRight(context, own, 'decrypt', 'the shared secret decrypts what was encrypted for the key')

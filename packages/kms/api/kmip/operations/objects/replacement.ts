@@ -109,7 +109,7 @@ async function requireSameAttributes(
     )
   })
   if (other !== undefined)
-    await requireModify(context, object, `${tagText(other.tag)} is not that of the key`)
+    await requireModify(context, object, `${tagText(other.tag)} differs from that of the key`)
 }
 
 /** Whether some of several instances would be left out, or stand in another order: the first one is often a default. */
@@ -132,7 +132,7 @@ async function requireModify(context: KmipContext, object: ManagedObject, why: s
     if (await context.holds(object, right)) return
   throw kmipFailure(
     'PermissionDenied',
-    `This takes the right modifyattribute or setattribute as well: ${why}. Without it the replacement has the attributes of the key.`,
+    `This also requires the right modifyattribute or setattribute: ${why}. Without it the replacement must have the attributes of the key.`,
   )
 }
 
@@ -228,10 +228,7 @@ async function requireRoomOfOwner(
 ): Promise<void> {
   const { quota } = services.roles
   if (quota === undefined || owner === principal.name || (await quota.hasRoom(owner))) return
-  throw kmipFailure(
-    'PermissionDenied',
-    'The owner of the key has as many objects as one owner may have here.',
-  )
+  throw kmipFailure('PermissionDenied', 'The owner of the key has the maximum number of objects.')
 }
 
 /**
