@@ -88,7 +88,7 @@ async function acceptFirst(found: string, acceptNew: boolean, { prompter }: Send
       `the backup is signed by ${found}, and no sender is known yet: compare that with the fingerprint that warder backup printed, or with backup-signing.pub, and name it with --from ${found}; --accept-new-sender trusts it without comparison`,
     )
   const answer = await prompter.ask(
-    `The backup is signed by ${found}. No sender is known yet.\nIs this the fingerprint that warder backup printed on the other installation? [y/N] `,
+    `The backup is signed by ${found}. No sender is known yet.\nIs this the fingerprint that warder backup printed when the backup was made? [y/N] `,
   )
   if (!/^y(es)?$/i.test(answer.trim()))
     throw new BackupRefused('the sender was not accepted: nothing was changed')
