@@ -514,11 +514,11 @@ test('without the key of the log no file is removed or moved away, and an archiv
   const old = { folder, before: firstDay + 20 * day, by: 'olga', now: Date.now() }
   assert.throws(
     () => [...pruneOld({ ...old, signer: undefined })],
-    /stays: its removal is signed with the key/,
+    /is not removed: its removal must be signed with the key/,
   )
   await assert.rejects(async () => {
     for await (const _ of archiveOld({ ...old, to }));
-  }, /stays: its removal is signed with the key/)
+  }, /is not removed: its removal must be signed with the key/)
   assert.deepEqual((await verified(folder)).unexplained, [])
   const [first] = await archive(folder, firstDay + 20 * day, to)
   // The line that explains it where it was does not explain it where it is.

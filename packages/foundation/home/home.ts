@@ -79,7 +79,7 @@ export function requireUsableHome(home: string): void {
   }
   if (existsSync(join(home, restoreFolder)))
     throw new StartupError(
-      `a restore into ${home} is under way, or did not come to its end: run warder restore again with the same backup`,
+      `a restore into ${home} is under way or was interrupted: run warder restore again with the same backup`,
     )
   try {
     accessSync(home, constants.W_OK | constants.X_OK)

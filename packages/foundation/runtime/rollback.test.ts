@@ -215,7 +215,7 @@ for (const { name, skip, place: newPlace } of engines) {
     await startAndStop(other)
     const foreign = { ...other, home: place.home }
     const root = { settings: { audit_encryption: true, root_key_file: join(other.home, 'root.key') } }
-    await assertRefused(foreign, /encrypted by a key that this database does not have/, root)
+    await assertRefused(foreign, /encrypted with a key that this database does not contain/, root)
     await assertRefused(foreign, /^wrong root key/, encrypted)
     await startAndStop(foreign, { ...root, acceptRollback: true })
     await startAndStop(foreign, root)

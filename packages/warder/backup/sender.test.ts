@@ -100,10 +100,7 @@ test('an unsigned backup of an earlier version is restored by a flag alone, whic
   for (const words of [[], ['--accept-new-sender'], from]) {
     const refused = await run('restore', file, '--home', at('unsigned'), ...words, ...secret)
     assert.deepEqual([refused.code, existsSync(at('unsigned'))], [1, false])
-    assert.match(
-      refused.err,
-      /is not signed: .* its settings, users and rights are theirs.*--accept-unsigned/,
-    )
+    assert.match(refused.err, /is not signed: .* chose its settings, users and rights.*--accept-unsigned/)
   }
   const both = await run('restore', file, '--home', at('unsigned'), ...from, '--accept-unsigned', ...secret)
   assert.match(both.err, /--accept-unsigned excludes --from/)

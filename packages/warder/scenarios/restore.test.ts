@@ -213,7 +213,7 @@ test('a restore that was interrupted at its end is finished by the same backup, 
   const digest = createHash('sha256').update(readFileSync(nightly)).digest('hex')
   const told = { madeAt: '2026-01-01T00:00:00.000Z', rootKey: false, files: 1, rows: 1, heads: {} }
   writeFileSync(join(staging, 'complete'), JSON.stringify({ digest, moves: [], told }))
-  await assert.rejects(startInstallation({ home }), /a restore into .* did not come to its end/)
+  await assert.rejects(startInstallation({ home }), /a restore into .* was interrupted/)
   const other = join(room, 'another.bak')
   assert.equal((await run('backup', other, '--home', there.source.home, ...secret)).code, 0)
   const refused = await run('restore', other, '--home', home, ...secret)
@@ -251,7 +251,7 @@ test('a restore that fails between its last renames keeps everything, and is fin
     restoreWith(home, {}, () => void mkdirSync(inTheWay, { recursive: true })),
     { code: 'ENOTEMPTY' },
   )
-  await assert.rejects(startInstallation({ home }), /a restore into .* did not come to its end/)
+  await assert.rejects(startInstallation({ home }), /a restore into .* was interrupted/)
   rmSync(inTheWay, { recursive: true })
   const finished = await run('restore', nightly, '--home', home, ...secret)
   assert.equal(finished.code, 0, finished.err)

@@ -73,7 +73,7 @@ test('rekey alone makes the next version as the key is; other attributes take th
   const id = await create()
   for (const node of others) {
     const message = await bob.fails('ReKey', [uid(id), attributes(node)], 'PermissionDenied')
-    assert.match(message, /the right modifyattribute or setattribute as well/, String(node.tag))
+    assert.match(message, /also requires the right modifyattribute or setattribute/, String(node.tag))
   }
   await bob.fails('ReKey', [uid(id), interval(Tag.Offset, 86400 * 3650)], 'PermissionDenied')
   assert.equal((await stored(id))?.newestId, undefined, 'nothing was made')

@@ -465,7 +465,7 @@ test('the shared secret of a key for which others encrypt takes the right to dec
     structure(Tag.DerivationParameters, []),
     aesAttributes(256, activeSince),
   ]
-  assert.match(await bob.fails('DeriveKey', request, 'PermissionDenied'), /the right decrypt as well/)
+  assert.match(await bob.fails('DeriveKey', request, 'PermissionDenied'), /requires the right decrypt/)
   await grant(own, 'decrypt')
   await bob.do('DeriveKey', request)
 })
