@@ -84,7 +84,7 @@ async function usableSecretId(context: Context, role: AppRole, value: string | u
 }
 
 /**
- * Whoever has the ids learns why they are of no use from where the client is; no use of the secret id is taken.
+ * A client with valid ids learns that its address is refused; the refusal does not count as a use of the secret id.
  * @returns the address blocks of the token
  * @throws failure('forbidden')
  */

@@ -12,30 +12,30 @@ import {
   readNameList,
 } from './vault-values.ts'
 
-/** What a role says of the tokens that it issues, as Vault documents it. 0 and an empty list: without limit. */
+/** Limits of the tokens that a role issues, as Vault documents them; 0 or an empty list means unlimited. */
 export interface TokenLimits {
-  /** Address blocks from which a token is used. */
+  /** Address blocks from which a token may be used. */
   readonly boundCidrs: readonly string[]
-  /** Requests that a token may make. */
+  /** Maximum number of requests with a token. */
   readonly numUses: number
-  /** Longest life of a token in seconds, as the role says when it is renewed. */
+  /** Maximum lifetime of a token in seconds; the role's value at the renewal applies. */
   readonly maxTtl: number
-  /** Longest life of a token in seconds, as the role said when it was issued. */
+  /** Maximum lifetime of a token in seconds; the role's value at the issue applies. */
   readonly explicitMaxTtl: number
 }
 
-/** What a role says of its secret ids. */
+/** Limits of the secret ids of a role. */
 export interface SecretIdLimits {
-  /** Uses of a secret id that is made without `num_uses`, and the most that one can have. */
+  /** Default and maximum of `num_uses` of a secret id. */
   readonly numUses: number
-  /** Address blocks from which the role logs in. */
+  /** Address blocks from which clients may log in with the role. */
   readonly boundCidrs: readonly string[]
 }
 
 export const noTokenLimits: TokenLimits = { boundCidrs: [], numUses: 0, maxTtl: 0, explicitMaxTtl: 0 }
 export const noSecretIdLimits: SecretIdLimits = { numUses: 0, boundCidrs: [] }
 
-/** Members of Vault that would change what a token is: each is accepted with the value that it has here. */
+/** Members of Vault that would change the kind of token: only the value that has no effect is accepted. */
 const fixedMembers = {
   token_type: Type.Optional(Type.String({ maxLength: 64, description: 'default or service.' })),
   token_period: Type.Optional(Duration),
@@ -125,7 +125,7 @@ export function readSecretIdLimits(body: Static<typeof SecretIdLimitFields>): Se
   }
 }
 
-/** Limits in the words of the interface; those that limit nothing are left out. */
+/** Formats limits with the member names of the interface and omits those without effect. */
 export function showTokenLimits({ boundCidrs, numUses, maxTtl, explicitMaxTtl }: TokenLimits) {
   return {
     ...(boundCidrs.length > 0 && { token_bound_cidrs: [...boundCidrs] }),
@@ -154,12 +154,12 @@ export const secretIdLimitReply = {
   secret_id_bound_cidrs: Type.Optional(Type.Array(Type.String(), ifSet)),
 }
 
-/** Whether a client address is inside of the blocks; without blocks every one is. */
+/** Whether a client address lies in one of the blocks; an empty list contains every address. */
 export function isWithin(blocks: readonly string[], address: string): boolean {
   return blocks.length === 0 || addressSet(blocks).contains(address)
 }
 
-/** Whether each block lies in one of `outer`; without outer blocks each does. */
+/** Whether each block lies in one of `outer`; an empty `outer` contains every block. */
 export function areSubset(blocks: readonly string[], outer: readonly string[]): boolean {
   if (outer.length === 0) return true
   return blocks.every((text) => {
@@ -173,7 +173,7 @@ export function areSubset(blocks: readonly string[], outer: readonly string[]): 
   })
 }
 
-/** Unix seconds at which a token ends that begins its lease now; 0 = never. */
+/** Expiry in Unix seconds of a lease that begins now; 0 = never. */
 export function endOfLease(now: number, lease: number, caps: readonly number[]): number {
   const ends = [lease === 0 ? 0 : now + lease, ...caps].filter((end) => end !== 0)
   return ends.length === 0 ? 0 : Math.min(...ends)

@@ -24,11 +24,11 @@ export interface MachineToken {
   /** Unix seconds; 0 = never. */
   readonly expiresAt: number
   readonly createdAt: number
-  /** Address blocks from which it is used; empty: from everywhere. */
+  /** Address blocks from which it may be used; empty: every address. */
   readonly boundCidrs: readonly string[]
-  /** Requests that it may still make; -1 = without limit. */
+  /** Remaining requests; -1 = unlimited. */
   readonly usesLeft: number
-  /** Unix seconds after which no renewal carries it; 0 = no such end. */
+  /** Unix seconds beyond which no renewal extends the token; 0 = unlimited. */
   readonly explicitEnd: number
   readonly roleKind: RoleKind
   readonly roleName: string
@@ -155,8 +155,8 @@ export function tokenRenewal(token: MachineToken, end: number, now: number): Cha
 }
 
 /**
- * Takes one of the uses that are left; the last one takes the token with it. The commit fails when none is left: of any
- * number of uses at once, as many succeed as there are.
+ * Consumes one remaining use; the last use deletes the token. The commit fails when no use remains, so that concurrent requests
+ * cannot exceed the limit.
  */
 export function tokenUse(tokenHash: Uint8Array): readonly Change[] {
   return [change(takeUse, [tokenHash], 1), change(removeIfUsedUp, [tokenHash])]

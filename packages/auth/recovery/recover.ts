@@ -40,12 +40,12 @@ export interface AdminRecovery {
 const attempts = 5
 
 /**
- * Gives an administrator a new password without a login: for one who is locked out, on the machine itself. The caller holds
+ * Sets a new password for a locked-out administrator without a login, on the machine of the service. The caller holds
  * the home and its root key, and can reach everything with them: a super administrator administers every realm, sets the
- * password of every user, and so uses at the kms every key that a password opens. Keys that take approvals still take them.
+ * password of every user, and so uses at the kms every key that a password opens. Keys that require approvals still require them.
  * Password, end of sessions and the record for the audit log are one commit.
  * @returns whether a second factor stays
- * @throws StartupError that says what is in the way
+ * @throws StartupError that names the obstacle
  */
 export async function recoverAdmin(options: AdminRecovery): Promise<{ readonly keepsTotp: boolean }> {
   const { db, seal, now, id, password, changePassword, removeTotp, by } = options

@@ -114,7 +114,7 @@ export async function* archiveOld(options: ArchiveOptions): AsyncGenerator<Done>
 
 export interface PruneOptions extends OldFiles {
   readonly dryRun?: boolean
-  /** Signs who removes a file; undefined = nothing can be removed. */
+  /** Signs removals with the name of the operator; undefined = nothing can be removed. */
   readonly signer: CheckpointSigner | undefined
 }
 

@@ -8,7 +8,7 @@ export const unknownRemover = 'unknown'
 export const removalOperation = 'audit.file_removed'
 const marked = `"operation":"${removalOperation}"`
 
-/** Records of the chain about files that were taken away on somebody's word. */
+/** Records of the chain about files that an operator removed. */
 export class RecordedRemovals {
   readonly #found = new Set<string>()
 
@@ -31,8 +31,8 @@ export class RecordedRemovals {
 }
 
 /**
- * Whether the removal of a file is explained: the log's key has signed who took it away, and where that says that the
- * chain has a record, the chain has it. A line in a file of the folder explains nothing: everyone who can take the file away can write it.
+ * Whether the removal of a file is explained: the log's key has signed the removal with the name of the operator, and the chain has
+ * its record if the removal claims one. An unsigned line explains nothing, since any user who can delete the file can write it.
  * @param isRead the chain was read from behind the file to its end: the record cannot be in a part that was not seen
  */
 export function isExplained(

@@ -59,8 +59,8 @@ export function validInput<Services>(
 const withoutBody: ReadonlySet<string> = new Set(['GET', 'HEAD', 'LIST'])
 
 /**
- * What a caller asks for in a body that nothing reads would be dropped without a word. Clients that send an empty object
- * with every request ask for nothing.
+ * Refuses a body that the operation would ignore, so that no request of the caller is dropped silently. An empty object is accepted,
+ * since some clients send one with every request.
  * @throws failure('bad_request')
  */
 function requireNoBody({ method, body }: HttpRequest): void {

@@ -6,7 +6,7 @@ import { suggestion } from '../errors/index.ts'
 export interface UnknownMember {
   /** Names and indices from the root to the member. */
   readonly path: readonly (string | number)[]
-  /** Names that stand beside it in the schema. */
+  /** The members that the schema declares at the same place. */
   readonly known: readonly string[]
 }
 
@@ -16,7 +16,7 @@ export type ForeignMembers = 'any' | readonly string[]
 type Path = readonly (string | number)[]
 type Search = (value: unknown, path: Path) => UnknownMember | undefined
 
-/** The keywords of a JSON Schema that say where members stand. */
+/** The keywords of a JSON Schema that contain schemas of members. */
 interface Structure {
   readonly anyOf?: readonly Structure[]
   readonly oneOf?: readonly Structure[]
@@ -115,7 +115,7 @@ function searchOfObject(
 /** Names of an object that a sentence lists. */
 const maxListedNames = 24
 
-/** Says why an unknown member is refused: nothing that a caller asks for is dropped without a word. */
+/** Explains why an unknown member is refused, and names the known members. */
 export function describeUnknownMember({ path, known }: UnknownMember): string {
   const name = String(path.at(-1))
   const hint = suggestion(name, known)

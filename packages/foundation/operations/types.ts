@@ -14,7 +14,7 @@ export interface Principal {
   /** e.g. 'session', 'jwt', 'tls_auth', 'app_token', 'api_token', 'default_username' */
   readonly method: string
   readonly realm?: string
-  /** More names of the same caller: whoever is blocked under one of them is refused. */
+  /** More names of the same caller: a block of any of them refuses the caller. */
   readonly aliases?: readonly string[]
 }
 

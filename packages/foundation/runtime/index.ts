@@ -27,7 +27,7 @@ export type * from './service.ts'
 export { Shares } from './shares.ts'
 export { inspectDatabase } from './usable-database.ts'
 
-/** See `validate-settings.ts`: what a start of this service refuses, asked without a start. @throws StartupError */
+/** See `validate-settings.ts`: checks without a start what a start of this service would refuse. @throws StartupError */
 export async function checkSettings(launch: ServiceLaunch): Promise<readonly string[]> {
   const { checkLaunch } = await import('./validate-settings.ts')
   return checkLaunch(launch)

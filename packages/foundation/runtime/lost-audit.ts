@@ -64,14 +64,14 @@ async function countRecords(
   }
 }
 
-/** The chain before was broken, and stands beside this one under another name, which its first record says. */
+/** Whether the log replaced a broken one, which was put aside under another name: its first record states that. */
 async function isSealedAnew(folder: string): Promise<boolean> {
   for await (const line of exportAudit({ folder, format: 'json' }))
     return JSON.parse(line).operation === 'audit.chain_sealed'
   return false
 }
 
-/** @throws StartupError that says what to do */
+/** @throws StartupError that names the way out */
 export function refuseLostAudit(service: string, folder: string, { known, found }: LostAudit): never {
   throw new StartupError(
     `${service}: the audit log in ${folder} ${found === 0 ? 'is missing' : `ends with record ${found}`}, but the database recorded ${known} records. ` +

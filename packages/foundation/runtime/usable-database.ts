@@ -63,7 +63,7 @@ export interface InspectedDatabase {
   readonly refusal: string | undefined
 }
 
-/** Asks of a database what a start asks before it changes anything, and changes nothing. */
+/** Makes the checks of a start on a database without changing anything. */
 export async function inspectDatabase(
   launch: ServiceLaunch,
   place: DatabasePlace,

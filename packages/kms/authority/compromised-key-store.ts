@@ -4,7 +4,7 @@ import { type Change, change, type Database, query } from '@warder/foundation/sq
 import { parseSpki } from '@warder/pki/keys'
 import type { ManagedObject, UnitOfWork } from '../keys/index.ts'
 
-/** Stands for every owner: the holder of the key has shown that it is theirs. */
+/** Applies to every owner: possession of the private key was proved. */
 const everyOwner = '*'
 
 const known = query<[keyId: string, owner: string, everyOwner: string], { readonly key_id: string }>(
@@ -38,8 +38,8 @@ function keyBytes(spki: Uint8Array): Uint8Array {
 /**
  * Remembers that a private key may be known to others: no interface certifies its public key again.
  * @param keyId see `compromisedKeyId`
- * @param owner undefined where possession of the key was shown; else the mark counts for this owner alone, since anybody
- *   could get a certificate for the public key of somebody else, and report it
+ * @param owner undefined where possession of the key was shown; else the mark counts for this owner alone, since a client
+ *   could get a certificate for another client's public key, and report it
  */
 export function compromisedKeyChange(keyId: string, owner: string | undefined, now: number): Change {
   return change(insert, [keyId, owner ?? everyOwner, now])

@@ -103,8 +103,8 @@ export async function requireFreeKey(
 }
 
 /**
- * Profiles and days limit an authority, not its key: who may certify with the key of somebody else's authority would have
- * none of them as a second authority with the same name and key, which relying parties cannot tell from the first.
+ * Profiles and days limit an authority, not its key: a client that may certify with the key of another owner's authority could
+ * otherwise create an unlimited second authority with the same name and key, which relying parties cannot distinguish from the first.
  * @param key that signs the certificate of an authority, or is certified as one
  * @param owner of that certificate
  * @throws Failure forbidden

@@ -72,7 +72,7 @@ async function maintain(services: MaintenanceServices, due: DueIssuer, now: numb
   }
 }
 
-/** Signs the list of an issuer, unless none of its certificates permits it: nobody would believe the list. */
+/** Signs the list of an issuer, unless none of its certificates permits it: relying parties would reject the list. */
 async function signList(
   services: MaintenanceServices,
   issuer: string,

@@ -20,7 +20,7 @@ import { namesOf } from './alternative-names.ts'
 import { parsedOnce } from './register/parsed.ts'
 import type { Authority } from './signing/authority.ts'
 
-/** A certificate that was asked for. `unknown`: the caller chose the extensions. */
+/** A requested certificate. `unknown`: the caller chose the extensions. */
 interface Requested {
   readonly profile: ProfileName | 'unknown'
   /** DER of the name. */
@@ -77,9 +77,9 @@ function requirePermitted({ settings }: Authority, profile: ProfileName): void {
 }
 
 /**
- * Nobody but the service gets a certificate that speaks about the status of others: one for OCSPSigning from this
- * authority answers for it (RFC 6960 §4.2.2.2), one for cRLSign signs lists (RFC 5280 §4.2.1.3). An extension that
- * stands twice could be read here as the one and by a relying party as the other (RFC 5280 §4.2).
+ * Refuses certificates that can state the status of others, which only the service creates: one for OCSPSigning from this
+ * authority answers for it (RFC 6960 §4.2.2.2), one for cRLSign signs lists (RFC 5280 §4.2.1.3). A duplicate
+ * extension could be read differently here and by a relying party (RFC 5280 §4.2).
  * @throws Failure bad_request
  */
 function requireNotAuthorityUses(extensions: readonly Extension[]): void {

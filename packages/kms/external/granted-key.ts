@@ -29,7 +29,7 @@ export interface Grantee {
   readonly except?: string
 }
 
-/** @param principal the vendor's own name of who asks */
+/** @param principal the caller, by the name that the vendor gives it */
 export function granteeNamed(store: ExternalStoreName, principal: string): Grantee {
   const written = externalPrincipal(store, principal)
   const normal = normalizeName(written)

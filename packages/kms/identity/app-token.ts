@@ -18,16 +18,16 @@ export interface AppTokenOptions {
   readonly ttlSeconds: number
   /** Ends at the authentication service: earlier answers are asked for again. */
   readonly ended?: Ended | undefined
-  /** Makes that service believe the client address that it is told; undefined: it is another one. */
+  /** Makes that service trust the client address in the request; undefined: it is another service. */
   readonly peerSecret?: Secret | undefined
 }
 
-/** What the look-up of a token says. */
+/** The result of a token lookup. */
 interface Answer {
   readonly principal: Principal
   readonly entity: string
   readonly secondsLeft: number
-  /** Each look-up is one of the uses that the token has: none may be saved. */
+  /** Each lookup counts as a use of the token, so the result must not be cached. */
   readonly countsUses: boolean
   /** Address blocks from which it is used; undefined: from everywhere. */
   readonly addresses: AddressSet | undefined

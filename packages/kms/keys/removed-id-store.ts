@@ -54,7 +54,7 @@ export function reserveId(id: string, owner: string, now: number): Change {
   return change(reserve, [id, owner, now])
 }
 
-/** Reserves the identifiers of all versions of a key; stands before their removal. */
+/** Reserves the identifiers of all versions of a key; precedes their removal. */
 export function reserveChainIds(chain: string, now: number): Change {
   return change(reserveChain, [now, chain])
 }
@@ -78,7 +78,7 @@ export async function isKnownUnused(db: Database, id: ObjectId, now: number): Pr
   return before !== undefined && isIdOf(id, before, now)
 }
 
-/** Lets a commit fail that would take the identifier of somebody else's removed object; stands behind the insertion. */
+/** Makes a commit fail that would choose the identifier of another owner's removed object; follows the insertion. */
 export function guardChosenId(id: string, { by, isMoved }: ChosenId): Change {
   const ownOnly = hasServiceForm(id) && !isMoved
   return ownOnly ? change(requireOwn, [id, by], 1) : change(requireNotOthers, [id, by], 0)

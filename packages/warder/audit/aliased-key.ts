@@ -10,7 +10,7 @@ const mostShown = 10
 const anyOwner = '.'
 
 /**
- * The id that an alias stands for now: records name keys by their ids. Anything else is an id.
+ * Resolves an alias to the id of its key, since records name keys by their ids. Any other text is an id.
  * @throws StartupError for an alias that no key has, or that several owners have
  */
 export async function keyNamed(text: string, { home, terminal }: HomeContext): Promise<string> {

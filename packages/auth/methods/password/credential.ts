@@ -57,7 +57,7 @@ export const CredentialReply = Type.Object({
   extra_claims: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
 })
 
-/** As answered to who sets it. */
+/** Reply to the administrator who sets it. */
 export const ChangedCredentialReply = Type.Object({
   ...CredentialReply.properties,
   warnings: Type.Optional(

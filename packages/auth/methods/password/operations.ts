@@ -59,7 +59,7 @@ function requireRealmOfPath(realm: string, body: CredentialRequest): void {
 /** RFC 6265 §6.1: what every browser keeps, name, value and attributes together; more is dropped without a word. */
 const largestCookie = 4096
 
-/** The credential as answered to who sets it, with a warning where browsers drop the session cookie of its user. */
+/** The reply to a change of a credential, with a warning if browsers would drop the session cookie of its user. */
 function showChanged({ sessions }: PasswordServices, credential: Omit<Credential, 'version'>) {
   const { realm, username, roles, extraClaims } = credential
   const subject: Subject = { username, scheme: 'up', certificateSha256: undefined, roles, extraClaims }

@@ -73,8 +73,8 @@ function storeAt(prefix: string, { external }: KmsServices): XksStore {
 }
 
 /**
- * An access key uses every key that was granted to its store. Whoever makes one has each of these uses, or an access key of
- * the store already; else officers approve it.
+ * An access key uses every key that was granted to its store. Its creator must have each of these uses or an access key of
+ * the store already, or the officers must approve it.
  * @returns what has to be committed with it, so that an approval is used once
  * @throws failure('forbidden')
  */

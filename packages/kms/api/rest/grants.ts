@@ -274,7 +274,7 @@ async function isBoundToOwnRights(
   return gives && (user === everybody || officers.listed.has(user) || storeOfName(user) !== undefined)
 }
 
-/** @throws failure('forbidden') that says which right the caller lacks to pass it on */
+/** @throws failure('forbidden') that names the right that the caller lacks */
 function requirePassedOn(verdict: Verdict, user: string, right: Right): void {
   if (verdict === 'lacks_this_right' && storeOfName(user) !== undefined)
     throw failure(
@@ -284,7 +284,7 @@ function requirePassedOn(verdict: Verdict, user: string, right: Right): void {
   if (verdict !== 'reserved') requireAllowed(verdict)
 }
 
-/** A key store that is not served would make a grant that lets nobody in. @throws failure('bad_request') */
+/** A grant to a key store that is not served would have no effect. @throws failure('bad_request') */
 function requireServedStore({ external }: Pick<KmsServices, 'external'>, user: string): void {
   const path = storePathOf(user)
   const paths = xksPaths(external)

@@ -31,7 +31,7 @@ export interface IssuedCertificate {
   /** The first CRL that tells about this. */
   readonly crlNumber: number | undefined
   readonly version: number
-  /** See `compromisedKeyId`; undefined where nobody has shown to possess the private key. */
+  /** See `compromisedKeyId`; undefined if possession of the private key was not proved. */
   readonly keyId: string | undefined
 }
 

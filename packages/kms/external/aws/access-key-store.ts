@@ -86,7 +86,7 @@ export interface GrantBeyond {
 }
 
 /**
- * A use of a key that an access key of this store would give a user who has it in no other way; undefined: there is none.
+ * Finds a use of a key that an access key of this store would add to the user's own; undefined: there is none.
  */
 export async function useBeyond(
   db: Database,

@@ -11,7 +11,7 @@ import {
 } from '../../access/index.ts'
 import type { KnownGrants } from '../granted-key.ts'
 
-/** Why an access key signs no more: what became of the user who made it. */
+/** Why an access key is rejected: the state of the user who created it. */
 export type AccessKeyEnd = 'maker_blocked' | 'maker_gone' | 'maker_without_right'
 
 interface Services {
@@ -23,7 +23,7 @@ interface Services {
 }
 
 /**
- * Whether an access key ended with the user who made it: one who is blocked, gone, or no longer manages external key stores.
+ * Why an access key is rejected: its creator is blocked, deleted, or may no longer manage external key stores.
  * An officer whose activation ran out is an officer still, as for votes: AWS KMS signs while its officers sleep.
  */
 export function endOfAccessKey(

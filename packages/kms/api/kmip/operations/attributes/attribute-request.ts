@@ -71,7 +71,7 @@ export function attributeState(context: KmipContext, withTags: boolean): MaybePr
   return andThen(context.objects.tags(object), (tags) => ({ object, tags }))
 }
 
-/** Objects of which a digest is enough to test what somebody guesses to be their material. */
+/** Objects whose digest lets a caller test guesses of their material. */
 const secretTypes: ReadonlySet<ManagedObject['type']> = new Set<ManagedObject['type']>([
   'SymmetricKey',
   'PrivateKey',
@@ -82,8 +82,8 @@ const secretTypes: ReadonlySet<ManagedObject['type']> = new Set<ManagedObject['t
 ])
 
 /**
- * Attributes without the digest, for a caller who may not have the material: the digest of a password or a PIN tells it to
- * everybody who tries them all.
+ * Attributes without the digest, for a caller who may not have the material: an attacker finds a password or a
+ * PIN from its digest by trying all values.
  */
 export function withoutDigest(
   context: KmipContext,

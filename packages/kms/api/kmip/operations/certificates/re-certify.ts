@@ -107,7 +107,7 @@ export async function requireNotRevoked(
     throw kmipFailure('WrongKeyLifecycleState', 'The certificate was revoked: certify another key.')
 }
 
-/** Who was granted `rekey` renews a certificate as it is; what is in it is its owner's to change. @throws PermissionDenied */
+/** A grantee of `rekey` may only renew a certificate unchanged; its owner may change its contents. @throws PermissionDenied */
 function requireSameForGrantee(
   { object, principal }: KmipContext,
   { subject: name, extensions }: CertificateWish,

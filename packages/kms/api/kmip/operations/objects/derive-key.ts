@@ -153,7 +153,7 @@ function requireDerivable(context: KmipContext, base: ManagedObject, method: Der
   )
 }
 
-/** Methods that give a MAC of the key for data of the caller, or (HASH) the key of HMAC itself (RFC 2104 §2). */
+/** Methods that return a MAC of the key for data of the caller, or (HASH) the key of HMAC itself (RFC 2104 §2). */
 const macMethods: ReadonlySet<DerivationMethod> = new Set<DerivationMethod>([
   'HASH',
   'HMAC',
@@ -164,8 +164,8 @@ const macMethods: ReadonlySet<DerivationMethod> = new Set<DerivationMethod>([
 ])
 
 /**
- * Deriving with data of the caller is another operation under another name: what it gives takes the rights of that
- * operation, too (docs/adr/0145).
+ * A derivation with data of the caller can have the effect of another operation, and then also requires the rights of that
+ * operation (docs/adr/0145).
  * @throws PermissionDenied, BadCryptographicParameters
  */
 async function requireDerivationRights(
