@@ -181,8 +181,8 @@ describe('limits of machines, as Vault documents them (issue 28 item 12)', () =>
     })
     const refused: readonly (readonly [RegExp, Record<string, unknown>])[] = [
       [/^token_type: must be default or service/, { token_type: 'batch' }],
-      [/^token_period: periodic tokens are not served/, { token_period: '1h' }],
-      [/^token_period: periodic tokens are not served/, { period: 60 }],
+      [/^token_period: periodic tokens are not supported/, { token_period: '1h' }],
+      [/^token_period: periodic tokens are not supported/, { period: 60 }],
       [/^local_secret_ids: /, { local_secret_ids: true }],
       [/^token_bound_cidrs: must be address blocks/, { token_bound_cidrs: ['10.0.0.0/33'] }],
       [/^secret_id_bound_cidrs: must be address blocks/, { secret_id_bound_cidrs: 'here' }],
@@ -197,7 +197,7 @@ describe('limits of machines, as Vault documents them (issue 28 item 12)', () =>
       assert.match(refusal(answer), sentence)
     }
     for (const [sentence, body] of [
-      [/^metadata: is not served/, { metadata: '{"a":"b"}' }],
+      [/^metadata: is not supported/, { metadata: '{"a":"b"}' }],
       [/cidr_lst: is not a known member; did you mean cidr_list/, { cidr_lst: [] }],
     ] as const) {
       const answer = await secretId(body)

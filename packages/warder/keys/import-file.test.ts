@@ -98,7 +98,7 @@ test('issue 28: a key of id-RSASSA-PSS is imported for the algorithm that its pa
   assert.deepEqual([made.kty, made.alg, typeof made.d], ['RSA', 'PS384', 'string'])
   assert.equal((read(bound, 'PS384') as { alg?: string }).alg, 'PS384')
   for (const alg of ['PS256', 'RS256', 'RSA-OAEP-256'])
-    assert.throws(() => read(bound, alg), { message: /RSASSA-PSS alone: say --alg PS384/ })
+    assert.throws(() => read(bound, alg), { message: /RSASSA-PSS only: use --alg PS384/ })
   const open = pem(make())
   assert.equal((read(open, 'PS512') as { alg?: string }).alg, 'PS512')
   for (const alg of [undefined, 'RS256'])

@@ -395,7 +395,7 @@ test('what the service makes safe takes the one right alone: its own IVs, and sy
     [[inMode('ECB'), secret], /requires the right decrypt: ECB returns the outputs/],
     [
       [inMode('AESKeyWrapPadding'), data(zeros.subarray(24))],
-      /decrypt as well: AESKeyWrapPadding of 8 bytes/,
+      /requires the right decrypt: AESKeyWrapPadding of 8 bytes/,
     ],
     [[inMode('GCM', integer(Tag.IVLength, 8)), secret], /all but 8 bytes/],
     [[inMode('CTR', counterLength(64), integer(Tag.InitialCounterValue, 0)), secret], /all but 8 bytes/],
