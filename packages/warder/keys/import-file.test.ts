@@ -102,7 +102,7 @@ test('issue 28: a key of id-RSASSA-PSS is imported for the algorithm that its pa
   const open = pem(make())
   assert.equal((read(open, 'PS512') as { alg?: string }).alg, 'PS512')
   for (const alg of [undefined, 'RS256'])
-    assert.throws(() => read(open, alg), { message: /say --alg PS256, PS384, PS512/ })
+    assert.throws(() => read(open, alg), { message: /use --alg PS256, PS384, PS512/ })
   assert.throws(() => read(pem(make('sha256', 64))), { message: /match none of PS256/ })
 })
 

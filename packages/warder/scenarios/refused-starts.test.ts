@@ -150,7 +150,7 @@ test('issue 28: too few files that may be opened are named, without a stack trac
     assert.equal(status, 1, stderr)
     assert.match(
       stderr,
-      /^warder \w+: this process may open 32 files, and a service takes at least 256.*ulimit -n/,
+      /^warder \w+: this process may open 32 files, but a service requires at least 256.*ulimit -n/,
     )
     assert.doesNotMatch(stderr, /\n {4}at /)
   }
@@ -168,16 +168,16 @@ test('issue 28: an audit log that was deleted, or cut off, is named by a start a
     writeFileSync(join(folder, file), `${whole.split('\n').slice(0, 2).join('\n')}\n`)
     assert.match(
       (await verify()).out,
-      /MISSING \S+kms: ends with record 2, and the database knows of \d+ records/,
+      /MISSING \S+kms: ends with record 2, but the database recorded \d+ records/,
     )
     const line =
-      /the audit log in \S+kms ends with record 2, and the database knows of \d+ records.*--accept-rollback/
+      /the audit log in \S+kms ends with record 2, but the database recorded \d+ records.*--accept-rollback/
     assert.match((await runWarder(['kms', '--home', other])).err, line)
     rmSync(folder, { recursive: true })
     const gone = await runWarder(['kms', '--home', other])
     assert.match(
       gone.err,
-      /the audit log in \S+kms is missing, and the database knows of \d+ records.*--accept-rollback/,
+      /the audit log in \S+kms is missing, but the database recorded \d+ records.*--accept-rollback/,
     )
     assert.equal(existsSync(folder), false, 'no new log hides it')
     const accepted = await startInstallation({ home: other, args: ['--accept-rollback'] })

@@ -123,7 +123,7 @@ test('what cannot be granted is refused and changes nothing', async () => {
     [kid, 'bob', [], 400],
     [undefined, 'bob', ['encrypt'], 400],
     ['nothing', 'bob', ['encrypt'], 404],
-    ['a\u0000b', 'bob', ['encrypt'], 404],
+    ['a\u0000b', 'bob', ['encrypt'], 400],
   ]
   for (const [id, user, operations, status] of cases) {
     const answer = await grant(id, user, operations)
