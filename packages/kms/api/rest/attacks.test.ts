@@ -132,7 +132,8 @@ test('a public key is no HMAC secret, for any algorithm, in any direction (K08, 
           data,
           signature: '',
         })
-        assert.ok(answer.status === 422 || (alg === '' && answer.status === 400), `${alg} ${answer.text}`)
+        const isNoName = alg === '' || alg.includes('\u0000')
+        assert.ok(answer.status === 422 || (isNoName && answer.status === 400), `${alg} ${answer.text}`)
       }
     }
   }

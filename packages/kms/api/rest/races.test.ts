@@ -35,7 +35,7 @@ async function startInterrupted(): Promise<Interrupted> {
   }
 }
 
-test('tags are not changed by a right that is revoked meanwhile, nor on the key of another under the same id', async () => {
+test('tags are not changed by a right that is revoked meanwhile, nor on a key that is removed meanwhile', async () => {
   await using started = await startInterrupted()
   const { kms, beforeCommit } = started
   const [alice, bob] = [kms.user('alice'), kms.user('bob')]
@@ -65,10 +65,12 @@ test('tags are not changed by a right that is revoked meanwhile, nor on the key 
   await imported('bob')
   beforeCommit(async () => {
     assert.equal((await bob.del('/v1/crypto/keys/shared')).status, 204)
-    await imported('alice')
+    // The identifier stays its owner's (docs/adr/0154).
+    await assert.rejects(imported('alice'), /ObjectAlreadyExists/)
   })
   assert.equal((await bob.post('/v1/crypto/keys/shared/tags', { tags: ['mine'] })).status, 404)
-  assert.deepEqual((await alice.get('/v1/crypto/keys/shared/tags')).json.tags, [])
+  await imported('bob')
+  assert.deepEqual((await bob.get('/v1/crypto/keys/shared/tags')).json.tags, [])
 })
 
 test('nothing is encrypted with a key that is revoked while its budget is asked for', async () => {
