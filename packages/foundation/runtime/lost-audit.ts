@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { hostname } from 'node:os'
+import { relative } from 'node:path'
 import {
   type AuditLog,
   exportAudit,
@@ -25,9 +26,10 @@ export interface LostAudit {
   readonly found: number
 }
 
-/** Name of a log in its database: the nodes of a PostgreSQL database have one each. */
+/** Name of a log in its database: nodes that share a database outside of their homes have one each. */
 export function logName(place: DatabasePlace, node: string, home: string): string {
-  return place.kind === 'sqlite' ? '' : `${node}:${home}`
+  const isOfHome = place.kind === 'sqlite' && !relative(home, place.path).startsWith('..')
+  return isOfHome ? '' : `${node}:${home}`
 }
 
 /**

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto'
 import {
   chownSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -143,6 +144,7 @@ test('services on a full disk refuse what they cannot keep, say why, and go on w
       assert.ok(!existsSync(restored))
     }
     await succeeds(...words)
+    copyFileSync(join(home, 'root.key'), join(restored, 'root.key'))
     assert.match(
       await succeeds('check', '--home', restored),
       /^auth .* nothing to change\nkms .* nothing to change/,

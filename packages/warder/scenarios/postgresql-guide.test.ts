@@ -69,6 +69,10 @@ test('the settings and the commands of the page on PostgreSQL work', { skip }, a
   const { status, text } = await runCommands(commands, folder, {})
   assert.equal(status, 0, text)
   for (const service of ['auth', 'kms'])
-    assert.match(text, new RegExp(`^${service} +PostgreSQL: .*\\d`, 'm'), text)
+    assert.match(
+      text,
+      new RegExp(`^${service} +PostgreSQL: not there yet; the first start makes it`, 'm'),
+      text,
+    )
   assert.match(text, /application_name/)
 })

@@ -141,7 +141,7 @@ test('what an authority may not issue is refused with the reason, and nothing of
     [{ csr: good.csr, names: ['*.*.acme.example'], subject: '' }, 400, /wildcard|outside/i],
     [{ csr: good.csr, names: ['DNS:192.0.2.1'], subject: '' }, 400, /outside|IP address/],
     [{ csr: good.csr, names: ['www.acme.example/x'], subject: '' }, 400, /outside|host name/],
-    [{ csr: evil.csr }, 400, /common name of a server is one of its alternative names|outside/],
+    [{ csr: evil.csr }, 400, /common name of a server must be one of its alternative names|outside/],
     [{ csr: withoutSan.csr }, 400, /needs an alternative name|common name of a server/],
     [{ csr: good.csr, days: 91 }, 400, /at most 90 days/],
     [{ csr: good.csr, profile: 'code_signing' }, 400, /no certificates of this profile/],
