@@ -26,10 +26,10 @@ export const recoverVerb = homeVerb({
   words: '[ADMIN]',
   summary:
     'sets a new password for a locked-out administrator without a login; runs on the machine of the service',
-  about: `For an administrator (default: admin) whose password, or second factor, is lost. It takes the home, its owner and the root
-key, works while the services run and while they do not, and ends the administrator's sessions. The service writes who did
-it, when, and what was changed into the audit log (admin.recovered). Whoever may run it has the powers of that
-administrator: guard the home and the root key accordingly.`,
+  about: `For an administrator (default: admin) whose password, or second factor, is lost. It takes the home, its owner and
+the root key, works while the services run and while they do not, and ends the administrator's sessions. The service
+records in the audit log (admin.recovered) who did it, when, and what was changed. A user who may run it has the powers
+of that administrator: guard the home and the root key accordingly.`,
   examples: ['sudo -u warder warder admin recover --home /var/lib/warder'],
   options: {
     ...passwordOptions,

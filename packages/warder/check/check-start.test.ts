@@ -75,7 +75,7 @@ test('an auth.toml of the operator does not keep the kms from the keys of sessio
     assert.equal((await warder.client('kms').ask('/health')).status, 200)
     await warder.stop()
     writeFileSync(join(fresh, 'auth.toml'), 'publish_session_jwks = false\n')
-    const line = /publish_session_jwks is false \(file\), and the kms verifies session tokens with the keys/
+    const line = /publish_session_jwks is false \(file\), but the kms verifies session tokens with the keys/
     assert.match((await checkIn(fresh)).err, line)
     const started = await runWarder(['start', '--home', fresh], freePorts)
     assert.equal(started.code, 1)

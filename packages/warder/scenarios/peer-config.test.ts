@@ -112,7 +112,7 @@ test('the file of the peer starts both services, with one line of notice for eac
     .split('\n')
     .filter((line) => /http\.hostname/.test(line))
   assert.equal(told.length, 1)
-  assert.match(told[0] ?? '', /warning: .*kms\.toml:\d+: http\.hostname is read as host$/)
+  assert.match(told[0] ?? '', /warning: .*kms\.toml:\d+: http\.hostname is read as host"\}$/)
   assert.ok(!warder.output().includes('a key of theirs'))
   assert.equal(await warder.stop(), 0)
 })

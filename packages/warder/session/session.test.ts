@@ -440,7 +440,8 @@ describe('machines', () => {
 
   test('keep a token that they have; one that was revoked is told', async () => {
     const auth = warder.client('auth')
-    const json = { role_id: roleId, ...(await secretId()) }
+    const { secret_id } = await secretId()
+    const json = { role_id: roleId, secret_id }
     const { auth: given } = (await auth.ask('/auth/approle/login', { json })).json as {
       auth: { client_token: string }
     }
