@@ -21,9 +21,9 @@ export const archive = homeVerb({
   words: '[FOLDER]',
   summary: 'compresses old files of the log (zstd), and moves them elsewhere with --to',
   about: `Only files that the service has closed and signed. Each is read back and compared with its checkpoint before the
-original goes. Beside the log, verify and export still find the records; elsewhere, give them that folder. What --to moves
-away is signed with the key of the log, which takes the root key and the database of the home. It may run while the
-service does, and again after it was interrupted.`,
+original goes. Beside the log, verify and export still find the records; elsewhere, give them that folder. What --to
+moves away is signed with the key of the log, which takes the root key and the database of the home. It may run while
+the service does, and again after it was interrupted.`,
   examples: [
     'warder audit archive --before 90d',
     'warder audit archive --before 2026-01-01 --to /mnt/archive',
