@@ -44,7 +44,7 @@ export const realmRules: RealmRules<MethodServices> = {
   },
 }
 
-/** Tells of another identity provider, other SAML metadata, other names in certificates: any user may be another person. */
+/** Feed entries for a realm whose identity provider, SAML metadata or certificate names change: its names may stand for other users. */
 function vouchingSet(
   { db, now }: Pick<MethodServices, 'db' | 'now'>,
   before: Realm | undefined,

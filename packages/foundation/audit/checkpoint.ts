@@ -63,8 +63,8 @@ export interface Removal {
   /** The chain has a record of it. */
   readonly recorded?: true
   /**
-   * Ed25519 by the key of the checkpoint over all of it, base64url. Earlier versions did not sign: such a removal counts
-   * where the chain has its record.
+   * Ed25519 signature over the whole checkpoint by its key, base64url. Earlier versions did not sign removals: an unsigned
+   * removal is accepted only where the chain has a record of it.
    */
   readonly signature?: string
 }

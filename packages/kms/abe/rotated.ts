@@ -58,8 +58,8 @@ export function rotated(key: MasterKey, action: RotationAction, floor: number): 
 const maxFormerNames = 1000
 
 /**
- * The names that attributes had before, with their ids. A name stays with its attribute: whoever encrypts for it would
- * otherwise encrypt for other user keys.
+ * The former names of attributes, with the identifiers of these attributes. A name is never given to another attribute:
+ * callers who encrypt for that name would otherwise encrypt for other user keys.
  *
  * @throws CovercryptError for a name that goes to another attribute
  */

@@ -16,8 +16,8 @@ import { BackupRefused } from './refused.ts'
 import type { RequireSender } from './sender.ts'
 import { type Recipients, type Unlock, unwrap, type WrappedKey, wrapFor } from './wrapped-keys.ts'
 
-// A backup as bytes: a line of JSON that says how to get the key and who signs, its authentication code, the signature of
-// both, then chunks (STREAM, as in docs/reference/file-format.md), each with its signature: a recipient, who has the key of
+// Layout of a backup: a line of JSON with the parameters of the key and the public key of the sender, its authentication
+// code, a signature over both, then chunks (STREAM, as in docs/reference/file-format.md), each with its signature: a recipient, who has the key of
 // the chunks, cannot change them either. Version 1 had no signatures.
 
 const format = 'warder-backup'

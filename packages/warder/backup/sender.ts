@@ -25,7 +25,7 @@ export const senderOptions = {
   },
   'accept-unsigned': {
     type: 'flag',
-    help: 'accepts a backup without a signature (of an earlier version): any holder of the public key or the passphrase may have written it',
+    help: 'accepts an unsigned backup of an earlier version; any holder of its public key or passphrase could have written it',
   },
 } as const
 

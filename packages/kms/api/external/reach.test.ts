@@ -78,7 +78,7 @@ test('random rights of principals of all four clouds on keys reach what they say
   await storeKeyAs(kms, currentKid, owner, jwk, 'RSA-OAEP-256', true)
   const attempts: Attempt[] = []
 
-  // What was encrypted while everybody might: each decryption below is refused for its right alone.
+  // Encrypted while every principal had the right, so that a decryption below fails only for want of the right.
   await change('grant', 'google:*', ['encrypt', 'decrypt'])
   const tokens = await world.tokens()
   const { wrapped_key } = (await world.post('wrap', { ...tokens, key: dataKey })).json

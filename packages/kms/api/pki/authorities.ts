@@ -123,8 +123,8 @@ async function published(services: KmsServices, authority: StoredAuthority) {
 }
 
 /**
- * Where relying parties find the list and the responder of an authority; nothing while nobody knows the address of the
- * service. One that may not sign lists has none.
+ * Returns the addresses at which relying parties find the CRL and the OCSP responder of an authority. They are absent
+ * while `kms_public_url` is not set; an authority that may not sign CRLs has no address of one.
  */
 export function shownAddresses({ revocation }: KmsServices, authority: StoredAuthority) {
   const { crlUrls: [crl_url] = [], ocspUrls: [ocsp_url] = [] } = addressesOf(revocation, authority)
