@@ -5,7 +5,7 @@ import { databasePlace, openSealedDatabase } from '@warder/foundation/runtime'
 import type { HomeContext } from '../cli/verb-command.ts'
 import { configure } from '../installation/configuration.ts'
 
-const mostShown = 10
+const maxShown = 10
 /** No user has this name: the alias names no owner. */
 const anyOwner = '.'
 
@@ -27,7 +27,7 @@ export async function keyNamed(text: string, { home, terminal }: HomeContext): P
     )
   const { db, close } = await openSealedDatabase('kms', launch)
   try {
-    const all = await aliasesNamed(db, asked.name, mostShown)
+    const all = await aliasesNamed(db, asked.name, maxShown)
     const found = asked.owner === anyOwner ? all : all.filter(({ owner }) => owner === asked.owner)
     const [only, other] = found
     if (only === undefined) throw new StartupError(`no key has the alias ${text}: name the key by its id`)

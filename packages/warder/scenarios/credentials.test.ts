@@ -55,9 +55,9 @@ interface Schema {
 }
 
 /** The least that a schema takes. */
-function leastOf(schema: Schema): unknown {
-  if (schema.allOf !== undefined) return Object.assign({}, ...schema.allOf.map(leastOf))
-  if (schema.anyOf !== undefined) return leastOf(schema.anyOf[0] ?? {})
+function minimalValue(schema: Schema): unknown {
+  if (schema.allOf !== undefined) return Object.assign({}, ...schema.allOf.map(minimalValue))
+  if (schema.anyOf !== undefined) return minimalValue(schema.anyOf[0] ?? {})
   if (schema.const !== undefined) return schema.const
   if (schema.enum !== undefined) return schema.enum[0]
   if (schema.type === 'array') return []
@@ -65,7 +65,7 @@ function leastOf(schema: Schema): unknown {
   if (schema.type === 'integer' || schema.type === 'number') return schema.minimum ?? 60
   if (schema.type === 'boolean') return false
   const { properties = {}, required = [] } = schema
-  return Object.fromEntries(required.map((name) => [name, leastOf(properties[name] ?? {})]))
+  return Object.fromEntries(required.map((name) => [name, minimalValue(properties[name] ?? {})]))
 }
 
 async function describedBy(service: Service) {
@@ -138,7 +138,7 @@ for (const service of ['auth', 'kms'] as const)
         const query = operationId === 'login' || operationId === 'password.change' ? '?realm=_' : ''
         // Bodies are checked before rights: one that is refused says that the caller came in.
         const schema = requestBody?.content['application/json'].schema ?? {}
-        const json = takes.includes(name) ? {} : leastOf(schema)
+        const json = takes.includes(name) ? {} : minimalValue(schema)
         const sent = requestBody === undefined && method === 'GET' ? {} : { json }
         const { status } = await one.call(method, path + query, sent)
         // Clients of Vault are told 403 where they have no token.

@@ -57,7 +57,7 @@ function requireRealmOfPath(realm: string, body: CredentialRequest): void {
 }
 
 /** RFC 6265 §6.1: what every browser keeps, name, value and attributes together; more is dropped without a word. */
-const largestCookie = 4096
+const maxCookieBytes = 4096
 
 /** The reply to a change of a credential, with a warning if browsers would drop the session cookie of its user. */
 function showChanged({ sessions }: PasswordServices, credential: Omit<Credential, 'version'>) {
@@ -65,8 +65,8 @@ function showChanged({ sessions }: PasswordServices, credential: Omit<Credential
   const subject: Subject = { username, scheme: 'up', certificateSha256: undefined, roles, extraClaims }
   const size = sessions.cookieSize(subject, realm)
   const shown = showCredential(credential)
-  if (size <= largestCookie) return shown
-  const warning = `The session cookie has ${size} bytes, and browsers keep at most ${largestCookie}: with these roles and extra_claims the user logs in as a bearer of the token alone.`
+  if (size <= maxCookieBytes) return shown
+  const warning = `The session cookie has ${size} bytes, and browsers keep at most ${maxCookieBytes}: with these roles and extra_claims the user logs in as a bearer of the token alone.`
   return { ...shown, warnings: [warning] }
 }
 

@@ -105,7 +105,7 @@ async function judged(
 }
 
 /** RFC 6265 §6.1: what every browser keeps of a cookie. */
-const largestCookie = 4096
+const maxCookieBytes = 4096
 
 async function begin(
   context: Context,
@@ -115,7 +115,7 @@ async function begin(
 ): Promise<SamlLogin> {
   const { services } = context
   const subject = subjectOf(assertion, settings)
-  if (services.sessions.cookieSize(subject, realm.id) > largestCookie) throw tooLarge()
+  if (services.sessions.cookieSize(subject, realm.id) > maxCookieBytes) throw tooLarge()
   const now = services.now()
   const subjectId = await subjectIdOf(services.db, realm.id, subject.username, now)
   const { session, cookie, insertion } = services.sessions.begin(

@@ -100,7 +100,7 @@ async function verified(compact: string, scope: MicrosoftScope, services: KmsSer
   return {
     caller,
     name: caller.email ?? `${known.tenant}/${objectOf(claims)}`,
-    otherNames: otherNamesOf(claims, known.tenant, roles),
+    otherNames: getOtherNames(claims, known.tenant, roles),
   }
 }
 
@@ -131,7 +131,7 @@ async function ofTrial(
   const { claims } = await verifyToken(token, keys, expected, clock)
   const email = emailOf(claims)
   if (email === undefined) throw new JwtRejected('no email')
-  return { caller: { email, roles: [], trial: true }, name: email, otherNames: otherNamesOf(claims, '', []) }
+  return { caller: { email, roles: [], trial: true }, name: email, otherNames: getOtherNames(claims, '', []) }
 }
 
 type Claims = Readonly<Record<string, unknown>>
@@ -164,7 +164,7 @@ const nameClaims = [
 ] as const
 
 /** A token may leave out the one that somebody was blocked by, but not all of them. */
-function otherNamesOf(claims: Claims, tenant: string, roles: readonly string[]): readonly string[] {
+function getOtherNames(claims: Claims, tenant: string, roles: readonly string[]): readonly string[] {
   const names = nameClaims.map((claim) => claims[claim]).filter((name) => typeof name === 'string')
   const objects = [claims.oid, claims.sub].filter((name) => typeof name === 'string')
   return [

@@ -46,7 +46,7 @@ export async function verifyAuthentication(compact: string, sources: TokenSource
       return {
         issuer,
         email: emailOf(claims),
-        otherNames: otherNamesOf(claims),
+        otherNames: getOtherNames(claims),
         guests: false,
         trial: true,
         expiresAt: Number(claims.exp),
@@ -81,7 +81,7 @@ async function fromProvider(
       return {
         issuer,
         email: emailOf(claims),
-        otherNames: otherNamesOf(claims),
+        otherNames: getOtherNames(claims),
         guests: provider.guests,
         trial: false,
         expiresAt: Number(claims.exp),
@@ -104,7 +104,7 @@ function emailOf(claims: Claims): string {
 
 const nameClaims = ['email', 'google_email', 'preferred_username', 'upn'] as const
 
-function otherNamesOf(claims: Claims): readonly string[] {
+function getOtherNames(claims: Claims): readonly string[] {
   return nameClaims.map((name) => foldedEmail(claims[name])).filter((email) => email !== undefined)
 }
 
