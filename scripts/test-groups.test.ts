@@ -30,15 +30,37 @@ test('files of one package share a process, up to twelve, unless others would no
   assert.deepEqual(groups.flat().toSorted(), all.map(({ file }) => file).toSorted())
 })
 
-test('a file that cannot be loaded fails, and the others of its group run', (t) => {
+/** Runs files of the given texts as one group. */
+function runGroup(texts: Readonly<Record<string, string>>, ...options: string[]) {
   const folder = mkdtempSync(join(tmpdir(), 'warder-groups-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
-  writeFileSync(join(folder, 'broken.test.ts'), "throw new Error('no such thing')")
-  writeFileSync(join(folder, 'whole.test.ts'), "import { test } from 'node:test'\ntest('whole', () => {})")
-  const { modules, remove } = modulesOf([['broken.test.ts', 'whole.test.ts']], folder)
+  const files = Object.keys(texts)
+  for (const [file, text] of Object.entries(texts)) writeFileSync(join(folder, file), text)
+  const { modules, remove } = modulesOf([files], folder)
   const { NODE_TEST_CONTEXT: _, ...env } = process.env
-  const { stdout, status } = spawnSync(process.execPath, ['--test', ...modules], { encoding: 'utf8', env })
+  const result = spawnSync(process.execPath, [...options, '--test', ...modules], { encoding: 'utf8', env })
   remove()
+  rmSync(folder, { recursive: true, force: true })
+  return result
+}
+
+test('a test that waits for a timer without a reference passes, and a test that never ends fails alone', () => {
+  const imports = "import { test } from 'node:test'\nimport { setTimeout } from 'node:timers/promises'\n"
+  const texts = {
+    'waits.test.ts': `${imports}test('waits', () => setTimeout(50, undefined, { ref: false }))`,
+    'never.test.ts': `${imports}test('never ends', { timeout: 50 }, () => new Promise(() => {}))`,
+    'whole.test.ts': `${imports}test('whole', () => {})`,
+  }
+  const { stdout, status } = runGroup(texts)
+  assert.equal(status, 1)
+  assert.match(stdout, /pass 2\n/)
+  assert.match(stdout, /never ends[^\n]*\n[^\n]*timed out/)
+})
+
+test('a file that cannot be loaded fails, and the others of its group run', () => {
+  const { stdout, status } = runGroup({
+    'broken.test.ts': "throw new Error('no such thing')",
+    'whole.test.ts': "import { test } from 'node:test'\ntest('whole', () => {})",
+  })
   assert.equal(status, 1)
   assert.match(stdout, /pass 1\n/)
   assert.match(stdout, /fail 1\n/)

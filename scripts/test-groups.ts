@@ -68,7 +68,13 @@ export function modulesOf(
   return { modules, remove: () => rmSync(folder, { recursive: true, force: true }) }
 }
 
-const moduleText = (urls: readonly string[]): string => `import { test } from 'node:test'
+/**
+ * A test may wait for a timer that keeps no process running. The process of a group runs until all of its tests are done:
+ * else one such test cancels the tests of the other files.
+ */
+const moduleText = (urls: readonly string[]): string => `import { after, test } from 'node:test'
+const running = setInterval(() => undefined, 60_000)
+after(() => clearInterval(running))
 for (const url of ${JSON.stringify(urls, undefined, 2)}) {
   try {
     await import(url)

@@ -108,6 +108,8 @@ function scene(
     clock,
     log: { ...quietLog, info: tell, warn: tell },
   })
+  // The follower's own timers keep no process running.
+  const running = setInterval(() => undefined, 60_000)
   return {
     ended,
     follower,
@@ -122,7 +124,10 @@ function scene(
       entries.push(...more)
       wake()
     },
-    [Symbol.asyncDispose]: () => follower.stop(),
+    async [Symbol.asyncDispose]() {
+      clearInterval(running)
+      await follower.stop()
+    },
   }
 }
 
