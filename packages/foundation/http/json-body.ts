@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { failure } from '../errors/index.ts'
 import { smallBody } from './body-budget.ts'
-import { endOfString, hasJsonStructure } from './json-grammar.ts'
+import { isJsonText } from './json-grammar.ts'
 
 /** Deepest nesting of arrays and objects that a body may have. */
 const maxJsonDepth = 64
@@ -49,7 +49,7 @@ export function parseStrictJson(body: Uint8Array, limits: JsonLimits): unknown {
   const { members, escapes, escapedNames } = scan(bytes, limits.maxDepth)
   if (escapedNames && !limits.escapedNames) throw invalid('a member name is written with an escape.')
   // Of a small one the text costs less than another look at its bytes.
-  if (bytes.length > smallBody && !hasJsonStructure(bytes)) throw invalid('it is not valid JSON.')
+  if (bytes.length > smallBody && !isJsonText(bytes)) throw invalid('it is not valid JSON.')
   let value: unknown
   try {
     value = JSON.parse(bytes.toString('utf8'))
@@ -115,6 +115,27 @@ function scan(bytes: Buffer, maxDepth: number): Scanned {
     if (++values > maxJsonValues) throw invalid(`it has more than ${maxJsonValues} values and names.`)
   }
   return { members, escapes, escapedNames }
+}
+
+/**
+ * Index of the closing quote. Short strings byte by byte, long ones (base64) by native search, which is too dear to be
+ * asked again for each of many escaped quotes.
+ */
+function endOfString(bytes: Uint8Array, start: number): number {
+  for (let index = start; ; ) {
+    const near = Math.min(bytes.length, index + 128)
+    for (; index < near; index++) {
+      const byte = bytes[index]
+      if (byte === quote) return index
+      if (byte === backslash) index++
+    }
+    const end = bytes.indexOf(quote, index)
+    if (end === -1) return bytes.length
+    let slashes = 0
+    while (end - 1 - slashes >= index && bytes[end - 1 - slashes] === backslash) slashes++
+    if (slashes % 2 === 0) return end
+    index = end + 1
+  }
 }
 
 /** Whether the rest of a string from `start` on, as written in JSON, stands for a text with a backslash: `\\` or `\u005c`. */

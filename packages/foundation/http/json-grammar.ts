@@ -8,12 +8,26 @@ const openBracket = 0x5b
 const closeBracket = 0x5d
 const none = -1
 
+/** A text as bytes, and as words of four from index `wordsFrom` on. */
+interface Text {
+  readonly bytes: Uint8Array
+  readonly words: Int32Array
+  readonly wordsFrom: number
+}
+
+function toText(bytes: Uint8Array): Text {
+  const wordsFrom = -bytes.byteOffset & 3
+  const count = Math.max(0, bytes.length - wordsFrom) >> 2
+  return { bytes, words: new Int32Array(bytes.buffer, bytes.byteOffset + wordsFrom, count), wordsFrom }
+}
+
 /**
- * Whether bytes have the structure of a JSON text (RFC 8259 §2 to §7); what is in strings is left to `JSON.parse`. It reads
- * them as they are: `JSON.parse` needs a text of the same length, which a large body that is refused leaves to the garbage
- * collector, with an error that keeps it.
+ * Whether well-formed UTF-8 is a JSON text (RFC 8259 §2 to §7): exactly what `JSON.parse` accepts. It reads the bytes as
+ * they are: `JSON.parse` needs a text of the same length and makes an error that keeps it, and both stay until the garbage
+ * collector runs.
  */
-export function hasJsonStructure(bytes: Uint8Array): boolean {
+export function isJsonText(bytes: Uint8Array): boolean {
+  const text = toText(bytes)
   const closing: number[] = []
   for (let at = blanksEnd(bytes, 0); ; ) {
     // A value is expected.
@@ -23,12 +37,12 @@ export function hasJsonStructure(bytes: Uint8Array): boolean {
       at = blanksEnd(bytes, at + 1)
       if (bytes[at] !== close) {
         closing.push(close)
-        if (close === closeBrace) at = nameEnd(bytes, at)
+        if (close === closeBrace) at = nameEnd(text, at)
         if (at === none) return false
         continue
       }
       at++
-    } else at = scalarEnd(bytes, at)
+    } else at = scalarEnd(text, at)
     if (at === none) return false
     // Behind a value: its containers end, or another value follows.
     for (;;) {
@@ -41,7 +55,7 @@ export function hasJsonStructure(bytes: Uint8Array): boolean {
       at++
     }
     at = blanksEnd(bytes, at + 1)
-    if (closing.at(-1) === closeBrace) at = nameEnd(bytes, at)
+    if (closing.at(-1) === closeBrace) at = nameEnd(text, at)
     if (at === none) return false
   }
 }
@@ -54,18 +68,20 @@ function blanksEnd(bytes: Uint8Array, start: number): number {
 }
 
 /** Behind the colon of a member. */
-function nameEnd(bytes: Uint8Array, start: number): number {
+function nameEnd(text: Text, start: number): number {
+  const { bytes } = text
   if (bytes[start] !== quote) return none
-  const name = stringEnd(bytes, start)
+  const name = stringEnd(text, start)
   if (name === none) return none
   const at = blanksEnd(bytes, name)
   return bytes[at] === colon ? blanksEnd(bytes, at + 1) : none
 }
 
-function scalarEnd(bytes: Uint8Array, at: number): number {
+function scalarEnd(text: Text, at: number): number {
+  const { bytes } = text
   switch (bytes[at]) {
     case quote:
-      return stringEnd(bytes, at)
+      return stringEnd(text, at)
     case 0x74:
       return wordEnd(bytes, at, 'true')
     case 0x66:
@@ -83,30 +99,57 @@ function wordEnd(bytes: Uint8Array, start: number, word: string): number {
   return start + word.length
 }
 
-function stringEnd(bytes: Uint8Array, start: number): number {
-  const end = endOfString(bytes, start + 1)
-  return end < bytes.length ? end + 1 : none
+/** Index behind the closing quote; `none` for a string that is cut off, has a control character or an unknown escape. */
+function stringEnd({ bytes, words, wordsFrom }: Text, start: number): number {
+  for (let at = start + 1; at < bytes.length; ) {
+    const byte = bytes[at] as number
+    if (byte === quote) return at + 1
+    if (byte < 0x20) return none
+    if (byte === backslash) {
+      at = escapeEnd(bytes, at + 1)
+      if (at === none) return none
+      continue
+    }
+    at++
+    if (((at - wordsFrom) & 3) !== 0) continue
+    let word = (at - wordsFrom) >> 2
+    while (word < words.length && isPlain(words[word] as number)) word++
+    at = (word << 2) + wordsFrom
+  }
+  return none
 }
 
-/**
- * Index of the closing quote. Short strings byte by byte, long ones (base64) by native search, which is too dear to be
- * asked again for each of many escaped quotes.
- */
-export function endOfString(bytes: Uint8Array, start: number): number {
-  for (let index = start; ; ) {
-    const near = Math.min(bytes.length, index + 128)
-    for (; index < near; index++) {
-      const byte = bytes[index]
-      if (byte === quote) return index
-      if (byte === backslash) index++
-    }
-    const end = bytes.indexOf(quote, index)
-    if (end === -1) return bytes.length
-    let slashes = 0
-    while (end - 1 - slashes >= index && bytes[end - 1 - slashes] === backslash) slashes++
-    if (slashes % 2 === 0) return end
-    index = end + 1
+/** Whether none of four bytes is a quote, a backslash or a control character; false at times where none is. */
+function isPlain(word: number): boolean {
+  const quotes = word ^ 0x22222222
+  const slashes = word ^ 0x5c5c5c5c
+  const found =
+    ((word - 0x20202020) & ~word) | ((quotes - 0x01010101) & ~quotes) | ((slashes - 0x01010101) & ~slashes)
+  return (found & 0x80808080) === 0
+}
+
+/** Behind an escape that begins after the backslash (RFC 8259 §7). */
+function escapeEnd(bytes: Uint8Array, start: number): number {
+  switch (bytes[start]) {
+    case quote:
+    case backslash:
+    case 0x2f: // /
+    case 0x62: // b
+    case 0x66: // f
+    case 0x6e: // n
+    case 0x72: // r
+    case 0x74: // t
+      return start + 1
+    case 0x75: // u
+      for (let at = start + 1; at < start + 5; at++) if (!isHexDigit(bytes[at])) return none
+      return start + 5
+    default:
+      return none
   }
+}
+
+function isHexDigit(byte = 0): boolean {
+  return isDigit(byte) || (byte >= 0x41 && byte <= 0x46) || (byte >= 0x61 && byte <= 0x66)
 }
 
 function isDigit(byte = 0): boolean {
