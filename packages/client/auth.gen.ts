@@ -295,7 +295,7 @@ export interface Operations {
       }
     }
   }
-  /** Create a role, or replace its settings */
+  /** Create a role, or change settings of one */
   readonly 'approle.role.save': {
     readonly path: {
       readonly name: string
@@ -344,6 +344,7 @@ export interface Operations {
       readonly list?: string
     }
     readonly body?: {
+      /** Within secret_id_ttl of the role, which applies where it is absent or 0. */
       readonly ttl?: number | string | null
       readonly num_uses?: number | string | null
       /** Address blocks from which the secret id may be used, within those of the role. */
@@ -802,7 +803,7 @@ export interface Operations {
       }
     }
   }
-  /** Create a role, or replace its settings */
+  /** Create a role, or change settings of one */
   readonly 'kubernetes.role.save': {
     readonly path: {
       readonly name: string
@@ -816,6 +817,7 @@ export interface Operations {
       readonly bound_service_account_names?: readonly string[] | string | null
       readonly bound_service_account_namespaces?: readonly string[] | string | null
       readonly token_ttl?: number | string | null
+      /** Empty: not validated. */
       readonly expected_issuer?: string | null
       readonly bound_audiences?: readonly string[] | string | null
       /** Vault's name for one of bound_audiences. */
@@ -936,7 +938,7 @@ export interface Operations {
       }
     }
   }
-  /** Create a role, or replace its settings */
+  /** Create a role, or change settings of one */
   readonly 'orchestrator.role.save': {
     readonly path: {
       readonly name: string
@@ -950,6 +952,7 @@ export interface Operations {
       readonly bound_service_account_names?: readonly string[] | string | null
       readonly bound_service_account_namespaces?: readonly string[] | string | null
       readonly token_ttl?: number | string | null
+      /** Empty: not validated. */
       readonly expected_issuer?: string | null
       readonly bound_audiences?: readonly string[] | string | null
       /** Vault's name for one of bound_audiences. */

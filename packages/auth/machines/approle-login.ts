@@ -6,7 +6,7 @@ import { takeLogin } from '../login/index.ts'
 import { type AppRole, appRoleUnchanged, findAppRoleById } from './approle-store.ts'
 import { machineAuth } from './auth-reply.ts'
 import { entityOf } from './entity.ts'
-import { areSubset, isWithin } from './limits.ts'
+import { areSubset, isWithin, requireKnownAddress } from './limits.ts'
 import { findSecretId, type SecretId, secretIdUse } from './secret-id-store.ts'
 import type { MachineServices } from './services.ts'
 import { issueToken } from './tokens.ts'
@@ -89,7 +89,7 @@ async function usableSecretId(context: Context, role: AppRole, value: string | u
  * @throws failure('forbidden')
  */
 function requireAddress(context: Context, role: AppRole, secret: SecretId | undefined): readonly string[] {
-  const { clientAddress } = context.request
+  const { request } = context
   const refuse = (reason: string, sentence: string): Error => {
     context.audit({ reason })
     return failure('forbidden', sentence)
@@ -101,10 +101,11 @@ function requireAddress(context: Context, role: AppRole, secret: SecretId | unde
       'secret_id_outside_role',
       'The address blocks of the secret id are not within those of its role.',
     )
-  if (!isWithin(login, clientAddress) || !isWithin(boundCidrs, clientAddress))
+  requireKnownAddress(context, login, token, boundCidrs, tokenBoundCidrs)
+  if (!isWithin(login, request) || !isWithin(boundCidrs, request))
     throw refuse('address_not_bound', 'The secret id may not be used from this address.')
   const blocks = tokenBoundCidrs.length > 0 ? tokenBoundCidrs : token
-  if (!isWithin(blocks, clientAddress))
+  if (!isWithin(blocks, request))
     throw refuse('address_not_bound', 'Tokens of this role may not be used from this address.')
   return blocks
 }

@@ -8,7 +8,7 @@ import {
   methods,
   type OperationContext,
 } from '@warder/foundation/operations'
-import { GuardFailed } from '@warder/foundation/sql'
+import { GuardFailed, retryOnGuard } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { everybody } from '../callers/index.ts'
 import { countTokens } from '../counting/index.ts'
@@ -55,6 +55,8 @@ const bodies = { bodyOptional: true, anyContentType: true } as const
 const Text = Type.String()
 const defaultTokenTtl = 3600
 const mostPolicies = 256
+/** Updates of one role that may come at the same time. */
+const maxTries = 20
 
 const RoleFields = Type.Object({
   token_ttl: Type.Optional(Duration),
@@ -66,6 +68,7 @@ const RoleFields = Type.Object({
   ...tokenLimitMembers,
 })
 
+/** As Vault does, an update changes the members that the request has. */
 async function saveRole(
   context: Context,
   name: string,
@@ -77,7 +80,10 @@ async function saveRole(
     await requireRole(context, before)
     requireRealmOfRole(before, realmNamed)
   }
-  const policies = readNameList('token_policies', body.token_policies ?? body.policies ?? [])
+  const policies = readNameList(
+    'token_policies',
+    body.token_policies ?? body.policies ?? before?.policies ?? [],
+  )
   if (policies.length > mostPolicies)
     throw failure('bad_request', `token_policies: must have at most ${mostPolicies} items.`)
   checkPolicyNames(policies)
@@ -88,20 +94,19 @@ async function saveRole(
     name,
     roleId: before?.roleId ?? randomUUID(),
     realm,
-    tokenTtl: tokenTtl ?? defaultTokenTtl,
-    secretIdTtl: readDuration('secret_id_ttl', body.secret_id_ttl ?? 0),
+    tokenTtl: tokenTtl ?? before?.tokenTtl ?? defaultTokenTtl,
+    secretIdTtl: readDuration('secret_id_ttl', body.secret_id_ttl ?? before?.secretIdTtl ?? 0),
     policies,
-    bindSecretId: readFlag(body.bind_secret_id ?? true),
-    secretIdLimits: readSecretIdLimits(body),
-    tokenLimits: readTokenLimits(body, tokenTtl),
+    bindSecretId: readFlag(body.bind_secret_id ?? before?.bindSecretId ?? true),
+    secretIdLimits: readSecretIdLimits(body, before?.secretIdLimits),
+    tokenLimits: readTokenLimits(body, tokenTtl, before?.tokenLimits),
   }
   context.audit({ object: name, realm, details: { before: before ?? null, after: role } })
   try {
-    await context.commit([realmExists(realm), appRoleUpsert(role)])
+    await context.commit([realmExists(realm), ...appRoleUpsert(role, before)])
   } catch (error) {
-    if (!(error instanceof GuardFailed)) throw error
-    if (error.index === 0) throw failure('bad_request', 'The realm of the role does not exist.')
-    throw failure('conflict', 'A role with this name exists in another realm.')
+    if (!(error instanceof GuardFailed) || error.index !== 0) throw error
+    throw failure('bad_request', 'The realm of the role does not exist.')
   }
 }
 
@@ -127,12 +132,14 @@ export const appRoleOperations = withAliases([
     ...bodies,
     name: 'approle.role.save',
     route: methods(['POST', 'PUT'], '/auth/approle/role/{name}'),
-    summary: 'Create a role, or replace its settings',
-    description: 'An update keeps the role id, the secret ids and the tokens.',
+    summary: 'Create a role, or change settings of one',
+    description:
+      'An update changes the members that it has, as in Vault; 0 or an empty list removes a limit. It keeps the role id, the secret ids and the tokens.',
     request: RoleFields,
     status: 204,
     errors: { 409: 'A role with this name exists in another realm.' },
-    act: ({ path, query, body }, context) => saveRole(context, path.name, query.realm, body ?? {}),
+    act: ({ path, query, body }, context) =>
+      retryOnGuard(maxTries, () => saveRole(context, path.name, query.realm, body ?? {})),
   }),
   define({
     ...ofRole,

@@ -38,7 +38,7 @@ const everyName = query<[], { readonly name: string; readonly realm_id: string }
 )
 /** An update keeps role id and realm, and with them the secret ids and tokens. */
 const upsert = query<
-  [string, string, string, number, number, string, number, limits: string, realm: string],
+  [string, string, string, number, number, string, number, limits: string, realm: string, version: number],
   unknown
 >(
   `INSERT INTO approle_role
@@ -48,7 +48,7 @@ const upsert = query<
        token_policies = excluded.token_policies, bind_secret_id = excluded.bind_secret_id,
        limits = excluded.limits,
        version = approle_role.version + 1
-     WHERE approle_role.realm_id = ?`,
+     WHERE approle_role.realm_id = ? AND approle_role.version = ?`,
 )
 const touch = query<[string, number], unknown>(
   'UPDATE approle_role SET version = version WHERE name = ? AND version = ?',
@@ -91,13 +91,20 @@ export async function listAppRoles(
   return rows.map(({ name, realm_id }) => ({ name, realm: realm_id }))
 }
 
-/** Makes or updates the role; the commit fails when the name belongs to another realm. */
-export function appRoleUpsert(role: Omit<AppRole, 'version'>): Change {
+/** Creates a role, or updates it: the commit fails when it is not as it was read, `before`. */
+export function appRoleUpsert(
+  role: Omit<AppRole, 'version'>,
+  before: AppRole | undefined,
+): readonly Change[] {
   const { name, roleId, realm, tokenTtl, secretIdTtl, policies, bindSecretId } = role
   const { secretIdLimits, tokenLimits } = role
   const limits: Limits = { secretIdLimits, tokenLimits }
   const values = [name, roleId, realm, tokenTtl, secretIdTtl, JSON.stringify(policies)] as const
-  return change(upsert, [...values, bindSecretId ? 1 : 0, JSON.stringify(limits), realm], 1)
+  const guard = [realm, before?.version ?? 0] as const
+  return [
+    ...(before === undefined ? [] : [appRoleUnchanged(before)]),
+    change(upsert, [...values, bindSecretId ? 1 : 0, JSON.stringify(limits), ...guard], 1),
+  ]
 }
 
 /** A guard: the role is still what was read. */

@@ -43,6 +43,105 @@ describe('limits of machines, as Vault documents them (issue 28 item 12)', () =>
     }
   })
 
+  it('secret_id_ttl is the ttl of a secret id, and its maximum', async () => {
+    await using auth = await start()
+    const { save, secretId } = await roleWith(auth, { secret_id_ttl: '1h' })
+    const accessor = async (json: object) => {
+      const made = await secretId({ ...json })
+      assert.equal(made.status, 200, made.text)
+      const { secret_id_accessor } = made.json.data
+      const found = await scene(auth).asSuper('POST', `${role}/secret-id-accessor/lookup`, {
+        secret_id_accessor,
+      })
+      return found.json.data.expiration_time - auth.services.now()
+    }
+    for (const [json, seconds] of [
+      [{}, 3600],
+      [{ ttl: 0 }, 3600],
+      [{ ttl: 3600 }, 3600],
+      [{ ttl: '1m' }, 60],
+    ] as const)
+      assert.equal(await accessor(json), seconds, JSON.stringify(json))
+    for (const ttl of [3601, '61m', '1d']) {
+      const refused = await secretId({ ttl })
+      assert.equal(refused.status, 400, String(ttl))
+      assert.match(refusal(refused), /^ttl: cannot be longer than secret_id_ttl of the role/)
+    }
+    assert.equal((await save({ secret_id_ttl: 0 })).status, 204)
+    assert.equal(await accessor({ ttl: '1d' }), 86_400)
+  })
+
+  it('an update of a role changes the members that it has, and no others', async () => {
+    await using auth = await start()
+    const settings = {
+      token_ttl: 50,
+      secret_id_ttl: 70,
+      token_policies: ['p'],
+      bind_secret_id: false,
+      secret_id_num_uses: 3,
+      secret_id_bound_cidrs: [here],
+      token_bound_cidrs: [here],
+      token_num_uses: 9,
+      token_max_ttl: 100,
+      token_explicit_max_ttl: 200,
+    }
+    const { save } = await roleWith(auth, settings)
+    const { asSuper } = scene(auth)
+    const read = async () => (await asSuper('GET', role)).json.data
+    assert.equal((await save({})).status, 204)
+    assert.deepEqual(await read(), settings)
+    let expected: Record<string, unknown> = settings
+    for (const change of [
+      { token_policies: ['p', 'q'] },
+      { token_ttl: 60 },
+      { token_num_uses: 2 },
+      { secret_id_bound_cidrs: [here, elsewhere] },
+      { secret_id_ttl: 0 },
+      { bind_secret_id: true },
+    ]) {
+      assert.equal((await save(change)).status, 204)
+      expected = { ...expected, ...change }
+      assert.deepEqual(await read(), expected, JSON.stringify(change))
+    }
+    const tooLong = await save({ token_ttl: 101 })
+    assert.match(refusal(tooLong), /^token_ttl: cannot be greater than token_max_ttl/)
+    // What has no effect is shown no longer.
+    const removed = {
+      token_num_uses: 0,
+      secret_id_num_uses: 0,
+      token_bound_cidrs: [],
+      secret_id_bound_cidrs: '',
+    }
+    assert.equal((await save({ ...removed, token_max_ttl: 0, token_explicit_max_ttl: 0 })).status, 204)
+    assert.deepEqual(await read(), {
+      token_ttl: 60,
+      secret_id_ttl: 0,
+      token_policies: ['p', 'q'],
+      bind_secret_id: true,
+    })
+  })
+
+  it('updates of one role at the same time each keep what the others change', async () => {
+    await using auth = await start()
+    const { save } = await roleWith(auth, {})
+    const { asSuper } = scene(auth)
+    const changes = [{ token_ttl: 7 }, { token_num_uses: 2 }, { secret_id_ttl: 8 }, { token_policies: ['p'] }]
+    const answers = await Promise.all(changes.map((change) => save(change)))
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [204, 204, 204, 204],
+    )
+    const { bind_secret_id: _, ...found } = (await asSuper('GET', role)).json.data
+    assert.deepEqual(found, Object.assign({}, ...changes))
+    const [first, second] = await Promise.all([
+      asSuper('POST', '/v1/auth/approle/role/new', { token_ttl: 7 }),
+      asSuper('POST', '/v1/auth/approle/role/new', { token_num_uses: 2 }),
+    ])
+    assert.deepEqual([first.status, second.status], [204, 204])
+    const { token_ttl, token_num_uses } = (await asSuper('GET', '/v1/auth/approle/role/new')).json.data
+    assert.deepEqual([token_ttl, token_num_uses], [7, 2])
+  })
+
   it('secret_id_bound_cidrs and cidr_list decide from where a role logs in, and take no use', async () => {
     await using auth = await start()
     const { save, secretId, logIn } = await roleWith(auth, { secret_id_bound_cidrs: ['127.0.0.0/31', here] })
@@ -63,7 +162,7 @@ describe('limits of machines, as Vault documents them (issue 28 item 12)', () =>
     assert.equal((await logIn()).status, 403)
     // A secret id of before the role was narrowed has no more than the role.
     const wide = (await secretId({ cidr_list: '203.0.113.0/25' })).json.data.secret_id
-    assert.equal((await save({ secret_id_bound_cidrs: here })).status, 204)
+    assert.equal((await save({ secret_id_bound_cidrs: here, bind_secret_id: true })).status, 204)
     assert.match(refusal(await logIn(wide)), /not within those of its role/)
   })
 
@@ -77,7 +176,7 @@ describe('limits of machines, as Vault documents them (issue 28 item 12)', () =>
     const { data } = (await look(token)).json
     assert.deepEqual(data.bound_cidrs, [here, elsewhere])
     assert.equal((await other.call('GET', '/auth/token/lookup-self', { token })).status, 403)
-    // The address that another service of the installation passes on counts, and no other's word.
+    // The address that another service of the installation passes on counts, and no other statement does.
     const forwarded = (address: string, secret?: string) =>
       look(token, {
         'x-forwarded-for': address,
@@ -85,7 +184,7 @@ describe('limits of machines, as Vault documents them (issue 28 item 12)', () =>
       })
     assert.equal((await forwarded('203.0.113.9', peerSecret)).status, 200)
     assert.equal((await forwarded('198.51.100.1', peerSecret)).status, 403)
-    assert.equal((await forwarded('198.51.100.1')).status, 200)
+    assert.equal((await forwarded('127.0.0.1')).status, 403)
 
     const own = await secretId({ token_bound_cidrs: elsewhere })
     assert.equal((await logIn(own.json.data.secret_id)).status, 403)
@@ -93,6 +192,43 @@ describe('limits of machines, as Vault documents them (issue 28 item 12)', () =>
     assert.equal((await save({ token_bound_cidrs: elsewhere })).status, 204)
     assert.equal((await look(token)).status, 200, 'a token keeps what it was issued with')
     assert.equal((await logIn(secret_id)).status, 403)
+  })
+
+  it('a forwarded login is refused where the role is bound and the address of the client is not known', async () => {
+    await using auth = await start()
+    const { save, secretId, logIn } = await roleWith(auth, {})
+    const { secret_id } = (await secretId({ num_uses: 4 })).json.data
+    const by = (headers: Record<string, string>) =>
+      logIn(secret_id, (method, path, ask) => auth.call(method, path, { ...ask, headers }))
+    const peer = { 'x-warder-peer': peerSecret }
+    // What the kms sends without the secret, with it, and with it behind a proxy that it does not trust.
+    const unproven = { 'x-forwarded-for': '127.0.0.1' }
+    assert.equal((await by(unproven)).status, 200, 'a role without bounds needs no address')
+    for (const bounds of [
+      { secret_id_bound_cidrs: here },
+      { secret_id_bound_cidrs: '', token_bound_cidrs: here },
+    ]) {
+      assert.equal((await save(bounds)).status, 204)
+      for (const headers of [
+        unproven,
+        { ...unproven, 'x-warder-peer': 'forged' },
+        { forwarded: 'for=127.0.0.1' },
+        { ...unproven, ...peer, forwarded: 'for=unknown' },
+        { 'x-forwarded-for': 'unknown', ...peer },
+      ]) {
+        const refused = await by(headers)
+        assert.equal(refused.status, 403, refused.text)
+        assert.match(refusal(refused), /does not share WARDER_PEER_SECRET/)
+      }
+      assert.equal((await by({ ...unproven, ...peer })).status, 200, 'the use is still there')
+    }
+    assert.equal(auth.events.findLast(({ outcome }) => outcome === 'failure')?.reason, 'address_not_known')
+    const own = (await secretId({ cidr_list: here })).json.data.secret_id
+    assert.equal((await save({ token_bound_cidrs: '' })).status, 204)
+    const refused = await logIn(own, (method, path, ask) =>
+      auth.call(method, path, { ...ask, headers: unproven }),
+    )
+    assert.match(refusal(refused), /WARDER_PEER_SECRET/)
   })
 
   it('token_num_uses counts every request, however many come at once', async () => {
@@ -138,10 +274,10 @@ describe('limits of machines, as Vault documents them (issue 28 item 12)', () =>
     assert.equal((await save({ token_ttl: 10, token_max_ttl: 20, bind_secret_id: false })).status, 204)
     assert.equal((await renew(token)).status, 403)
 
-    const explicit = { token_ttl: 100, token_explicit_max_ttl: 150, bind_secret_id: false }
+    const explicit = { token_ttl: 100, token_max_ttl: 0, token_explicit_max_ttl: 150 }
     assert.equal((await save(explicit)).status, 204)
     const other = (await logIn()).json.auth.client_token
-    assert.equal((await save({ token_ttl: 100, bind_secret_id: false })).status, 204)
+    assert.equal((await save({ token_explicit_max_ttl: 0 })).status, 204)
     auth.clock.advance(90)
     assert.equal((await renew(other)).json.auth.lease_duration, 60, 'as the role said when it was issued')
     auth.clock.advance(60)

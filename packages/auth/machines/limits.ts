@@ -1,5 +1,6 @@
 import { failure } from '@warder/foundation/errors'
 import { addressSet, parseCidr } from '@warder/foundation/net'
+import type { IncomingRequest, OperationContext } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
 import {
   Count,
@@ -81,7 +82,10 @@ const SecretIdLimitFields = Type.Object(secretIdLimitMembers)
 const maxBlocks = 256
 
 /** @throws failure('bad_request') that names the member */
-export function readCidrs(member: string, value: Static<typeof NameList> | undefined): readonly string[] {
+export function readCidrs(
+  member: string,
+  value: Static<typeof NameList> | readonly string[] | undefined,
+): readonly string[] {
   const blocks = value === undefined ? [] : readNameList(member, value)
   if (blocks.length > maxBlocks)
     throw failure('bad_request', `${member}: must have at most ${maxBlocks} address blocks.`)
@@ -90,29 +94,40 @@ export function readCidrs(member: string, value: Static<typeof NameList> | undef
   return [...new Set(blocks)]
 }
 
-/** @param tokenTtl seconds, where the request says it @throws failure('bad_request') that names the member */
+/**
+ * @param tokenTtl seconds, where the request has it
+ * @param before limits that apply where the request has none
+ * @throws failure('bad_request') that names the member
+ */
 export function readTokenLimits(
   body: Static<typeof TokenLimitFields>,
   tokenTtl: number | undefined,
+  before: TokenLimits = noTokenLimits,
 ): TokenLimits {
   const { token_type: type = 'default', token_period: period = body.period ?? 0 } = body
   if (!['', 'default', 'service', 'default-service'].includes(type))
     throw failure('bad_request', 'token_type: must be default or service; batch tokens are not supported.')
   if (readDuration('token_period', period) !== 0)
     throw failure('bad_request', 'token_period: periodic tokens are not supported; omit it, or send 0.')
-  const maxTtl = readDuration('token_max_ttl', body.token_max_ttl ?? 0)
+  const maxTtl = readDuration('token_max_ttl', body.token_max_ttl ?? before.maxTtl)
   if (maxTtl > 0 && tokenTtl !== undefined && (tokenTtl === 0 || tokenTtl > maxTtl))
     throw failure('bad_request', 'token_ttl: cannot be greater than token_max_ttl.')
   return {
-    boundCidrs: readCidrs('token_bound_cidrs', body.token_bound_cidrs),
-    numUses: readCount(body.token_num_uses ?? 0),
+    boundCidrs: readCidrs('token_bound_cidrs', body.token_bound_cidrs ?? before.boundCidrs),
+    numUses: readCount(body.token_num_uses ?? before.numUses),
     maxTtl,
-    explicitMaxTtl: readDuration('token_explicit_max_ttl', body.token_explicit_max_ttl ?? 0),
+    explicitMaxTtl: readDuration(
+      'token_explicit_max_ttl',
+      body.token_explicit_max_ttl ?? before.explicitMaxTtl,
+    ),
   }
 }
 
-/** @throws failure('bad_request') that names the member */
-export function readSecretIdLimits(body: Static<typeof SecretIdLimitFields>): SecretIdLimits {
+/** @param before limits that apply where the request has none @throws failure('bad_request') that names the member */
+export function readSecretIdLimits(
+  body: Static<typeof SecretIdLimitFields>,
+  before: SecretIdLimits = noSecretIdLimits,
+): SecretIdLimits {
   for (const member of ['local_secret_ids', 'enable_local_secret_ids'] as const)
     if (readFlag(body[member] ?? false))
       throw failure(
@@ -120,8 +135,8 @@ export function readSecretIdLimits(body: Static<typeof SecretIdLimitFields>): Se
         `${member}: node-local secret ids are not supported; omit it, or send false.`,
       )
   return {
-    numUses: readCount(body.secret_id_num_uses ?? 0),
-    boundCidrs: readCidrs('secret_id_bound_cidrs', body.secret_id_bound_cidrs),
+    numUses: readCount(body.secret_id_num_uses ?? before.numUses),
+    boundCidrs: readCidrs('secret_id_bound_cidrs', body.secret_id_bound_cidrs ?? before.boundCidrs),
   }
 }
 
@@ -154,9 +169,27 @@ export const secretIdLimitReply = {
   secret_id_bound_cidrs: Type.Optional(Type.Array(Type.String(), ifSet)),
 }
 
-/** Whether a client address lies in one of the blocks; an empty list contains every address. */
-export function isWithin(blocks: readonly string[], address: string): boolean {
-  return blocks.length === 0 || addressSet(blocks).contains(address)
+type Client = Pick<IncomingRequest, 'clientAddress' | 'isAddressKnown'>
+
+/** Whether the address of a client is known and lies in one of the blocks; an empty list contains every client. */
+export function isWithin(blocks: readonly string[], { clientAddress, isAddressKnown }: Client): boolean {
+  return blocks.length === 0 || (isAddressKnown && addressSet(blocks).contains(clientAddress))
+}
+
+/**
+ * Refuses a login that is bound to addresses, where the request was forwarded and the address of its client is not known.
+ * @throws failure('forbidden')
+ */
+export function requireKnownAddress(
+  { audit, request }: Pick<OperationContext<unknown>, 'audit' | 'request'>,
+  ...blocks: readonly (readonly string[])[]
+): void {
+  if (request.isAddressKnown || blocks.every(({ length }) => length === 0)) return
+  audit({ reason: 'address_not_known' })
+  throw failure(
+    'forbidden',
+    'The role is bound to addresses, and the address of the client is not known: the request was forwarded by a key management service that does not share WARDER_PEER_SECRET, or by a proxy that is not in audit_trusted_proxy_cidrs.',
+  )
 }
 
 /** Whether each block lies in one of `outer`; an empty `outer` contains every block. */

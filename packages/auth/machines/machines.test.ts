@@ -162,7 +162,8 @@ describe('machines', () => {
     const [one, two] = [await role(auth, 'one', { secret_id_ttl: 50 }), await role(auth, 'two')]
     const own = await one.secret()
     const foreign = await two.secret()
-    const longer = await one.secret({ ttl: 500 })
+    await role(auth, 'one', { secret_id_ttl: 500 })
+    const longer = await one.secret()
     const login = (role_id: unknown, secret_id?: unknown) =>
       auth.call('POST', '/auth/approle/login', { json: { role_id, secret_id } })
     const bad = [
@@ -199,8 +200,8 @@ describe('machines', () => {
     const worker = await role(auth, 'worker', { token_ttl: 5, token_policies: ['p'] })
     const { secret_id } = await worker.secret()
     const json = { role_id: worker.role_id, secret_id }
-    await role(auth, 'worker', {})
-    const config = { token_ttl: 3600, secret_id_ttl: 0, token_policies: [], bind_secret_id: true }
+    await role(auth, 'worker', { token_ttl: 3600 })
+    const config = { token_ttl: 3600, secret_id_ttl: 0, token_policies: ['p'], bind_secret_id: true }
     assert.deepEqual((await asSuper('GET', '/auth/approle/role/worker')).json.data, config)
     const login = await auth.call('POST', '/auth/approle/login', { json })
     assert.equal(login.json.auth.lease_duration, 3600)

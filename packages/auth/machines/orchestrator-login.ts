@@ -6,7 +6,7 @@ import { countedLogin, countTokens } from '../counting/index.ts'
 import { takeLogin } from '../login/index.ts'
 import { machineAuth } from './auth-reply.ts'
 import { entityOf } from './entity.ts'
-import { isWithin } from './limits.ts'
+import { isWithin, requireKnownAddress } from './limits.ts'
 import {
   findOrchestratorRole,
   type OrchestratorRole,
@@ -58,7 +58,8 @@ async function exchange(
       throw failure('forbidden', 'The service account is not allowed by this role.')
     }
     context.audit({ principal: entity })
-    if (!isWithin(role.tokenLimits.boundCidrs, context.request.clientAddress)) {
+    requireKnownAddress(context, role.tokenLimits.boundCidrs)
+    if (!isWithin(role.tokenLimits.boundCidrs, context.request)) {
       context.audit({ reason: 'address_not_bound' })
       throw failure('forbidden', 'Tokens of this role may not be used from this address.')
     }

@@ -7,7 +7,7 @@ import {
   methods,
   type OperationContext,
 } from '@warder/foundation/operations'
-import { GuardFailed } from '@warder/foundation/sql'
+import { GuardFailed, retryOnGuard } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { everybody } from '../callers/index.ts'
 import { countTokens } from '../counting/index.ts'
@@ -46,13 +46,15 @@ type Context = OperationContext<MachineServices>
 
 const common = { tag: 'Machines: orchestrator', errorShape: vaultErrors, bodyLimit: 64 * 1024 } as const
 const defaultTokenTtl = 3600
+/** Updates of one role that may come at the same time. */
+const maxTries = 20
 
 const RoleFields = Type.Object({
   jwks_url: PlainText({ minLength: 1, maxLength: 2048 }),
   bound_service_account_names: Type.Optional(NameList),
   bound_service_account_namespaces: Type.Optional(NameList),
   token_ttl: Type.Optional(Duration),
-  expected_issuer: Type.Optional(PlainText({ minLength: 1, maxLength: 2048 })),
+  expected_issuer: Type.Optional(PlainText({ maxLength: 2048, description: 'Empty: not validated.' })),
   bound_audiences: Type.Optional(NameList),
   audience: Type.Optional(
     PlainText({ maxLength: 2048, description: "Vault's name for one of bound_audiences." }),
@@ -88,6 +90,7 @@ function readAudiences({
   throw failure('bad_request', 'audience: contradicts bound_audiences; send only one of the two.')
 }
 
+/** As Vault does, an update changes the members that the request has. */
 async function saveRole(
   context: Context,
   name: string,
@@ -100,32 +103,37 @@ async function saveRole(
     await requireRole(context, before)
     requireRealmOfRole(before, realmNamed)
   }
-  const policies = readNameList('token_policies', body.token_policies ?? body.policies ?? [])
+  const policies = readNameList(
+    'token_policies',
+    body.token_policies ?? body.policies ?? before?.policies ?? [],
+  )
   checkPolicyNames(policies)
   await requirePolicies(context, [...policies, ...(before?.policies ?? [])])
   if (!['', 'serviceaccount_name'].includes(body.alias_name_source ?? ''))
     throw failure('bad_request', 'alias_name_source: must be serviceaccount_name.')
   const realm = before?.realm ?? (await realmOfNewRole(context, realmNamed))
   const tokenTtl = body.token_ttl === undefined ? undefined : readDuration('token_ttl', body.token_ttl)
+  const { bound_service_account_names: names, bound_service_account_namespaces: namespaces } = body
+  const { expected_issuer: issuer = before?.expectedIssuer } = body
+  const hasAudience = body.audience !== undefined || body.bound_audiences !== undefined
   const role = {
     name,
     realm,
     jwksUrl: body.jwks_url,
-    names: readNameList('bound_service_account_names', body.bound_service_account_names ?? []),
-    namespaces: readNameList('bound_service_account_namespaces', body.bound_service_account_namespaces ?? []),
-    tokenTtl: tokenTtl ?? defaultTokenTtl,
-    expectedIssuer: body.expected_issuer,
-    boundAudiences: readAudiences(body),
+    names: readNameList('bound_service_account_names', names ?? before?.names ?? []),
+    namespaces: readNameList('bound_service_account_namespaces', namespaces ?? before?.namespaces ?? []),
+    tokenTtl: tokenTtl ?? before?.tokenTtl ?? defaultTokenTtl,
+    expectedIssuer: issuer === '' ? undefined : issuer,
+    boundAudiences: hasAudience ? readAudiences(body) : before?.boundAudiences,
     policies,
-    tokenLimits: readTokenLimits(body, tokenTtl),
+    tokenLimits: readTokenLimits(body, tokenTtl, before?.tokenLimits),
   }
   context.audit({ object: name, realm, details: { before: before ?? null, after: role } })
   try {
-    await context.commit([realmExists(realm), orchestratorRoleUpsert(role)])
+    await context.commit([realmExists(realm), ...orchestratorRoleUpsert(role, before)])
   } catch (error) {
-    if (!(error instanceof GuardFailed)) throw error
-    if (error.index === 0) throw failure('bad_request', 'The realm of the role does not exist.')
-    throw failure('conflict', 'A role with this name exists in another realm.')
+    if (!(error instanceof GuardFailed) || error.index !== 0) throw error
+    throw failure('bad_request', 'The realm of the role does not exist.')
   }
 }
 
@@ -164,15 +172,17 @@ export const orchestratorOperations = withAliases([
     anyContentType: true,
     name: 'orchestrator.role.save',
     route: methods(['POST', 'PUT'], '/auth/orchestrator/role/{name}'),
-    summary: 'Create a role, or replace its settings',
-    description: 'Empty lists of names or namespaces allow nobody.',
+    summary: 'Create a role, or change settings of one',
+    description:
+      'An update changes the members that it has; 0 or an empty list removes a limit. Empty lists of names or namespaces allow no account.',
     access: roleAdmin,
     pathParameters: RolePath,
     queryParameters: RoleQuery,
     request: RoleFields,
     status: 204,
     errors: { 409: 'A role with this name exists in another realm.' },
-    act: ({ path, query, body }, context) => saveRole(context, path.name, query.realm, body),
+    act: ({ path, query, body }, context) =>
+      retryOnGuard(maxTries, () => saveRole(context, path.name, query.realm, body)),
   }),
   define({
     ...common,

@@ -49,6 +49,7 @@ const upsert = query<
     string | null,
     limits: string,
     realm: string,
+    version: number,
   ],
   unknown
 >(
@@ -59,7 +60,7 @@ const upsert = query<
        expected_issuer = excluded.expected_issuer, bound_audiences = excluded.bound_audiences,
        limits = excluded.limits,
        version = orchestrator_role.version + 1
-     WHERE orchestrator_role.realm_id = ?`,
+     WHERE orchestrator_role.realm_id = ? AND orchestrator_role.version = ?`,
 )
 const touch = query<[string, number], unknown>(
   'UPDATE orchestrator_role SET version = version WHERE name = ? AND version = ?',
@@ -101,10 +102,13 @@ export async function listOrchestratorRoles(
   return rows.map(({ name, realm_id }) => ({ name, realm: realm_id }))
 }
 
-/** Makes or updates the role; the commit fails when the name belongs to another realm. */
-export function orchestratorRoleUpsert(role: Omit<OrchestratorRole, 'version'>): Change {
+/** Creates a role, or updates it: the commit fails when it is not as it was read, `before`. */
+export function orchestratorRoleUpsert(
+  role: Omit<OrchestratorRole, 'version'>,
+  before: OrchestratorRole | undefined,
+): readonly Change[] {
   const limits: Limits = { policies: role.policies, tokenLimits: role.tokenLimits }
-  return change(
+  const saved = change(
     upsert,
     [
       role.name,
@@ -117,9 +121,11 @@ export function orchestratorRoleUpsert(role: Omit<OrchestratorRole, 'version'>):
       role.boundAudiences === undefined ? null : JSON.stringify(role.boundAudiences),
       JSON.stringify(limits),
       role.realm,
+      before?.version ?? 0,
     ],
     1,
   )
+  return before === undefined ? [saved] : [orchestratorRoleUnchanged(before), saved]
 }
 
 /** A guard: the role is still what was read. */

@@ -36,6 +36,14 @@ describe('orchestrator workloads', () => {
       assert.equal((await save('bad', { jwks_url: bad })).status, 400, bad)
     }
     assert.deepEqual((await asSuper('GET', '/auth/kubernetes/role/bound')).json.data, { ...base, ...bound })
+    // An update changes the members that it has.
+    assert.equal((await save('bound', { token_num_uses: 3 })).status, 204)
+    const limited = { ...base, ...bound, token_num_uses: 3 }
+    assert.deepEqual((await asSuper('GET', '/auth/kubernetes/role/bound')).json.data, limited)
+    assert.equal((await save('bound', { expected_issuer: '', audience: '', token_num_uses: 0 })).status, 204)
+    const opened = { ...base, ...lists(['*'], ['*']) }
+    assert.deepEqual((await asSuper('GET', '/auth/kubernetes/role/bound')).json.data, opened)
+    assert.equal((await save('bound', bound)).status, 204)
     // Vault's name for one audience (issue 28 item 12).
     const audience = { ...lists(['*'], ['*']), audience: 'warder', alias_name_source: 'serviceaccount_name' }
     assert.equal((await save('audience', { ...audience, token_policies: 'a,b' })).status, 204)

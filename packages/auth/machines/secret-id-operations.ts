@@ -42,7 +42,11 @@ const Accessor = PlainText({ maxLength: 256 })
 const noRole = { 404: 'There is no such role.' }
 
 const SecretIdFields = Type.Object({
-  ttl: Type.Optional(Duration),
+  ttl: Type.Optional(
+    Type.Union([Duration], {
+      description: 'Within secret_id_ttl of the role, which applies where it is absent or 0.',
+    }),
+  ),
   num_uses: Type.Optional(Count),
   cidr_list: Type.Optional(
     Type.Union([NameList], {
@@ -93,6 +97,8 @@ async function newSecretId(context: Context, name: string, body: Type.Static<typ
   const role = await roleToHold(context, name)
   const now = context.services.now()
   const ttl = readDuration('ttl', body.ttl ?? 0) || role.secretIdTtl
+  if (role.secretIdTtl > 0 && ttl > role.secretIdTtl)
+    throw failure('bad_request', 'ttl: cannot be longer than secret_id_ttl of the role.')
   if (!/^\s*(?:\{\s*\})?\s*$/.test(body.metadata ?? ''))
     throw failure('bad_request', 'metadata: is not supported; omit it, or send {}.')
   const maxUses = role.secretIdLimits.numUses

@@ -82,7 +82,7 @@ export async function useToken(
   const secret = presentedToken(request)
   const found = secret === undefined ? undefined : await findToken(services, secret)
   if (secret === undefined || found === undefined) return undefined
-  if (!isWithin(found.boundCidrs, request.clientAddress)) return undefined
+  if (!isWithin(found.boundCidrs, request)) return undefined
   let token = found
   if (found.usesLeft !== -1) {
     try {

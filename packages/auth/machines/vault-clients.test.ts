@@ -26,7 +26,7 @@ describe('what clients of Vault send (issue 13 item 14)', () => {
     assert.equal((await save({ token_ttl: '60', policies: ['old'], bind_secret_id: 'false' })).status, 204)
     assert.deepEqual((await asSuper('GET', `${role}/job`)).json.data, {
       token_ttl: 60,
-      secret_id_ttl: 0,
+      secret_id_ttl: 172_800,
       token_policies: ['old'],
       bind_secret_id: false,
     })

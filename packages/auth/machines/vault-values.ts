@@ -40,7 +40,10 @@ export const NameList = Type.Union([
 ])
 
 /** @throws failure('bad_request') for more names than an array may hold, or longer ones */
-export function readNameList(member: string, value: Static<typeof NameList>): readonly string[] {
+export function readNameList(
+  member: string,
+  value: Static<typeof NameList> | readonly string[],
+): readonly string[] {
   const names =
     typeof value !== 'string'
       ? value

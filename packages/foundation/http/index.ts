@@ -1,4 +1,5 @@
 export type { AddressSet, Cidr } from '../net/client-address.ts'
+export { unknownClient } from '../net/client-address.ts'
 export { documentationOperations } from './documentation.ts'
 export { type HealthOptions, type HealthPart, healthOperation } from './health.ts'
 export { parseJsonBody } from './json-body.ts'

@@ -2,6 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { TLSSocket } from 'node:tls'
 import { failure } from '../errors/index.ts'
+import type { ClientAddress } from '../net/client-address.ts'
 import type { HttpMethod, IncomingRequest } from '../operations/types.ts'
 import { presentedUnverified, verifiedPeerCertificate } from '../tls/peer.ts'
 import { type ClientRevocation, presentedChain } from '../tls/revocation/client-revocation.ts'
@@ -19,6 +20,7 @@ export class HttpRequest implements IncomingRequest {
   readonly rawQuery: string
   readonly headers: Readonly<Record<string, string | undefined>>
   readonly clientAddress: string
+  readonly isAddressKnown: boolean
   readonly peerAddress: string
   readonly connection: Connection
   /** Scheme of an absolute target, in lower case; undefined for a path. */
@@ -32,7 +34,7 @@ export class HttpRequest implements IncomingRequest {
     id: string,
     message: IncomingMessage,
     connection: Connection,
-    clientAddress: string,
+    client: ClientAddress,
     revocation?: ClientRevocation,
   ) {
     const { path, rawQuery, absolute } = readTarget(message.url ?? '/', message.method ?? '')
@@ -45,7 +47,8 @@ export class HttpRequest implements IncomingRequest {
     if (absolute !== undefined) message.headers.host = absolute.authority
     // node joins repeated headers to one text; only Set-Cookie is a list, and a request has no use for it.
     this.headers = message.headers as Readonly<Record<string, string | undefined>>
-    this.clientAddress = clientAddress
+    this.clientAddress = client.address
+    this.isAddressKnown = client.isKnown
     this.peerAddress = connection.peerAddress
     this.#message = message
     this.#revocation = revocation

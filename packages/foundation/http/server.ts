@@ -80,8 +80,8 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     // RFC 9112 §9.6: nothing is done for a request behind the reply that ends its connection.
     if (connection.closing) return
     if (message.method === standsIn && listVerb?.isList(message) === true) message.method = 'LIST'
-    const forwarded = forwardedFor(message)
-    const believed = forwarded !== undefined && showsSecret(message.headers[peerSecretHeader])
+    const forwarded = forwardedBy(message)
+    const believed = forwarded.forwardedFor !== undefined && showsSecret(message.headers[peerSecretHeader])
     const client = clientAddress(connection.peerAddress, forwarded, trusted, believed)
     const request = new HttpRequest(randomUUID(), message, connection, client, options.clientRevocation)
     const exchange = new Exchange(options, request, message, response, connection)
@@ -300,9 +300,9 @@ function build<Services>(
   return server
 }
 
-function forwardedFor(message: IncomingMessage): string | undefined {
-  const value = message.headers['x-forwarded-for']
-  return typeof value === 'string' ? value : undefined
+/** Headers in which proxies state their client; each is one text. */
+function forwardedBy({ headers }: IncomingMessage): Parameters<typeof clientAddress>[1] {
+  return { forwardedFor: headers['x-forwarded-for'] as string | undefined, forwarded: headers.forwarded }
 }
 
 function drainable(message: IncomingMessage): boolean {

@@ -66,28 +66,44 @@ export function normalAddress(text: string): string | undefined {
 /** Longest chain that is walked; what is further left is the caller's own invention anyway. */
 const maxHops = 32
 
+/** Address of the client of a request. */
+export interface ClientAddress {
+  readonly address: string
+  /** false: a proxy forwarded the request whose statement of the client is absent or not believed; `address` is the proxy's. */
+  readonly isKnown: boolean
+}
+
+/** Value of `Forwarded` by which a proxy states that it does not know the client (RFC 7239 §6.2). */
+export const unknownClient = 'for=unknown'
+
 /**
  * The client behind trusted proxies. `X-Forwarded-For` counts only when the TCP peer is trusted; it is then walked
  * from right to left (the right end was written last) and the first address that is not a trusted proxy is the
- * client. A hop that is no address ends the walk at the last hop that could be believed.
+ * client. A hop that is no address ends the walk at the last hop that could be believed. `Forwarded` is not read, but its
+ * presence reveals a proxy.
  * @param believed the peer is trusted whatever its address
  */
 export function clientAddress(
   peer: string,
-  forwardedFor: string | undefined,
+  {
+    forwardedFor,
+    forwarded,
+  }: { readonly forwardedFor?: string | undefined; readonly forwarded?: string | undefined },
   trusted: AddressSet,
   believed = false,
-): string {
-  if (forwardedFor === undefined || !(believed || trusted.contains(peer))) return peer
+): ClientAddress {
+  if (forwardedFor === undefined) return { address: peer, isKnown: forwarded === undefined }
+  if (!(believed || trusted.contains(peer))) return { address: peer, isKnown: false }
+  const isKnown = forwarded?.toLowerCase().endsWith(unknownClient) !== true
   const hops = forwardedFor.split(',')
   let client = peer
   for (let index = hops.length - 1, walked = 0; index >= 0 && walked < maxHops; index--, walked++) {
     const hop = hopAddress((hops[index] ?? '').trim())
-    if (hop === undefined) return client
+    if (hop === undefined) return { address: client, isKnown: false }
     client = hop
-    if (!trusted.contains(hop)) return client
+    if (!trusted.contains(hop)) return { address: client, isKnown }
   }
-  return client
+  return { address: client, isKnown }
 }
 
 /** `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1` or `[2001:db8::1]:4711`, as proxies write them. */

@@ -33,6 +33,8 @@ export interface IncomingRequest {
   cookies(name: string): readonly string[]
   /** TCP peer, or the client behind a trusted proxy. */
   readonly clientAddress: string
+  /** false: `clientAddress` is that of a proxy, behind which the client is not known. */
+  readonly isAddressKnown: boolean
   /** TCP peer, always. */
   readonly peerAddress: string
   /**

@@ -75,12 +75,12 @@ export function appToken({
       throw unauthorized('the app token is malformed')
     }
     const before = used.get(request)
-    if (before !== undefined) return principalAt(before, request.clientAddress)
+    if (before !== undefined) return principalAt(before, request)
     const key = createHash('sha256').update(token).digest('base64url')
     const entry = known.get(key)
     const { clientAddress } = request
     if (entry !== undefined && clock.monotonic() < entry.until && counts(entry))
-      return principalAt(entry, clientAddress)
+      return principalAt(entry, request)
     known.delete(key)
     const position = ended?.position() ?? 0
     const underWay = asking.get(key)
@@ -91,7 +91,7 @@ export function appToken({
         : ask(key, token, clientAddress, position)
     return answer.then((found) => {
       if (found.countsUses) used.set(request, found)
-      return principalAt(found, clientAddress)
+      return principalAt(found, request)
     })
   }
 
@@ -139,8 +139,16 @@ export function appToken({
 }
 
 /** @throws failure('unauthorized') outside of the addresses of the token */
-function principalAt({ principal, addresses }: Answer, clientAddress: string): Principal {
-  if (addresses === undefined || addresses.contains(clientAddress)) return principal
+function principalAt(
+  { principal, addresses }: Answer,
+  { clientAddress, isAddressKnown }: IncomingRequest,
+): Principal {
+  if (addresses === undefined) return principal
+  if (!isAddressKnown)
+    throw unauthorized(
+      'the app token is bound to addresses, and a proxy that is not trusted hides the client',
+    )
+  if (addresses.contains(clientAddress)) return principal
   throw unauthorized('the app token is bound to other addresses')
 }
 

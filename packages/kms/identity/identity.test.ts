@@ -50,6 +50,7 @@ function requestWith(headers: Readonly<Record<string, string>>): IncomingRequest
     headers,
     cookies: () => [],
     clientAddress: '127.0.0.1',
+    isAddressKnown: true,
     peerAddress: '127.0.0.1',
     connection: {},
     peerCertificate: () => undefined,
@@ -527,6 +528,10 @@ test('every request with an app token of few uses is one use, and bound addresse
   uses = 1
   data = { num_uses: 0, bound_cidrs: ['192.0.2.0/24', '2001:db8::/32'] }
   assert.equal((await ask())?.name, 'app:billing')
+  const hidden = { clientAddress: '192.0.2.1', isAddressKnown: false }
+  await assert.rejects(async () => extract({ ...requestWith({ 'x-secret-token': 'wt.abc' }), ...hidden }), {
+    kind: 'unauthorized',
+  })
   assert.equal((await ask('2001:db8::9'))?.name, 'app:billing', 'as it is remembered')
   await assert.rejects(ask('198.51.100.1'), { kind: 'unauthorized' })
   assert.equal(uses, 0)

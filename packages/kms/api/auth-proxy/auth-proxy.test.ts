@@ -81,6 +81,8 @@ test('paths of machines are passed on, with their body and the headers that belo
     'x-vault-token': 'hvs.1',
     'x-vault-request': 'true',
     'x-forwarded-for': '127.0.0.1',
+    // RFC 7239: the client is behind a proxy that is not trusted here.
+    forwarded: 'for=unknown',
   })
   for (const [method, path] of [
     ['PUT', '/v1/auth/kubernetes/login'],
@@ -90,6 +92,7 @@ test('paths of machines are passed on, with their body and the headers that belo
   ] as const)
     assert.equal((await kms.with({ 'x-vault-token': 't' }).call(method, path)).status, 200, path)
   assert.equal(seen.length, 5)
+  assert.equal(seen.at(-1)?.headers.forwarded, undefined, 'a client without a proxy is known')
 })
 
 test('answers come back as they are: status, body and how long to wait', async () => {
@@ -157,6 +160,7 @@ test('nothing in a query, a header or a path becomes another header, another pat
   assert.deepEqual(rest, {
     'x-vault-token': 'two',
     'x-forwarded-for': '127.0.0.1',
+    forwarded: 'for=unknown',
     'content-type': 'application/json',
   })
   for (const [path, status] of [

@@ -1,5 +1,5 @@
 import { failure } from '@warder/foundation/errors'
-import { peerSecretHeader, rawReply } from '@warder/foundation/http'
+import { peerSecretHeader, rawReply, unknownClient } from '@warder/foundation/http'
 import type { IncomingRequest, RawReply } from '@warder/foundation/operations'
 import type { Outbound, OutboundResponse } from '@warder/foundation/outbound'
 import type { Secret } from '@warder/foundation/runtime'
@@ -34,7 +34,11 @@ export function forwarder({ url, outbound, peerSecret }: AuthProxyOptions): Forw
   return (request) =>
     places.hold(request.clientAddress, async () => {
       const { path, method, body } = request
-      const headers = { ...headersOf(request), 'x-forwarded-for': request.clientAddress, ...peer }
+      const client = {
+        'x-forwarded-for': request.clientAddress,
+        ...(!request.isAddressKnown && { forwarded: unknownClient }),
+      }
+      const headers = { ...headersOf(request), ...client, ...peer }
       const query = request.query.toString()
       const address = `${url}${path}${query === '' ? '' : `?${query}`}`
       // That service treats PUT and POST of these paths alike, as Vault does.

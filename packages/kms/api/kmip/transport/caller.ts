@@ -58,6 +58,7 @@ function connectionAsRequest(certificate: X509Certificate, address: string, id: 
     headers: {},
     cookies: () => [],
     clientAddress: address,
+    isAddressKnown: true,
     peerAddress: address,
     connection: certificate,
     peerCertificate: () => certificate,
