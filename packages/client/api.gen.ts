@@ -41,6 +41,7 @@ export interface Operations {
         readonly owners: readonly string[]
         readonly validity: number
         readonly vote_with?: readonly string[]
+        readonly credential_wait?: number
       }
       readonly user_id?: string
       readonly operation_types?: readonly string[]
@@ -92,6 +93,7 @@ export interface Operations {
         readonly owners: readonly string[]
         readonly validity: number
         readonly vote_with?: readonly string[] | null
+        readonly credential_wait?: number | null
       } | null
       /** Of a grant: to whom. */
       readonly user_id?: string | null
@@ -121,6 +123,7 @@ export interface Operations {
         readonly owners: readonly string[]
         readonly validity: number
         readonly vote_with?: readonly string[]
+        readonly credential_wait?: number
       }
       readonly user_id?: string
       readonly operation_types?: readonly string[]
@@ -171,6 +174,7 @@ export interface Operations {
         readonly owners: readonly string[]
         readonly validity: number
         readonly vote_with?: readonly string[]
+        readonly credential_wait?: number
       }
       readonly user_id?: string
       readonly operation_types?: readonly string[]
@@ -223,6 +227,7 @@ export interface Operations {
         readonly owners: readonly string[]
         readonly validity: number
         readonly vote_with?: readonly string[]
+        readonly credential_wait?: number
       }
       readonly user_id?: string
       readonly operation_types?: readonly string[]
@@ -278,6 +283,7 @@ export interface Operations {
         readonly owners: readonly string[]
         readonly validity: number
         readonly vote_with?: readonly string[]
+        readonly credential_wait?: number
       }
       readonly user_id?: string
       readonly operation_types?: readonly string[]
@@ -328,6 +334,7 @@ export interface Operations {
         readonly owners: readonly string[]
         readonly validity: number
         readonly vote_with?: readonly string[]
+        readonly credential_wait?: number
       }
       readonly user_id?: string
       readonly operation_types?: readonly string[]

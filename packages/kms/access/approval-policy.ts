@@ -24,6 +24,9 @@ export type Approvable = (typeof approvable)[number]
 export const askable = [...approvable, 'activate'] as const
 export type Askable = (typeof askable)[number]
 
+/** `approvals.credential_wait` where it is not set, also of older records. */
+export const defaultCredentialWaitSeconds = 86_400
+
 /** Settings of approvals. An empty list of tags, algorithms or owners restricts nothing. */
 export interface ApprovalSettings {
   readonly operations: readonly Approvable[]
@@ -34,6 +37,8 @@ export interface ApprovalSettings {
   readonly validitySeconds: number
   /** Methods of the credentials with which officers vote. Empty or absent, as in older records: all. */
   readonly voteWith?: readonly string[]
+  /** How long a credential that an administrator set does not vote; 0: it votes at once. Absent: the default. */
+  readonly credentialWaitSeconds?: number
 }
 
 type About = Pick<ManagedObject, 'type' | 'algorithm'> & PairMember
@@ -43,6 +48,7 @@ export interface ApprovalPolicy {
   readonly validityMs: number
   /** Methods of the credentials with which officers vote; empty: all. */
   readonly voteWith: readonly string[]
+  readonly credentialWaitMs: number
   /** Synchronous where nothing is covered. */
   covers(operation: ApprovableOnObject, object: About): MaybePromise<boolean>
   /** Of operations on the installation, to which tags, algorithms and owners mean nothing. */
@@ -65,6 +71,13 @@ function familyOf(algorithm = ''): string {
   return algorithm.startsWith('HMAC') ? 'HMAC' : algorithm
 }
 
+/** Which credentials vote. */
+export type VoteRule = Pick<ApprovalPolicy, 'voteWith' | 'credentialWaitMs'>
+
+export function voteRuleOf({ voteWith = [], credentialWaitSeconds }: ApprovalSettings): VoteRule {
+  return { voteWith, credentialWaitMs: (credentialWaitSeconds ?? defaultCredentialWaitSeconds) * 1000 }
+}
+
 export function createApprovalPolicy(settings: ApprovalSettings, db: Database): ApprovalPolicy {
   const operations = new Set<Approvable>(settings.operations)
   const tags = new Set(settings.tags)
@@ -72,7 +85,7 @@ export function createApprovalPolicy(settings: ApprovalSettings, db: Database): 
   const owners = new Set(settings.owners)
   return {
     validityMs: settings.validitySeconds * 1000,
-    voteWith: settings.voteWith ?? [],
+    ...voteRuleOf(settings),
     covers(operation, object) {
       const { type, algorithm, owner } = object
       if (!operations.has(operation)) return false

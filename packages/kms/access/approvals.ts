@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
 import { type Failure, failure } from '@warder/foundation/errors'
+import type { Principal } from '@warder/foundation/operations'
 import type { MaybePromise } from '@warder/foundation/promises'
 import type { Seal } from '@warder/foundation/seal'
 import type { Change, Database } from '@warder/foundation/sql'
 import type { ManagedObject } from '../keys/index.ts'
-import type { Approvable, ApprovableOnObject, ApprovalPolicy } from './approval-policy.ts'
+import type { Approvable, ApprovableOnObject, VoteRule } from './approval-policy.ts'
 import {
   type ApprovalRequest,
   approvedRequests,
@@ -14,9 +15,10 @@ import {
   votesOn,
   type Wish,
 } from './approval-store.ts'
+import { isWaiting, requireCredentialWaited } from './credential-wait.ts'
 import type { Officers } from './officers.ts'
 import type { Roles } from './permission.ts'
-import { votersAmong } from './voters.ts'
+import { type Voters, votersAmong } from './voters.ts'
 
 export interface ApprovalServices {
   readonly db: Database
@@ -49,18 +51,19 @@ export function hashOf({
 }
 
 /**
- * Approvals that count: of `votersAmong`, for exactly this, not the requester's own, and with a credential that votes now.
- * @param voteWith methods of credentials; empty: all
+ * Approvals that count: of `votersAmong`, for exactly this, not the requester's own, and with a credential that votes by
+ * the rule of now.
  */
 export function approvalsAmong(
   votes: readonly Vote[],
   wish: Wish,
-  voters: ReadonlySet<string>,
-  voteWith: readonly string[],
+  voters: Voters,
+  rule: VoteRule,
 ): readonly string[] {
   const hash = hashOf(wish)
   return votes
-    .filter((vote) => vote.approves && vote.hash === hash && mayVoteWith(voteWith, vote.method))
+    .filter((vote) => vote.approves && vote.hash === hash && mayVoteWith(rule.voteWith, vote.method))
+    .filter(({ user, method, at }) => !isWaiting(rule, method, voters.get(user), at))
     .filter(({ user }) => user !== wish.requester && voters.has(user))
     .map(({ user }) => user)
 }
@@ -72,10 +75,17 @@ function mayVoteWith(voteWith: readonly string[], method: string | undefined): b
 
 /**
  * For votes, and for each step of a ceremony.
- * @throws failure('forbidden') for a credential that another may have set
+ * @throws failure('forbidden') for a credential that does not vote by the rule, or not yet
  */
-export function requireVoteCredential({ voteWith }: Pick<ApprovalPolicy, 'voteWith'>, method: string): void {
-  if (mayVoteWith(voteWith, method)) return
+export async function requireVoteCredential(
+  db: Database,
+  rule: VoteRule,
+  principal: Pick<Principal, 'name' | 'method'>,
+  now: number,
+): Promise<void> {
+  const { voteWith } = rule
+  const { method } = principal
+  if (mayVoteWith(voteWith, method)) return requireCredentialWaited(db, rule, principal, now)
   throw failure(
     'forbidden',
     `approvals.vote_with: crypto officers vote and hold ceremonies with ${voteWith.join(' or ')} here, not with ${method}.`,
@@ -193,7 +203,7 @@ async function isApproved(
 ): Promise<boolean> {
   const voters = await votersAmong(db, officers, now)
   const votes = await votesOn(db, seal, wish.id)
-  return approvalsAmong(votes, wish, voters, approvals.voteWith).length >= officers.quorum
+  return approvalsAmong(votes, wish, voters, approvals).length >= officers.quorum
 }
 
 /**

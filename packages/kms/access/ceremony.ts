@@ -4,9 +4,10 @@ import type { Principal } from '@warder/foundation/operations'
 import type { Seal } from '@warder/foundation/seal'
 import type { Change, Database } from '@warder/foundation/sql'
 import { type JoinRequest, joinParts } from '../crypto/index.ts'
-import type { ApprovalPolicy } from './approval-policy.ts'
+import type { VoteRule } from './approval-policy.ts'
 import { requireVoteCredential } from './approvals.ts'
 import { readBlocks } from './block-store.ts'
+import { isWaiting, readSetCredentials } from './credential-wait.ts'
 import {
   type Activation,
   activationChange,
@@ -29,8 +30,8 @@ export interface CeremonyServices {
   readonly db: Database
   readonly seal: Seal
   readonly officers: Officers
-  /** Whose `voteWith` says with which credentials officers hold a ceremony. */
-  readonly approvals: Pick<ApprovalPolicy, 'voteWith'>
+  /** With which credentials officers hold a ceremony. */
+  readonly approvals: VoteRule
 }
 
 /** The user who takes a step, and the method of the credential. */
@@ -46,8 +47,8 @@ function digestOf(key: Uint8Array): Buffer {
  * @param threshold shares that join to it
  * @throws failure('forbidden') for a credential that does not vote
  */
-export function beginCeremony(
-  { seal, officers, approvals }: CeremonyServices,
+export async function beginCeremony(
+  { db, seal, officers, approvals }: CeremonyServices,
   {
     id,
     key,
@@ -55,8 +56,8 @@ export function beginCeremony(
     by,
   }: { readonly id: string; readonly key: Uint8Array; readonly threshold: number; readonly by: Participant },
   now: number,
-): Change {
-  requireVoteCredential(approvals, by.method)
+): Promise<Change> {
+  await requireVoteCredential(db, approvals, by, now)
   const { voteWith } = approvals
   const digest = digestOf(key).toString('base64url')
   const listed = [...officers.listed]
@@ -73,13 +74,14 @@ export function beginCeremony(
  */
 export async function activateByShares(
   services: CeremonyServices,
-  { name: caller, method }: Participant,
+  participant: Participant,
   shares: readonly Share[],
   now: number,
 ): Promise<{ readonly activation: Activation; readonly changes: readonly Change[] }> {
   const { db, seal, officers, approvals } = services
+  const { name: caller } = participant
   if (!officers.listed.has(caller)) throw failure('forbidden')
-  requireVoteCredential(approvals, method)
+  await requireVoteCredential(db, approvals, participant, now)
   if (!officers.requireCeremony)
     throw failure('crypto_failure', 'Officers are named by the settings alone: there is no ceremony.')
   const [first] = shares
@@ -93,6 +95,7 @@ export async function activateByShares(
     throw refused('The ceremony was begun too long ago (ceremony_validity): begin a new one.')
   requireOwners(shares, ceremony, officers, caller)
   requireSameCredentials(ceremony, approvals)
+  await requireOwnCredentials(services, ceremony, participant, shares)
   await requireNoneBlocked(db, shares)
   requireKey(shares, ceremony, first)
   const activation = {
@@ -128,13 +131,33 @@ function requireOwners(
  * Officers may have given their shares with any credential that the settings of then let vote.
  * @throws failure('forbidden') where fewer credentials vote now
  */
-function requireSameCredentials(
-  { voteWith: then = [] }: Ceremony,
-  { voteWith }: Pick<ApprovalPolicy, 'voteWith'>,
-): void {
+function requireSameCredentials({ voteWith: then = [] }: Ceremony, { voteWith }: VoteRule): void {
   if (voteWith.length === 0) return
   if (then.length === 0 || !then.every((method) => voteWith.includes(method)))
     throw refused('approvals.vote_with was changed since the ceremony was begun: begin a new one.')
+}
+
+/**
+ * Shares, and what was granted to the caller, are of the persons who had their names when the ceremony was begun. Where
+ * only personal credentials take steps, what an administrator sets takes none.
+ * @throws failure('forbidden') where a credential of one of them was set since then, or waited then
+ */
+async function requireOwnCredentials(
+  { db, approvals }: CeremonyServices,
+  { begunAt = 0 }: Ceremony,
+  { name: caller, method }: Participant,
+  shares: readonly Share[],
+): Promise<void> {
+  if (approvals.voteWith.length > 0) return
+  const setCredentials = await readSetCredentials(db)
+  const others = shares.map(({ owner }) => owner).filter((owner) => owner !== caller)
+  const isSet = (user: string, by?: string): boolean =>
+    isWaiting(approvals, by, setCredentials.get(user), begunAt)
+  const found = isSet(caller, method) ? caller : others.find((owner) => isSet(owner))
+  if (found !== undefined)
+    throw refused(
+      `An administrator set a credential of ${found}, which did not count yet when the ceremony was begun (approvals.credential_wait): begin a new one.`,
+    )
 }
 
 /** A blocked user's shares activate nobody, even if granted before the block. @throws failure('forbidden') */

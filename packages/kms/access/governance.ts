@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { StartupError } from '@warder/foundation/errors'
 import type { Seal } from '@warder/foundation/seal'
 import { type Change, type Database, findRestored, GuardFailed, retryOnGuard } from '@warder/foundation/sql'
-import type { ApprovalSettings } from './approval-policy.ts'
+import { type ApprovalSettings, defaultCredentialWaitSeconds, voteRuleOf } from './approval-policy.ts'
 import {
   type ApprovalRequest,
   approvedRequests,
@@ -27,11 +27,13 @@ const sorted = (texts: readonly string[]): readonly string[] => [...new Set(text
 export function digestOfGovernance({ officers, approvals }: Governance): string {
   const { users, requireCeremony, quorum, validitySeconds } = officers
   const { operations, tags, algorithms, owners, voteWith = [] } = approvals
+  const wait = approvals.credentialWaitSeconds ?? defaultCredentialWaitSeconds
   const members = [
     [sorted(users), requireCeremony, quorum, validitySeconds],
     [...[operations, tags, algorithms, owners].map(sorted), approvals.validitySeconds],
-    // Without it, settings mean the same as in records of older versions.
+    // Without these, settings mean the same as in records of older versions.
     ...(voteWith.length === 0 ? [] : [sorted(voteWith)]),
+    ...(wait === defaultCredentialWaitSeconds ? [] : [{ credential_wait: wait }]),
   ]
   return createHash('sha256').update(JSON.stringify(members)).digest('base64url')
 }
@@ -134,7 +136,7 @@ async function approvalOf(
   const voters = await votersAmong(db, { listed, requireCeremony: officers.requireCeremony }, now)
   for (const request of await approvedRequests(db, seal, { object, operation }, now)) {
     const votes = await votesOn(db, seal, request.wish.id)
-    if (approvalsAmong(votes, request.wish, voters, approvals.voteWith ?? []).length >= quorum) return request
+    if (approvalsAmong(votes, request.wish, voters, voteRuleOf(approvals)).length >= quorum) return request
   }
   return undefined
 }

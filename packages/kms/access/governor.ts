@@ -1,8 +1,11 @@
 import { failure } from '@warder/foundation/errors'
 import type { Access } from '@warder/foundation/operations'
+import type { Clock } from '@warder/foundation/runtime'
+import { requireCredentialWaited } from './credential-wait.ts'
 import { type AccessServices, principalOf } from './key-access.ts'
 
 interface GovernorServices extends AccessServices {
+  readonly clock: Clock
   readonly defaultUsername: string
 }
 
@@ -10,10 +13,13 @@ interface GovernorServices extends AccessServices {
 export const governor: Access<GovernorServices> = {
   name: 'crypto officer, or the default user where none is listed',
   async check(_input, context) {
-    const { roles, defaultUsername } = context.services
-    const { name } = principalOf(context)
-    const { officers } = roles
+    const { db, clock, roles, defaultUsername } = context.services
+    const principal = principalOf(context)
+    const { name } = principal
+    const { officers, approvals } = roles
     const allowed = officers.listed.size === 0 ? name === defaultUsername : await officers.isActive(name)
     if (!allowed) throw failure('forbidden', 'This is for crypto officers.')
+    // Else a credential that waits could block those who are to notice it.
+    if (officers.listed.size > 0) await requireCredentialWaited(db, approvals, principal, clock.now())
   },
 }

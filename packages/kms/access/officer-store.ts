@@ -34,6 +34,8 @@ interface RecordRow {
 }
 
 interface ActivationEnd {
+  /** Unix milliseconds. */
+  readonly activated_at: number
   /** Unix milliseconds; null = nobody ended it. */
   readonly ended_at: number | null
   readonly ended_by: string | null
@@ -57,7 +59,7 @@ const insertActivation = query<
   `INSERT INTO officer_activation (ceremony_id, user_id, record, activated_at, until_ms) VALUES (?, ?, ?, ?, ?)`,
 )
 const newestActivation = query<[user: string], ActivationEnd>(
-  `SELECT ended_at, ended_by FROM officer_activation WHERE user_id = ? ORDER BY activated_at DESC, ceremony_id DESC
+  `SELECT activated_at, ended_at, ended_by FROM officer_activation WHERE user_id = ? ORDER BY activated_at DESC, ceremony_id DESC
    LIMIT 1`,
 )
 const endActivations = query<[endedAt: number, endedBy: string, user: string], unknown>(

@@ -1,5 +1,6 @@
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
 import { objectTopic } from '../keys/index.ts'
+import { credentialSetChange } from './credential-wait.ts'
 import { followOwner } from './named-key-store.ts'
 
 interface OwnedRow {
@@ -93,26 +94,35 @@ const clockLeewayMs = 60_000
 /** Stands for who ended an activation because a credential was set. No user has this name. */
 const credentialWasSet = '(credential set)'
 
+/** How many of each ended. */
+interface EndedVotes {
+  readonly votes: number
+  readonly requests: number
+  readonly activations: number
+}
+
 /**
  * Ends votes, requests for approval and activations of a user from before an administrator set a credential of theirs:
  * who sets the passwords of requester and officers would be the quorum alone. The same change again ends nothing new.
  * @param at when the credential was set, Unix milliseconds
+ * @returns what ended; `isNew`: of an officer, and this time was not known yet
  */
 export async function endVotesOf(
   db: Database,
   user: string,
-  at: number,
+  { at, isOfficer }: { readonly at: number; readonly isOfficer: boolean },
   now: number,
-): Promise<{ readonly votes: number; readonly requests: number; readonly activations: number }> {
+): Promise<{ readonly ended: EndedVotes; readonly isNew: boolean }> {
   const before = at + clockLeewayMs
   const results = await db.commit([
     change(recountBefore, [user, before]),
     change(forgetVotesBefore, [user, before]),
     change(forgetRequestsBefore, [user, before]),
     change(endActivationsBefore, [now, credentialWasSet, user, before]),
+    ...(isOfficer ? [credentialSetChange(user, at)] : []),
   ])
-  const [, votes = 0, requests = 0, activations = 0] = results.map(({ changes }) => changes)
-  return { votes, requests, activations }
+  const [, votes = 0, requests = 0, activations = 0, recorded = 0] = results.map(({ changes }) => changes)
+  return { ended: { votes, requests, activations }, isNew: recorded > 0 }
 }
 
 /** Some objects of an owner, at most `most`. */

@@ -1,23 +1,29 @@
 import type { Database } from '@warder/foundation/sql'
 import { readBlocks } from './block-store.ts'
+import { readSetCredentials } from './credential-wait.ts'
 import { lastEnd } from './officer-store.ts'
 import type { Officers } from './officers.ts'
 
+/** Officers who vote, and when an administrator last set a credential of each (Unix milliseconds; undefined: never). */
+export type Voters = ReadonlyMap<string, number | undefined>
+
 /**
- * Officers whose approvals count now: those who are listed, not blocked, and whose activation, where a ceremony is
- * required, was not ended by another officer. Who stepped down, or whose time is over, votes like every dormant officer.
+ * Officers whose approvals count now: those who are listed, not blocked, and, where a ceremony is required, do not have to
+ * be activated first. Who stepped down, or whose time is over, votes like every dormant officer.
  */
 export async function votersAmong(
   db: Database,
   { listed, requireCeremony }: Pick<Officers, 'listed' | 'requireCeremony'>,
   now: number,
-): Promise<ReadonlySet<string>> {
+): Promise<Voters> {
   const blocked = (await readBlocks(db))?.value
-  const voters = new Set<string>()
+  const setCredentials = await readSetCredentials(db)
+  const voters = new Map<string, number | undefined>()
   for (const user of listed) {
+    const setAt = setCredentials.get(user)
     if (blocked?.has(user) === true) continue
-    if (requireCeremony && (await wasRevoked(db, user, now))) continue
-    voters.add(user)
+    if (requireCeremony && (await requiresActivation(db, user, setAt, now))) continue
+    voters.set(user, setAt)
   }
   return voters
 }
@@ -26,4 +32,21 @@ export async function votersAmong(
 export async function wasRevoked(db: Database, user: string, now: number): Promise<boolean> {
   const last = await lastEnd(db, user)
   return last !== undefined && last.ended_at !== null && last.ended_at <= now && last.ended_by !== user
+}
+
+/**
+ * Whether an officer votes only after another activation, where a ceremony is required: it was ended by another, or an
+ * administrator has set a credential since, also of an officer who never was activated.
+ * @param setAt when; undefined: never
+ */
+export async function requiresActivation(
+  db: Database,
+  user: string,
+  setAt: number | undefined,
+  now: number,
+): Promise<boolean> {
+  if (await wasRevoked(db, user, now)) return true
+  if (setAt === undefined) return false
+  const last = await lastEnd(db, user)
+  return last === undefined || Number(last.activated_at) <= setAt
 }

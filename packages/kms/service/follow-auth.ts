@@ -2,7 +2,7 @@ import { ownEvent } from '@warder/foundation/audit'
 import type { ServiceEnvironment } from '@warder/foundation/runtime'
 import type { CredentialSet, EndedName, Follower } from '../ended/index.ts'
 import { sharedEnded, shareEnded, shareNothing } from '../ended/index.ts'
-import type { KmsConfig } from './settings.ts'
+import { approvalSettings, type KmsConfig } from './settings.ts'
 
 /** A session is refused while it is not known what has ended: the start waits for that, but not for ever. */
 const feedWaitMs = 5000
@@ -50,15 +50,16 @@ async function endNames({ db, clock, audit }: Environment, names: readonly Ended
   }
 }
 
-/** Administrators whose change is told although nothing ended by it: it is not one that is read again at a start. */
+/** Changes of officers' credentials that are told although nothing ended by them: recent ones, and those that still wait. */
 const freshMs = 600_000
 
 /** Ends votes, requests and activations from before the change, each user with a record and a notice. */
 export async function endVotes(environment: Environment, changes: readonly CredentialSet[]): Promise<void> {
   const { db, clock, audit, config } = environment
-  const { endVotesOf, namesThatVote } = await import('../access/index.ts')
+  const { endVotesOf, namesThatVote, voteRuleOf } = await import('../access/index.ts')
   const { isNameOfRealm } = await import('../identity/index.ts')
   const { configuredNotices } = await import('./notices.ts')
+  const { credentialWaitMs } = voteRuleOf(approvalSettings(config))
   const officers = new Set(config['roles.crypto_officer_users'])
   // Most users whose passwords are set never vote, and a feed may be long.
   const voting = await namesThatVote(db)
@@ -68,12 +69,15 @@ export async function endVotes(environment: Environment, changes: readonly Crede
     )
   for (const { realm, name: user, at } of changes) {
     for (const name of user === undefined ? namesOf(realm) : [user]) {
-      const isFresh = officers.has(name) && clock.now() - at * 1000 < freshMs
-      if (!voting.has(name) && !isFresh) continue
-      const ended = await endVotesOf(db, name, at * 1000, clock.now())
-      if (ended.votes + ended.requests + ended.activations === 0 && !isFresh) continue
-      audit.record({ ...ownEvent(clock.now(), 'access.credential_set'), object: name, details: { ...ended } })
-      configuredNotices(environment)?.tell('credential_set', { user: name, ended })
+      const isOfficer = officers.has(name)
+      if (!voting.has(name) && !isOfficer) continue
+      const { ended, isNew } = await endVotesOf(db, name, { at: at * 1000, isOfficer }, clock.now())
+      const isTold = isNew && clock.now() - at * 1000 < Math.max(freshMs, credentialWaitMs)
+      if (ended.votes + ended.requests + ended.activations === 0 && !isTold) continue
+      const from = isOfficer ? { counts_from: new Date(at * 1000 + credentialWaitMs).toISOString() } : {}
+      const details = { ...ended, ...from }
+      audit.record({ ...ownEvent(clock.now(), 'access.credential_set'), object: name, details })
+      configuredNotices(environment)?.tell('credential_set', { user: name, ended, ...from })
     }
   }
 }

@@ -454,4 +454,12 @@ export const kmsMigrations: readonly Migration[] = [
       `CREATE TABLE named_key (key_id TEXT NOT NULL PRIMARY KEY, owner TEXT NOT NULL, seen_at BIGINT NOT NULL)`,
     ],
   },
+  {
+    number: 34,
+    name: 'when administrators set credentials of crypto officers',
+    older: 'lets credentials of crypto officers that an administrator set vote at once',
+    statements: [
+      'CREATE TABLE officer_credential (user_id TEXT NOT NULL PRIMARY KEY, set_at BIGINT NOT NULL)',
+    ],
+  },
 ]

@@ -11,7 +11,8 @@ import {
   type SettingValues,
   text,
 } from '@warder/foundation/config'
-import { type ApprovalSettings, approvable } from '../access/approval-policy.ts'
+import { type ApprovalSettings, approvable, defaultCredentialWaitSeconds } from '../access/approval-policy.ts'
+import { personalMethods as voteMethods } from '../access/credential-wait.ts'
 import type { OfficerSettings } from '../access/officers.ts'
 import { externalSettings } from '../api/external/settings.ts'
 import { httpsProblem, keySetProblem, providersProblem } from '../identity/addresses.ts'
@@ -42,9 +43,6 @@ const oidcSecret: Setting<string | undefined> = {
   env: 'UI_OIDC_CLIENT_SECRET',
   docs: 'Its secret there; unset = a public client (the code is protected by PKCE either way).',
 }
-
-/** Credentials that administrators of the authentication service cannot set. */
-const voteMethods: readonly string[] = ['tls_auth', 'jwt_auth']
 
 /** @returns why the list will not do */
 export function voteWithProblem(methods: readonly string[]): string | undefined {
@@ -129,6 +127,12 @@ export const kmsSettings = {
     default: [],
     docs: 'Credentials with which crypto officers vote and hold ceremonies: `tls_auth` (client certificate), `jwt_auth` (token of an identity provider of `jwt_auth_provider`). Empty: all. Passwords and second factors of the authentication service are set by its administrators, who could vote with them.',
     check: voteWithProblem,
+  }),
+  'approvals.credential_wait': integer({
+    default: defaultCredentialWaitSeconds,
+    min: 0,
+    max: 2_592_000,
+    docs: 'Seconds after an administrator of the authentication service set a credential of a crypto officer in which it neither votes nor takes part in a ceremony, while the audit log and `approvals.webhook_url` tell the officers. Client certificates and tokens of `jwt_auth_provider` do not wait. 0: it counts at once.',
   }),
   'approvals.webhook_url': optionalText({
     docs: 'Address (https) that is told of each request for approval, of rotations of keys and of each destruction that waits, and of what becomes of them, signed with `approvals.webhook_secret`.',
@@ -305,6 +309,7 @@ export function approvalSettings(config: KmsConfig): ApprovalSettings {
     owners: config['approvals.owners'],
     validitySeconds: config['approvals.validity'],
     voteWith: config['approvals.vote_with'],
+    credentialWaitSeconds: config['approvals.credential_wait'],
   }
 }
 

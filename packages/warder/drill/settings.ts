@@ -36,6 +36,7 @@ const kept: ReadonlySet<string> = new Set([
   'approvals.owners',
   'approvals.validity',
   'approvals.vote_with',
+  'approvals.credential_wait',
   'pending_destruction_days',
   'pending_destruction_days_by',
   'rotation.policy',

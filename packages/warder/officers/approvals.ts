@@ -149,6 +149,7 @@ function settingsOf({ home, elsewhere }: KmsContext['places']): object {
     owners: of('approvals.owners'),
     validity: of('approvals.validity'),
     vote_with: of('approvals.vote_with'),
+    credential_wait: of('approvals.credential_wait'),
   }
 }
 

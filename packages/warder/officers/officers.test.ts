@@ -5,7 +5,11 @@ import { startInstallation } from '../testing/index.ts'
 
 test('an owner asks, officers read what it is and approve, and the key is gone', async () => {
   const warder = await startInstallation({
-    env: { KMS_ROLES_CRYPTO_OFFICER_USERS: 'admin,ben,cid', KMS_APPROVALS_OPERATIONS: 'destroy,grant' },
+    env: {
+      KMS_ROLES_CRYPTO_OFFICER_USERS: 'admin,ben,cid',
+      KMS_APPROVALS_OPERATIONS: 'destroy,grant',
+      KMS_APPROVALS_CREDENTIAL_WAIT: '0',
+    },
   })
   try {
     const tokens = {
@@ -47,6 +51,7 @@ test('three officers hold a ceremony with the command, and end it', async () => 
     env: {
       KMS_ROLES_CRYPTO_OFFICER_USERS: 'admin,ben,cid',
       KMS_ROLES_CRYPTO_OFFICER_REQUIRE_CEREMONY: 'true',
+      KMS_APPROVALS_CREDENTIAL_WAIT: '0',
     },
   })
   try {

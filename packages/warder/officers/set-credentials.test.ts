@@ -62,7 +62,7 @@ async function askedByBob(calls: Callers, officer: string) {
 }
 
 test('issue 28: a password that an administrator sets ends the vote at the other service before it is answered', async () => {
-  const warder = await startInstallation({ env })
+  const warder = await startInstallation({ env: { ...env, KMS_APPROVALS_CREDENTIAL_WAIT: '0' } })
   const calls = await callers(warder)
   try {
     for (const officer of officers) await setPassword(calls, officer, 0)

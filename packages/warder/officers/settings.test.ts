@@ -12,7 +12,7 @@ test('other officers, and another root key, take the approval of those before', 
   const name = (officers: readonly string[]) =>
     writeFileSync(
       join(home, 'kms.toml'),
-      `[roles]\ncrypto_officer_users = ${JSON.stringify(officers)}\n[approvals]\noperations = ["settings", "root_key"]\n`,
+      `[roles]\ncrypto_officer_users = ${JSON.stringify(officers)}\n[approvals]\noperations = ["settings", "root_key"]\ncredential_wait = 0\n`,
     )
   name(['admin', 'ben', 'cid'])
   let warder = await startInstallation({ home })

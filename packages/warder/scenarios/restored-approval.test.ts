@@ -49,7 +49,7 @@ before(async () => {
   await first.stop()
   appendFileSync(
     join(source.home, 'kms.toml'),
-    `\n[roles]\ncrypto_officer_users = ["admin", "ben", "cid"]\n[approvals]\noperations = ["restore_backup"]\n`,
+    `\n[roles]\ncrypto_officer_users = ["admin", "ben", "cid"]\n[approvals]\noperations = ["restore_backup"]\ncredential_wait = 0\n`,
   )
   const second = await start(source.home)
   const backup = await run('backup', nightly, '--home', source.home, ...secret)

@@ -335,6 +335,7 @@ test('verbs of officers', async () => {
   await start({
     KMS_ROLES_CRYPTO_OFFICER_USERS: 'ann,ben,cid',
     KMS_ROLES_CRYPTO_OFFICER_REQUIRE_CEREMONY: 'true',
+    KMS_APPROVALS_CREDENTIAL_WAIT: '0',
     KMS_APPROVALS_OPERATIONS: 'destroy',
   })
   const as = async (name: string) => ({ WARDER_TOKEN: await tokenOf(warder, name, passwords(name)) })

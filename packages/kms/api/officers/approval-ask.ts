@@ -15,6 +15,7 @@ import {
   principalOf,
   requestChange,
   requireAllowed,
+  requireVoteCredential,
   resolveKid,
   runningRequests,
   verdictOn,
@@ -146,11 +147,12 @@ async function wantedOnKey(
 
 /** @throws failure('forbidden' | 'not_found' | 'bad_request' | 'crypto_failure') */
 async function wantedOnInstallation(
-  { services }: Context,
+  context: Context,
   { store, settings, region, uri_prefix: uriPrefix = '/aws' }: Ask,
   operation: Exclude<Askable, ApprovableOnObject>,
   requester: string,
 ): Promise<About> {
+  const { services } = context
   const { db, roles, defaultUsername } = services
   if (operation === 'stop_store' || operation === 'start_store') {
     if (!(await hasExternalRight(db, roles, defaultUsername, requester))) throw failure('forbidden')
@@ -168,6 +170,7 @@ async function wantedOnInstallation(
   }
   if (!roles.officers.listed.has(requester)) throw failure('forbidden')
   if (operation === 'activate') {
+    await requireVoteCredential(db, roles.approvals, principalOf(context), services.clock.now())
     if (roles.officers.requireCeremony) return { object: requester, version: 0 }
     throw failure('crypto_failure', 'Officers are named by the settings alone: each of them is active.')
   }

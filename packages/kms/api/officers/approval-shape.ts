@@ -82,7 +82,7 @@ export async function shown(context: Context, request: ApprovalRequest): Promise
     requester: wish.requester,
     state: running && wish.until <= clock.now() ? 'expired' : state,
     needed: roles.officers.quorum,
-    approved_by: [...approvalsAmong(votes, wish, voters, roles.approvals.voteWith)],
+    approved_by: [...approvalsAmong(votes, wish, voters, roles.approvals)],
     refused_by: votes.filter(({ approves }) => !approves).map(({ user }) => user),
     created_at: new Date(wish.createdAt).toISOString(),
     until: new Date(wish.until).toISOString(),

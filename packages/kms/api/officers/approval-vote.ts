@@ -11,7 +11,9 @@ import {
   hashOf,
   isBeyondReach,
   principalOf,
+  readSetCredentials,
   releaseChanges,
+  requiresActivation,
   requireVoteCredential,
   stateChange,
   type Vote,
@@ -19,7 +21,6 @@ import {
   votersAmong,
   votesOn,
   type Wish,
-  wasRevoked,
 } from '../../access/index.ts'
 import { stopChanges } from '../../external/index.ts'
 import { asObjectId, findObject } from '../../keys/index.ts'
@@ -64,6 +65,18 @@ export const refuse = define({
   act: ({ path, body }, context) => decide(context, path.id, body.hash, false),
 })
 
+/** @throws failure('forbidden') for an officer who has to be activated before voting */
+async function requireActivated({ services }: Context, user: string): Promise<void> {
+  const { db, roles, clock } = services
+  if (!roles.officers.requireCeremony) return
+  const setAt = (await readSetCredentials(db)).get(user)
+  if (await requiresActivation(db, user, setAt, clock.now()))
+    throw failure(
+      'forbidden',
+      'Your activation was ended by another, or an administrator has set your credential since: you decide after a ceremony.',
+    )
+}
+
 async function decide(
   context: Context,
   id: string,
@@ -71,11 +84,11 @@ async function decide(
   approves: boolean,
 ): Promise<Static<typeof Request>> {
   const { db, seal, roles, clock } = context.services
-  const { name: user, method } = principalOf(context)
+  const principal = principalOf(context)
+  const { name: user, method } = principal
   if (!roles.officers.listed.has(user)) throw failure('forbidden')
-  requireVoteCredential(roles.approvals, method)
-  if (roles.officers.requireCeremony && (await wasRevoked(db, user, clock.now())))
-    throw failure('forbidden', 'Your activation was ended by another: you decide again after a ceremony.')
+  await requireVoteCredential(db, roles.approvals, principal, clock.now())
+  await requireActivated(context, user)
   await retryOnGuard(attempts, async () => {
     const request = await visible(context, id)
     const { wish } = request
@@ -111,7 +124,7 @@ async function outcomeOf(
   const { db, seal, roles, clock } = context.services
   const { officers } = roles
   const voters = await votersAmong(db, officers, clock.now())
-  const approvers = approvalsAmong(votes, wish, voters, roles.approvals.voteWith)
+  const approvers = approvalsAmong(votes, wish, voters, roles.approvals)
   if (approvers.length < officers.quorum)
     return { state: isBeyondReach(votes, wish, officers) ? 'refused' : 'open', changes: [] }
   const { operation } = wish

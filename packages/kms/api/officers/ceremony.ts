@@ -8,6 +8,7 @@ import {
   endActivationsChange,
   latestCeremony,
   principalOf,
+  requireCredentialWaited,
   revokeChanges,
   runningActivation,
   type Share,
@@ -226,10 +227,12 @@ export const disable = define({
   },
   async act({ body }, context) {
     const caller = requireListed(context)
-    const { officers } = context.services.roles
+    const { db, roles } = context.services
+    const { officers, approvals } = roles
     const target = body?.target_user ?? caller
     const now = context.services.clock.now()
     context.audit({ details: { ended: target } })
+    if (target !== caller) await requireCredentialWaited(db, approvals, principalOf(context), now)
     if (!(await officers.isActive(target)))
       throw failure('not_found', target === caller ? 'You are not active.' : `${target} is not active.`)
     const taken = target === caller ? [] : await sharesTakenBack(context, caller, target, now)

@@ -17,12 +17,13 @@ export const Settings = Type.Object(
     owners: Texts,
     validity: Seconds,
     vote_with: Type.Optional(Texts),
+    credential_wait: Type.Optional(Type.Integer({ minimum: 0, maximum: 2_592_000 })),
   },
   { description: 'Of settings: all of [roles] and [approvals] that the service shall start with.' },
 )
 
 export function governanceIn(settings: Static<typeof Settings>): Governance {
-  const { operations, tags, algorithms, owners, vote_with: voteWith = [] } = settings
+  const { operations, tags, algorithms, owners, vote_with: voteWith = [], credential_wait: wait } = settings
   return {
     officers: {
       users: settings.crypto_officer_users,
@@ -30,12 +31,15 @@ export function governanceIn(settings: Static<typeof Settings>): Governance {
       quorum: settings.ceremony_quorum,
       validitySeconds: settings.ceremony_validity,
     },
-    approvals: { operations, tags, algorithms, owners, validitySeconds: settings.validity, voteWith },
+    approvals: {
+      ...{ operations, tags, algorithms, owners, validitySeconds: settings.validity, voteWith },
+      ...(wait !== undefined && { credentialWaitSeconds: wait }),
+    },
   }
 }
 
 export function shownSettings({ officers, approvals }: Governance): Static<typeof Settings> {
-  const { operations, tags, algorithms, owners, voteWith = [] } = approvals
+  const { operations, tags, algorithms, owners, voteWith = [], credentialWaitSeconds } = approvals
   return {
     crypto_officer_users: [...officers.users],
     crypto_officer_require_ceremony: officers.requireCeremony,
@@ -47,5 +51,6 @@ export function shownSettings({ officers, approvals }: Governance): Static<typeo
     owners: [...owners],
     validity: approvals.validitySeconds,
     ...(voteWith.length > 0 && { vote_with: [...voteWith] }),
+    ...(credentialWaitSeconds !== undefined && { credential_wait: credentialWaitSeconds }),
   }
 }

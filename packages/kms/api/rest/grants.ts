@@ -192,7 +192,7 @@ async function changeOnObject(
   if (object.id !== kid) context.audit({ object: object.id, details: { alias: kid } })
   const { approvals, officers } = services.roles
   if (direction.gives && (await isShareOfCeremony(services, object)))
-    requireVoteCredential(approvals, principalOf(context).method)
+    await requireVoteCredential(services.db, approvals, principalOf(context), services.clock.now())
   if (direction.gives && wanted.rights.some((right) => takesApproval(wanted.user, right)))
     if (await approvals.covers('grant', object)) throw approvalNeeded('grant', officers)
   await context.commit([...changes, ...more])

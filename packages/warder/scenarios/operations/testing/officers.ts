@@ -9,6 +9,7 @@ export const officerSettings = {
   KMS_ROLES_CRYPTO_OFFICER_REQUIRE_CEREMONY: 'true',
   KMS_APPROVALS_OPERATIONS: 'destroy',
   KMS_APPROVALS_TAGS: 'guarded',
+  KMS_APPROVALS_CREDENTIAL_WAIT: '0',
 }
 
 /** A ceremony, and requests that its officers approve and refuse. */

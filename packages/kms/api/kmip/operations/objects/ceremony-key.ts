@@ -98,7 +98,7 @@ export async function stageFreshCeremony(context: CeremonyContext, everybody: bo
       part.bytes.fill(0)
     }
     objects.also(
-      beginCeremony(ceremonyServices(services), { id: base.id, key, threshold, by: principal }, now),
+      await beginCeremony(ceremonyServices(services), { id: base.id, key, threshold, by: principal }, now),
     )
     return base.id
   } finally {
@@ -169,11 +169,11 @@ function shareId(base: string, identifier: number): string {
 }
 
 /** Stages what becomes of the key: it is compromised and gone, and the ceremony is remembered. */
-export function stageCeremony(
+export async function stageCeremony(
   { base, threshold }: CeremonySplit,
   key: Uint8Array,
   context: KmipContext,
-): void {
+): Promise<void> {
   const { objects, now, services, principal } = context
   const state = stateAt(base, now)
   const compromised =
@@ -190,7 +190,8 @@ export function stageCeremony(
     },
     null,
   )
-  objects.also(beginCeremony(ceremonyServices(services), { id: base.id, key, threshold, by: principal }, now))
+  const ceremony = { id: base.id, key, threshold, by: principal }
+  objects.also(await beginCeremony(ceremonyServices(services), ceremony, now))
 }
 
 function ceremonyServices({ db, seal, roles }: KmsServices) {

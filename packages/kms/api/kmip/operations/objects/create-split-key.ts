@@ -82,7 +82,7 @@ export const createSplitKey: KmipOperation = {
         part.bytes.fill(0)
         ids.push(made.id)
       }
-      if (ceremony !== undefined) stageCeremony(ceremony, whole.material, context)
+      if (ceremony !== undefined) await stageCeremony(ceremony, whole.material, context)
       context.audit({
         ...(whole.base !== undefined && { object: whole.base.id }),
         algorithm: method,
