@@ -68,6 +68,13 @@ function authorization(): string {
           `| ${method} | \`${path}\` | ${access} | \`${operation}\` |`,
       ),
     ].join('\n')
+  const tolerances = (kind: 'foreignMembers' | 'foreignParameters'): string =>
+    toleranceTable([...authOperations, ...kms] as readonly Operation<never>[], kind)
+      .map(
+        ({ paths, members, because }: ToleranceRow) =>
+          `| ${paths.map((path) => `\`${path}\``).join(', ')} | ${members} | ${because} |`,
+      )
+      .join('\n')
   return `# Who may call what
 
 ${generated}
@@ -91,12 +98,15 @@ not described by such a schema have the rules of their standard: KMIP, ACME, OCS
 
 | routes | members | why |
 |---|---|---|
-${toleranceTable([...authOperations, ...kms] as readonly Operation<never>[])
-  .map(
-    ({ paths, members, because }: ToleranceRow) =>
-      `| ${paths.map((path) => `\`${path}\``).join(', ')} | ${members} | ${because} |`,
-  )
-  .join('\n')}
+${tolerances('foreignMembers')}
+
+## Query parameters of other products
+
+A query parameter that \`openapi.yaml\` does not declare is likewise refused with 400. These routes ignore some:
+
+| routes | parameters | why |
+|---|---|---|
+${tolerances('foreignParameters')}
 `
 }
 

@@ -62,6 +62,22 @@ describe('the table of operations', () => {
     }
   })
 
+  it('refuses query parameters that it does not declare, but for the tolerated ones', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const cookie = await auth.superCookie()
+    let refused = 0
+    for (const { route, access, foreignParameters } of authOperations) {
+      if (access.name === 'machine token') continue
+      const sample = (_all: string, name: string) => (name === 'generation' ? '1' : (samples[name] ?? name))
+      const path = route.path.replaceAll(/\{(\w+)\}/g, sample)
+      const { status, text } = await auth.call(route.methods[0] ?? '', `${path}?relm=_`, { cookie, json: {} })
+      const isRefused = status === 400 && /relm: is not a known parameter/.test(text)
+      if (isRefused) refused++
+      else assert.ok(foreignParameters !== undefined || status === 401, `${route.path} ${status} ${text}`)
+    }
+    assert.ok(refused > 60, `${refused} operations refuse it`)
+  })
+
   it('makes an OpenAPI document with every path', () => {
     const document = openApiDocument({
       title: 'auth',

@@ -1,3 +1,4 @@
+import Type from 'typebox'
 import { failure } from '../errors/index.ts'
 import type { Operation, OperationInput } from '../operations/types.ts'
 import type { MaybePromise } from '../promises/and-then.ts'
@@ -9,7 +10,7 @@ import { type Check, compileCheck } from './validation.ts'
 export interface CompiledOperation<Services> {
   readonly operation: Operation<Services>
   readonly checkPath: Check | undefined
-  readonly checkQuery: Check | undefined
+  readonly checkQuery: Check
   readonly checkBody: Check | undefined
   readonly bodyLimit: number
 }
@@ -18,16 +19,23 @@ export function compileOperation<Services>(
   operation: Operation<Services>,
   largestBody: number,
 ): CompiledOperation<Services> {
-  const { pathParameters, queryParameters, request, foreignMembers } = operation
+  const { pathParameters, queryParameters = noParameters, request } = operation
+  const { foreignMembers, foreignParameters } = operation
   return {
     operation,
     checkPath: pathParameters && compileCheck(pathParameters, 'Invalid path parameter', 'any'),
-    checkQuery: queryParameters && compileCheck(queryParameters, 'Invalid query parameter', 'any'),
+    checkQuery: compileCheck(
+      queryParameters,
+      'Invalid query parameter',
+      foreignParameters?.names,
+      'parameter',
+    ),
     checkBody: request && compileCheck(request, 'Invalid request body', foreignMembers?.names),
     bodyLimit: Math.min(operation.bodyLimit ?? largestBody, largestBody),
   }
 }
 
+const noParameters = Type.Object({})
 const noMembers: Readonly<Record<string, string>> = Object.freeze(Object.create(null))
 
 /** Path, query and body as plain values, each checked by its schema. Throws failure('bad_request') and 415. */
@@ -38,7 +46,7 @@ export function validInput<Services>(
 ): MaybePromise<OperationInput> {
   compiled.checkPath?.(parameters)
   const query = request.rawQuery === '' ? noMembers : readQuery(request)
-  compiled.checkQuery?.(query)
+  compiled.checkQuery(query)
   const { checkBody, operation } = compiled
   if (checkBody === undefined && operation.rawBody !== true) requireNoBody(request)
   if (checkBody === undefined || !holdsJson(operation, request))

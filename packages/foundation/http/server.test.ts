@@ -74,6 +74,42 @@ test('a wrong body names the member and what it must be, never its value', async
   assert.match(empty.json.description, /^Invalid request body: it is empty/)
 })
 
+test('a query parameter that the operation does not declare is refused with the name that was probably meant', async () => {
+  const query = define({
+    ...item,
+    name: 'test.query',
+    route: get('/query'),
+    pathParameters: Type.Object({}),
+    queryParameters: Type.Object({ realm: Type.Optional(Type.String()), list: Type.Optional(Type.String()) }),
+    act: ({ query }) => query,
+  })
+  const foreignParameters = { names: ['op'], because: 'Clients of another product send it.' }
+  const tolerant = define({ ...query, name: 'test.tolerant', route: get('/tolerant'), foreignParameters })
+  await using server = await live({ ...options, operations: [...options.operations, query, tolerant] })
+  const ask = async (path: string) => {
+    const { status, json } = await server.call('GET', path)
+    return [status, json.description ?? json]
+  }
+  assert.deepEqual(await ask('/query?realm=a'), [200, { realm: 'a' }])
+  for (const name of ['relm', 'Realm', 'constructor', '__proto__', '']) {
+    const [status, description] = await ask(`/query?list=a&${name}=1`)
+    assert.equal(status, 400, name)
+    assert.match(description, /^Invalid query parameter: .*is not a known parameter/, name)
+  }
+  assert.deepEqual(await ask('/query?relm=secret'), [
+    400,
+    'Invalid query parameter: relm: is not a known parameter; did you mean realm?.',
+  ])
+  assert.deepEqual(await ask('/items/1?full=1'), [
+    400,
+    'Invalid query parameter: full: is not a known parameter; no parameters are allowed here.',
+  ])
+  assert.deepEqual(await ask('/tolerant?op=1&realm=a'), [200, { op: '1', realm: 'a' }])
+  assert.equal((await ask('/tolerant?opp=1'))[0], 400)
+  const unknown = await server.call('POST', '/echo?x=1', { json: { kid: 'a' } })
+  assert.equal(unknown.status, 401, 'authentication comes first')
+})
+
 test('bodies of other content types are refused', async () => {
   await using server = await live(options)
   const type = (value: string) =>

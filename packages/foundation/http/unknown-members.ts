@@ -115,12 +115,12 @@ function searchOfObject(
 /** Names of an object that a sentence lists. */
 const maxListedNames = 24
 
-/** Explains why an unknown member is refused, and names the known members. */
-export function describeUnknownMember({ path, known }: UnknownMember): string {
+/** Explains why an unknown member is refused, and names the known members. `noun`: what a member is called. */
+export function describeUnknownMember({ path, known }: UnknownMember, noun: string): string {
   const name = String(path.at(-1))
   const hint = suggestion(name, known)
-  if (hint !== '') return `is not a known member${hint}`
-  if (known.length === 0) return 'is not a known member; no members are allowed here'
-  if (known.length > maxListedNames) return 'is not a known member'
-  return `is not a known member; known members are ${known.join(', ')}`
+  if (hint !== '') return `is not a known ${noun}${hint}`
+  if (known.length === 0) return `is not a known ${noun}; no ${noun}s are allowed here`
+  if (known.length > maxListedNames) return `is not a known ${noun}`
+  return `is not a known ${noun}; known ${noun}s are ${known.join(', ')}`
 }

@@ -11,10 +11,15 @@ export type Check = (value: unknown) => void
 /**
  * Compiles a schema once. Members that are null where they are optional are removed from the value; members that the
  * schema does not declare are refused, but for `foreign` ones.
- * `subject` opens the sentence: `Invalid request body: kid: must be a string.`
+ * `subject` opens the sentence: `Invalid request body: kid: must be a string.` `noun` is what a member is called.
  * No value is ever repeated: it may be a secret.
  */
-export function compileCheck(schema: TSchema, subject: string, foreign?: ForeignMembers): Check {
+export function compileCheck(
+  schema: TSchema,
+  subject: string,
+  foreign?: ForeignMembers,
+  noun = 'member',
+): Check {
   const validator = Compile(schema)
   const findUnknown = unknownMemberSearch(schema, foreign)
   return (value) => {
@@ -26,7 +31,7 @@ export function compileCheck(schema: TSchema, subject: string, foreign?: Foreign
       const pointer = unknown.path.map((name) => `/${escapePointer(String(name))}`).join('')
       throw failure(
         'bad_request',
-        `${subject}: ${memberPath(pointer, undefined)}: ${describeUnknownMember(unknown)}.`,
+        `${subject}: ${memberPath(pointer, undefined)}: ${describeUnknownMember(unknown, noun)}.`,
       )
     }
     if (validator.Check(value)) return

@@ -25,18 +25,22 @@ export function accessTable(operations: readonly Operation<never>[]): readonly A
     .sort((a, b) => compare(a.path, b.path) || compare(a.method, b.method))
 }
 
-/** Routes whose bodies may have members that have no effect. */
+/** Routes whose bodies or queries may have members that have no effect. */
 export interface ToleranceRow {
   readonly paths: readonly string[]
   readonly members: string
   readonly because: string
 }
 
-/** The routes that tolerate members which their schema does not declare. All others refuse them. */
-export function toleranceTable(operations: readonly Operation<never>[]): readonly ToleranceRow[] {
+/** The routes that tolerate members, or query parameters, which they do not declare. All others refuse them. */
+export function toleranceTable(
+  operations: readonly Operation<never>[],
+  kind: 'foreignMembers' | 'foreignParameters',
+): readonly ToleranceRow[] {
+  const hasAny = ({ request }: Operation<never>) => kind === 'foreignParameters' || request !== undefined
   const rows = Map.groupBy(
-    operations.filter(({ request, foreignMembers }) => request !== undefined && foreignMembers !== undefined),
-    ({ foreignMembers }) => JSON.stringify(foreignMembers),
+    operations.filter((operation) => hasAny(operation) && operation[kind] !== undefined),
+    (operation) => JSON.stringify(operation[kind]),
   )
   return rows
     .entries()

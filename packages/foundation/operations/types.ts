@@ -147,7 +147,7 @@ export interface ErrorShape {
   reply(failure: ToldFailure, request: IncomingRequest): RawReply
 }
 
-/** Members of a body that are ignored, at every depth. */
+/** Members of a body, at every depth, or query parameters that are ignored. */
 export interface ForeignMembers {
   /** 'any': every member that the schema does not declare. */
   readonly names: 'any' | readonly string[]
@@ -178,6 +178,8 @@ export interface Operation<Services = never> {
    * product send them. Default: none.
    */
   readonly foreignMembers?: ForeignMembers
+  /** The same of query parameters. */
+  readonly foreignParameters?: ForeignMembers
   /** true: without `request`, the operation reads the bytes of the body itself. Otherwise it takes none. */
   readonly rawBody?: boolean
   /** true: an absent or empty body is `undefined` instead of 400; with a schema it is then not checked. */

@@ -20,7 +20,7 @@ import { handoverOperations } from './handover/operations.ts'
 import { challengePattern, recipientOf, statePattern } from './handover/recipient.ts'
 import { finishLogin } from './login.ts'
 import { logoutUrl } from './logout/logout.ts'
-import { logoutOperations } from './logout/operations.ts'
+import { fromIdentityProvider, logoutOperations } from './logout/operations.ts'
 import { spMetadata } from './metadata/sp-metadata.ts'
 import { samlRealm } from './realm/saml-realm.ts'
 import type { SamlServices } from './realm/services.ts'
@@ -117,6 +117,7 @@ export const samlOperations: readonly Operation<SamlServices>[] = [
       415: 'The body is no form.',
       503: 'Too many responses at once.',
     },
+    foreignParameters: fromIdentityProvider,
     cors: 'foreign-forms',
     async act({ path }, context) {
       const { session, cookie, returnUrl: back } = await finishLogin(context, path.realm_id)
@@ -136,6 +137,7 @@ export const samlOperations: readonly Operation<SamlServices>[] = [
     access: everybody,
     pathParameters: RealmPath,
     replyContentType: metadataType,
+    foreignParameters: fromIdentityProvider,
     errors,
     audited: false,
     async act({ path }, context) {

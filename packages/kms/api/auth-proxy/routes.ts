@@ -26,6 +26,10 @@ const common = {
   errors: { 502: 'The authentication service did not answer.' },
   bodyLimit: 64 * 1024,
   rawBody: true,
+  foreignParameters: {
+    names: 'any' as const,
+    because: 'The query is passed on to the authentication service, which refuses what it does not know.',
+  },
 }
 
 const writing: readonly HttpMethod[] = ['POST', 'PUT']

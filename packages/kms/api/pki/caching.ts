@@ -1,5 +1,11 @@
 import type { IncomingRequest } from '@warder/foundation/operations'
 
+/** Query parameters at the addresses that certificates name. */
+export const fromVerifiers = {
+  names: 'any',
+  because: 'Programs that verify certificates make the request, often through a cache.',
+} as const
+
 /** Facts for caches about a reply. Times in Unix milliseconds. */
 export interface Freshness {
   readonly etag: string

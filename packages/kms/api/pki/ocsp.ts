@@ -4,7 +4,7 @@ import { andThen } from '@warder/foundation/promises'
 import Type from 'typebox'
 import type { OcspReply } from '../../authority/index.ts'
 import { anybody, define, type KmsServices } from '../../services.ts'
-import { freshHeaders, isUnchanged } from './caching.ts'
+import { freshHeaders, fromVerifiers, isUnchanged } from './caching.ts'
 
 const contentType = 'application/ocsp-response'
 const common = {
@@ -12,6 +12,7 @@ const common = {
   access: anybody,
   audited: false,
   cors: 'any-origin',
+  foreignParameters: fromVerifiers,
   replyContentType: contentType,
   description:
     'RFC 6960, RFC 5019, RFC 8954. Errors of OCSP are replies with status 200, as the standard has it: malformedRequest, unauthorized for certificates of other issuers, tryLater.',

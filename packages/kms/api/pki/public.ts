@@ -5,7 +5,7 @@ import { andThen } from '@warder/foundation/promises'
 import Type from 'typebox'
 import type { StoredCrl } from '../../authority/index.ts'
 import { anybody, define, type KmsServices } from '../../services.ts'
-import { freshHeaders, isUnchanged } from './caching.ts'
+import { freshHeaders, fromVerifiers, isUnchanged } from './caching.ts'
 
 const IssuerId = Type.Object({
   issuer_id: Type.String({ description: 'Of the certificate of the authority.' }),
@@ -28,6 +28,7 @@ export const crl = define({
   access: anybody,
   audited: false,
   cors: 'any-origin',
+  foreignParameters: fromVerifiers,
   pathParameters: IssuerId,
   replyContentType: crlType,
   errors: { 304: 'Not changed.', 404: 'No such authority, or it has no list yet.' },
@@ -69,6 +70,7 @@ export const issuerCertificate = define({
   access: anybody,
   audited: false,
   cors: 'any-origin',
+  foreignParameters: fromVerifiers,
   pathParameters: IssuerId,
   replyContentType: certificateType,
   cacheControl: 'public, max-age=86400',

@@ -14,6 +14,12 @@ import { beginLogout, takeLogoutMessage } from './logout.ts'
 const define = defineOperation<SamlServices>()
 const tag = 'SAML'
 
+/** Of addresses that the metadata names. */
+export const fromIdentityProvider = {
+  names: 'any',
+  because: 'The program of an identity provider makes the request, or the browser that it sends.',
+} as const
+
 export const logoutOperations: readonly Operation<SamlServices>[] = [
   define({
     name: 'saml.logout',
@@ -50,6 +56,7 @@ export const logoutOperations: readonly Operation<SamlServices>[] = [
     pathParameters: RealmPath,
     status: 302,
     errors: { 401: 'The message is refused: SAML error, and why.' },
+    foreignParameters: fromIdentityProvider,
     async act({ path }, context) {
       takeLogin(context)
       context.audit({ realm: path.realm_id, auth_method: 'saml' })

@@ -10,6 +10,11 @@ export function resourceRow({ errorShape }: AcmeEnvironment) {
     rawBody: true,
     errorShape,
     security: ['acme'],
+    foreignParameters: {
+      names: 'any',
+      because:
+        'Clients of ACME sign the address with its query (RFC 8555 §6.4), which is compared as a whole.',
+    },
     replyContentType: 'application/json',
   } as const
 }

@@ -25,6 +25,10 @@ export function operationsInScope<Config>(
       names: 'any',
       because: `${store.title}: the cloud's program makes the request, and later versions of its interface add members.`,
     },
+    foreignParameters: {
+      names: 'any',
+      because: `${store.title}: the cloud's program makes the request.`,
+    },
     cors: 'any-origin',
     access: {
       ...operation.access,

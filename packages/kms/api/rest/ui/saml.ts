@@ -43,6 +43,7 @@ const callback = define({
   summary: 'The end of a login at the identity provider of a realm',
   tag,
   access: anybody,
+  queryParameters: Type.Object({ code: Type.Optional(Type.String()), state: Type.Optional(Type.String()) }),
   status: 302,
   errors: {
     401: 'The login did not succeed.',

@@ -111,6 +111,11 @@ const callback = define({
   name: 'ui.callback',
   route: get('/ui/callback'),
   summary: 'The end of a login at the OpenID provider',
+  foreignParameters: {
+    names: 'any',
+    because:
+      'The provider sends the browser here; `code`, `state` and `error` are read (RFC 6749 §4.1.2), and it may add others.',
+  },
   tag: 'Web page',
   access: anybody,
   status: 302,
