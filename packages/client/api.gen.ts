@@ -1927,7 +1927,7 @@ export interface Operations {
       readonly permitted_names?: readonly string[] | null
       /** `DNS:example.com`, `IP:192.0.2.0/24`, `email:.example.com`, `URI:.example.com` */
       readonly excluded_names?: readonly string[] | null
-      /** For an import: its certificate and those above it, PEM. Requires kid or key. */
+      /** For an import: its certificate and those above it, PEM; or it alone, DER in base64. Requires kid or key. */
       readonly certificate?: string | null
       /** For an import: its private key, as POST /v1/crypto/keys accepts it. Key and authority are stored together or not at all. */
       readonly key?: {
@@ -2096,9 +2096,9 @@ export interface Operations {
       readonly id: string
     }
     readonly body: {
-      /** PKCS#10 request, PEM */
+      /** PKCS#10 request, PEM; or DER in base64 */
       readonly csr?: string | null
-      /** SubjectPublicKeyInfo, PEM */
+      /** SubjectPublicKeyInfo, PEM; or DER in base64 */
       readonly public_key?: string | null
       /** A key that is here. */
       readonly kid?: string | null

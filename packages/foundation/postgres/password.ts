@@ -31,14 +31,18 @@ export function readPassword(sources: PasswordSources, place: PasswordPlace): st
   const { file, given, passfile, env } = sources
   if (file !== undefined) return wholeFile(file)
   if (given !== undefined) return given
-  if (passfile !== undefined) return findPassword(readPrivateFile(passfile, 'passfile'), place)
+  if (passfile !== undefined) return findPassword(readPrivateFile(passfile, 'passfile').toString(), place)
   if (env.PGPASSWORD !== undefined) return env.PGPASSWORD
   const usual = env.PGPASSFILE ?? join(homedir(), '.pgpass')
-  return existsSync(usual) ? findPassword(readPrivateFile(usual, 'the password file'), place) : undefined
+  return existsSync(usual)
+    ? findPassword(readPrivateFile(usual, 'the password file').toString(), place)
+    : undefined
 }
 
 function wholeFile(path: string): string {
-  const password = readPrivateFile(path, 'database_password_file').replace(/\r?\n$/, '')
+  const password = readPrivateFile(path, 'database_password_file')
+    .toString()
+    .replace(/\r?\n$/, '')
   if (password === '' || /[\r\n\0]/.test(password))
     throw new StartupError(`database_password_file: ${path} must hold one line, the password`)
   return password

@@ -7,7 +7,7 @@ import { StartupError } from '../errors/index.ts'
  * @param what the setting that names it
  * @throws StartupError
  */
-export function readPrivateFile(path: string, what: string): string {
+export function readPrivateFile(path: string, what: string): Buffer {
   let file: number
   try {
     file = openSync(path, 'r')
@@ -21,7 +21,7 @@ export function readPrivateFile(path: string, what: string): string {
       const shown = (mode & 0o777).toString(8).padStart(4, '0')
       throw new StartupError(`${what}: ${path} can be read by others (mode ${shown}): chmod 600 ${path}`)
     }
-    return readFileSync(file, 'utf8')
+    return readFileSync(file)
   } finally {
     closeSync(file)
   }

@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { type ConnectionOptions, checkServerIdentity } from 'node:tls'
-import { pemText } from '@warder/pki/pem'
+import { pemText, privateKeyText } from '@warder/pki/pem'
 import { StartupError } from '../errors/index.ts'
 import { readPrivateFile } from './private-file.ts'
 import type { SslSettings } from './ssl-settings.ts'
@@ -29,7 +29,20 @@ export function readTls(
       verify === 'full' ? checkServerIdentity(host, certificate) : undefined,
     ...(rootCertificates && { ca: readCertificates(resolvePath(rootCertificates), 'sslrootcert') }),
     ...(certificate && { cert: readCertificates(resolvePath(certificate), 'sslcert') }),
-    ...(key && { key: readPrivateFile(resolvePath(key), 'database_url: sslkey') }),
+    ...(key && { key: readKey(resolvePath(key)) }),
+  }
+}
+
+/** PEM of a private key; DER and a byte order mark are read as in every key file. */
+function readKey(path: string): string {
+  const where = 'database_url: sslkey'
+  const bytes = readPrivateFile(path, where)
+  try {
+    return privateKeyText(bytes)
+  } catch (error) {
+    throw new StartupError(`${where}: ${path}: ${(error as Error).message}`)
+  } finally {
+    bytes.fill(0)
   }
 }
 

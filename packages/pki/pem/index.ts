@@ -1,1 +1,1 @@
-export { type PemLabel, pemText, privateKeyText, withoutByteOrderMark } from './pem-text.ts'
+export { derInBase64, type PemLabel, pemText, privateKeyText, withoutByteOrderMark } from './pem-text.ts'

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { createPrivateKey, generateKeyPairSync, X509Certificate } from 'node:crypto'
 import { test } from 'node:test'
+import { legacyFile, modernFile } from '../testing/index.ts'
 import { basicConstraints, issueCertificate, nameFromText } from '../x509/index.ts'
-import { pemText, privateKeyText } from './index.ts'
+import { derInBase64, pemText, privateKeyText } from './index.ts'
 
 const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const spki = publicKey.export({ format: 'der', type: 'spki' })
@@ -39,4 +40,28 @@ test('issue 28: a private key is read in each form of DER', () => {
     assert.ok(createPrivateKey(privateKeyText(privateKey.export({ format: 'der', type }))).equals(privateKey))
   const text = privateKey.export({ format: 'pem', type: 'pkcs8' })
   assert.ok(createPrivateKey(privateKeyText(Buffer.from(`\ufeffx\r\n${text}`))).equals(privateKey))
+})
+
+test('a PKCS#12 file is named, with the command that converts it', () => {
+  const message = /PKCS#12.*openssl pkcs12 -in FILE -nodes/
+  for (const file of [modernFile, legacyFile]) {
+    assert.throws(() => privateKeyText(file), { code: 'malformed', message })
+    assert.throws(() => pemText(file, 'CERTIFICATE'), { code: 'malformed', message })
+  }
+})
+
+test('DER in base64 is read where PEM is expected, and nothing else is', () => {
+  const base64 = der.toString('base64')
+  for (const text of [base64, `\ufeff${base64}\r\n`, (base64.match(/.{1,64}/g) ?? []).join('\n')])
+    assert.ok(derInBase64(text)?.equals(der))
+  for (const text of [
+    '',
+    pem,
+    'AAAA',
+    'MII',
+    `${base64}!`,
+    der.toString('base64url').replaceAll('A', '-'),
+    'MAAA',
+  ])
+    assert.equal(derInBase64(text), undefined, text)
 })

@@ -1,4 +1,5 @@
 import { createPrivateKey } from 'node:crypto'
+import { pkiError } from '../error.ts'
 
 /** Labels of RFC 7468 under which a file in DER is taken. */
 export type PemLabel = 'CERTIFICATE' | 'CERTIFICATE REQUEST' | 'PUBLIC KEY'
@@ -14,17 +15,48 @@ export function isDer(bytes: Uint8Array): boolean {
   return tag === 0x30 && (length >= 0x80 || length === bytes.length - 2)
 }
 
+/** DER in base64 where a text in PEM is expected; undefined for another text. */
+export function derInBase64(text: string): Buffer | undefined {
+  const compact = withoutByteOrderMark(text).replaceAll(/\s/g, '')
+  if (!/^[A-Za-z0-9+/]{4,}={0,2}$/.test(compact)) return undefined
+  const bytes = Buffer.from(compact, 'base64')
+  return isDer(bytes) ? bytes : undefined
+}
+
+/** Whether DER is a PFX (RFC 7292 §4): no other structure here begins with version 3. */
+function isPkcs12(der: Uint8Array): boolean {
+  const length = der[1] ?? 0
+  const start = length <= 0x80 ? 2 : 2 + (length & 0x7f)
+  return [0x02, 0x01, 0x03, 0x30].every((byte, index) => der[start + index] === byte)
+}
+
+/** @throws PkiError for a PKCS#12 file */
+function requireNoPkcs12(der: Uint8Array): void {
+  if (isPkcs12(der))
+    throw pkiError(
+      'malformed',
+      'It is a PKCS#12 file: convert it with `openssl pkcs12 -in FILE -nodes -out FILE.pem`, and use FILE.pem.',
+    )
+}
+
 /**
  * What a file holds, as PEM that OpenSSL reads: the blocks without the text before the first of them, which RFC 7468 §2
  * permits, or the PEM of a file that is DER.
+ * @throws PkiError for a PKCS#12 file
  */
 export function pemText(bytes: Uint8Array, label: PemLabel): string {
-  return isDer(bytes) ? written(bytes, label) : fromFirstBlock(bytes)
+  if (!isDer(bytes)) return fromFirstBlock(bytes)
+  requireNoPkcs12(bytes)
+  return written(bytes, label)
 }
 
-/** The same of a private key, whose DER is PKCS#8, PKCS#1 or SEC1. Text that is no PEM stays as it is. */
+/**
+ * The same of a private key, whose DER is PKCS#8, PKCS#1 or SEC1. Text that is no PEM stays as it is.
+ * @throws PkiError for a PKCS#12 file
+ */
 export function privateKeyText(bytes: Uint8Array): string {
   if (!isDer(bytes)) return fromFirstBlock(bytes)
+  requireNoPkcs12(bytes)
   const key = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   for (const type of ['pkcs8', 'pkcs1', 'sec1'] as const) {
     try {

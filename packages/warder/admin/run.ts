@@ -1,8 +1,7 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type KmsClient, kmsClient } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
-import { pemText } from '@warder/pki/pem'
 import { homeOf, type Terminal, UsageError } from '../cli/command.ts'
 import { NoAnswer, type Prompter } from '../cli/prompter.ts'
 import { printable } from '../cli/table.ts'
@@ -14,6 +13,7 @@ import { Refused } from '../login/exchange.ts'
 import { type LoginFacts, nameOf, serviceId } from '../login/kept-login.ts'
 import { logIn, nonEmpty, type Session } from '../login/login.ts'
 import { findLogin } from '../login/login-store.ts'
+import { readPemFile } from '../pki/words.ts'
 import { adminApi } from './api.ts'
 import { adminOptions } from './options.ts'
 import { verbs } from './verbs.ts'
@@ -90,7 +90,7 @@ async function confirm(question: string, prompter: Prompter): Promise<void> {
 /** The key management service of the home, which knows the session of the administrator. */
 function kmsOf(home: string, caFile: string | undefined, token: string): KmsClient {
   const { url, caFile: trusted, serverName } = serverAt(home, readEndpoints(home).kms, caFile)
-  const ca = trusted === undefined ? undefined : pemText(readFileSync(trusted), 'CERTIFICATE')
+  const ca = trusted === undefined ? undefined : readPemFile(trusted, 'CERTIFICATE')
   return kmsClient({ url, ca, serverName, credentials: { bearer: token } })
 }
 

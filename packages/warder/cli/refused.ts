@@ -1,5 +1,6 @@
 import { getSystemErrorMessage } from 'node:util'
 import { diskFull, StartupError } from '@warder/foundation/errors'
+import { PkiError } from '@warder/pki/error'
 
 /** A file that cannot be read, opened or written as asked: one line for the person who asked. */
 export class FileRefused extends StartupError {
@@ -20,6 +21,8 @@ export class FileRefused extends StartupError {
  */
 export function refusalOf(error: unknown, name?: string): unknown {
   if (error instanceof FileRefused && name !== undefined && !error.saysWhich && !error.message.includes(name))
+    return new FileRefused(`${name}: ${error.message}`, { cause: error })
+  if (error instanceof PkiError && name !== undefined)
     return new FileRefused(`${name}: ${error.message}`, { cause: error })
   if (!(error instanceof Error) || !('syscall' in error)) return error
   const { errno, path = name } = error as NodeJS.ErrnoException

@@ -1,13 +1,12 @@
 import { ClientError, type Reply } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
-import { privateKeyText } from '@warder/pki/pem'
 import { onlyName, requireNoNames } from '../cli/options.ts'
 import { readSecretFile } from '../cli/secret-file.ts'
 import { printable } from '../cli/table.ts'
 import { keyAlgorithms } from '../kms/declared.gen.ts'
 import { sentenceOf } from '../kms/refusal.ts'
 import { type KmsContext, kmsVerb } from '../kms/verb.ts'
-import { importRequest, mostKeyBytes, readKeyFile } from './import-file.ts'
+import { importRequest, keyText, mostKeyBytes, readKeyFile } from './import-file.ts'
 import { generateRequest, type KeyRequest } from './key-request.ts'
 
 async function make({ kms, show }: KmsContext, body: KeyRequest): Promise<number> {
@@ -121,6 +120,6 @@ Of a pair the private key alone is kept; it verifies, too.`,
     // Read at once: what is wrong with it is told before anybody is asked for a password.
     const read = file === '-' ? undefined : requestFor(readKeyFile(file))
     return async (context) =>
-      make(context, read ?? requestFor(privateKeyText(await context.readInput(mostKeyBytes))))
+      make(context, read ?? requestFor(keyText('standard input', await context.readInput(mostKeyBytes))))
   },
 })

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { missingOpenssl, opensslFolder } from '@warder/pki/testing'
+import { missingOpenssl, modernFile, opensslFolder } from '@warder/pki/testing'
 import { readSecretFile, readTokenFile } from '../cli/secret-file.ts'
 import { importRequest, readKeyFile } from './import-file.ts'
 
@@ -127,4 +127,12 @@ test('issue 28: a PKCS#8 key of version 2 has its own public half', () => {
   assert.equal((read(armoured(version2(one, one))) as { d?: string }).d, one.export({ format: 'jwk' }).d)
   assert.throws(() => read(armoured(version2(one, other))), { message: /does not match the private key/ })
   assert.throws(() => read(version2(one, other)), { message: /does not match the private key/ })
+})
+
+test('a PKCS#12 file is refused with its name and what to do', () => {
+  const name = file(modernFile)
+  assert.throws(() => read(modernFile), {
+    name: 'FileRefused',
+    message: `${name}: It is a PKCS#12 file: convert it with \`openssl pkcs12 -in FILE -nodes -out FILE.pem\`, and use FILE.pem.`,
+  })
 })

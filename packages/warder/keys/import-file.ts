@@ -19,9 +19,18 @@ export interface ImportOptions extends Pick<KeyOptions, 'alg' | 'tags' | 'notExt
 /** Text of a file with a key. @throws StartupError */
 export function readKeyFile(file: string): string {
   try {
-    return privateKeyText(readFileSync(file))
+    return keyText(file, readFileSync(file))
   } catch (error) {
     throw refusalOf(error, file)
+  }
+}
+
+/** Text of a key that is PEM, DER or a JWK. @throws StartupError for a PKCS#12 file */
+export function keyText(name: string, bytes: Uint8Array): string {
+  try {
+    return privateKeyText(bytes)
+  } catch (error) {
+    throw refusalOf(error, name)
   }
 }
 

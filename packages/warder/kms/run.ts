@@ -1,8 +1,6 @@
-import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ClientError, type Credentials, type KmsClient, kmsClient } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
-import { pemText } from '@warder/pki/pem'
 import type { Terminal } from '../cli/command.ts'
 import { UsageError } from '../cli/command.ts'
 import { exitCodeOf } from '../cli/exit-codes.ts'
@@ -15,6 +13,7 @@ import { initialPasswordFile } from '../installation/endpoints.ts'
 import { LoginEnded, requireLive, requireTime } from '../login/ended.ts'
 import { serviceId } from '../login/kept-login.ts'
 import { findLogin } from '../login/login-store.ts'
+import { readPemFile } from '../pki/words.ts'
 import {
   type Account,
   credentialsOf,
@@ -140,7 +139,7 @@ function clientFor(
   credentials: Credentials,
   signal: AbortSignal,
 ): KmsClient {
-  const ca = caFile === undefined ? undefined : pemText(readFileSync(caFile), 'CERTIFICATE')
+  const ca = caFile === undefined ? undefined : readPemFile(caFile, 'CERTIFICATE')
   const wait = (seconds: number): Promise<void> => sleep(seconds * 1000, undefined, { signal })
   try {
     return kmsClient({ url, ca, serverName, credentials, wait })

@@ -1,9 +1,8 @@
-import { readFileSync } from 'node:fs'
 import { kmsClient } from '@warder/client'
 import { startMetricsListener } from '@warder/foundation/runtime'
 import { createLogger, createMetrics, type Logger } from '@warder/foundation/telemetry'
-import { pemText } from '@warder/pki/pem'
 import { clientOf, type Server } from '../client/index.ts'
+import { readPemFile } from '../pki/words.ts'
 import { grpcService } from './grpc-service.ts'
 import { type MachineLogin, MachineTokens } from './machine-tokens.ts'
 import { Provider } from './provider.ts'
@@ -35,7 +34,7 @@ export async function startProvider(options: RunOptions): Promise<RunningProvide
   const auth = options.auth === undefined ? undefined : clientOf(options.auth)
   const tokens = new MachineTokens({ login: options.login, auth, log })
   const { url, caFile, serverName } = options.kms
-  const ca = caFile === undefined ? undefined : pemText(readFileSync(caFile), 'CERTIFICATE')
+  const ca = caFile === undefined ? undefined : readPemFile(caFile, 'CERTIFICATE')
   const provider = new Provider({
     key: options.key,
     tokens,

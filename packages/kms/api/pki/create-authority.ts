@@ -56,7 +56,8 @@ const AuthorityRequest = Type.Object({
   certificate: Type.Optional(
     Type.String({
       maxLength: 200_000,
-      description: 'For an import: its certificate and those above it, PEM. Requires kid or key.',
+      description:
+        'For an import: its certificate and those above it, PEM; or it alone, DER in base64. Requires kid or key.',
     }),
   ),
   key: Type.Optional(

@@ -74,6 +74,13 @@ test('an authority with cRLSign, or without any key usage, serves its list', asy
   }
 })
 
+test('the certificate of an import is read as DER in base64, too', async () => {
+  const { certificate, key } = await outside(['keyCertSign', 'cRLSign'])
+  const made = await create({ certificate: derOf(certificate).toString('base64'), key })
+  assert.equal(made.status, 200, made.text)
+  assert.deepEqual(derOf(made.json.certificate), derOf(certificate))
+})
+
 test('issue 28: an import that fails leaves nothing behind, its key neither', async () => {
   const count = await owned()
   const [one, other] = [await outside(['keyCertSign', 'cRLSign']), await outside(['keyCertSign', 'cRLSign'])]

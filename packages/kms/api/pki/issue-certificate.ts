@@ -1,6 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 import { type OperationContext, post } from '@warder/foundation/operations'
 import { UniqueViolation } from '@warder/foundation/sql'
+import { derInBase64 } from '@warder/pki/pem'
 import { readCertificationRequest } from '@warder/pki/x509'
 import Type, { type Static } from 'typebox'
 import { principalOf } from '../../access/index.ts'
@@ -35,8 +36,12 @@ import { certificatePem, publicKeyIn } from './pem.ts'
 const right = authorityRight('certify')
 
 const IssueBody = Type.Object({
-  csr: Type.Optional(Type.String({ maxLength: 65_536, description: 'PKCS#10 request, PEM' })),
-  public_key: Type.Optional(Type.String({ maxLength: 65_536, description: 'SubjectPublicKeyInfo, PEM' })),
+  csr: Type.Optional(
+    Type.String({ maxLength: 65_536, description: 'PKCS#10 request, PEM; or DER in base64' }),
+  ),
+  public_key: Type.Optional(
+    Type.String({ maxLength: 65_536, description: 'SubjectPublicKeyInfo, PEM; or DER in base64' }),
+  ),
   kid: Type.Optional(Type.String({ maxLength: 256, description: 'A key that is here.' })),
   alg: Type.Optional(AlgMember),
   bits: Type.Optional(Type.Integer({ description: 'RSA: 2048 to 8192, default 2048.' })),
@@ -177,7 +182,7 @@ async function askedFor(
   const profile = profileNames[body.profile ?? 'server']
   if (csr !== undefined) {
     // Its signature was verified with the key, which OpenSSL has loaded then.
-    const request = readCertificationRequest(Buffer.from(csr, 'utf8'))
+    const request = readCertificationRequest(derInBase64(csr) ?? Buffer.from(csr, 'utf8'))
     requirePermittedKey(request.spki, services.policy, services.fips)
     const subject = body.subject === undefined ? request.subject : subjectOf(body.subject)
     const names = body.names === undefined ? requestedNames(request.extensions) : namesOf(body.names)

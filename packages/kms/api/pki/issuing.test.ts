@@ -69,6 +69,30 @@ test('ML-KEM, X25519 and SLH-DSA keys from outside get the usages of their stand
   }
 })
 
+test('a request and a public key are read as DER in base64, too', async () => {
+  await using kms = await startKms()
+  const { issue: ask } = await makeAuthorities(kms.user('alice'))
+  const { csr } = await outsider('CN=www.acme.example', ['DNS:www.acme.example'])
+  const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const der = publicKey.export({ format: 'der', type: 'spki' })
+  for (const body of [
+    { csr: derOf(csr).toString('base64') },
+    {
+      csr: `${derOf(csr)
+        .toString('base64')
+        .match(/.{1,64}/g)
+        ?.join('\n')}\n`,
+    },
+    { public_key: der.toString('base64'), names: ['www.acme.example'] },
+  ]) {
+    const made = await ask(body)
+    assert.equal(made.status, 200, made.text)
+    if ('public_key' in body) assert.ok(derOf(made.json.certificate).includes(der))
+  }
+  for (const text of ['AAAA', der.toString('base64url'), der.toString('base64').slice(0, 40)])
+    assert.equal((await ask({ public_key: text, names: ['www.acme.example'] })).status, 400, text)
+})
+
 test('SLH-DSA and ML-KEM keys are made and certified here; authorities sign with SLH-DSA', async () => {
   await using kms = await startKms()
   const alice = kms.user('alice')

@@ -1,4 +1,5 @@
 import { failure } from '@warder/foundation/errors'
+import { derInBase64 } from '@warder/pki/pem'
 
 /** Certificates that one request brings at most. */
 const mostCertificates = 10
@@ -17,8 +18,10 @@ export function certificatePem(der: Uint8Array): string {
   return pemOf('CERTIFICATE', der)
 }
 
-/** DER of the certificates in a text, in their order. @throws failure('bad_request') for none, or too many */
+/** DER of the certificates in a text, in their order, or of one in base64. @throws failure('bad_request') for none, or too many */
 export function certificatesIn(text: string): readonly Buffer[] {
+  const single = derInBase64(text)
+  if (single !== undefined) return [single]
   const found = [...text.matchAll(block)].filter(([, label]) => label === 'CERTIFICATE')
   if (found.length === 0) throw failure('bad_request', 'certificate: it holds no certificate in PEM.')
   if (found.length > mostCertificates)
@@ -26,8 +29,10 @@ export function certificatesIn(text: string): readonly Buffer[] {
   return found.map(([, , body = '']) => Buffer.from(body, 'base64'))
 }
 
-/** DER of a public key in PEM (SubjectPublicKeyInfo). @throws failure('bad_request') */
+/** DER of a public key in PEM, or in base64 (SubjectPublicKeyInfo). @throws failure('bad_request') */
 export function publicKeyIn(text: string): Buffer {
+  const single = derInBase64(text)
+  if (single !== undefined) return single
   const [found] = [...text.matchAll(block)].filter(([, label]) => label === 'PUBLIC KEY')
   if (found === undefined)
     throw failure('bad_request', 'public_key: it is no public key in PEM (BEGIN PUBLIC KEY).')
