@@ -1,13 +1,13 @@
 import { ClientError, type Reply } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
 import { onlyName, requireNoNames } from '../cli/options.ts'
-import { readSecretFile } from '../cli/secret-file.ts'
 import { printable } from '../cli/table.ts'
 import { keyAlgorithms } from '../kms/declared.gen.ts'
 import { sentenceOf } from '../kms/refusal.ts'
 import { type KmsContext, kmsVerb } from '../kms/verb.ts'
-import { importRequest, keyText, mostKeyBytes, readKeyFile } from './import-file.ts'
+import { importRequest, keyText, mostKeyBytes, passphraseFrom, readKeyFile } from './import-file.ts'
 import { generateRequest, type KeyRequest } from './key-request.ts'
+import { requireOwnHalfInside } from './pem.ts'
 
 async function make({ kms, show }: KmsContext, body: KeyRequest): Promise<number> {
   const made = await kms.call('crypto.keys.create', { body }).catch((error: unknown) => {
@@ -108,18 +108,19 @@ Of a pair the private key alone is kept; it verifies, too.`,
   readsInput: (names) => names.includes('-'),
   parse({ alg, tag: tags, 'not-extractable': notExtractable, 'passphrase-file': passphraseFile }, names) {
     const options = { alg, tags, notExtractable }
-    const passphrase = (): string => {
-      if (passphraseFile !== undefined) return readSecretFile(passphraseFile, 'the passphrase')
-      throw new StartupError(
-        `${file}: the key is encrypted: give the file of its passphrase, --passphrase-file F`,
-      )
-    }
     const file = onlyName(names, 'file')
+    const name = file === '-' ? 'standard input' : file
+    const passphrase = passphraseFrom(file, passphraseFile)
     const requestFor = (content: string): KeyRequest =>
-      importRequest(file === '-' ? 'standard input' : file, content, { ...options, passphrase })
+      importRequest(name, content, { ...options, passphrase })
     // Read at once: what is wrong with it is told before anybody is asked for a password.
-    const read = file === '-' ? undefined : requestFor(readKeyFile(file))
-    return async (context) =>
-      make(context, read ?? requestFor(keyText('standard input', await context.readInput(mostKeyBytes))))
+    const content = file === '-' ? undefined : readKeyFile(file)
+    const read = content === undefined ? undefined : requestFor(content)
+    return async (context) => {
+      const text = content ?? keyText(name, await context.readInput(mostKeyBytes))
+      const request = read ?? requestFor(text)
+      await requireOwnHalfInside(name, text, passphrase)
+      return make(context, request)
+    }
   },
 })

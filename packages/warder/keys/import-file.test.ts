@@ -1,12 +1,22 @@
 import assert from 'node:assert/strict'
-import { createHash, createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import {
+  createCipheriv,
+  createHash,
+  createPrivateKey,
+  generateKeyPairSync,
+  type KeyObject,
+  pbkdf2Sync,
+  randomBytes,
+} from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { derNull, derNumber, derObjectIdentifier, derOctets, derSequence } from '@warder/pki/asn1'
 import { missingOpenssl, modernFile, opensslFolder } from '@warder/pki/testing'
 import { readSecretFile, readTokenFile } from '../cli/secret-file.ts'
 import { importRequest, readKeyFile } from './import-file.ts'
+import { requireOwnHalfInside } from './pem.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-import-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -106,20 +116,22 @@ test('issue 28: a key of id-RSASSA-PSS is imported for the algorithm that its pa
   assert.throws(() => read(pem(make('sha256', 64))), { message: /match none of PS256/ })
 })
 
+/** OneAsymmetricKey (RFC 5958 §2) of Ed25519 with a public key beside it. */
+const version2 = (seed: KeyObject, open: KeyObject): Buffer => {
+  const raw = Buffer.from(String(seed.export({ format: 'jwk' }).d), 'base64url')
+  const half = Buffer.from(String(open.export({ format: 'jwk' }).x), 'base64url')
+  const parts = [
+    Buffer.from('020101300506032b6570', 'hex'),
+    Buffer.from('04220420', 'hex'),
+    raw,
+    Buffer.from('812100', 'hex'),
+    half,
+  ]
+  const body = Buffer.concat(parts)
+  return Buffer.concat([Buffer.from([0x30, body.length]), body])
+}
+
 test('issue 28: a PKCS#8 key of version 2 has its own public half', () => {
-  const version2 = (seed: KeyObject, open: KeyObject): Buffer => {
-    const raw = Buffer.from(String(seed.export({ format: 'jwk' }).d), 'base64url')
-    const half = Buffer.from(String(open.export({ format: 'jwk' }).x), 'base64url')
-    const parts = [
-      Buffer.from('020101300506032b6570', 'hex'),
-      Buffer.from('04220420', 'hex'),
-      raw,
-      Buffer.from('812100', 'hex'),
-      half,
-    ]
-    const body = Buffer.concat(parts)
-    return Buffer.concat([Buffer.from([0x30, body.length]), body])
-  }
   const [one, other] = [generateKeyPairSync('ed25519').privateKey, generateKeyPairSync('ed25519').privateKey]
   const armoured = (der: Buffer) =>
     `-----BEGIN PRIVATE KEY-----\n${der.toString('base64')}\n-----END PRIVATE KEY-----\n`
@@ -135,4 +147,41 @@ test('a PKCS#12 file is refused with its name and what to do', () => {
     name: 'FileRefused',
     message: `${name}: It is a PKCS#12 file: convert it with \`openssl pkcs12 -in FILE -nodes -out FILE.pem\`, and use FILE.pem.`,
   })
+})
+
+/** EncryptedPrivateKeyInfo (RFC 5958 §3) by PBES2, PBKDF2 with SHA-256 and AES-256-CBC (RFC 8018 §6.2). */
+function encrypted(pkcs8: Uint8Array, passphrase: string): string {
+  const [salt, iv] = [randomBytes(16), randomBytes(16)]
+  const cipher = createCipheriv('aes-256-cbc', pbkdf2Sync(passphrase, salt, 2048, 32, 'sha256'), iv)
+  const data = Buffer.concat([cipher.update(pkcs8), cipher.final()])
+  const derivation = derSequence(
+    derObjectIdentifier('1.2.840.113549.1.5.12'),
+    derSequence(
+      derOctets(salt),
+      derNumber(2048),
+      derSequence(derObjectIdentifier('1.2.840.113549.2.9'), derNull),
+    ),
+  )
+  const scheme = derSequence(derObjectIdentifier('2.16.840.1.101.3.4.1.42'), derOctets(iv))
+  const algorithm = derSequence(derObjectIdentifier('1.2.840.113549.1.5.13'), derSequence(derivation, scheme))
+  const base64 = derSequence(algorithm, derOctets(data)).toString('base64')
+  return `-----BEGIN ENCRYPTED PRIVATE KEY-----\n${base64}\n-----END ENCRYPTED PRIVATE KEY-----\n`
+}
+
+test('an encrypted PKCS#8 key of version 2 has its own public half', async () => {
+  const [one, other] = [generateKeyPairSync('ed25519').privateKey, generateKeyPairSync('ed25519').privateKey]
+  const check = (pkcs8: Uint8Array) =>
+    requireOwnHalfInside('k.pem', encrypted(pkcs8, 'secret'), () => 'secret')
+  assert.equal(
+    (read(encrypted(version2(one, one), 'secret')) as { d?: string }).d,
+    one.export({ format: 'jwk' }).d,
+  )
+  await check(version2(one, one))
+  await check(one.export({ format: 'der', type: 'pkcs8' }))
+  await assert.rejects(check(version2(one, other)), {
+    name: 'StartupError',
+    message: /^k\.pem: .*does not match the private key/,
+  })
+  // A key in clear needs no passphrase: it is checked where it is read.
+  await requireOwnHalfInside('k.pem', pem(one), () => assert.fail('asked'))
 })

@@ -3,6 +3,7 @@ import { StartupError } from '@warder/foundation/errors'
 import { factorJwkMembers, publicJwkMembers, secretJwkMembers } from '@warder/foundation/memory'
 import { privateKeyText, withoutByteOrderMark } from '@warder/pki/pem'
 import { refusalOf } from '../cli/refused.ts'
+import { readSecretFile } from '../cli/secret-file.ts'
 import type { KeyOptions, KeyRequest } from './key-request.ts'
 import { isEncryptedPem, isPem, jwkOfPem, pssOnly } from './pem.ts'
 
@@ -22,6 +23,23 @@ export function readKeyFile(file: string): string {
     return keyText(file, readFileSync(file))
   } catch (error) {
     throw refusalOf(error, file)
+  }
+}
+
+/**
+ * Reads the passphrase of an encrypted key when it is asked for, once.
+ * @param file with the passphrase
+ * @throws StartupError when asked without a file
+ */
+export function passphraseFrom(keyFile: string, file: string | undefined): () => string {
+  let known: string | undefined
+  return () => {
+    if (file === undefined)
+      throw new StartupError(
+        `${keyFile}: the key is encrypted: give the file of its passphrase, --passphrase-file F`,
+      )
+    known ??= readSecretFile(file, 'the passphrase')
+    return known
   }
 }
 

@@ -3,6 +3,7 @@ import { StartupError } from '@warder/foundation/errors'
 import { derMembers, derNull } from '@warder/pki/asn1'
 import { PkiError } from '@warder/pki/error'
 import { buildPkcs8, parsePkcs8, requireOwnPublicHalf } from '@warder/pki/keys'
+import { openPkcs8 } from '@warder/pki/pkcs12'
 
 /** Whether the text is PEM (RFC 7468), of whatever it may be. */
 export function isPem(text: string): boolean {
@@ -51,6 +52,33 @@ export function jwkOfPem(
         cause: error,
       },
     )
+  }
+}
+
+const encryptedBlock =
+  /-----BEGIN ENCRYPTED PRIVATE KEY-----([A-Za-z0-9+/=\s]+)-----END ENCRYPTED PRIVATE KEY-----/
+
+/**
+ * Checks the public key inside of an encrypted PKCS#8 key, as `jwkOfPem` does of one in clear: OpenSSL, which decrypts it
+ * there, drops it. A protection that OpenSSL alone supports leaves it unchecked; the JWK has the computed public key.
+ * @throws StartupError for a public key of another private key
+ */
+export async function requireOwnHalfInside(
+  name: string,
+  text: string,
+  passphrase: () => string,
+): Promise<void> {
+  const [, block] = encryptedBlock.exec(text) ?? []
+  if (block === undefined) return
+  let opened: Uint8Array | undefined
+  try {
+    opened = await openPkcs8(Buffer.from(block, 'base64'), passphrase())
+    requireOwnPublicHalf(opened)
+  } catch (error) {
+    if (!(error instanceof PkiError)) throw error
+    if (opened !== undefined) throw new StartupError(`${name}: ${error.message}`)
+  } finally {
+    opened?.fill(0)
   }
 }
 

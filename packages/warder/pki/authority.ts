@@ -1,10 +1,9 @@
-import { StartupError } from '@warder/foundation/errors'
 import { UsageError } from '../cli/command.ts'
 import { onlyName, requireNoNames } from '../cli/options.ts'
-import { readSecretFile } from '../cli/secret-file.ts'
 import { printable, tableLines } from '../cli/table.ts'
-import { importRequest, readKeyFile } from '../keys/import-file.ts'
+import { importRequest, passphraseFrom, readKeyFile } from '../keys/import-file.ts'
 import type { KeyRequest } from '../keys/key-request.ts'
+import { requireOwnHalfInside } from '../keys/pem.ts'
 import { aboutKey } from '../kms/refusal.ts'
 import { kmsVerb } from '../kms/verb.ts'
 import { outOption, readPemFile, readWord, savePem } from './words.ts'
@@ -181,22 +180,15 @@ authority that is refused leaves nothing behind, its key neither.`,
       exclude: [],
       'path-length': undefined,
     })
-    const material =
-      keyFile === undefined
-        ? undefined
-        : importRequest(keyFile, readKeyFile(keyFile), {
-            alg: undefined,
-            tags: [],
-            notExtractable: true,
-            passphrase: () => passphraseOf(keyFile, passphraseFile),
-          })
+    const material = keyFile === undefined ? undefined : readMaterial(keyFile, passphraseFile)
     return async ({ kms, show, note }) => {
+      await material?.check()
       const create = (body: { readonly kid: string } | { readonly key: KeyRequest }) =>
         kms.call('pki.authorities.create', { body: { certificate, ...body, ...limits } })
       const kid = material === undefined ? readWord(key ?? '') : undefined
       const made =
         kid === undefined && material !== undefined
-          ? await create({ key: material })
+          ? await create({ key: material.request })
           : await aboutKey('key', kid ?? '', () => create({ kid: kid ?? '' }))
       show(made, [`${printable(made.id)}  authority, imported`])
       if (!made.signs_crl)
@@ -208,13 +200,6 @@ authority that is refused leaves nothing behind, its key neither.`,
     }
   },
 })
-
-function passphraseOf(keyFile: string, file: string | undefined): string {
-  if (file !== undefined) return readSecretFile(file, 'the passphrase')
-  throw new StartupError(
-    `${keyFile}: the key is encrypted: give the file of its passphrase, --passphrase-file F`,
-  )
-}
 
 export const listAuthoritiesVerb = kmsVerb({
   name: 'authorities',
@@ -242,3 +227,13 @@ export const listAuthoritiesVerb = kmsVerb({
     }
   },
 })
+
+/** The request for the key of a file, and the check that needs a moment. @throws StartupError */
+function readMaterial(file: string, passphraseFile: string | undefined) {
+  const text = readKeyFile(file)
+  const passphrase = passphraseFrom(file, passphraseFile)
+  return {
+    request: importRequest(file, text, { alg: undefined, tags: [], notExtractable: true, passphrase }),
+    check: () => requireOwnHalfInside(file, text, passphrase),
+  }
+}
