@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const guide = readFileSync(join(root, 'docs/guides/architecture.md'), 'utf8')
+const guide = readFileSync(join(root, 'docs/why/architecture.md'), 'utf8')
 
 /** `packages/x/<name>` of what is yet to be made names the folder that it goes to. */
 function pathsIn(text: string): readonly string[] {

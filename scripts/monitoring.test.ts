@@ -68,7 +68,7 @@ test('each alert says what to do, and each panel stands once', () => {
 })
 
 test('the guide names the metrics that the rules use', () => {
-  const guide = read('docs/guides/monitoring.md')
+  const guide = read('docs/how-to/monitoring.md')
   const inGuide = (name: string): boolean =>
     guide.includes(name) || guide.includes(name.replace(/^audit_forward_waiting/, ''))
   for (const name of rules.flatMap(({ expr }) => used(expr))) assert.ok(inGuide(name), name)
@@ -85,7 +85,7 @@ interface Scraping {
 }
 
 test('the scrape configuration of the guide asks the ports that it names, by jobs that the alert rules look for', () => {
-  const guide = read('docs/guides/monitoring.md')
+  const guide = read('docs/how-to/monitoring.md')
   const { rule_files, scrape_configs } = parse(/```yaml\n([\s\S]*?)```/.exec(guide)?.[1] ?? '') as Scraping
   assert.equal(rule_files.length, 1)
   const asked = scrape_configs.flatMap(({ scheme, tls_config, static_configs }) => {

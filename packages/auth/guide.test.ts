@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { it } from 'node:test'
 import { startAuth } from './testing/start.ts'
 
-const guide = readFileSync(new URL('../../docs/guides/auth.md', import.meta.url), 'utf8')
+const guide = readFileSync(new URL('../../docs/start/auth.md', import.meta.url), 'utf8')
 const hasShell = spawnSync('sh', ['-c', 'command -v curl && command -v sed']).status === 0
 
 function run(script: string, env: Record<string, string>): Promise<{ status: number | null; text: string }> {

@@ -11,7 +11,7 @@ test('the commands of the guide to files work, in their order', {
   const folder = mkdtempSync(join(tmpdir(), 'warder-guide-'))
   const warder = await startInstallation()
   try {
-    const [first = '', ...rest] = commandsOf('docs/guides/files.md')
+    const [first = '', ...rest] = commandsOf('docs/start/files.md')
     assert.match(first, /^alias warder=/)
     assert.ok(rest.length >= 8)
     const { status, text } = await runCommands(rest, folder, { WARDER_HOME: warder.home })

@@ -47,7 +47,7 @@ export const kubernetesKms: Command = {
 warder kubernetes-kms --socket PATH --check
 
 Serves the API server of Kubernetes as its KMS provider (v2), on a Unix socket: Status, Encrypt, Decrypt. The key stays
-in the key management service. docs/guides/kubernetes.md goes through the whole setup.
+in the key management service. docs/how-to/kubernetes.md goes through the whole setup.
 
 SIGTERM or SIGINT stop it in order, a second one at once. It logs to standard error, a JSON object a line.
 

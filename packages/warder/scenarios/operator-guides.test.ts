@@ -58,12 +58,12 @@ async function follow(
 }
 
 test('the commands of the production page work', { skip }, async () => {
-  await follow('docs/guides/production.md', [/^kms .*, nothing to change$/m, /^ok .*audit.kms: /m])
+  await follow('docs/how-to/production.md', [/^kms .*, nothing to change$/m, /^ok .*audit.kms: /m])
 })
 
 test('the commands of the page on the audit log work', { skip }, async () => {
   await follow(
-    'docs/guides/audit.md',
+    'docs/how-to/audit.md',
     [/"operation":"service\.start"/, /^no closed file is as old as that$/m],
     [
       // It would never end.
@@ -77,7 +77,7 @@ test('the commands of the page on monitoring work', { skip }, async () => {
     new RegExp(`"service":"${service}".*"metrics_port":(\\d+)`).exec(warder.output())?.[1] ?? ''
   await until('the log names the ports', () => port('auth') !== '' && port('kms') !== '')
   await follow(
-    'docs/guides/monitoring.md',
+    'docs/how-to/monitoring.md',
     [/^warder_certificate_end_timestamp_seconds.* \d+/m, /^warder_audit_writable.* 1$/m, /"status":"UP"/],
     [
       ['https://127.0.0.1:9464', `https://127.0.0.1:${port('auth')}`],
@@ -89,7 +89,7 @@ test('the commands of the page on monitoring work', { skip }, async () => {
 
 test('the commands of the page on upgrades work', { skip }, async () => {
   await follow(
-    'docs/guides/upgrade.md',
+    'docs/how-to/upgrade.md',
     [/^kms .*, nothing to change$/m, /before\.backup: \d+ rows and \d+ files/],
     [
       // This version is the new one, and no service manager runs it here.
@@ -104,7 +104,7 @@ test('the commands of the page on backups work, also over a line that breaks', {
   const far = join(folder, 'mnt', 'far', 'warder.backup')
   const copied = `warder backup ${far} --to officer.pub --spool far.backup\n`
   await follow(
-    'docs/guides/backup.md',
+    'docs/how-to/backup.md',
     [
       /^\S+\.backup: \d+ rows and \d+ files .* read back/m,
       /^the drill went well$/m,
@@ -128,5 +128,5 @@ test('the commands of the page on disasters work', { skip }, async () => {
     WARDER_HOME: warder.home,
   })
   assert.equal(made.status, 0, made.text)
-  await follow('docs/guides/disaster.md', [/root\.key is new/, /^ok .*audit.kms: /m])
+  await follow('docs/how-to/disaster.md', [/root\.key is new/, /^ok .*audit.kms: /m])
 })

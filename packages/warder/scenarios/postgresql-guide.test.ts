@@ -9,7 +9,7 @@ import { commandsOf, missingPrograms, runCommands } from '../testing/index.ts'
 
 // The commands and the settings of the page on PostgreSQL, on a server with TLS and passwords.
 
-const page = 'docs/guides/postgresql.md'
+const page = 'docs/how-to/postgresql.md'
 const folder = mkdtempSync(join(tmpdir(), 'warder-pgguide-'))
 const home = join(folder, 'home')
 mkdirSync(join(home, 'tls'), { recursive: true, mode: 0o700 })

@@ -41,7 +41,7 @@ export const microsoftSettings = {
     default: false,
     env: 'KMS_MS_DKE_ENABLE',
     flag: 'ms-dke-enable',
-    docs: 'Serve `/ms_dke`: Double Key Encryption of Microsoft 365 with keys of this service. See docs/guides/external-microsoft.md.',
+    docs: 'Serve `/ms_dke`: Double Key Encryption of Microsoft 365 with keys of this service. See docs/how-to/external-microsoft.md.',
   }),
   'ms_dke_config.ms_dke_keys': list({
     default: [],

@@ -37,7 +37,7 @@ export const googleSettings = {
     env: 'KMS_GOOGLE_CSE_ENABLE',
     flag: 'google-cse-enable',
     default: false,
-    docs: 'Serve `/google_cse`: client-side encryption of Google Workspace with keys of this service. See docs/guides/external-google.md.',
+    docs: 'Serve `/google_cse`: client-side encryption of Google Workspace with keys of this service. See docs/how-to/external-google.md.',
   }),
   'google_cse_config.google_cse_key': optionalText({
     env: 'KMS_GOOGLE_CSE_KEY',
