@@ -36,7 +36,7 @@ export function logName(place: DatabasePlace, node: string, home: string): strin
  * Compares the log with the database before it is opened.
  * @param seal opens encrypted files; undefined = their records are not counted, and the log is taken as it is
  */
-export async function findLostAudit(
+async function findLostAudit(
   db: Database,
   log: string,
   folder: string,
@@ -73,8 +73,34 @@ async function isSealedAnew(folder: string): Promise<boolean> {
   return false
 }
 
+/**
+ * Refuses a log that lost records. Every start checks it, and so does `warder check`.
+ * @returns the loss that the operator accepted
+ * @throws StartupError
+ */
+export async function requireWholeAudit(
+  { config, home, acceptRollback }: Pick<ServiceLaunch, 'config' | 'home' | 'acceptRollback'>,
+  service: string,
+  folder: string,
+  {
+    db,
+    place,
+    seal,
+  }: {
+    readonly db: Database
+    readonly place: DatabasePlace
+    readonly seal: Pick<Seal, 'open'> | undefined
+  },
+): Promise<LostAudit | undefined> {
+  if (!config.audit_enabled) return undefined
+  const log = logName(place, config.node_name ?? hostname(), home)
+  const lost = await findLostAudit(db, log, folder, seal)
+  if (lost !== undefined && acceptRollback !== true) refuseLostAudit(service, folder, lost)
+  return lost
+}
+
 /** @throws StartupError that names the way out */
-export function refuseLostAudit(service: string, folder: string, { known, found }: LostAudit): never {
+function refuseLostAudit(service: string, folder: string, { known, found }: LostAudit): never {
   throw new StartupError(
     `${service}: the audit log in ${folder} ${found === 0 ? 'is missing' : `ends with record ${found}`}, but the database recorded ${known} records. ` +
       'Put its files back from where they were moved or copied to, or accept the loss: start once with --accept-rollback, and the audit log records it',

@@ -3,7 +3,7 @@ import { type AuditLog, openAuditLog, ownEvent, settleAnnounced } from '../audit
 import { auditTimestamps } from './audit-time-stamps.ts'
 import { startCommitRecords } from './commit-records.ts'
 import { forwardAudit } from './forward-audit.ts'
-import { acceptLostAudit, findLostAudit, logName, refuseLostAudit, rememberAudit } from './lost-audit.ts'
+import { acceptLostAudit, logName, rememberAudit, requireWholeAudit } from './lost-audit.ts'
 import type { Start } from './primary-start.ts'
 import type { Storage } from './primary-storage.ts'
 import { acceptRollback } from './rollback.ts'
@@ -21,8 +21,7 @@ export async function openAudit(start: Start, storage: Storage): Promise<AuditLo
   const { config, home } = launch
   const { db, seal, auditFolder: folder, rollback } = storage
   const known = logName(storage.place, node, home)
-  const lost = config.audit_enabled ? await findLostAudit(db, known, folder, seal) : undefined
-  if (lost !== undefined && launch.acceptRollback !== true) refuseLostAudit(definition.name, folder, lost)
+  const lost = await requireWholeAudit(launch, definition.name, folder, storage)
   const audit = config.audit_enabled
     ? await openAuditLog({
         folder,

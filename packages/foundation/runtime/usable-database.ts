@@ -8,6 +8,7 @@ import { isEmptyDatabase, isRestoreUnderWay, type MigrationPlan } from '../sql/i
 import type { Database } from '../sql/types.ts'
 import { type Components, componentsOf, plansOf, requireUsablePlans } from './components.ts'
 import { connect, type DatabasePlace } from './database.ts'
+import { requireWholeAudit } from './lost-audit.ts'
 import { rootKeySource, type ServiceLaunch } from './launch.ts'
 import { loadDefinition } from './load-definition.ts'
 import { findRollback, missingFile, type Rollback, refuseRollback } from './rollback.ts'
@@ -72,7 +73,8 @@ export async function inspectDatabase(
   let plans: InspectedDatabase['plans']
   try {
     const definition = await loadDefinition(launch)
-    const known = await knownCommits(auditFolderOf(launch, definition))
+    const folder = auditFolderOf(launch, definition)
+    const known = await knownCommits(folder)
     const { config, env } = launch
     requireDatabaseFile({ launch, definition, place, known })
     // Opening it would make it.
@@ -83,6 +85,7 @@ export async function inspectDatabase(
         plans = usable.plans
         const isSealed = (plans.get('seal')?.done ?? 0) > 0
         const seal = isSealed ? await requireRootKey(launch, definition.name, db) : undefined
+        await requireWholeAudit(launch, definition.name, folder, { db, place, seal })
         // Only tables of this version of the schema can be read.
         const isCurrent = [...plans.values()].every(({ pending }) => pending.length === 0)
         if (isCurrent && seal !== undefined)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -212,6 +212,28 @@ test('a database, a root key and a port that a start refuses are refused by the 
   const missing = await checkIn(home)
   assert.equal(missing.code, 1)
   assert.match(missing.err, /kms: the database .*kms\.db is missing or empty, but the audit log/)
+})
+
+test('an audit folder that was lost is refused by the check with the sentence of the start', async () => {
+  const other = temporaryHome()
+  try {
+    assert.equal(await (await startInstallation({ home: other })).stop(), 0)
+    assert.equal((await checkIn(other)).code, 0)
+    const aside = join(other, 'moved')
+    renameSync(join(other, 'audit', 'kms'), aside)
+    const { code, err } = await checkIn(other)
+    assert.equal(code, 1)
+    const sentence = /kms: the audit log in \S+kms is missing, but the database recorded \d+ records\..*--accept-rollback/
+    assert.match(err, sentence)
+    assert.ok(!existsSync(join(other, 'audit', 'kms')), 'the check makes no folder')
+    const refused = await runWarder(['start', '--home', other])
+    assert.ok(refused.err.includes(sentence.exec(err)?.[0] ?? 'no sentence'), refused.err)
+    rmSync(join(other, 'audit', 'kms'), { recursive: true, force: true })
+    renameSync(aside, join(other, 'audit', 'kms'))
+    assert.equal((await checkIn(other)).code, 0)
+  } finally {
+    rmSync(other, { recursive: true, force: true })
+  }
 })
 
 test('an OpenID provider that cannot be reached is warned of, with the setting that permits its address', async () => {
