@@ -12,6 +12,7 @@ import { stageUse, type UnitOfWork, usedNow } from '../keys/index.ts'
 import { compromisedKeyId, requireNotCompromised } from './compromised-key-store.ts'
 import {
   requireFreeKey,
+  requireFreeName,
   requireNames,
   requirePathLength,
   requirePurposes,
@@ -41,6 +42,8 @@ export interface WantedCertificate {
   readonly isPossessionShown: boolean
   /** `unknown`: the extensions are the caller's; they are held to the profiles of the authority all the same. */
   readonly profile: ProfileName | 'unknown'
+  /** The certificate that this one replaces: a replacement of an authority keeps its name. */
+  readonly replaces?: string
   /** The content of the INTEGER; random when it is not given. */
   readonly serial?: Uint8Array
 }
@@ -76,6 +79,7 @@ export async function certify(
   requirePathLength(authority, extensions)
   requirePurposes(authority, extensions)
   await requireFreeKey(db, authority, spki, readBasicConstraints(extensions).authority)
+  if (readBasicConstraints(extensions).authority) objects.also(...(await requireFreeName(db, wanted)))
   await requireNotCompromised(db, spki, wanted.owner)
   if (!stageUse(objects, authority.key.object, 0, true))
     throw failure(

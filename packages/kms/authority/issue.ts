@@ -56,8 +56,8 @@ export interface IssueRequest {
   /** Objects of the keys, where they are here. */
   readonly publicKey?: string
   readonly privateKey?: string
-  /** Further links of the object: that it replaces another. */
-  readonly links?: readonly ObjectLink[]
+  /** The certificate that this one replaces. */
+  readonly replaces?: string
   /** The content of the INTEGER; random when it is not given. */
   readonly serial?: Uint8Array
 }
@@ -104,13 +104,14 @@ export async function issue(
     isPossessionShown: request.isPossessionShown,
     profile,
     ...(request.serial !== undefined && { serial: request.serial }),
+    ...(request.replaces !== undefined && { replaces: request.replaces }),
   }
   const signed = await certify(services.db, objects, authority, wanted, now)
   const links = [
     ...(request.publicKey === undefined ? [] : [{ kind: 'PublicKeyLink', id: request.publicKey }]),
     ...(request.privateKey === undefined ? [] : [{ kind: 'PrivateKeyLink', id: request.privateKey }]),
     { kind: 'CertificateLink', id: authority.id },
-    ...(request.links ?? []),
+    ...(request.replaces === undefined ? [] : [{ kind: 'ReplacedObjectLink', id: request.replaces }]),
   ]
   const object = objects.create(
     await services.certificateObject({ der: signed.der, owner, links, notBefore, notAfter }, now),

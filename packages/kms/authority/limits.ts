@@ -1,5 +1,5 @@
 import { failure } from '@warder/foundation/errors'
-import type { Database } from '@warder/foundation/sql'
+import type { Change, Database } from '@warder/foundation/sql'
 import { derMembers } from '@warder/pki/asn1'
 import {
   type Extension,
@@ -10,8 +10,15 @@ import {
 } from '@warder/pki/x509'
 import { wantedNameProblem } from '@warder/pki/x509/path'
 import type { ManagedObject } from '../keys/index.ts'
-import { isAuthorityKey, isLimitedByOthers, type StoredAuthority } from './register/authority-store.ts'
-import { keyHashOf } from './register/issuer-id.ts'
+import {
+  findNameHolder,
+  isAuthorityKey,
+  isLimitedByOthers,
+  readAuthority,
+  type StoredAuthority,
+  takeFreeName,
+} from './register/authority-store.ts'
+import { issuerId, keyHashOf, nameKeyOf } from './register/issuer-id.ts'
 import { parsedOnce } from './register/parsed.ts'
 import type { Authority } from './signing/authority.ts'
 
@@ -86,6 +93,31 @@ export function requirePurposes(
 
 /** RFC 5280 §4.2.1.12 */
 const anyPurpose = '2.5.29.37.0'
+
+/**
+ * A sub-authority has a name that no other authority of the service has: a list that it signs could count for what the
+ * other one issued (RFC 5280 §6.3.3 (f)). The same name with the same key is the same authority, and a replacement keeps
+ * the name of what it replaces.
+ * @returns what takes a name that is free
+ * @throws Failure bad_request
+ */
+export async function requireFreeName(
+  db: Database,
+  wanted: { readonly subject: Uint8Array; readonly spki: Uint8Array; readonly replaces?: string },
+): Promise<readonly Change[]> {
+  const { subject, spki, replaces } = wanted
+  const name = nameKeyOf(subject)
+  const own = issuerId({ name: subject, spki })
+  const holder = await findNameHolder(db, name)
+  if (holder === undefined) return [takeFreeName(name, own)]
+  if (holder === own) return []
+  const before = replaces === undefined ? undefined : await readAuthority(db, replaces)
+  if (before !== undefined && nameKeyOf(parsedOnce(before.certificate).subject) === name) return []
+  throw failure(
+    'bad_request',
+    'subject: is the name of another authority of this service; choose another name (RFC 5280 §6.3.3).',
+  )
+}
 
 /**
  * The key of an authority is in no other certificate than that of an authority, and not in one that it signs itself.

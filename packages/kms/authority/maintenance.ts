@@ -8,7 +8,9 @@ import { maySignCrl } from './crl/may-sign-crl.ts'
 import { signCrl } from './crl/sign-crl.ts'
 import { certifyResponder } from './ocsp/certify-responder.ts'
 import { responderDueChange } from './ocsp/responder-store.ts'
-import { authoritiesOf, type StoredAuthority } from './register/authority-store.ts'
+import { authoritiesOf, holdName, type StoredAuthority } from './register/authority-store.ts'
+import { nameKeyOf } from './register/issuer-id.ts'
+import { parsedOnce } from './register/parsed.ts'
 import type { RevocationConfig } from './register/settings.ts'
 import { type Authority, issuerOf, openAuthority } from './signing/authority.ts'
 
@@ -80,6 +82,10 @@ async function signList(
   now: number,
 ): Promise<void> {
   const { db, log } = services
+  // Authorities that an earlier version made have no entry of their name yet.
+  await db.commit(
+    stored.map(({ certificate }) => holdName(nameKeyOf(parsedOnce(certificate).subject), issuer)),
+  )
   const signing = stored.filter(maySignCrl)
   if (signing.length === 0 && stored.length > 0) {
     await db.commit([crlDueChange(issuer, now + lookAgainMs)])

@@ -1,5 +1,6 @@
 import { failure } from '@warder/foundation/errors'
 import { type OperationContext, post } from '@warder/foundation/operations'
+import { retryOnGuard } from '@warder/foundation/sql'
 import { type ProfileName, parseCertificate } from '@warder/pki/x509'
 import { validatePath } from '@warder/pki/x509/path'
 import Type, { type Static } from 'typebox'
@@ -89,6 +90,7 @@ const AuthorityReply = Type.Object({
 
 const rootDays = 3650
 const intermediateDays = 1825
+const attempts = 3
 
 /** `POST /v1/pki/authorities`: a root, an authority below another, or one that was made elsewhere and whose key is here. */
 export const createAuthority = define({
@@ -108,29 +110,38 @@ export const createAuthority = define({
   },
   async act({ body }, context) {
     const { services } = context
-    const now = services.clock.now()
-    const objects = new UnitOfWork(services, now)
-    try {
-      const authority = await withPkiFailures(() => staged(body, context, objects, now))
-      const { id, keyId, certificate, chain } = authority
-      context.audit({
-        object: id,
-        details: { kid: keyId, ...(body.issuer !== undefined && { issuer: body.issuer }) },
-      })
-      await objects.commit(context.commit)
-      await services.maintenance.begin(authority.issuer, now)
-      return {
-        id,
-        kid: keyId,
-        certificate: certificatePem(certificate),
-        chain: chain.map(certificatePem).join(''),
-        ...shownAddresses(services, authority),
-      }
-    } finally {
-      objects.clear()
+    // Another request may take the name at the same time.
+    const authority = await retryOnGuard(attempts, () => create(body, context))
+    const { id, keyId, certificate, chain, issuer } = authority
+    await services.maintenance.begin(issuer, services.clock.now())
+    return {
+      id,
+      kid: keyId,
+      certificate: certificatePem(certificate),
+      chain: chain.map(certificatePem).join(''),
+      ...shownAddresses(services, authority),
     }
   },
 })
+
+async function create(
+  body: AuthorityRequest,
+  context: OperationContext<KmsServices>,
+): Promise<StoredAuthority> {
+  const now = context.services.clock.now()
+  const objects = new UnitOfWork(context.services, now)
+  try {
+    const authority = await withPkiFailures(() => staged(body, context, objects, now))
+    context.audit({
+      object: authority.id,
+      details: { kid: authority.keyId, ...(body.issuer !== undefined && { issuer: body.issuer }) },
+    })
+    await objects.commit(context.commit)
+    return authority
+  } finally {
+    objects.clear()
+  }
+}
 
 function staged(
   body: AuthorityRequest,

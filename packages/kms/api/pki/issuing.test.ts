@@ -214,7 +214,7 @@ test('an authority that is over, revoked, on hold or without its key issues noth
     }
   }
   const revoke = (id: string, reason: string) => alice().post(`/v1/pki/certificates/${id}/revoke`, { reason })
-  const held = await makeAuthorities(alice(), { path_length: 1 })
+  const held = await makeAuthorities(alice(), { subject: 'CN=Held', path_length: 1 })
   await revoke(held.issuing.id, 'certificateHold')
   await refused(held.issuing.id, /was revoked/)
   await alice().post(`/v1/pki/certificates/${held.issuing.id}/release`, {})
@@ -225,13 +225,13 @@ test('an authority that is over, revoked, on hold or without its key issues noth
   await refused(held.issuing.id, /Compromised/)
   await refused(below.id, /above it, was revoked/)
 
-  const short = await makeAuthorities(alice(), { days: 2, path_length: 1 })
+  const short = await makeAuthorities(alice(), { subject: 'CN=Short', days: 2, path_length: 1 })
   const past = await short.issue({ ...body, days: 3 })
   assert.match(past.json.description, /past the end of the authority, 2026-06-03T00:00:00.000Z/)
   now += 2 * day + 1000
   await refused(short.issuing.id, /not valid now/)
 
-  const keyless = await makeAuthorities(alice(), { path_length: 1 })
+  const keyless = await makeAuthorities(alice(), { subject: 'CN=Keyless', path_length: 1 })
   await alice().del(`/v1/crypto/keys/${keyless.issuing.kid}`)
   await refused(keyless.issuing.id, /private key of the authority is not here/)
 })

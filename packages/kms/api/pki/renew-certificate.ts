@@ -85,7 +85,7 @@ async function renewed(context: OperationContext<KmsServices>, days: number | un
         owner: object.owner,
         by: principalOf(context).name,
         isPossessionShown: issued.keyId !== undefined,
-        links: [{ kind: 'ReplacedObjectLink', id }],
+        replaces: id,
         ...(keys.publicKey !== undefined && { publicKey: keys.publicKey }),
         ...(keys.privateKey !== undefined && { privateKey: keys.privateKey }),
       },

@@ -88,8 +88,12 @@ test('property: what is issued fits its authority, and what is replaced or relea
   const { kms } = acme
   const { db } = kms.environment
   const authorities = await Promise.all(
-    limits.map((profiles) =>
-      makeAuthorities(kms.user('alice'), { ...(profiles && { profiles }), path_length: 2 }),
+    limits.map((profiles, index) =>
+      makeAuthorities(kms.user('alice'), {
+        subject: `CN=Issuing ${index}, O=Acme`,
+        ...(profiles && { profiles }),
+        path_length: 2,
+      }),
     ),
   )
   const issuers = authorities.map(({ issuing }) => issuing.id)

@@ -65,6 +65,9 @@ const insertIssuer = query<[id: string, now: number, now2: number], unknown>(
 const insertHash = query<[hash: string, issuer: string], unknown>(
   'INSERT INTO pki_issuer_hash (hash, issuer) VALUES (?, ?) ON CONFLICT (hash) DO NOTHING',
 )
+const holderOfName = query<[name: string], { readonly issuer: string }>(
+  'SELECT issuer FROM pki_issuer_hash WHERE hash = ?',
+)
 const touchIssuer = query<[id: string], unknown>('UPDATE pki_issuer SET version = version + 1 WHERE id = ?')
 const issuerOfHash = query<[hash: string], { readonly issuer: string; readonly version: number }>(
   'SELECT h.issuer, i.version FROM pki_issuer_hash h JOIN pki_issuer i ON i.id = h.issuer WHERE h.hash = ?',
@@ -116,6 +119,21 @@ export async function visibleAuthorities(
   { user, all, after, limit }: { user: string; all: boolean; after: string; limit: number },
 ): Promise<readonly StoredAuthority[]> {
   return (await db.all(visible, [after, all ? 1 : 0, user, user, limit])).map(toAuthority)
+}
+
+/** The first authority of a name, as its `issuerId`. @param name see `nameKeyOf` */
+export async function findNameHolder(db: Database, name: string): Promise<string | undefined> {
+  return (await db.get(holderOfName, [name]))?.issuer
+}
+
+/** Remembers the first authority of a name. @param name see `nameKeyOf` */
+export function holdName(name: string, issuer: string): Change {
+  return change(insertHash, [name, issuer])
+}
+
+/** Takes a name that no authority has; the commit fails where another request took it meanwhile. */
+export function takeFreeName(name: string, issuer: string): Change {
+  return change(insertHash, [name, issuer], 1)
 }
 
 /** The issuer that a CertID means, with a version that grows when its authorities or its responder change. */

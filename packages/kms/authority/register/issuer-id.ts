@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { comparableName } from '@warder/pki/x509'
 
 /**
  * Identifies a name together with a public key: authorities that share both have one register, one revocation list and
@@ -13,4 +14,13 @@ export function issuerId({ name, spki }: { readonly name: Uint8Array; readonly s
 /** Under which the store knows the public key of an authority. */
 export function keyHashOf(spki: Uint8Array): string {
   return createHash('sha256').update(spki).digest('base64url')
+}
+
+/**
+ * Under which the store knows the name of an authority: the same for names that RFC 5280 §7.1 calls equal.
+ * @throws PkiError
+ */
+export function nameKeyOf(name: Uint8Array): string {
+  const hash = createHash('sha256').update(JSON.stringify(comparableName(name)))
+  return `name:${hash.digest('base64url')}`
 }

@@ -24,8 +24,13 @@ import {
   withheld,
   withheldSentences,
 } from '../../keys/index.ts'
-import { authorityChanges, readAuthority, type StoredAuthority } from '../register/authority-store.ts'
-import { issuerId, keyHashOf } from '../register/issuer-id.ts'
+import {
+  authorityChanges,
+  holdName,
+  readAuthority,
+  type StoredAuthority,
+} from '../register/authority-store.ts'
+import { issuerId, keyHashOf, nameKeyOf } from '../register/issuer-id.ts'
 import { parsedOnce } from '../register/parsed.ts'
 import { findIssued, registerId } from '../register/register-store.ts'
 import { signerOf } from './signer.ts'
@@ -182,5 +187,6 @@ export function newAuthority(
   requireAuthorityCertificate(parsed)
   const names = { name: parsed.subject, spki: parsed.spki }
   const authority: StoredAuthority = { ...made, issuer: issuerId(names) }
-  return { authority, changes: authorityChanges(db, authority, keyHashOf(parsed.spki), issuerKeysOf(names)) }
+  const changes = authorityChanges(db, authority, keyHashOf(parsed.spki), issuerKeysOf(names))
+  return { authority, changes: [...changes, holdName(nameKeyOf(parsed.subject), authority.issuer)] }
 }

@@ -121,7 +121,7 @@ async function issueFor(
         owner: account.owner,
         by: account.owner,
         isPossessionShown: true,
-        ...(before !== undefined && { links: [{ kind: 'ReplacedObjectLink', id: before.id }] }),
+        ...(before !== undefined && { replaces: before.id }),
       },
       now,
     )

@@ -61,6 +61,7 @@ export async function stageCertificate(
     owner: order.replaces?.owner ?? context.principal.name,
     by: context.principal.name,
     isPossessionShown: subject.isPossessionShown,
+    ...(order.replaces !== undefined && { replaces: order.replaces.id }),
     ...completed(order.extensions, subject.spki, addressesFor(context, issuer)),
   }
   const { der, register } = await signed(context, wanted, issuer)

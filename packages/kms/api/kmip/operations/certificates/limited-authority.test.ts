@@ -39,7 +39,7 @@ before(async () => {
   alice = kmipClient(kms.user('alice'))
   bob = kmipClient(kms.user('bob'))
   limited = await makeAuthorities(kms.user('alice'), { profiles: ['server'], max_days: 30, path_length: 3 })
-  free = await makeAuthorities(kms.user('alice'), { path_length: 3 })
+  free = await makeAuthorities(kms.user('alice'), { subject: 'CN=Free, O=Acme', path_length: 3 })
   for (const { issuing } of [limited, free]) await grant(issuing.id, 'certify')
 })
 after(() => kms[Symbol.asyncDispose]())

@@ -67,6 +67,6 @@ test('issue 28: an authority gives its own name to no other key, in whatever typ
     const { status } = await bob.ask('Certify', await asked(write('Z\u00fcrich')))
     assert.equal(status, 'OperationFailed', type)
   }
-  for (const write of [universal, inBytes(0x13, 'latin1')])
-    assert.ok((await bob.do('Certify', await asked(write('Berne')))).id)
+  assert.ok((await bob.do('Certify', await asked(universal('Berne')))).id)
+  assert.ok((await bob.do('Certify', await asked(inBytes(0x13, 'latin1')('Basel')))).id)
 })
