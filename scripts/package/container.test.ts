@@ -5,6 +5,7 @@ import { test } from 'node:test'
 import { type Dockerfile, DockerfileParser, type Instruction } from 'dockerfile-ast'
 import { parse } from 'yaml'
 import { commands } from '../../packages/warder/commands.ts'
+import { minOpenFiles } from '../../packages/warder/installation/open-files.ts'
 import { root } from '../bundle/entry-points.ts'
 import { manifestOf } from './manifest.ts'
 import { validator } from './testing/json-schema.ts'
@@ -90,6 +91,9 @@ test('the compose file is valid, and gives the container nothing that it does no
   assert.equal(warder.read_only, true)
   assert.deepEqual(warder.cap_drop, ['ALL'])
   assert.deepEqual(warder.security_opt, ['no-new-privileges:true'])
+  const unit = readFileSync(join(root, 'deploy/systemd/warder.service'), 'utf8')
+  assert.equal(String(warder.ulimits.nofile), /^LimitNOFILE=(\d+)$/m.exec(unit)?.[1])
+  assert.ok(warder.ulimits.nofile >= minOpenFiles)
   const places = [...warder.tmpfs, ...warder.volumes].map((each: string) => each.split(':'))
   assert.deepEqual(
     places.map(([from, to]) => (from === 'home' ? to : from)),

@@ -8,9 +8,9 @@ import { isEmptyDatabase, isRestoreUnderWay, type MigrationPlan } from '../sql/i
 import type { Database } from '../sql/types.ts'
 import { type Components, componentsOf, plansOf, requireUsablePlans } from './components.ts'
 import { connect, type DatabasePlace } from './database.ts'
-import { requireWholeAudit } from './lost-audit.ts'
 import { rootKeySource, type ServiceLaunch } from './launch.ts'
 import { loadDefinition } from './load-definition.ts'
+import { requireWholeAudit } from './lost-audit.ts'
 import { findRollback, missingFile, type Rollback, refuseRollback } from './rollback.ts'
 import type { ServiceDefinition } from './service.ts'
 

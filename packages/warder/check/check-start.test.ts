@@ -223,7 +223,8 @@ test('an audit folder that was lost is refused by the check with the sentence of
     renameSync(join(other, 'audit', 'kms'), aside)
     const { code, err } = await checkIn(other)
     assert.equal(code, 1)
-    const sentence = /kms: the audit log in \S+kms is missing, but the database recorded \d+ records\..*--accept-rollback/
+    const sentence =
+      /kms: the audit log in \S+kms is missing, but the database recorded \d+ records\..*--accept-rollback/
     assert.match(err, sentence)
     assert.ok(!existsSync(join(other, 'audit', 'kms')), 'the check makes no folder')
     const refused = await runWarder(['start', '--home', other])

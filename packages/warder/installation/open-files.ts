@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { StartupError } from '@warder/foundation/errors'
 
 /** Two processes with their databases, logs and listeners take about fifty; each connection takes one. */
-const minOpenFiles = 256
+export const minOpenFiles = 256
 
 /** @throws StartupError when this process may open too few files to serve */
 export function requireOpenFiles(limit = readLimit()): void {
