@@ -6,11 +6,12 @@ import { readCertificate } from '@warder/pki/x509'
 import { systemClock } from '../clock/clock.ts'
 import { Failure } from '../errors/index.ts'
 import { defineOperation, get, type IncomingRequest } from '../operations/index.ts'
+import { createLogger } from '../telemetry/logger.ts'
 import { day, issue } from '../tls/fixtures/certificates.ts'
 import type { Issued } from '../tls/index.ts'
 import { clientRevocation, peerCommonName } from '../tls/index.ts'
 import { certificateDigest } from '../tls/revocation/revoked-certificates.ts'
-import { certificate, live, privateKey } from './fixtures/live.ts'
+import { certificate, live, privateKey, testAudit } from './fixtures/live.ts'
 import { whoami } from './fixtures/whoami.ts'
 import { plainWire, secureWire } from './fixtures/wire.ts'
 
@@ -115,6 +116,32 @@ test('a certificate of a foreign authority, expired or not yet valid is 401 on e
       assert.equal((await wire.reply()).status, 200, 'what is public needs no certificate')
     }
   }
+})
+
+test('a refused client certificate leaves a line for its connection and a record for each request', async () => {
+  const audit = testAudit('continue')
+  const lines: string[] = []
+  const log = createLogger({ service: 'test', level: 'warn', write: (line) => void lines.push(line) })
+  await using server = await live({ ...served(), audit, log })
+  for (const presented of [mallory, expired]) {
+    using wire = await secureWire(server.port, asClient(presented))
+    for (let round = 0; round < 3; round++) {
+      wire.send(ask)
+      assert.equal((await wire.reply()).status, 401)
+    }
+  }
+  const found = audit.events.map(({ client_ip, status, reason, details }) => ({
+    ...{ client_ip, status, reason },
+    problem: String(details?.problem).replace(/.*: /, ''),
+  }))
+  const expected = (problem: string) =>
+    Array.from({ length: 3 }, () => ({
+      ...{ client_ip: '127.0.0.1', status: 401, reason: 'client_certificate_refused' },
+      problem,
+    }))
+  assert.deepEqual(found, [...expected('UNABLE_TO_VERIFY_LEAF_SIGNATURE'), ...expected('CERT_HAS_EXPIRED')])
+  assert.equal(lines.length, 2, lines.join(''))
+  assert.match(lines[0] ?? '', /127\.0\.0\.1.*LEAF_SIGNATURE|LEAF_SIGNATURE.*127\.0\.0\.1/)
 })
 
 test('a certificate that was made for servers does not make a client', async () => {

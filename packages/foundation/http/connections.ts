@@ -17,6 +17,8 @@ export interface Connection extends SweptConnection {
   readonly peerAddress: string
   /** null = not looked at yet. */
   certificate: X509Certificate | undefined | null
+  /** The log has a line about its certificate, which was refused: one a connection. */
+  certificateRefused: boolean
   /** Certificates of partners by their names, as they were asked for; undefined = it is not one of that partner. */
   readonly partnerCertificates: Map<string, X509Certificate | undefined>
   /** Set where there are authorities of partners: those in force when the connection began. */
@@ -58,6 +60,7 @@ export function createConnections(issuedUnder: () => IssuedUnder | undefined = (
       const connection: Connection = {
         peerAddress: normalAddress(socket.remoteAddress ?? '') ?? 'unknown',
         certificate: null,
+        certificateRefused: false,
         partnerCertificates: new Map(),
         issuedUnder: issuedUnder(),
         chain: undefined,

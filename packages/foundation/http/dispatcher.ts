@@ -260,6 +260,9 @@ function noContent(headers: Readonly<Record<string, string>>): PreparedReply {
 export function failed<Services>(exchange: Exchange<Services>, thrown: unknown): PreparedReply {
   const problem = toFailure(thrown)
   const { log, request } = exchange
+  const { certificateProblem } = request
+  if (certificateProblem !== undefined && problem.kind === 'unauthorized')
+    tellRefusedCertificate(exchange, certificateProblem)
   // Load that was shed is no fault of the service: who floods it does not fill the log with errors.
   const loadShed = problem.kind === 'overloaded' && problem.cause === undefined
   if (problem.status >= 500 && !loadShed) {
@@ -276,6 +279,15 @@ export function failed<Services>(exchange: Exchange<Services>, thrown: unknown):
     log.error({ detail: String(wrong), cause: wrong }, 'the shape of an error could not be made')
     return prepareFailure(problem, request.id)
   }
+}
+
+/** The record of each request names the reason; the log has a line for each connection, so requests do not fill it. */
+function tellRefusedCertificate<Services>(exchange: Exchange<Services>, problem: string): void {
+  const { connection, clientAddress } = exchange.request
+  exchange.audit({ reason: 'client_certificate_refused', details: { problem } })
+  if (connection.certificateRefused) return
+  connection.certificateRefused = true
+  exchange.log.warn({ detail: problem, client_ip: clientAddress }, 'a client certificate is refused')
 }
 
 /** Audit mode `reject`: the record of what happened is on disk before the reply. */

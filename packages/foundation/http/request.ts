@@ -27,6 +27,8 @@ export class HttpRequest implements IncomingRequest {
   readonly targetScheme: string | undefined
   readonly #message: IncomingMessage
   readonly #revocation: ClientRevocation | undefined
+  /** Why the certificate of the client was refused; undefined: it was not. */
+  certificateProblem: string | undefined
   #query: URLSearchParams | undefined
   body: Uint8Array = emptyBody
 
@@ -84,14 +86,22 @@ export class HttpRequest implements IncomingRequest {
     const { connection } = this
     if (connection.certificate === null) this.#readCertificate()
     const problem = connection.chain && this.#revocation?.problem(connection.chain)
-    if (problem !== undefined) throw failure('unauthorized', undefined, { detail: problem })
+    if (problem !== undefined) this.#refuseCertificate(problem)
     return connection.certificate ?? undefined
+  }
+
+  #refuseCertificate(problem: string): never {
+    this.certificateProblem = problem
+    throw failure('unauthorized', undefined, { detail: problem })
   }
 
   #readCertificate(): void {
     const { connection } = this
     const { socket } = this.#message
-    const certificate = socket instanceof TLSSocket ? verifiedCertificate(socket, connection) : undefined
+    const tls = socket instanceof TLSSocket ? socket : undefined
+    const refused = tls && refusedCertificate(tls, connection)
+    if (refused !== undefined) this.#refuseCertificate(refused)
+    const certificate = tls && verifiedPeerCertificate(tls)
     if (certificate !== undefined && this.#revocation !== undefined)
       connection.chain = presentedChain(certificate)
     // A copy: the one that the socket gives keeps the whole session alive.
@@ -112,17 +122,13 @@ export class HttpRequest implements IncomingRequest {
 }
 
 /** A caller whose certificate does not verify must not be taken for an anonymous one. */
-function verifiedCertificate(socket: TLSSocket, { issuedUnder }: Connection): X509Certificate | undefined {
-  if (presentedUnverified(socket)) {
-    throw failure('unauthorized', undefined, {
-      detail: `the client certificate did not verify: ${socket.authorizationError}`,
-    })
-  }
-  const certificate = verifiedPeerCertificate(socket)
-  if (certificate !== undefined && issuedUnder?.users(certificate) === false) {
-    throw failure('unauthorized', undefined, { detail: 'the client certificate is not one of a user' })
-  }
-  return certificate
+function refusedCertificate(socket: TLSSocket, { issuedUnder }: Connection): string | undefined {
+  if (presentedUnverified(socket))
+    return `the client certificate did not verify: ${socket.authorizationError}`
+  const certificate = issuedUnder && verifiedPeerCertificate(socket)
+  return certificate !== undefined && issuedUnder?.users(certificate) === false
+    ? 'the client certificate is not one of a user'
+    : undefined
 }
 
 /** RFC 6265 §4.1.1: a cookie value may stand in double quotes. */
