@@ -29,3 +29,4 @@ export {
   rsaToPkcs1,
 } from './rsa.ts'
 export { checkRsaNumbers, type RsaNumbers, requirePrimes, rsaMembers } from './rsa-numbers.ts'
+export { type PssParameters, pssAlgorithm, pssPrivateFromPkcs8, pssPublicFromSpki } from './rsa-pss.ts'

@@ -2,7 +2,13 @@ import { createPrivateKey, type KeyObject } from 'node:crypto'
 import { StartupError } from '@warder/foundation/errors'
 import { derMembers, derNull } from '@warder/pki/asn1'
 import { PkiError } from '@warder/pki/error'
-import { buildPkcs8, parsePkcs8, requireOwnPublicHalf } from '@warder/pki/keys'
+import {
+  buildPkcs8,
+  type PssParameters,
+  parsePkcs8,
+  pssAlgorithm,
+  requireOwnPublicHalf,
+} from '@warder/pki/keys'
 import { openPkcs8 } from '@warder/pki/pkcs12'
 
 /** Whether the text is PEM (RFC 7468), of whatever it may be. */
@@ -99,24 +105,18 @@ function requireTwoPrimes(name: string, key: KeyObject): void {
     throw new StartupError(`${name}: is an RSA key of more than two primes, which is not supported`)
 }
 
-const hashes: Readonly<Record<string, string>> = { sha256: 'PS256', sha384: 'PS384', sha512: 'PS512' }
-
 /**
  * A key of id-RSASSA-PSS (RFC 4055 §1.2) signs by RSASSA-PSS alone, and with the hash in its parameters where it has any: its
  * JWK says the one algorithm that this leaves.
  * @throws StartupError for parameters that no algorithm of RFC 7518 §3.5 has
  */
 function pssJwk(name: string, key: KeyObject): Readonly<Record<string | symbol, unknown>> {
-  const { hashAlgorithm, mgf1HashAlgorithm, saltLength } = key.asymmetricKeyDetails ?? {}
-  const alg = hashAlgorithm === undefined ? undefined : hashes[hashAlgorithm]
-  const most = Number(hashAlgorithm?.slice(3) ?? 256) / 8
-  if (
-    hashAlgorithm !== undefined &&
-    (alg === undefined || mgf1HashAlgorithm !== hashAlgorithm || (saltLength ?? 0) > most)
-  )
-    throw new StartupError(
-      `${name}: its parameters of RSASSA-PSS (${hashAlgorithm}, MGF1 with ${mgf1HashAlgorithm}, salt of ${saltLength} bytes) match none of PS256, PS384 and PS512`,
-    )
+  let alg: string | undefined
+  try {
+    alg = pssAlgorithm((key.asymmetricKeyDetails ?? {}) as PssParameters)
+  } catch (error) {
+    throw new StartupError(`${name}: ${(error as Error).message}`)
+  }
   const { key: pkcs1 } = parsePkcs8(key.export({ format: 'der', type: 'pkcs8' }))
   const plain = buildPkcs8({ identifier: '1.2.840.113549.1.1.1', parameters: derNull, key: pkcs1 })
   const jwk = createPrivateKey({ key: plain, format: 'der', type: 'pkcs8' }).export({ format: 'jwk' })

@@ -106,7 +106,7 @@ export function curveOfFamily({ algorithm }: ByteKeyFamily): CurveName | undefin
 }
 
 /** A key that was read, with the members that it came with when a transparent form had not all of them. */
-export type ReadKey = PkiKey & { readonly members?: readonly TagName[] }
+export type ReadKey = PkiKey & { readonly members?: readonly TagName[]; readonly boundAlg?: string }
 
 /** A key in the names of KMIP. */
 export function inKmipNames({ algorithm, curve, ...rest }: ReadKey): ParsedKey {

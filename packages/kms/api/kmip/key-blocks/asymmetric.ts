@@ -13,6 +13,8 @@ import {
   type KeyPolicy,
   type PointForm,
   privateFromPkcs8,
+  pssPrivateFromPkcs8,
+  pssPublicFromSpki,
   publicFromSpki,
   rawOf,
   requireLoadable,
@@ -72,11 +74,11 @@ function readForm(
         : rsaPublicFromPkcs1(materialBytes(material), policy)
     case 'PKCS_8':
       return isPrivate
-        ? privateFromPkcs8(materialBytes(material), policy)
-        : publicFromSpki(materialBytes(material), policy)
+        ? privateOf(materialBytes(material), policy)
+        : publicOf(materialBytes(material), policy)
     case 'X_509':
       if (isPrivate) break
-      return publicFromSpki(materialBytes(material), policy)
+      return publicOf(materialBytes(material), policy)
     case 'ECPrivateKey': {
       if (!isPrivate) break
       const outer = hints.curve === undefined ? undefined : curveOf(hints.curve, policy)
@@ -93,6 +95,12 @@ function readForm(
   }
   throw unsupportedFormat()
 }
+
+/** Keys of id-RSASSA-PSS are bound to the algorithm of their parameters. */
+const privateOf = (pkcs8: Uint8Array, policy: KeyPolicy): ReadKey =>
+  pssPrivateFromPkcs8(pkcs8, policy) ?? privateFromPkcs8(pkcs8, policy)
+const publicOf = (spki: Uint8Array, policy: KeyPolicy): ReadKey =>
+  pssPublicFromSpki(spki, policy) ?? publicFromSpki(spki, policy)
 
 const transparentTypes: ReadonlyMap<KeyFormat, HalfType> = new Map<KeyFormat, HalfType>([
   ['TransparentRSAPrivateKey', 'PrivateKey'],

@@ -52,7 +52,7 @@ export function storedColumns({ shape, certificate, wrapping, material }: Stored
     algorithm: kind?.algorithm,
     bits,
     curve: kind?.curve,
-    boundAlg: kind?.boundAlg,
+    boundAlg: shape.boundAlg ?? kind?.boundAlg,
     form: materialForm,
     given: given.filter((node) => node !== undefined),
   }

@@ -15,6 +15,8 @@ export interface ParsedKey {
   readonly qLength?: number
   /** Transparent forms may leave members out; which were there when not all were. */
   readonly members?: readonly TagName[]
+  /** The only algorithm of JOSE that the key is for. */
+  readonly boundAlg?: string
   /** A check that is too slow for the event loop. Rejects with a PkiError. */
   readonly check?: () => Promise<void>
 }

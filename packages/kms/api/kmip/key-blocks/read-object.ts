@@ -146,13 +146,14 @@ async function readKey(
   } catch (error) {
     throw inKmipReasons(error)
   }
-  const { canonical: material, bits, curve, qLength, members } = parsed
+  const { canonical: material, bits, curve, qLength, members, boundAlg } = parsed
   return {
     shape: {
       ...base,
       ...described({ algorithm, bits, curve }),
       ...(qLength !== undefined && { qLength }),
       ...(members !== undefined && { members }),
+      ...(boundAlg !== undefined && { boundAlg }),
     },
     material,
     ...rest,

@@ -22,6 +22,8 @@ export interface StoredShape {
   /** Members of a transparent key that were given, when not all were. */
   readonly members?: readonly TagName[]
   readonly algorithm?: CryptographicAlgorithm
+  /** The only algorithm of JOSE that the key is for, where its encoding tells it. */
+  readonly boundAlg?: string
   /** CryptographicLength, in bits. */
   readonly bits?: number
   readonly curve?: CurveName
