@@ -2,6 +2,10 @@ import assert from 'node:assert/strict'
 import { hash, randomUUID } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { inlineKeySet, verifyToken } from '@warder/foundation/jwt'
+import { acsUrlOf, samlParams, sharedKey, spEntityIdOf, TestIdp } from '../methods/saml/testing/index.ts'
+import { fromBase32 } from '../methods/totp/base32.ts'
+import { codeAt } from '../methods/totp/code.ts'
+import { recoverAdmin } from '../recovery/index.ts'
 import { scene } from '../testing/scene.ts'
 import { peerSecret, startAuth, type TestService } from '../testing/start.ts'
 import { sweepFeed } from './index.ts'
@@ -168,6 +172,70 @@ describe('the feed of what ended', () => {
       's/bob',
       's/chief',
     ])
+  })
+
+  it('issue 28: says of second factors, SAML settings and a recovered administrator that they were set', async () => {
+    await using auth = await startAuth({ adminPassword: 'correct horse' })
+    const { realm, user, asSuper } = scene(auth)
+    await realm('r')
+    await user('r', 'ann')
+    const set = async (change: () => Promise<unknown>): Promise<readonly unknown[]> => {
+      const { head } = await page(auth)
+      await change()
+      const { entries } = await page(auth, head)
+      return entries
+        .filter(([, kind]) => kind === 'credential' || kind === 'credentials')
+        .map(([, kind, , , , inRealm, username, reason]) => [kind, inRealm, username, reason])
+    }
+    const told = (method: string, path: string, json?: object) =>
+      set(async () => {
+        const { status, text } = await asSuper(method, path, json)
+        assert.ok(status < 300, text)
+      })
+    const ofAnn = [['credential', 'r', 'ann', 'credential_set']]
+    const { json } = await asSuper('POST', '/realms/r/totp/generate', { username: 'ann' })
+    const secret: string = json.secret_base32
+    const enroll = (shift: number) => {
+      const step = Math.floor(auth.services.now() / 30) + shift
+      const token = codeAt(fromBase32(secret) ?? Buffer.alloc(0), step, 'SHA1')
+      return { username: 'ann', secret, token }
+    }
+    assert.deepEqual(await told('POST', '/realms/r/totp/verify', enroll(0)), ofAnn)
+    assert.deepEqual(await told('POST', '/realms/r/totp/verify', enroll(1)), ofAnn, 'another one')
+    const wrong = await set(() => asSuper('POST', '/realms/r/totp/verify', enroll(9)))
+    assert.deepEqual(wrong, [], 'a code that is refused enrols nothing')
+    assert.deepEqual(await told('DELETE', '/realms/r/totp/ann'), ofAnn)
+    assert.deepEqual(await told('DELETE', '/realms/r/totp/ann'), [], 'nothing is removed')
+
+    const ofRealm = [['credentials', 'r', '', 'credential_set']]
+    const { json: plain } = await asSuper('GET', '/admins/realms/r')
+    const place = { spEntityId: spEntityIdOf('r'), acsUrl: acsUrlOf('r') }
+    const idp = new TestIdp({ key: await sharedKey('idp'), ...place })
+    const put = (members: object) =>
+      told('PUT', '/admins/realms/r', {
+        ...plain,
+        auth_params: { ...plain.auth_params, saml_params: samlParams(idp, 'r', { ...members }) },
+      })
+    assert.deepEqual(await put({}), ofRealm)
+    assert.deepEqual(await put({}), [], 'the same')
+    const { certificate } = await sharedKey('another')
+    const metadata_xml = idp.metadata({ certificates: [certificate] })
+    assert.deepEqual(await put({ metadata_xml }), ofRealm, 'another key of the identity provider')
+    assert.deepEqual(await told('PUT', '/admins/realms/r', plain), ofRealm, 'taken away')
+    // A realm that is made again has other users, whatever vouches for them.
+    assert.deepEqual(await told('DELETE', '/admins/realms/r'), [])
+    const password_input = { plaintext: 'correct horse' }
+    await realm('r')
+    assert.deepEqual(await told('POST', '/realms/r/userpass', { username: 'ann', password_input }), ofAnn)
+
+    const { db, seal, config } = auth.services
+    const recovered = await set(() =>
+      recoverAdmin({
+        ...{ db, seal, config, now: auth.services.now() * 1000, id: 'admin', by: 'root' },
+        ...{ password: 'another correct horse', changePassword: false, removeTotp: false },
+      }),
+    )
+    assert.deepEqual(recovered, [['credential', '_', 'admin', 'credential_set']])
   })
 
   it('a user who is made again is another person', async () => {
