@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
-import { tokenOf } from '../testing/in-process.ts'
+import { acsUrlOf, samlParams, sharedKey, spEntityIdOf, TestIdp } from '@warder/auth/methods/saml/testing'
+import { newUser, tokenOf } from '../testing/in-process.ts'
 import { type Installation, startInstallation } from '../testing/index.ts'
 
 const officers = ['ann', 'ben', 'cid']
@@ -82,37 +84,246 @@ test('issue 28: a password that an administrator sets ends the vote at the other
   }
 })
 
-test('issue 28: whatever credentials one administrator sets, they reach no quorum with them where vote_with is set', async () => {
-  const warder = await startInstallation({ env: { ...env, KMS_APPROVALS_VOTE_WITH: 'tls_auth' } })
-  const calls = await callers(warder)
-  try {
-    for (const officer of officers) await setPassword(calls, officer, 0)
-    const { bob, kid, request } = await askedByBob(calls, await calls.logIn('ann', passwordOf('ann', 0)))
-    const { id, hash } = request
-    let seed = 28
-    const next = (most: number): number => {
-      seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31
-      return Math.floor((seed / 2 ** 31) * most)
-    }
-    for (let round = 1; round <= 12; round++) {
-      const officer = officers[next(officers.length)] ?? ''
-      const change = next(3)
-      if (change === 0) await calls.asAdmin('DELETE', `/realms/_/userpass/${officer}`)
-      if (change === 1) await calls.asAdmin('DELETE', `/realms/_/totp/${officer}`)
-      if (change === 2) {
-        const admin = { id: `admin-${round}`, realms: ['_'], userpass: officer }
-        assert.equal((await calls.asAdmin('POST', '/admins', admin)).status, 201)
-      }
-      await setPassword(calls, officer, round)
-      const token = await calls.logIn(officer, passwordOf(officer, round))
-      const { status, text } = await calls.as(token, `/access/approvals/${id}/approve`, { hash })
-      assert.equal(status, 403, text)
-      const { state, approved_by } = (await calls.as(bob, `/access/approvals/${id}`)).json
-      assert.deepEqual([state, approved_by], ['open', []])
-    }
-    assert.equal((await calls.as(bob, `/v1/crypto/keys/${kid}`)).status, 200)
-  } finally {
-    calls.close()
-    await warder.stop()
+/** RFC 6238, SHA-1, 30 seconds. @param secret base32 */
+function codeNow(secret: string): string {
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+  const bits = [...secret].map((char) => alphabet.indexOf(char).toString(2).padStart(5, '0')).join('')
+  const key = Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)))
+  const counter = Buffer.alloc(8)
+  counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)))
+  const digest = createHmac('sha1', key).update(counter).digest()
+  const number = digest.readUInt32BE((digest.at(-1) ?? 0) & 15) & 0x7fffffff
+  return String(number % 1_000_000).padStart(6, '0')
+}
+
+const inRealm = ['ann', 'ben', 'cid']
+const times = { session_max_age_seconds: 3600, session_max_stale_age_seconds: 600 }
+/** The administrator is an officer who never votes: those of the realm alone reach no quorum of four. */
+const realmOfficers = {
+  KMS_ROLES_CRYPTO_OFFICER_USERS: ['admin', ...inRealm.map((user) => `eng/${user}`)].join(','),
+  KMS_ROLES_CEREMONY_QUORUM: '4',
+  KMS_APPROVALS_OPERATIONS: 'destroy',
+  KMS_RATE_LIMIT_PER_SECOND: '10000',
+}
+
+/** An installation whose officers are of the realm `eng`, and what its administrator does there. */
+async function startWorld(more: Readonly<Record<string, string>>) {
+  const warder = await startInstallation({ env: { ...realmOfficers, ...more } })
+  const { as, asAdmin, close } = await callers(warder)
+  const auth = warder.client('auth')
+  let round = 0
+  const passwords = new Map<string, string>()
+  const basic = (user: string) => ({
+    authorization: `Basic ${Buffer.from(`${user}:${passwords.get(user)}`).toString('base64')}`,
+  })
+  const made = async (method: string, path: string, json?: object) => {
+    const { status, text } = await asAdmin(method, path, json)
+    assert.ok(status < 300, `${method} ${path}: ${text}`)
+    return text === '' ? undefined : JSON.parse(text)
   }
+  const nextPassword = (user: string) => {
+    passwords.set(user, `the password ${++round} of ${user}`)
+    return { plaintext: passwords.get(user) }
+  }
+  const addUser = (username: string) =>
+    made('POST', '/realms/eng/userpass', { username, password_input: nextPassword(username) })
+  const addRealm = async () => {
+    const auth_params = { username_password_params: { allow_expired_passwords: false } }
+    await made('POST', '/admins/realms', { id: 'eng', auth_params, ...times })
+    for (const user of inRealm) await addUser(user)
+  }
+  const setRealm = async (params: object) => {
+    const realm = await made('GET', '/admins/realms/eng')
+    await made('PUT', '/admins/realms/eng', { ...realm, auth_params: { ...realm.auth_params, ...params } })
+  }
+  /** The user changes the password, or whoever knows it. */
+  const changePassword = async (user: string) => {
+    const headers = basic(user)
+    const new_password = nextPassword(user).plaintext
+    const answer = await auth.ask('/password?realm=eng', { json: { new_password }, headers })
+    assert.equal(answer.status, 204, answer.text)
+  }
+  const enrol = async (username: string) => {
+    const { secret_base32: secret } = await made('POST', '/realms/eng/totp/generate', { username })
+    await made('POST', '/realms/eng/totp/verify', { username, secret, token: codeNow(secret) })
+  }
+  await addRealm()
+  return {
+    ...{ as, made, nextPassword, addUser, addRealm, setRealm, changePassword, enrol },
+    nextRound: () => ++round,
+    admin: await warder.adminToken(),
+    bob: await newUser(warder, 'bob'),
+    async logIn(user: string): Promise<string | undefined> {
+      const { headers } = await auth.ask('/login?realm=eng', { json: {}, headers: basic(user) })
+      return /^_ea_=([^;]+)/.exec([headers['set-cookie']].flat()[0] ?? '')?.[1]
+    },
+    async [Symbol.asyncDispose]() {
+      auth.close()
+      close()
+      await warder.stop()
+    },
+  }
+}
+type World = Awaited<ReturnType<typeof startWorld>>
+
+/** What an administrator of the realm can do about the credentials of one user, or of all of them. */
+interface CredentialChange {
+  readonly ends: 'user' | 'realm' | 'nothing'
+  /** Before the votes. */
+  prepare?(world: World, user: string): Promise<unknown>
+  act(world: World, user: string): Promise<unknown>
+  cleanUp?(world: World, user: string): Promise<unknown>
+}
+
+const removeTotp = ({ made }: World, user: string) => made('DELETE', `/realms/eng/totp/${user}`)
+const provider = (name: string) => ({
+  idp_params: [{ jwt_issuer_uri: `https://${name}.example`, jwks_uri: `https://${name}.example/keys` }],
 })
+async function samlParamsOf(key: string) {
+  const about = { spEntityId: spEntityIdOf('eng'), acsUrl: acsUrlOf('eng') }
+  return samlParams(new TestIdp({ key: await sharedKey(key), ...about }), 'eng')
+}
+
+const credentialChanges: Readonly<Record<string, CredentialChange>> = {
+  'a password that is set': {
+    ends: 'user',
+    act: ({ made, nextPassword }, user) =>
+      made('PUT', `/realms/eng/userpass/${user}`, { password_input: nextPassword(user) }),
+  },
+  'a password that is set, and changed by the administrator in place of the user': {
+    ends: 'user',
+    async act({ made, nextPassword, changePassword }, user) {
+      const password_input = nextPassword(user)
+      await made('PUT', `/realms/eng/userpass/${user}`, { password_input, change_password: true })
+      await changePassword(user)
+    },
+  },
+  'a user who is deleted and made again': {
+    ends: 'user',
+    async act({ made, addUser }, user) {
+      await made('DELETE', `/realms/eng/userpass/${user}`)
+      await addUser(user)
+    },
+  },
+  'a second factor that is enrolled': {
+    ends: 'user',
+    act: ({ enrol }, user) => enrol(user),
+    cleanUp: removeTotp,
+  },
+  'a second factor that is removed': {
+    ends: 'user',
+    prepare: ({ enrol }, user) => enrol(user),
+    act: removeTotp,
+  },
+  'an Admin that names the user': {
+    ends: 'user',
+    act: ({ made, nextRound }, userpass) =>
+      made('POST', '/admins', { id: `admin-${nextRound()}`, realms: ['eng'], userpass }),
+  },
+  'another JWT provider of the realm': {
+    ends: 'realm',
+    prepare: ({ setRealm, nextRound }) => setRealm({ jwt_params: provider(`one-${nextRound()}`) }),
+    act: ({ setRealm, nextRound }) => setRealm({ jwt_params: provider(`two-${nextRound()}`) }),
+  },
+  'other SAML parameters of the realm': {
+    ends: 'realm',
+    prepare: async ({ setRealm }) => setRealm({ saml_params: await samlParamsOf('one') }),
+    act: async ({ setRealm }) => setRealm({ saml_params: await samlParamsOf('two') }),
+    cleanUp: ({ setRealm }) => setRealm({ saml_params: null }),
+  },
+  'a realm that is deleted and made again': {
+    ends: 'realm',
+    async act({ made, addRealm }) {
+      await made('DELETE', '/admins/realms/eng')
+      await addRealm()
+    },
+  },
+  'a password that users change themselves': {
+    ends: 'nothing',
+    act: ({ changePassword }, user) => changePassword(user),
+  },
+}
+
+/** All changes in an order that the seed says, each with an officer. */
+function sequenceOf(
+  seed: number,
+): readonly (readonly [title: string, change: CredentialChange, user: string])[] {
+  let state = seed
+  const next = (most: number): number => {
+    state = (state * 1_103_515_245 + 12_345) % 2 ** 31
+    return Math.floor((state / 2 ** 31) * most)
+  }
+  return Object.entries(credentialChanges)
+    .map(([title, change]) => ({ at: next(2 ** 20), title, change, user: inRealm[next(3)] ?? '' }))
+    .sort((one, other) => one.at - other.at)
+    .map(({ title, change, user }) => [title, change, user] as const)
+}
+
+/** A request to destroy a key of bob, and how officers vote on it. */
+async function votingOn({ as, admin, bob }: World) {
+  const create = { user_id: 'bob', operation_types: ['create'] }
+  assert.equal((await as(admin, '/access/grant', create)).status, 200)
+  const { kid } = (await as(bob, '/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM' })).json
+  const asked = await as(bob, '/access/approvals', { operation: 'destroy', key: kid })
+  assert.equal(asked.status, 200, asked.text)
+  const { id, hash } = asked.json
+  return {
+    vote: async (token: string) => as(token, `/access/approvals/${id}/approve`, { hash }),
+    approvers: async (): Promise<readonly string[]> => {
+      const { state, approved_by } = (await as(bob, `/access/approvals/${id}`)).json
+      assert.equal(state, 'open')
+      return [...approved_by].sort()
+    },
+  }
+}
+
+const seeds = [28, 155, 4711]
+const all = inRealm.map((user) => `eng/${user}`)
+
+test('issue 28: each change of a credential ends the votes of the users that it is about, and no others', async () => {
+  await using world = await startWorld({ KMS_APPROVALS_CREDENTIAL_WAIT: '0' })
+  const { vote, approvers } = await votingOn(world)
+  for (const seed of seeds)
+    for (const [title, change, user] of sequenceOf(seed)) {
+      const tokens = await Promise.all(inRealm.map(world.logIn))
+      await change.prepare?.(world, user)
+      for (const token of tokens) {
+        const { status, text } = await vote(token ?? '')
+        // Votes that no change has ended are still there.
+        assert.ok(status === 200 || status === 409, `${seed}, before ${title}: ${text}`)
+      }
+      assert.deepEqual(await approvers(), all, `${seed}, before ${title}`)
+      await change.act(world, user)
+      const left = { nothing: all, realm: [], user: all.filter((name) => name !== `eng/${user}`) }[
+        change.ends
+      ]
+      assert.deepEqual(await approvers(), left, `${seed}: ${title} (${user})`)
+      await change.cleanUp?.(world, user)
+    }
+})
+
+for (const [rule, more] of Object.entries({
+  'approvals.vote_with': { KMS_APPROVALS_VOTE_WITH: 'tls_auth', KMS_APPROVALS_CREDENTIAL_WAIT: '0' },
+  'approvals.credential_wait': {},
+}))
+  test(`issue 28: whatever credentials one administrator sets, none of them votes under ${rule}`, async () => {
+    await using world = await startWorld(more)
+    const { vote, approvers } = await votingOn(world)
+    for (const seed of seeds)
+      for (const [title, change, user] of sequenceOf(seed)) {
+        const before = await Promise.all(inRealm.map(world.logIn))
+        await change.prepare?.(world, user)
+        await change.act(world, user)
+        const tokens = [...before, ...(await Promise.all(inRealm.map(world.logIn)))]
+        let refused = 0
+        for (const token of tokens.filter((one) => one !== undefined)) {
+          const { status, text } = await vote(token)
+          // A session from before may have ended.
+          assert.ok(status === 401 || status === 403, `${seed}, ${title}: ${text}`)
+          if (text.includes(rule)) refused += 1
+        }
+        assert.ok(refused >= inRealm.length - 1, `${seed}, ${title}: the rule refused ${refused}`)
+        assert.deepEqual(await approvers(), [], `${seed}, ${title}`)
+        await change.cleanUp?.(world, user)
+      }
+  })
