@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { certificateSigner, generalName, issueRequest, nameFromText, subjectAltName } from '@warder/pki/x509'
 import { kmsService } from '../../../service/service.ts'
@@ -36,11 +37,13 @@ export interface Authorities {
 
 export async function makeAuthorities(caller: Caller, issuing: object = {}): Promise<Authorities> {
   const path = '/v1/pki/authorities'
-  const root = (await caller.post(path, { subject: 'CN=Root, O=Acme', alg: 'ES256', days: 3650 })).json
-  const subject = 'CN=Issuing, O=Acme'
-  const below = (
-    await caller.post(path, { subject, alg: 'ES256', issuer: root.id, path_length: 0, ...issuing })
-  ).json
+  const make = async (json: object) => {
+    const { status, text, json: made } = await caller.post(path, { alg: 'ES256', ...json })
+    assert.equal(status, 200, text)
+    return made
+  }
+  const root = await make({ subject: 'CN=Root, O=Acme', days: 3650 })
+  const below = await make({ subject: 'CN=Issuing, O=Acme', issuer: root.id, path_length: 0, ...issuing })
   return { root, issuing: below, issue: (json) => caller.post(`${path}/${below.id}/certificates`, json) }
 }
 

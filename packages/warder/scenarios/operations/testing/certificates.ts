@@ -48,7 +48,7 @@ export async function walkPki({ user, wire }: Walked): Promise<void> {
 export async function walkAcme({ user, wire }: Walked, host: HttpHost): Promise<void> {
   const alice = await user('alice')
   const anybody = walkerOf(wire('kms'))
-  const { issuing } = await makeAuthorities(alice.wire)
+  const { issuing } = await makeAuthorities(alice.wire, { subject: 'CN=ACME, O=Acme' })
   const path = `${authorities}/${issuing.id}/acme`
   await alice.put(path, {})
   await alice.get(path)
