@@ -36,7 +36,7 @@ test('A case that differs fails with its first difference, and the messages go t
   assert.match(written, /<Operation type="Enumeration" value="GetAttributes"\/>/)
 })
 
-test('A case that cannot be read fails the run, although it is skipped (issue 13 item 24)', async () => {
+test('A case that cannot be read fails the run, although it is skipped', async () => {
   const unreadable = mkdtempSync(join(folder, 'unreadable-'))
   writeFileSync(join(unreadable, 'Broken-10.xml'), '<KMIP>\n# nothing\n<RequestMessage/></KMIP>')
   const { code, out } = await run(unreadable, '--over', 'socket')

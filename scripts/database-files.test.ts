@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
-// Issue 13 item 1: a process that closes any descriptor of a database file drops the locks that SQLite holds on it.
+// A process that closes any descriptor of a database file drops the locks that SQLite holds on it.
 
 const packages = fileURLToPath(new URL('../packages', import.meta.url))
 const sources = globSync('**/*.ts', { cwd: packages })

@@ -27,7 +27,7 @@ test('Comment lines that begin with # are passed over, as cases of 1.0 to 1.2 ha
     'SKLC-M-1-10',
     `<KMIP>
 # TIME 0
-# A key is made, and what becomes of it is looked at (issue 13 item 24)
+# A key is made, and what becomes of it is looked at
 #
 ${pair}
   # TIME 1 ${pair}

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isOldCovercrypt, runCloudproof } from './cloudproof.ts'
 
-test('cloudproof_kms_js 4.0.0, unmodified, does everything it offers but what needs the Covercrypt of before (issues 13, 19)', async (context) => {
+test('cloudproof_kms_js 4.0.0, unmodified, does everything it offers but what needs the Covercrypt of before', async (context) => {
   const run = await runCloudproof()
   if ('missing' in run) {
     context.skip(run.missing)

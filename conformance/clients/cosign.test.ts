@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { missingProgram, runCosign } from './vault-programs.ts'
 
-test('cosign uses keys of the transit interface, over a rotation (issue 20)', {
+test('cosign uses keys of the transit interface, over a rotation', {
   skip: missingProgram('cosign'),
 }, async () => {
   const run = await runCosign()

@@ -60,7 +60,7 @@ for (const [version, ...suites] of [
   ['-tls1_3', '-ciphersuites', 'TLS_CHACHA20_POLY1305_SHA256'],
   ['-tls1_2', '-cipher', 'ECDHE-ECDSA-AES256-GCM-SHA384'],
   ['-tls1_2', '-cipher', 'ECDHE-ECDSA-AES128-GCM-SHA256'],
-  // Clients that know RSA alone (issue 13 item 23).
+  // Clients that know RSA alone.
   ['-tls1_2', '-cipher', 'ECDHE-RSA-AES256-GCM-SHA384'],
   ['-tls1_2', '-cipher', 'ECDHE-RSA-AES128-GCM-SHA256'],
 ] as const) {

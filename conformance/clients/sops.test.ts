@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { missingProgram, runSops } from './vault-programs.ts'
 
-test('sops uses keys of the transit interface, over a rotation (issue 20)', {
+test('sops uses keys of the transit interface, over a rotation', {
   skip: missingProgram('sops'),
 }, async () => {
   const run = await runSops()

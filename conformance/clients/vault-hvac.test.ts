@@ -6,7 +6,7 @@ import { driveHvac } from './vault-hvac.ts'
 const hvac = await findHvac()
 const skip = 'missing' in hvac ? hvac.missing : false
 
-test('hvac, a client of Vault, administers roles and lives as a machine (issue 13 item 14)', {
+test('hvac, a client of Vault, administers roles and lives as a machine', {
   skip,
 }, async () => {
   assert.ok('env' in hvac)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { missingPlugin, runVaultKubernetesKms } from './vault-kubernetes-kms.ts'
 
-test('the KMS plugin of Kubernetes for Vault encrypts with a key of the transit interface, over rotations (issue 20)', {
+test('the KMS plugin of Kubernetes for Vault encrypts with a key of the transit interface, over rotations', {
   skip: missingPlugin(),
 }, async () => {
   const run = await runVaultKubernetesKms()

@@ -7,7 +7,7 @@ import { driveTransit } from './vault-transit.ts'
 const hvac = await findHvac()
 const skip = 'missing' in hvac ? hvac.missing : false
 
-test('hvac, a client of Vault, uses keys over the transit interface (issue 20)', { skip }, async () => {
+test('hvac, a client of Vault, uses keys over the transit interface', { skip }, async () => {
   assert.ok('env' in hvac)
   const { code, err, steps } = await driveTransit(hvac.env)
   assert.equal(code, 0, err)

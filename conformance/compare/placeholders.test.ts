@@ -61,7 +61,7 @@ const stream = [
   ),
 ]
 
-test('Each stream of a case has a CorrelationValue of its own under one placeholder (TC-STREAM, issue 13 item 24)', async () => {
+test('Each stream of a case has a CorrelationValue of its own under one placeholder (TC-STREAM)', async () => {
   const testCase = caseOf('STREAM-21', create('UNIQUE_IDENTIFIER_0', 'a'), ...stream, ...stream)
   assert.deepEqual(await remarks(testCase), [undefined])
 })

@@ -15,7 +15,7 @@ const samples: Readonly<Record<string, string>> = {
 }
 const ages = { session_max_age_seconds: 60, session_max_stale_age_seconds: 30 }
 
-describe('a request whose ?realm= names another realm (issue 13 item 12)', () => {
+describe('a request whose ?realm= names another realm', () => {
   it('is refused alike by every operation, and changes nothing', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { as, asSuper, realm, user, logIn } = scene(auth)
@@ -88,7 +88,7 @@ describe('a request whose ?realm= names another realm (issue 13 item 12)', () =>
 })
 
 describe('every session of a realm', () => {
-  it('that does not exist is ended: 204 (issue 13 item 12)', async () => {
+  it('that does not exist is ended: 204', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper } = scene(auth)
     assert.equal((await asSuper('DELETE', '/sessions/realms/unknown')).status, 204)

@@ -119,7 +119,7 @@ describe('the feed of what ended', () => {
     assert.equal((await page(auth)).head, before)
   })
 
-  it('issue 28: says of all that lets another person act under a name that it was set', async () => {
+  it('says of all that lets another person act under a name that it was set', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { realm, user, asSuper } = scene(auth)
     await realm('r')
@@ -174,7 +174,7 @@ describe('the feed of what ended', () => {
     ])
   })
 
-  it('issue 28: says of second factors, SAML settings and a recovered administrator that they were set', async () => {
+  it('says of second factors, SAML settings and a recovered administrator that they were set', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { realm, user, asSuper } = scene(auth)
     await realm('r')

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { scene } from '../testing/scene.ts'
 import { startAuth } from '../testing/start.ts'
 
-describe('an address that floods the service with logins (issue 13 item 26)', () => {
+describe('an address that floods the service with logins', () => {
   it('keeps nobody at another address out, and its refusals are no errors of the service', async () => {
     const config = { password_hash_concurrency: 1 }
     await using auth = await startAuth({ adminPassword: 'correct horse', everyHash: true, config })

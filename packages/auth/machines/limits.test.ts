@@ -27,7 +27,7 @@ async function roleWith(auth: TestService, settings: Record<string, unknown>) {
 const start = () => startAuth({ adminPassword: 'correct horse' })
 const refusal = ({ json }: { json: { errors: string[] } }) => json.errors[0] ?? ''
 
-describe('limits of machines, as Vault documents them (issue 28 item 12)', () => {
+describe('limits of machines, as Vault documents them', () => {
   it('secret_id_num_uses is what a secret id has, and the most that it can have', async () => {
     await using auth = await start()
     const { secretId, logIn } = await roleWith(auth, { secret_id_num_uses: 2 })

@@ -44,7 +44,7 @@ describe('orchestrator workloads', () => {
     const opened = { ...base, ...lists(['*'], ['*']) }
     assert.deepEqual((await asSuper('GET', '/auth/kubernetes/role/bound')).json.data, opened)
     assert.equal((await save('bound', bound)).status, 204)
-    // Vault's name for one audience (issue 28 item 12).
+    // Vault's name for one audience.
     const audience = { ...lists(['*'], ['*']), audience: 'warder', alias_name_source: 'serviceaccount_name' }
     assert.equal((await save('audience', { ...audience, token_policies: 'a,b' })).status, 204)
     assert.equal((await save('other', { ...audience, bound_audiences: ['warder'] })).status, 204)

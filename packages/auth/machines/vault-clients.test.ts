@@ -5,7 +5,7 @@ import { startAuth } from '../testing/start.ts'
 
 const role = '/v1/auth/approle/role'
 
-describe('what clients of Vault send (issue 13 item 14)', () => {
+describe('what clients of Vault send', () => {
   it('is read as text, too: periods, policies, counts and flags', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper } = scene(auth)

@@ -8,7 +8,7 @@ const passwords = { username_password_params: { allow_expired_passwords: false }
 const provider = { jwt_issuer_uri: 'https://idp.example', jwks_uri: 'https://idp.example/keys' }
 const tokens = { jwt_params: { idp_params: [provider] } }
 
-it('the realm `_` keeps a way in for a super administrator: else 409, and nothing changes (issue 13 item 16)', async () => {
+it('the realm `_` keeps a way in for a super administrator: else 409, and nothing changes', async () => {
   await using auth = await startAuth({ adminPassword: 'correct horse' })
   const { asSuper, user, admin } = scene(auth)
   const put = async (auth_params: object) =>

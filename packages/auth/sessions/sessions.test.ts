@@ -208,7 +208,7 @@ describe('sessions', () => {
     const look = (token: string) => auth.call('GET', `/sessions/${id}`, { token })
     const end = (token: string) => auth.call('DELETE', '/sessions', { token, json: { session_ids: [id] } })
     const root = await idOf(as, await auth.superCookie())
-    // No cookie: it has the rights of its owner, which no policy for sessions covers (issue 28 item 11).
+    // No cookie: it has the rights of its owner, which no policy for sessions covers.
     const looked = [
       [reader, id],
       [within, id],

@@ -9,7 +9,7 @@ const samples = { realm_id: 'r', session_id: '00000000-0000-4000-8000-0000000000
 const cursor = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
 // PostgreSQL has no U+0000 in a text: `postgres-attacks.test.ts` runs this there, too.
-it('U+0000 and half of a surrogate pair are 400 wherever a request may have a text (issue 28 item 17)', async () => {
+it('U+0000 and half of a surrogate pair are 400 wherever a request may have a text', async () => {
   await using auth = await startAuth({ adminPassword: 'correct horse' })
   const { realm } = scene(auth)
   await realm('r')

@@ -130,7 +130,7 @@ describe('gates of attempts', () => {
     assert.equal(await attempts.run('a', 1, async () => 'again'), 'again')
   })
 
-  it('bound those that wait of one client, so that it leaves places for the others (issue 13 item 26)', async () => {
+  it('bound those that wait of one client, so that it leaves places for the others', async () => {
     const attempts = createAttempts(idle as never, () => 0, 1)
     let open = (): void => {}
     const held = new Promise<void>((resolve) => {

@@ -44,7 +44,7 @@ function isMixed(flat: string): boolean {
   return flat.includes('&&') || /@\s*[^\s|]|[^\s|]\s*@/.test(flat)
 }
 
-test('issue 28: policies that two releases read differently, and those that are cut off, are refused', () => {
+test('policies that two releases read differently, and those that are cut off, are refused', () => {
   for (const policy of [
     'A::a && B::b || C::c',
     'A::a || B::b && C::c',

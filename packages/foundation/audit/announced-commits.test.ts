@@ -88,7 +88,7 @@ const engines = {
 
 for (const [engine, open] of Object.entries(engines)) {
   const skip = engine === 'postgresql' && 'missing' in postgres && postgres.missing
-  test(`issue 13 item 5: successes that never happened are corrected at the next start (${engine})`, {
+  test(`successes that never happened are corrected at the next start (${engine})`, {
     skip,
   }, async () => {
     const { folder, db, start, announce, corrections } = await place(open)

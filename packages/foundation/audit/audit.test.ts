@@ -230,7 +230,7 @@ for (const [what, damaged] of [
     },
   ],
 ] as const)
-  test(`issue 13 item 5: a torn tail with a hole of zeros ${what} is put aside and recorded`, async () => {
+  test(`a torn tail with a hole of zeros ${what} is put aside and recorded`, async () => {
     const path = folder()
     const log = await openAuditLog(options(path))
     for (const object of ['k1', 'k2', 'k3']) log.trail.record(event({ object }))
@@ -511,7 +511,7 @@ test('after a loss many may flush at once, and the chain stays whole', async () 
   assert.deepEqual([verdict.ok, verdict.records, lines(path)[0]?.operation], [true, 1, 'audit.lost'])
 })
 
-test('issue 13 item 4: whether a record could be written is tried, and leaves nothing behind', async () => {
+test('whether a record could be written is tried, and leaves nothing behind', async () => {
   const path = folder()
   const { disk, open } = failingDisk()
   const log = await openAuditLog(options(path, { mode: 'reject', openFile: open }))
@@ -558,7 +558,7 @@ test('reject: a record that was refused because the disk did not confirm it is n
   await (await openAuditLog(options(path))).close()
 })
 
-test('issue 13 item 29: characters that hide or turn text round are escaped, and mean what they meant', async () => {
+test('characters that hide or turn text round are escaped, and mean what they meant', async () => {
   const path = folder()
   const log = await openAuditLog(options(path))
   const names = [
@@ -600,7 +600,7 @@ test('issue 13 item 29: characters that hide or turn text round are escaped, and
   assert.doesNotMatch(cef({ principal: 'a\u001b[2J', operation: '\u202e' }), /[\p{Cc}\p{Cf}]/u)
 })
 
-test('issue 13 item 29: a log of the version before, with such characters as they are, is whole and shown escaped', async () => {
+test('a log of the version before, with such characters as they are, is whole and shown escaped', async () => {
   const path = folder()
   const log = await openAuditLog(options(path))
   log.trail.record(event({ principal: 'ann\u202enimda' }))

@@ -18,7 +18,7 @@ const bounded = (details: Readonly<Record<string, unknown>>): any => {
   return value
 }
 
-test('issue 13 item 25: details that fit are written whole, however many members they have', () => {
+test('details that fit are written whole, however many members they have', () => {
   const names = Array.from({ length: 100 }, (_, index) => `name-${index}`)
   const details = { after: { policies: [...names, '*'] }, text: 'x'.repeat(5000) }
   assert.deepEqual(bounded(details), details)
@@ -26,7 +26,7 @@ test('issue 13 item 25: details that fit are written whole, however many members
   assert.deepEqual(bounded({ ...many, last: true }), { ...many, last: true })
 })
 
-test('issue 13 item 25: padding is cut with its length and hash, and pushes nothing out', () => {
+test('padding is cut with its length and hash, and pushes nothing out', () => {
   const padding = 'ä'.repeat(20_480)
   const after = { role: 'admin', policies: ['*'] }
   const told = bounded({ padding, before: null, after, more: { nested: [padding, 'short'] } })
@@ -37,7 +37,7 @@ test('issue 13 item 25: padding is cut with its length and hash, and pushes noth
   }
 })
 
-test('issue 13 item 25: a short name among long ones is kept wherever it stands, and the note counts the others', () => {
+test('a short name among long ones is kept wherever it stands, and the note counts the others', () => {
   const names = Array.from({ length: 1000 }, (_, index) => `${index}-${'n'.repeat(200)}`)
   for (const at of [0, 100, 1000]) {
     const policies = names.toSpliced(at, 0, '*')

@@ -401,7 +401,7 @@ test('a checkpoint that cannot be written is tried again after a while', async (
   assert.ok((await verified(folder)).ok)
 })
 
-// Issue 28: a closed file that was removed, with one unsigned line in its checkpoint, was taken for pruned.
+// A closed file that was removed, with one unsigned line in its checkpoint, was taken for pruned.
 
 const checkpointOf = (folder: string, firstSeq = 1) =>
   join(folder, `audit-${String(firstSeq).padStart(16, '0')}.checkpoint`)
@@ -527,7 +527,7 @@ test('without the key of the log no file is removed or moved away, and an archiv
   assert.equal((await verified(to)).ok && (await verified(to)).unexplained.length === 0, false)
 })
 
-test('issue 28: a start that fails while closed files are read again, or beside an archiving, records no change of a file', async () => {
+test('a start that fails while closed files are read again, or beside an archiving, records no change of a file', async () => {
   const folder = path()
   await filled(folder, 60)
   for (let round = 0; round < 12; round += 1) {

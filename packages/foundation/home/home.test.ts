@@ -44,7 +44,7 @@ test('a file of the first run is written once, for its owner only, and never ove
   rmSync(home, { recursive: true })
 })
 
-test('issue 28: secret files that other users can read are named, where they can enter the home', () => {
+test('secret files that other users can read are named, where they can enter the home', () => {
   const home = folder()
   mkdirSync(join(home, 'tls'), { mode: 0o755 })
   for (const [name, mode] of [

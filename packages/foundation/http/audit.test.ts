@@ -163,7 +163,7 @@ test('reject: a final status other than the recorded one is recorded too', async
   )
 })
 
-test('issue 13 item 5: reject: a record that comes before its commit names it, and so does the one that takes it back', async () => {
+test('reject: a record that comes before its commit names it, and so does the one that takes it back', async () => {
   const db = openSqlite({ path: ':memory:' })
   await migrate(db, 'audit', announcedCommitMigrations)
   await migrate(db, 'lease', leaseMigrations)

@@ -15,7 +15,6 @@ const options = { services: undefined, operations: [cookies] }
 const head = 'GET /cookies HTTP/1.1\r\nHost: a\r\nConnection: close\r\n'
 const padding = (count: number) => Array.from({ length: count }, (_, index) => `c${index}=x`).join('; ')
 
-// Issue 13 item 27
 test('every cookie of a name is found, wherever it stands', async () => {
   await using server = await live(options)
   for (const header of [

@@ -67,7 +67,7 @@ test('health is 200 while everything works, and 503 with a fixed sentence for wh
   assert.doesNotMatch(down.text, /password/)
 })
 
-test('issue 13 item 4: however many ask, the parts are tried once a second, and one trial at a time', async () => {
+test('however many ask, the parts are tried once a second, and one trial at a time', async () => {
   const clock = { ms: 0 }
   const database = part('database', 'sqlite')
   await using server = await serve([database], clock)
@@ -96,7 +96,7 @@ test('a part that hangs is down, and is not tried again before it has answered',
   assert.deepEqual([(await server.call('GET', '/health')).status, database.tries], [200, 2])
 })
 
-test('issue 13 item 4: a database that is malformed is found by trying it', async () => {
+test('a database that is malformed is found by trying it', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'warder-health-'))
   const path = join(folder, 'kms.db')
   const before = openSqlite({ path })

@@ -29,7 +29,7 @@ const base = { services: undefined, operations: [upload] }
 const connect = 'CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example:443\r\n\r\n'
 const inner = 'GET /slow HTTP/1.1\r\nHost: a\r\n\r\n'
 
-// Issue 13 item 28: what followed the malformed chunk made the server reset the connection under its own reply.
+// What followed the malformed chunk made the server reset the connection under its own reply.
 test('a malformed chunked body gets its 400 however much follows it', async () => {
   await using server = await live(base)
   for (const path of ['/upload', '/nowhere']) {
@@ -63,7 +63,7 @@ test('a caller who goes on after its refusal is cut', async () => {
   clearInterval(sending)
 })
 
-// RFC 9110 §9.1 and §9.3.6, issue 13 item 28
+// RFC 9110 §9.1 and §9.3.6
 test('CONNECT is 501 and ends its connection; it counts, and is recorded, as any request', async () => {
   const audit = testAudit('continue')
   const seen: unknown[] = []

@@ -30,7 +30,7 @@ const options = {
   ],
 }
 
-// RFC 9112 §3.2.2, issue 13 item 28
+// RFC 9112 §3.2.2
 test('an absolute target is served, and its authority takes the place of Host', async () => {
   await using server = await live(options)
   using wire = await secureWire(server.port)
@@ -137,7 +137,7 @@ test('OPTIONS of the whole server is answered, other methods have no such target
   assert.equal((await wire.reply()).status, 400)
 })
 
-// RFC 9110 §10.1.1, issue 13 item 28
+// RFC 9110 §10.1.1
 test('an expectation other than 100-continue is 417, and its body is not read', async () => {
   await using server = await live(options)
   for (const expect of ['200-ok', '100-continue, x', '100-continue;x=y', 'x100-continue', '100']) {

@@ -13,7 +13,7 @@ const Schema = Type.Object({
   map: Type.Optional(Type.Record(Type.String(), Type.Object({ note: Type.Optional(Type.String()) }))),
 })
 
-describe('null for an optional member (issue 13 item 10)', () => {
+describe('null for an optional member', () => {
   it('is removed at every depth, but where it is required, has a meaning, or nothing is known of it', () => {
     const value = {
       name: null,

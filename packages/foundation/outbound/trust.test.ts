@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { rootCertificates } from 'node:tls'
 
-test('issue 28: connections that end leave no authorities in memory', {
+test('connections that end leave no authorities in memory', {
   skip: process.platform === 'linux' ? false : 'memory is read from /proc',
 }, () => {
   const folder = mkdtempSync(join(tmpdir(), 'warder-trust-'))

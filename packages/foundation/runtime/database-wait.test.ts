@@ -29,7 +29,7 @@ function waiting(failures: number, mostMs: number | undefined, error: Error = ne
   return { connected, waits, told: () => told }
 }
 
-test('issue 13 item 3: a database that is away is waited for, at most 30 seconds at a time', async () => {
+test('a database that is away is waited for, at most 30 seconds at a time', async () => {
   const { connected, waits, told } = waiting(8, undefined)
   assert.equal(await connected, there)
   assert.deepEqual(waits, [1000, 2000, 4000, 8000, 16_000, 30_000, 30_000, 30_000])

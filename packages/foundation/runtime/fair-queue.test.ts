@@ -79,7 +79,7 @@ function oneAtATime(longest: number) {
 
 const times = (count: number, name: string): string[] => Array<string>(count).fill(name)
 
-describe('a fair queue (issue 13 item 26)', () => {
+describe('a fair queue', () => {
   it('gives clients their turns one after the other, and each client those of its tenants', async () => {
     const { add, finish, started } = oneAtATime(64)
     for (const name of [...times(6, 'a r'), 'a s', 'a s', 'b r', 'c s']) add(name)

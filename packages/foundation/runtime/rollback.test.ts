@@ -15,7 +15,7 @@ import { gateMemory } from './fixtures/gated-service.ts'
 import type { RunningService, ServiceLaunch } from './index.ts'
 import { runService } from './primary.ts'
 
-// Issue 13 item 2: a database that was missing, or older than its audit log, started without a word.
+// A database that was missing, or older than its audit log, started without a word.
 
 const server = await startTestPostgres()
 const folder = mkdtempSync(join(tmpdir(), 'warder-rollback-'))

@@ -7,7 +7,7 @@ import { after, test } from 'node:test'
 import { StartupError } from '../errors/index.ts'
 import { change, insertInto, openSqlite, query, StorageUnavailable, startSqliteWriter } from './index.ts'
 
-// Issue 13 item 1: acknowledged writes were lost when another program opened and closed the database.
+// Acknowledged writes were lost when another program opened and closed the database.
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-files-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -65,7 +65,7 @@ for (const ending of ['', '-wal', '-shm'] as const) {
     const ids = async (): Promise<string> => (await db.all(all, [])).map(({ id }) => id).join()
     assert.equal(await ids(), 'a')
     renameSync(`${path}${ending}`, join(folder, 'aside'))
-    // Issue 28: a replaced database was noticed within a second, and commits were acknowledged until then.
+    // A replaced database was noticed within a second, and commits were acknowledged until then.
     await assert.rejects(db.commit([change(insert, ['b'], 1)]), StorageUnavailable)
     const problem = await told
     await assert.rejects(db.commit([change(insert, ['b'], 1)]), StorageUnavailable)

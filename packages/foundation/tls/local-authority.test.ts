@@ -161,7 +161,7 @@ test('a certificate with a third of its life left is replaced, with a new key, u
   assertWhole(place)
 })
 
-test('issue 28: a start while the clock is ahead leaves nothing that later starts do not repair', async () => {
+test('a start while the clock is ahead leaves nothing that later starts do not repair', async () => {
   const place = await made()
   const before = place.fingerprints()
   const ahead = heldClock()

@@ -196,7 +196,7 @@ test('files that cannot be used stop the start with one line that names setting 
   }
 })
 
-// CVE-2011-1473, issue 13 item 28
+// CVE-2011-1473
 test('a client of TLS 1.2 cannot renegotiate, also after a reload', async () => {
   const echo = await serveOpen(tlsProfile(server))
   servers.push(echo)
@@ -210,7 +210,7 @@ test('the options are plain data, as they travel to worker threads', () => {
   assert.deepEqual(Object.keys(structuredClone(profile)), Object.keys(profile))
 })
 
-test('issue 28: the files of a server are read with a byte order mark, text before the blocks, CRLF, and as DER', async () => {
+test('the files of a server are read with a byte order mark, text before the blocks, CRLF, and as DER', async () => {
   const [cert, key] = [readFileSync(server.certFile, 'utf8'), readFileSync(server.keyFile, 'utf8')]
   const authorities = readFileSync(clientsCaFile, 'utf8')
   const marked = (text: string) => `\ufeffsubject=CN=x\r\n${text.replaceAll('\n', '\r\n')}`

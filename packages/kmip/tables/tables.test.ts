@@ -186,7 +186,7 @@ test('What 2.1 tells precisely is DENIED before', () => {
   }
 })
 
-test('1.x is told why it is refused, but where a public test case has DENIED word for word (issue 13 item 20)', () => {
+test('1.x is told why it is refused, but where a public test case has DENIED word for word', () => {
   const told = (version: '1.0' | '1.4' | '2.0' | '2.1', ...why: readonly [ResultReason, OperationName]) =>
     messageIn(version, 'DENIED', ...why)
   for (const version of ['1.0', '1.4'] as const) {

@@ -102,7 +102,7 @@ test('REST encrypts, decrypts and computes MACs where the key is', async () => {
   assert.deepEqual(asked, ['encrypt', 'decrypt', 'decrypt', 'mac', 'mac'])
 })
 
-test('issue 28: transit computes HMACs of a key of type hmac where the key is, and refuses those beside other keys', async () => {
+test('transit computes HMACs of a key of type hmac where the key is, and refuses those beside other keys', async () => {
   const input = oasisData.toString('base64')
   for (const [type, status] of [
     ['hmac', 200],

@@ -11,7 +11,6 @@ const url = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64ur
 const keyOf = async (kms: Started, spec: object = aes): Promise<string> =>
   (await kms.user('alice').post('/v1/crypto/keys', spec)).json.kid
 
-// Issue 13 item 7
 test('large data is encrypted and decrypted as small data is, directly and for an RSA key', async () => {
   await using kms = await startKms()
   const alice = kms.user('alice')

@@ -344,7 +344,7 @@ test('another database of the authentication service is followed from its beginn
 })
 
 for (const clockOf of ['mono', 'wall'] as const)
-  test(`issue 28: a process that was stopped asks the feed before it serves (${clockOf})`, async () => {
+  test(`a process that was stopped asks the feed before it serves (${clockOf})`, async () => {
     const id = randomUUID()
     await using kms = scene()
     await kms.follower.ready(10_000)
@@ -359,7 +359,7 @@ for (const clockOf of ['mono', 'wall'] as const)
     assert.equal(kms.ended.hasSession(id), true)
   })
 
-test('issue 28: a process that was stopped, and cannot ask the feed, refuses although the feed is young', async () => {
+test('a process that was stopped, and cannot ask the feed, refuses although the feed is young', async () => {
   let broken = false
   await using kms = scene([], (page) => {
     if (broken) page.status = 503

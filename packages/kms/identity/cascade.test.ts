@@ -15,7 +15,7 @@ const sessionOf = ({ services, environment }: Started, name: string): string => 
   return cookie
 }
 
-// Specification §5 rule 1, issue 13 item 11
+// Specification §5 rule 1
 test('the first credential that succeeds decides: a refused one before it does no harm, and is logged', async () => {
   await using kms = await startKms({ clientCertificates: true, config: people })
   const cookie = sessionOf(kms, 'carol')

@@ -101,7 +101,7 @@ test('a token that was accepted is refused when it has expired', async () => {
 })
 
 test('a session token without an audience counts as the realm that the settings name, else as none', async () => {
-  // Regression: issue 13 item 13. Other servers' session tokens have no aud.
+  // Other servers' session tokens have no aud.
   const peer = { sub: 'alice', aud: undefined, as_rid: 'r1', roles: ['x'] }
   await using strict = await startKms()
   assert.equal(await who(strict, bearer(strict.token(peer))), '401', 'deny by default')
@@ -492,7 +492,7 @@ test('an app token is looked up once in its time, and what cannot be looked up i
   })
 })
 
-test('every request with an app token of few uses is one use, and bound addresses hold (issue 28 item 12)', async () => {
+test('every request with an app token of few uses is one use, and bound addresses hold', async () => {
   let uses = 3
   let told: Readonly<Record<string, string>> | undefined
   let data: object = {}

@@ -14,7 +14,7 @@ interface Record {
   readonly details?: { readonly commit?: string; readonly follows?: string }
 }
 
-test('issue 13 item 5: a key whose creation was recorded before a crash that prevented it is not said to be there', {
+test('a key whose creation was recorded before a crash that prevented it is not said to be there', {
   timeout: 60_000,
 }, async () => {
   using site = createSite()

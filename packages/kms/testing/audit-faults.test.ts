@@ -158,7 +158,7 @@ test('reject on a full disk: 503 before anything is changed, for reading too, an
         audit: { name: 'audit log', status: 'DOWN', message: 'The audit log cannot be written.' },
       },
     ],
-    'issue 13 item 4',
+    'the audit log is down',
   )
   assert.deepEqual(await storedIds(site), acknowledged.toSorted())
 

@@ -14,7 +14,7 @@ const der = await issueCertificate(
 )
 const pem = new X509Certificate(der).toString()
 
-test('issue 28: a certificate is read behind a byte order mark and other text, with CRLF, and as DER', () => {
+test('a certificate is read behind a byte order mark and other text, with CRLF, and as DER', () => {
   for (const bytes of [
     der,
     ...[
@@ -35,7 +35,7 @@ test('issue 28: a certificate is read behind a byte order mark and other text, w
   )
 })
 
-test('issue 28: a private key is read in each form of DER', () => {
+test('a private key is read in each form of DER', () => {
   for (const type of ['pkcs8', 'sec1'] as const)
     assert.ok(createPrivateKey(privateKeyText(privateKey.export({ format: 'der', type }))).equals(privateKey))
   const text = privateKey.export({ format: 'pem', type: 'pkcs8' })

@@ -121,7 +121,7 @@ test('regression: a chain of more than 64 KiB, two certificates that SLH-DSA sig
   assert.equal((await readPkcs12(file, 'p')).certificates.length, 2)
 })
 
-test('issue 28: a file that RC2 protects is named for it', async () => {
+test('a file that RC2 protects is named for it', async () => {
   for (const last of [5, 6]) {
     const scheme = derObjectIdentifier(`1.2.840.113549.1.12.1.${last}`)
     const [algorithm] = derElements(

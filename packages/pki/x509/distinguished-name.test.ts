@@ -61,7 +61,7 @@ const universal = (text: string): Buffer =>
   der(0x1c, ...[...text].map((letter) => Buffer.from([0, 0, 0, letter.charCodeAt(0)])))
 const named = (value: Buffer) => derSequence(der(derTag.set, part([cn ?? '', value])))
 
-test('issue 28: a name is the same in each type of string, as relying parties read it', () => {
+test('a name is the same in each type of string, as relying parties read it', () => {
   const plain = named(der(derTag.utf8String, Buffer.from('Issuing')))
   const other = named(universal('issuing'))
   assert.deepEqual(comparableName(other), comparableName(plain))

@@ -12,7 +12,7 @@ import { collect } from './collect.ts'
 import { type BackupLine, compressedLines } from './lines.ts'
 import { sealStream } from './sealed-stream.ts'
 
-// Issue 28 item 9: a public key is public, so that everyone can make a backup for it.
+// A public key is public, so that everyone can make a backup for it.
 
 let there: BackedUp
 let officer: readonly string[]

@@ -34,7 +34,7 @@ const read = (content: string | Uint8Array, alg?: string) => {
 const pem = (key: KeyObject, type: 'pkcs8' | 'pkcs1' | 'sec1' = 'pkcs8') =>
   key.export({ format: 'pem', type: type as 'pkcs8' }).toString()
 
-test('issue 28: a key file is read with a byte order mark, text before the key, CRLF, or as DER', () => {
+test('a key file is read with a byte order mark, text before the key, CRLF, or as DER', () => {
   const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
   const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
   const jwk = ec.export({ format: 'jwk' })
@@ -60,12 +60,12 @@ test('issue 28: a key file is read with a byte order mark, text before the key, 
   assert.equal((read(ec.export(locked)) as { d?: string }).d, jwk.d)
 })
 
-test('issue 28: secrets and tokens are read with a byte order mark and a line end', () => {
+test('secrets and tokens are read with a byte order mark and a line end', () => {
   assert.equal(readSecretFile(file('\ufeffpass word\r\n')), 'pass word')
   assert.equal(readTokenFile(file('\ufeffabc.def\n')), 'abc.def')
 })
 
-test('issue 28: a key that is no import is named for what it is', () => {
+test('a key that is no import is named for what it is', () => {
   for (const [content, told] of [
     [
       '-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaA==\n-----END OPENSSH PRIVATE KEY-----\n',
@@ -77,7 +77,7 @@ test('issue 28: a key that is no import is named for what it is', () => {
     assert.throws(() => read(content), { message: told })
 })
 
-test('issue 28: an RSA key of three primes is named', { skip: missingOpenssl }, () => {
+test('an RSA key of three primes is named', { skip: missingOpenssl }, () => {
   using openssl = opensslFolder()
   const made = openssl.run(
     'genpkey',
@@ -94,7 +94,7 @@ test('issue 28: an RSA key of three primes is named', { skip: missingOpenssl }, 
   assert.throws(() => read(made.file('k.pem')), { message: /more than two primes/ })
 })
 
-test('issue 28: a key of id-RSASSA-PSS is imported for the algorithm that its parameters leave', () => {
+test('a key of id-RSASSA-PSS is imported for the algorithm that its parameters leave', () => {
   const make = (hash?: string, saltLength?: number) =>
     (generateKeyPairSync as unknown as (type: string, options: object) => { privateKey: KeyObject })(
       'rsa-pss',
@@ -131,7 +131,7 @@ const version2 = (seed: KeyObject, open: KeyObject): Buffer => {
   return Buffer.concat([Buffer.from([0x30, body.length]), body])
 }
 
-test('issue 28: a PKCS#8 key of version 2 has its own public half', () => {
+test('a PKCS#8 key of version 2 has its own public half', () => {
   const [one, other] = [generateKeyPairSync('ed25519').privateKey, generateKeyPairSync('ed25519').privateKey]
   const armoured = (der: Buffer) =>
     `-----BEGIN PRIVATE KEY-----\n${der.toString('base64')}\n-----END PRIVATE KEY-----\n`

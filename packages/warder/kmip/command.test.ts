@@ -226,7 +226,7 @@ test('revoke-certificate refuses a device on its open connections and on new one
   for (const connection of [...open, other]) connection.close()
 })
 
-test('certificate --rsa issues one with an RSA key; the socket has one for TLS 1.2 with RSA suites (issue 13 item 23)', async () => {
+test('certificate --rsa issues one with an RSA key; the socket has one for TLS 1.2 with RSA suites', async () => {
   const out = join(warder.home, 'old-device')
   assert.equal((await run('certificate', 'old', '--rsa', '--home', warder.home, '--out', out)).code, 0)
   const [cert, key] = [readFileSync(`${out}.crt`), readFileSync(`${out}.key`)]

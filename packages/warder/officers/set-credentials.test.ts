@@ -63,7 +63,7 @@ async function askedByBob(calls: Callers, officer: string) {
   return { bob, kid: String(kid), request: asked.json as { id: string; hash: string } }
 }
 
-test('issue 28: a password that an administrator sets ends the vote at the other service before it is answered', async () => {
+test('a password that an administrator sets ends the vote at the other service before it is answered', async () => {
   const warder = await startInstallation({ env: { ...env, KMS_APPROVALS_CREDENTIAL_WAIT: '0' } })
   const calls = await callers(warder)
   try {
@@ -280,7 +280,7 @@ async function votingOn({ as, admin, bob }: World) {
 const seeds = [28, 155, 4711]
 const all = inRealm.map((user) => `eng/${user}`)
 
-test('issue 28: each change of a credential ends the votes of the users that it is about, and no others', async () => {
+test('each change of a credential ends the votes of the users that it is about, and no others', async () => {
   await using world = await startWorld({ KMS_APPROVALS_CREDENTIAL_WAIT: '0' })
   const { vote, approvers } = await votingOn(world)
   for (const seed of seeds)
@@ -306,7 +306,7 @@ for (const [rule, more] of Object.entries({
   'approvals.vote_with': { KMS_APPROVALS_VOTE_WITH: 'tls_auth', KMS_APPROVALS_CREDENTIAL_WAIT: '0' },
   'approvals.credential_wait': {},
 }))
-  test(`issue 28: whatever credentials one administrator sets, none of them votes under ${rule}`, async () => {
+  test(`whatever credentials one administrator sets, none of them votes under ${rule}`, async () => {
     await using world = await startWorld(more)
     const { vote, approvers } = await votingOn(world)
     for (const seed of seeds)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { type Installation, runWarder, startInstallation, temporaryHome } from '../testing/index.ts'
 
-// Issue 13 item 6: a copy of a home that was in use did not start on the same machine: "in use by process …".
+// A copy of a home that was in use did not start on the same machine: "in use by process …".
 
 async function createKey(warder: Installation): Promise<void> {
   const kms = warder.client('kms')

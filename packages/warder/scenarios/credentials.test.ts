@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 import { caller } from '@warder/kms/testing'
 import { type Installation, runWarder, startInstallation } from '../testing/index.ts'
 
-// Issue 28: 92 operations listed eight credentials each, and none of auth listed any.
+// 92 operations listed eight credentials each, and none of auth listed any.
 
 const peerSecret = 'a-secret-of-both-services-0123456789'
 const agents: Agent[] = []

@@ -305,7 +305,7 @@ test('health tells of the feed', async () => {
   assert.deepEqual(JSON.parse(health.text).dependencies.auth_feed, { name: 'feed of ends', status: 'UP' })
 })
 
-test('issue 28: a service that was stopped while a session ended refuses it with the first request after that', {
+test('a service that was stopped while a session ended refuses it with the first request after that', {
   skip: process.platform === 'win32' && 'there is no SIGSTOP',
 }, async () => {
   await addUser('sue')

@@ -69,7 +69,7 @@ const healthOf = (client: HttpsClient): Promise<number | undefined> =>
     () => undefined,
   )
 
-test('issue 13 item 3: a service that starts without its database waits for it, and says so at /health', {
+test('a service that starts without its database waits for it, and says so at /health', {
   skip,
 }, async (t) => {
   if ('missing' in postgres) return
@@ -106,7 +106,7 @@ test('issue 13 item 3: a service that starts without its database waits for it, 
   assert.deepEqual(await ended, [0, null], output)
 })
 
-test('issue 13 item 3: a service that ends while its database is away comes back with it, and leaves the other alone', {
+test('a service that ends while its database is away comes back with it, and leaves the other alone', {
   skip,
 }, async () => {
   if ('missing' in postgres) return

@@ -11,7 +11,7 @@ import {
   temporaryHome,
 } from '../testing/index.ts'
 
-// Regression: issue 13 items 16 and 33. The printed lines are run as they are.
+// The printed lines are run as they are.
 
 const skip = spawnSync('curl', ['--version']).status !== 0 && 'there is no curl here'
 const folder = temporaryHome()

@@ -5,7 +5,7 @@ import { after, test } from 'node:test'
 import { startTestPostgres } from '@warder/foundation/sql/testing'
 import { type Installation, startInstallation, temporaryHome } from '../testing/index.ts'
 
-// Regression: issue 13 item 33. The kms learns from auth which issuers session tokens have.
+// The kms learns from auth which issuers session tokens have.
 
 const postgres = await startTestPostgres()
 after(async () => {

@@ -6,7 +6,7 @@ import { afterEach, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { cleanEnvironment, startInstallation, temporaryHome, until } from '../testing/index.ts'
 
-// Regression: issue 13 item 32. Who starts Warder with an older Node talks to a launcher, not to Warder.
+// Who starts Warder with an older Node talks to a launcher, not to Warder.
 
 const entry = fileURLToPath(new URL('../bin/warder.mjs', import.meta.url))
 const onWindows = process.platform === 'win32' && 'signals are those of POSIX'

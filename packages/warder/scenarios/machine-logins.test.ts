@@ -4,7 +4,7 @@ import { startInstallation } from '../testing/index.ts'
 
 const role = '/v1/auth/approle/role/job'
 
-test('a machine logs in, uses a key and ends its token with the address of the kms alone (issue 18)', async () => {
+test('a machine logs in, uses a key and ends its token with the address of the kms alone', async () => {
   const warder = await startInstallation({ env: { KMS_VAULT_API_ENABLED: 'true' } })
   const [auth, kms] = [warder.client('auth'), warder.client('kms')]
   try {

@@ -4,7 +4,7 @@ import { request } from 'node:https'
 import { after, before, test } from 'node:test'
 import { type Installation, startInstallation } from '../testing/index.ts'
 
-// Issue 13 item 31: what /openapi.json says of a path is what the path answers.
+// What /openapi.json says of a path is what the path answers.
 
 interface Schema {
   readonly type?: string | readonly string[]

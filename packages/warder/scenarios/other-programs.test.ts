@@ -12,7 +12,7 @@ import {
   until,
 } from '../testing/index.ts'
 
-// Issue 13 item 1: a backup agent that opened and closed a database took the write-ahead log away with it.
+// A backup agent that opened and closed a database took the write-ahead log away with it.
 
 const services = ['auth', 'kms'] as const
 const withoutLocks =

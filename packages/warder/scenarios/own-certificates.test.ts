@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { ownAuthority, runWarder, startInstallation, temporaryHome } from '../testing/index.ts'
 
-// Regression: issue 14. The command verifies services of an installation that has certificates of its own.
+// The command verifies services of an installation that has certificates of its own.
 
 const folder = temporaryHome()
 after(() => rmSync(folder, { recursive: true, force: true }))

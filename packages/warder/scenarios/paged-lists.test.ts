@@ -5,7 +5,7 @@ import { type AuthClient, authClient, type KmsClient, kmsClient, type PagedName 
 import { newUser } from '../testing/in-process.ts'
 import { type Installation, startInstallation } from '../testing/index.ts'
 
-// Issue 28: `kms.page('access.owned')` ended after one page.
+// `kms.page('access.owned')` ended after one page.
 
 let warder: Installation
 let kms: KmsClient

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startInstallation } from '../testing/index.ts'
 
-test('a password that the kms checks at auth leaves no session there (issue 13 item 35)', async () => {
+test('a password that the kms checks at auth leaves no session there', async () => {
   const warder = await startInstallation({ env: { KMS_AUTH_VERIFIER_REALM: '_' } })
   const [auth, kms] = [warder.client('auth'), warder.client('kms')]
   try {

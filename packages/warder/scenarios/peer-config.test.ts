@@ -6,7 +6,7 @@ import { loadConfig } from '@warder/foundation/config'
 import { foreignSettingsOf, settingsOf } from '../installation/services.ts'
 import { runWarder, startInstallation, temporaryHome } from '../testing/index.ts'
 
-// Regression: issue 13 item 13. kms.toml of the deployed peer starts this server.
+// The kms.toml of the deployed peer starts this server.
 
 const home = temporaryHome()
 after(() => rmSync(home, { recursive: true, force: true }))

@@ -138,7 +138,7 @@ test('the root key file that others can read is refused', async () => {
   assert.equal(statSync(join(home, 'root.key')).mode & 0o777, 0o600)
 })
 
-test('issue 28: too few files that may be opened are named, without a stack trace', {
+test('too few files that may be opened are named, without a stack trace', {
   skip: process.platform === 'linux' ? false : 'the limit is read from /proc',
 }, () => {
   for (const command of [['start'], ['kms']]) {
@@ -156,7 +156,7 @@ test('issue 28: too few files that may be opened are named, without a stack trac
   }
 })
 
-test('issue 28: an audit log that was deleted, or cut off, is named by a start and by verify; its loss is accepted once', async () => {
+test('an audit log that was deleted, or cut off, is named by a start and by verify; its loss is accepted once', async () => {
   const other = temporaryHome()
   try {
     assert.equal(await (await startInstallation({ home: other })).stop(), 0)

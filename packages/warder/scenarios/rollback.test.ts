@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { runWarder, startInstallation, temporaryHome, until } from '../testing/index.ts'
 
-// Issue 13 item 2: after a kill without its write-ahead log the database was an old one, and destroyed keys worked.
+// After a kill without its write-ahead log the database was an old one, and destroyed keys worked.
 
 test('a home whose database lost its write-ahead log is refused with what to do, and started when that is accepted', async (t) => {
   const home = temporaryHome()

@@ -17,7 +17,7 @@ import {
   startInstallation,
 } from '../testing/index.ts'
 
-// Issue 28: what a command loads when it is first called has to be in what ships: each verb is called once, with success.
+// What a command loads when it is first called has to be in what ships: each verb is called once, with success.
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-verbs-'))
 const home = join(folder, 'home')

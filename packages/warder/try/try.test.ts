@@ -9,7 +9,7 @@ before(async () => {
 })
 after(() => warder.stop())
 
-test('warder try changes a password, passes where destruction waits, and leaves no user behind (issue 28)', async () => {
+test('warder try changes a password, passes where destruction waits, and leaves no user behind', async () => {
   const { code, out, err } = await runWarder(['try', '--home', warder.home])
   assert.equal(code, 0, err + out)
   assert.match(out, /^ {2}ok {2}make a user +warder-try-[0-9a-f]{12}$/m)

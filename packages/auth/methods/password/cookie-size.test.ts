@@ -4,7 +4,7 @@ import { scene } from '../../testing/scene.ts'
 import { knownHash, startAuth } from '../../testing/start.ts'
 
 /** RFC 6265 §6.1: a browser keeps a cookie of 4096 bytes, name, value and attributes together. */
-it('extra claims of exactly 4 KiB are accepted, with a warning that browsers drop the cookie (issue 28 item 13)', async () => {
+it('extra claims of exactly 4 KiB are accepted, with a warning that browsers drop the cookie', async () => {
   await using auth = await startAuth({ adminPassword: 'correct horse' })
   const { as, asSuper, realm } = scene(auth)
   await realm('r')

@@ -13,7 +13,7 @@ const sent = (auth: TestService) => {
   }
 }
 
-describe('passwords that administrators set in plain text (issue 13 item 30)', () => {
+describe('passwords that administrators set in plain text', () => {
   it('follow no rule unless configured, but are never empty', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     await scene(auth).realm('r')

@@ -4,7 +4,7 @@ import { scene } from '../../testing/scene.ts'
 import { knownHash, startAuth } from '../../testing/start.ts'
 import { credentialInsertion } from './credential-store.ts'
 
-it('nobody sets email or email_verified, by which others may know their users (issue 13 item 34)', async () => {
+it('nobody sets email or email_verified, by which others may know their users', async () => {
   await using auth = await startAuth({ adminPassword: 'correct horse' })
   const { as, asSuper, realm, logIn } = scene(auth)
   await realm('r')

@@ -126,7 +126,7 @@ describe('a login at a SAML identity provider', () => {
     assert.equal(answer.status, 200, answer.text)
   })
 
-  it('is 400 for a realm that does not exist or has no SAML, whatever the browser brings (§4.3, issue 28 item 13)', async () => {
+  it('is 400 for a realm that does not exist or has no SAML, whatever the browser brings (§4.3)', async () => {
     await using saml = await startSaml()
     await saml.scene.realm('plain')
     const bodies = ['', 'RelayState=x', 'SAMLResponse=x&RelayState=_0']
@@ -142,7 +142,7 @@ describe('a login at a SAML identity provider', () => {
         }
   })
 
-  it('needs no encryption where the realm offers no key for it (issue 28 item 19)', async () => {
+  it('needs no encryption where the realm offers no key for it', async () => {
     await using saml = await startSaml()
     const keys = async () =>
       [...(await saml.auth.call('GET', '/saml/r/metadata')).text.matchAll(/use="(\w+)"/g)].map(

@@ -143,7 +143,7 @@ describe('TOTP at login', () => {
     assert.ok(!JSON.stringify(auth.events).includes(secret))
   })
 
-  it('is enrolled under an issuer with a colon, as apps read a Key URI (issue 28 item 16)', async () => {
+  it('is enrolled under an issuer with a colon, as apps read a Key URI', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper, realm } = scene(auth)
     const idp_params = [{ jwt_issuer_uri: 'https://idp.example', jwks_uri: 'https://idp.example/keys' }]

@@ -98,7 +98,7 @@ async function refusedEverywhere({ privateKey, spki, csr }: Pair): Promise<void>
   assert.match(await alice().fails('Certify', kmipRequest(csr), 'InvalidField'), /compromised/)
 }
 
-test('issue 28: a key whose certificate was revoked for keyCompromise is certified by no interface again', async () => {
+test('a key whose certificate was revoked for keyCompromise is certified by no interface again', async () => {
   const [first, second, third] = [await pair(), await pair(), await pair()]
   const made = await byRest(requestPem(first.csr))
   assert.equal((await revoked(made.json.id)).status, 200)
@@ -122,7 +122,7 @@ test('issue 28: a key whose certificate was revoked for keyCompromise is certifi
   assert.equal((await byRest(requestPem(fine.csr))).status, 200)
 })
 
-test('issue 28: a private key that is here and was compromised is certified by no interface', async () => {
+test('a private key that is here and was compromised is certified by no interface', async () => {
   const kid = (
     await acme.kms.user('alice').post('/v1/crypto/keys', { kty: 'EC', crv: 'P-256', alg: 'ES256' })
   ).json.kid
@@ -165,7 +165,7 @@ test('who only knows a public key does not keep its owner from a certificate by 
   assert.equal((await byRest(requestPem(csr))).status, 200)
 })
 
-test('issue 28: a blocked user revokes nothing with the key of a certificate', async () => {
+test('a blocked user revokes nothing with the key of a certificate', async () => {
   const { privateKey, csr } = await pair()
   const made = await byRest(requestPem(csr))
   const jwk = createPublicKey(privateKey).export({ format: 'jwk' }) as Record<string, unknown>
@@ -185,7 +185,7 @@ test('issue 28: a blocked user revokes nothing with the key of a certificate', a
   assert.equal(await state(), 'revoked')
 })
 
-test('issue 28: an order begins no later than its certificate would end', async () => {
+test('an order begins no later than its certificate would end', async () => {
   const day = 86_400_000
   const at = (ms: number) => new Date(Date.now() + ms).toISOString()
   const finalized = async (dates: object) => {

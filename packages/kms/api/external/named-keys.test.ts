@@ -16,7 +16,7 @@ async function grant(kms: Started, owner: string, kid: string, user: string, ...
   assert.equal(status, 200, text)
 }
 
-test('issue 28: an object of another owner under the id of a setting is not the key that Google uses', async () => {
+test('an object of another owner under the id of a setting is not the key that Google uses', async () => {
   await using world = await startGoogle()
   const { kms } = world
   assert.equal((await world.get('status')).status, 200)
@@ -45,7 +45,7 @@ test('a key of a setting that goes to another owner goes on being used', async (
   assert.equal((await world.get('status')).status, 200)
 })
 
-test('issue 28: Office is not given the public key of a stranger', async () => {
+test('Office is not given the public key of a stranger', async () => {
   await using world = await startMicrosoft()
   assert.equal((await world.publicKey()).status, 200)
   await storeKeyAs(world.kms, currentKid, 'mallory', rsa(), 'RSA-OAEP-256', true)

@@ -30,7 +30,7 @@ const requests = [
   ['microsoft', '/ms_dke/finance/kid/decrypt', 'ms_dke.decrypt', 'Microsoft DKE'],
 ] as const
 
-test('issue 28: no request of a store holds several items, so that its one audit record has the outcome of its one item', async () => {
+test('no request of a store holds several items, so that its one audit record has the outcome of its one item', async () => {
   await using kms = await startKms({ config })
   const { paths } = parse((await kms.user('admin').get('/openapi.yaml')).text)
   const own = /^\/(aws|azureekm|google_cse|ms_dke)\//

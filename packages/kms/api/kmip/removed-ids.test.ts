@@ -77,7 +77,7 @@ async function remove(user: string, id: string): Promise<void> {
 const ownerOf = async (id: string) => (await findObject(kms.environment.db, id as ObjectId))?.owner
 
 for (const [door, take] of Object.entries(doors))
-  test(`issue 28: nobody else takes the identifier of a removed object by ${door}`, async () => {
+  test(`nobody else takes the identifier of a removed object by ${door}`, async () => {
     for (const id of [randomUUID(), `chosen ${door}`]) {
       assert.equal(await take('alice', id), undefined)
       await remove('alice', id)
@@ -123,7 +123,7 @@ test('a client cannot choose an identifier in the form of the service, unless it
   }
 })
 
-test('issue 28: neither half of a pair takes the identifier of somebody else’s removed object', async () => {
+test('neither half of a pair takes the identifier of somebody else’s removed object', async () => {
   const id = randomUUID()
   assert.equal(await doors.Register?.('alice', id), undefined)
   await remove('alice', id)

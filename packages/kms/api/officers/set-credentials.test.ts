@@ -11,7 +11,7 @@ import { approved, ask, done, keyOf, letCreate, officers, vote } from './testing
 
 const config = { 'roles.crypto_officer_users': officers, 'approvals.operations': ['destroy', 'export'] }
 
-test('issue 28: a credential that an administrator sets ends votes and requests of that user, once', async () => {
+test('a credential that an administrator sets ends votes and requests of that user, once', async () => {
   await using kms = await startKms({ config })
   const { db, clock } = kms.environment
   await letCreate(kms, 'alice')
@@ -31,7 +31,7 @@ test('issue 28: a credential that an administrator sets ends votes and requests 
   assert.equal((await kms.user('ann').get(`/access/approvals/${exported.id}`)).status, 404)
 })
 
-test('issue 28: with approvals.vote_with only credentials that administrators cannot set vote', async () => {
+test('with approvals.vote_with only credentials that administrators cannot set vote', async () => {
   await using kms = await startKms({ config: { ...config, 'approvals.vote_with': ['tls_auth'] } })
   await letCreate(kms, 'alice')
   const kid = await keyOf(kms, 'alice')
@@ -43,7 +43,7 @@ test('issue 28: with approvals.vote_with only credentials that administrators ca
   }
 })
 
-test('issue 28: the change of a credential ends the activation, and the receiver of notices is told', async () => {
+test('the change of a credential ends the activation, and the receiver of notices is told', async () => {
   const { told, outbound, config: receiving } = webhookReceiver()
   const ceremonies = { ...config, ...receiving, 'roles.crypto_officer_require_ceremony': true }
   await using kms = await startKms({ config: ceremonies, outbound })
@@ -85,7 +85,7 @@ test('issue 28: the change of a credential ends the activation, and the receiver
   assert.equal(told.filter(({ event }) => event === 'credential_set').length, 3)
 })
 
-test('issue 28: another identity provider of a realm ends votes and requests of all its users alone', async () => {
+test('another identity provider of a realm ends votes and requests of all its users alone', async () => {
   const listed = officers.map((name) => `eng/${name}`)
   await using kms = await startKms({ config: { ...config, 'roles.crypto_officer_users': listed } })
   const user = (sub: string) => kms.with({ authorization: `Bearer ${kms.token({ sub, aud: ['eng'] })}` })
@@ -121,7 +121,7 @@ test('names of a realm are those that its users have here', () => {
     assert.equal(isNameOfRealm(name, realm, only), isOf, `${name} ${realm} ${only}`)
 })
 
-test('issue 28: votes that were cast with another credential do not count where approvals.vote_with is set', async () => {
+test('votes that were cast with another credential do not count where approvals.vote_with is set', async () => {
   await using kms = await startKms({ config: { ...config, 'approvals.operations': ['export'] } })
   const { db, seal } = kms.environment
   await letCreate(kms, 'alice')
@@ -147,7 +147,7 @@ test('issue 28: votes that were cast with another credential do not count where 
   await kmipClient(same.user('alice')).do('Get', [uid(key)])
 })
 
-test('issue 28: approvals.vote_with holds for ceremonies, and for the change of itself', async () => {
+test('approvals.vote_with holds for ceremonies, and for the change of itself', async () => {
   const ceremonies = {
     ...config,
     'approvals.operations': ['settings' as const],
@@ -169,7 +169,7 @@ test('issue 28: approvals.vote_with holds for ceremonies, and for the change of 
   assert.equal(joined.status, 403)
 })
 
-test('issue 28: shares that were given before approvals.vote_with was set activate nobody', async () => {
+test('shares that were given before approvals.vote_with was set activate nobody', async () => {
   const ceremonies = { ...config, 'roles.crypto_officer_require_ceremony': true, 'approvals.operations': [] }
   await using kms = await startKms({ config: ceremonies })
   const { db, seal } = kms.environment
@@ -201,7 +201,7 @@ test('issue 28: shares that were given before approvals.vote_with was set activa
   await done(kms.user('ann').post('/access/crypto_officer/ceremony/activate', { share_ids }))
 })
 
-test('issue 28: second factors are refused by name in approvals.vote_with', () => {
+test('second factors are refused by name in approvals.vote_with', () => {
   assert.match(
     voteWithProblem(['tls_auth', 'second_factor']) ?? '',
     /second_factor.*administrators of a realm/,

@@ -39,7 +39,7 @@ const alice = () => kms.user('alice')
 const create = (json: object) => alice().post('/v1/pki/authorities', json)
 const owned = async () => (await alice().get('/access/owned')).json.length
 
-test('issue 28: an authority without cRLSign serves no revocation list and says so', async () => {
+test('an authority without cRLSign serves no revocation list and says so', async () => {
   const made = await create(await outside(['keyCertSign', 'digitalSignature']))
   assert.equal(made.status, 200, made.text)
   assert.deepEqual([made.json.signs_crl, made.json.crl_url], [false, undefined])
@@ -81,7 +81,7 @@ test('the certificate of an import is read as DER in base64, too', async () => {
   assert.deepEqual(derOf(made.json.certificate), derOf(certificate))
 })
 
-test('issue 28: an import that fails leaves nothing behind, its key neither', async () => {
+test('an import that fails leaves nothing behind, its key neither', async () => {
   const count = await owned()
   const [one, other] = [await outside(['keyCertSign', 'cRLSign']), await outside(['keyCertSign', 'cRLSign'])]
   for (const json of [
@@ -103,7 +103,7 @@ test('issue 28: an import that fails leaves nothing behind, its key neither', as
   assert.equal(await owned(), count + 2)
 })
 
-test('issue 28: certificates and requests are read behind a byte order mark, with text before them and CRLF', async () => {
+test('certificates and requests are read behind a byte order mark, with text before them and CRLF', async () => {
   const { certificate, key } = await outside(['keyCertSign', 'cRLSign'])
   const { csr, publicKey } = await outsider('CN=a.example', ['DNS:a.example'])
   const forms = [

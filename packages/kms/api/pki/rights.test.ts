@@ -44,7 +44,7 @@ const stateOf = async (id: string) => (await bob.get(at(id))).json.state
 const reason = (code: number) =>
   structure(Tag.RevocationReason, [enumeration(Tag.RevocationReasonCode, code)])
 
-test('issue 28: the holder of a certificate does not lift the hold that the authority set', async () => {
+test('the holder of a certificate does not lift the hold that the authority set', async () => {
   const { id } = await bobs()
   assert.equal((await alice.post(at(id, '/revoke'), { reason: 'certificateHold' })).status, 200)
   assert.equal((await bob.post(at(id, '/release'), {})).status, 403)
@@ -68,7 +68,7 @@ test('issue 28: the holder of a certificate does not lift the hold that the auth
   await alice.post('/access/revoke', body)
 })
 
-test('issue 28: a certificate is replaced, and its renewal set, by its owner or with the right on it', async () => {
+test('a certificate is replaced, and its renewal set, by its owner or with the right on it', async () => {
   const { id } = await bobs()
   const automatic = () => bob.get(at(id, '/renewal'))
   const set = await bob.call('PUT', at(id, '/renewal'), { json: { automatic: true } })

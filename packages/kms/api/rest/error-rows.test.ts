@@ -78,7 +78,7 @@ test('400: malformed base64, in every member of every verb', async () => {
 test('400: a missing field, and one of another type, in every verb', async () => {
   for (const [verb, body] of Object.entries(right())) {
     for (const member of Object.keys(body)) {
-      // null of an optional member is accepted as absent (issue 13 item 10).
+      // null of an optional member is accepted as absent.
       if (verb === 'keys/unwrap' || !optional.includes(member)) {
         for (const absent of [undefined, null])
           is(await post(verb, { ...body, [member]: absent }), 400, 'bad_request', `${verb} without ${member}`)

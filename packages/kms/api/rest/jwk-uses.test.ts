@@ -13,7 +13,7 @@ const jwkOf = (pair: { readonly privateKey: KeyObject }): Jwk => ({
 const ec = jwkOf(generateKeyPairSync('ec', { namedCurve: 'P-256' }))
 const rsa = jwkOf(generateKeyPairSync('rsa', { modulusLength: 2048 }))
 
-describe('an imported JWK is limited to its use and key_ops (issue 28 item 12, RFC 7517 §4.2, §4.3)', () => {
+describe('an imported JWK is limited to its use and key_ops (RFC 7517 §4.2, §4.3)', () => {
   let kms: Started
   let alice: Caller
   before(async () => {

@@ -29,7 +29,7 @@ async function sharedKey(name: string, user: string): Promise<string> {
   return json.kid
 }
 
-test('issue 28: metadata of a key are shown to who may read them, by no request that does something else', async () => {
+test('metadata of a key are shown to who may read them, by no request that does something else', async () => {
   const kid = await sharedKey('shared', 'bob')
   const bob = kms.user('bob')
   for (const [revoked, status] of [
@@ -90,7 +90,7 @@ test('an HMAC is verified with the right that computes it', async () => {
   assert.equal((await bob.post(at('verify/tag@alice'), body)).json.data.valid, true)
 })
 
-test('issue 28: the right to compute HMACs with a key of another type reaches nothing else of it, and no other right reaches that', async () => {
+test('the right to compute HMACs with a key of another type reaches nothing else of it, and no other right reaches that', async () => {
   const alice = kms.user('alice')
   const erin = kms.user('erin')
   const input = plaintext
@@ -127,7 +127,7 @@ test('issue 28: the right to compute HMACs with a key of another type reaches no
   }
 })
 
-test('issue 28: a key whose mask permits neither encryption nor signatures has no HMAC key, nor has a public one', async () => {
+test('a key whose mask permits neither encryption nor signatures has no HMAC key, nor has a public one', async () => {
   const alice = kms.user('alice')
   const made = async (mask: number) => {
     const create = await kmipClient(alice).do('Create', [
@@ -159,7 +159,7 @@ test('issue 28: a key whose mask permits neither encryption nor signatures has n
   }
 })
 
-test('issue 28: in FIPS mode keys of type hmac alone compute HMACs', async () => {
+test('in FIPS mode keys of type hmac alone compute HMACs', async () => {
   await using fips = await startKms({ config: { transit_enabled: true, fips: true } })
   const alice = fips.user('alice')
   for (const [type, status] of [
@@ -174,7 +174,7 @@ test('issue 28: in FIPS mode keys of type hmac alone compute HMACs', async () =>
   }
 })
 
-test('issue 28: each HMAC of a batch has its audit record', async () => {
+test('each HMAC of a batch has its audit record', async () => {
   const alice = kms.user('alice')
   await alice.post(at('keys/tags'), {})
   const made = await alice.post(at('hmac/tags'), { batch_input: [{ input: plaintext }, { input: '!' }] })
@@ -202,7 +202,7 @@ test('issue 28: each HMAC of a batch has its audit record', async () => {
 })
 
 for (const mode of ['continue', 'reject'] as const)
-  test(`issue 28: each item of a batch has its audit record in mode ${mode}`, async () => {
+  test(`each item of a batch has its audit record in mode ${mode}`, async () => {
     await using own = await startKms({ auditMode: mode, config: { transit_enabled: true } })
     const alice = own.user('alice')
     await alice.post(at('keys/batch'), {})

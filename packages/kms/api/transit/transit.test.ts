@@ -207,7 +207,7 @@ const hmacHashes = ['sha2', 'sha3'].flatMap((family) =>
 )
 const versionOf = async (name: string) => (await ok(`keys/${name}`)).latest_version
 
-test('issue 28: keys of every type compute HMACs with every hash of Vault, each version with a key of its own', async () => {
+test('keys of every type compute HMACs with every hash of Vault, each version with a key of its own', async () => {
   const input = plaintext
   for (const type of [
     'aes128-gcm96',
@@ -267,7 +267,7 @@ test('the path names the key, as in Vault, whatever name the body repeats', asyn
   assert.deepEqual(await ok('verify/path', { input, signature }), { valid: true })
 })
 
-test('issue 28: the HMAC of a key is refused in the states in which it protects or processes nothing', async () => {
+test('the HMAC of a key is refused in the states in which it protects or processes nothing', async () => {
   const input = plaintext
   const { kid } = await ok('keys/ends')
     .then(() => alice.get('/v1/crypto/aliases/transit%2Fends'))

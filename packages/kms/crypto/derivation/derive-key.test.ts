@@ -305,7 +305,7 @@ test('what is missing, too long or unbounded is refused', async () => {
     await assert.rejects(derive(derivation), { code }, JSON.stringify(derivation))
 })
 
-test('PBKDF2 without a hash is HMAC-SHA-1 (RFC 6070, case 2; issue 13 item 19)', async () => {
+test('PBKDF2 without a hash is HMAC-SHA-1 (RFC 6070, case 2)', async () => {
   const salt = Buffer.from('salt')
   const secret = Buffer.from('password')
   const made = await derive({ method: 'PBKDF2', secret, salt, iterationCount: 2, length: 20 })

@@ -307,7 +307,7 @@ test('an imported EdDSA key signs as the seed demands', async () => {
   assert.deepEqual(one, two)
 })
 
-test('issue 28: an RSA key of n, e and d alone is completed; a part of the other members is refused', async () => {
+test('an RSA key of n, e and d alone is completed; a part of the other members is refused', async () => {
   const { n, e, d } = rsa
   const short = { n, e, d } as Members
   const { key } = await importKey(rsaSpec, short)

@@ -169,7 +169,7 @@ test('a digest made by the client is signed as its data would be', async () => {
 
 const primeCurves = ['P-256', 'P-384', 'P-521', 'secp224r1', 'secp256k1', 'secp160r1', 'brainpoolP320t1']
 for (const namedCurve of primeCurves) {
-  test(`ECDSA ${namedCurve}: a digest made by the client is signed as its data would be (issue 13 item 17)`, async () => {
+  test(`ECDSA ${namedCurve}: a digest made by the client is signed as its data would be`, async () => {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve })
     for (const [name, hashingAlgorithm] of [
       ['sha1', 'SHA_1'],

@@ -31,7 +31,7 @@ const refusals: Readonly<Record<string, number>> = {
   'kms auth_proxy.others': 404,
 }
 
-// Issue 28: POST /password was 500 in everything that ships, and every test passed, since none called it there.
+// POST /password was 500 in everything that ships, and every test passed, since none called it there.
 test('every operation that the services describe succeeds at least once, in what is started', {
   timeout: 300_000,
 }, async () => {

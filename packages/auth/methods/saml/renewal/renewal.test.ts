@@ -17,7 +17,7 @@ it('one key of the service provider follows the other: both are published, both 
   const published = async (): Promise<number> =>
     (await saml.auth.call('GET', '/saml/r/metadata')).text.match(/use="signing"/g)?.length ?? 0
   assert.equal(await published(), 2)
-  // Identity providers that take one key take the last one (issue 28 item 19): never one that does not sign yet.
+  // Identity providers that take one key take the last one: never one that does not sign yet.
   const last = async (use: string): Promise<string | undefined> => {
     const { text } = await saml.auth.call('GET', '/saml/r/metadata')
     const keys = [...text.matchAll(/use="(\w+)">\s*<ds:KeyInfo><ds:X509Data><ds:X509Certificate>([^<]+)</g)]

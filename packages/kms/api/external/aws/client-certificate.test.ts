@@ -67,7 +67,7 @@ test('settings that give the client certificate of AWS KMS in part stop the star
     await assert.rejects(startXks({ config }), /aws_xks_client/)
 })
 
-test('at the name of AWS KMS alone a handshake with another client certificate, or without one, ends before a request (issue 28)', async () => {
+test('at the name of AWS KMS alone a handshake with another client certificate, or without one, ends before a request', async () => {
   const [amazon, azure] = [await issue('Amazon'), await issue('Azure clients')]
   const host = 'xks.example.com'
   await using xks = await startXks({

@@ -31,7 +31,7 @@ const encrypt = async (kms: Kms, kid: string, credential: Credential, prefix = '
   return status === 200 ? 200 : json.errorName
 }
 
-test('an access key is use of every key of its store: neither an officer nor who has `external` makes one without that (issue 28)', async () => {
+test('an access key is use of every key of its store: neither an officer nor who has `external` makes one without that', async () => {
   await using kms = await startKms({ config: withOfficers })
   await letCreate(kms, 'alice')
   const kid = await keyOf(kms, 'alice')
@@ -116,7 +116,7 @@ test('where approvals say so, officers approve access keys and grants to clouds,
   assert.equal((await make(kms, 'eva')).status, 403, 'once')
 })
 
-test('an access key of one key store uses no key that was granted in another one (issue 28)', async () => {
+test('an access key of one key store uses no key that was granted in another one', async () => {
   await using kms = await startKms({
     config: { ...enabled, 'aws_xks_config.aws_xks_uri_path_prefixes': ['/aws', '/payments', ''] },
   })
@@ -157,7 +157,7 @@ test('an access key of one key store uses no key that was granted in another one
   assert.equal((await sendSigned(kms.with({}), target, body, { credential })).status, 400)
 })
 
-test('an access key ends with the user who made it, and says so in the list (issue 28)', async () => {
+test('an access key ends with the user who made it, and says so in the list', async () => {
   await using kms = await startKms({ config: withOfficers })
   await letCreate(kms, 'alice')
   await done(kms.user('ann').post('/access/grant', { user_id: 'mallory', operation_types: ['external'] }))

@@ -392,7 +392,7 @@ test('a record has the request id, the principal and the key of AWS, and nothing
   assert.ok(stored.includes(credential.id))
 })
 
-test('AES-GCM that the policy of the server does not permit is not used for AWS KMS either (issue 28)', async () => {
+test('AES-GCM that the policy of the server does not permit is not used for AWS KMS either', async () => {
   await using xks = await startXks()
   const client = kmipClient(xks.kms.user('alice'))
   const attributes = aesAttributes(256, activeSince)

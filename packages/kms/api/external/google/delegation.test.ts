@@ -185,7 +185,7 @@ test('without its signing key the service accepts no token of its own', async ()
   assert.ok((await mute.get('certs')).status >= 404)
 })
 
-test('no right signs with the signing key of the settings, over no interface (issue 28)', async () => {
+test('no right signs with the signing key of the settings, over no interface', async () => {
   const signer = 'cse-signer'
   const granted = { unique_identifier: signingKid, user_id: signer, operation_types: ['sign'] }
   assert.equal((await world.kms.user(owner).post('/access/grant', granted)).status, 200)

@@ -343,7 +343,7 @@ test('the token of an administrator does not move keys, and that of Google for m
   assert.equal((await move(fresh, { authorization })).status, 401)
 })
 
-test('what Google alone authorises needs the domain of the owner, or an address in it (issue 28)', async () => {
+test('what Google alone authorises needs the domain of the owner, or an address in it', async () => {
   await using world = await startGoogle()
   const { wrapped_key } = (await world.post('wrap', { ...(await world.tokens()), key: dataKey })).json
   const digest = async (claims: object) => {

@@ -339,7 +339,7 @@ test('the link between the halves of a pair is shown once, in front of the other
   assert.deepEqual(links(privateHalf(link)), [link])
 })
 
-test('clients delete and change the link between the halves of a pair (issue 13 item 19)', () => {
+test('clients delete and change the link between the halves of a pair', () => {
   const name = { tag: Tag.Link, vendor: undefined }
   const link = linkTo('PublicKeyLink', 'public')
   const other = linkTo('PublicKeyLink', 'other')

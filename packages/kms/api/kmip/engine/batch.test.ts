@@ -123,7 +123,7 @@ test('an identifier may be left out, or mean an earlier answer of the batch', as
   await alice.fails('Get', [], 'ObjectNotFound')
 })
 
-test('a ServerCorrelationValue comes to clients that read it: of 2.1, or with a value of their own (issue 13 item 22)', async () => {
+test('a ServerCorrelationValue comes to clients that read it: of 2.1, or with a value of their own', async () => {
   for (const version of kmipVersions) {
     const old = kmipClient(kms.user('alice'), { version })
     const query = [

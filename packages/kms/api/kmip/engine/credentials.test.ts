@@ -59,7 +59,7 @@ test('where everybody is the default user, the password has to be right all the 
   await refuses(forced, authentication(password('alice', 'wrong')))
 })
 
-test('several credentials cost one login when they are the same, and none when they differ (issue 13 item 35)', async () => {
+test('several credentials cost one login when they are the same, and none when they differ', async () => {
   let logins = 0
   const counting = services()
   const login = counting.passwordLogin

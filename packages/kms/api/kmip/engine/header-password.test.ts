@@ -23,7 +23,7 @@ const query = [
 
 for (const ignored of [false, true]) {
   const outcome = ignored ? 'Success' : 'OperationFailed'
-  test(`A password in the header beside a client certificate: ${outcome} with kmip_ignore_header_password = ${ignored} (issue 13 item 22)`, async () => {
+  test(`A password in the header beside a client certificate: ${outcome} with kmip_ignore_header_password = ${ignored}`, async () => {
     await using kms = await startKms({
       clientCertificates: true,
       config: { kmip_ignore_header_password: ignored },

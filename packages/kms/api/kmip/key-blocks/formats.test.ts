@@ -271,7 +271,7 @@ const digestsOf = ({ shape, material }: Pick<StoredObject, 'shape' | 'material'>
 }
 const sha256 = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex')
 
-test('digests are over the registered format, then over the default one (issue 13 item 19)', async () => {
+test('digests are over the registered format, then over the default one', async () => {
   const stored = await read('PrivateKey', 'TransparentRSAPrivateKey', blM9Rsa)
   const bytes = load('PrivateKey', stored.material).export({
     format: 'der',

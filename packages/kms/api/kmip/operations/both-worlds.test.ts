@@ -48,7 +48,7 @@ test('an AES key and an HMAC key of KMIP work over REST', async () => {
   assert.equal((await rest.post('/v1/crypto/mac', { kid: hmac, alg: 'HS512', data })).status, 422)
 })
 
-test('the replacement of a key is bound to the algorithm of the key (issue 13 item 21)', async () => {
+test('the replacement of a key is bound to the algorithm of the key', async () => {
   const rest = kms.user('alice')
   for (const [request, operation] of [
     [{ kty: 'oct', alg: 'A256GCM' }, 'ReKey'],
@@ -73,7 +73,7 @@ test('the replacement of a key is bound to the algorithm of the key (issue 13 it
   }
 })
 
-test('halves whose links a client deleted are keys of their own over REST (issue 13 item 19)', async () => {
+test('halves whose links a client deleted are keys of their own over REST', async () => {
   const rest = kms.user('alice')
   const made = (await rest.post('/v1/crypto/keys', { kty: 'EC', crv: 'P-256', alg: 'ES256' })).json
   const [secret, open]: readonly string[] = [made.kid, made.kid_public]

@@ -283,7 +283,7 @@ for (const engine of await bothEngines()) {
   })
 }
 
-test('issue 28: certificates and keys of a blocked owner are not renewed nor rotated until they are unblocked', async () => {
+test('certificates and keys of a blocked owner are not renewed nor rotated until they are unblocked', async () => {
   const { kms, time, authorities } = await world()
   await using _ = kms
   const id = await issued(kms, 'alice', authorities.issuing.id)

@@ -498,7 +498,7 @@ test('A stop finishes the message being answered and ends idle connections', asy
   await assert.rejects(late.ready)
 })
 
-// CVE-2011-1473, issue 13 item 28
+// CVE-2011-1473
 test('a client of TLS 1.2 cannot renegotiate', async () => {
   await using served = await serve()
   assert.match(await renegotiate(served.port, identity), /NO_RENEGOTIATION/)

@@ -102,7 +102,7 @@ test('keys and texts go between REST and KMIP', async () => {
   decodeUserKey(await kmip.get(ours))
 })
 
-test('issue 28: the right rekey renames nothing, and a name never goes to another attribute', async () => {
+test('the right rekey renames nothing, and a name never goes to another attribute', async () => {
   const { master, publicKey } = await pair()
   for (const kid of [master, publicKey]) {
     const body = { unique_identifier: kid, user_id: 'mallory', operation_types: ['rekey'] }

@@ -31,7 +31,7 @@ function itemsOf(kms: Started): () => readonly string[] {
 }
 
 for (const mode of ['continue', 'reject'] as const)
-  test(`issue 28: each item of attribute-based data has its audit record in mode ${mode}`, async () => {
+  test(`each item of attribute-based data has its audit record in mode ${mode}`, async () => {
     await using kms = await startKms({ auditMode: mode })
     const alice = new AbeClient(kmipClient(kms.user('alice')))
     const { master, publicKey } = await alice.pair({ Team: ['Blue', 'Red'] })

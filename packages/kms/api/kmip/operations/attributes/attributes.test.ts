@@ -176,7 +176,7 @@ test('a digest names the format of the key from 1.1 on', async () => {
   }
 })
 
-test('a key that is asked for in another format has a digest of that and one of Raw (issue 13 item 19)', async () => {
+test('a key that is asked for in another format has a digest of that and one of Raw', async () => {
   const alice = kmipClient(kms.user('alice'))
   const { KeyFormatType: format } = Enumeration
   const asked = enumeration(Tag.KeyFormatType, format.TransparentSymmetricKey)
@@ -310,7 +310,7 @@ test('attributes that only 1.x has are kept for 1.x clients, fixed as the standa
   assert.ok(listed.some((node) => isDeepStrictEqual(node, asked)))
   await old.fails('ModifyAttribute', [uid(id), fresh(policy)], 'PermissionDenied')
   await old.fails('DeleteAttribute', [uid(id), asked], 'PermissionDenied')
-  // Issue 28: a client of 1.x gives an object its policy afterwards, once (KMIP 1.4 §3.18).
+  // A client of 1.x gives an object its policy afterwards, once (KMIP 1.4 §3.18).
   for (const version of ['1.0', '1.4'] as const) {
     const client = kmipClient(owner, { version })
     const later = await made(client)

@@ -19,7 +19,7 @@ import { aesAttributes, attributes, kmipClient, objectType, type Payload, uid } 
 import { activeSince, aesKey, mask, nameNode } from '../../testing/keys.ts'
 import { parameters, startCryptoWorld } from '../fixtures/crypto-world.ts'
 
-// Issue 28: attributes that carry more than the right that was granted.
+// Attributes that carry more than the right that was granted.
 
 const world = await startCryptoWorld()
 after(() => world.kms[Symbol.asyncDispose]())

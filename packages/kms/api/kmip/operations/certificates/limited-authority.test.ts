@@ -85,7 +85,7 @@ const refused = (client: KmipClient, issuer: string, ...more: readonly TtlvNode[
 
 const server = 'subjectAltName=DNS:www.example'
 
-test('issue 28: an authority for servers issues for servers alone over KMIP, too', async () => {
+test('an authority for servers issues for servers alone over KMIP, too', async () => {
   const { id } = limited.issuing
   for (const lines of [
     ['basicConstraints=critical,CA:TRUE', 'keyUsage=critical,keyCertSign,cRLSign'],
@@ -112,7 +112,7 @@ test('issue 28: an authority for servers issues for servers alone over KMIP, too
   )
 })
 
-test('issue 28: nobody is given a certificate that answers or signs lists for an authority', async () => {
+test('nobody is given a certificate that answers or signs lists for an authority', async () => {
   for (const { issuing } of [limited, free])
     for (const lines of [
       ['extendedKeyUsage=OCSPSigning'],
@@ -181,7 +181,7 @@ async function registered(extensions: readonly Extension[]): Promise<string> {
   return id
 }
 
-test('issue 28: ReCertify copies no extension that the issuer does not give', async () => {
+test('ReCertify copies no extension that the issuer does not give', async () => {
   const names = subjectAltName([generalName('DNS:www.example')])
   const forms: readonly (readonly Extension[])[] = [
     [basicConstraints(true), keyUsage(['keyCertSign', 'cRLSign'])],
@@ -203,7 +203,7 @@ test('issue 28: ReCertify copies no extension that the issuer does not give', as
   }
 })
 
-test('issue 28: an authority is limited as before when its certificate is renewed or made again over KMIP', async () => {
+test('an authority is limited as before when its certificate is renewed or made again over KMIP', async () => {
   const { id, kid } = limited.issuing
   const renewed = await alice.do('ReCertify', [uid(id)])
   await grant(renewed.id, 'certify')

@@ -150,7 +150,7 @@ test('who renews a certificate changes no key that knew another one', async () =
   assert.equal(linked(await attributesOf(other), 'CertificateLink'), victim)
 })
 
-test('issue 28: who may renew changes neither issuer nor key nor contents; an authority keeps its issuer', async () => {
+test('who may renew changes neither issuer nor key nor contents; an authority keeps its issuer', async () => {
   const ca = await newAuthority()
   const id = await certified('www', link('CertificateLink', ca))
   const key = String(linked(await attributesOf(id), 'PrivateKeyLink'))
@@ -203,7 +203,7 @@ test('issue 28: who may renew changes neither issuer nor key nor contents; an au
   for (const half of [root, open]) assert.equal(linked(await attributesOf(half), 'CertificateLink'), other)
 })
 
-test('issue 28: links lead nobody to sign another key with a key that signs for itself', async () => {
+test('links lead nobody to sign another key with a key that signs for itself', async () => {
   const ca = await newAuthority()
   const key = String(linked(await attributesOf(ca), 'PrivateKeyLink'))
   await grant(key, 'certify')

@@ -9,7 +9,7 @@ import { aesAttributes, attributes, objectType, uid } from '../../testing/index.
 import { activeSince, aesKey, mask, wrappingSpecification } from '../../testing/keys.ts'
 import { data, hex, iv, type modes, parameters, startCryptoWorld, use } from '../fixtures/crypto-world.ts'
 
-// Issue 28: rights on a key give what they say. Alice owns a key whose bytes this test knows; bob has some rights on it. Whatever
+// Rights on a key give what they say. Alice owns a key whose bytes this test knows; bob has some rights on it. Whatever
 // bob sends, the answers hold nothing that only another right gives: see `forbiddenTo`.
 
 const world = await startCryptoWorld()

@@ -100,7 +100,7 @@ for (const [common, secret, open] of formats) {
   })
 }
 
-test('a pair in another format than the usual one has a digest of each (issue 13 item 19)', async () => {
+test('a pair in another format than the usual one has a digest of each', async () => {
   const format = (tag: number, name: FormatName) => structure(tag, [wanted(name)])
   const pair = await alice.do('CreateKeyPair', [
     wish('EC', 256),
@@ -249,7 +249,7 @@ test('FIPS mode makes what FIPS builds have, symmetric or not, and nothing else'
     await fay.fails('Create', refused, 'InvalidField')
 })
 
-// Issue 28: the requests of the deployed product's clients, which say of both halves what the private one is.
+// The requests of the deployed product's clients, which say of both halves what the private one is.
 for (const [algorithm, curve, bits, asked, formats] of [
   ['RSA', undefined, 2048, 'TransparentRSAPrivateKey', ['TransparentRSAPrivateKey', 'PKCS_1']],
   ['ECDH', 'P_256', undefined, 'ECPrivateKey', ['ECPrivateKey', 'TransparentECPublicKey']],

@@ -10,7 +10,7 @@ import { attributes, kmipClient, objectType, uid } from '../../testing/index.ts'
 import { activeSince, inside, keyBlock, mask, wanted } from '../../testing/keys.ts'
 import { link } from './replacement.ts'
 
-// Private keys under a password (issue 13 item 18).
+// Private keys under a password.
 
 let kms: Started
 before(async () => {

@@ -300,7 +300,7 @@ for (const { name: engine, skip, database } of engines) {
       ])
     assert.deepEqual(await found(alice, link('PrivateKeyLink', json.kid)), [json.kid_public])
     assert.deepEqual(await found(alice, link('PublicKeyLink', json.kid)), [])
-    // A half whose own link is gone is still found by the link of the other (issue 13 item 19).
+    // A half whose own link is gone is still found by the link of the other.
     const reference = enumeration(Tag.AttributeReference, Tag.Link)
     await alice.do('DeleteAttribute', [uid(json.kid), reference])
     assert.deepEqual(await found(alice, link('PrivateKeyLink', json.kid)), [json.kid_public])

@@ -147,7 +147,7 @@ test('a template is an object with a name and no life as a key', async () => {
   await old.fails('Create', [objectType('SymmetricKey'), from(['never'])], 'ItemNotFound')
 })
 
-test('a name inside a template names the template, not what is made by it (issue 13 item 19)', async () => {
+test('a name inside a template names the template, not what is made by it', async () => {
   const old = kmipClient(kms.user('hana'), { version: '1.0' })
   const { id } = await old.do('Register', [
     objectType('Template'),

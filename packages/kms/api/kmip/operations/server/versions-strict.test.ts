@@ -5,7 +5,7 @@ import { enumeration, integer, structure } from '@warder/kmip/ttlv'
 import { type Started, startKms } from '../../../../testing/index.ts'
 import { aesAttributes, kmipClient, objectType, uid } from '../../testing/index.ts'
 
-// Requests that one version refuses and another does not (issue 13 item 19).
+// Requests that one version refuses and another does not.
 
 let kms: Started
 before(async () => {

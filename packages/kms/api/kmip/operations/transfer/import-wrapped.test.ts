@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { type Started, startKms } from '../../../../testing/index.ts'
 
-// Import as the interface specification of the service shows it (issue 13 item 9): KeyWrappingData holds WrappingMethod
+// Import as the interface specification of the service shows it: KeyWrappingData holds WrappingMethod
 // and IVCounterNonce and does not say which key wrapped.
 
 let kms: Started
