@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const guide = readFileSync(join(root, 'docs/why/architecture.md'), 'utf8')
+const firstChange = readFileSync(join(root, 'docs/start/first-change.md'), 'utf8')
 
 /** `packages/x/<name>` of what is yet to be made names the folder that it goes to. */
 function pathsIn(text: string): readonly string[] {
@@ -39,5 +40,21 @@ test('the guide names the folder and the files for each kind of extension', () =
     const [first, ...others] = pathsIn(rowOf(what))
     assert.equal(first, folder, what)
     assert.ok(others.length > 0, what)
+  }
+})
+
+test('each task of the page on the first change names at least ten paths, and all of them exist', () => {
+  const tasks = firstChange.split(/^## /m).slice(1)
+  assert.deepEqual(
+    tasks.map((task) => task.slice(0, task.indexOf('\n'))),
+    ['A REST operation', 'A KMIP attribute', 'A login method'],
+  )
+  for (const task of tasks) {
+    const paths = pathsIn(task)
+    assert.ok(paths.length >= 10, task)
+    assert.deepEqual(
+      paths.filter((path) => !existsSync(join(root, path))),
+      [],
+    )
   }
 })

@@ -8,7 +8,7 @@ import { commands } from '../commands.ts'
 import { foreignSettingsOf, settingsOf } from '../installation/services.ts'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
-const pages = ['README.md', ...globSync('docs/**/*.md', { cwd: root })].map((path) => ({
+const pages = globSync(['*.md', 'docs/**/*.md'], { cwd: root }).map((path) => ({
   path,
   text: readFileSync(join(root, path), 'utf8'),
 }))
@@ -24,6 +24,7 @@ function anchorsOf(text: string): readonly string[] {
 }
 
 test('the links of the pages lead somewhere', () => {
+  assert.ok(pages.length > 40)
   const broken: string[] = []
   for (const { path, text } of pages) {
     for (const [, target = ''] of text.matchAll(/\]\(([^)\s]+)\)/g)) {
@@ -77,4 +78,13 @@ test('the commands that the pages name are there', () => {
     }
   }
   assert.deepEqual(unknown, [])
+})
+
+test('every guide and reference page is in the index', () => {
+  const index = pages.find(({ path }) => path === 'docs/README.md')?.text ?? ''
+  const listed = pages
+    .map(({ path }) => path)
+    .filter((path) => /^docs\/(?!adr\/|README)/.test(path))
+    .filter((path) => !index.includes(`(${path.slice('docs/'.length)})`))
+  assert.deepEqual(listed, [])
 })
