@@ -15,7 +15,7 @@ import {
   votesOn,
   type Wish,
 } from './approval-store.ts'
-import { isWaiting, requireCredentialWaited } from './credential-wait.ts'
+import { isWaiting, requireCredentialWaited } from './credential-wait-store.ts'
 import type { Officers } from './officers.ts'
 import type { Roles } from './permission.ts'
 import { type Voters, votersAmong } from './voters.ts'

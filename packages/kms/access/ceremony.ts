@@ -7,7 +7,7 @@ import { type JoinRequest, joinParts } from '../crypto/index.ts'
 import type { VoteRule } from './approval-policy.ts'
 import { requireVoteCredential } from './approvals.ts'
 import { readBlocks } from './block-store.ts'
-import { isWaiting, readSetCredentials } from './credential-wait.ts'
+import { isWaiting, readSetCredentials } from './credential-wait-store.ts'
 import {
   type Activation,
   activationChange,

@@ -1,7 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 import type { Access } from '@warder/foundation/operations'
 import type { Clock } from '@warder/foundation/runtime'
-import { requireCredentialWaited } from './credential-wait.ts'
+import { requireCredentialWaited } from './credential-wait-store.ts'
 import { type AccessServices, principalOf } from './key-access.ts'
 
 interface GovernorServices extends AccessServices {

@@ -1,6 +1,6 @@
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
 import { objectTopic } from '../keys/index.ts'
-import { credentialSetChange } from './credential-wait.ts'
+import { credentialSetChange } from './credential-wait-store.ts'
 import { followOwner } from './named-key-store.ts'
 
 interface OwnedRow {

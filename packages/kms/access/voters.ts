@@ -1,6 +1,6 @@
 import type { Database } from '@warder/foundation/sql'
 import { readBlocks } from './block-store.ts'
-import { readSetCredentials } from './credential-wait.ts'
+import { readSetCredentials } from './credential-wait-store.ts'
 import { lastEnd } from './officer-store.ts'
 import type { Officers } from './officers.ts'
 

@@ -4,6 +4,7 @@ import { StartupError } from '@warder/foundation/errors'
 import type { Terminal } from '../cli/command.ts'
 import { UsageError } from '../cli/command.ts'
 import { exitCodeOf } from '../cli/exit-codes.ts'
+import { readPemFile } from '../cli/pem-file.ts'
 import { type Person, readAll } from '../cli/person.ts'
 import { progressBar } from '../cli/progress.ts'
 import { confirm, type Prompter } from '../cli/prompter.ts'
@@ -13,7 +14,6 @@ import { initialPasswordFile } from '../installation/endpoints.ts'
 import { LoginEnded, requireLive, requireTime } from '../login/ended.ts'
 import { serviceId } from '../login/kept-login.ts'
 import { findLogin } from '../login/login-store.ts'
-import { readPemFile } from '../pki/words.ts'
 import {
   type Account,
   credentialsOf,

@@ -1,12 +1,13 @@
 import { UsageError } from '../cli/command.ts'
 import { onlyName, requireNoNames } from '../cli/options.ts'
+import { readPemFile } from '../cli/pem-file.ts'
 import { printable, tableLines } from '../cli/table.ts'
 import { importRequest, passphraseFrom, readKeyFile } from '../keys/import-file.ts'
 import type { KeyRequest } from '../keys/key-request.ts'
 import { requireOwnHalfInside } from '../keys/pem.ts'
 import { aboutKey } from '../kms/refusal.ts'
 import { kmsVerb } from '../kms/verb.ts'
-import { outOption, readPemFile, readWord, savePem } from './words.ts'
+import { outOption, readWord, savePem } from './words.ts'
 
 const limitOptions = {
   'path-length': { type: 'number', value: 'N', help: 'authorities that may follow below it' },

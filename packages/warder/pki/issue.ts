@@ -1,9 +1,10 @@
 import { UsageError } from '../cli/command.ts'
 import { onlyName } from '../cli/options.ts'
+import { readPemFile } from '../cli/pem-file.ts'
 import { printable } from '../cli/table.ts'
 import { aboutKey } from '../kms/refusal.ts'
 import { kmsVerb } from '../kms/verb.ts'
-import { outOption, readPemFile, readWord, savePem } from './words.ts'
+import { outOption, readWord, savePem } from './words.ts'
 
 const profiles = ['server', 'client', 'code_signing', 'spiffe'] as const
 type Profile = (typeof profiles)[number]

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs'
-import { type PemLabel, pemText } from '@warder/pki/pem'
 import { UsageError } from '../cli/command.ts'
 import { refusalOf } from '../cli/refused.ts'
 import { writeWhole } from '../crypto-files/whole-file.ts'
@@ -25,14 +23,5 @@ export async function savePem(file: string | undefined, pem: string): Promise<vo
     await writeWhole(file, { overwrite: false }, (out) => out.writeFile(pem))
   } catch (error) {
     throw refusalOf(error)
-  }
-}
-
-/** PEM of a file, which may be DER. @throws StartupError */
-export function readPemFile(file: string, label: PemLabel): string {
-  try {
-    return pemText(readFileSync(file), label)
-  } catch (error) {
-    throw refusalOf(error, file)
   }
 }

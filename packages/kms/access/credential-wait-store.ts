@@ -1,7 +1,6 @@
 import { failure } from '@warder/foundation/errors'
 import type { Principal } from '@warder/foundation/operations'
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
-import type { ApprovalPolicy } from './approval-policy.ts'
 
 /**
  * When an administrator of the authentication service last set a credential of a crypto officer, as its feed of ends says.
@@ -41,7 +40,7 @@ export const personalMethods: readonly string[] = ['tls_auth', 'jwt_auth']
  * @param at Unix milliseconds
  */
 export function isWaiting(
-  { credentialWaitMs }: Pick<ApprovalPolicy, 'credentialWaitMs'>,
+  { credentialWaitMs }: { readonly credentialWaitMs: number },
   method: string | undefined,
   setAt: number | undefined,
   at: number,
@@ -53,7 +52,7 @@ export function isWaiting(
 /** @throws failure('forbidden') for a credential that waits */
 export async function requireCredentialWaited(
   db: Database,
-  approvals: Pick<ApprovalPolicy, 'credentialWaitMs'>,
+  approvals: { readonly credentialWaitMs: number },
   { name, method }: Pick<Principal, 'name' | 'method'>,
   now: number,
 ): Promise<void> {
