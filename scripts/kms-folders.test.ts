@@ -27,13 +27,18 @@ function importsIn(folder: string): ReadonlyMap<string, readonly string[]> {
 }
 
 for (const folder of ['keys', 'crypto', 'access', 'jose', 'backend', 'abe', 'authority']) {
-  test(`packages/kms/${folder} knows no protocol: it imports neither @warder/kmip nor kms/api`, () => {
+  test(`packages/kms/${folder} knows no protocol: it imports no kms/api, and @warder/kmip in keys/attributes alone`, () => {
     const files = importsIn(folder)
     assert.ok(files.size > 0)
     for (const [file, targets] of files)
-      for (const target of targets)
-        assert.doesNotMatch(target, /^(?:@warder\/kmip(?:\/|$)|api\/)/, `${file} imports ${target}`)
+      for (const target of targets) assert.ok(isForKeys(file, target), `${file} imports ${target}`)
   })
+}
+
+/** Attributes have the names and types of KMIP, whose tables are a pure package. */
+function isForKeys(file: string, target: string): boolean {
+  if (target.startsWith('api/')) return false
+  return !/^@warder\/kmip(?:\/|$)/.test(target) || /^keys\/attributes\//.test(file)
 }
 
 test('packages/kms/api/rest knows nothing of KMIP: it imports neither @warder/kmip nor api/kmip', () => {

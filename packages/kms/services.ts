@@ -9,7 +9,6 @@ import type {
   MakeCertificateObject,
   MakeQuantumSafePair,
   PublishedStatus,
-  RenewalAttributes,
   RevocationConfig,
 } from './authority/index.ts'
 import type { AlgorithmPolicy } from './crypto/index.ts'
@@ -17,15 +16,7 @@ import type { Ended } from './ended/index.ts'
 import type { ExternalStoreName, KnownGrants, StopSwitch } from './external/index.ts'
 import type { Directory, OidcLogin, PasswordLogin, SamlLogin } from './identity/index.ts'
 import type { ContentKeys } from './jose/index.ts'
-import type {
-  ApplyCreationRules,
-  CarryOver,
-  GcmBudgets,
-  LastUses,
-  ManagedObject,
-  ObjectIndex,
-  RotationPolicy,
-} from './keys/index.ts'
+import type { ApplyCreationRules, GcmBudgets, LastUses, RotationPolicy } from './keys/index.ts'
 
 /** The external key stores, as the rest of the service knows them. */
 export interface ExternalServices {
@@ -40,14 +31,8 @@ export interface ExternalServices {
 /** Services used by the operations of the key management service. */
 export interface KmsServices extends AccessServices {
   readonly seal: Seal
-  /** Keeps the tables by which KMIP finds objects; part of each commit that changes one. */
-  readonly index: ObjectIndex
   /** Rules of the owner that bind new objects of every protocol. */
   readonly applyCreationRules: ApplyCreationRules
-  /** Attributes that a new version of a key takes over for KMIP clients. */
-  readonly carryOver: CarryOver
-  /** Attributes from which clients of another protocol read a schedule. @param every seconds; undefined = none by time */
-  saidSchedule(object: ManagedObject, every: number | undefined): Pick<ManagedObject, 'kmip'>
   readonly clock: Clock
   /** Refuses requests of a restored installation that is held; undefined = it was not held when the service was built. */
   readonly restoreGate: RestoreGate | undefined
@@ -97,8 +82,6 @@ export interface KmsServices extends AccessServices {
   readonly certificateObject: MakeCertificateObject
   /** Makes pairs of SLH-DSA and ML-KEM, to be certified. */
   readonly quantumSafePair: MakeQuantumSafePair
-  /** How certificates and pairs are renewed by themselves. */
-  readonly renewalAttributes: RenewalAttributes
   /** Signs what authorities have due: CRLs, certificates of responders. */
   readonly maintenance: Maintenance
   /** CRLs of authorities that are not here. */

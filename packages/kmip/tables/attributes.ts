@@ -27,7 +27,7 @@ export interface AttributeRow {
 /** One row a line: name, 1.x name, type, flags (`*` multiple, `r` read-only, `m` modifiable, `d` deletable), since, until. */
 type Row = readonly [TagName, string | undefined, ItemType, string, KmipVersion, KmipVersion?]
 
-const rows: readonly Row[] = [
+const rows = [
   ['UniqueIdentifier', 'Unique Identifier', 'TextString', 'r', '1.0'],
   ['Name', 'Name', 'Structure', '*md', '1.0'],
   ['ObjectType', 'Object Type', 'Enumeration', 'r', '1.0'],
@@ -96,14 +96,34 @@ const rows: readonly Row[] = [
   ['RotateLatest', undefined, 'Boolean', 'r', '2.1'],
   /** The vendor attribute: {VendorIdentification, AttributeName, AttributeValue}. 1.x names it `x-…` or `y-…`. */
   ['Attribute', undefined, 'Structure', '*md', '2.0'],
-]
+] as const satisfies readonly Row[]
+
+const nameParts = [
+  'CN',
+  'O',
+  'OU',
+  'Email',
+  'C',
+  'ST',
+  'L',
+  'UID',
+  'SerialNumber',
+  'Title',
+  'DC',
+  'DNQualifier',
+] as const
 
 /** The parts of a certificate's names are attributes of their own since 2.0 (KMIP 2.1 §4.6). */
-const certificateNameParts: readonly Row[] = (
-  Object.keys(Tag).filter((name) =>
-    /^Certificate(Subject|Issuer)(CN|O|OU|Email|C|ST|L|UID|SerialNumber|Title|DC|DNQualifier)$/.test(name),
-  ) as TagName[]
-).map((name) => [name, undefined, 'TextString', 'r', '2.0'])
+export type CertificateNamePart = `Certificate${'Subject' | 'Issuer'}${(typeof nameParts)[number]}`
+
+const certificateNameParts: readonly Row[] = (['Subject', 'Issuer'] as const).flatMap((of) =>
+  nameParts.map((part): Row => [`Certificate${of}${part}`, undefined, 'TextString', 'r', '2.0']),
+)
+
+/** Item type of each attribute by its name. */
+export type AttributeTypes = { readonly [Row in (typeof rows)[number] as Row[0]]: Row[2] } & {
+  readonly [Name in CertificateNamePart]: 'TextString'
+}
 
 /** Every attribute, in the order of the standard. */
 export const attributes: readonly AttributeRow[] = [...rows, ...certificateNameParts].map(

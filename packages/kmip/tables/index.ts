@@ -5,10 +5,12 @@
  */
 export {
   type AttributeRow,
+  type AttributeTypes,
   attributeByLegacyName,
   attributeIn,
   attributeOf,
   attributes,
+  type CertificateNamePart,
 } from './attributes.ts'
 export { algorithmIn, keyFormatIn } from './elliptic.ts'
 export { Enumeration } from './enumerations.gen.ts'

@@ -1,10 +1,10 @@
 import {
   type AbeForm,
-  ClientAttributes,
   type Extractability,
   type NewObject,
   newObjectDefaults,
   newObjectId,
+  ObjectAttributes,
   type ObjectLink,
   unrestricted,
 } from '../keys/index.ts'
@@ -69,7 +69,7 @@ function newObject(
       createdAt: now,
       activationAt: now,
       form: { abe },
-      kmip: ClientAttributes.none,
+      attributes: ObjectAttributes.none,
     },
     material,
     tags,

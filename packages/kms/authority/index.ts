@@ -38,7 +38,6 @@ export {
 } from './register/register-store.ts'
 export type { AuthoritySettings, RevocationConfig } from './register/settings.ts'
 export { requestLike } from './renew.ts'
-export type { RenewalAttributes, RenewalSettings } from './renewal-settings.ts'
 export { type Revocation, release, revoke } from './revoke.ts'
 export {
   type AuthorityCertificate,

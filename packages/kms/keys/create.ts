@@ -1,5 +1,5 @@
 import { type KeyMaterial, type MaterialKind, serializeMaterial } from '../crypto/index.ts'
-import { ClientAttributes } from './client-attributes.ts'
+import { ObjectAttributes } from './attributes/object-attributes.ts'
 import {
   type Extractability,
   type ManagedObject,
@@ -58,7 +58,7 @@ export function newKeyObjects(
         createdAt: key.now,
         activationAt: key.now,
         form: {},
-        kmip: ClientAttributes.none,
+        attributes: ObjectAttributes.none,
       },
       material: serializeMaterial(material),
       tags,

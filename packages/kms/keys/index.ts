@@ -1,3 +1,25 @@
+export { abePolicyAttribute, abeVendor, shortIdentifier } from './attribute-index-store.ts'
+export {
+  type AttributeName,
+  type AttributeRule,
+  type AttributeValues,
+  attributeRules,
+} from './attributes/attribute-table.ts'
+export {
+  commonValue,
+  defaultLease,
+  indexDate,
+  indexedText,
+  indexValue,
+  memberIndexName,
+  vendorIndexName,
+} from './attributes/index-value.ts'
+export {
+  type IndexGaps,
+  ObjectAttributes,
+} from './attributes/object-attributes.ts'
+export { passesToReplacement, serverVendor } from './attributes/replacement.ts'
+export { impliedAlgorithm } from './attributes/stored-algorithm.ts'
 export * from './budget-look.ts'
 export {
   type BudgetMark,
@@ -8,7 +30,6 @@ export {
   lookNoLaterThan,
   useRetryMs,
 } from './budget-look-store.ts'
-export * from './client-attributes.ts'
 export { countByState } from './count-by-state-store.ts'
 export * from './create.ts'
 export * from './gcm-budget.ts'
@@ -22,9 +43,7 @@ export * from './may-use.ts'
 export {
   addTagChanges,
   halvesOf,
-  indexedText,
   maxTags,
-  onlyIn,
   type PairMember,
   removeTagChanges,
   tagsOf,
@@ -40,6 +59,7 @@ export * from './rotation-due-store.ts'
 export * from './rotation-plan.ts'
 export * from './rotation-plan-store.ts'
 export * from './rotation-policy.ts'
+export * from './rotation-schedule.ts'
 export * from './running-time-store.ts'
 export * from './settable-dates.ts'
 export { stageUse } from './stage-use.ts'

@@ -5,7 +5,7 @@ import { change, type Database, migrate, query } from '@warder/foundation/sql'
 import fc from 'fast-check'
 import { kmsMigrations } from '../service/migrations.ts'
 import { bothEngines } from '../testing/engines.ts'
-import { ClientAttributes } from './client-attributes.ts'
+import { ObjectAttributes } from './attributes/object-attributes.ts'
 import { type InventoryFilter, type InventoryPlace, inventoryPage, isWalk } from './inventory-store.ts'
 import { type ManagedObject, newObjectDefaults } from './managed-object.ts'
 import { addTagChanges } from './name-link-tag-store.ts'
@@ -134,7 +134,7 @@ function sampleOf(index: number, members: object): ManagedObject {
     changedAt: now,
     activationAt: now,
     form: {},
-    kmip: ClientAttributes.none,
+    attributes: ObjectAttributes.none,
     version: 1,
     ...members,
   }

@@ -1,4 +1,4 @@
-import type { ClientAttributes } from './client-attributes.ts'
+import type { ObjectAttributes } from './attributes/object-attributes.ts'
 import type { ObjectId } from './object-id.ts'
 import type { LifeCycle, Withholding } from './state-machine.ts'
 
@@ -121,8 +121,8 @@ export interface ManagedObject extends LifeCycle, UseBounds, Extractability, Wit
   readonly names: readonly ObjectName[]
   /** In the order in which they were set. The link between the halves of a pair is `linkedId`. */
   readonly links: readonly ObjectLink[]
-  /** Attributes that only clients of KMIP read back. */
-  readonly kmip: ClientAttributes
+  /** All others. */
+  readonly attributes: ObjectAttributes
   /** The id of generation 0, on every version of a key that was rotated; undefined = the object is its own chain. */
   readonly chainId: ObjectId | undefined
   /** 0, 1, 2 … within the chain. */

@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
 import { type Change, change, type Database, insertInto, query } from '@warder/foundation/sql'
+import { indexedText } from './attributes/index-value.ts'
 import type { ManagedObject } from './managed-object.ts'
 
 // Names and links stand in the row of the object; `object_name` and `object_link` are how objects are found by them.
@@ -48,14 +48,6 @@ export function nameLinkChanges(before: Named | undefined, after: Named): Change
 /** Of an object that goes away, the links of others to it among them. */
 export function removeNamesAndLinks(id: string): Change[] {
   return [change(deleteNames, [id]), change(deleteLinks, [id, id])]
-}
-
-const longestText = 1024
-
-/** Text as it stands in an index: itself if it is short, else its SHA-256. PostgreSQL has no NUL in text. */
-export function indexedText(text: string): string {
-  if (!text.includes('\u0000') && Buffer.byteLength(text) <= longestText) return text
-  return `sha256:${createHash('sha256').update(text).digest('base64url')}`
 }
 
 type Pair = readonly [string, string]

@@ -1,5 +1,5 @@
 import { insertInto, query, type SqlValue } from '@warder/foundation/sql'
-import { ClientAttributes } from './client-attributes.ts'
+import { ObjectAttributes } from './attributes/object-attributes.ts'
 import type { ManagedObject, MaterialForm, ObjectLink, ObjectName, UsageLimits } from './managed-object.ts'
 import type { PendingDestruction } from './state-machine.ts'
 
@@ -83,11 +83,11 @@ const links = pairs<ObjectLink>(
   (kind, id) => ({ kind, id }),
 )
 
-const kmip: Column<ClientAttributes> = {
+const attributes: Column<ObjectAttributes> = {
   name: 'kmip',
   fixed: false,
   write: ({ text }) => (text === '' ? null : text),
-  read: (stored) => (typeof stored === 'string' ? new ClientAttributes(stored) : ClientAttributes.none),
+  read: (stored) => (typeof stored === 'string' ? ObjectAttributes.stored(stored) : ObjectAttributes.none),
 }
 
 /** The columns of `managed_object` beside the material: the one place where a member meets its column. */
@@ -124,7 +124,7 @@ const columns: { readonly [Member in keyof ManagedObject]: Column<ManagedObject[
   form,
   names,
   links,
-  kmip,
+  attributes,
   chainId: plain('chain_id'),
   generation: plain('generation'),
   newestId: plain('newest_id'),

@@ -4,6 +4,7 @@ import type { Clock } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
 import type { Change, Commit, Database } from '@warder/foundation/sql'
 import type { AlgorithmPolicy } from '../crypto/index.ts'
+import { attributeIndexChanges } from './attribute-index-store.ts'
 import { ensureBudget, reserveBlock } from './gcm-budget-store.ts'
 import { Key, type KeyRing, openKey } from './key-ring.ts'
 import { type ChosenId, chainIdOf, type ManagedObject, type NewObject } from './managed-object.ts'
@@ -18,17 +19,10 @@ import {
 } from './object-store.ts'
 import { formerOwner, hasRoomToChoose, isKnownUnused } from './removed-id-store.ts'
 
-/**
- * Changes of the tables by which a protocol finds objects, for the commit that changes the object.
- * @param before undefined for a new object
- */
-export type ObjectIndex = (before: ManagedObject | undefined, after: ManagedObject) => readonly Change[]
-
 export interface UnitOfWorkServices {
   readonly db: Database
   readonly seal: Seal
   readonly keys: KeyRing
-  readonly index: ObjectIndex
   readonly clock: Clock
   readonly policy: AlgorithmPolicy
 }
@@ -289,7 +283,7 @@ export class UnitOfWork {
   }
 
   #changesOf({ before, after, material, tags, invocations, chosenId }: Staged): Change[] {
-    const { db, seal, index } = this.#services
+    const { db, seal } = this.#services
     if (after === undefined) return before === undefined ? [] : removalChanges(db, [before], this.#now)
     if (before === undefined) {
       const created: NewObject = {
@@ -299,11 +293,11 @@ export class UnitOfWork {
         invocations,
         ...(chosenId !== undefined && { chosenId }),
       }
-      return [...creationChanges(db, seal, [created], this.#now), ...index(undefined, after)]
+      return [...creationChanges(db, seal, [created], this.#now), ...attributeIndexChanges(undefined, after)]
     }
     return [
       ...updateChanges(db, seal, { before, after, material }, this.#now),
-      ...index(before, after),
+      ...attributeIndexChanges(before, after),
       ...(invocations === 0 ? [] : [ensureBudget(after.id), reserveBlock(after.id, invocations)]),
       ...(tags === undefined ? [] : [removeTags(after.id), ...addTagChanges(after.id, tags)]),
     ]

@@ -9,7 +9,7 @@ import {
   keyFacts,
   requirePermitted,
 } from '../crypto/index.ts'
-import type { ClientAttributes } from './client-attributes.ts'
+import { attributesForReplacement } from './attributes/replacement.ts'
 import { type NewHalf, newKeyObjects } from './create.ts'
 import { chainIdOf, type ManagedObject, type NewObject, type ObjectLink } from './managed-object.ts'
 import type { ObjectId } from './object-id.ts'
@@ -17,14 +17,6 @@ import { stateAt, withheld, withheldSentences } from './state-machine.ts'
 import type { ObjectChange, UnitOfWork } from './unit-of-work.ts'
 import { maxVersions } from './version-store.ts'
 import { isLaterVersion } from './version-use.ts'
-
-/** Attributes that a new version takes over from the one before, for clients of another protocol. */
-export type CarryOver = (replaced: ManagedObject) => ClientAttributes
-
-export interface RotationServices {
-  readonly policy: AlgorithmPolicy
-  readonly carryOver: CarryOver
-}
 
 /** A new version that is staged, with the other half where the key is a pair. */
 export interface Rotation {
@@ -43,12 +35,12 @@ export interface Rotation {
  */
 export async function stageRotation(
   objects: UnitOfWork,
-  services: RotationServices,
+  services: { readonly policy: AlgorithmPolicy },
   key: ManagedObject,
   now: number,
 ): Promise<Rotation> {
   const { newest, open, openKey } = await rotatable(objects, services, key, now)
-  const made = await successors(newest, open, services, now)
+  const made = await successors(newest, open, now)
   try {
     const [first, second] = made
     if (first === undefined) throw failure('internal_error', 'no version was made')
@@ -69,7 +61,7 @@ export async function stageRotation(
  */
 export async function rotatable(
   objects: UnitOfWork,
-  { policy }: Pick<RotationServices, 'policy'>,
+  { policy }: { readonly policy: AlgorithmPolicy },
   key: ManagedObject,
   now: number,
 ): Promise<
@@ -122,7 +114,6 @@ async function otherHalf(objects: UnitOfWork, object: ManagedObject): Promise<Ma
 async function successors(
   newest: ManagedObject,
   open: ManagedObject | undefined,
-  { carryOver }: RotationServices,
   now: number,
 ): Promise<readonly NewObject[]> {
   const generated = await generateKey(specOf(newest))
@@ -138,7 +129,14 @@ async function successors(
   const made = newKeyObjects({ owner: newest.owner, boundAlg: newest.boundAlg, now }, halves)
   return made.map((one, index) => {
     const before = replaced[index] ?? newest
-    return { ...one, object: { ...one.object, ...takenOver(before, now), kmip: carryOver(before) } }
+    return {
+      ...one,
+      object: {
+        ...one.object,
+        ...takenOver(before, now),
+        attributes: attributesForReplacement(before.attributes),
+      },
+    }
   })
 }
 

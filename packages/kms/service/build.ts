@@ -16,16 +16,12 @@ import {
 import { forwarder } from '../api/auth-proxy/index.ts'
 import { enabledStores } from '../api/external/index.ts'
 import { externalHosts, reservedSigners } from '../api/external/settings.ts'
-import { carryOver } from '../api/kmip/attributes/carry-over.ts'
 import { createCreationGate } from '../api/kmip/attributes/creation-gate.ts'
-import { indexChanges } from '../api/kmip/attributes/index-store.ts'
 import type { KmipEngine } from '../api/kmip/engine/index.ts'
 import { createKmipEngine, createKmipSocket, kmipOperations } from '../api/kmip/index.ts'
 import { certificateObjects } from '../api/kmip/operations/certificates/issued-object.ts'
 import { renewCertifiedPair } from '../api/kmip/operations/certificates/renew-pair.ts'
 import { quantumSafePairs } from '../api/kmip/operations/objects/quantum-safe-pairs.ts'
-import { renewalAttributes } from '../api/kmip/renewal/renewal-attributes.ts'
-import { saidSchedule } from '../api/kmip/stored/rotation-schedule.ts'
 import { createMaintenance, createPublishedStatus } from '../authority/index.ts'
 import { type KeyBackend, softwareBackend } from '../backend/index.ts'
 import { type Ended, readEnded, sharedEnded } from '../ended/index.ts'
@@ -185,10 +181,7 @@ function servicesOf(
   return {
     db,
     seal,
-    index: indexChanges,
     applyCreationRules: createCreationGate({ db, policy }),
-    carryOver,
-    saidSchedule,
     clock,
     rotation: rotationPolicy(config),
     audit,
@@ -233,7 +226,6 @@ function servicesOf(
     revocation,
     certificateObject: certificateObjects(policy),
     quantumSafePair: quantumSafePairs(policy, policy.fips),
-    renewalAttributes,
     maintenance: createMaintenance({ db, seal, keys, policy, revocation, log }),
     fetchedCrls: configuredFetch(config, clock),
     requireRevocation: config.validate_requires_crl,

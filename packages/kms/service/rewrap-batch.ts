@@ -1,7 +1,6 @@
 import { type AuditEvent, ownEvent } from '@warder/foundation/audit'
 import type { ServiceEnvironment } from '@warder/foundation/runtime'
 import { type Database, GuardFailed } from '@warder/foundation/sql'
-import { indexChanges } from '../api/kmip/attributes/index-store.ts'
 import { type Rewrapped, stageRewrap } from '../api/kmip/rewrap/rewrap-object.ts'
 import { createGcmBudgets, createKeyRing, type ObjectId, UnitOfWork } from '../keys/index.ts'
 import { configuredPolicy } from './algorithm-settings.ts'
@@ -23,7 +22,7 @@ function createServices({ config, db, seal, clock }: Environment) {
   const policy = configuredPolicy(config)
   const leaseMs = config.cache_lease_ms
   const keys = createKeyRing({ db, seal, clock, policy, capacity: mostKeys, leaseMs })
-  return { db, seal, keys, index: indexChanges, clock, policy, budgets: createGcmBudgets(db, mostKeys) }
+  return { db, seal, keys, clock, policy, budgets: createGcmBudgets(db, mostKeys) }
 }
 
 /**

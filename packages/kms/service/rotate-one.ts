@@ -3,8 +3,6 @@ import { Failure, failure } from '@warder/foundation/errors'
 import type { ServiceEnvironment } from '@warder/foundation/runtime'
 import { type Database, GuardFailed } from '@warder/foundation/sql'
 import { isBlocked } from '../access/index.ts'
-import { carryOver } from '../api/kmip/attributes/carry-over.ts'
-import { indexChanges } from '../api/kmip/attributes/index-store.ts'
 import { isRenewedWithCertificate } from '../api/kmip/renewal/renew.ts'
 import {
   afterFailure,
@@ -79,7 +77,7 @@ export function servicesOf({ config, db, seal, clock }: RotationEnvironment) {
   const leaseMs = config.cache_lease_ms
   const keys = rings.get(db) ?? createKeyRing({ db, seal, clock, policy, capacity: 16, leaseMs })
   rings.set(db, keys)
-  return { db, seal, keys, index: indexChanges, clock, policy, carryOver }
+  return { db, seal, keys, clock, policy }
 }
 
 /** One of the keys that are due. What fails is told, written down and tried again later; nothing is thrown for one key. */

@@ -12,7 +12,7 @@ import {
   text,
 } from '@warder/foundation/config'
 import { type ApprovalSettings, approvable, defaultCredentialWaitSeconds } from '../access/approval-policy.ts'
-import { personalMethods as voteMethods } from '../access/credential-wait.ts'
+import { personalMethods as voteMethods } from '../access/credential-wait-store.ts'
 import type { OfficerSettings } from '../access/officers.ts'
 import { externalSettings } from '../api/external/settings.ts'
 import { httpsProblem, keySetProblem, providersProblem } from '../identity/addresses.ts'

@@ -3,10 +3,10 @@ import { usageOf } from '../api/rest/key-shape.ts'
 import { type ImportMembers, importKey, keySpecOf, serializeMaterial } from '../crypto/index.ts'
 import { decodeBase64Url } from '../jose/index.ts'
 import {
-  ClientAttributes,
   creationChanges,
   findObject,
   newObjectDefaults,
+  ObjectAttributes,
   type ObjectId,
   removalChanges,
 } from '../keys/index.ts'
@@ -50,7 +50,7 @@ export async function storeKeyAs(
     createdAt: now,
     activationAt: now,
     form: {},
-    kmip: ClientAttributes.none,
+    attributes: ObjectAttributes.none,
   } as const
   const before = await findObject(db, object.id)
   if (before !== undefined) await db.commit(removalChanges(db, [before], now))

@@ -4,7 +4,15 @@ import { retryOnGuard } from '@warder/foundation/sql'
 import Type, { type Static } from 'typebox'
 import { principalOf, requireAllowed, verdictOn } from '../../access/index.ts'
 import { statusOf } from '../../authority/index.ts'
-import { asObjectId, linkedObject, type ManagedObject, UnitOfWork } from '../../keys/index.ts'
+import {
+  asObjectId,
+  linkedObject,
+  type ManagedObject,
+  renewalDueAt,
+  renewalSettings,
+  UnitOfWork,
+  withRenewal,
+} from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
 import { certificateRight, type FoundCertificate } from './certificate-access.ts'
 import { shownDate } from './members.ts'
@@ -59,14 +67,11 @@ async function renewable(objects: UnitOfWork, { object, issued }: FoundCertifica
   return { certificate, key: key?.owner === certificate.owner ? key : undefined }
 }
 
-function replyOf(
-  { renewalAttributes: attributes }: KmsServices,
-  { certificate, key }: Renewable,
-): Static<typeof RenewalReply> {
-  const byKey = key !== undefined && attributes.read(key).automatic
+function replyOf({ certificate, key }: Renewable): Static<typeof RenewalReply> {
+  const byKey = key !== undefined && renewalSettings(key).automatic
   const carrier = byKey ? key : certificate
-  const { automatic, everySeconds } = attributes.read(carrier)
-  const due = automatic ? attributes.dueAt(carrier, certificate) : undefined
+  const { automatic, everySeconds } = renewalSettings(carrier)
+  const due = automatic ? renewalDueAt(carrier, certificate) : undefined
   return {
     automatic,
     new_key: byKey,
@@ -90,7 +95,7 @@ const getRenewal = define({
     const { services } = context
     const objects = new UnitOfWork(services, services.clock.now())
     try {
-      return replyOf(services, await renewable(objects, readAccess.resolved(context)))
+      return replyOf(await renewable(objects, readAccess.resolved(context)))
     } finally {
       objects.clear()
     }
@@ -136,9 +141,9 @@ async function changed(context: Context, found: FoundCertificate, wish: Static<t
       throw failure('bad_request', 'The private key of the certificate is not here: leave new_key out.')
     const set = (object: ManagedObject, on: boolean) => {
       const everySeconds = on && days !== undefined ? days * day : undefined
-      objects.update(object, services.renewalAttributes.members(object, { automatic: on, everySeconds }))
+      objects.update(object, withRenewal(object, { automatic: on, everySeconds }))
     }
-    const wasOfKey = key !== undefined && services.renewalAttributes.read(key).automatic
+    const wasOfKey = key !== undefined && renewalSettings(key).automatic
     if (key !== undefined && (newKey || wasOfKey)) {
       const { name } = principalOf(context)
       requireAllowed(await verdictOn(services.db, services.roles, key, name, 'setattribute'))
@@ -146,7 +151,7 @@ async function changed(context: Context, found: FoundCertificate, wish: Static<t
     }
     set(certificate, automatic && !newKey)
     await objects.commit(context.commit)
-    return replyOf(services, await renewable(new UnitOfWork(services, services.clock.now()), found))
+    return replyOf(await renewable(new UnitOfWork(services, services.clock.now()), found))
   } finally {
     objects.clear()
   }

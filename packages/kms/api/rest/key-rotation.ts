@@ -18,6 +18,7 @@ import {
   shortestInterval,
   UnitOfWork,
   versionNumber,
+  withRotation,
 } from '../../keys/index.ts'
 import { define, type KmsServices } from '../../services.ts'
 
@@ -179,7 +180,7 @@ async function changed(context: Context, id: ObjectId, body: Static<typeof Rotat
     if (Object.keys(schedule).length > 0) objects.update(key, schedule)
     if (body.rotate_every !== undefined)
       for (const part of newest === undefined || newest.id === key.id ? [key] : [key, newest])
-        objects.update(part, services.saidSchedule(part, schedule.rotateEvery))
+        objects.update(part, withRotation(part, schedule.rotateEvery))
     for (const half of await halvesOf(objects, key))
       objects.update(half, min === undefined ? {} : { minGeneration: min - 1 })
     const answer = await reply(services, objects, (await objects.read(id)) ?? key)

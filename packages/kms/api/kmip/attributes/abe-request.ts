@@ -1,8 +1,8 @@
 import { parseJsonBody } from '@warder/foundation/http'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { memberOf, type TtlvNode } from '@warder/kmip/ttlv'
+import { abePolicyAttribute, abeVendor } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
-import { abeVendor, policyAttribute } from '../stored/abe-attributes.ts'
 import { ownVendor, vendorNameOf } from './attribute-vendor.ts'
 
 /** Vendor attributes that ask for something; only the policy of a user key is kept. */
@@ -10,7 +10,7 @@ const structureAttribute = 'cover_crypt_access_structure'
 export const actionAttribute = 'cover_crypt_rekey_action'
 /** In which clients before version 5 of the deployed product described the attributes. */
 const formerStructure = 'cover_crypt_policy'
-const asking: ReadonlySet<string> = new Set([structureAttribute, policyAttribute, actionAttribute])
+const asking: ReadonlySet<string> = new Set([structureAttribute, abePolicyAttribute, actionAttribute])
 
 /** Whether the attributes ask for attribute-based encryption. */
 export function asksForAbe(attributes: readonly TtlvNode[]): boolean {

@@ -1,8 +1,8 @@
 import { change, type Database, query, type SqlValue } from '@warder/foundation/sql'
 import { decodeMembers } from '@warder/kmip/json'
 import { Tag } from '@warder/kmip/tables'
-import { storedLinks, storedNames } from '../../../keys/index.ts'
-import { attributeMembers, type IndexGaps, writtenAttributes } from '../stored/stored-attributes.ts'
+import { type IndexGaps, storedLinks, storedNames } from '../../../keys/index.ts'
+import { attributeMembers, writtenAttributes } from '../stored/stored-attributes.ts'
 import { isTyped, membersOf } from '../stored/typed-attributes.ts'
 
 /** The JSON that rows held before migration 4: the form of the material, and everything of KMIP beside it. */

@@ -9,8 +9,8 @@ import {
   structure,
   type TtlvNode,
 } from '@warder/kmip/ttlv'
+import type { AttributeRule } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
-import type { AttributeRule } from './attribute-rules.ts'
 import { isTagName, tagsOfNode, vendorNameOf } from './attribute-vendor.ts'
 import { requireSoftwareStorage, requireTrueStorage } from './wanted-key.ts'
 

@@ -15,6 +15,7 @@ import {
 } from '@warder/kmip/ttlv'
 import fc from 'fast-check'
 import {
+  attributeRules,
   type ManagedObject,
   newObjectDefaults,
   type ObjectId,
@@ -32,7 +33,6 @@ import {
   setAttribute,
 } from './attribute-edit.ts'
 import { nameOfAttribute } from './attribute-name.ts'
-import { attributeRules } from './attribute-rules.ts'
 import { type AttributeState, attributeInstances, attributesOf } from './attribute-view.ts'
 
 const now = 1_800_000_000_000

@@ -3,14 +3,19 @@ import { test } from 'node:test'
 import { Tag } from '@warder/kmip/tables'
 import { integer, textString } from '@warder/kmip/ttlv'
 import fc from 'fast-check'
-import { ClientAttributes, newObjectDefaults } from '../../../keys/index.ts'
+import { newObjectDefaults, ObjectAttributes } from '../../../keys/index.ts'
 import { addAttribute, deleteAttribute, instancesCalled } from './attribute-edit.ts'
 import { indexed, indexesOf } from './attribute-index.ts'
 import type { AttributeState } from './attribute-view.ts'
 
 const name = { tag: Tag.ObjectGroup, vendor: undefined }
 const group = (text: string) => textString(Tag.ObjectGroup, text)
-const object = { ...newObjectDefaults, type: 'SymmetricKey', state: 'PreActive', kmip: ClientAttributes.none }
+const object = {
+  ...newObjectDefaults,
+  type: 'SymmetricKey',
+  state: 'PreActive',
+  attributes: ObjectAttributes.none,
+}
 const empty = { object, tags: [] }
 const none = empty as unknown as AttributeState
 
@@ -25,7 +30,7 @@ test('the index of an instance stays when others go, and what is free is taken f
   const whole = addAttribute(state, group('e'), 0)
   assert.equal(whole.index, 1)
   assert.deepEqual(told(whole.state), ['a', 'e', 'c', 'd'].map(group))
-  assert.doesNotMatch(whole.state.object.kmip.text, /indexGaps/)
+  assert.doesNotMatch(whole.state.object.attributes.text, /indexGaps/)
 })
 
 test('property: every instance keeps its index as long as it is there', () => {

@@ -1,10 +1,10 @@
 import { Tag, tagText } from '@warder/kmip/tables'
 import { integer, type TtlvNode } from '@warder/kmip/ttlv'
-import type { ManagedObject } from '../../../keys/index.ts'
-import { type IndexGaps, indexGapsOf, withIndexGaps } from '../stored/stored-attributes.ts'
+import type { IndexGaps, ManagedObject } from '../../../keys/index.ts'
+import { withIndexGaps } from '../stored/stored-attributes.ts'
 import { type AttributeName, nameOfAttribute } from './attribute-name.ts'
 
-type WithAttributes = Pick<ManagedObject, 'kmip'>
+type WithAttributes = Pick<ManagedObject, 'attributes'>
 
 function keyOf({ tag, vendor }: AttributeName): string {
   return vendor === undefined ? tagText(tag) : JSON.stringify([vendor.vendor, vendor.name])
@@ -12,7 +12,7 @@ function keyOf({ tag, vendor }: AttributeName): string {
 
 /** The indexes of the instances of a name, of which there are `count`. */
 export function indexesOf(object: WithAttributes, name: AttributeName, count: number): readonly number[] {
-  const gaps = new Set(indexGapsOf(object)[keyOf(name)])
+  const gaps = new Set(object.attributes.indexGaps[keyOf(name)])
   const indexes: number[] = []
   for (let index = 0; indexes.length < count; index++) if (!gaps.has(index)) indexes.push(index)
   return indexes
@@ -30,7 +30,7 @@ export function withIndexes<O extends WithAttributes>(
   name: AttributeName,
   indexes: readonly number[],
 ): O {
-  const { [keyOf(name)]: _gone, ...others } = indexGapsOf(object)
+  const { [keyOf(name)]: _gone, ...others } = object.attributes.indexGaps
   const taken = new Set(indexes)
   const own = Array.from({ length: (indexes.at(-1) ?? -1) + 1 }, (_, index) => index).filter(
     (index) => !taken.has(index),
@@ -44,7 +44,7 @@ export function withIndexes<O extends WithAttributes>(
  * @param nodes of each name all instances, in their order
  */
 export function indexed(object: WithAttributes, nodes: readonly TtlvNode[]): readonly TtlvNode[] {
-  const gaps = indexGapsOf(object)
+  const gaps = object.attributes.indexGaps
   if (Object.keys(gaps).length === 0) return nodes
   const counts = new Map<string, number>()
   for (const node of nodes) {

@@ -9,7 +9,7 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip/ttlv'
-import { type ManagedObject, maxTags } from '../../../keys/index.ts'
+import { type ManagedObject, maxTags, serverVendor } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
 
 /** Name of an attribute that is not the standard's, with its vendor (KMIP 2.1 §4.60). */
@@ -23,8 +23,6 @@ export const ownVendor = 'warder'
 /** Vendors under which tags are understood: clients of another server call them so. */
 const tagVendors: ReadonlySet<string> = new Set([ownVendor, 'cosmian'])
 const tagAttribute = 'tag'
-/** Attributes of this vendor are the server's (1.x writes them `y-…`). */
-const serverVendor = 'y'
 const longestName = 256
 
 /** Name of a vendor attribute, or of a reference to one; undefined when it has none. */

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { Enumeration, type KmipVersion, Tag, valueByName } from '@warder/kmip/tables'
 import {
   boolean,
@@ -13,13 +12,19 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip/ttlv'
-import { isUuid, type ManagedObject, stateAt } from '../../../keys/index.ts'
+import {
+  attributeRules,
+  defaultLease,
+  type ManagedObject,
+  shortIdentifier,
+  stateAt,
+} from '../../../keys/index.ts'
 import { keyFormatNumber } from '../key-blocks/key-format.ts'
 import { shapeOf } from '../key-blocks/object-shape.ts'
 import { abeAttributes } from '../stored/abe-attributes.ts'
 import { usualAlgorithm } from '../stored/stored-algorithm.ts'
 import { storedAttributes } from '../stored/stored-attributes.ts'
-import { attributeRule, attributeRules, isGoneFrom } from './attribute-rules.ts'
+import { attributeRule, isGoneFrom } from './attribute-rules.ts'
 import { tagsNode, withholdingAttributes } from './attribute-vendor.ts'
 import { certificateIdentifier, certificateIssuer, certificateSubject } from './certificate-names.ts'
 
@@ -29,9 +34,6 @@ export interface AttributeState {
   /** Tags of the object, those of the service itself (`_…`) among them. */
   readonly tags: readonly string[]
 }
-
-/** How long a client may go on using what it has got without asking again, in seconds (KMIP 2.1 §4.30). */
-export const defaultLease = 3600
 
 /**
  * Every attribute that the object has at `now`, as nodes of 2.x, in the order of `attributeRules`. What has a column is
@@ -219,10 +221,4 @@ function revocationReason({
     ),
     revocationMessage === undefined ? undefined : textString(Tag.RevocationMessage, revocationMessage),
   ])
-}
-
-/** 16 bytes instead of the text: those of a UUID, else the beginning of its SHA-256 (KMIP 2.1 §4.56). */
-export function shortIdentifier(id: string): Uint8Array {
-  if (isUuid(id)) return Buffer.from(id.replaceAll('-', ''), 'hex')
-  return createHash('sha256').update(id).digest().subarray(0, 16)
 }

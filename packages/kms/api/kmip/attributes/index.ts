@@ -16,6 +16,6 @@ export {
   nameOfAttribute,
   referredName,
 } from './attribute-name.ts'
-export { type AttributeRule, attributeRule, requireRule } from './attribute-rules.ts'
+export { attributeRule, requireRule } from './attribute-rules.ts'
 export { isTagName, type VendorName, vendorNameOf } from './attribute-vendor.ts'
 export { type AttributeState, attributeInstances, attributesOf } from './attribute-view.ts'

@@ -12,6 +12,7 @@ import { type AlgorithmPolicy, keyFacts, requirePermitted } from '../../../crypt
 import {
   asObjectId,
   firstRotation,
+  hasOwnSchedule,
   isChoosable,
   type ManagedObject,
   type MaterialForm,
@@ -20,11 +21,11 @@ import {
   newObjectId,
   type ObjectId,
   type ObjectType,
+  scheduleIn,
   type UnitOfWork,
   usageMask,
 } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
-import { hasOwnSchedule, scheduleIn } from '../stored/rotation-schedule.ts'
 import { usualAlgorithm } from '../stored/stored-algorithm.ts'
 import { attributeMembers, commonAttribute } from '../stored/stored-attributes.ts'
 import { type AttributeSource, checkedValue } from './attribute-checks.ts'

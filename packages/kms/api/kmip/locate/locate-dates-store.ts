@@ -1,6 +1,6 @@
 import { Tag, tagText, valueName } from '@warder/kmip/tables'
+import { indexDate } from '../../../keys/index.ts'
 import { attributeRule } from '../attributes/attribute-rules.ts'
-import { indexValue } from '../attributes/index-store.ts'
 import { always, type Condition, condition, narrowed, widened, withoutRow } from './locate-condition-store.ts'
 import type { StorageStatuses } from './locate-criteria.ts'
 import { dateNotSet } from './locate-match.ts'
@@ -59,10 +59,9 @@ export function dateWithin(tag: number, from: number, to: number): Condition | u
   if (column !== undefined)
     return condition(`(${column} >= ? AND ${column} < ?)`, [from * 1000, (to + 1) * 1000])
   if (!hasDateRows(tag)) return undefined
-  const value = (at: number): string => indexValue({ tag, type: 'DateTime', value: at })
   return condition(
     'o.id IN (SELECT object_id FROM object_attribute WHERE name = ? AND value >= ? AND value <= ?)',
-    [tagText(tag), value(from), value(to)],
+    [tagText(tag), indexDate(from), indexDate(to)],
     { selective: from === to },
   )
 }

@@ -26,13 +26,13 @@ import {
   newObjectDefaults,
   type ObjectId,
   objectTypes,
+  shortIdentifier,
   states,
   UnitOfWork,
   type UnitOfWorkServices,
 } from '../../../keys/index.ts'
 import { kmsMigrations } from '../../../service/migrations.ts'
-import { type AttributeState, shortIdentifier } from '../attributes/attribute-view.ts'
-import { indexChanges } from '../attributes/index-store.ts'
+import type { AttributeState } from '../attributes/attribute-view.ts'
 import { attributeMembers } from '../stored/stored-attributes.ts'
 import { type Criteria, readCriteria } from './locate-criteria.ts'
 import { dateNotSet, isStored, meetsAll } from './locate-match.ts'
@@ -313,7 +313,7 @@ const criteria: fc.Arbitrary<Criteria> = fc
 const unused = {} as Pick<UnitOfWorkServices, 'seal' | 'keys' | 'policy' | 'clock'>
 
 function unit(db: Database): UnitOfWork {
-  return new UnitOfWork({ ...unused, index: indexChanges, db }, now)
+  return new UnitOfWork({ ...unused, db }, now)
 }
 
 async function store(db: Database, all: readonly Sample[]): Promise<readonly AttributeState[]> {

@@ -1,17 +1,18 @@
 import type { SqlValue } from '@warder/foundation/sql'
-import { maskOf, Tag, valueName } from '@warder/kmip/tables'
-import { memberNumber, memberText, type StructureNode, sameValue, type TtlvNode } from '@warder/kmip/ttlv'
-import { indexedText, objectTypes } from '../../../keys/index.ts'
+import { jsonValue } from '@warder/kmip/json'
+import { maskOf, Tag, tagText, valueName } from '@warder/kmip/tables'
+import { memberNumber, memberText, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
+import {
+  commonValue,
+  indexedText,
+  indexValue,
+  memberIndexName,
+  objectTypes,
+  vendorIndexName,
+} from '../../../keys/index.ts'
 import { attributeRule } from '../attributes/attribute-rules.ts'
 import { vendorNameOf } from '../attributes/attribute-vendor.ts'
 import { halfLink } from '../attributes/attribute-view.ts'
-import {
-  indexValue,
-  memberIndexName,
-  shortText,
-  usualValue,
-  vendorIndexName,
-} from '../attributes/index-store.ts'
 import { columnOf } from '../stored/stored-algorithm.ts'
 import { typeText } from '../stored/typed-attributes.ts'
 import { always, type Condition, condition, narrowed, rowWith, withoutRow } from './locate-condition-store.ts'
@@ -72,18 +73,18 @@ function valueCondition(node: TtlvNode, now: number): Condition | undefined {
   }
 }
 
-/** An attribute that stands in `object_attribute`, or has its usual value where it does not. */
+/** An attribute that stands in `object_attribute`, or has its common value where it does not. */
 function storedCondition(node: TtlvNode): Condition | undefined {
   const rule = attributeRule(node.tag)
-  const usual = usualValue(node.tag)
+  const common = rule && commonValue(rule.name)
   if (rule === undefined) return undefined
-  if (usual !== undefined && sameValue(usual, node)) return withoutRow(rule.name)
-  if (usual !== undefined) return { ...rowWith(rule.name, indexValue(node)), selective: false }
-  return rule.indexed ? rowWith(rule.name, indexValue(node)) : undefined
+  if (common !== undefined && common === node.value) return withoutRow(rule.name)
+  if (common !== undefined) return { ...rowWith(rule.name, indexText(node)), selective: false }
+  return rule.indexed ? rowWith(rule.name, indexText(node)) : undefined
 }
 
 function shortCondition(bytes: Uint8Array): Condition {
-  const hex = shortText(bytes)
+  const hex = Buffer.from(bytes).toString('hex')
   const uuid = hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.*)$/, '$1-$2-$3-$4-$5')
   return condition(
     `o.id IN (SELECT id FROM managed_object WHERE id = ?
@@ -121,7 +122,7 @@ function membersCondition(node: StructureNode): Condition | undefined {
   if (attributeRule(node.tag)?.indexed !== true || node.value.length === 0) return undefined
   const rows = node.value
     .slice(0, mostMembers)
-    .map((member) => rowWith(memberIndexName(node, member), indexValue(member)))
+    .map((member) => rowWith(memberIndexName(tagText(node.tag), tagText(member.tag)), indexText(member)))
   return condition(
     rows.map(({ text }) => text).join(' AND '),
     rows.flatMap(({ params }) => params),
@@ -162,9 +163,9 @@ function linkCondition(node: StructureNode): Condition | undefined {
 function vendorCondition(node: StructureNode): Condition | undefined {
   const named = vendorNameOf(node)
   if (named === undefined) return undefined
-  const name = vendorIndexName(named)
+  const name = vendorIndexName(named.vendor, named.name)
   const value = node.value.find(({ tag }) => tag === Tag.AttributeValue)
-  if (value !== undefined) return rowWith(name, indexValue(value))
+  if (value !== undefined) return rowWith(name, indexText(value))
   return condition('o.id IN (SELECT object_id FROM object_attribute WHERE name = ?)', [name], {
     selective: true,
   })
@@ -184,6 +185,10 @@ function algorithmCondition(node: TtlvNode): Condition {
     `((${byColumn} AND NOT EXISTS
          (SELECT 1 FROM object_attribute a WHERE a.object_id = o.id AND a.name = 'CryptographicAlgorithm'))
        OR o.id IN (SELECT object_id FROM object_attribute WHERE name = 'CryptographicAlgorithm' AND value = ?))`,
-    [...params, indexValue(node)],
+    [...params, indexText(node)],
   )
+}
+
+function indexText(node: TtlvNode): string {
+  return indexValue(jsonValue(node))
 }

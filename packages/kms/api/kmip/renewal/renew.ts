@@ -6,9 +6,15 @@ import { Tag } from '@warder/kmip/tables'
 import { interval, structure, textString } from '@warder/kmip/ttlv'
 import { isBlocked } from '../../../access/index.ts'
 import { issuedAs } from '../../../authority/index.ts'
-import { asObjectId, linkedObject, type ManagedObject, readObject } from '../../../keys/index.ts'
+import {
+  asObjectId,
+  linkedObject,
+  type ManagedObject,
+  readObject,
+  renewalDueAt,
+  renewalSettings,
+} from '../../../keys/index.ts'
 import type { KmipEngine } from '../engine/types.ts'
-import { renewalDueAt, renewsItself } from '../stored/renewal-due.ts'
 import { renewablePage } from './renewable-store.ts'
 
 export interface RenewalOptions {
@@ -60,7 +66,7 @@ async function isDue(db: Database, object: ManagedObject, now: number): Promise<
 
 /** Is it a pair that is renewed together with its certificate? A new version of the pair alone would leave that behind. */
 export async function isRenewedWithCertificate(db: Database, object: ManagedObject): Promise<boolean> {
-  if (object.type !== 'PrivateKey' || !renewsItself(object)) return false
+  if (object.type !== 'PrivateKey' || !renewalSettings(object).automatic) return false
   return (await certificateOf(db, object)) !== undefined
 }
 
@@ -77,7 +83,7 @@ async function certificateOf(db: Database, object: ManagedObject): Promise<Manag
   }
   if (object.type === 'Certificate') {
     const pair = await linked(object, 'PrivateKeyLink')
-    return pair !== undefined && renewsItself(pair) ? undefined : object
+    return pair !== undefined && renewalSettings(pair).automatic ? undefined : object
   }
   const certificate = await linked(object, 'CertificateLink')
   const isCertified =

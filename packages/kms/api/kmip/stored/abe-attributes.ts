@@ -7,11 +7,7 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip/ttlv'
-import type { ManagedObject } from '../../../keys/index.ts'
-
-/** Vendor of the attributes of attribute-based keys: the deployed product's name. */
-export const abeVendor = 'cosmian'
-export const policyAttribute = 'cover_crypt_access_policy'
+import { abePolicyAttribute, abeVendor, type ManagedObject } from '../../../keys/index.ts'
 
 /** The format in which such a key is given, the only one. */
 export function abeFormat(
@@ -37,7 +33,7 @@ export function abeAttributes(object: Pick<ManagedObject, 'form' | 'type'>): rea
 function policyNode(policy: string): StructureNode {
   return structure(Tag.Attribute, [
     textString(Tag.VendorIdentification, abeVendor),
-    textString(Tag.AttributeName, policyAttribute),
+    textString(Tag.AttributeName, abePolicyAttribute),
     byteString(Tag.AttributeValue, Buffer.from(policy, 'utf8')),
   ])
 }

@@ -1,7 +1,7 @@
 import { Enumeration, Tag, type ValueName, valueByName } from '@warder/kmip/tables'
 import { type EnumerationNode, enumeration, type TtlvNode } from '@warder/kmip/ttlv'
 import { hmacs, keyTypes } from '../../../crypto/index.ts'
-import type { ManagedObject } from '../../../keys/index.ts'
+import { impliedAlgorithm, type ManagedObject } from '../../../keys/index.ts'
 
 export type AlgorithmName = ValueName<'CryptographicAlgorithm'>
 export type CurveName = ValueName<'RecommendedCurve'>
@@ -35,7 +35,6 @@ const byAlgorithm: ReadonlyMap<string, string> = new Map(
 const joseHmacs: ReadonlyMap<string, string> = new Map(
   hmacs.flatMap(({ kmip, jose }) => (jose === undefined ? [] : [[kmip, jose.name] as const])),
 )
-const kmipHmacs: ReadonlyMap<string, string> = new Map([...joseHmacs].map(([kmip, jose]) => [jose, kmip]))
 const ellipticCurve: ReadonlySet<AlgorithmName> = new Set<AlgorithmName>(['EC', 'ECDSA', 'ECDH', 'ECMQV'])
 
 /** The columns of an algorithm that has another name there, whatever the curve; undefined where it has none. */
@@ -62,15 +61,11 @@ export function algorithmNode(algorithm: AlgorithmName): TtlvNode {
   return enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm[algorithm])
 }
 
-/** The algorithm that the columns tell of; what is stored may be more exact (`ECDSA` of an EC key). */
-export function usualAlgorithm({
-  algorithm: name,
-  boundAlg,
-}: Pick<ManagedObject, 'algorithm' | 'boundAlg'>): EnumerationNode | undefined {
-  if (name === undefined) return undefined
-  const value =
-    name === 'HMAC'
-      ? valueByName('CryptographicAlgorithm', kmipHmacs.get(boundAlg ?? '') ?? 'HMAC_SHA256')
-      : valueByName('CryptographicAlgorithm', name)
+/** The algorithm that the columns tell of, as an attribute. */
+export function usualAlgorithm(
+  object: Pick<ManagedObject, 'algorithm' | 'boundAlg'>,
+): EnumerationNode | undefined {
+  const name = impliedAlgorithm(object)
+  const value = name === undefined ? undefined : valueByName('CryptographicAlgorithm', name)
   return value === undefined ? undefined : enumeration(Tag.CryptographicAlgorithm, value)
 }

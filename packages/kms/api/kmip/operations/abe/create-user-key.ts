@@ -3,12 +3,11 @@ import { Enumeration, Tag } from '@warder/kmip/tables'
 import { dateTime, enumeration, memberOf, type TtlvNode } from '@warder/kmip/ttlv'
 import { abeAlgorithm, issueUserKey } from '../../../../abe/index.ts'
 import { keyFacts, requirePermitted } from '../../../../crypto/index.ts'
-import { chainIdOf } from '../../../../keys/index.ts'
+import { abePolicyAttribute, chainIdOf } from '../../../../keys/index.ts'
 import { requiredText } from '../../attributes/abe-request.ts'
 import { stageNewObject } from '../../attributes/new-object.ts'
 import { type KmipContext, kmipFailure, uniqueIdentifier } from '../../engine/index.ts'
 import { linkedMaster } from '../../locate/index.ts'
-import { policyAttribute } from '../../stored/abe-attributes.ts'
 import { newAbeKey } from './new-key.ts'
 
 /**
@@ -20,7 +19,7 @@ export async function createUserKey(
   wished: readonly TtlvNode[],
 ): Promise<readonly TtlvNode[]> {
   requirePermitted(context.services.policy, keyFacts({ algorithm: abeAlgorithm }))
-  const policy = requiredText(wished, policyAttribute)
+  const policy = requiredText(wished, abePolicyAttribute)
   // Refused before the master key is asked for.
   parsePolicy(policy)
   const attributes = await Promise.all(wished.map((node) => linkedMaster(node, context)))

@@ -11,15 +11,18 @@ import {
   textString,
 } from '@warder/kmip/ttlv'
 import { requireKeptTags } from '../../../../access/index.ts'
-import { firstRotation, halvesOf, type ManagedObject, type ObjectChange } from '../../../../keys/index.ts'
-import { type AttributeState, type Edited, isAttributeOf } from '../../attributes/index.ts'
-import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import {
+  firstRotation,
+  halvesOf,
   hasOwnSchedule,
   isScheduleChanged,
+  type ManagedObject,
+  type ObjectChange,
   scheduleIn,
   withScheduleOf,
-} from '../../stored/rotation-schedule.ts'
+} from '../../../../keys/index.ts'
+import { type AttributeState, type Edited, isAttributeOf } from '../../attributes/index.ts'
+import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import { typedMemberNames } from '../../stored/typed-attributes.ts'
 
 /** The attribute in NewAttribute. @throws kmipFailure, KmipDecodeError */
@@ -148,7 +151,7 @@ async function stageSchedule({ objects }: KmipContext, said: ManagedObject): Pro
 
 /** The members that an edit of attributes can change. */
 function editableMembers(object: ManagedObject): ObjectChange {
-  const { kmip, linkedId, activationAt, deactivationAt } = object
+  const { attributes, linkedId, activationAt, deactivationAt } = object
   const typed = Object.fromEntries(typedMemberNames.map((name) => [name, object[name]]))
-  return { ...typed, kmip, linkedId, activationAt, deactivationAt }
+  return { ...typed, attributes, linkedId, activationAt, deactivationAt }
 }

@@ -47,7 +47,7 @@ test('defaults fill what a client does not say, for the user who set them and fo
   const { id } = await alice.do('Create', key())
   const made = await findObject(kms.environment.db, id as ObjectId)
   assert.deepEqual([made?.algorithm, made?.bits, made?.usageMask], ['AES', 192, use.Encrypt])
-  assert.match(made?.kmip.text ?? '', /"tapes"/)
+  assert.match(made?.attributes.text ?? '', /"tapes"/)
   const said = await alice.do('Create', key(length(128)))
   assert.equal((await findObject(kms.environment.db, said.id as ObjectId))?.bits, 128)
   await bob.fails('Create', key(), 'MissingData')
@@ -156,7 +156,7 @@ test('the rules bind what the same user creates over REST', async () => {
   assert.match(refused.text, /CryptographicLength is not within the constraints/)
   const { kid } = (await create('A256GCM')).json
   const made = await findObject(kms.environment.db, kid as ObjectId)
-  assert.match(made?.kmip.text ?? '', /"tapes"/)
+  assert.match(made?.attributes.text ?? '', /"tapes"/)
   assert.equal(made?.state, 'Active')
   assert.deepEqual((await rest.get(`/v1/crypto/keys/${kid}`)).json.tags, ['mine'])
   const data = Buffer.from('x').toString('base64url')

@@ -1,14 +1,11 @@
 import { Tag } from '@warder/kmip/tables'
 import { dateTime, interval, memberOf, optional, required, type StructureNode } from '@warder/kmip/ttlv'
-import { type ManagedObject, stateAt } from '../../../../keys/index.ts'
-import { defaultLease } from '../../attributes/attribute-view.ts'
-import { storedWithTag } from '../../attributes/index.ts'
+import { defaultLease, type ManagedObject, stateAt } from '../../../../keys/index.ts'
 import { type KmipOperation, kmipFailure, objectRight, uniqueIdentifier } from '../../engine/index.ts'
 
 /** How long a client may use what it has got before it asks again, in seconds. */
 function leaseOf(object: ManagedObject): number {
-  const node = storedWithTag(object, Tag.LeaseTime)[0]
-  return node?.type === 'Interval' ? node.value : defaultLease
+  return object.attributes.get('LeaseTime') ?? defaultLease
 }
 
 /** ObtainLease (KMIP 2.1 §6.1.35). Nobody gets a lease of what must not be used any more. */

@@ -73,7 +73,7 @@ test('a compromise is remembered whatever the state was, with the day on which i
     await alice.do('Revoke', [uid(id), because(code), day])
     const compromised = await stored(id)
     assert.deepEqual([compromised.state, compromised.compromisedAt], ['Compromised', now])
-    assert.match(compromised.kmip.text, /CompromiseOccurrenceDate.*2000-02-01/)
+    assert.match(compromised.attributes.text, /CompromiseOccurrenceDate.*2000-02-01/)
     await alice.fails('Revoke', [uid(id), because(code), day], 'WrongKeyLifecycleState')
     await alice.do('Destroy', [uid(id)])
     assert.equal((await stored(id)).state, 'Destroyed_Compromised')

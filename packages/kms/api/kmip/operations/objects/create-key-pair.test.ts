@@ -177,7 +177,7 @@ test('each half has its own attributes; what is said of a half takes the place o
     objects.map((object) => object?.usageMask),
     [use.Sign, use.Verify],
   )
-  const [secret, open] = objects.map((object) => object?.kmip.text ?? '')
+  const [secret, open] = objects.map((object) => object?.attributes.text ?? '')
   assert.match(secret ?? '', /"mine"/)
   assert.doesNotMatch(secret ?? '', /"both"/)
   assert.match(open ?? '', /"both"/)

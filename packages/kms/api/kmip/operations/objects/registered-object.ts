@@ -1,7 +1,7 @@
 import { Tag, tagText, valueName } from '@warder/kmip/tables'
 import { memberOf, optionalStructure, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
 import { abeAlgorithm } from '../../../../abe/index.ts'
-import type { AbeForm, NewObject } from '../../../../keys/index.ts'
+import { type AbeForm, abePolicyAttribute, type NewObject } from '../../../../keys/index.ts'
 import { textOf } from '../../attributes/abe-request.ts'
 import { type AttributeSource, checkedValue } from '../../attributes/attribute-checks.ts'
 import { requireRule } from '../../attributes/index.ts'
@@ -16,7 +16,6 @@ import {
   type StoredShape,
 } from '../../key-blocks/index.ts'
 import { storedColumns } from '../../key-blocks/object-shape.ts'
-import { policyAttribute } from '../../stored/abe-attributes.ts'
 import { newAbeKey } from '../abe/new-key.ts'
 import { withoutPassword } from './encrypted-key.ts'
 
@@ -123,7 +122,7 @@ function newAbeBrought(
 ): NewObject {
   const type = shape.objectType === 'PublicKey' ? 'PublicKey' : 'PrivateKey'
   if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The key has no value.')
-  const policy = form.kind === 'user' ? textOf(attributes, policyAttribute) : undefined
+  const policy = form.kind === 'user' ? textOf(attributes, abePolicyAttribute) : undefined
   const known = { ...form, ...(policy !== undefined && { policy }) }
   const created = newObjectOf(
     context,

@@ -11,9 +11,14 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip/ttlv'
-import { linkedObject, type ManagedObject, stageSuccession, stateAt } from '../../../../keys/index.ts'
-import { tagsNode } from '../../attributes/attribute-vendor.ts'
-import { isTakenOver } from '../../attributes/carry-over.ts'
+import {
+  linkedObject,
+  type ManagedObject,
+  passesToReplacement,
+  stageSuccession,
+  stateAt,
+} from '../../../../keys/index.ts'
+import { tagsNode, vendorNameOf } from '../../attributes/attribute-vendor.ts'
 import { attributeInstances, attributeMembers, storedAttributes } from '../../attributes/index.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 
@@ -63,7 +68,7 @@ export async function takenOver(
     throw kmipFailure('InvalidField', 'The replacement of a key is on the same curve.')
   const tags = await context.objects.tags(object)
   const own = [
-    ...storedAttributes(object).filter((node) => isTakenOver(node) && !dates.has(node.tag)),
+    ...storedAttributes(object).filter((node) => isPassedOn(node) && !dates.has(node.tag)),
     ...attributeInstances({ object, tags: [] }, Tag.CryptographicAlgorithm, context.now),
     ...(object.bits === undefined ? [] : [integer(Tag.CryptographicLength, object.bits)]),
     integer(Tag.CryptographicUsageMask, object.usageMask),
@@ -87,6 +92,11 @@ const ofReplacement: ReadonlySet<number> = new Set([
   Tag.CryptographicDomainParameters,
   ...sameKind,
 ])
+
+function isPassedOn(node: TtlvNode): boolean {
+  const vendor = node.tag === Tag.Attribute ? vendorNameOf(node)?.vendor : undefined
+  return passesToReplacement(tagText(node.tag), vendor)
+}
 
 /**
  * A replacement with other attributes is a change of the key's: `rekey` alone would make the next version extractable, lift its
