@@ -25,7 +25,7 @@ const linesOf = (values: readonly unknown[]): string =>
 
 /**
  * Source text of `declared.gen.ts`: what the service declares and the command has to know before it asks the service.
- * Loading the tables themselves would slow down each command (docs/adr/0067-the-command-loads-what-it-runs.md).
+ * Loading the tables themselves would slow down each command (docs/adr/command.md).
  */
 export function declaredTables(): string {
   const rows = Object.entries(algorithms).flatMap(([name, algorithm]) =>
