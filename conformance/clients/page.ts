@@ -24,7 +24,7 @@ ${[...Map.groupBy(reports, nameOf)].map(([name, some]) => `- **${name}**: ${ran(
 
 ## What is done otherwise than the standard says
 
-One table in the code (\`packages/kmip/json/tolerances.ts\`); [ADR 30](../adr/client-tolerances.md)
+One table in the code (\`packages/kmip/json/tolerances.ts\`); [the decision](../adr/client-tolerances.md)
 gives the rules.
 
 | what | where | client | why it is safe |

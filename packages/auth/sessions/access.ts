@@ -15,7 +15,10 @@ export interface SessionOwner {
 export interface SessionRights {
   sees(owner: SessionOwner): boolean
   ends(owner: SessionOwner): boolean
-  /** Whether the caller owns the session: its cookie gives every right of its owner, in both services (ADR 158). */
+  /**
+   * Whether the caller owns the session: its cookie gives every right of its owner, in both services
+   * (docs/adr/logins-and-sessions.md).
+   */
   readsCookie(owner: SessionOwner): boolean
   /** Everything of a realm at once. */
   seesRealm(realm: string): boolean

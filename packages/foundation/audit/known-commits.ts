@@ -3,7 +3,7 @@ import { canRead, isEncryptedName, type LogKeys, noLogKeys } from './encrypted-b
 import { logFiles } from './folder.ts'
 import { linesOf } from './lines.ts'
 
-/** Operation of the records that tell how many commits the database has (docs/adr/0024). */
+/** Operation of the records that tell how many commits the database has (docs/adr/rollback-detection.md). */
 export const commitsOperation = 'database.commits'
 
 /** Facts in a service's log about its database. */

@@ -9,7 +9,7 @@ import { quietLog } from '../telemetry/testing/index.ts'
 import { exportAudit, openAuditLog, verifyAudit } from './index.ts'
 import { parseRecordJson } from './record-json.ts'
 
-test('ADR 36: a log of records whose names the engine mistakes for each other verifies and is exported as it is', async () => {
+test('A log of records whose names the engine mistakes for each other verifies and is exported as it is', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'warder-names-'))
   try {
     const log = await openAuditLog({
@@ -47,7 +47,7 @@ test('ADR 36: a log of records whose names the engine mistakes for each other ve
   }
 })
 
-test('ADR 36: names of a few escapes after each other are always read rightly', () => {
+test('Names of a few escapes after each other are always read rightly', () => {
   const name = fc
     .array(fc.constantFrom('\\', 'u', '0', '\n', '"', 'é'), { maxLength: 3 })
     .map((all) => all.join(''))

@@ -67,8 +67,8 @@ test('the same member in two spellings is still the same member', () => {
 })
 
 /**
- * V8 14.6 compares a name that it expects with the text of the name, before escapes are taken out of it (ADR 36):
- * what an earlier text named, how the name is written now, and what it stands for.
+ * V8 14.6 compares a name that it expects with the text of the name, before escapes are taken out of it
+ * (docs/adr/http-requests.md): what an earlier text named, how the name is written now, and what it stands for.
  */
 const misread: readonly (readonly [expected: string, written: string, meant: string])[] = [
   ['\\', '\\u0085', '\u0085'],
@@ -87,7 +87,7 @@ function prime(first: string, name: string, read: (text: string) => unknown): vo
   }
 }
 
-test('ADR 36: the names of a body are read rightly whatever bodies came before it', () => {
+test('The names of a body are read rightly whatever bodies came before it', () => {
   for (const [index, [expected, written, meant]] of misread.entries()) {
     const first = `body ${index}`
     prime(first, expected, parse)
@@ -95,7 +95,7 @@ test('ADR 36: the names of a body are read rightly whatever bodies came before i
   }
 })
 
-test('ADR 36: names that the engine reads wrongly are refused, also two that are taken for each other', () => {
+test('Names that the engine reads wrongly are refused, also two that are taken for each other', () => {
   const rightOrRefused = (text: string, right: unknown) => {
     try {
       assert.deepEqual(parse(text), right, text)
@@ -116,7 +116,7 @@ test('ADR 36: names that the engine reads wrongly are refused, also two that are
   ])
 })
 
-test('ADR 36: a member name with a backslash is refused in any spelling, other escapes are not', () => {
+test('A member name with a backslash is refused in any spelling, other escapes are not', () => {
   for (const name of ['\\\\', 'a\\\\', '\\u005c', '\\u005Ca', '\\n\\\\', '\\"\\u005c'])
     refused(`{"a":{"${name}" : 1}}`, /a member name holds a backslash/)
   assert.deepEqual(parse('{"https:\\/\\/a":1,"r\\u00f4le":{"\\"":"\\\\"},"\\u0075005c":"\\u005c"}'), {

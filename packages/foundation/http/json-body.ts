@@ -20,7 +20,7 @@ const letterU = 0x75
 /**
  * Reads a JSON text (RFC 8259) strictly: fatal UTF-8, no byte order mark, nesting at most 64, at most 100,000
  * values and names, no member twice in one object (RFC 7493 §2.3), no member named `__proto__`, no member name with a
- * backslash (ADR 36), no lone surrogates (RFC 7493 §2.1), no U+0000.
+ * backslash (docs/adr/http-requests.md), no lone surrogates (RFC 7493 §2.1), no U+0000.
  *
  * JSON.parse keeps the last of two equal members without a word, so two parsers may read two different messages. One
  * scan counts the members in the text and one walk counts those in the value: the value has fewer exactly when a
@@ -169,7 +169,7 @@ function countMembers(value: unknown, escapes: boolean): number {
   for (const name in value) {
     if (name === '__proto__') throw invalid('a member must not be named __proto__.')
     if (escapes) {
-      // The scan let none through: this is a name that JSON.parse read wrongly (ADR 36).
+      // The scan let none through: this is a name that JSON.parse read wrongly (docs/adr/http-requests.md).
       if (name.includes('\\')) throw invalid(backslashNamed)
       requireStorable(name, 'member name')
     }

@@ -7,7 +7,7 @@ import { rememberRead } from './node-internals/list-verb.ts'
  * reading at the next request, so that a caller who sends and never takes cannot fill the memory; but its parser, which
  * reads past the socket's stream, refuses what TLS still hands over from what it has deciphered (`HPE_PAUSED`), and an
  * honest caller loses the connection. Somebody who listens to the stream makes node read through it from now on, and
- * the stream keeps such bytes. ADR 22.
+ * the stream keeps such bytes. See docs/adr/node-performance.md.
  */
 export function readThroughStream(connection: Connection, socket: Socket): void {
   if (connection.throughStream) return

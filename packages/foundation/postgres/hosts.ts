@@ -32,7 +32,8 @@ interface Failure {
 
 /**
  * Which of several hosts connections go to. All of a process stay with the one that was chosen until it fails; then every
- * host is asked what it is, and of those that do, the one with the highest timeline is taken (docs/adr/0092).
+ * host is asked what it is, and of those that do, the one with the highest timeline is taken
+ * (docs/adr/postgresql-failover.md).
  */
 export class Hosts {
   readonly #options: HostsOptions

@@ -13,7 +13,8 @@ const dayMs = 86_400_000
 const maxWaitMs = 1000
 
 /**
- * Opens the audit log; log and database know of each other's last changes afterwards (docs/adr/0024, 0025).
+ * Opens the audit log; log and database know of each other's last changes afterwards (docs/adr/rollback-detection.md,
+ * 0025).
  * @returns undefined where the settings switch it off
  */
 export async function openAudit(start: Start, storage: Storage): Promise<AuditLog | undefined> {

@@ -22,7 +22,8 @@ export function missingFile(place: DatabasePlace, { used, commits }: KnownCommit
 
 /**
  * Compares the database with the log before anything is written to either. A database that is ahead is in order: its
- * last commits were made after the last record (docs/adr/0024). One whose commits neither counted is taken as it is.
+ * last commits were made after the last record (docs/adr/rollback-detection.md). One whose commits neither counted is
+ * taken as it is.
  */
 export async function findRollback(
   db: Database,

@@ -7,7 +7,7 @@ const lookEveryMs = 5_000
 
 /**
  * Notices that a node with a newer program has migrated the database under a running service: what this one does not
- * heed is told, and it ends where it does not get along with it (docs/adr/0093).
+ * heed is told, and it ends where it does not get along with it (docs/adr/upgrades.md).
  * @returns ends the watch
  */
 export function watchSchema(options: {

@@ -3,7 +3,8 @@ import type { Change, Database, Migration, Row } from './types.ts'
 
 /**
  * Counts the commits of a database, in the transaction of each. The number is the sum of the slots: SQLite has one
- * writer and uses one slot; on PostgreSQL one row would let no two commits be under way at once (docs/adr/0024).
+ * writer and uses one slot; on PostgreSQL one row would let no two commits be under way at once
+ * (docs/adr/rollback-detection.md).
  */
 export const commitCountMigrations: readonly Migration[] = [
   {

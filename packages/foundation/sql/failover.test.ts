@@ -6,7 +6,7 @@ import { change, type Database, OutcomeUnknown, openPostgres, query, StorageUnav
 import { startTestPair } from './testing/index.ts'
 
 // One pair of servers for the whole file: the tests follow its life, from a primary with its standby to the primary of
-// before that comes back (docs/adr/0092).
+// before that comes back (docs/adr/postgresql-failover.md).
 
 const pair = await startTestPair()
 const skip = 'missing' in pair ? pair.missing : false

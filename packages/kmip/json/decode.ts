@@ -48,7 +48,7 @@ function utf8Text(bytes: Uint8Array): string {
 
 /**
  * Whether a member name holds an escape. No name of this encoding needs one, and JSON.parse can read such a name wrongly
- * after other texts, which this one must not become for others either (ADR 36).
+ * after other texts, which this one must not become for others either (docs/adr/http-requests.md).
  */
 function hasEscapedName(text: string): boolean {
   if (!text.includes('\\')) return false

@@ -247,7 +247,7 @@ test('Names of the same spelling are told apart by their tag', () => {
   )
 })
 
-test('ADR 36: a member name with an escape is refused, an escape in a value is not', () => {
+test('A member name with an escape is refused, an escape in a value is not', () => {
   const sound = '{"tag":"Comment", "type":"TextString", "value":"a\\\\\\":\\u003a\\\\"}'
   assert.equal(decodeJson(sound).value, 'a\\":\u003a\\')
   const escaped = {
@@ -264,7 +264,7 @@ test('ADR 36: a member name with an escape is refused, an escape in a value is n
     assert.throws(() => decodeJson(text), escaped, text)
 })
 
-test('ADR 36: what a refused text names does not change how a later text is read', () => {
+test('What a refused text names does not change how a later text is read', () => {
   const text = (name: string): string => `{"kmip":0,"${name}":0}`
   for (let times = 0; times < 5; times++) assert.throws(() => decodeJson(text('\\\\u0')))
   assert.deepEqual(JSON.parse(text('\\u0061bc')), { kmip: 0, abc: 0 })

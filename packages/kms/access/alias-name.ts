@@ -1,7 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 import { aliasPrefix } from '../keys/index.ts'
 
-/** A name that somebody gave a key: unique among those of its owner (docs/adr/0062). */
+/** A name that somebody gave a key: unique among those of its owner (docs/adr/identifiers-and-aliases.md). */
 export interface AliasName {
   readonly owner: string
   /** Without the prefix `alias/`. */

@@ -5,7 +5,10 @@ import type { Commit, Database } from '@warder/foundation/sql'
 import type { Key } from '../keys/index.ts'
 import { rememberedOwner, rememberOwner } from './named-key-store.ts'
 
-/** Keys that settings name, each with the owner that it had when the service first found it (docs/adr/0154). */
+/**
+ * Keys that settings name, each with the owner that it had when the service first found it
+ * (docs/adr/identifiers-and-aliases.md).
+ */
 export interface NamedKeys {
   /**
    * The key, unless another owner has brought an object with its identifier since. A transfer of the key is followed.

@@ -20,7 +20,7 @@ import type {
 /**
  * Where the operations of keys happen: between the rule of use (`keys/may-use.ts`) and the primitives (`crypto/`). The
  * one of today keeps keys in the memory of this process (`software.ts`). One of a security module or of another key
- * management service holds references, and answers with promises (docs/adr/0041).
+ * management service holds references, and answers with promises (docs/adr/key-architecture.md).
  */
 export interface KeyBackend {
   /**
@@ -59,8 +59,8 @@ export interface BackendKey {
   /** With a secret key. */
   mac(plan: MacPlan, data: Uint8Array): MaybePromise<Buffer>
   /**
-   * The HMAC key beside a secret or private key: another key, from which nothing about this one follows (docs/adr/0156).
-   * Held as long as this one.
+   * The HMAC key beside a secret or private key: another key, from which nothing about this one follows
+   * (docs/adr/0156). Held as long as this one.
    */
   openHmacKey(): MaybePromise<BackendKey>
   /** New key material from a secret key. */

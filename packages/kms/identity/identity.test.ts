@@ -380,7 +380,7 @@ test('the API token is a key of the user that it stands for, or of an officer: a
     assert.equal(await who(kms, bearer(token)), stands, name)
     assert.equal((await kms.user(name).del('/v1/crypto/keys/the-token')).status, 204)
     assert.equal(await who(kms, bearer(token)), '401')
-    // The identifier of the removed key stays its owner's (docs/adr/0154).
+    // The identifier of the removed key stays its owner's (docs/adr/identifiers-and-aliases.md).
     if (name === 'mallory') await assert.rejects(imports(kms, officer), /ObjectAlreadyExists/)
   }
 })

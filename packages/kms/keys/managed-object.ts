@@ -193,7 +193,7 @@ export function chainIdOf<Id extends string>({
 }
 
 /** An object that does not exist yet: its encoded material in clear, to be sealed for its row. */
-/** An identifier that a client chose (docs/adr/0154). */
+/** An identifier that a client chose (docs/adr/identifiers-and-aliases.md). */
 export interface ChosenId {
   readonly by: string
   /** true: the object comes from another server with it (KMIP Import). */

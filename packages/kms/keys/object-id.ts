@@ -28,7 +28,7 @@ export function asObjectId(text: string): ObjectId | undefined {
   return text as ObjectId
 }
 
-/** Begins what is an alias of a key and no identifier (docs/adr/0062). */
+/** Begins what is an alias of a key and no identifier (docs/adr/identifiers-and-aliases.md). */
 export const aliasPrefix = 'alias/'
 
 /** Can a client choose this identifier for a new object? One that could be taken for an alias cannot be chosen. */
@@ -74,7 +74,10 @@ export function newObjectId(now: number): ObjectId {
 /** As the pattern by which the database recognises them, which knows no digits. */
 const serviceForm = /^[\s\S]{8}-[\s\S]{4}-7[\s\S]{3}-[\s\S]{4}-[\s\S]{12}$/u
 
-/** Has an identifier the form of those that `newObjectId` gives, a UUIDv7? Clients cannot choose one (docs/adr/0154). */
+/**
+ * Has an identifier the form of those that `newObjectId` gives, a UUIDv7? Clients cannot choose one
+ * (docs/adr/identifiers-and-aliases.md).
+ */
 export function hasServiceForm(id: string): boolean {
   return serviceForm.test(id)
 }

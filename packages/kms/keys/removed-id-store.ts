@@ -2,7 +2,7 @@ import { type Change, change, type Database, query, type SqlValue } from '@warde
 import type { ChosenId } from './managed-object.ts'
 import { hasServiceForm, isIdOf, type ObjectId } from './object-id.ts'
 
-// A row for each removed object: its id stays reserved for its last owner (docs/adr/0154).
+// A row for each removed object: its id stays reserved for its last owner (docs/adr/identifiers-and-aliases.md).
 
 const reserve = query<[id: string, owner: string, now: number], unknown>(
   `INSERT INTO removed_object (id, owner, removed_at) VALUES (?, ?, ?)

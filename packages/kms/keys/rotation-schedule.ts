@@ -3,7 +3,7 @@ import { shortestInterval } from './rotation-policy.ts'
 
 // `RotateAutomatic`, `RotateInterval` and `RotateOffset` of a key (KMIP 2.1 §4.52, §4.54, §4.56) are its schedule, which
 // REST calls `rotate_every`: stored on generation 0 and on the newest version, which clients name, as one
-// (docs/adr/0117). Of a certificate, and of a pair that is renewed with its certificate, they say when it is renewed.
+// (docs/adr/rotation.md). Of a certificate, and of a pair that is renewed with its certificate, they say when it is renewed.
 
 const names = ['RotateAutomatic', 'RotateInterval', 'RotateOffset'] as const
 

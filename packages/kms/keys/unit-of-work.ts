@@ -136,7 +136,8 @@ export class UnitOfWork {
 
   /**
    * Asks whether the clients may have the identifiers that they chose since the last time; the commit asks again. The
-   * identifier of a removed object is its former owner's, whom others may still name by it (docs/adr/0154).
+   * identifier of a removed object is its former owner's, whom others may still name by it
+   * (docs/adr/identifiers-and-aliases.md).
    * @throws failure('conflict') for that of another owner's removed object; failure('bad_request') for one in the form
    *   of the service
    */

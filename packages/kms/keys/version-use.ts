@@ -6,10 +6,11 @@ import { chainIdOf, linkedObject, type ManagedObject } from './managed-object.ts
 import type { ObjectId } from './object-id.ts'
 import { versionsOf } from './version-store.ts'
 
-// Which version of a key is used (docs/adr/0060). Front ends ask for rights on what the caller named, then here, then
-// `mayUse` of what they got: it refuses a version that is disabled or waits for its destruction. A key that is withheld
-// as a whole has these marks on every version (docs/adr/0116). All of it is synchronous for cached keys on SQLite, and a
-// key that was never rotated costs no look at all.
+// Which version of a key is used (docs/adr/key-life-cycle-and-versions.md). Front ends ask for rights on what the
+// caller named, then here, then `mayUse` of what they got: it refuses a version that is disabled or waits for its
+// destruction. A key that is withheld as a whole has these marks on every version
+// (docs/adr/key-life-cycle-and-versions.md). All of it is synchronous for cached keys on SQLite, and a key that was
+// never rotated costs no look at all.
 
 /** Source of keys: the cache, or the staged changes of a request. */
 export type KeyReader = Pick<KeyRing, 'get'>

@@ -47,8 +47,8 @@ export async function isRewrapDue(environment: Environment): Promise<boolean> {
 }
 
 /**
- * Wraps anew, by the newest versions of their keys, the objects that replaced versions wrap (docs/adr/0087), in batches
- * of one commit each. What is done is not found again: any node goes on after a crash.
+ * Wraps anew, by the newest versions of their keys, the objects that replaced versions wrap (docs/adr/rotation.md), in
+ * batches of one commit each. What is done is not found again: any node goes on after a crash.
  */
 export async function rewrapWhatIsStale(environment: Environment): Promise<void> {
   const { rewrapBatch } = await import('./rewrap-batch.ts')

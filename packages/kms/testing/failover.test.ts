@@ -8,7 +8,7 @@ import { startTestPair } from '@warder/foundation/sql/testing'
 import type { Caller } from './client.ts'
 import { startKms } from './start.ts'
 
-// Two nodes on a primary of PostgreSQL and the standby that confirms its commits: docs/adr/0092.
+// Two nodes on a primary of PostgreSQL and the standby that confirms its commits: docs/adr/postgresql-failover.md.
 
 const leaseMs = 400
 const pair = await startTestPair()

@@ -6,7 +6,8 @@ import type { Terminal } from '../cli/command.ts'
 import { configure } from '../installation/configuration.ts'
 import { type ServiceName, serviceNames } from '../installation/services.ts'
 
-// Where the parts of an installation are. What knows where a database is opens no file: see docs/adr/0024.
+// Where the parts of an installation are. What knows where a database is opens no file: see
+// docs/adr/rollback-detection.md.
 
 /** Files that belong to the moment, not to the installation; the key that signs backups, so that no recipient can sign. */
 const passing =

@@ -33,7 +33,7 @@ if (newEnough) {
   // It tells this process alone; its children were not handed over.
   delete process.env.WARDER_NODE_HANDOVER
   // A checkout keeps what was stripped of types and compiled, beside its packages. The few files of an installed Warder load
-  // as quickly without (ADR 138), and no folder holds code that somebody else might have written.
+  // as quickly without (docs/adr/packaging.md), and no folder holds code that somebody else might have written.
   if (existsSync(join(here, '..', 'main.ts'))) {
     process.env.NODE_COMPILE_CACHE ??= join(here, '..', '..', '..', 'node_modules', '.compile-cache')
     const { enableCompileCache } = await import('node:module')

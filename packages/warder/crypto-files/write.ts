@@ -8,7 +8,9 @@ export interface Sink {
   end(): Promise<void>
 }
 
-/** Larger writes of a large file cost the kernel three to four times as much (ext4, Linux 6.18: ADR 67). */
+/**
+ * Larger writes of a large file cost the kernel three to four times as much (ext4, Linux 6.18: docs/adr/command.md).
+ */
 const blockBytes = 64 * 1024
 const blocks = 32
 

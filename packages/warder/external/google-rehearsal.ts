@@ -9,7 +9,8 @@ import { showSteps, stateOf } from './store.ts'
 
 /**
  * Plays every operation that Google's clients, its administrators and another key service ask for, each with its own
- * tokens, against a Warder that is thrown away (docs/adr/0079). The running service trusts none of these tokens.
+ * tokens, against a Warder that is thrown away (docs/adr/google-and-microsoft.md). The running service trusts none of
+ * these tokens.
  */
 export async function rehearseGoogle(context: KmsContext): Promise<number> {
   // Whoever may not look after external key stores is told so.

@@ -10,7 +10,7 @@ type Claims = Readonly<Record<string, unknown>>
 
 /**
  * A whole exchange as Google's clients have it. The tokens are of a trial: a key of the settings signs them, for
- * resources that Google does not use (docs/adr/0054).
+ * resources that Google does not use (docs/adr/google-and-microsoft.md).
  */
 export async function testGoogle(context: KmsContext): Promise<number> {
   const state = await stateOf(context, 'google')

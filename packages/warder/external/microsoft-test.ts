@@ -15,7 +15,7 @@ type Ask = (path: string, token?: string, body?: object) => Promise<Answered>
 
 /**
  * A whole exchange as Office has it. The token is of a trial: a key of the settings signs it, and it decrypts with the key
- * `warder-trial` alone (docs/adr/0054).
+ * `warder-trial` alone (docs/adr/google-and-microsoft.md).
  */
 export async function testMicrosoft(context: KmsContext): Promise<number> {
   const state = await stateOf(context, 'microsoft')

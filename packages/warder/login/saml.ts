@@ -13,8 +13,8 @@ export interface SamlLogin {
 }
 
 /**
- * Logs somebody in at the identity provider of a realm, with a browser (RFC 8252; ADR 69): the browser brings a code to
- * a port of this computer, and the code and a verifier that was never in an address give the session.
+ * Logs somebody in at the identity provider of a realm, with a browser (RFC 8252; docs/adr/saml.md): the browser brings
+ * a code to a port of this computer, and the code and a verifier that was never in an address give the session.
  * @returns the value of the session cookie
  * @throws StartupError with one line that helps
  */

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { Migration } from '@warder/foundation/sql'
 import { components } from '../testing/old-installation.ts'
 
-// What a migration may do while nodes of the version before go on (`older`, docs/adr/0093): nothing that makes a
+// What a migration may do while nodes of the version before go on (`older`, docs/adr/upgrades.md): nothing that makes a
 // statement of theirs fail, or changes what it means.
 
 /** Newest migration of the first version whose nodes look at `older`; those up to it are not upgraded while others run. */

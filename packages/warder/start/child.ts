@@ -71,7 +71,8 @@ export function startChild(
   const child: ChildProcess = fork(entry, [name, '--supervised', ...args], {
     env,
     stdio: [...stdio],
-    // The kms collects garbage once after a burst of large data (ADR 28). No debugger, from the first moment on.
+    // The kms collects garbage once after a burst of large data (docs/adr/node-performance.md). No debugger, from the
+    // first moment on.
     execArgv: [...process.execArgv, '--expose-gc', '--disable-sigusr1'],
   })
   forwardLines(child.stdout, terminal.out)

@@ -54,7 +54,8 @@ const readings = new WeakMap<Socket, Reading>()
 /**
  * Clients of Vault ask for lists with the verb LIST, which node's parser (llhttp) refuses at its third byte. Then the
  * parser is initialized again and reads the same bytes with LINK in the place of LIST. So limits, timeouts, the order of
- * replies and whatever else makes a request are those of any other verb, and other requests cost nothing more. ADR 132.
+ * replies and whatever else makes a request are those of any other verb, and other requests cost nothing more. See
+ * docs/adr/node-performance.md.
  *
  * A LIST is known by its bytes alone. Two kinds are refused: a LIST right behind a body that ends with `UN` (it could be
  * the verb UNLIST), and a LIST of which the first or second byte came at the end of a read that was longer than four bytes.

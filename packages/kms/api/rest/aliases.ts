@@ -225,5 +225,5 @@ const remove = define({
   },
 })
 
-/** Aliases of keys (docs/adr/0062). */
+/** Aliases of keys (docs/adr/identifiers-and-aliases.md). */
 export const aliasOperations: readonly Operation<KmsServices>[] = [create, list, read, move, remove]

@@ -65,7 +65,7 @@ test('tags are not changed by a right that is revoked meanwhile, nor on a key th
   await imported('bob')
   beforeCommit(async () => {
     assert.equal((await bob.del('/v1/crypto/keys/shared')).status, 204)
-    // The identifier stays its owner's (docs/adr/0154).
+    // The identifier stays its owner's (docs/adr/identifiers-and-aliases.md).
     await assert.rejects(imported('alice'), /ObjectAlreadyExists/)
   })
   assert.equal((await bob.post('/v1/crypto/keys/shared/tags', { tags: ['mine'] })).status, 404)

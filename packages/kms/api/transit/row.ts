@@ -37,7 +37,10 @@ export const commonOfUse = {
 export const writing = ['POST', 'PUT'] as const
 export const NamePath = Type.Object({ name: Type.String({ description: 'Of the caller, or `NAME@OWNER`.' }) })
 
-/** Prefix of the aliases of transit keys, behind `alias/`: they are aliases like others (docs/adr/0062). */
+/**
+ * Prefix of the aliases of transit keys, behind `alias/`: they are aliases like others
+ * (docs/adr/identifiers-and-aliases.md).
+ */
 export const transitFolder = 'transit/'
 
 /** The alias that a name in a path stands for. @throws failure('bad_request') */
@@ -63,7 +66,7 @@ export interface Version {
 const numbered = (key: Key): Version => ({ key, number: versionNumber(key.object) })
 
 /**
- * The version that protects now: the newest alone, whatever a request names (docs/adr/0060).
+ * The version that protects now: the newest alone, whatever a request names (docs/adr/key-life-cycle-and-versions.md).
  * @param asked 0, an empty text or undefined = the newest
  * @throws failure('bad_request') for another one; failure('crypto_failure')
  */

@@ -23,7 +23,8 @@ import {
 } from './curve-numbers.ts'
 
 // ECDSA over a digest that the client made (FIPS 186-5 §6.4). Node offers ECDSA over data only, so the arithmetic modulo
-// the order of the curve is done here; every multiplication of a point is OpenSSL's. docs/adr/0029 has the reasons.
+// the order of the curve is done here; every multiplication of a point is OpenSSL's. docs/adr/ecdsa-over-digests.md has
+// the reasons.
 
 /**
  * Signs a digest. The nonce comes from OpenSSL's generator of keys. Every number that is computed from the nonce or the

@@ -64,7 +64,7 @@ export async function decryptionKey(
   return processingVersion(services.keys, version)
 }
 
-/** Tags and grants are of a key with all of its versions (docs/adr/0060). */
+/** Tags and grants are of a key with all of its versions (docs/adr/key-life-cycle-and-versions.md). */
 async function isOfName(services: KmsServices, name: string, current: Key, version: Key): Promise<boolean> {
   const chain = chainIdOf(version.object)
   if (chain === chainIdOf(current.object)) return true

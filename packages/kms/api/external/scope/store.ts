@@ -21,7 +21,7 @@ export type ExternalEnvironment<Config> = Pick<
 
 /**
  * An external key store: the one row by which the rest of the service knows it. Its operations have its own
- * authenticator and error shape (docs/adr/0039); the scope adds what all stores have: `scope.ts`.
+ * authenticator and error shape (docs/adr/http-requests.md); the scope adds what all stores have: `scope.ts`.
  */
 export interface ExternalStore<Config = never> {
   readonly name: ExternalStoreName

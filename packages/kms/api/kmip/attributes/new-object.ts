@@ -140,7 +140,9 @@ export function newObjectOf(context: CreationContext, request: NewObjectRequest)
   }
 }
 
-/** Schedule of a new key from RotateInterval and its companions: it is rotated by the service (docs/adr/0117). */
+/**
+ * Schedule of a new key from RotateInterval and its companions: it is rotated by the service (docs/adr/rotation.md).
+ */
 function scheduled(
   object: Omit<ManagedObject, 'version' | 'changedAt'>,
   stored: readonly TtlvNode[],

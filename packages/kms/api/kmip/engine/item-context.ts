@@ -189,7 +189,7 @@ export class ItemContext implements KmipContext {
 
   /**
    * An object that a client called so is itself. One of somebody else that came after the key does not change what the text
-   * means: nobody takes the place of a version by a name (docs/adr/0061).
+   * means: nobody takes the place of a version by a name (docs/adr/key-life-cycle-and-versions.md).
    */
   async #ownOrVersion(own: ManagedObject, form: VersionForm): Promise<string> {
     const key = await this.objects.read(await this.#meant(form.name))

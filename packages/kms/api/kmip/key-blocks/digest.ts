@@ -15,9 +15,10 @@ import type { StoredShape } from './stored-shape.ts'
 import { keyInForm, storedBlock } from './write-object.ts'
 
 /**
- * The Digest attributes of a key or another object (KMIP 1.4 §3.17, 2.1 §4.20, ADR 37): SHA-256 over the KeyMaterial in the
- * format in which it was registered or asked for, then over that in the default format of its kind where that is another
- * one. A transparent KeyMaterial is hashed as its TTLV encoding. Certificates and opaque objects have one, over the value.
+ * The Digest attributes of a key or another object (KMIP 1.4 §3.17, 2.1 §4.20, docs/adr/kmip-attributes.md): SHA-256
+ * over the KeyMaterial in the format in which it was registered or asked for, then over that in the default format of
+ * its kind where that is another one. A transparent KeyMaterial is hashed as its TTLV encoding. Certificates and opaque
+ * objects have one, over the value.
  * @param material as it is stored
  * @throws KeyFormatTypeNotSupported for a format that such a key does not have
  */

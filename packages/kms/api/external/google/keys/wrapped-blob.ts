@@ -7,7 +7,7 @@ import { failure } from '@warder/foundation/errors'
  *
  * Lengths are one byte. Everything before the IV, and the resource name behind it, is additional authenticated data: a
  * blob opens with its key, for its resource, as its kind, and says its perimeter itself, since takeout and migration
- * have to open it without being told (docs/adr/0054).
+ * have to open it without being told (docs/adr/google-and-microsoft.md).
  */
 export interface WrappedBlob {
   readonly kind: BlobKind

@@ -82,7 +82,7 @@ export function requireShort(text: string, member: string, most: number): string
 
 /**
  * A secret that was wrapped in a perimeter opens in no other one, and not without one. One that was wrapped without opens
- * in all: keys that were moved here have none (docs/adr/0054).
+ * in all: keys that were moved here have none (docs/adr/google-and-microsoft.md).
  * @throws failure('forbidden')
  */
 export function requirePerimeter(wrapped: string, allowed: string): void {

@@ -17,8 +17,9 @@ import { type CryptographicRequest, isPart, receivedRequest } from '../../stream
 import { heldKeyOf, parametersOf } from './key-use.ts'
 import { cipherOf } from './whole-encryption.ts'
 
-// A client that names a key which was rotated (docs/adr/0061): what protects is done with its newest version, which the
-// answer names; what processes tries the versions. Both only where a wrong version is noticed.
+// A client that names a key which was rotated (docs/adr/key-life-cycle-and-versions.md): what protects is done with its
+// newest version, which the answer names; what processes tries the versions. Both only where a wrong version is
+// noticed.
 
 type Answer = readonly (TtlvNode | undefined)[]
 type Act = KmipOperation['act']

@@ -10,7 +10,8 @@ import { destroyUserKeys, withholdUserKeys } from '../abe/cascade.ts'
 /**
  * Destroy (KMIP 2.1 §6.1.15): the material is gone for good, the attributes stay. What is Active has to be revoked
  * first. Where destructions wait it succeeds as well: the object is used for nothing from then on, its vendor attribute
- * `destruction-date` says when its material goes, and its State is what it was until then (docs/adr/0064).
+ * `destruction-date` says when its material goes, and its State is what it was until then
+ * (docs/adr/key-life-cycle-and-versions.md).
  */
 export const destroy: KmipOperation = {
   name: 'Destroy',

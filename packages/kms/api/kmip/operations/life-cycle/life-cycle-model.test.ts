@@ -69,7 +69,7 @@ const steps: Readonly<Record<string, Step>> = {
   supersede: {
     operation: 'Revoke',
     payload: () => [reason('Superseded')],
-    // docs/adr/0146
+    // docs/adr/key-life-cycle-and-versions.md
     refused: only('PreActive', 'Active'),
     leadsTo(model) {
       model.stored = 'Deactivated'

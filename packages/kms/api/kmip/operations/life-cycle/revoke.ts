@@ -21,7 +21,8 @@ const longestMessage = 1024
 
 /**
  * Revoke (KMIP 2.1 §6.1.44): a compromise makes the object Compromised whatever it was, any other reason deactivates one
- * that is Active, or Pre-Active (docs/adr/0146). Both are remembered with reason, message and date.
+ * that is Active, or Pre-Active (docs/adr/key-life-cycle-and-versions.md). Both are remembered with reason, message and
+ * date.
  */
 export const revoke: KmipOperation = {
   name: 'Revoke',

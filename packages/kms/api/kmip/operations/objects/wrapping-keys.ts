@@ -124,7 +124,7 @@ const protects: ReadonlySet<Usage> = new Set<Usage>(['wrapKey', 'macGenerate', '
 
 /**
  * The newest version of the named key wraps, and the block names that version; the key that unwraps is exactly
- * the version that the block names (docs/adr/0087).
+ * the version that the block names (docs/adr/rotation.md).
  * @throws WrongKeyLifecycleState for a replaced version that is to wrap, and for one below `min_decrypt_version`
  */
 async function versionOf({ objects }: KmipContext, key: Key, use: Usage): Promise<Key> {
