@@ -7,7 +7,7 @@ import { type JoinRequest, joinParts } from '../crypto/index.ts'
 import type { VoteRule } from './approval-policy.ts'
 import { requireVoteCredential } from './approvals.ts'
 import { readBlocks } from './block-store.ts'
-import { isWaiting, readSetCredentials } from './credential-wait-store.ts'
+import { isWaiting, readWaitingCredentials } from './credential-wait-store.ts'
 import {
   type Activation,
   activationChange,
@@ -149,7 +149,7 @@ async function requireOwnCredentials(
   shares: readonly Share[],
 ): Promise<void> {
   if (approvals.voteWith.length > 0) return
-  const setCredentials = await readSetCredentials(db)
+  const setCredentials = await readWaitingCredentials(db)
   const others = shares.map(({ owner }) => owner).filter((owner) => owner !== caller)
   const isSet = (user: string, by?: string): boolean =>
     isWaiting(approvals, by, setCredentials.get(user), begunAt)

@@ -11,6 +11,7 @@ import {
   votesOn,
 } from './approval-store.ts'
 import { approvalsAmong } from './approvals.ts'
+import { officersNamedChange } from './credential-wait-store.ts'
 import { findGovernance, firstGovernance, hasGovernance, replaceGovernance } from './governance-store.ts'
 import { type OfficerSettings, quorumOf } from './officers.ts'
 import { wantedHold } from './restore.ts'
@@ -65,7 +66,7 @@ export async function adoptGovernance(parts: Parts, wanted: Governance, isHeld: 
     const recorded = await findGovernance<Governance>(db, seal)
     if (recorded === undefined) {
       adopted = 'first'
-      await db.commit([firstGovernance(seal, wanted)])
+      await db.commit([firstGovernance(seal, wanted), ...namingChanges(parts, undefined, wanted)])
       return
     }
     if (digestOfGovernance(recorded.value) === digestOfGovernance(wanted)) {
@@ -86,9 +87,20 @@ export async function adoptGovernance(parts: Parts, wanted: Governance, isHeld: 
     await db.commit([
       ...(used === undefined ? [] : [stateChange(seal, used, 'done')]),
       replaceGovernance(seal, wanted, recorded.version),
+      ...namingChanges(parts, recorded.value, wanted),
     ])
   })
   return adopted
+}
+
+/** Keeps when officers were first named. Officers that an older version recorded were named at a time that is not known. */
+function namingChanges(
+  { now }: Parts,
+  recorded: Governance | undefined,
+  wanted: Governance,
+): readonly Change[] {
+  if (recorded !== undefined && recorded.officers.users.length > 0) return [officersNamedChange(0)]
+  return wanted.officers.users.length > 0 ? [officersNamedChange(now)] : []
 }
 
 /**

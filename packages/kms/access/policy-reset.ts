@@ -2,6 +2,7 @@ import { StartupError } from '@warder/foundation/errors'
 import type { Seal } from '@warder/foundation/seal'
 import { type Database, hasTable } from '@warder/foundation/sql'
 import type { Governance } from './approval-store.ts'
+import { officersNamedChange } from './credential-wait-store.ts'
 import { findGovernance, firstGovernance, hasGovernance, removeGovernance } from './governance-store.ts'
 import { findHold, removeHold } from './restore-store.ts'
 
@@ -53,9 +54,12 @@ export async function resetPolicy({ db, seal }: Parts, reset: PolicyReset): Prom
   if (before !== undefined)
     throw new StartupError('a reset before this one was not recorded yet: start the service once')
   const released = (await hasTable(db, 'restore_hold')) ? [removeHold()] : []
+  // Credentials of the officers who come after it wait: it is no set-up.
+  const named = (await hasTable(db, 'officer_credential')) ? [officersNamedChange(0)] : []
   await db.commit([
     firstGovernance(seal, reset, 'reset'),
     removeGovernance('settings', recorded.version),
+    ...named,
     ...released,
   ])
 }

@@ -1,10 +1,10 @@
 import type { Database } from '@warder/foundation/sql'
 import { readBlocks } from './block-store.ts'
-import { readSetCredentials } from './credential-wait-store.ts'
+import { readSetCredentials, readWaitingCredentials } from './credential-wait-store.ts'
 import { lastEnd } from './officer-store.ts'
 import type { Officers } from './officers.ts'
 
-/** Officers who vote, and when an administrator last set a credential of each (Unix milliseconds; undefined: never). */
+/** Officers who vote, and when a credential of each that waits was set (Unix milliseconds; undefined: never). */
 export type Voters = ReadonlyMap<string, number | undefined>
 
 /**
@@ -18,12 +18,12 @@ export async function votersAmong(
 ): Promise<Voters> {
   const blocked = (await readBlocks(db))?.value
   const setCredentials = await readSetCredentials(db)
+  const waiting = await readWaitingCredentials(db)
   const voters = new Map<string, number | undefined>()
   for (const user of listed) {
-    const setAt = setCredentials.get(user)
     if (blocked?.has(user) === true) continue
-    if (requireCeremony && (await requiresActivation(db, user, setAt, now))) continue
-    voters.set(user, setAt)
+    if (requireCeremony && (await requiresActivation(db, user, setCredentials.get(user), now))) continue
+    voters.set(user, waiting.get(user))
   }
   return voters
 }

@@ -56,7 +56,7 @@ const freshMs = 600_000
 /** Ends votes, requests and activations from before the change, each user with a record and a notice. */
 export async function endVotes(environment: Environment, changes: readonly CredentialSet[]): Promise<void> {
   const { db, clock, audit, config } = environment
-  const { endVotesOf, namesThatVote, voteRuleOf } = await import('../access/index.ts')
+  const { endVotesOf, namesThatVote, readWaitingCredentials, voteRuleOf } = await import('../access/index.ts')
   const { isNameOfRealm } = await import('../identity/index.ts')
   const { configuredNotices } = await import('./notices.ts')
   const { credentialWaitMs } = voteRuleOf(approvalSettings(config))
@@ -74,7 +74,8 @@ export async function endVotes(environment: Environment, changes: readonly Crede
       const { ended, isNew } = await endVotesOf(db, name, { at: at * 1000, isOfficer }, clock.now())
       const isTold = isNew && clock.now() - at * 1000 < Math.max(freshMs, credentialWaitMs)
       if (ended.votes + ended.requests + ended.activations === 0 && !isTold) continue
-      const from = isOfficer ? { counts_from: new Date(at * 1000 + credentialWaitMs).toISOString() } : {}
+      const waits = (await readWaitingCredentials(db)).has(name)
+      const from = waits ? { counts_from: new Date(at * 1000 + credentialWaitMs).toISOString() } : {}
       const details = { ...ended, ...from }
       audit.record({ ...ownEvent(clock.now(), 'access.credential_set'), object: name, details })
       configuredNotices(environment)?.tell('credential_set', { user: name, ended, ...from })

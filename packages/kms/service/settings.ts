@@ -132,7 +132,7 @@ export const kmsSettings = {
     default: defaultCredentialWaitSeconds,
     min: 0,
     max: 2_592_000,
-    docs: 'Seconds after an administrator of the authentication service set a credential of a crypto officer in which it neither votes nor takes part in a ceremony, while the audit log and `approvals.webhook_url` tell the officers. Client certificates and tokens of `jwt_auth_provider` do not wait. 0: it counts at once.',
+    docs: 'Seconds after an administrator of the authentication service set a credential of a crypto officer in which it neither votes nor takes part in a ceremony, while the audit log and `approvals.webhook_url` tell the officers. Client certificates, tokens of `jwt_auth_provider`, and credentials from before the first start with officers do not wait. 0: it counts at once.',
   }),
   'approvals.webhook_url': optionalText({
     docs: 'Address (https) that is told of each request for approval, of rotations of keys and of each destruction that waits, and of what becomes of them, signed with `approvals.webhook_secret`.',

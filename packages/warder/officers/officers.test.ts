@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
+import { rmSync } from 'node:fs'
 import { test } from 'node:test'
 import { newUser, runInProcess, tokenOf } from '../testing/in-process.ts'
-import { startInstallation } from '../testing/index.ts'
+import { startInstallation, temporaryHome } from '../testing/index.ts'
 
 test('an owner asks, officers read what it is and approve, and the key is gone', async () => {
   const warder = await startInstallation({
@@ -46,14 +47,13 @@ test('an owner asks, officers read what it is and approve, and the key is gone',
   }
 })
 
-test('three officers hold a ceremony with the command, and end it', async () => {
-  const warder = await startInstallation({
-    env: {
-      KMS_ROLES_CRYPTO_OFFICER_USERS: 'admin,ben,cid',
-      KMS_ROLES_CRYPTO_OFFICER_REQUIRE_CEREMONY: 'true',
-      KMS_APPROVALS_CREDENTIAL_WAIT: '0',
-    },
-  })
+test('three users who become officers hold a ceremony with the command at once, and end it', async () => {
+  const home = temporaryHome()
+  const officers = {
+    KMS_ROLES_CRYPTO_OFFICER_USERS: 'admin,ben,cid',
+    KMS_ROLES_CRYPTO_OFFICER_REQUIRE_CEREMONY: 'true',
+  }
+  let warder = await startInstallation({ home })
   try {
     const tokens = {
       admin: await tokenOf(warder, 'admin', warder.password),
@@ -61,6 +61,8 @@ test('three officers hold a ceremony with the command, and end it', async () => 
       cid: await newUser(warder, 'cid'),
       eve: await newUser(warder, 'eve'),
     }
+    await warder.stop()
+    warder = await startInstallation({ home, env: officers })
     const run = (user: keyof typeof tokens, ...words: string[]) =>
       runInProcess(warder, ['officers', ...words], { token: tokens[user] })
     const ok = async (user: keyof typeof tokens, ...words: string[]) => {
@@ -83,5 +85,6 @@ test('three officers hold a ceremony with the command, and end it', async () => 
     assert.match((await run('ben', 'activate')).err, /you have 1/)
   } finally {
     await warder.stop()
+    rmSync(home, { recursive: true, force: true })
   }
 })

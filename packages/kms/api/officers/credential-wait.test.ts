@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { change, query } from '@warder/foundation/sql'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { boolean, enumeration, integer } from '@warder/kmip/ttlv'
-import { digestOfGovernance, voteChange } from '../../access/index.ts'
+import { digestOfGovernance, policyToReset, resetPolicy, voteChange } from '../../access/index.ts'
 import { endVotes } from '../../service/follow-auth.ts'
+import type { KmsConfig } from '../../service/settings.ts'
 import { type Answer, type StartOptions, startKms } from '../../testing/index.ts'
 import {
   aesAttributes,
@@ -35,7 +37,16 @@ async function startAt(more: StartOptions = {}) {
   }
 }
 
-const waits = /approvals\.credential_wait: an administrator set a credential of ann at .* from .* on/
+const waits =
+  /approvals\.credential_wait: an administrator set a credential of ann at .* from .* on, so that the other officers can notice/
+
+/** Requires that a start is refused. A service that started all the same is stopped, so that the run of the tests ends. */
+async function refusesStart(start: () => Promise<AsyncDisposable>, message?: string): Promise<void> {
+  const started = async () => {
+    await using _started = await start()
+  }
+  await assert.rejects(started, /takes the approval of 3/, message)
+}
 
 /** Requires that a decision is refused because the credential waits. */
 async function refusedWaiting(answer: Promise<Answer>): Promise<void> {
@@ -66,6 +77,55 @@ test('a credential that an administrator set decides nothing for approvals.crede
   after(1)
   assert.deepEqual((await done(vote(kms, 'ann', again))).approved_by, ['ann'])
   await done(kms.user('ann').post('/access/block', { user_id: 'zoe' }))
+})
+
+test('credentials that were set before the settings first named crypto officers do not wait, and no others', async () => {
+  const recorded = { 'approvals.operations': ['export' as const] }
+  const none = { 'roles.crypto_officer_users': [], 'approvals.operations': [] }
+  await using world = await startAt({ config: none })
+  const { kms, after, clock } = world
+  const { db, seal } = kms.environment
+  const startWith = (more: Partial<KmsConfig> = {}) =>
+    startKms({ config: { ...config, ...recorded, ...more }, db, seal, clock })
+  const setAt = clock.now()
+  after(1000)
+  await using named = await startWith()
+  const set = (name: string, at: number) => endVotes(named.environment, [{ realm: '_', name, at: at / 1000 }])
+  // The feed tells the service of what was set before its start, too.
+  for (const officer of ['ann', 'ben', 'cid']) await set(officer, setAt)
+  const told = named.audit.filter(({ operation }) => operation === 'access.credential_set')
+  assert.deepEqual(told[0]?.details, { votes: 0, requests: 0, activations: 0 })
+  await letCreate(named, 'alice')
+  const key = await keyOf(named, 'alice')
+  const decided = await approved(named, 'alice', { operation: 'export', key })
+  assert.deepEqual([decided.state, decided.approved_by], ['approved', ['ann', 'ben', 'cid']])
+
+  after(60_000)
+  await set('ann', clock.now())
+  await using without = await startWith(none)
+  await without[Symbol.asyncDispose]()
+  after(1000)
+  await using again = await startWith()
+  const request = await done(ask(again, 'alice', { operation: 'export', key }))
+  await refusedWaiting(vote(again, 'ann', request))
+  await done(vote(again, 'ben', request))
+  await resetPolicy({ db, seal }, { ...(await policyToReset({ db, seal })), at: clock.now(), by: 'root' })
+  await using reset = await startWith()
+  await refusedWaiting(vote(reset, 'ann', request))
+})
+
+test('officers whom an older version recorded were not named just now: their credentials wait', async () => {
+  await using world = await startAt()
+  const { kms, set, after, clock } = world
+  const { db, seal } = kms.environment
+  await db.commit([change(query<[], unknown>("DELETE FROM officer_credential WHERE user_id = '.'"), [])])
+  await letCreate(kms, 'alice')
+  await set('ann')
+  after(60_000)
+  const settings = { ...config, 'roles.crypto_officer_users': [...officers, 'fay'] }
+  await using node = await startKms({ config: settings, db, seal, clock })
+  const request = await done(ask(node, 'alice', { operation: 'destroy', key: await keyOf(kms, 'alice') }))
+  await refusedWaiting(vote(node, 'ann', request))
 })
 
 test('a vote that was cast before the service knew that the credential waits does not count', async () => {
@@ -299,40 +359,27 @@ test('approvals.vote_with and approvals.credential_wait change by approval, with
       }),
     )
   const off = { 'approvals.credential_wait': 0 }
-  await assert.rejects(startWith(off), /takes the approval of 3/)
+  await refusesStart(() => startWith(off))
   const strict = { 'approvals.vote_with': ['tls_auth'] }
   const request = await asked({ voteWith: ['tls_auth'] })
   assert.deepEqual(request.settings.vote_with, ['tls_auth'])
   for (const officer of ['ann', 'ben']) await done(vote(kms, officer, request))
-  await assert.rejects(startWith(strict), /takes the approval of 3/)
+  await refusesStart(() => startWith(strict))
 
   const setAt = clock.now()
   after(hour)
   assert.equal((await done(vote(kms, 'cid', request))).state, 'approved')
   await set('cid', setAt)
-  await assert.rejects(startWith(strict), /takes the approval of 3/, 'the vote of cid waits')
+  await refusesStart(() => startWith(strict), 'the vote of cid waits')
   after(23 * hour)
 
   const later = await asked({ voteWith: ['tls_auth'] })
   for (const officer of ['ann', 'ben', 'cid']) await done(vote(kms, officer, later))
-  await assert.rejects(startWith({ ...strict, ...off }), /takes the approval of 3/, 'exactly these')
+  await refusesStart(() => startWith({ ...strict, ...off }), 'exactly these')
   await using node = await startWith(strict)
-  assert.equal(
-    (
-      await vote(
-        node,
-        'ann',
-        await done(
-          ask(node, 'ben', {
-            operation: 'settings',
-            settings: later.settings,
-          }),
-        ),
-      )
-    ).status,
-    403,
-  )
-  await assert.rejects(startWith({}), /takes the approval of 3/, 'nor back')
+  const more = await done(ask(node, 'ben', { operation: 'settings', settings: later.settings }))
+  assert.equal((await vote(node, 'ann', more)).status, 403)
+  await refusesStart(() => startWith({}), 'nor back')
 })
 
 test('settings of older records mean the default of approvals.credential_wait', () => {
