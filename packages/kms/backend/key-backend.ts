@@ -60,7 +60,7 @@ export interface BackendKey {
   mac(plan: MacPlan, data: Uint8Array): MaybePromise<Buffer>
   /**
    * The HMAC key beside a secret or private key: another key, from which nothing about this one follows
-   * (docs/adr/0156). Held as long as this one.
+   * (docs/adr/transit.md). Held as long as this one.
    */
   openHmacKey(): MaybePromise<BackendKey>
   /** New key material from a secret key. */

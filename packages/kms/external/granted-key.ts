@@ -59,7 +59,7 @@ export function createKnownGrants(db: Database): KnownGrants {
 /**
  * The key with this id, if `right` on it was granted to this principal of the store (`aws:arn:…`) or to all of them
  * (`aws:*`). Nothing else counts: neither ownership, nor roles, nor what was granted to everybody, so that a cloud uses
- * only the keys that were given to it (docs/adr/0052).
+ * only the keys that were given to it (docs/adr/cloud-key-stores.md).
  * @throws failure('not_found') when there is none, or nothing on it was granted to anybody of the store;
  *   failure('forbidden') when something was: to others, or another right; and for a principal that is blocked
  */

@@ -103,7 +103,7 @@ export function mayUse(object: ManagedObject, use: Usage, now: number, policy: A
 
 /**
  * Whether the HMAC key beside an object may be used: by the same rule. The mask of a cipher's or a signature's key has no
- * bit for it, and it is another key; a key that may protect nothing by itself has none (docs/adr/0156).
+ * bit for it, and it is another key; a key that may protect nothing by itself has none (docs/adr/transit.md).
  */
 export function mayUseHmacKey(
   object: ManagedObject,

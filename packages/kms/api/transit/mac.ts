@@ -24,7 +24,7 @@ interface HmacUse {
 
 /**
  * The HMAC key of a version: of a key of type hmac that key itself, with its one hash; of every other type the key
- * beside it, with the hash that is asked for (docs/adr/0156).
+ * beside it, with the hash that is asked for (docs/adr/transit.md).
  * @throws failure('bad_request'); failure('crypto_failure'); failure('unsupported_algorithm')
  */
 function hmacOf(

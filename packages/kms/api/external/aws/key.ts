@@ -28,9 +28,9 @@ import type { XksRoute } from './route.ts'
 
 /**
  * The key in the path, if `right` on it was granted to the principal that AWS KMS names, in the key store of the access key
- * that signs (docs/adr/0052, docs/adr/0151). The path names a
- * key by its id, or by an alias of who made the access key that signs. What decrypts takes the key that the ciphertext
- * names, which is another version of the key in the path, or what the alias stood for then.
+ * that signs (docs/adr/cloud-key-stores.md). The path names a key by its id, or by an alias of the maker of that access
+ * key. Decryption takes the key that the ciphertext names, which may be another version of the key in the path, or the
+ * key for which the alias stood then.
  */
 export function awsRight(
   { accessKeys, store }: Pick<XksRoute, 'accessKeys' | 'store'>,

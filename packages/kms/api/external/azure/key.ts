@@ -8,7 +8,7 @@ import type { KmsServices } from '../../../services.ts'
 import { type EkmError, ekmFailure } from './errors.ts'
 import { type RequestContext, recordContext, requireApiVersion } from './request.ts'
 
-/** The key in the path, if `right` on it was granted to the pool of the certificate (docs/adr/0052). */
+/** The key in the path, if `right` on it was granted to the pool of the certificate (docs/adr/cloud-key-stores.md). */
 export function azureRight(right: Right): Access<KmsServices> {
   return {
     name: `key right granted to azure: ${right}`,

@@ -110,8 +110,8 @@ export function requireRight(
 }
 
 /**
- * Requires the right to decrypt, too, where encrypting in this way is decrypting (docs/adr/0145). A key that is bound to a
- * JOSE algorithm refuses it outright: IVs there are made by the service (RFC 7518 §5.3).
+ * Requires the right to decrypt, too, where encrypting in this way is decrypting (docs/adr/rights-and-reach.md). A key
+ * that is bound to a JOSE algorithm refuses it outright: IVs there are made by the service (RFC 7518 §5.3).
  * @throws PermissionDenied, BadCryptographicParameters
  */
 export function requireOneWay(

@@ -165,7 +165,7 @@ const macMethods: ReadonlySet<DerivationMethod> = new Set<DerivationMethod>([
 
 /**
  * A derivation with data of the caller can have the effect of another operation, and then also requires the rights of that
- * operation (docs/adr/0145).
+ * operation (docs/adr/rights-and-reach.md).
  * @throws PermissionDenied, BadCryptographicParameters
  */
 async function requireDerivationRights(

@@ -179,7 +179,7 @@ async function heldIn(context: KmipContext, key: Key): Promise<BackendKey> {
 
 /**
  * Wrapping encrypts material that the caller may have chosen, and unwrapping decrypts for the caller: in the modes in which
- * one does the other it takes both rights, as for Encrypt and Decrypt (docs/adr/0145).
+ * one does the other it takes both rights, as for Encrypt and Decrypt (docs/adr/rights-and-reach.md).
  */
 async function requireWrappingRights(
   context: KmipContext,
