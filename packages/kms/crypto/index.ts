@@ -24,7 +24,7 @@ export { CryptoFailure, type CryptoFailureCode, refuse } from './algorithms/fail
 export { isFipsSymmetric } from './algorithms/fips-symmetric.ts'
 export { chosenHash, digest, type HashAlgorithm, type HashName } from './algorithms/hashes.ts'
 export { ecdhCurves, type KeyType, keyTypes, type MaterialAlgorithm } from './algorithms/key-types.ts'
-export { hmacs, joseHmac } from './algorithms/macs.ts'
+export { hmacs } from './algorithms/macs.ts'
 export {
   type CryptographicParameters,
   noParameters,
@@ -46,7 +46,7 @@ export {
 } from './algorithms/policy.ts'
 export type { OaepHash } from './algorithms/rsa-encryptions.ts'
 export type { SignaturePlan } from './algorithms/signatures.ts'
-export { type CipherPlan, joseCipher, planCipher } from './cipher/cipher-plan.ts'
+export { type CipherPlan, joseCipher, joseTagBytes, planCipher } from './cipher/cipher-plan.ts'
 export { type EncryptionChoice, whyDecryptionEncrypts, whyEncryptionDecrypts } from './cipher/inverse.ts'
 export { maximumStreamBytes } from './cipher/stream-limits.ts'
 export {
@@ -60,12 +60,12 @@ export {
   type PlainInput,
 } from './cipher/symmetric.ts'
 export { concatKdf, counter, lengthAnd } from './derivation/concat-kdf.ts'
-export { type Derivation, type DerivationMethod, deriveKey } from './derivation/derive-key.ts'
+export { type Derivation, type DerivationMethod, deriveKey, joseDerivation } from './derivation/derive-key.ts'
 export { deriveHmacKey } from './derivation/hmac-key.ts'
 export { encapsulateFor, isKemKey, openEncapsulation, requireKem } from './kem/kem.ts'
 export { sameTag } from './mac/hmac.ts'
 export { kmac256 } from './mac/kmac.ts'
-export { type MacPlan, macOf, planMac } from './mac/mac.ts'
+export { joseMac, type MacPlan, macOf, planMac } from './mac/mac.ts'
 export { generateEc, generateRsa, generateSecret } from './material/generate.ts'
 export { generateKey } from './material/generate-key.ts'
 export { inGenerationQueue, unfinishedGenerations } from './material/generation-queue.ts'

@@ -38,12 +38,18 @@ export interface CipherPlan {
   readonly parameters: CryptographicParameters
 }
 
-/** JOSE name (RFC 7518 §4.4, §5.3). */
-export function joseCipher(algorithm: string, keyBytes: number, { mode }: CipherPlan): readonly string[] {
+/** JOSE name (RFC 7518 §4.4, §5.3: tags have 128 bits). */
+export function joseCipher(
+  algorithm: string,
+  keyBytes: number,
+  { mode, tag }: CipherPlan,
+): readonly string[] {
   if (mode === 'KW') return algorithm === 'AES' ? [`A${keyBytes * 8}KW`] : []
-  const jose = mode === 'GCM' ? joseGcm(algorithm, keyBytes) : undefined
+  const jose = mode === 'GCM' && tag === joseTagBytes ? joseGcm(algorithm, keyBytes) : undefined
   return jose === undefined ? [] : [jose]
 }
+
+export const joseTagBytes = 16
 
 const common = ['blockCipherMode', 'cryptographicAlgorithm'] as const
 const ivNames = ['randomIV', 'ivLength'] as const

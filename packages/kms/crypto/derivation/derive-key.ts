@@ -2,7 +2,7 @@ import { createHmac, createSecretKey, hkdfSync, type KeyObject, pbkdf2 } from 'n
 import { agree } from '../agreement/key-agreement.ts'
 import { refuse, unsupported } from '../algorithms/failure.ts'
 import { digest, type HashAlgorithm, hashAlgorithm } from '../algorithms/hashes.ts'
-import { hmacHash } from '../algorithms/macs.ts'
+import { hmacHash, joseHmac } from '../algorithms/macs.ts'
 import { type CryptographicParameters, type ParameterName, requireOnly } from '../algorithms/parameters.ts'
 import type { AlgorithmPolicy } from '../algorithms/policy.ts'
 import { planCipher } from '../cipher/cipher-plan.ts'
@@ -109,6 +109,35 @@ export async function deriveKey(derivation: Derivation, policy: AlgorithmPolicy)
         throw refuse('invalid_input', 'AsymmetricKey takes a private and a public key.')
       return firstOf(agree(derivation.agreement.own, derivation.agreement.other, policy), length)
     }
+  }
+}
+
+/** JOSE name of the HMAC with the hash that a derivation uses; empty for one without a hash. @throws CryptoFailure */
+export function joseDerivation(
+  method: DerivationMethod,
+  parameters: CryptographicParameters,
+  policy: AlgorithmPolicy,
+): readonly string[] {
+  const hash = derivationHash(method, parameters, policy)
+  const jose = hash === undefined ? undefined : joseHmac(hash)
+  return jose === undefined ? [] : [jose]
+}
+
+function derivationHash(
+  method: DerivationMethod,
+  { blockCipherMode, ...parameters }: CryptographicParameters,
+  policy: AlgorithmPolicy,
+): HashAlgorithm['name'] | undefined {
+  switch (method) {
+    case 'ENCRYPT':
+    case 'AsymmetricKey':
+      return undefined
+    case 'AWSSignatureVersion4':
+      return 'SHA_256'
+    case 'PBKDF2':
+      return hashOf(parameters, policy, 'SHA_1').name
+    default:
+      return blockCipherMode === undefined ? hashOf(parameters, policy).name : undefined
   }
 }
 

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { refuse, unsupported } from '../algorithms/failure.ts'
 import { type HashAlgorithm, hashAlgorithm } from '../algorithms/hashes.ts'
-import { hmacHash } from '../algorithms/macs.ts'
+import { hmacHash, joseHmac } from '../algorithms/macs.ts'
 import { type CryptographicParameters, type ParameterName, requireOnly } from '../algorithms/parameters.ts'
 import { permit, requireOutsideFips } from '../algorithms/permit.ts'
 import type { AlgorithmPolicy } from '../algorithms/policy.ts'
@@ -14,6 +14,12 @@ export type MacPlan =
   | { readonly kind: 'hmac'; readonly hash: HashAlgorithm }
   /** OpenSSL's name of the cipher. */
   | { readonly kind: 'cmac'; readonly cipher: string }
+
+/** JOSE name (RFC 7518 §3.2). */
+export function joseMac(plan: MacPlan): readonly string[] {
+  const jose = plan.kind === 'hmac' ? joseHmac(plan.hash.name) : undefined
+  return jose === undefined ? [] : [jose]
+}
 
 const names: ReadonlySet<ParameterName> = new Set([
   'cryptographicAlgorithm',

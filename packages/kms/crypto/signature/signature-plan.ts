@@ -6,6 +6,7 @@ import {
   hashOfLength,
   signatureHash,
 } from '../algorithms/hashes.ts'
+import { curves } from '../algorithms/key-types.ts'
 import { type CryptographicParameters, type ParameterName, requireOnly } from '../algorithms/parameters.ts'
 import { permit, requireOutsideFips } from '../algorithms/permit.ts'
 import type { AlgorithmPolicy } from '../algorithms/policy.ts'
@@ -197,16 +198,24 @@ function pureNames({ names, pure }: Family): readonly string[] {
   return pure?.jose === undefined ? [String(names[0])] : [String(names[0]), pure.jose]
 }
 
-/** JOSE name (RFC 7518 §3.1, RFC 8037, RFC 9964). */
+/** JOSE name (RFC 7518 §3.1, RFC 8037, RFC 8812, RFC 9964). */
 export function joseSignature(key: KeyShape, plan: SignaturePlan): readonly string[] {
   if (plan.scheme === 'pure') {
     const jose = families.get(key.asymmetricKeyType ?? '')?.pure?.jose
     return jose === undefined ? [] : [jose]
   }
-  if (plan.scheme === 'ecdsa' && plan.unnamed === true) return []
+  if (plan.scheme === 'ecdsa') return plan.unnamed === true ? [] : joseEcdsa(key, plan.hash)
   if (plan.scheme === 'pss' && (plan.saltLength ?? plan.hash.bytes) !== plan.hash.bytes) return []
   if (plan.scheme === 'pss' && plan.maskHash.name !== plan.hash.name) return []
   return policyNames(plan.scheme, plan.hash)
+}
+
+/** JOSE binds a curve to each hash. */
+function joseEcdsa({ asymmetricKeyDetails }: KeyShape, { name }: HashAlgorithm): readonly string[] {
+  const named = asymmetricKeyDetails?.namedCurve
+  return hashedSignatures.flatMap(({ hash, curve = '', jose }) =>
+    jose !== undefined && hash === name && curves[curve]?.name === named ? [jose] : [],
+  )
 }
 
 function requireFips(key: KeyShape, type: string, policy: AlgorithmPolicy, use: 'sign' | 'verify'): void {

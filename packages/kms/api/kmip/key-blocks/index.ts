@@ -27,6 +27,7 @@ export { type ObjectHints, readManagedObject, type StoredObject } from './read-o
 export type { CryptographicAlgorithm, KmipObjectType, PointCompression, StoredShape } from './stored-shape.ts'
 export {
   type Authenticator,
+  joseWrapping,
   unwrapKeyValue,
   unwrapObject,
   type WrappedKeyValue,

@@ -13,6 +13,8 @@ import {
   type CipherPlan,
   type CryptographicParameters,
   encryptRsa,
+  joseCipher,
+  joseEncryption,
   modulusBits,
   noParameters,
   planCipher,
@@ -220,6 +222,17 @@ function parametersOf({ parameters }: WrappingKey): CryptographicParameters {
 export function wrappingPlan(wrapping: WrappingKey, policy: AlgorithmPolicy): CipherPlan | undefined {
   if (wrapping.key.key.shape.type !== 'secret') return undefined
   return symmetricPlan(wrapping, parametersOf(wrapping), policy)
+}
+
+/** JOSE names of the algorithm with which a key wraps or unwraps; empty where JOSE has none. */
+export function joseWrapping(wrapping: WrappingKey, policy: AlgorithmPolicy): readonly string[] {
+  const { key, algorithm } = wrapping.key
+  const parameters = parametersOf(wrapping)
+  if (key.shape.type === 'secret') {
+    const plan = symmetricPlan(wrapping, parameters, policy)
+    return joseCipher(algorithm, key.shape.symmetricKeySize ?? 0, plan)
+  }
+  return algorithm === 'RSA' ? joseEncryption(planRsa(modulusBits(key.shape), parameters, policy)) : []
 }
 
 /** Without a word it is RFC 3394 for AES (KMIP 2.1 §7.18). */

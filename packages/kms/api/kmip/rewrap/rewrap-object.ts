@@ -16,6 +16,7 @@ import {
 } from '../../../keys/index.ts'
 import { storedWithTag } from '../attributes/index.ts'
 import { privateKeyOf } from '../attributes/links.ts'
+import { requireUnwrappingBinding, requireWrappingBinding } from '../crypto/binding.ts'
 import { readParameters } from '../crypto/parameters.ts'
 import { KmipFailure } from '../failure/failure.ts'
 import {
@@ -23,6 +24,7 @@ import {
   storedBlock,
   unwrapKeyValue,
   type WrappingData,
+  type WrappingKey,
   type WrappingKeys,
   wrapKeyValue,
   writeWrappingData,
@@ -84,8 +86,11 @@ async function moved(
   if (opener === undefined) return { left: 'the private half of the wrapping key is not here' }
   requireUse(opener.object, 'unwrapKey', services)
   requireUse(newest.object, 'wrapKey', services)
-  const plain = await unwrapKeyValue(value, wrapping, keysFor(opener, wrapping), services.policy)
+  const openers = keysFor(opener, wrapping)
   const keys = keysFor(newest, wrapping)
+  requireUnwrappingBinding(opener.object, openers.encryption, services.policy)
+  requireWrappingBinding(newest.object, keys.encryption, services.policy)
+  const plain = await unwrapKeyValue(value, wrapping, openers, services.policy)
   await countUse(services, newest, keys, value.length)
   const specification = { ...wrapping, attributes: [] }
   const made = await wrapKeyValue(plain.material, plain.attributes, specification, keys, services.policy)
@@ -121,7 +126,10 @@ function requireUse(object: ManagedObject, use: Usage, { now, policy }: RewrapSe
   if (!verdict.allowed) throw failure('crypto_failure', `the wrapping key ${object.id}: ${verdict.sentence}`)
 }
 
-function keysFor({ object, held }: Key, { encryption }: WrappingData): WrappingKeys {
+function keysFor(
+  { object, held }: Key,
+  { encryption }: WrappingData,
+): WrappingKeys & { readonly encryption: WrappingKey } {
   const algorithm = algorithmOf(object)
   if (algorithm === undefined) throw failure('crypto_failure', 'the wrapping key is no key')
   const [own] = storedWithTag(object, Tag.CryptographicParameters)

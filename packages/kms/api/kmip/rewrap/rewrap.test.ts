@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import type { Database } from '@warder/foundation/sql'
+import { change, type Database, query } from '@warder/foundation/sql'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { enumeration, type StructureNode, structure } from '@warder/kmip/ttlv'
 import { findObject, linkedObject, type ObjectId } from '../../../keys/index.ts'
@@ -199,4 +199,23 @@ test('a key that is named wraps with its newest version, which the block names; 
   await look(kms)
   assert.notEqual(await namedBy(alice, old.id), kek)
   assert.deepEqual(Buffer.from(await secretIn(alice, old.id)), old.secret)
+})
+
+const setBinding = query<[string, string], unknown>(
+  'UPDATE managed_object SET bound_alg = ?, version = version + 1 WHERE id = ?',
+)
+
+test('what a bound key wraps with another algorithm stays with its version, and opens', async () => {
+  await using kms = await startKms()
+  const alice = kmipClient(kms.user('alice'))
+  const kek = await created(alice)
+  const [allowed, other] = [await wrappedBy(alice, kek, 'GCM'), await wrappedBy(alice, kek, 'NISTKeyWrap')]
+  await kms.environment.db.commit([change(setBinding, ['A256GCM', kek], 1)])
+  const { id: second } = await alice.do('ReKey', [uid(kek)])
+  await look(kms)
+  assert.equal(await namedBy(alice, allowed.id), second)
+  assert.equal(await namedBy(alice, other.id), kek)
+  assert.equal(left(), 1)
+  for (const { id, secret } of [allowed, other])
+    assert.deepEqual(Buffer.from(await secretIn(alice, id)), secret)
 })

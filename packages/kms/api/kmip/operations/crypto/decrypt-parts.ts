@@ -24,7 +24,7 @@ export async function decryptPart(
   // Later parts need not say the parameters again: they are those of the first.
   const first = row === undefined ? request : await firstOf(row, context)
   requireSameParameters(first, request)
-  const plan = key.shape.type === 'secret' ? cipherOf(context, key, first) : undefined
+  const plan = key.shape.type === 'secret' ? cipherOf(context, key, first, 'decrypt') : undefined
   const { parts } = key
   if (plan === undefined || plan.kind === 'whole' || plan.kind === 'aead' || parts === undefined)
     return collect('Decrypt', row, request, context, (whole) => decryptWhole(key, whole, context))

@@ -29,7 +29,7 @@ export async function encryptPart(request: CryptographicRequest, context: KmipCo
   // Later parts need not say the parameters again: they are those of the first.
   const first = row === undefined ? request : await firstOf(row, context)
   requireSameParameters(first, request)
-  const plan = key.shape.type === 'secret' ? cipherOf(context, key, first) : undefined
+  const plan = key.shape.type === 'secret' ? cipherOf(context, key, first, 'encrypt') : undefined
   const { parts } = key
   if (plan === undefined || plan.kind === 'whole' || parts === undefined)
     return collect('Encrypt', row, request, context, (whole) => encryptWhole(key, whole, context))

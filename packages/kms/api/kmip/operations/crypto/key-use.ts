@@ -83,16 +83,6 @@ export function parametersOf(
 }
 
 /**
- * A key that was made for one JOSE algorithm (over REST, or an HMAC key with its hash) does nothing else over KMIP.
- * @param jose what the chosen algorithm is called there; empty = nothing
- * @throws BadCryptographicParameters
- */
-export function requireBinding({ boundAlg }: ManagedObject, jose: readonly string[]): void {
-  if (boundAlg !== undefined && !jose.includes(boundAlg))
-    throw kmipFailure('BadCryptographicParameters', `The key is bound to ${boundAlg}.`)
-}
-
-/**
  * Requires another right on the key, for a use that has the effect of another operation.
  * @param why a sentence without its full stop; undefined: the use has no such effect
  * @throws PermissionDenied that names the right

@@ -2,8 +2,9 @@ import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import { Tag } from '@warder/kmip/tables'
 import { byteString, type TtlvNode } from '@warder/kmip/ttlv'
 import type { BackendKey } from '../../../../backend/index.ts'
-import { joseHmac, type MacPlan, planMac, sameTag } from '../../../../crypto/index.ts'
+import { joseMac, type MacPlan, planMac, sameTag } from '../../../../crypto/index.ts'
 import type { Usage } from '../../../../keys/index.ts'
+import { requireBinding } from '../../crypto/binding.ts'
 import {
   type KmipContext,
   type KmipOperation,
@@ -13,7 +14,7 @@ import {
 } from '../../engine/index.ts'
 import { type CryptographicRequest, requireData } from '../../streams/cryptographic-request.ts'
 import { collectParts } from './collected-parts.ts'
-import { algorithmInUse, heldKeyOf, parametersOf, requireBinding, requireUse, takeUse } from './key-use.ts'
+import { algorithmInUse, heldKeyOf, parametersOf, requireUse, takeUse } from './key-use.ts'
 import { validity } from './signature-verify.ts'
 
 /** MAC (KMIP 2.1 §6.1.32): HMAC with every hash, CMAC with keys of block ciphers. */
@@ -64,8 +65,7 @@ function withMac(
         parameters,
         context.services.policy,
       )
-      const jose = plan.kind === 'hmac' ? joseHmac(plan.hash.name) : undefined
-      requireBinding(object, jose === undefined ? [] : [jose])
+      requireBinding(object, joseMac(plan))
       context.audit({ algorithm: plan.kind === 'hmac' ? `HMAC ${plan.hash.name}` : `CMAC ${plan.cipher}` })
       const made = answer({ key, plan, data: requireData(request), request })
       return andThen(made, (node) => [uniqueIdentifier(object.id), node])

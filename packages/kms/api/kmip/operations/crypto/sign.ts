@@ -2,6 +2,7 @@ import { andThen } from '@warder/foundation/promises'
 import { Tag } from '@warder/kmip/tables'
 import { byteString } from '@warder/kmip/ttlv'
 import { joseSignature, planSignature, type SignaturePlan, type ToSign } from '../../../../crypto/index.ts'
+import { requireBinding } from '../../crypto/binding.ts'
 import {
   type KmipContext,
   type KmipOperation,
@@ -11,7 +12,7 @@ import {
 } from '../../engine/index.ts'
 import type { CryptographicRequest } from '../../streams/cryptographic-request.ts'
 import { collectParts } from './collected-parts.ts'
-import { algorithmInUse, heldKeyOf, parametersOf, requireBinding, requireUse, takeUse } from './key-use.ts'
+import { algorithmInUse, heldKeyOf, parametersOf, requireUse, takeUse } from './key-use.ts'
 
 /** Sign (KMIP 2.1 §6.1.55): data, or a digest of it that the client made. ECDSA and DSA signatures are DER. */
 export const sign: KmipOperation = {
@@ -27,8 +28,8 @@ export const sign: KmipOperation = {
         const digestBytes = 'digest' in what ? what.digest.length : undefined
         const parameters = parametersOf(object, request.parameters)
         const plan = planSignature(key.shape, parameters, context.services.policy, 'sign', digestBytes)
-        takeUse(context, object, ('digest' in what ? what.digest : what.data).length, true)
         requireBinding(object, joseSignature(key.shape, plan))
+        takeUse(context, object, ('digest' in what ? what.digest : what.data).length, true)
         context.audit({ algorithm: nameOf(plan, context) })
         return andThen(key.sign(plan, what), (signature) => [
           uniqueIdentifier(object.id),

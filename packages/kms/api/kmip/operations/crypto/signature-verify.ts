@@ -2,9 +2,10 @@ import { andThen } from '@warder/foundation/promises'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { enumeration } from '@warder/kmip/ttlv'
 import { joseSignature, planSignature, verifyOffLoop } from '../../../../crypto/index.ts'
+import { requireBinding } from '../../crypto/binding.ts'
 import { type KmipOperation, keyUse, kmipFailure, uniqueIdentifier } from '../../engine/index.ts'
 import { collectParts } from './collected-parts.ts'
-import { heldKeyOf, parametersOf, requireBinding, requireUse } from './key-use.ts'
+import { heldKeyOf, parametersOf, requireUse } from './key-use.ts'
 import { nameOf, whatIsSigned } from './sign.ts'
 
 /** SignatureVerify (KMIP 2.1 §6.1.56). A wrong signature is an answer (Invalid), not a failure. */

@@ -136,7 +136,7 @@ function isInvalid(answer: Answer): boolean {
 /** Is a wrong version noticed? Ciphers without a tag, RSA with PKCS#1 v1.5 and ML-KEM give something else instead. */
 function tellsVersions(held: BackendKey, request: CryptographicRequest, context: KmipContext): boolean {
   const { shape } = held
-  if (shape.type === 'secret') return cipherOf(context, held, request).tag > 0
+  if (shape.type === 'secret') return cipherOf(context, held, request, 'decrypt').tag > 0
   if (shape.asymmetricKeyType !== 'rsa') return false
   const { object } = context.key
   const parameters = parametersOf(object, request.parameters)

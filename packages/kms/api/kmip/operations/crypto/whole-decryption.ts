@@ -11,9 +11,10 @@ import {
   requireKem,
   whyDecryptionEncrypts,
 } from '../../../../crypto/index.ts'
+import { requireBinding } from '../../crypto/binding.ts'
 import { type KmipContext, kmipFailure, uniqueIdentifier } from '../../engine/index.ts'
 import { type CryptographicRequest, requireData } from '../../streams/cryptographic-request.ts'
-import { algorithmInUse, parametersOf, requireBinding, requireRight } from './key-use.ts'
+import { algorithmInUse, parametersOf, requireRight } from './key-use.ts'
 import { cipherOf, requireNone } from './whole-encryption.ts'
 
 /** A whole decryption, in one go. */
@@ -30,7 +31,7 @@ function opened(key: BackendKey, request: CryptographicRequest, context: KmipCon
   const { object } = context.key
   const { shape } = key
   if (shape.type === 'secret') {
-    const plan = cipherOf(context, key, request)
+    const plan = cipherOf(context, key, request, 'decrypt')
     const allowed = requireRight(context, object, 'encrypt', whyDecryptionEncrypts(plan))
     return andThen(allowed, () => key.decrypt(plan, sealedOf(request, plan, context)))
   }

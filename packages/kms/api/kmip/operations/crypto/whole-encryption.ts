@@ -11,21 +11,16 @@ import {
   isKemKey,
   joseCipher,
   joseEncryption,
+  joseTagBytes,
   modulusBits,
   planCipher,
   planRsa,
   requireKem,
 } from '../../../../crypto/index.ts'
+import { requireBinding } from '../../crypto/binding.ts'
 import { type KmipContext, kmipFailure, uniqueIdentifier } from '../../engine/index.ts'
 import { type CryptographicRequest, requireData } from '../../streams/cryptographic-request.ts'
-import {
-  algorithmInUse,
-  parametersOf,
-  requireBinding,
-  requireOneWay,
-  takeInvocation,
-  takeUse,
-} from './key-use.ts'
+import { algorithmInUse, parametersOf, requireOneWay, takeInvocation, takeUse } from './key-use.ts'
 
 type Answer = readonly (TtlvNode | undefined)[]
 
@@ -43,6 +38,8 @@ export function encryptWhole(
   const parameters = parametersOf(object, request.parameters)
   if (isKemKey(key)) {
     requireKem(key, parameters, policy)
+    // JOSE encapsulates only to derive a key from the secret (draft-ietf-jose-pqc-kem).
+    requireBinding(object, [])
     takeUse(context, object, 0, true)
     const { secret, encapsulation } = encapsulateFor(key)
     context.audit({ algorithm: algorithmInUse(object) })
@@ -70,7 +67,7 @@ function encryptSecretly(
   context: KmipContext,
 ): MaybePromise<Answer> {
   const { object } = context.key
-  const plan = cipherOf(context, key, request)
+  const plan = cipherOf(context, key, request, 'encrypt')
   const data = requireData(request)
   const { iv, aad } = request
   const seal = () => andThen(key.encrypt(plan, { data, iv, aad }), (sealed) => answer(context, sealed))
@@ -82,11 +79,15 @@ function encryptSecretly(
   })
 }
 
-/** The cipher that the request and the key agree on; the audit record names it. */
+/**
+ * The cipher that the request and the key agree on; the audit record names it. A bound key still decrypts what it
+ * encrypted with a shorter tag.
+ */
 export function cipherOf(
   context: KmipContext,
   { shape }: BackendKey,
   request: CryptographicRequest,
+  use: 'encrypt' | 'decrypt',
 ): CipherPlan {
   const { object } = context.key
   const algorithm = algorithmInUse(object)
@@ -95,7 +96,8 @@ export function cipherOf(
   const parameters = parametersOf(object, request.parameters)
   const bytes = shape.symmetricKeySize ?? 0
   const plan = planCipher(algorithm, bytes, parameters, context.services.policy)
-  requireBinding(object, joseCipher(algorithm, bytes, plan))
+  const tag = use === 'decrypt' ? joseTagBytes : plan.tag
+  requireBinding(object, joseCipher(algorithm, bytes, { ...plan, tag }))
   context.audit({ algorithm: plan.cipher })
   return plan
 }

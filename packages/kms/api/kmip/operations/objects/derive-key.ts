@@ -9,14 +9,17 @@ import {
   type TtlvNode,
 } from '@warder/kmip/ttlv'
 import {
+  type AlgorithmPolicy,
   type Derivation,
   type DerivationMethod,
   deriveKey as derive,
+  joseDerivation,
   noParameters,
 } from '../../../../crypto/index.ts'
 import { allows, type ManagedObject, type Usage, unrestricted } from '../../../../keys/index.ts'
 import { attributeMembers, storedAttributes } from '../../attributes/index.ts'
 import { lengthOf, requiredAlgorithm } from '../../attributes/wanted-key.ts'
+import { requireBinding } from '../../crypto/binding.ts'
 import { readParameters } from '../../crypto/parameters.ts'
 import { requireExportApproval, requireExtractable } from '../../engine/approval.ts'
 import {
@@ -92,13 +95,12 @@ async function derived(
   // Whoever knows the one key decrypts the other.
   if (method === 'ENCRYPT' && data !== undefined) await requireMayLeave(context, data)
   for (const base of bases) requireDerivable(context, base, method)
-  await requireDerivationRights(context, method, key, bases)
-  for (const base of bases) {
-    takeUse(context, base, length, true)
-  }
   const asked = optionalStructure(payload, Tag.DerivationParameters)
   const read = asked === undefined ? nothingAsked : readDerivation(asked)
   const { policy } = context.services
+  requireDerivationBinding(method, read, bases, policy)
+  await requireDerivationRights(context, method, key, bases)
+  for (const base of bases) takeUse(context, base, length, true)
   if (method === 'AsymmetricKey') {
     const { own, other } = await agreementOf(bases, context)
     return own.agree(other, { ...read, method, algorithm: undefined, length }, policy)
@@ -153,6 +155,20 @@ function requireDerivable(context: KmipContext, base: ManagedObject, method: Der
   )
 }
 
+/**
+ * Keys that are bound to an HMAC derive with its hash; other bound keys derive nothing (docs/adr/rights-and-reach.md).
+ * @throws BadCryptographicParameters
+ */
+function requireDerivationBinding(
+  method: DerivationMethod,
+  { parameters }: Asked,
+  bases: readonly ManagedObject[],
+  policy: AlgorithmPolicy,
+): void {
+  for (const base of bases)
+    if (base.boundAlg !== undefined) requireBinding(base, joseDerivation(method, parameters, policy))
+}
+
 /** Methods that return a MAC of the key for data of the caller, or (HASH) the key of HMAC itself (RFC 2104 §2). */
 const macMethods: ReadonlySet<DerivationMethod> = new Set<DerivationMethod>([
   'HASH',
@@ -166,7 +182,7 @@ const macMethods: ReadonlySet<DerivationMethod> = new Set<DerivationMethod>([
 /**
  * A derivation with data of the caller can have the effect of another operation, and then also requires the rights of that
  * operation (docs/adr/rights-and-reach.md).
- * @throws PermissionDenied, BadCryptographicParameters
+ * @throws PermissionDenied
  */
 async function requireDerivationRights(
   context: KmipContext,
@@ -175,8 +191,6 @@ async function requireDerivationRights(
   bases: readonly ManagedObject[],
 ): Promise<void> {
   if (method === 'ENCRYPT') {
-    if (key.boundAlg !== undefined)
-      throw kmipFailure('BadCryptographicParameters', `The key is bound to ${key.boundAlg}.`)
     await requireRight(context, key, 'encrypt', 'derivation by ENCRYPT returns ciphertexts of the key')
     await requireRight(context, key, 'decrypt', 'encryption with an IV of the caller can decrypt')
   }

@@ -8,6 +8,8 @@ import { type BackendKey, softwareKey } from '../../../../backend/index.ts'
 import {
   type AlgorithmPolicy,
   type CryptographicParameters,
+  joseMac,
+  joseSignature,
   noParameters,
   planMac,
   planSignature,
@@ -25,6 +27,7 @@ import {
 } from '../../../../keys/index.ts'
 import { storedWithTag } from '../../attributes/index.ts'
 import { privateKeyOf } from '../../attributes/links.ts'
+import { requireBinding, requireUnwrappingBinding, requireWrappingBinding } from '../../crypto/binding.ts'
 import type { KeyInUse } from '../../crypto/key-in-use.ts'
 import { readParameters } from '../../crypto/parameters.ts'
 import { type KmipContext, KmipFailure, kmipFailure } from '../../engine/index.ts'
@@ -74,9 +77,11 @@ export async function wrappingKeys(
   const [right, use] = purpose.wrap ? (['encrypt', 'wrapKey'] as const) : (['decrypt', 'unwrapKey'] as const)
   const opened = encryption && (await openNamed(context, encryption, right, use))
   if (opened !== undefined) await requireWrappingRights(context, opened, purpose)
-  if (opened !== undefined && purpose.wrap) await countWrapping(context, opened, purpose.bytes)
-  if (opened !== undefined) context.audit({ details: { wrapping_key: opened.object.id } })
   const authenticator = mac && (await authenticatorOf(context, mac, purpose))
+  // Only now: a wrapping that is refused is no use of the keys.
+  if (opened !== undefined && purpose.wrap) await countWrapping(context, opened, purpose.bytes)
+  if (authenticator !== undefined && purpose.wrap) takeUse(context, authenticator.object, 0, true)
+  if (opened !== undefined) context.audit({ details: { wrapping_key: opened.object.id } })
   return {
     encryption: opened && { key: opened.inUse, parameters: opened.parameters },
     mac: authenticator,
@@ -180,13 +185,18 @@ async function heldIn(context: KmipContext, key: Key): Promise<BackendKey> {
 /**
  * Wrapping encrypts material that the caller may have chosen, and unwrapping decrypts for the caller: in the modes in which
  * one does the other it takes both rights, as for Encrypt and Decrypt (docs/adr/rights-and-reach.md).
+ * @throws PermissionDenied, BadCryptographicParameters
  */
 async function requireWrappingRights(
   context: KmipContext,
   { inUse, parameters, object }: Opened,
   purpose: WrappingPurpose,
 ): Promise<void> {
-  const plan = wrappingPlan({ key: inUse, parameters }, context.services.policy)
+  const { policy } = context.services
+  const wrapping = { key: inUse, parameters }
+  if (purpose.wrap) requireWrappingBinding(object, wrapping, policy)
+  else requireUnwrappingBinding(object, wrapping, policy)
+  const plan = wrappingPlan(wrapping, policy)
   if (plan === undefined) return
   await (purpose.wrap
     ? requireOneWay(context, object, plan, { iv: undefined, bytes: purpose.bytes, inParts: false })
@@ -215,21 +225,16 @@ async function authenticatorOf(
   const symmetric = known === undefined || known.type === 'SymmetricKey'
   const right = symmetric ? 'mac' : wrap ? 'sign' : 'signatureverify'
   const use = symmetric ? (wrap ? 'macGenerate' : 'macVerify') : wrap ? 'sign' : 'verify'
-  const { inUse, parameters, object } = await openNamed(context, information, right, use)
-  if (wrap) takeUse(context, object, 0, true)
-  const read = parameters === undefined ? noParameters : readParameters(parameters)
+  const opened = await openNamed(context, information, right, use)
   const { policy } = context.services
-  const authenticator = symmetric ? macWith(inUse, read, policy) : signatureWith(inUse, read, policy)
-  return { ...authenticator, object }
+  const authenticator = symmetric ? macWith(opened, policy) : signatureWith(opened, policy, wrap)
+  return { ...authenticator, object: opened.object }
 }
 
-function macWith(
-  inUse: KeyInUse,
-  parameters: CryptographicParameters,
-  policy: AlgorithmPolicy,
-): Authenticator {
+function macWith({ inUse, parameters, object }: Opened, policy: AlgorithmPolicy): Authenticator {
   const { algorithm, key } = inUse
-  const plan = planMac({ algorithm, key: key.shape }, parameters, policy)
+  const plan = planMac({ algorithm, key: key.shape }, chosen(parameters), policy)
+  requireBinding(object, joseMac(plan))
   return {
     sign: (data) => key.mac(plan, data),
     verify: (data, mac) => andThen(key.mac(plan, data), (made) => sameTag(made, mac)),
@@ -237,15 +242,18 @@ function macWith(
 }
 
 function signatureWith(
-  { key }: KeyInUse,
-  parameters: CryptographicParameters,
+  { inUse: { key }, parameters, object }: Opened,
   policy: AlgorithmPolicy,
+  wrap: boolean,
 ): Authenticator {
+  const plan = planSignature(key.shape, chosen(parameters), policy, wrap ? 'sign' : 'verify')
+  requireBinding(object, joseSignature(key.shape, plan))
   return {
-    sign: (data) => key.sign(planSignature(key.shape, parameters, policy, 'sign'), { data }),
-    verify: (data, mac) => {
-      const plan = planSignature(key.shape, parameters, policy, 'verify')
-      return key.publicKey !== undefined && verifyOffLoop(key.publicKey, plan, { data }, mac)
-    },
+    sign: (data) => key.sign(plan, { data }),
+    verify: (data, mac) => key.publicKey !== undefined && verifyOffLoop(key.publicKey, plan, { data }, mac),
   }
+}
+
+function chosen(parameters: StructureNode | undefined): CryptographicParameters {
+  return parameters === undefined ? noParameters : readParameters(parameters)
 }

@@ -1,0 +1,41 @@
+import { type AlgorithmPolicy, algorithms, whyDecryptionEncrypts } from '../../../crypto/index.ts'
+import type { ManagedObject } from '../../../keys/index.ts'
+import { kmipFailure } from '../failure/failure.ts'
+import { joseWrapping, type WrappingKey, wrappingPlan } from '../key-blocks/index.ts'
+
+/**
+ * A key that was made for one JOSE algorithm (over REST, or an HMAC key with its hash) does nothing else over KMIP.
+ * @param jose what the chosen algorithm is called there; empty = nothing
+ * @throws BadCryptographicParameters
+ */
+export function requireBinding({ boundAlg }: Pick<ManagedObject, 'boundAlg'>, jose: readonly string[]): void {
+  if (boundAlg !== undefined && !jose.includes(boundAlg))
+    throw kmipFailure('BadCryptographicParameters', `The key is bound to ${boundAlg}.`)
+}
+
+/** A bound key wraps with its algorithm alone. @throws BadCryptographicParameters */
+export function requireWrappingBinding(
+  object: Pick<ManagedObject, 'boundAlg'>,
+  wrapping: WrappingKey,
+  policy: AlgorithmPolicy,
+): void {
+  if (object.boundAlg !== undefined) requireBinding(object, joseWrapping(wrapping, policy))
+}
+
+/**
+ * A bound key that encrypts also unwraps keys that were wrapped with another algorithm, so that none of them is lost:
+ * this reveals no more than decryption does, except in the modes whose decryption encrypts (docs/adr/0145).
+ * @throws BadCryptographicParameters
+ */
+export function requireUnwrappingBinding(
+  object: Pick<ManagedObject, 'boundAlg'>,
+  wrapping: WrappingKey,
+  policy: AlgorithmPolicy,
+): void {
+  const { boundAlg } = object
+  if (boundAlg === undefined) return
+  const plan = wrappingPlan(wrapping, policy)
+  const encrypts = !['signature', 'mac', undefined].includes(algorithms[boundAlg]?.use)
+  if (encrypts && (plan === undefined || whyDecryptionEncrypts(plan) === undefined)) return
+  requireBinding(object, joseWrapping(wrapping, policy))
+}
