@@ -24,7 +24,7 @@ export function requireWrappingBinding(
 
 /**
  * A bound key that encrypts also unwraps keys that were wrapped with another algorithm, so that none of them is lost:
- * this reveals no more than decryption does, except in the modes whose decryption encrypts (docs/adr/0145).
+ * this reveals no more than decryption does, except in the modes whose decryption encrypts (docs/adr/rights-and-reach.md).
  * @throws BadCryptographicParameters
  */
 export function requireUnwrappingBinding(
