@@ -102,7 +102,8 @@ ${tolerances('foreignMembers')}
 
 ## Query parameters of other products
 
-A query parameter that \`openapi.yaml\` does not declare is likewise refused with 400. These routes ignore some:
+A query parameter that \`openapi.yaml\` does not declare is likewise refused with 400. These routes ignore some,
+and \`/metrics\` ignores all:
 
 | routes | parameters | why |
 |---|---|---|

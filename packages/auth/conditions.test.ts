@@ -182,10 +182,12 @@ it('every endpoint answers every condition of the interface with its status', as
   // 4.1 Public
   const version = await expect(200, 'version', auth.call('GET', '/public/version'))
   assert.match(version.headers['content-type'] ?? '', /^text\/plain/)
+  await expect(200, 'version', auth.call('GET', '/public/version?_=1764227158'))
   for (const path of ['/.well-known/jwks.json', '/.well-known/certificate-jwks.json']) {
     const { json } = await expect(200, path, auth.call('GET', path))
     for (const member of ['kty', 'crv', 'x', 'y', 'use']) assert.equal(typeof json.keys[0][member], 'string')
     assert.equal('d' in json.keys[0], false)
+    assert.deepEqual((await expect(200, path, auth.call('GET', `${path}?_=1764227158`))).json, json)
     await expect(404, path, bare.call('GET', path))
   }
 

@@ -1,6 +1,6 @@
 import { failure } from '@warder/foundation/errors'
 import { rawReply } from '@warder/foundation/http'
-import { defineOperation, get, type Operation } from '@warder/foundation/operations'
+import { defineOperation, fromProbes, get, type Operation } from '@warder/foundation/operations'
 import Type from 'typebox'
 import { everybody } from './callers/index.ts'
 import type { AuthServices } from './services.ts'
@@ -23,6 +23,7 @@ export const publicOperations: readonly Operation<AuthServices>[] = [
     summary: 'The version of the service',
     tag,
     access: everybody,
+    foreignParameters: fromProbes,
     replyContentType: 'text/plain; charset=utf-8',
     cors: 'any-origin',
     audited: false,
@@ -34,6 +35,7 @@ export const publicOperations: readonly Operation<AuthServices>[] = [
     summary: 'Public keys of session tokens',
     tag,
     access: everybody,
+    foreignParameters: fromProbes,
     reply: KeySetReply,
     errors: { 404: 'They are not published (`publish_session_jwks`).' },
     cors: 'any-origin',
@@ -50,6 +52,7 @@ export const publicOperations: readonly Operation<AuthServices>[] = [
     summary: 'Issuers of session tokens: of every node that shares the signing keys',
     tag,
     access: everybody,
+    foreignParameters: fromProbes,
     reply: Type.Object({ issuers: Type.Array(Text) }),
     errors: { 404: 'The session keys are not published (`publish_session_jwks`).' },
     audited: false,
@@ -64,6 +67,7 @@ export const publicOperations: readonly Operation<AuthServices>[] = [
     summary: 'Public keys of certificates',
     tag,
     access: everybody,
+    foreignParameters: fromProbes,
     reply: KeySetReply,
     errors: { 404: 'Certificate signing is not configured.' },
     cors: 'any-origin',

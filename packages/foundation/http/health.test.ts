@@ -53,6 +53,8 @@ test('health is 200 while everything works, and 503 with a fixed sentence for wh
     audit: { name: 'audit log', status: 'UP' },
   }
   assert.deepEqual([up.status, up.json], [200, { status: 'UP', latency_ms: 0, dependencies }])
+  const uncached = await server.call('GET', '/health?_=1764227158')
+  assert.deepEqual([uncached.status, uncached.json], [200, up.json], 'parameters of a probe are ignored')
   audit.broken = true
   clock.ms = 1000
   const down = await server.call('GET', '/health')

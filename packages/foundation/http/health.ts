@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox'
 import type { Clock } from '../clock/clock.ts'
-import { defineOperation, get, type Operation } from '../operations/index.ts'
+import { defineOperation, fromProbes, get, type Operation } from '../operations/index.ts'
 import type { Logger } from '../telemetry/types.ts'
 import { rawReply } from './reply.ts'
 
@@ -76,6 +76,7 @@ export function healthOperation<Services>(options: HealthOptions): Operation<Ser
     summary: 'Whether the service works, and which part of it does not',
     tag: 'Diagnostics',
     access: { name: 'public', public: true },
+    foreignParameters: fromProbes,
     reply: Health,
     errors: { 503: 'A part of the service does not work.' },
     audited: false,

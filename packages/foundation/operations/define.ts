@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox'
-import type { Operation, OperationDeclaration } from './types.ts'
+import type { ForeignMembers, Operation, OperationDeclaration } from './types.ts'
 
 type Define<Services> = <
   Body extends TSchema | undefined = undefined,
@@ -16,6 +16,13 @@ type Define<Services> = <
  */
 export function defineOperation<Services>(): Define<Services> {
   return (declaration) => declaration as unknown as Operation<Services>
+}
+
+/** Query parameters at addresses that show the same to every caller. */
+export const fromProbes: ForeignMembers = {
+  names: 'any',
+  because:
+    'Probes, load balancers and caches make the request, and add parameters so that no old reply is served.',
 }
 
 /**

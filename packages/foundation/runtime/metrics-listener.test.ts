@@ -2,6 +2,29 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startMetricsListener } from './metrics-listener.ts'
 
+test('metrics are at /metrics alone, whatever parameters a scraper adds', async () => {
+  const listener = await startMetricsListener({
+    host: '127.0.0.1',
+    port: 0,
+    tls: undefined,
+    exposition: async () => 'up 1',
+  })
+  try {
+    const status = async (path: string, method = 'GET') => {
+      const reply = await fetch(`http://127.0.0.1:${listener.port}${path}`, { method })
+      await reply.arrayBuffer()
+      return reply.status
+    }
+    for (const path of ['/metrics', '/metrics?', '/metrics?format=prometheus&_=1'])
+      assert.equal(await status(path), 200, path)
+    for (const path of ['/', '/metrics/', '/metricss?_=1', '/?/metrics', '/health'])
+      assert.equal(await status(path), 404, path)
+    assert.equal(await status('/metrics', 'POST'), 404)
+  } finally {
+    listener.close()
+  }
+})
+
 test('those who ask while metrics are collected share them, the next one gets new ones', async () => {
   const begun: PromiseWithResolvers<string>[] = []
   const asked = Promise.withResolvers<void>()

@@ -10,7 +10,7 @@ export interface MetricsListener {
   close(): void
 }
 
-/** GET /metrics on a listener of its own, so that the public port never shows it. */
+/** GET /metrics, with any query, on a listener of its own, so that the public port never shows it. */
 export async function startMetricsListener(options: {
   readonly host: string
   readonly port: number
@@ -26,7 +26,7 @@ export async function startMetricsListener(options: {
     return underWay
   }
   const answer: RequestListener = (request, response) => {
-    if (request.method !== 'GET' || request.url !== '/metrics') {
+    if (request.method !== 'GET' || request.url?.split('?')[0] !== '/metrics') {
       response.writeHead(404).end()
       return
     }

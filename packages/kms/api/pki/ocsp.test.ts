@@ -35,6 +35,9 @@ const get = (kms: Started, request: Uint8Array, headers: Record<string, string> 
     .with({})
     .call('GET', `/ocsp/${encodeURIComponent(Buffer.from(request).toString('base64'))}`, { headers })
 
+const getPastCache = (kms: Started, request: Uint8Array) =>
+  kms.with({}).get(`/ocsp/${encodeURIComponent(Buffer.from(request).toString('base64'))}?_=1764227158`)
+
 function response({ status, headers, bytes }: Answer) {
   assert.equal(status, 200)
   assert.equal(headers['content-type'], 'application/ocsp-response')
@@ -77,7 +80,7 @@ test('good, revoked and unknown, over GET and POST, by every hash of a CertID', 
   const revoked = (await revoke(other.id, { reason: 'keyCompromise' })).json
   assert.equal(revoked.state, 'revoked')
   for (const hash of ['sha1', 'sha256', 'sha384', 'sha512'] as const)
-    for (const ask of [get, post, postWithSlash]) {
+    for (const ask of [get, getPastCache, post, postWithSlash]) {
       const about = (certificate: Pem) => ask(kms, ocspRequest([idOf(issuing, certificate, hash)]))
       assert.deepEqual(told(await about(one), issuing, one, time.now), { kind: 'good' })
       assert.deepEqual(told(await about(other), issuing, other, time.now), {

@@ -42,6 +42,8 @@ test('a revocation is on the next list, with its reason and date; the number of 
   now += 2000
   await runSigning(kms)
   const second = await crlOf(kms, issuing.id)
+  const pastCache = await kms.with({}).get(`${crlPath(issuing.id)}?_=1764227158`)
+  assert.deepEqual([pastCache.status, pastCache.bytes], [200, second.bytes])
   // Two revocations share one list, whose number is that of the second.
   assert.deepEqual([second.crl.count, second.crl.number], [2, 3n])
   const entry = second.crl.find(parseCertificate(derOf(one.certificate)).serial)

@@ -59,6 +59,16 @@ test('pages of other origins can neither read nor act; the key set alone is for 
   assert.equal(keySet.headers['access-control-allow-credentials'], undefined)
 })
 
+test('addresses that probes and caches read ignore the parameters that these add, and no others do', async () => {
+  await using edge = await startKms()
+  for (const path of ['/health', '/version', '/.well-known/jwks.json']) {
+    const { status, text } = await edge.with({}).get(`${path}?_=1764227158&cacheBuster=a`)
+    assert.equal(status, 200, `${path} ${text}`)
+  }
+  const { status, json } = await edge.user('alice').get('/access/owned?_=1764227158')
+  assert.deepEqual([status, /_: is not a known parameter/.test(json.description)], [400, true])
+})
+
 test('the rate limit covers every path, counts the peer and not what it says of itself (K21)', async () => {
   let now = 1_000_000
   const clock = { now: () => now, monotonic: () => now }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
 import { rawReply } from '@warder/foundation/http'
-import { get } from '@warder/foundation/operations'
+import { fromProbes, get } from '@warder/foundation/operations'
 import { StorageUnavailable } from '@warder/foundation/sql'
 import type { Logger } from '@warder/foundation/telemetry'
 import Type from 'typebox'
@@ -94,6 +94,7 @@ export const jwks = define({
   summary: 'Public keys that are Active and tagged jwks',
   tag: 'Public keys',
   access: anybody,
+  foreignParameters: fromProbes,
   cors: 'any-origin',
   audited: false,
   reply: Type.Object({ keys: Type.Array(Type.Record(Type.String(), Type.String())) }),

@@ -1,6 +1,6 @@
 import { getFips } from 'node:crypto'
 import type { Operation } from '@warder/foundation/operations'
-import { get } from '@warder/foundation/operations'
+import { fromProbes, get } from '@warder/foundation/operations'
 import Type from 'typebox'
 import { principalOf } from '../../access/index.ts'
 import { anybody, define, type ExternalServices, type KmsServices, signedIn } from '../../services.ts'
@@ -13,6 +13,7 @@ const versionOperation = define({
   summary: 'Version of the service and of its cryptographic library',
   tag: 'Diagnostics',
   access: anybody,
+  foreignParameters: fromProbes,
   reply: Type.String(),
   audited: false,
   act: (_input, { services }) =>

@@ -79,6 +79,17 @@ export const health = (baseUrl: string): Operation<KmsServices> =>
     route: get('/v1/sys/health'),
     summary: 'Whether the service can be used, with Vault’s statuses',
     access: anybody,
+    foreignParameters: {
+      names: [
+        'standbyok',
+        'perfstandbyok',
+        'standbycode',
+        'performancestandbycode',
+        'drsecondarycode',
+        'uninitcode',
+      ],
+      because: 'Probes for Vault set the statuses of states that do not occur here.',
+    },
     audited: false,
     errors: { 503: 'The database does not answer: as a sealed Vault.' },
     async act(_input, { services }) {

@@ -341,6 +341,9 @@ test('what gives material away, derives keys or is not there is refused in one s
 test('health has Vault’s statuses and needs no token; without the setting nothing is there', async () => {
   const { status, json } = await kms.with({}).get('/v1/sys/health')
   assert.deepEqual([status, json.initialized, json.sealed, json.standby], [200, true, false, false])
+  assert.equal((await kms.with({}).get('/v1/sys/health?standbyok=true&perfstandbyok=true')).status, 200)
+  const refused = await kms.with({}).get('/v1/sys/health?activecode=204')
+  assert.match(refused.text, /activecode: is not a known parameter/)
   await using plain = await startKms()
   for (const path of ['/v1/sys/health', '/v1/transit/keys?list=true'])
     assert.equal((await plain.user('alice').get(path)).status, 404)
