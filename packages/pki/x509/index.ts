@@ -66,4 +66,4 @@ export {
   urlsIn,
 } from './revocation-access.ts'
 export { type RevocationReason, revocationReasons } from './revocation-reasons.ts'
-export { type CertificateSigner, certificateSigner } from './signing.ts'
+export { type CertificateSigner, certificateSigner, rsaSignatureAlgorithm } from './signing.ts'

@@ -1,9 +1,11 @@
 import { constants, type KeyObject, sign, verify } from 'node:crypto'
 import {
   contextTag,
+  der,
   derIdentifier,
   derMembers,
   derNull,
+  derNumber,
   derObjectIdentifier,
   derSequence,
   derSmallNumber,
@@ -35,6 +37,7 @@ const schemes: ReadonlyMap<string, Scheme> = new Map<string, Scheme>([
   ['1.2.840.10045.4.3.4', { hash: 'sha512', keyType: ec }],
 ])
 const pss = '1.2.840.113549.1.1.10'
+const mgf1 = '1.2.840.113549.1.1.8'
 const hashes: ReadonlyMap<string, string> = new Map([
   ['2.16.840.1.101.3.4.2.1', 'sha256'],
   ['2.16.840.1.101.3.4.2.2', 'sha384'],
@@ -66,7 +69,7 @@ export function certificateSigner(key: KeyObject, spki: Uint8Array): Certificate
   switch (key.asymmetricKeyType) {
     case 'rsa':
       return {
-        algorithm: derSequence(derObjectIdentifier('1.2.840.113549.1.1.11'), derNull),
+        algorithm: rsaSignatureAlgorithm('pkcs1', 'sha256'),
         sign: (data) => onPool('sha256', key, data),
       }
     case 'ec': {
@@ -91,6 +94,26 @@ export function certificateSigner(key: KeyObject, spki: Uint8Array): Certificate
       }
     }
   }
+}
+
+/** Hashes with the last number of sha…WithRSAEncryption and of the identifier of the hash, and its bytes (RFC 4055 §2.1, §5). */
+const rsaHashes = {
+  sha256: { withRsa: 11, hash: 1, bytes: 32 },
+  sha384: { withRsa: 12, hash: 2, bytes: 48 },
+  sha512: { withRsa: 13, hash: 3, bytes: 64 },
+} as const
+
+/** AlgorithmIdentifier of RSA signatures; for PSS with the same hash for the mask, and a salt of its length (RFC 4055 §3.1). */
+export function rsaSignatureAlgorithm(scheme: 'pkcs1' | 'pss', name: keyof typeof rsaHashes): Buffer {
+  const { withRsa, hash, bytes } = rsaHashes[name]
+  if (scheme === 'pkcs1') return derSequence(derObjectIdentifier(`1.2.840.113549.1.1.${withRsa}`), derNull)
+  const hashAlgorithm = derSequence(derObjectIdentifier(`2.16.840.1.101.3.4.2.${hash}`), derNull)
+  const parameters = derSequence(
+    der(contextTag(0), hashAlgorithm),
+    der(contextTag(1), derSequence(derObjectIdentifier(mgf1), hashAlgorithm)),
+    der(contextTag(2), derNumber(bytes)),
+  )
+  return derSequence(derObjectIdentifier(pss), parameters)
 }
 
 function signs({ algorithm }: ByteKeyFamily): boolean {

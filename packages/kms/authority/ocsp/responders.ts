@@ -95,7 +95,9 @@ async function delegated(
       type: 'pkcs8',
     })
     const { spki } = parseCertificate(stored.certificate)
-    const by = ocspResponder({ key: signerOf(softwareKey(key), policy), spki }, [stored.certificate])
+    const by = ocspResponder({ key: signerOf(softwareKey(key), policy, undefined), spki }, [
+      stored.certificate,
+    ])
     return { by, notAfter: stored.notAfter }
   } finally {
     pkcs8.fill(0)

@@ -105,7 +105,7 @@ export function authoritySigner(
   const signs = (object.usageMask & certificateSign) !== 0 ? object.usageMask | usage.sign : object.usageMask
   const verdict = mayUse({ ...object, usageMask: signs }, 'sign', now, policy)
   if (!verdict.allowed) throw failure('crypto_failure', `The key of the authority: ${verdict.sentence}`)
-  const { spki: own, signer } = prepared(key.held, policy)
+  const { spki: own, signer } = prepared(key, policy)
   if (!own.equals(spki))
     throw failure('crypto_failure', 'The key of the authority is not that of its certificate.')
   return signer
@@ -120,10 +120,10 @@ interface Prepared {
 /** How an open key signs does not change; whether it may is asked each time. */
 const preparedKeys = new WeakMap<BackendKey, Prepared>()
 
-function prepared(held: BackendKey, policy: AlgorithmPolicy): Prepared {
+function prepared({ held, object }: Key, policy: AlgorithmPolicy): Prepared {
   const before = preparedKeys.get(held)
   if (before?.policy === policy) return before
-  const signer = signerOf(held, policy)
+  const signer = signerOf(held, policy, object.boundAlg)
   const spki = held.publicKey?.export({ format: 'der', type: 'spki' }) ?? Buffer.alloc(0)
   const made = { policy, spki, signer }
   preparedKeys.set(held, made)

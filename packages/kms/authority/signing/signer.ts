@@ -1,37 +1,61 @@
-import { type CertificateSigner, certificateSigner } from '@warder/pki/x509'
+import { failure } from '@warder/foundation/errors'
+import { type CertificateSigner, certificateSigner, rsaSignatureAlgorithm } from '@warder/pki/x509'
 import type { BackendKey } from '../../backend/index.ts'
 import {
   type AlgorithmPolicy,
+  algorithms,
   type CryptographicParameters,
+  joseSignature,
   planSignature,
   refuse,
 } from '../../crypto/index.ts'
 
 /**
  * How a stored key signs certificates, CRLs and answers of OCSP: where the backend keeps it, by the algorithm that
- * relying parties know (RFC 4055 §5, RFC 5758 §3.2, RFC 8410, RFC 9881, RFC 9909).
+ * relying parties know (RFC 4055 §3 and §5, RFC 5758 §3.2, RFC 8410, RFC 9881, RFC 9909).
+ * @param boundAlg the one JOSE algorithm of the key; undefined: it is not bound
  * @throws CryptoFailure for keys that do not sign, Failure unsupported_algorithm for what the policy does not permit,
- *   PkiError `cannot_sign`
+ *   crypto_failure for a key that is bound to something else, PkiError `cannot_sign`
  */
-export function signerOf(held: BackendKey, policy: AlgorithmPolicy): CertificateSigner {
-  const { publicKey } = held
+export function signerOf(
+  held: BackendKey,
+  policy: AlgorithmPolicy,
+  boundAlg: string | undefined,
+): CertificateSigner {
+  const { publicKey, shape } = held
   if (publicKey === undefined) throw refuse('wrong_key', 'Certificates are signed with a private key.')
   const spki = publicKey.export({ format: 'der', type: 'spki' })
-  const plan = planSignature(held.shape, parametersFor(held), policy, 'sign')
-  const { algorithm } = certificateSigner(publicKey, spki)
+  const plan = planSignature(shape, parametersFor(held, boundAlg), policy, 'sign')
+  if (boundAlg !== undefined && !joseSignature(shape, plan).includes(boundAlg))
+    throw failure('crypto_failure', `The key is bound to ${boundAlg}: it signs no certificates.`)
+  const algorithm =
+    plan.scheme === 'pkcs1' || plan.scheme === 'pss'
+      ? rsaSignatureAlgorithm(plan.scheme, plan.hash.node as 'sha256')
+      : certificateSigner(publicKey, spki).algorithm
   return { algorithm, sign: async (data) => held.sign(plan, { data }) }
 }
 
-/** A hash as strong as the curve, the same as `certificateSigner` names (SP 800-57 part 1, table 3). */
-function parametersFor({ shape }: BackendKey): CryptographicParameters {
+/** For RSA PKCS#1 v1.5 with SHA-256, unless it is bound; for EC a hash as strong as the curve (SP 800-57 part 1, table 3). */
+function parametersFor({ shape }: BackendKey, boundAlg: string | undefined): CryptographicParameters {
   switch (shape.asymmetricKeyType) {
     case 'rsa':
-      return { paddingMethod: 'PKCS1V1_5', hashingAlgorithm: 'SHA_256' }
+      return rsaParameters(boundAlg)
     case 'ec':
       return { hashingAlgorithm: hashOf(shape.asymmetricKeyDetails?.namedCurve) }
     default:
       return {}
   }
+}
+
+function rsaParameters(boundAlg = 'RS256'): CryptographicParameters {
+  const row = algorithms[boundAlg]
+  const plan = row?.use === 'signature' ? row.plan : undefined
+  return plan?.scheme === 'pkcs1' || plan?.scheme === 'pss'
+    ? {
+        paddingMethod: plan.scheme === 'pss' ? 'PSS' : 'PKCS1V1_5',
+        hashingAlgorithm: plan.hash.name,
+      }
+    : { paddingMethod: 'PKCS1V1_5', hashingAlgorithm: 'SHA_256' }
 }
 
 function hashOf(curve: string | undefined): 'SHA_256' | 'SHA_384' | 'SHA_512' {

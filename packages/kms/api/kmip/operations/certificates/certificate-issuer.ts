@@ -66,11 +66,11 @@ function madeToSign(context: KmipContext, key: Key): Key {
 }
 
 /** The key and how it signs certificates, wherever it is kept. */
-function signing({ held }: Key, { services }: KmipContext): { spki: Buffer; key: CertificateSigner } {
+function signing({ held, object }: Key, { services }: KmipContext): { spki: Buffer; key: CertificateSigner } {
   const spki = held.publicKey?.export({ format: 'der', type: 'spki' })
   if (spki === undefined)
     throw kmipFailure('InvalidObjectType', 'Certificates are signed with a private key.')
-  return { spki, key: signerOf(held, services.policy) }
+  return { spki, key: signerOf(held, services.policy, object.boundAlg) }
 }
 
 function requireActive({ now }: KmipContext, object: ManagedObject): void {
