@@ -282,9 +282,9 @@ test('a login that is refused is told, and not tried at each call', async () => 
   }
 })
 
-test('a socket that somebody serves on, or a file, is left alone; one of a killed provider is replaced', async () => {
+test('a socket of another process, or a file, is left alone; one of a killed provider is replaced', async () => {
   assert.equal(statSync(socket).mode & 0o777, 0o600)
-  await assert.rejects(startProvider(optionsWith(socket)), /somebody serves on/)
+  await assert.rejects(startProvider(optionsWith(socket)), /another process serves on/)
   const file = join(folder, 'file')
   writeFileSync(file, 'mine')
   await assert.rejects(startProvider(optionsWith(file)), /is no socket/)

@@ -17,7 +17,7 @@ export interface BoundSocket {
 
 /**
  * Serves on a Unix socket that its owner alone may connect to. What a provider that was killed left there is replaced; a
- * socket that somebody serves on, or anything else at that path, is left alone.
+ * socket of another process, or anything else at that path, is left alone.
  *
  * @throws StartupError
  */
@@ -45,7 +45,7 @@ async function removeStale(path: string): Promise<void> {
   const there = lstatSync(path, { throwIfNoEntry: false })
   if (there === undefined) return
   if (!there.isSocket()) throw new StartupError(`${path} is there and is no socket: nothing was changed`)
-  if (await isServed(path)) throw new StartupError(`somebody serves on ${path} already`)
+  if (await isServed(path)) throw new StartupError(`another process serves on ${path} already`)
   rmSync(path, { force: true })
 }
 
@@ -58,7 +58,7 @@ function isServed(path: string): Promise<boolean> {
     })
     socket.once('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'ECONNREFUSED' || error.code === 'ENOENT') resolve(false)
-      else reject(new StartupError(`cannot tell whether somebody serves on ${path}: ${error.message}`))
+      else reject(new StartupError(`cannot tell whether another process serves on ${path}: ${error.message}`))
     })
   })
 }
