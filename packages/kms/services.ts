@@ -3,14 +3,7 @@ import { defineOperation } from '@warder/foundation/operations'
 import type { Clock } from '@warder/foundation/runtime'
 import type { Seal } from '@warder/foundation/seal'
 import type { AccessServices, Blocks, NamedKeys, Names, RestoreGate } from './access/index.ts'
-import type {
-  FetchedCrls,
-  Maintenance,
-  MakeCertificateObject,
-  MakeQuantumSafePair,
-  PublishedStatus,
-  RevocationConfig,
-} from './authority/index.ts'
+import type { FetchedCrls, Maintenance, PublishedStatus, RevocationConfig } from './authority/index.ts'
 import type { AlgorithmPolicy } from './crypto/index.ts'
 import type { Ended } from './ended/index.ts'
 import type { ExternalStoreName, KnownGrants, StopSwitch } from './external/index.ts'
@@ -78,10 +71,6 @@ export interface KmsServices extends AccessServices {
   readonly external: ExternalServices
   /** How authorities tell what was revoked. */
   readonly revocation: RevocationConfig
-  /** Makes the object of a certificate that an authority issued. */
-  readonly certificateObject: MakeCertificateObject
-  /** Makes pairs of SLH-DSA and ML-KEM, to be certified. */
-  readonly quantumSafePair: MakeQuantumSafePair
   /** Signs what authorities have due: CRLs, certificates of responders. */
   readonly maintenance: Maintenance
   /** CRLs of authorities that are not here. */

@@ -16,13 +16,11 @@ export {
   type IssueRequest,
   type IssueServices,
   issue,
-  type MakeCertificateObject,
 } from './issue.ts'
 export { pathLengthLeft, requireOwnAuthorityKey } from './limits.ts'
 export { keepsCertificate } from './links.ts'
 export { createMaintenance, type Maintenance, type MaintenanceServices } from './maintenance.ts'
 export type { OcspReply } from './ocsp/answers.ts'
-export type { MakeQuantumSafePair, QuantumSafePairWish } from './public-key.ts'
 export { createPublishedStatus, type PublishedStatus } from './published-status.ts'
 export { authoritiesOf, type StoredAuthority, visibleAuthorities } from './register/authority-store.ts'
 export { issuerId } from './register/issuer-id.ts'

@@ -6,31 +6,19 @@ import {
   profileExtensions,
   profiles,
 } from '@warder/pki/x509'
-import type { ManagedObject, NewObject, ObjectId, ObjectLink, UnitOfWork } from '../keys/index.ts'
+import type { AlgorithmPolicy } from '../crypto/index.ts'
+import type { ManagedObject, UnitOfWork } from '../keys/index.ts'
 import { publicationOf } from './addresses.ts'
+import { certificateObject } from './certificate-object.ts'
 import { certify } from './certify.ts'
 import { pathLengthLeft } from './limits.ts'
 import type { RevocationConfig } from './register/settings.ts'
 import type { Authority } from './signing/authority.ts'
 
-/** The object of a certificate, as every protocol finds it: KMIP's attributes are made of what stands in it. */
-export type MakeCertificateObject = (
-  certificate: {
-    readonly der: Uint8Array
-    readonly owner: string
-    readonly links: readonly ObjectLink[]
-    /** Unix milliseconds. */
-    readonly notBefore: number
-    readonly notAfter: number
-    readonly id?: ObjectId
-  },
-  now: number,
-) => Promise<NewObject>
-
 export interface IssueServices {
   readonly db: Database
   readonly revocation: RevocationConfig
-  readonly certificateObject: MakeCertificateObject
+  readonly policy: AlgorithmPolicy
 }
 
 /** Request to an authority. Times in Unix milliseconds. */
@@ -114,7 +102,7 @@ export async function issue(
     ...(request.replaces === undefined ? [] : [{ kind: 'ReplacedObjectLink', id: request.replaces }]),
   ]
   const object = objects.create(
-    await services.certificateObject({ der: signed.der, owner, links, notBefore, notAfter }, now),
+    certificateObject({ der: signed.der, owner, links, notBefore, notAfter }, services.policy, now),
   )
   objects.also(signed.register(object.id))
   return { der: signed.der, serial: signed.serial, object }

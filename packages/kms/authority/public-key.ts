@@ -1,6 +1,5 @@
 import { type ParsedKey, publicFromSpki, requireLoadable } from '@warder/pki/keys'
 import { type AlgorithmPolicy, keyFacts, requirePermitted } from '../crypto/index.ts'
-import type { NewObject } from '../keys/index.ts'
 
 /** A key that is to be certified is of a kind that this server permits. @throws Failure unsupported_algorithm; PkiError */
 export function requirePermittedKey(spki: Uint8Array, policy: AlgorithmPolicy, fips: boolean): ParsedKey {
@@ -22,22 +21,3 @@ const curveNames: ReadonlyMap<string, string> = new Map([
   ['secp384r1', 'P-384'],
   ['secp521r1', 'P-521'],
 ])
-
-/** A pair of SLH-DSA or ML-KEM, which JOSE has no keys for. */
-export interface QuantumSafePairWish {
-  /** `SLH-DSA-SHA2-128s` (RFC 9909), `ML-KEM-768` (RFC 9935). */
-  readonly alg: string
-  readonly owner: string
-  /** CryptographicUsageMask of the halves. */
-  readonly privateMask: number
-  readonly publicMask: number
-}
-
-/**
- * Makes such a pair, the private half first; undefined for other algorithms. Whoever stages it wipes its bytes.
- * @throws Failure unsupported_algorithm for what the policy does not permit
- */
-export type MakeQuantumSafePair = (
-  wish: QuantumSafePairWish,
-  now: number,
-) => Promise<readonly NewObject[] | undefined>

@@ -9,6 +9,7 @@ import {
   type UnitOfWork,
   usedNow,
 } from '../keys/index.ts'
+import { certificateObject } from './certificate-object.ts'
 import type { IssueServices } from './issue.ts'
 import { requireOwnAuthorityKey } from './limits.ts'
 import { requireClean } from './lint.ts'
@@ -93,7 +94,7 @@ export async function stageAuthority(
     { kind: 'PrivateKeyLink', id: privateKey.object.id },
   ]
   const wanted = { der: Buffer.from(der), owner, links, notBefore, notAfter }
-  const object = objects.create(await services.certificateObject(wanted, now))
+  const object = objects.create(certificateObject(wanted, services.policy, now))
   return openForIssuing(services, objects, { object, der, chain, keyId: privateKey.object.id, settings }, now)
 }
 

@@ -23,7 +23,13 @@ export { isCipher } from './algorithms/ciphers.ts'
 export { CryptoFailure, type CryptoFailureCode, refuse } from './algorithms/failure.ts'
 export { isFipsSymmetric } from './algorithms/fips-symmetric.ts'
 export { chosenHash, digest, type HashAlgorithm, type HashName } from './algorithms/hashes.ts'
-export { ecdhCurves, type KeyType, keyTypes, type MaterialAlgorithm } from './algorithms/key-types.ts'
+export {
+  ecdhCurves,
+  type KeyType,
+  keyTypes,
+  type MaterialAlgorithm,
+  slhDsaBits,
+} from './algorithms/key-types.ts'
 export { hmacs } from './algorithms/macs.ts'
 export {
   type CryptographicParameters,
@@ -67,7 +73,7 @@ export { sameTag } from './mac/hmac.ts'
 export { kmac256 } from './mac/kmac.ts'
 export { joseMac, type MacPlan, macOf, planMac } from './mac/mac.ts'
 export { generateEc, generateRsa, generateSecret } from './material/generate.ts'
-export { generateKey } from './material/generate-key.ts'
+export { generateKey, generateQuantumSafe, quantumSafeBits } from './material/generate-key.ts'
 export { inGenerationQueue, unfinishedGenerations } from './material/generation-queue.ts'
 export { type ImportMembers, importKey, type MaterialMember, materialMembers } from './material/import-jwk.ts'
 export { type KeyRequest, type KeySpec, keySpecOf } from './material/key-request.ts'

@@ -9,8 +9,8 @@ import {
   vendorIndexName,
   vendorValue,
 } from './attributes/index-value.ts'
+import { impliedAlgorithm } from './attributes/key-names.ts'
 import { storedValue } from './attributes/object-attributes.ts'
-import { impliedAlgorithm } from './attributes/stored-algorithm.ts'
 import type { ManagedObject } from './managed-object.ts'
 import { onlyIn } from './name-link-tag-store.ts'
 import { isUuid } from './object-id.ts'

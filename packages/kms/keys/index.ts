@@ -6,6 +6,12 @@ export {
   attributeRules,
 } from './attributes/attribute-table.ts'
 export {
+  certificateAttributes,
+  digestAttribute,
+  type PublicKeyKind,
+  publicKeyKind,
+} from './attributes/certificate-attributes.ts'
+export {
   commonValue,
   defaultLease,
   indexDate,
@@ -15,11 +21,22 @@ export {
   vendorIndexName,
 } from './attributes/index-value.ts'
 export {
+  type AlgorithmName,
+  byteKeysOf,
+  type CurveName,
+  columnOf,
+  curveByName,
+  curveOfFamily,
+  impliedAlgorithm,
+  kmipKeyKind,
+  storedKeyKind,
+} from './attributes/key-names.ts'
+export {
   type IndexGaps,
   ObjectAttributes,
+  storedValue,
 } from './attributes/object-attributes.ts'
 export { passesToReplacement, serverVendor } from './attributes/replacement.ts'
-export { impliedAlgorithm } from './attributes/stored-algorithm.ts'
 export * from './budget-look.ts'
 export {
   type BudgetMark,
@@ -54,6 +71,7 @@ export { type ObjectRow, objectColumns, storedLinks, storedNames, toObject } fro
 export * from './object-store.ts'
 export * from './other-half.ts'
 export * from './pending-destruction.ts'
+export { newQuantumSafePair } from './quantum-safe-pair.ts'
 export { forgetReservations, moveReservations, sweepReservations } from './removed-id-store.ts'
 export * from './rotation-due-store.ts'
 export * from './rotation-plan.ts'

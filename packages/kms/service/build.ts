@@ -19,9 +19,7 @@ import { externalHosts, reservedSigners } from '../api/external/settings.ts'
 import { createCreationGate } from '../api/kmip/attributes/creation-gate.ts'
 import type { KmipEngine } from '../api/kmip/engine/index.ts'
 import { createKmipEngine, createKmipSocket, kmipOperations } from '../api/kmip/index.ts'
-import { certificateObjects } from '../api/kmip/operations/certificates/issued-object.ts'
 import { renewCertifiedPair } from '../api/kmip/operations/certificates/renew-pair.ts'
-import { quantumSafePairs } from '../api/kmip/operations/objects/quantum-safe-pairs.ts'
 import { createMaintenance, createPublishedStatus } from '../authority/index.ts'
 import { type KeyBackend, softwareBackend } from '../backend/index.ts'
 import { type Ended, readEnded, sharedEnded } from '../ended/index.ts'
@@ -224,8 +222,6 @@ function servicesOf(
       enabled: enabledStores(config, baseUrl),
     },
     revocation,
-    certificateObject: certificateObjects(policy),
-    quantumSafePair: quantumSafePairs(policy, policy.fips),
     maintenance: createMaintenance({ db, seal, keys, policy, revocation, log }),
     fetchedCrls: configuredFetch(config, clock),
     requireRevocation: config.validate_requires_crl,

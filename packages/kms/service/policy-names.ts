@@ -1,5 +1,4 @@
 import { Enumeration } from '@warder/kmip/tables'
-import { type AlgorithmName, storedKeyKind } from '../api/kmip/stored/stored-algorithm.ts'
 import {
   algorithms,
   keyTypes,
@@ -8,6 +7,7 @@ import {
   policyLists,
   recommendedNames,
 } from '../crypto/index.ts'
+import { type AlgorithmName, storedKeyKind } from '../keys/index.ts'
 import type { AlgorithmConfig } from './algorithm-settings.ts'
 
 const keysOf = (table: object): readonly string[] => Object.keys(table)

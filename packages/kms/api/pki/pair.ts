@@ -8,15 +8,19 @@ import {
   generateKey,
   keyFacts,
   keySpecOf,
+  quantumSafeBits,
   requirePermitted,
 } from '../../crypto/index.ts'
 import {
+  type AlgorithmName,
   type Key,
   linkedObject,
   type NewObject,
   newKeyObjects,
+  newQuantumSafePair,
   type ObjectId,
   stageNew,
+  storedKeyKind,
   type UnitOfWork,
   usageMask,
 } from '../../keys/index.ts'
@@ -127,13 +131,17 @@ function masksOf(alg: string, use: 'authority' | 'subject') {
 }
 
 async function quantumSafePair(
-  services: KmsServices,
+  { policy, fips }: KmsServices,
   wish: NewPairWish,
 ): Promise<readonly NewObject[] | undefined> {
-  const made = await services.quantumSafePair(wish, wish.now)
-  if (made !== undefined && wish.bits !== undefined)
+  const bits = quantumSafeBits(wish.alg)
+  if (bits === undefined) return undefined
+  if (wish.bits !== undefined)
     throw failure('bad_request', 'bits: is for RSA keys; the algorithm tells the size of others.')
-  return made
+  if (fips) throw failure('unsupported_algorithm', `'${wish.alg}' is not made in FIPS mode.`)
+  const { algorithm } = storedKeyKind({ algorithm: wish.alg.replaceAll('-', '_') as AlgorithmName })
+  requirePermitted(policy, keyFacts({ algorithm, bits }))
+  return newQuantumSafePair(wish)
 }
 
 /** A pair of an algorithm that JOSE has a name for; undefined for those that do not sign. */

@@ -106,3 +106,12 @@ export const ecdhCurves: Readonly<Record<string, number>> = Object.freeze({
   'P-521': 66,
   X25519: 32,
 })
+
+/** Bits of a public key of SLH-DSA (FIPS 205, table 2) by the name of its parameters (RFC 9909). JOSE has no such keys. */
+export const slhDsaBits: ReadonlyMap<string, number> = new Map(
+  ['SHA2', 'SHAKE'].flatMap((hash) =>
+    [128, 192, 256].flatMap((security) =>
+      ['s', 'f'].map((size) => [`SLH-DSA-${hash}-${security}${size}`, security * 2] as const),
+    ),
+  ),
+)

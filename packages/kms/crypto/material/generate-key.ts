@@ -1,7 +1,8 @@
 import { generateKeyPair, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
-import { keyTypes } from '../algorithms/key-types.ts'
+import { keyTypes, slhDsaBits } from '../algorithms/key-types.ts'
 import { generateEc, generateRsa, generateSecret } from './generate.ts'
+import { inGenerationQueue } from './generation-queue.ts'
 import type { KeySpec } from './key-request.ts'
 import type { GeneratedKey } from './material.ts'
 
@@ -29,4 +30,17 @@ export async function generateKey(spec: KeySpec): Promise<GeneratedKey> {
       }
     }
   }
+}
+
+/** Bits of a public key of SLH-DSA or ML-KEM by its name (RFC 9909, RFC 9935); undefined for any other. */
+export function quantumSafeBits(name: string): number | undefined {
+  const isKem = /^ML-KEM-(?:512|768|1024)$/.test(name)
+  return isKem ? keyTypes[name as 'ML-KEM-512'].bits : slhDsaBits.get(name)
+}
+
+/** @param name one that `quantumSafeBits` knows */
+export function generateQuantumSafe(
+  name: string,
+): Promise<{ readonly privateKey: KeyObject; readonly publicKey: KeyObject }> {
+  return inGenerationQueue(() => generatePair(name.toLowerCase()))
 }

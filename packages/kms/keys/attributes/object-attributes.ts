@@ -115,3 +115,15 @@ function decode<Name extends AttributeName>(name: Name, { value }: StoredValue):
 export function dateIn(text: string): number {
   return text.startsWith('0x') ? Number(BigInt.asIntN(64, BigInt(text))) * 1000 : Date.parse(text)
 }
+
+const generator = Object.freeze([
+  { tag: 'RNGAlgorithm', type: 'Enumeration', value: 'DRBG' },
+  { tag: 'CryptographicAlgorithm', type: 'Enumeration', value: 'AES' },
+  { tag: 'CryptographicLength', type: 'Integer', value: 256 },
+  { tag: 'DRBGAlgorithm', type: 'Enumeration', value: 'CTR' },
+])
+
+/** Origin of a key that was generated here: OpenSSL's generator, CTR_DRBG with AES-256 (SP 800-90A §10.2). */
+export function generatedAttributes(now: number): readonly StoredValue[] {
+  return [storedValue('OriginalCreationDate', now), storedValue('RandomNumberGenerator', generator)]
+}

@@ -1,8 +1,8 @@
 import { Enumeration, Tag, valueName } from '@warder/kmip/tables'
 import { structure, type TtlvNode } from '@warder/kmip/ttlv'
+import type { AlgorithmName } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import type { KeyFormat } from '../key-blocks/key-format.ts'
-import type { AlgorithmName } from '../stored/stored-algorithm.ts'
 
 // Reads from a request which key the server is to make, and where it is to be kept.
 

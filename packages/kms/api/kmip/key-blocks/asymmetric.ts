@@ -23,10 +23,10 @@ import {
   rsaPublicFromPkcs1,
   rsaToPkcs1,
 } from '@warder/pki/keys'
+import { byteKeysOf, type CurveName, curveByName, curveOfFamily } from '../../../keys/index.ts'
 import { kmipFailure, withKmipReasons } from '../failure/failure.ts'
-import { byteKeysOf, curveByName, curveOfFamily, inKmipNames, type ReadKey } from './algorithm-names.ts'
 import { type KeyFormat, materialBytes, materialStructure } from './key-format.ts'
-import type { CurveName, ParsedKey } from './parsed-key.ts'
+import { inKmipNames, type ParsedKey, type ReadKey } from './parsed-key.ts'
 import type { CryptographicAlgorithm, PointCompression, StoredShape } from './stored-shape.ts'
 import { pointOf, scalarOf, transparentEcPrivate, transparentEcPublic } from './transparent-ec.ts'
 import { finiteFieldFromTransparent, finiteFieldToTransparent } from './transparent-finite-field.ts'

@@ -22,7 +22,7 @@ import {
   typed,
 } from '@warder/kmip/ttlv'
 import fc from 'fast-check'
-import { curveByName } from './algorithm-names.ts'
+import { curveByName } from '../../../keys/index.ts'
 import { hex, keyNode } from './fixtures/nodes.ts'
 import { blM9Rsa, blM12Dsa, blM13Dsa } from './fixtures/oasis-keys.ts'
 import {

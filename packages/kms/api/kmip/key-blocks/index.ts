@@ -3,12 +3,10 @@
  * key has (`writeManagedObject`), wrapped and unwrapped (`wrapKeyValue`, `unwrapObject`). Pure: no storage, no rights.
  */
 
-export { curveByName } from './algorithm-names.ts'
 export {
   type CertificateFacts,
-  certificateAttributes,
   certificateFacts,
-  publicKeyFacts,
+  certificateNodes,
 } from './certificate-facts.ts'
 export { digestAttributes } from './digest.ts'
 export { type KeyBlock, type PlainKeyValue, readKeyBlock } from './key-block.ts'
@@ -22,12 +20,10 @@ export {
   type WrappingSpecification,
   writeWrappingData,
 } from './key-wrapping.ts'
-export type { CurveName } from './parsed-key.ts'
 export { type ObjectHints, readManagedObject, type StoredObject } from './read-object.ts'
 export type { CryptographicAlgorithm, KmipObjectType, PointCompression, StoredShape } from './stored-shape.ts'
 export {
   type Authenticator,
-  joseWrapping,
   unwrapKeyValue,
   unwrapObject,
   type WrappedKeyValue,

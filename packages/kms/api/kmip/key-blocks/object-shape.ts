@@ -1,11 +1,11 @@
 import { Enumeration, Tag, type TagName, valueByName, valueName } from '@warder/kmip/tables'
 import { boolean, enumeration, integer, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
-import type { ManagedObject, MaterialForm } from '../../../keys/index.ts'
+import { type ManagedObject, type MaterialForm, storedKeyKind } from '../../../keys/index.ts'
 import { abeFormat } from '../stored/abe-attributes.ts'
-import { storedKeyKind, usualAlgorithm } from '../stored/stored-algorithm.ts'
+import { usualAlgorithm } from '../stored/stored-algorithm.ts'
 import { storedWithTag } from '../stored/stored-attributes.ts'
 import { defaultFormat } from './asymmetric.ts'
-import { certificateAttributes } from './certificate-facts.ts'
+import { certificateNodes } from './certificate-facts.ts'
 import { digestAttributes } from './digest.ts'
 import { type KeyFormat, keyFormatName, keyFormatNumber } from './key-format.ts'
 import type { StoredObject } from './read-object.ts'
@@ -43,7 +43,7 @@ export function storedColumns({ shape, certificate, wrapping, material }: Stored
     shape.certificateType === undefined
       ? undefined
       : enumeration(Tag.CertificateType, Enumeration.CertificateType[shape.certificateType]),
-    ...(certificate === undefined ? [] : certificateAttributes(certificate)),
+    ...(certificate === undefined ? [] : certificateNodes(certificate)),
     ...(digested ? digestAttributes(shape, material) : []),
     material === undefined ? boolean(Tag.KeyValuePresent, false) : undefined,
     wrappingKeyLink(wrapping?.encryption?.identifier),

@@ -1,13 +1,12 @@
-import type { TagName, ValueName } from '@warder/kmip/tables'
-
-/** A curve in the names of KMIP (KMIP 2.1 §11.41). */
-export type CurveName = ValueName<'RecommendedCurve'>
+import type { TagName } from '@warder/kmip/tables'
+import type { ParsedKey as PkiKey } from '@warder/pki/keys'
+import { type AlgorithmName, type CurveName, kmipKeyKind } from '../../../keys/index.ts'
 
 /** A key that was read, in the names of KMIP. */
 export interface ParsedKey {
   /** Raw bytes, PKCS#8 DER or SPKI DER. The caller wipes it. */
   readonly canonical: Uint8Array
-  readonly algorithm: ValueName<'CryptographicAlgorithm'>
+  readonly algorithm: AlgorithmName
   /** CryptographicLength, in bits. */
   readonly bits: number
   readonly curve?: CurveName
@@ -19,4 +18,12 @@ export interface ParsedKey {
   readonly boundAlg?: string
   /** A check that is too slow for the event loop. Rejects with a PkiError. */
   readonly check?: () => Promise<void>
+}
+
+/** A key that was read, with the members that it came with when a transparent form had not all of them. */
+export type ReadKey = PkiKey & { readonly members?: readonly TagName[]; readonly boundAlg?: string }
+
+/** A key in the names of KMIP. */
+export function inKmipNames({ algorithm, curve, ...rest }: ReadKey): ParsedKey {
+  return { ...rest, ...kmipKeyKind({ algorithm, ...(curve !== undefined && { curve }) }) }
 }

@@ -8,6 +8,7 @@ import {
   type TtlvNode,
 } from '@warder/kmip/ttlv'
 import type { KeyPolicy } from '@warder/pki/keys'
+import type { CurveName } from '../../../keys/index.ts'
 import { inKmipReasons, kmipFailure } from '../failure/failure.ts'
 import { isAbeFormat, readAbeKey } from './abe-keys.ts'
 import { isEcAlgorithm, readHalf } from './asymmetric.ts'
@@ -15,7 +16,7 @@ import { type CertificateFacts, certificateFacts } from './certificate-facts.ts'
 import { type KeyBlock, readKeyBlock } from './key-block.ts'
 import { materialBytes } from './key-format.ts'
 import type { WrappingData } from './key-wrapping.ts'
-import type { CurveName, ParsedKey } from './parsed-key.ts'
+import type { ParsedKey } from './parsed-key.ts'
 import type { CryptographicAlgorithm, KmipObjectType, StoredShape } from './stored-shape.ts'
 import { readSymmetric, symmetricBits } from './symmetric.ts'
 

@@ -1,7 +1,6 @@
 import type { TagName, ValueName } from '@warder/kmip/tables'
-import type { AbeForm } from '../../../keys/index.ts'
+import type { AbeForm, CurveName } from '../../../keys/index.ts'
 import type { KeyFormat } from './key-format.ts'
-import type { CurveName } from './parsed-key.ts'
 
 export type KmipObjectType = Exclude<ValueName<'ObjectType'>, 'User' | 'Group'>
 export type CryptographicAlgorithm = ValueName<'CryptographicAlgorithm'>

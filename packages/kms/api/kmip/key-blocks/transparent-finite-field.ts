@@ -8,7 +8,7 @@ import {
   type KeyPolicy,
 } from '@warder/pki/keys'
 import { kmipFailure } from '../failure/failure.ts'
-import type { ReadKey } from './algorithm-names.ts'
+import type { ReadKey } from './parsed-key.ts'
 
 /** The domain parameters that KMIP lists (KMIP 2.1 §3.1.4), in its order; X and Y are the keys themselves. */
 const members: Readonly<Record<'DSA' | 'DH', readonly DomainNumber[]>> = {

@@ -8,7 +8,7 @@ import {
   rsaPublicFromNumbers,
 } from '@warder/pki/keys'
 import { kmipFailure } from '../failure/failure.ts'
-import type { ReadKey } from './algorithm-names.ts'
+import type { ReadKey } from './parsed-key.ts'
 
 /** The members of a transparent private key (KMIP 2.1 §3.1.4) in the order in which KMIP lists them. */
 const privateMembers = [

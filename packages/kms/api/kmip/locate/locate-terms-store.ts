@@ -3,6 +3,7 @@ import { jsonValue } from '@warder/kmip/json'
 import { maskOf, Tag, tagText, valueName } from '@warder/kmip/tables'
 import { memberNumber, memberText, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
 import {
+  columnOf,
   commonValue,
   indexedText,
   indexValue,
@@ -13,7 +14,6 @@ import {
 import { attributeRule } from '../attributes/attribute-rules.ts'
 import { vendorNameOf } from '../attributes/attribute-vendor.ts'
 import { halfLink } from '../attributes/attribute-view.ts'
-import { columnOf } from '../stored/stored-algorithm.ts'
 import { typeText } from '../stored/typed-attributes.ts'
 import { always, type Condition, condition, narrowed, rowWith, withoutRow } from './locate-condition-store.ts'
 import type { Term } from './locate-criteria.ts'

@@ -16,7 +16,6 @@ import {
 } from '../../../keys/index.ts'
 import { storedWithTag } from '../attributes/index.ts'
 import { privateKeyOf } from '../attributes/links.ts'
-import { requireUnwrappingBinding, requireWrappingBinding } from '../crypto/binding.ts'
 import { readParameters } from '../crypto/parameters.ts'
 import { KmipFailure } from '../failure/failure.ts'
 import {
@@ -29,6 +28,7 @@ import {
   wrapKeyValue,
   writeWrappingData,
 } from '../key-blocks/index.ts'
+import { requireUnwrappingBinding, requireWrappingBinding } from '../key-blocks/key-binding.ts'
 import { algorithmOf } from '../key-blocks/object-shape.ts'
 
 export interface RewrapServices {

@@ -21,9 +21,9 @@ import {
   type SignedCertificate,
   type WantedCertificate,
 } from '../../../../authority/index.ts'
-import { linkedObject, type ManagedObject } from '../../../../keys/index.ts'
+import { linkedObject, type ManagedObject, publicKeyKind } from '../../../../keys/index.ts'
 import { type KmipContext, KmipFailure, kmipFailure } from '../../engine/index.ts'
-import { certificateFacts, publicKeyFacts, readManagedObject } from '../../key-blocks/index.ts'
+import { certificateFacts, readManagedObject } from '../../key-blocks/index.ts'
 import { newBrought } from '../objects/registered-object.ts'
 import { link } from '../objects/replacement.ts'
 import { becomeAuthority, type ChosenIssuer } from './certificate-issuer.ts'
@@ -202,5 +202,5 @@ function completed(
 function usesOf(spki: Uint8Array, authority: boolean): readonly KeyUsageName[] {
   if (authority) return ['keyCertSign', 'cRLSign']
   const uses = endEntityUses(spki)
-  return publicKeyFacts(spki)?.algorithm === 'RSA' ? [...uses, 'keyEncipherment'] : uses
+  return publicKeyKind(spki)?.algorithm === 'RSA' ? [...uses, 'keyEncipherment'] : uses
 }

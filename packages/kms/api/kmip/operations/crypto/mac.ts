@@ -4,7 +4,6 @@ import { byteString, type TtlvNode } from '@warder/kmip/ttlv'
 import type { BackendKey } from '../../../../backend/index.ts'
 import { joseMac, type MacPlan, planMac, sameTag } from '../../../../crypto/index.ts'
 import type { Usage } from '../../../../keys/index.ts'
-import { requireBinding } from '../../crypto/binding.ts'
 import {
   type KmipContext,
   type KmipOperation,
@@ -12,6 +11,7 @@ import {
   kmipFailure,
   uniqueIdentifier,
 } from '../../engine/index.ts'
+import { requireBinding } from '../../key-blocks/key-binding.ts'
 import { type CryptographicRequest, requireData } from '../../streams/cryptographic-request.ts'
 import { collectParts } from './collected-parts.ts'
 import { algorithmInUse, heldKeyOf, parametersOf, requireUse, takeUse } from './key-use.ts'

@@ -2,7 +2,6 @@ import { andThen } from '@warder/foundation/promises'
 import { Tag } from '@warder/kmip/tables'
 import { byteString } from '@warder/kmip/ttlv'
 import { joseSignature, planSignature, type SignaturePlan, type ToSign } from '../../../../crypto/index.ts'
-import { requireBinding } from '../../crypto/binding.ts'
 import {
   type KmipContext,
   type KmipOperation,
@@ -10,6 +9,7 @@ import {
   kmipFailure,
   uniqueIdentifier,
 } from '../../engine/index.ts'
+import { requireBinding } from '../../key-blocks/key-binding.ts'
 import type { CryptographicRequest } from '../../streams/cryptographic-request.ts'
 import { collectParts } from './collected-parts.ts'
 import { algorithmInUse, heldKeyOf, parametersOf, requireUse, takeUse } from './key-use.ts'

@@ -11,8 +11,8 @@ import {
   requireKem,
   whyDecryptionEncrypts,
 } from '../../../../crypto/index.ts'
-import { requireBinding } from '../../crypto/binding.ts'
 import { type KmipContext, kmipFailure, uniqueIdentifier } from '../../engine/index.ts'
+import { requireBinding } from '../../key-blocks/key-binding.ts'
 import { type CryptographicRequest, requireData } from '../../streams/cryptographic-request.ts'
 import { algorithmInUse, parametersOf, requireRight } from './key-use.ts'
 import { cipherOf, requireNone } from './whole-encryption.ts'

@@ -17,8 +17,8 @@ import {
   planRsa,
   requireKem,
 } from '../../../../crypto/index.ts'
-import { requireBinding } from '../../crypto/binding.ts'
 import { type KmipContext, kmipFailure, uniqueIdentifier } from '../../engine/index.ts'
+import { requireBinding } from '../../key-blocks/key-binding.ts'
 import { type CryptographicRequest, requireData } from '../../streams/cryptographic-request.ts'
 import { algorithmInUse, parametersOf, requireOneWay, takeInvocation, takeUse } from './key-use.ts'
 

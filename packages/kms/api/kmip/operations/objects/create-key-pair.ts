@@ -1,7 +1,13 @@
 import type { KeyObject } from 'node:crypto'
 import { attributeOf, Enumeration, Tag, valueName } from '@warder/kmip/tables'
 import { enumeration, membersWithin, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
-import { newObjectId, type ObjectId } from '../../../../keys/index.ts'
+import {
+  type AlgorithmName,
+  type CurveName,
+  newObjectId,
+  type ObjectId,
+  storedKeyKind,
+} from '../../../../keys/index.ts'
 import { asksForAbe } from '../../attributes/abe-request.ts'
 import { withDefaults } from '../../attributes/creation-rules.ts'
 import { clientIdOf, type NewObjectRequest, stageNewObject } from '../../attributes/new-object.ts'
@@ -23,12 +29,7 @@ import { defaultFormat } from '../../key-blocks/asymmetric.ts'
 import { digestAttributes, keyFormatNode } from '../../key-blocks/digest.ts'
 import type { KeyFormat } from '../../key-blocks/key-format.ts'
 import type { StoredShape } from '../../key-blocks/stored-shape.ts'
-import {
-  type AlgorithmName,
-  algorithmNode,
-  type CurveName,
-  storedKeyKind,
-} from '../../stored/stored-algorithm.ts'
+import { algorithmNode } from '../../stored/stored-algorithm.ts'
 import { createMaster } from '../abe/create-master.ts'
 import { type PairPlan, pairPlan } from './pair-kinds.ts'
 
@@ -80,7 +81,7 @@ export async function stagePair(
 }
 
 /** Makes a pair. @returns the private half, then the public one; the caller wipes their bytes */
-export async function makePair(
+async function makePair(
   plan: PairPlan,
   { privateId, publicId }: { readonly privateId: ObjectId; readonly publicId: ObjectId },
   secret: readonly TtlvNode[],

@@ -9,7 +9,7 @@ import {
   type TtlvNode,
 } from '@warder/kmip/ttlv'
 import { splitSecret } from '../../../../crypto/index.ts'
-import { type ManagedObject, stateAt } from '../../../../keys/index.ts'
+import { type AlgorithmName, type ManagedObject, stateAt } from '../../../../keys/index.ts'
 import { lengthOf, requiredAlgorithm, requireSoftwareStorage } from '../../attributes/wanted-key.ts'
 import { requireExportApproval, requireExtractable } from '../../engine/approval.ts'
 import {
@@ -20,7 +20,6 @@ import {
   uniqueIdentifier,
 } from '../../engine/index.ts'
 import { algorithmOf } from '../../key-blocks/object-shape.ts'
-import type { AlgorithmName } from '../../stored/stored-algorithm.ts'
 import { ceremonySplit, isCeremonyKey, stageCeremony, stageShare } from './ceremony-key.ts'
 import { newSymmetricKey } from './create.ts'
 import { newBrought, readBrought } from './registered-object.ts'

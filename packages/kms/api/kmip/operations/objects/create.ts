@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { enumeration, membersWithin, requiredName, type TtlvNode } from '@warder/kmip/ttlv'
 import { isFipsSymmetric } from '../../../../crypto/index.ts'
+import { storedKeyKind } from '../../../../keys/index.ts'
 import { asksForAbe } from '../../attributes/abe-request.ts'
 import { withDefaults } from '../../attributes/creation-rules.ts'
 import { type NewObjectRequest, stageNewObject, usualMask } from '../../attributes/new-object.ts'
@@ -20,7 +21,7 @@ import {
   uniqueIdentifier,
 } from '../../engine/index.ts'
 import { digestAttributes, digestNode, keyFormatNode } from '../../key-blocks/digest.ts'
-import { algorithmNode, storedKeyKind } from '../../stored/stored-algorithm.ts'
+import { algorithmNode } from '../../stored/stored-algorithm.ts'
 import { createUserKey } from '../abe/create-user-key.ts'
 import { leastFipsHmac, symmetricKinds } from './symmetric-kinds.ts'
 

@@ -19,7 +19,6 @@ import {
 import { allows, type ManagedObject, type Usage, unrestricted } from '../../../../keys/index.ts'
 import { attributeMembers, storedAttributes } from '../../attributes/index.ts'
 import { lengthOf, requiredAlgorithm } from '../../attributes/wanted-key.ts'
-import { requireBinding } from '../../crypto/binding.ts'
 import { readParameters } from '../../crypto/parameters.ts'
 import { requireExportApproval, requireExtractable } from '../../engine/approval.ts'
 import {
@@ -29,6 +28,7 @@ import {
   objectRight,
   uniqueIdentifier,
 } from '../../engine/index.ts'
+import { requireBinding } from '../../key-blocks/key-binding.ts'
 import { algorithmOf } from '../../key-blocks/object-shape.ts'
 import { requireRight, requireUse, takeUse } from '../crypto/key-use.ts'
 import { keyNode } from './key-node.ts'

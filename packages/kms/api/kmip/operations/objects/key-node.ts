@@ -1,6 +1,6 @@
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { byteString, enumeration, integer, type StructureNode, structure } from '@warder/kmip/ttlv'
-import type { AlgorithmName } from '../../stored/stored-algorithm.ts'
+import type { AlgorithmName } from '../../../../keys/index.ts'
 
 /** A key that was made here of bytes, as a client would bring it. */
 export interface MadeKey {

@@ -1,9 +1,8 @@
 import { generateKeyPair, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
-import { inGenerationQueue } from '../../../../crypto/index.ts'
+import { inGenerationQueue, keyTypes, slhDsaBits } from '../../../../crypto/index.ts'
+import { type AlgorithmName, type CurveName, curveByName } from '../../../../keys/index.ts'
 import { kmipFailure } from '../../engine/index.ts'
-import { curveByName } from '../../key-blocks/index.ts'
-import type { AlgorithmName, CurveName } from '../../stored/stored-algorithm.ts'
 
 export interface NewPair {
   readonly privateKey: KeyObject
@@ -136,39 +135,18 @@ function diffieHellman({ bits = 2048 }: PairWish): PairPlan {
   return { algorithm: 'DH', bits, make: () => inGenerationQueue(() => generate('dh', { group })) }
 }
 
-/** Algorithms of one parameter set: what node:crypto calls them, and the bits of a public key (FIPS 203 to 205). */
-const namedKinds: Readonly<Partial<Record<AlgorithmName, readonly [type: string, bits: number]>>> = {
-  Ed25519: ['ed25519', 256],
-  Ed448: ['ed448', 456],
-  ML_KEM_512: ['ml-kem-512', 6_400],
-  ML_KEM_768: ['ml-kem-768', 9_472],
-  ML_KEM_1024: ['ml-kem-1024', 12_544],
-  ML_DSA_44: ['ml-dsa-44', 10_496],
-  ML_DSA_65: ['ml-dsa-65', 15_616],
-  ML_DSA_87: ['ml-dsa-87', 20_736],
-  SLH_DSA_SHA2_128s: ['slh-dsa-sha2-128s', 256],
-  SLH_DSA_SHA2_128f: ['slh-dsa-sha2-128f', 256],
-  SLH_DSA_SHA2_192s: ['slh-dsa-sha2-192s', 384],
-  SLH_DSA_SHA2_192f: ['slh-dsa-sha2-192f', 384],
-  SLH_DSA_SHA2_256s: ['slh-dsa-sha2-256s', 512],
-  SLH_DSA_SHA2_256f: ['slh-dsa-sha2-256f', 512],
-  SLH_DSA_SHAKE_128s: ['slh-dsa-shake-128s', 256],
-  SLH_DSA_SHAKE_128f: ['slh-dsa-shake-128f', 256],
-  SLH_DSA_SHAKE_192s: ['slh-dsa-shake-192s', 384],
-  SLH_DSA_SHAKE_192f: ['slh-dsa-shake-192f', 384],
-  SLH_DSA_SHAKE_256s: ['slh-dsa-shake-256s', 512],
-  SLH_DSA_SHAKE_256f: ['slh-dsa-shake-256f', 512],
+/** What node:crypto calls an algorithm of one parameter set, and the bits of its public key (FIPS 203 to 205). */
+function namedKind(algorithm: AlgorithmName): readonly [type: string, bits: number] | undefined {
+  if (algorithm === 'Ed448') return ['ed448', 456]
+  const name = algorithm.replaceAll('_', '-')
+  const slhDsa = slhDsaBits.get(name)
+  if (slhDsa !== undefined) return [name.toLowerCase(), slhDsa]
+  const row = Object.hasOwn(keyTypes, name) ? keyTypes[name as keyof typeof keyTypes] : undefined
+  return row !== undefined && 'bits' in row && name !== 'X25519' ? [row.node, row.bits] : undefined
 }
 
-/** SLH-DSA and ML-KEM, by the names that RFC 9909 and RFC 9935 have for them. */
-export const quantumSafeNames: ReadonlyMap<string, AlgorithmName> = new Map(
-  (Object.keys(namedKinds) as AlgorithmName[])
-    .filter((name) => /^(?:SLH_DSA|ML_KEM)_/.test(name))
-    .map((name) => [name.replaceAll('_', '-'), name]),
-)
-
 function named({ algorithm, bits }: PairWish): PairPlan {
-  const kind = namedKinds[algorithm]
+  const kind = namedKind(algorithm)
   if (kind === undefined)
     throw kmipFailure('InvalidField', `A pair of keys for ${algorithm} cannot be made here.`)
   const [type, length] = kind

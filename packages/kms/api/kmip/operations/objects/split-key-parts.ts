@@ -15,11 +15,10 @@ import {
   unsignedInteger,
 } from '@warder/kmip/ttlv'
 import type { KeyPart, SplitKeyMethod } from '../../../../crypto/index.ts'
-import type { ManagedObject } from '../../../../keys/index.ts'
+import type { AlgorithmName, ManagedObject } from '../../../../keys/index.ts'
 import { storedWithTag } from '../../attributes/index.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import { readKeyBlock, storedBlock } from '../../key-blocks/index.ts'
-import type { AlgorithmName } from '../../stored/stored-algorithm.ts'
 
 /** Description shared by all parts of one key. */
 export interface PartDescription {

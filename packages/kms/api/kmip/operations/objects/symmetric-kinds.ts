@@ -1,4 +1,4 @@
-import type { AlgorithmName } from '../../stored/stored-algorithm.ts'
+import type { AlgorithmName } from '../../../../keys/index.ts'
 
 /** Symmetric keys that can be made: how long they are, in bits of CryptographicLength. */
 export interface SymmetricKind {

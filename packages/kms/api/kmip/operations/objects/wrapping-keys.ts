@@ -27,7 +27,6 @@ import {
 } from '../../../../keys/index.ts'
 import { storedWithTag } from '../../attributes/index.ts'
 import { privateKeyOf } from '../../attributes/links.ts'
-import { requireBinding, requireUnwrappingBinding, requireWrappingBinding } from '../../crypto/binding.ts'
 import type { KeyInUse } from '../../crypto/key-in-use.ts'
 import { readParameters } from '../../crypto/parameters.ts'
 import { type KmipContext, KmipFailure, kmipFailure } from '../../engine/index.ts'
@@ -39,6 +38,11 @@ import {
   type WrappingKeys,
   wrappingPlan,
 } from '../../key-blocks/index.ts'
+import {
+  requireBinding,
+  requireUnwrappingBinding,
+  requireWrappingBinding,
+} from '../../key-blocks/key-binding.ts'
 import {
   algorithmInUse,
   requireOneWay,

@@ -1,4 +1,4 @@
-import type { TagName, ValueName } from '@warder/kmip/tables'
+import type { ValueName } from '@warder/kmip/tables'
 import {
   type ByteKeyAlgorithm,
   type ByteKeyFamily,
@@ -7,9 +7,10 @@ import {
   curveByName as curveByOpensslName,
   type ParsedKey as PkiKey,
 } from '@warder/pki/keys'
-import type { CurveName, ParsedKey } from './parsed-key.ts'
+import { hmacs, keyTypes } from '../../crypto/index.ts'
 
-type AlgorithmName = ValueName<'CryptographicAlgorithm'>
+export type AlgorithmName = ValueName<'CryptographicAlgorithm'>
+export type CurveName = ValueName<'RecommendedCurve'>
 
 /** RecommendedCurve (KMIP 2.1 §11.45), with the names of the same curves in OpenSSL. */
 const curves = new Map<CurveName, string>(
@@ -105,21 +106,83 @@ export function curveOfFamily({ algorithm }: ByteKeyFamily): CurveName | undefin
   return kmipNamesOf(algorithm).curve
 }
 
-/** A key that was read, with the members that it came with when a transparent form had not all of them. */
-export type ReadKey = PkiKey & { readonly members?: readonly TagName[]; readonly boundAlg?: string }
+/** A key as KMIP calls it. */
+export interface KmipKeyKind {
+  readonly algorithm: AlgorithmName
+  readonly curve?: CurveName | undefined
+}
 
-/** A key in the names of KMIP. */
-export function inKmipNames({ algorithm, curve, ...rest }: ReadKey): ParsedKey {
+/** The names of KMIP for a key that was read. */
+export function kmipKeyKind({ algorithm, curve }: Pick<PkiKey, 'algorithm' | 'curve'>): {
+  readonly algorithm: AlgorithmName
+  readonly curve?: CurveName
+} {
   switch (algorithm) {
     case 'RSA':
     case 'DSA':
     case 'DH':
-      return { ...rest, algorithm }
+      return { algorithm }
     case 'EC': {
       const name = curve === undefined ? undefined : curveNames.get(curve.name)
-      return { ...rest, algorithm, ...(name !== undefined && { curve: name }) }
+      return { algorithm, ...(name !== undefined && { curve: name }) }
     }
     default:
-      return { ...rest, ...kmipNamesOf(algorithm) }
+      return kmipNamesOf(algorithm)
   }
+}
+
+/** The same in the columns of an object: in the names of REST where REST knows the key, else in KMIP's. */
+export interface StoredKeyKind {
+  readonly algorithm: string
+  readonly curve: string | undefined
+  /** JOSE algorithm that the key is bound to. */
+  readonly boundAlg: string | undefined
+}
+
+const curvesOfRest: Readonly<Partial<Record<CurveName, string>>> = {
+  P_256: 'P-256',
+  P_384: 'P-384',
+  P_521: 'P-521',
+}
+/** Keys that are called by their one algorithm: `ML-DSA-44` is `ML_DSA_44` in KMIP. */
+const byAlgorithm: ReadonlyMap<string, string> = new Map(
+  Object.entries(keyTypes).flatMap(([name, { kty }]) =>
+    kty === 'AKP' ? [[name.replaceAll('-', '_'), name] as const] : [],
+  ),
+)
+/** JOSE's names of HMACs by KMIP's. */
+const joseHmacs: ReadonlyMap<string, string> = new Map(
+  hmacs.flatMap(({ kmip, jose }) => (jose === undefined ? [] : [[kmip, jose.name] as const])),
+)
+const kmipHmacs: ReadonlyMap<string, string> = new Map([...joseHmacs].map(([kmip, jose]) => [jose, kmip]))
+const ellipticCurve: ReadonlySet<AlgorithmName> = new Set<AlgorithmName>(['EC', 'ECDSA', 'ECDH', 'ECMQV'])
+
+/** The columns of an algorithm that has another name there, whatever the curve; undefined where it has none. */
+export function columnOf(algorithm: string): Omit<StoredKeyKind, 'curve'> | undefined {
+  const boundAlg = joseHmacs.get(algorithm)
+  if (boundAlg !== undefined) return { algorithm: 'HMAC', boundAlg }
+  const name = byAlgorithm.get(algorithm)
+  return name === undefined ? undefined : { algorithm: name, boundAlg: undefined }
+}
+
+/** So that a key made over KMIP is usable over REST, whenever its type allows. */
+export function storedKeyKind({ algorithm, curve }: KmipKeyKind): StoredKeyKind {
+  const column = columnOf(algorithm)
+  if (column !== undefined) return { ...column, curve: undefined }
+  if (algorithm === 'Ed25519' || (ellipticCurve.has(algorithm) && curve === 'CURVEED25519'))
+    return { algorithm: 'Ed25519', curve: undefined, boundAlg: undefined }
+  if (ellipticCurve.has(algorithm))
+    return { algorithm: 'EC', curve: curve && (curvesOfRest[curve] ?? curve), boundAlg: undefined }
+  return { algorithm, curve, boundAlg: undefined }
+}
+
+/** The algorithm that the columns tell of, as KMIP calls it; what is stored may be more exact (`ECDSA` of an EC key). */
+export function impliedAlgorithm({
+  algorithm,
+  boundAlg,
+}: {
+  readonly algorithm: string | undefined
+  readonly boundAlg: string | undefined
+}): string | undefined {
+  return algorithm === 'HMAC' ? (kmipHmacs.get(boundAlg ?? '') ?? 'HMAC_SHA256') : algorithm
 }

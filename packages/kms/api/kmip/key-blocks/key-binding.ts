@@ -1,7 +1,7 @@
 import { type AlgorithmPolicy, algorithms, whyDecryptionEncrypts } from '../../../crypto/index.ts'
 import type { ManagedObject } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
-import { joseWrapping, type WrappingKey, wrappingPlan } from '../key-blocks/index.ts'
+import { joseWrapping, type WrappingKey, wrappingPlan } from './wrap.ts'
 
 /**
  * A key that was made for one JOSE algorithm (over REST, or an HMAC key with its hash) does nothing else over KMIP.
