@@ -9,7 +9,11 @@ import {
   readBasicConstraints,
 } from '@warder/pki/x509'
 import { stageUse, type UnitOfWork, usedNow } from '../keys/index.ts'
-import { compromisedKeyId, requireNotCompromised } from './compromised-key-store.ts'
+import {
+  compromisedKeyId,
+  requireAuthorityNotCompromised,
+  requireNotCompromised,
+} from './compromised-key-store.ts'
 import {
   requireFreeKey,
   requireFreeName,
@@ -81,6 +85,7 @@ export async function certify(
   await requireFreeKey(db, authority, spki, readBasicConstraints(extensions).authority)
   if (readBasicConstraints(extensions).authority) objects.also(...(await requireFreeName(db, wanted)))
   await requireNotCompromised(db, spki, wanted.owner)
+  await requireAuthorityNotCompromised(db, authority.parsed.spki, authority.key.object.owner)
   if (!stageUse(objects, authority.key.object, 0, true))
     throw failure(
       'crypto_failure',

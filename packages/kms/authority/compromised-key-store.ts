@@ -47,11 +47,32 @@ export function compromisedKeyChange(keyId: string, owner: string | undefined, n
 
 /** @throws Failure bad_request; PkiError */
 export async function requireNotCompromised(db: Database, spki: Uint8Array, owner: string): Promise<void> {
-  if ((await db.get(known, [compromisedKeyId(spki), owner, everyOwner])) === undefined) return
+  if (!(await isCompromised(db, spki, owner))) return
   throw failure(
     'bad_request',
     'The private key was reported as compromised: make a new key and certify that.',
   )
+}
+
+/**
+ * Another certificate of the authority may still be good after the one with which its key was reported was revoked.
+ * @param owner of the authority
+ * @throws Failure bad_request; PkiError
+ */
+export async function requireAuthorityNotCompromised(
+  db: Database,
+  spki: Uint8Array,
+  owner: string,
+): Promise<void> {
+  if (await isCompromised(db, spki, owner))
+    throw failure(
+      'bad_request',
+      'The private key of the authority was reported as compromised: it issues nothing more.',
+    )
+}
+
+async function isCompromised(db: Database, spki: Uint8Array, owner: string): Promise<boolean> {
+  return (await db.get(known, [compromisedKeyId(spki), owner, everyOwner])) !== undefined
 }
 
 /** Stages the same about a key that is kept here. Called before its state is changed. */

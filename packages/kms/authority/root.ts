@@ -10,6 +10,7 @@ import {
   usedNow,
 } from '../keys/index.ts'
 import { certificateObject } from './certificate-object.ts'
+import { requireNotCompromised } from './compromised-key-store.ts'
 import type { IssueServices } from './issue.ts'
 import { requireOwnAuthorityKey } from './limits.ts'
 import { requireClean } from './lint.ts'
@@ -88,6 +89,7 @@ export async function stageAuthority(
   now: number,
 ): Promise<StoredAuthority> {
   const { notBefore, notAfter, spki } = parseCertificate(der)
+  await requireNotCompromised(services.db, spki, owner)
   await requireOwnAuthorityKey(services.db, privateKey.object, spki, owner)
   const links = [
     ...(publicKey === undefined ? [] : [{ kind: 'PublicKeyLink', id: publicKey }]),

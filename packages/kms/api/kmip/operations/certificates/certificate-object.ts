@@ -18,6 +18,7 @@ import {
   certify,
   keepsCertificate,
   publicationOf,
+  requireNotCompromised,
   type SignedCertificate,
   type WantedCertificate,
 } from '../../../../authority/index.ts'
@@ -97,14 +98,15 @@ async function signed(
   wanted: Wanted,
   { authority, ...issuer }: ChosenIssuer,
 ): Promise<Pick<SignedCertificate, 'der'> & Partial<SignedCertificate>> {
-  if (authority === undefined) {
-    const extensions = [...wanted.extensions, ...wanted.publication]
-    return { der: await issueCertificate({ ...wanted, extensions }, issuer) }
-  }
   try {
+    if (authority === undefined) {
+      await requireNotCompromised(services.db, wanted.spki, wanted.owner)
+      const extensions = [...wanted.extensions, ...wanted.publication]
+      return { der: await issueCertificate({ ...wanted, extensions }, issuer) }
+    }
     return await certify(services.db, objects, authority, { ...wanted, profile: 'unknown' }, now)
   } catch (error) {
-    // A certificate that the authority refuses to issue is a mistake in the attributes.
+    // A certificate that may not be issued is a mistake in the request.
     if (error instanceof Failure && error.kind === 'bad_request')
       throw kmipFailure('InvalidField', error.message)
     throw error
