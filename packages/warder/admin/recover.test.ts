@@ -78,13 +78,22 @@ test('on PostgreSQL, recovery keeps an enrolled second factor until --remove-tot
     const parameters = new URL(url ?? '').searchParams
     const step = Math.floor(Date.now() / 1000 / Number(parameters.get('period') ?? 30))
     const algorithm = (parameters.get('algorithm') ?? 'SHA1') as 'SHA1'
-    const token = codeAt(fromBase32(secret ?? '') ?? Buffer.alloc(0), step, algorithm)
+    const codeOf = (each: number) => codeAt(fromBase32(secret ?? '') ?? Buffer.alloc(0), each, algorithm)
+    const token = codeOf(step)
     const proof = { username: 'admin', issuer: 'Warder', secret, token }
     const enrolled = await ask('/realms/_/totp/verify?realm=_', proof)
     assert.equal(enrolled.status, 200, enrolled.text)
     const kept = await again()
     assert.equal(kept.code, 0, kept.err)
     await assert.rejects(tokenOf(warder, 'admin', passwordIn(kept.out)), 'the second factor stays')
+    const logIn = async (totp_code: string) => {
+      const basic = Buffer.from(`admin:${passwordIn(kept.out)}`).toString('base64')
+      const headers = { authorization: `Basic ${basic}` }
+      const { status, json } = await auth.ask('/login?realm=_', { json: { totp_code }, headers })
+      return [status, (json as { next_step?: string }).next_step]
+    }
+    assert.deepEqual(await logIn(token), [401, undefined], 'the code of the enrolment is used up')
+    assert.deepEqual(await logIn(codeOf(step + 1)), [200, 'Authenticated'])
     const removed = await again('--remove-totp')
     assert.equal(removed.code, 0, removed.err)
     await tokenOf(warder, 'admin', passwordIn(removed.out))

@@ -71,13 +71,16 @@ async function asAdmin(method: string, path: string, json?: unknown) {
   return answer.json as Record<string, never>
 }
 
+/** An answer, or what makes one when it is asked for. */
+type Given = string | (() => Promise<string>)
+
 /** Somebody at the terminal who gives these answers; without any, nobody. */
-function person(answers: readonly string[]): Prompter {
+function person(answers: readonly Given[]): Prompter {
   const left = [...answers]
   const ask = async (): Promise<string> => {
     const answer = left.shift()
     assert.ok(answer !== undefined, 'asked too often')
-    return answer
+    return typeof answer === 'string' ? answer : answer()
   }
   return { interactive: answers.length > 0, ask, askSecret: ask }
 }
@@ -112,7 +115,7 @@ async function run(
   return { code, out: lines.join('\n'), err: errors.join('\n') }
 }
 
-const logIn = (words: readonly string[], answers: readonly string[] = [], env = {}, home = warder.home) =>
+const logIn = (words: readonly string[], answers: readonly Given[] = [], env = {}, home = warder.home) =>
   run(
     loginCommand(() => person(answers)),
     words,
@@ -532,6 +535,51 @@ esac
       assert.match((await logIn(words, [annPassword], secretTool(script))).out, inFile)
     assert.match((await run(whoami, [])).out, /^ann of realm shop/)
   })
+})
+
+test('a forced change of password takes a code of its own from a user with a second factor', async () => {
+  const seconds = 300
+  const slow = { username_password_params: byPassword, totp_params: { algorithm: 'SHA1', step: seconds } }
+  await asAdmin('POST', '/admins/realms', realm('slow', slow))
+  const [given, chosen] = ['the first password of both', 'amber lighthouse 4 kettles']
+  const enrol = async (username: string) => {
+    const password_input = { plaintext: given }
+    const forced = { realm: 'slow', username, password_input, change_password: true }
+    await asAdmin('POST', '/realms/slow/userpass', forced)
+    const [path, about] = ['/realms/slow/totp', { username, issuer: 'warder' }]
+    const { secret_base32: secret = '' } = await asAdmin('POST', `${path}/generate?realm=slow`, about)
+    let used = 0
+    /** The oldest code that is accepted for some seconds more and was not used. */
+    const next = async (): Promise<string> => {
+      used = Math.max(used + 1, Math.floor((Date.now() / 1000 + 5) / seconds) - 1)
+      const earlyMs = (used - 1) * seconds * 1000 - Date.now()
+      if (earlyMs > 0) await new Promise((resolve) => setTimeout(resolve, earlyMs + 50))
+      return totp(secret, used)
+    }
+    const wrong = async () => {
+      const present = Math.floor(Date.now() / 1000 / seconds)
+      const codes = [-1, 0, 1, 2].map((offset) => totp(secret, present + offset))
+      return ['000000', '000001', '000002', '000003', '000004'].find((each) => !codes.includes(each)) ?? ''
+    }
+    await asAdmin('POST', `${path}/verify?realm=slow`, { ...about, secret, token: await next() })
+    return { words: ['--realm', 'slow', '--user', username, '--no-keyring'], next, wrong }
+  }
+  const yan = await enrol('yan')
+  const refused = await logIn(yan.words, [given, yan.wrong])
+  assert.match(refused.err, /login of yan to realm slow was refused .*with a TOTP code/)
+  const unchanged = await logIn(yan.words, [given, yan.next, chosen, chosen, yan.wrong])
+  assert.deepEqual([unchanged.code, /401/.test(unchanged.err)], [1, true], unchanged.err)
+  assert.match((await logIn(yan.words, [chosen])).err, /was refused/, 'the password is the one of before')
+
+  const zoe = await enrol('zoe')
+  // The codes of now are used up: the login after the change takes a later one.
+  const changed = await logIn(zoe.words, [given, zoe.next, chosen, chosen, zoe.next, zoe.wrong])
+  assert.match(
+    changed.err,
+    /login of zoe to realm slow was refused .*password from the prompt, with a TOTP code/,
+  )
+  assert.match((await logIn(zoe.words, [given])).err, /was refused \(password from the prompt\)/)
+  assert.match((await logIn(zoe.words, [chosen, zoe.wrong])).err, /with a TOTP code/)
 })
 
 test('a login leads through the change of a password that an administrator set', async () => {

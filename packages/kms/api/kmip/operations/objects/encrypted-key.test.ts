@@ -1,9 +1,16 @@
 import assert from 'node:assert/strict'
-import { createCipheriv, createPrivateKey, generateKeyPairSync, randomBytes, scryptSync } from 'node:crypto'
+import {
+  createCipheriv,
+  createPrivateKey,
+  generateKeyPairSync,
+  type KeyObject,
+  randomBytes,
+  scryptSync,
+} from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { enumeration, structure, type TtlvNode } from '@warder/kmip/ttlv'
-import { derNumber, derObjectIdentifier, derOctets, derSequence } from '@warder/pki/asn1'
+import { der, derNumber, derObjectIdentifier, derOctets, derSequence } from '@warder/pki/asn1'
 import { legacyFile } from '@warder/pki/testing'
 import { type Started, startKms } from '../../../../testing/index.ts'
 import { attributes, kmipClient, objectType, uid } from '../../testing/index.ts'
@@ -39,14 +46,16 @@ const keyOf = (der: Uint8Array, format: 'PKCS_8' | 'PKCS_12', ...given: readonly
   structure(Tag.PrivateKey, [keyBlock(format, der)]),
 ]
 
+const inClear = (key: KeyObject): Buffer => key.export({ format: 'der', type: 'pkcs8' })
+
 const encrypted = (cipher: string, passphrase: string) =>
   privateKey.export({ format: 'der', type: 'pkcs8', cipher, passphrase })
 
 /** EncryptedPrivateKeyInfo by PBES2 with AES-256-CBC (RFC 8018 §6.2). */
-function pbes2(derivation: Buffer, key: Uint8Array): Buffer {
+function pbes2(derivation: Buffer, key: Uint8Array, pkcs8 = inClear(privateKey)): Buffer {
   const iv = randomBytes(16)
   const cipher = createCipheriv('aes-256-cbc', key, iv)
-  const content = [cipher.update(privateKey.export({ format: 'der', type: 'pkcs8' })), cipher.final()]
+  const content = [cipher.update(pkcs8), cipher.final()]
   const encryption = derSequence(derObjectIdentifier('2.16.840.1.101.3.4.1.42'), derOctets(iv))
   const scheme = derSequence(
     derObjectIdentifier('1.2.840.113549.1.5.13'),
@@ -56,11 +65,16 @@ function pbes2(derivation: Buffer, key: Uint8Array): Buffer {
 }
 
 /** RFC 7914 §7.1. @param make false: only the parameters are so, the key is random */
-function scrypted(passphrase: string, [N, r, p]: readonly [number, number, number], make = true): Buffer {
+function scrypted(
+  passphrase: string,
+  [N, r, p]: readonly [number, number, number],
+  make = true,
+  pkcs8 = inClear(privateKey),
+): Buffer {
   const salt = randomBytes(16)
   const key = make ? scryptSync(passphrase, salt, 32, { N, r, p, maxmem: 2 ** 28 }) : randomBytes(32)
   const parameters = derSequence(derOctets(salt), derNumber(N), derNumber(r), derNumber(p))
-  return pbes2(derSequence(derObjectIdentifier('1.3.6.1.4.1.11591.4.11'), parameters), key)
+  return pbes2(derSequence(derObjectIdentifier('1.3.6.1.4.1.11591.4.11'), parameters), key, pkcs8)
 }
 
 test('encrypted PKCS#8 is opened with the linked password, at Register and Import', async () => {
@@ -93,6 +107,49 @@ test('encrypted PKCS#8 with a wrong password, or without one, is BadPassword and
     await alice.fails(operation, wrong, 'BadPassword')
   }
   assert.equal(await located(), before)
+})
+
+/** OneAsymmetricKey of version 2 (RFC 5958 §2): an Ed25519 key with a public key beside it. */
+function withPublicHalf(seed: KeyObject, half: KeyObject): Buffer {
+  const raw = (key: KeyObject, member: 'd' | 'x') =>
+    Buffer.from(String(key.export({ format: 'jwk' })[member]), 'base64url')
+  return derSequence(
+    derNumber(1),
+    derSequence(derObjectIdentifier('1.3.101.112')),
+    derOctets(derOctets(raw(seed, 'd'))),
+    der(0x81, Buffer.from([0]), raw(half, 'x')),
+  )
+}
+
+test('PKCS#8 of version 2 with the public key of another key is refused, in clear and encrypted, and stores nothing', async () => {
+  const alice = client()
+  const [one, other] = [generateKeyPairSync('ed25519').privateKey, generateKeyPairSync('ed25519').privateKey]
+  const linked = await password('secret', activeSince)
+  const located = async () => (await alice.do('Locate', [attributes(objectType('PrivateKey'))])).nodes.length
+  const numbers = [16_384, 8, 1] as const
+  for (const operation of ['Register', 'Import'] as const) {
+    for (const own of [inClear(one), withPublicHalf(one, one)])
+      for (const file of [
+        keyOf(own, 'PKCS_8'),
+        keyOf(scrypted('secret', numbers, true, own), 'PKCS_8', linked),
+      ]) {
+        const { id } = await alice.do(operation, file)
+        const { nodes } = await alice.do('Get', [uid(id), wanted('PKCS_8')])
+        const value = inside(nodes[2], Tag.KeyBlock, Tag.KeyValue, Tag.KeyMaterial)?.value as Uint8Array
+        assert.ok(createPrivateKey({ key: Buffer.from(value), format: 'der', type: 'pkcs8' }).equals(one))
+      }
+    const before = await located()
+    const foreign = withPublicHalf(one, other)
+    for (const file of [
+      keyOf(foreign, 'PKCS_8'),
+      keyOf(scrypted('secret', numbers, true, foreign), 'PKCS_8', linked),
+    ])
+      assert.match(
+        await alice.fails(operation, file, 'InvalidField'),
+        /The public key in the PKCS#8 key does not match the private key/,
+      )
+    assert.equal(await located(), before)
+  }
 })
 
 test('a password that is not Active opens nothing: BadPassword', async () => {
