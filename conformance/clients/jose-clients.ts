@@ -52,14 +52,12 @@ async function runJose(kms: Started, { encrypted, signed, recipients }: Messages
       if (Buffer.from(plaintext).toString() !== text) throw new Error('another plaintext')
     })
   for (const message of encrypted) {
-    // RFC 7516 §7.2.1 leaves an empty member out; the specification of this interface (§2) has it empty.
+    // RFC 7516 §7.2.1 leaves an empty member out; the REST API returns it empty.
     const { encrypted_key: wrapped, ...bare } = message.jwe
     const jwe = wrapped === '' ? bare : message.jwe
     steps.push(await decrypts(`decrypt ${message.name}`, { ...message, jwe }))
     if (message.alg === 'dir')
-      steps.push(
-        await decrypts('decrypt dir with the empty encrypted_key (§2 of the specification)', message),
-      )
+      steps.push(await decrypts('decrypt dir with the empty encrypted_key of the REST API', message))
   }
   for (const { name, alg, kid, key } of recipients) {
     const seal = async () =>

@@ -168,7 +168,7 @@ function shown(role: AppRole, found: SecretId | undefined, now: number): Type.St
   }
 }
 
-/** Secret ids of a role, under the paths of the specification and those that Vault's clients use besides. */
+/** Secret ids of a role, under the paths of this interface and those that Vault's clients use besides. */
 export const secretIdOperations: readonly Operation<MachineServices>[] = [
   define({
     ...common,

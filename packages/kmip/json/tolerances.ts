@@ -63,7 +63,7 @@ export const tolerances: readonly Tolerance[] = [
     what: '`Object` for the tag of the object',
     where: 'JSON in',
     client: cloudproof,
-    safe: 'The specification of this interface has it so (§4.2); ObjectType beside it says which object is meant.',
+    safe: 'Clients of the bare JSON form send it so; ObjectType beside it names the object.',
     example: [
       structure('RequestPayload', named('ObjectType', 'SymmetricKey'), structure('Object', block)),
       structure('RequestPayload', named('ObjectType', 'SymmetricKey'), structure('SymmetricKey', block)),
@@ -135,6 +135,6 @@ export const tolerances: readonly Tolerance[] = [
     what: '`Object`, a list of UniqueIdentifiers, Attributes in KeyValue, other spellings',
     where: 'answers to bare operations in JSON (`fetch-form.ts`)',
     client: cloudproof,
-    safe: 'The same values under other names, to callers whose request has `Content-Type: application/json; charset=utf-8` and `Sec-Fetch-Mode`; nobody gets more than otherwise.',
+    safe: 'The same values under other names, to callers whose request has `Content-Type: application/json; charset=utf-8` and `Sec-Fetch-Mode`; they contain no further values.',
   },
 ]

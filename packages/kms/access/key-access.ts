@@ -76,7 +76,7 @@ export interface KeyAccessOptions<Services extends AccessServices, Request> {
   readonly algorithm?: (request: Request) => string | undefined
 }
 
-/** The key named by the request, if the caller has `right` on it; §2 of the specification. */
+/** The key named by the request, if the caller has `right` on it. */
 export function keyRight<Services extends AccessServices, Request>(
   right: Right,
   options: KeyAccessOptions<Services, Request>,

@@ -15,7 +15,7 @@ export interface CascadeStep {
 }
 
 export interface CascadeOptions {
-  /** In the order of the specification (§5): app token, certificate, JWT, auth verifier, API token, session. */
+  /** In the order in which they are tried: app token, certificate, JWT, auth verifier, API token, session. */
   readonly steps: readonly CascadeStep[]
   readonly defaultUsername: string
   readonly forceDefaultUsername: boolean

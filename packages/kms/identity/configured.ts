@@ -68,7 +68,7 @@ export interface IdentityEnvironment {
 }
 
 /**
- * The extractors that are configured, in the order of the specification (§5).
+ * The configured extractors, in the order in which they are tried (docs/how-to/callers.md).
  * @throws StartupError for a configuration that cannot work
  */
 export function configuredSteps(environment: IdentityEnvironment): readonly CascadeStep[] {

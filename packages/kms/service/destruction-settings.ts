@@ -12,7 +12,7 @@ export const destructionConfigSettings = {
   }),
   pending_destruction_days_by: list({
     default: [],
-    docs: 'More days for keys with a tag or of an algorithm: `tag:payments=30`, `alg:RSA=14`. The longest counts, and nobody takes such a tag away.',
+    docs: 'More days for keys with a tag or of an algorithm: `tag:payments=30`, `alg:RSA=14`. The longest time holds, and such a tag cannot be removed.',
     check: (rules) =>
       readDaysBy(rules) === undefined
         ? 'it has rules like tag:payments=30 and alg:RSA=14, with 7 to 30 days'

@@ -184,7 +184,9 @@ export const peerSettings: ForeignSettings = {
   print_default_config: { refused: '`warder config print kms` prints every setting' },
   key_encryption_key: { refused: 'every object is sealed with the root key already; take it out' },
   default_unwrap_type: { refused: 'objects are stored as they are registered; take it out' },
-  non_revocable_key_id: { refused: 'rights say who may revoke a key: grant Destroy to nobody; take it out' },
+  non_revocable_key_id: {
+    refused: 'rights determine who may revoke a key: grant Destroy to no user, and remove this setting',
+  },
   privileged_users: { to: 'roles.crypto_officer_users' },
   'roles.crypto_officer_require_ceremony': { to: 'roles.crypto_officer_require_ceremony' },
   'roles.ceremony_secret': { needless: 'records of ceremonies are sealed with the root key' },

@@ -79,11 +79,11 @@ export const kmsSettings = {
   }),
   force_default_username: boolean({
     default: false,
-    docs: 'Authentication still has to succeed, then everybody is `default_username`; without a method nobody gets in.',
+    docs: 'Authentication must still succeed, and every caller is then `default_username`; without a method all requests are refused.',
   }),
   'roles.crypto_officer_users': list({
     default: [],
-    docs: 'Who may create objects and look after those of others. Empty: everybody may create, nobody does the other.',
+    docs: 'Users who may create objects and manage those of others. Empty: all users may create, and none manages objects of others.',
   }),
   'roles.crypto_officer_require_ceremony': boolean({
     default: false,
@@ -107,7 +107,7 @@ export const kmsSettings = {
   }),
   'approvals.tags': list({
     default: [],
-    docs: 'Of operations on objects: only those with one of these tags, which nobody takes away then; empty: for all.',
+    docs: 'Only operations on objects with one of these tags, which then cannot be removed; empty: on all objects.',
   }),
   'approvals.algorithms': list({
     default: [],
@@ -186,7 +186,7 @@ export const kmsSettings = {
   auth_feed_when_lost: choice({
     default: 'refuse',
     choices: ['refuse', 'accept'],
-    docs: 'Sessions of `auth_verifier_url` while nobody can say which have ended there: refuse (503), or accept as if none had. Matters where both services share `WARDER_PEER_SECRET`, which `warder start` gives them.',
+    docs: 'Sessions of `auth_verifier_url` while the revocation feed cannot be read: refuse (503), or accept as if none had ended. Has an effect if both services share `WARDER_PEER_SECRET`, which `warder start` gives them.',
   }),
   auth_feed_max_age_secs: integer({
     default: 60,
@@ -257,7 +257,7 @@ export const kmsSettings = {
   socket_server_rsa_key_file: optionalText({ docs: 'Its private key (PEM).' }),
   kmip_ignore_header_password: boolean({
     default: false,
-    docs: 'Ignore UsernameAndPassword in the header of KMIP messages where the caller has shown a client certificate: for devices that cannot leave it out (FortiOS). The password is then not checked, and the certificate alone says who asks.',
+    docs: 'Ignore UsernameAndPassword in the header of KMIP messages if the caller has a client certificate: for devices that always send one (FortiOS). The password is then not checked, and the certificate alone determines the user.',
   }),
   fips: boolean({
     default: false,

@@ -421,7 +421,7 @@ test('a grant to an unknown name is done and said; with `known` it is refused, a
     return [status, json.user_id, json.known]
   }
   const strict = { known: true }
-  // As clients of the specification ask: granted to whatever name, and said.
+  // Without `known` in the request: granted to any name, and the reply tells whether it is known.
   assert.deepEqual(await told('nobody'), [200, 'nobody', false])
   assert.deepEqual(await told('ci'), [200, 'ci', false])
   assert.deepEqual(await told('dora'), [200, 'dora', true])

@@ -5,7 +5,7 @@ import { createTokenBuckets } from '@warder/foundation/http'
 import { query } from '@warder/foundation/sql'
 import { type Answer, type Caller, type Started, startKms } from '../../testing/index.ts'
 
-// Every row of the error tables of the specification (§7), on the live server, by its own name.
+// Every error of the interface (docs/start/kms.md), on the live server, by its own name.
 
 let kms: Started
 let alice: Caller
@@ -34,7 +34,7 @@ const tag = b64(Buffer.alloc(16))
 const absent = '0190a0b0-0000-7000-8000-000000000000'
 const post = (verb: string, body: unknown) => alice.post(`/v1/crypto/${verb}`, body)
 
-/** Status, kind, and exactly the two members that the specification names. */
+/** Status, kind, and exactly the two members `error` and `description`. */
 function is(answer: Answer | undefined, status: number, error: string, what = ''): void {
   assert.deepEqual([answer?.status, answer?.json?.error], [status, error], `${what} ${answer?.text}`)
   assert.equal(typeof answer?.json.description, 'string')

@@ -9,7 +9,7 @@ import {
   optionalAlgorithms,
 } from '../index.ts'
 
-/** The table of the specification (§2): name, use, whether FIPS builds have it. */
+/** The algorithms of the interface: name, use, whether FIPS builds have it. */
 const rows: readonly (readonly [name: string, use: Algorithm['use'], fips: boolean])[] = [
   ['RSA-OAEP', 'key management', true],
   ['RSA-OAEP-256', 'key management', true],
@@ -48,7 +48,7 @@ const optional: typeof rows = [
 const uses = ['signature', 'key management', 'other key management', 'content encryption', 'mac'] as const
 const refusal = { kind: 'unsupported_algorithm', status: 422 }
 
-test('the table holds the algorithms of the specification, those that are decided besides, and no other', () => {
+test('the table holds the algorithms of the interface, the optional ones, and no other', () => {
   const known = [...rows, ...optional].map(([name]) => name)
   assert.deepEqual(Object.keys(algorithms).sort(), known.sort())
   assert.deepEqual([...optionalAlgorithms].sort(), optional.map(([name]) => name).sort())

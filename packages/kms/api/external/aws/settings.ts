@@ -97,7 +97,7 @@ export const awsSettings = {
   'aws_xks_config.aws_xks_client_ca_cert_file': optionalText({
     env: 'KMS_AWS_XKS_CLIENT_CA_CERT_FILE',
     flag: 'aws-xks-client-ca-cert-file',
-    docs: 'PEM file of the authorities that these client certificates come from: those of Amazon Trust Services, roots and intermediates. Their certificates are nobody anywhere else.',
+    docs: 'PEM file of the authorities that these client certificates come from: those of Amazon Trust Services, roots and intermediates. Their certificates identify no user of other interfaces.',
   }),
   'aws_xks_config.aws_xks_server_names': list({
     default: [],

@@ -18,7 +18,7 @@ export const azureSettings = {
   'azure_ekm_config.azure_ekm_ca_cert_file': optionalText({
     env: 'KMS_AZURE_EKM_CA_CERT_FILE',
     flag: 'azure-ekm-ca-cert-file',
-    docs: 'PEM file of the authorities that client certificates of Azure Managed HSM come from: `caCertificates` of `az keyvault ekm-connection certificate show`, all of them. Their certificates are nobody anywhere else.',
+    docs: 'PEM file of the authorities that client certificates of Azure Managed HSM come from: `caCertificates` of `az keyvault ekm-connection certificate show`, all of them. Their certificates identify no user of other interfaces.',
   }),
   'azure_ekm_config.azure_ekm_client_names': list({
     default: [],

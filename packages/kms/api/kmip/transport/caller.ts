@@ -21,7 +21,7 @@ export interface ConnectionOwner {
 }
 
 /**
- * Finds out who connected, by the same extractors as over HTTPS (§5 of the specification); a connection carries
+ * Finds out who connected, by the same extractors as over HTTPS; a connection carries
  * nothing but its client certificate.
  * @throws Failure unauthorized when the certificate cannot be a user
  */
