@@ -5,14 +5,14 @@ import { parseArgs } from 'node:util'
 import {
   type Answer,
   acsCall,
-  acsUrlOf,
   begunLogin,
   type Client,
   client,
   samlParams,
   sharedKey,
-  spEntityIdOf,
   TestIdp,
+  toAcsUrl,
+  toSpEntityId,
 } from '@warder/auth/methods/saml/testing'
 import { type Installation, startInstallation } from 'warder/testing'
 import { costOf } from '../server/cost.ts'
@@ -35,7 +35,7 @@ const print = (line: string): void => void process.stdout.write(`${line}\n`)
 const groups = Array.from({ length: 20 }, (_, index) => `group ${index}`)
 const now = (): number => Math.floor(Date.now() / 1000)
 
-const place = { spEntityId: spEntityIdOf('sso'), acsUrl: acsUrlOf('sso') }
+const place = { spEntityId: toSpEntityId('sso'), acsUrl: toAcsUrl('sso') }
 const idp = new TestIdp({ key: await sharedKey('idp'), ...place })
 
 async function prepare(warder: Installation, auth: Client): Promise<void> {

@@ -8,7 +8,7 @@ import { knownHash, startAuth } from './testing/start.ts'
 
 const many = <R>(count: number, run: (index: number) => Promise<R>): Promise<R[]> =>
   Promise.all(Array.from({ length: count }, (_, index) => run(index)))
-const statusesOf = (answers: readonly Answer[]): readonly number[] =>
+const listStatuses = (answers: readonly Answer[]): readonly number[] =>
   answers.map(({ status }) => status).sort((a, b) => a - b)
 
 describe('two who do the same at once', () => {
@@ -24,12 +24,12 @@ describe('two who do the same at once', () => {
     ]
     for (const [path, json] of creations) {
       const answers = await many(8, () => asSuper('POST', path, json))
-      assert.deepEqual(statusesOf(answers), [201, ...Array(7).fill(409)], path)
+      assert.deepEqual(listStatuses(answers), [201, ...Array(7).fill(409)], path)
     }
     const saved = await many(8, (index) =>
       asSuper('POST', '/auth/approle/role/new', { token_ttl: index + 1 }),
     )
-    assert.deepEqual(statusesOf(saved), Array(8).fill(204))
+    assert.deepEqual(listStatuses(saved), Array(8).fill(204))
     const ids = await many(4, () => asSuper('GET', '/auth/approle/role/new/role-id'))
     assert.equal(new Set(ids.map(({ json }) => json.data.role_id)).size, 1)
   })
@@ -68,9 +68,9 @@ describe('two who do the same at once', () => {
       const revoke = () => auth.call('POST', '/auth/token/revoke-self', { token })
       const renew = () => auth.call('POST', '/auth/token/renew-self', { token })
       const [revoked, renewed] = await Promise.all([many(2, revoke), many(6, renew)])
-      assert.ok(statusesOf(revoked).includes(204), 'revoke')
-      assert.ok([...statusesOf(revoked)].every((status) => [204, 403].includes(status)))
-      assert.ok(statusesOf(renewed).every((status) => [200, 403].includes(status)))
+      assert.ok(listStatuses(revoked).includes(204), 'revoke')
+      assert.ok([...listStatuses(revoked)].every((status) => [204, 403].includes(status)))
+      assert.ok(listStatuses(renewed).every((status) => [200, 403].includes(status)))
       for (const answer of [
         await auth.call('GET', '/auth/token/lookup-self', { token }),
         await renew(),
@@ -97,7 +97,7 @@ describe('two who do the same at once', () => {
         asSuper('POST', '/auth/approle/role/job/secret-id/destroy', { secret_id_accessor }),
       ])
       assert.equal(destroyed.status, 204)
-      assert.ok(statusesOf(logins).every((status) => [200, 400].includes(status)))
+      assert.ok(listStatuses(logins).every((status) => [200, 400].includes(status)))
       assert.equal((await login()).status, 400)
     }
   })
@@ -115,10 +115,10 @@ describe('two who do the same at once', () => {
         ...Array.from({ length: 3 }, () => as(chief, 'DELETE', '/admins/other')),
         asSuper('DELETE', '/admins/other'),
       ])
-      assert.deepEqual(statusesOf(answers), [204, 204, 204, 204])
+      assert.deepEqual(listStatuses(answers), [204, 204, 204, 204])
       await admin('other', ['_'])
       const supers = await many(4, () => asSuper('DELETE', '/admins/other'))
-      assert.deepEqual(statusesOf(supers), [204, 204, 204, 204])
+      assert.deepEqual(listStatuses(supers), [204, 204, 204, 204])
     }
   })
 
@@ -138,7 +138,7 @@ describe('two who do the same at once', () => {
         '/admins/realms/r',
       ]) {
         const answers = await many(4, () => asSuper('DELETE', path))
-        assert.deepEqual(statusesOf(answers), [204, 204, 204, 204], path)
+        assert.deepEqual(listStatuses(answers), [204, 204, 204, 204], path)
       }
     }
   })
@@ -158,7 +158,7 @@ describe('two who do the same at once', () => {
       asSuper('DELETE', '/sessions/realms/r'),
       asSuper('DELETE', '/sessions/expired'),
     ])
-    assert.deepEqual(statusesOf(answers), [204, 204, 204, 204])
+    assert.deepEqual(listStatuses(answers), [204, 204, 204, 204])
     for (const cookie of cookies) assert.equal((await as(cookie, 'GET', '/whoami')).status, 401)
     assert.equal(auth.counted.get('auth_sessions_total{event="logged_out"}'), 4, 'each once')
   })
@@ -200,7 +200,7 @@ describe('two who do the same at once', () => {
       asSuper('POST', '/realms/r/totp/verify', { username: 'ann', token: code(offset), secret })
     const login = (offset: number) =>
       auth.call('POST', '/login?realm=r', { basic: 'ann:correct horse', json: { totp_code: code(offset) } })
-    assert.deepEqual(statusesOf(await many(4, () => enroll(-1))), [200, 200, 200, 200])
+    assert.deepEqual(listStatuses(await many(4, () => enroll(-1))), [200, 200, 200, 200])
     assert.equal((await login(-1)).status, 401)
     assert.equal((await login(0)).status, 200)
     assert.equal((await enroll(-1)).status, 200, 'with an older code')

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { fromBase32 } from './methods/totp/base32.ts'
 import { codeAt } from './methods/totp/code.ts'
 import { scene } from './testing/scene.ts'
-import { cookieOf, knownHash, startAuth } from './testing/start.ts'
+import { knownHash, readCookie, startAuth } from './testing/start.ts'
 
 describe('the audit log', () => {
   it('tells why a login was refused, which the caller is not told, and who tried where', async () => {
@@ -84,7 +84,7 @@ describe('the audit log', () => {
     await auth.call('POST', '/auth/token/renew-self', { token })
     await auth.call('POST', '/auth/token/revoke-self', { token })
     const login = await auth.call('POST', '/login?realm=r', { basic: 'ann:plain secret one' })
-    const cookie = cookieOf(login)
+    const cookie = readCookie(login)
     const change = { basic: 'ann:plain secret one', json: { new_password: 'plain secret two' } }
     assert.equal((await auth.call('POST', '/password?realm=r', change)).status, 204)
     await as(cookie, 'GET', '/whoami')

@@ -1,5 +1,5 @@
 import type { Authenticate } from '@warder/foundation/operations'
-import { powersOf } from './admins/index.ts'
+import { findPowers } from './admins/index.ts'
 import type { MachineCaller, SessionCaller } from './callers/index.ts'
 import { useToken } from './machines/index.ts'
 import { nameIsCertain } from './realm-rules.ts'
@@ -15,7 +15,7 @@ export function authenticateWith(services: AuthServices): Authenticate {
       if (presented === undefined) return undefined
       const { session, claims } = presented
       const { username, realm } = session
-      const powers = () => powersOf(services.db, session, nameIsCertain)
+      const powers = () => findPowers(services.db, session, nameIsCertain)
       const caller: SessionCaller = {
         kind: 'session',
         name: username,

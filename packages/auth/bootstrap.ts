@@ -11,7 +11,7 @@ import {
   initialPasswordProblem,
   normalPassword,
   type PasswordPolicySettings,
-  passwordPolicyOf,
+  readPasswordPolicy,
 } from './methods/password/password-rules.ts'
 import { findRealm, realmInsertion, superRealm } from './realms/index.ts'
 import type { AuthConfig } from './settings.ts'
@@ -94,7 +94,7 @@ export function requireFirstPassword(
   config: PasswordPolicySettings,
 ): string | undefined {
   if (givenPassword === undefined || givenPassword === '') return undefined
-  const problem = initialPasswordProblem(givenPassword, firstAdmin, passwordPolicyOf(config))
+  const problem = initialPasswordProblem(givenPassword, firstAdmin, readPasswordPolicy(config))
   if (problem !== undefined) throw new StartupError(`WARDER_ADMIN_PASSWORD: ${problem}`)
   return givenPassword
 }

@@ -7,12 +7,12 @@ import { createUsedTokens } from './machines/index.ts'
 import { createIdentityProviders } from './methods/jwt/index.ts'
 import { createPasswordHasher } from './methods/password/index.ts'
 import {
-  configuredKeys,
-  configuredSpKeys,
+  createConfiguredSpKeys,
   createCrowd,
+  createStoredSpKeys,
   createVerification,
+  readConfiguredKeys,
   type SpKeys,
-  storedSpKeys,
 } from './methods/saml/index.ts'
 import { authOperations } from './operations.ts'
 import { authCredentials } from './security-schemes.ts'
@@ -29,7 +29,7 @@ import {
 
 type Config = AuthConfig & { readonly workers?: number; readonly clients_ca_cert_file?: string | undefined }
 
-function workersOf({ workers }: Config): number {
+function countWorkers({ workers }: Config): number {
   return workers === undefined || workers === 0 ? availableParallelism() : workers
 }
 
@@ -39,7 +39,7 @@ function workersOf({ workers }: Config): number {
  */
 function hashesAtOnce(config: Config): number {
   if (config.password_hash_concurrency > 0) return config.password_hash_concurrency
-  return Math.max(1, Math.floor(availableParallelism() / workersOf(config)))
+  return Math.max(1, Math.floor(availableParallelism() / countWorkers(config)))
 }
 
 /** The service in one worker. */
@@ -79,12 +79,12 @@ export async function build(
     certificateSigner: config.certificate_signing ? await openSigner(db, seal, 'certificate') : undefined,
     hasher: createPasswordHasher(hashesAtOnce(config)),
     providers: createIdentityProviders({ outbound, clock, log }),
-    spKeys: spKeysOf(environment, now),
+    spKeys: selectSpKeys(environment, now),
     samlVerification,
     samlCrowd: createCrowd(db),
     failures,
-    attempts: createAttempts(failures, now, workersOf(config)),
-    codeAttempts: createAttempts(failures, now, workersOf(config)),
+    attempts: createAttempts(failures, now, countWorkers(config)),
+    codeAttempts: createAttempts(failures, now, countWorkers(config)),
     loginBuckets: createLoginBuckets({
       ratePerSecond: config.login_rate_limit_per_second,
       burst: config.login_rate_limit_burst,
@@ -107,8 +107,10 @@ export async function build(
 }
 
 /** Those of the operator's files, or those of the database. */
-function spKeysOf({ config, home, db, seal }: ServiceEnvironment<AuthConfig>, now: () => number): SpKeys {
-  const own = configuredKeys(home, config.saml_sp_key_files, config.saml_sp_certificate_files)
+function selectSpKeys({ config, home, db, seal }: ServiceEnvironment<AuthConfig>, now: () => number): SpKeys {
+  const own = readConfiguredKeys(home, config.saml_sp_key_files, config.saml_sp_certificate_files)
   const [first, ...others] = own
-  return first === undefined ? storedSpKeys({ db, seal, now }) : configuredSpKeys([first, ...others])
+  return first === undefined
+    ? createStoredSpKeys({ db, seal, now })
+    : createConfiguredSpKeys([first, ...others])
 }

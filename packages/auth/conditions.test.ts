@@ -7,7 +7,7 @@ import { it } from 'node:test'
 import { fromBase32 } from './methods/totp/base32.ts'
 import { codeAt } from './methods/totp/code.ts'
 import type { Answer } from './testing/client.ts'
-import { keySetOf, startIssuer, tokenOf } from './testing/issuer.ts'
+import { formatKeySet, signToken, startIssuer } from './testing/issuer.ts'
 import { scene } from './testing/scene.ts'
 import { knownHash, startAuth, testAuthority } from './testing/start.ts'
 
@@ -26,7 +26,7 @@ it('every endpoint answers every condition of the interface with its status', as
     config: { certificate_signing: false, publish_session_jwks: false },
   })
   const { as, asSuper, realm, user, admin, logIn } = scene(auth)
-  issuer.serve('/keys', { body: keySetOf({ key: rsa.publicKey, kid: 'k' }) })
+  issuer.serve('/keys', { body: formatKeySet({ key: rsa.publicKey, kid: 'k' }) })
   const seen = new Set<number>()
   const expect = async (status: number, what: string, call: Promise<Answer>): Promise<Answer> => {
     const answer = await call
@@ -255,7 +255,7 @@ it('every endpoint answers every condition of the interface with its status', as
   const lists = { bound_service_account_names: ['app'], bound_service_account_namespaces: ['prod'] }
   await expect(204, 'a role of pods', as(chief, 'POST', pods, { jwks_url: `${issuer.url}/keys`, ...lists }))
   const jwt = (name: string) =>
-    tokenOf(
+    signToken(
       rsa.privateKey,
       { alg: 'RS256', kid: 'k' },
       { sub: `system:serviceaccount:prod:${name}`, exp: auth.services.now() + 60 },

@@ -8,7 +8,7 @@ import { query } from '@warder/foundation/sql'
 import { prepareSamlCalls } from './methods/saml/testing/saml-calls.ts'
 import { codeAt } from './methods/totp/code.ts'
 import { authOperations } from './operations.ts'
-import { keySetOf, startIssuer, tokenOf } from './testing/issuer.ts'
+import { formatKeySet, signToken, startIssuer } from './testing/issuer.ts'
 import { scene } from './testing/scene.ts'
 import { peerSecret, startAuth, type TestService, testAuthority } from './testing/start.ts'
 
@@ -47,7 +47,7 @@ async function prepare(auditMode: 'continue' | 'reject'): Promise<Prepared> {
   const auth = await startAuth(options)
   const { as, asSuper, realm, user, admin, logIn } = scene(auth)
   const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
-  issuer.serve('/keys', { body: keySetOf({ key: rsa.publicKey, kid: 'k' }) })
+  issuer.serve('/keys', { body: formatKeySet({ key: rsa.publicKey, kid: 'k' }) })
   const provider = { jwt_issuer_uri: 'https://idp', jwks_uri: `${issuer.url}/keys` }
   await realm('r', {
     auth_params: {
@@ -75,7 +75,7 @@ async function prepare(auditMode: 'continue' | 'reject'): Promise<Prepared> {
   const ended = await logIn('r', 'ann')
   const idOf = async (one: string): Promise<string> => (await as(one, 'GET', '/whoami')).json.jti
   const [own, other] = [await idOf(cookie), await idOf(ended)]
-  const jwt = tokenOf(
+  const jwt = signToken(
     rsa.privateKey,
     { alg: 'RS256', kid: 'k' },
     { sub: 'system:serviceaccount:a:b', exp: auth.services.now() + 300 },

@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { rawReply } from '@warder/foundation/http'
 import { defineOperation, fromProbes, get, type Operation } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { everybody } from './callers/index.ts'
+import { anyCaller } from './callers/index.ts'
 import type { AuthServices } from './services.ts'
 import { sessionIssuers } from './signing/index.ts'
 import { version } from './version.ts'
@@ -22,7 +22,7 @@ export const publicOperations: readonly Operation<AuthServices>[] = [
     route: get('/public/version'),
     summary: 'The version of the service',
     tag,
-    access: everybody,
+    access: anyCaller,
     foreignParameters: fromProbes,
     replyContentType: 'text/plain; charset=utf-8',
     cors: 'any-origin',
@@ -34,7 +34,7 @@ export const publicOperations: readonly Operation<AuthServices>[] = [
     route: get('/.well-known/jwks.json'),
     summary: 'Public keys of session tokens',
     tag,
-    access: everybody,
+    access: anyCaller,
     foreignParameters: fromProbes,
     reply: KeySetReply,
     errors: { 404: 'They are not published (`publish_session_jwks`).' },
@@ -51,7 +51,7 @@ export const publicOperations: readonly Operation<AuthServices>[] = [
     route: get('/.well-known/session-issuers'),
     summary: 'Issuers of session tokens: of every node that shares the signing keys',
     tag,
-    access: everybody,
+    access: anyCaller,
     foreignParameters: fromProbes,
     reply: Type.Object({ issuers: Type.Array(Text) }),
     errors: { 404: 'The session keys are not published (`publish_session_jwks`).' },
@@ -66,7 +66,7 @@ export const publicOperations: readonly Operation<AuthServices>[] = [
     route: get('/.well-known/certificate-jwks.json'),
     summary: 'Public keys of certificates',
     tag,
-    access: everybody,
+    access: anyCaller,
     foreignParameters: fromProbes,
     reply: KeySetReply,
     errors: { 404: 'Certificate signing is not configured.' },

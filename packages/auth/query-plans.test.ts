@@ -9,7 +9,7 @@ import {
   hasTotp,
   listAdmins,
 } from './admins/admin-store.ts'
-import { feedAfter, feedHead, sweepFeed } from './ended/feed-store.ts'
+import { readFeedAfter, readFeedHead, sweepFeed } from './ended/feed-store.ts'
 import { appRoleUnchanged, findAppRole, findAppRoleById } from './machines/approle-store.ts'
 import { noSecretIdLimits, noTokenLimits } from './machines/limits.ts'
 import { findOrchestratorRole } from './machines/orchestrator-store.ts'
@@ -21,7 +21,7 @@ import {
   secretIdUse,
 } from './machines/secret-id-store.ts'
 import {
-  expiredTokenRemoval,
+  removeExpiredToken,
   removeExpiredTokens,
   roleTokensRevocation,
   tokenRenewal,
@@ -42,16 +42,16 @@ import { realmRules } from './realm-rules.ts'
 import type { Realm } from './realms/index.ts'
 import { listRealms, removeRealm, replaceRealm } from './realms/realm-store.ts'
 import {
+  endUnregisteredSessions,
   jwtSessionsEnd,
+  listSessionIds,
   otherIssuersSessionsEnd,
   passwordSessionsEnd,
   realmSessionsEnd,
   removeEndedSessions,
-  sessionIdsOf,
-  unregisteredSessionsEnd,
 } from './sessions/index.ts'
 import { sessionsEnd } from './sessions/session-end-store.ts'
-import { endedSessionRemoval, findSession, listSessions, sessionSlide } from './sessions/session-store.ts'
+import { findSession, listSessions, removeEndedSession, sessionSlide } from './sessions/session-store.ts'
 import { startAuth } from './testing/start.ts'
 import { createFailureCounter, removeOldFailures } from './throttle/index.ts'
 import { isKnownRole, isKnownUser } from './users/known-store.ts'
@@ -111,10 +111,10 @@ function singleRows(): readonly Change[] {
     tokenRenewal(token, 1, 1),
     ...tokenUse(hash),
     tokenRevocation(token),
-    expiredTokenRemoval(hash, 1),
+    removeExpiredToken(hash, 1),
     secretIdUse(secret, 1),
     sessionSlide('s', 1),
-    endedSessionRemoval('s', 1),
+    removeEndedSession('s', 1),
     totpStepUse('r', 'u', 1),
     totpRemoval('r', 'u'),
     subjectClaim({ realm: 'r', subject: 'u', issuer: 'i', createdAt: 1 }),
@@ -125,7 +125,7 @@ function singleRows(): readonly Change[] {
 }
 
 /** A realm with one identity provider. */
-const realmOf = (jwt_issuer_uri: string): Realm => ({
+const createRealm = (jwt_issuer_uri: string): Realm => ({
   id: 'r',
   auth_params: { jwt_params: { idp_params: [{ jwt_issuer_uri, jwks_uri: 'https://k' }] } },
   session_max_age_seconds: 1,
@@ -139,7 +139,7 @@ const indexesFirst = Object.fromEntries(
 )
 
 /** How the engine would carry out a statement, and whether that is by an index alone. */
-async function planOf(db: Database, text: string, params: readonly SqlValue[]) {
+async function explainQuery(db: Database, text: string, params: readonly SqlValue[]) {
   if (db.dialect === 'postgresql') {
     const rows = await db.all(query<SqlValue[], Record<string, string>>(`EXPLAIN ${text}`), [...params])
     const plan = rows.map((row) => row['QUERY PLAN'] ?? '').join('\n')
@@ -158,7 +158,7 @@ it('no lookup, list or sweep reads a large table from end to end, or sorts it', 
   const { commit } = db
   const end = { at: 1, reason: 'deleted' } as const
   const client = { realm: 'r', username: 'u', scheme: 'up' } as const
-  const page = { after: '', most: 9 }
+  const page = { after: '', limit: 9 }
   await findToken(
     { db, metrics: auth.services.metrics, now: () => 1, usedTokens: createUsedTokens(db) },
     'wt.x',
@@ -167,9 +167,9 @@ it('no lookup, list or sweep reads a large table from end to end, or sorts it', 
   await findSecretId(db, 'x')
   await removeExpiredSecretIds(commit, 1)
   await findSession(db, 'x')
-  await sessionIdsOf(db, client, 1)
+  await listSessionIds(db, client, 1)
   for (const username of [undefined, 'u']) {
-    await listSessions(db, { realm: 'r', username, after: undefined, most: 9 }, 1)
+    await listSessions(db, { realm: 'r', username, after: undefined, limit: 9 }, 1)
   }
   await removeEndedSessions(commit, 1)
   await removeEndedSessions(commit, 1, 'r')
@@ -185,10 +185,10 @@ it('no lookup, list or sweep reads a large table from end to end, or sorts it', 
   await failures.clear(1)
   await removeRealm(commit, 'r', [])
   const ending = { ...auth.services, db }
-  const endings = realmRules.endingsOf(ending, realmOf('i'), realmOf('j'))
-  await replaceRealm(commit, realmOf('i'), realmOf('j'), [], { ...endings, others: [] })
-  await feedHead(db)
-  await feedAfter(db, 1, 9)
+  const endings = realmRules.endingsOf(ending, createRealm('i'), createRealm('j'))
+  await replaceRealm(commit, createRealm('i'), createRealm('j'), [], { ...endings, others: [] })
+  await readFeedHead(db)
+  await readFeedAfter(db, 1, 9)
   await sweepFeed(commit, 1)
   await findSubject(db, 'r', 'u')
   await listSubjects(db, 'r', page)
@@ -218,13 +218,13 @@ it('no lookup, list or sweep reads a large table from end to end, or sorts it', 
     ...providerPersonsEnd(db, 'r', 'i', 1),
     providerPersonsMove('r', 'i', 'j'),
     personKnownThrough({ realm: 'r', username: 'u', subjectId: 'x' }, 'i'),
-    ...unregisteredSessionsEnd(db, 'r', 'u', end),
+    ...endUnregisteredSessions(db, 'r', 'u', end),
     ...singleRows(),
     oneFewer,
   ])
   assert.ok(asked.length >= 30)
   for (const [text, params] of asked) {
-    const { plan, byIndex, whole } = await planOf(auth.db, text, params)
+    const { plan, byIndex, whole } = await explainQuery(auth.db, text, params)
     assert.equal(whole, false, `${text}: ${plan}`)
     assert.ok(byIndex || text.startsWith('INSERT'), `${text}: ${plan}`)
   }

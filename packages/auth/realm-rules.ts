@@ -50,11 +50,11 @@ function vouchingSet(
   before: Realm | undefined,
   after: Realm,
 ): readonly Change[] {
-  const shownOf = (realm: Realm | undefined, member: string): string =>
+  const formatMember = (realm: Realm | undefined, member: string): string =>
     JSON.stringify(realm?.auth_params[member] ?? null)
   const isOther = methods.some(
     ({ vouches, settings: { member } }) =>
-      vouches === true && shownOf(before, member) !== shownOf(after, member),
+      vouches === true && formatMember(before, member) !== formatMember(after, member),
   )
   return isOther ? realmCredentialsSet(db, after.id, now()) : []
 }

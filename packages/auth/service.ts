@@ -83,7 +83,7 @@ export const authService: ServiceDefinition<AuthConfig, AuthServices> = {
   async check({ config, home }) {
     if (config.saml_sp_key_files.length + config.saml_sp_certificate_files.length === 0) return
     // Loaded where it is needed: the primary starts without SAML.
-    const { configuredKeys } = await import('./methods/saml/index.ts')
+    const { readConfiguredKeys: configuredKeys } = await import('./methods/saml/index.ts')
     configuredKeys(home, config.saml_sp_key_files, config.saml_sp_certificate_files)
   },
   async checkStored({ config, env, database }) {

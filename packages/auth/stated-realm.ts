@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import type { Access, Operation, OperationContext, OperationInput } from '@warder/foundation/operations'
 import { andThen } from '@warder/foundation/promises'
 import Type, { type TSchema } from 'typebox'
-import { machineOf, sessionOf } from './callers/index.ts'
+import { findMachineToken, requireSession } from './callers/index.ts'
 import type { AuthServices } from './services.ts'
 
 const StatedRealm = Type.Optional(
@@ -15,7 +15,7 @@ const StatedRealm = Type.Optional(
  */
 export function withStatedRealm(operation: Operation<AuthServices>): Operation<AuthServices> {
   const { access } = operation
-  const declared = membersOf(operation)
+  const declared = listQueryParameters(operation)
   if (access.public === true || 'realm' in declared) return operation
   const checked: Access<AuthServices> = {
     ...access,
@@ -29,7 +29,10 @@ export function withStatedRealm(operation: Operation<AuthServices>): Operation<A
 }
 
 /** The query parameters that an operation declares, by name. */
-function membersOf({ name, queryParameters }: Operation<AuthServices>): Readonly<Record<string, TSchema>> {
+function listQueryParameters({
+  name,
+  queryParameters,
+}: Operation<AuthServices>): Readonly<Record<string, TSchema>> {
   if (queryParameters === undefined) return {}
   const { properties } = queryParameters as { readonly properties?: Record<string, TSchema> }
   if (properties === undefined) throw new Error(`${name}: its query parameters must be one object`)
@@ -38,7 +41,7 @@ function membersOf({ name, queryParameters }: Operation<AuthServices>): Readonly
 
 /** @throws failure('unauthorized') when `?realm=` names neither the realm of the path nor that of the caller */
 function requireStatedRealm({ path, query }: OperationInput, context: OperationContext<AuthServices>): void {
-  const own = machineOf(context)?.realm ?? sessionOf(context).session.realm
+  const own = findMachineToken(context)?.realm ?? requireSession(context).session.realm
   if (query.realm === path.realm_id || query.realm === own) return
   throw failure('unauthorized', 'There is no valid session of this realm.')
 }

@@ -24,7 +24,7 @@ const columns = 'id, userpass, jwt, fido2, digital_credentials, client_certifica
 const byId = query<[id: string], AdminRow & { readonly realm_id: string | null }>(
   `SELECT ${columns}, realm_id FROM admin LEFT JOIN admin_realm ON admin_id = id WHERE id = ?`,
 )
-const adminsAfter = query<[after: string, most: number], AdminRow>(
+const adminsAfter = query<[after: string, limit: number], AdminRow>(
   `SELECT ${columns} FROM admin WHERE id > ? ORDER BY id LIMIT ?`,
 )
 const realmsOfAdmins = query<[first: string, last: string], RealmRow>(
@@ -45,7 +45,7 @@ const anySaml = query<[], { readonly id: string }>(
 const byCertificate = query<[name: string, fingerprint: string], RealmRow>(
   `${joined} WHERE a.client_certificate IN (?, ?)`,
 )
-const totpOf = query<[realm: string, username: string], { readonly username: string }>(
+const selectTotp = query<[realm: string, username: string], { readonly username: string }>(
   'SELECT username FROM totp WHERE realm_id = ? AND username = ?',
 )
 
@@ -116,7 +116,7 @@ export async function findAdmin(db: Database, id: string): Promise<Admin | undef
 
 /** By id, in order. */
 export async function listAdmins(db: Database, page: Page): Promise<readonly Admin[]> {
-  const rows = await db.all(adminsAfter, [page.after, page.most])
+  const rows = await db.all(adminsAfter, [page.after, page.limit])
   const range = [rows[0]?.id ?? '', rows.at(-1)?.id ?? ''] as const
   const realms = Map.groupBy(await db.all(realmsOfAdmins, [...range]), ({ admin_id }) => admin_id)
   return rows.map((row) =>
@@ -134,7 +134,7 @@ export async function hasTotp(
 ): Promise<boolean> {
   for (const realm of new Set(['_', ...admin.realms])) {
     for (const name of [admin.userpass, admin.jwt]) {
-      if (name !== null && (await db.get(totpOf, [realm, name])) !== undefined) return true
+      if (name !== null && (await db.get(selectTotp, [realm, name])) !== undefined) return true
     }
   }
   return false
@@ -195,13 +195,22 @@ export async function countSuperAdmins(db: Database): Promise<SuperAdmins> {
   return { count, oneFewer: change(bumpSuperRealm, [version], 1) }
 }
 
-const jsonOf = (value: Admin['digital_credentials']): string | null =>
+const toJsonColumn = (value: Admin['digital_credentials']): string | null =>
   value === null ? null : JSON.stringify(value)
 
 export function adminInsertion(admin: Omit<Admin, 'version'>): readonly Change[] {
   const { id, userpass, jwt, fido2, digital_credentials, client_certificate, saml } = admin
   return [
-    change(insert, [id, userpass, jwt, fido2, jsonOf(digital_credentials), client_certificate, saml, 1]),
+    change(insert, [
+      id,
+      userpass,
+      jwt,
+      fido2,
+      toJsonColumn(digital_credentials),
+      client_certificate,
+      saml,
+      1,
+    ]),
     ...admin.realms.map((realm) => change(insertRealm, [id, realm])),
   ]
 }
@@ -212,7 +221,7 @@ export function adminReplacement(admin: Admin): readonly Change[] {
   return [
     change(
       update,
-      [userpass, jwt, fido2, jsonOf(digital_credentials), client_certificate, saml, id, version],
+      [userpass, jwt, fido2, toJsonColumn(digital_credentials), client_certificate, saml, id, version],
       1,
     ),
     change(removeRealms, [id]),

@@ -13,7 +13,7 @@ interface Door {
 }
 
 /** Identities that an Admin names, by what names them. The realm `_` lets each Admin in. */
-function doorsOf(admin: Named | undefined): ReadonlyMap<string, Door> {
+function listDoors(admin: Named | undefined): ReadonlyMap<string, Door> {
   const doors = new Map<string, Door>()
   if (admin === undefined || admin.realms.length === 0) return doors
   const { userpass, jwt, saml, client_certificate: certificate } = admin
@@ -27,13 +27,13 @@ function doorsOf(admin: Named | undefined): ReadonlyMap<string, Door> {
 }
 
 /** Tells those who follow of identities that an Admin names from now on, or names no longer. @param at Unix seconds */
-export function namedIdentitiesSet(
+export function announceIdentityChanges(
   db: Database,
   before: Named | undefined,
   after: Named | undefined,
   at: number,
 ): readonly Change[] {
-  const [gone, added] = [doorsOf(before), doorsOf(after)]
+  const [gone, added] = [listDoors(before), listDoors(after)]
   const changed = [
     ...[...gone].filter(([key]) => !added.has(key)),
     ...[...added].filter(([key]) => !gone.has(key)),

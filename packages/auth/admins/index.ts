@@ -1,3 +1,3 @@
 export { adminsBehind, adminsNamingSaml, countSuperAdmins, findSuperCredentials } from './admin-store.ts'
 export { adminOperations } from './operations.ts'
-export { powersOf } from './powers.ts'
+export { findPowers } from './powers.ts'

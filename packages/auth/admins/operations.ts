@@ -16,7 +16,7 @@ import {
   UniqueViolation,
 } from '@warder/foundation/sql'
 import Type from 'typebox'
-import { anyAdmin, powersOfCaller, superAdmin } from '../callers/index.ts'
+import { anyAdmin, requirePowers, superAdmin } from '../callers/index.ts'
 import { listReply, type Page, PageQuery, readPage } from '../paging/index.ts'
 import { findRealm, RealmId, realmExists, superRealm } from '../realms/index.ts'
 import {
@@ -39,7 +39,7 @@ import {
   hasTotp,
   listAdmins,
 } from './admin-store.ts'
-import { namedIdentitiesSet } from './doors.ts'
+import { announceIdentityChanges } from './doors.ts'
 import { requireCovered } from './powers.ts'
 
 /** Services used by operations on administrators. */
@@ -74,8 +74,8 @@ async function requireRealms(context: Context, realms: readonly string[]): Promi
 }
 
 /** @throws failure('not_found' | 'forbidden') */
-async function coveredAdmin(context: Context, id: string): Promise<Admin> {
-  const powers = await powersOfCaller(context)
+async function requireCoveredAdmin(context: Context, id: string): Promise<Admin> {
+  const powers = await requirePowers(context)
   const admin = await findAdmin(context.services.db, id)
   if (admin === undefined) throw failure('not_found', 'There is no such administrator.')
   requireCovered(powers, admin.realms)
@@ -104,28 +104,28 @@ async function anotherSuperStays(
 /** Replaces an admin by what `change` makes of it; run again when somebody else was faster. */
 function replaceAdmin(context: Context, id: string, change: (before: Admin) => Omit<Admin, 'version'>) {
   return retryOnGuard(5, async () => {
-    const before = await coveredAdmin(context, id)
+    const before = await requireCoveredAdmin(context, id)
     const after = { ...change(before), version: before.version }
-    requireCovered(await powersOfCaller(context), after.realms)
+    requireCovered(await requirePowers(context), after.realms)
     const guard = await anotherSuperStays(context, before, after.realms)
     const shown = await show(context, after)
     context.audit({ object: id, details: { before: showAdmin(before, false), after: shown } })
     await context.commit([
       ...guard,
       ...adminReplacement(after),
-      ...addedRealms(before, after),
-      ...told(context, before, after),
+      ...requireAddedRealms(before, after),
+      ...announceChange(context, before, after),
     ])
     return shown
   })
 }
 
-const told = (
+const announceChange = (
   { services: { db, now } }: Context,
   ...change: [before?: Admin, after?: Omit<Admin, 'version'>]
-) => namedIdentitiesSet(db, change[0], change[1], now())
+) => announceIdentityChanges(db, change[0], change[1], now())
 
-const addedRealms = (before: Admin, after: Pick<Admin, 'realms'>) =>
+const requireAddedRealms = (before: Admin, after: Pick<Admin, 'realms'>) =>
   after.realms.filter((realm) => !before.realms.includes(realm)).map((realm) => realmExists(realm))
 
 export const adminOperations: readonly Operation<AdminServices>[] = [
@@ -143,7 +143,7 @@ export const adminOperations: readonly Operation<AdminServices>[] = [
     async act({ body }, context) {
       checkNewAdminId(body.id)
       const admin = readAdmin(body.id, body as AdminRequest)
-      requireCovered(await powersOfCaller(context), admin.realms)
+      requireCovered(await requirePowers(context), admin.realms)
       await requireRealms(context, admin.realms)
       const shown = await show(context, admin)
       context.audit({ object: admin.id, details: { after: shown } })
@@ -151,7 +151,7 @@ export const adminOperations: readonly Operation<AdminServices>[] = [
         await context.commit([
           ...admin.realms.map((realm) => realmExists(realm)),
           ...adminInsertion(admin),
-          ...told(context, undefined, admin),
+          ...announceChange(context, undefined, admin),
         ])
       } catch (error) {
         if (error instanceof UniqueViolation) {
@@ -188,7 +188,7 @@ export const adminOperations: readonly Operation<AdminServices>[] = [
     pathParameters: AdminPath,
     reply: AdminReply,
     errors: { 404: 'There is no such administrator.' },
-    act: async ({ path }, context) => show(context, await coveredAdmin(context, path.admin_id)),
+    act: async ({ path }, context) => show(context, await requireCoveredAdmin(context, path.admin_id)),
   }),
   define({
     name: 'admins.replace',
@@ -204,8 +204,8 @@ export const adminOperations: readonly Operation<AdminServices>[] = [
     errors: { 404: 'There is no such administrator.' },
     async act({ path, body }, context) {
       const wanted = readAdmin(path.admin_id, body)
-      await coveredAdmin(context, path.admin_id)
-      requireCovered(await powersOfCaller(context), wanted.realms)
+      await requireCoveredAdmin(context, path.admin_id)
+      requireCovered(await requirePowers(context), wanted.realms)
       await requireRealms(context, wanted.realms)
       return replaceAdmin(context, path.admin_id, () => wanted)
     },
@@ -221,13 +221,13 @@ export const adminOperations: readonly Operation<AdminServices>[] = [
     async act({ path }, context) {
       context.audit({ object: path.admin_id })
       await retryOnGuard(5, async () => {
-        const powers = await powersOfCaller(context)
+        const powers = await requirePowers(context)
         const admin = await findAdmin(context.services.db, path.admin_id)
         if (admin === undefined) return
         requireCovered(powers, admin.realms)
         const guard = await anotherSuperStays(context, admin, [])
         context.audit({ details: { before: showAdmin(admin, false) } })
-        await context.commit([...guard, ...adminRemoval(admin), ...told(context, admin)])
+        await context.commit([...guard, ...adminRemoval(admin), ...announceChange(context, admin)])
       })
     },
   }),
@@ -242,7 +242,7 @@ export const adminOperations: readonly Operation<AdminServices>[] = [
     errors: { 404: 'There is no such administrator or realm.' },
     async act({ path }, context) {
       const { admin_id, realm_id } = path
-      requireCovered(await powersOfCaller(context), [realm_id])
+      requireCovered(await requirePowers(context), [realm_id])
       if ((await findRealm(context.services.db, realm_id)) === undefined) {
         throw failure('not_found', 'There is no such realm.')
       }
@@ -263,21 +263,21 @@ export const adminOperations: readonly Operation<AdminServices>[] = [
     errors: { 404: 'There is no such administrator.' },
     async act({ path }, context) {
       const { admin_id, realm_id } = path
-      requireCovered(await powersOfCaller(context), [realm_id])
-      return removeRealmOf(context, admin_id, realm_id)
+      requireCovered(await requirePowers(context), [realm_id])
+      return removeAdminRealm(context, admin_id, realm_id)
     },
   }),
 ]
 
 /** A realm admin may take away the last realm of an admin, too: the admin then belongs to the super administrators. */
-function removeRealmOf(context: Context, id: string, realm: string) {
+function removeAdminRealm(context: Context, id: string, realm: string) {
   return retryOnGuard(5, async () => {
-    const before = await coveredAdmin(context, id)
+    const before = await requireCoveredAdmin(context, id)
     const after = { ...before, realms: before.realms.filter((one) => one !== realm) }
     const guard = await anotherSuperStays(context, before, after.realms)
     const shown = await show(context, after)
     context.audit({ object: id, details: { before: showAdmin(before, false), after: shown } })
-    await context.commit([...guard, ...adminReplacement(after), ...told(context, before, after)])
+    await context.commit([...guard, ...adminReplacement(after), ...announceChange(context, before, after)])
     return shown
   })
 }

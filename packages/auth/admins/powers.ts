@@ -11,7 +11,7 @@ import { adminsBehind } from './admin-store.ts'
  * realm is nobody.
  * @param nameIsCertain whether the name of the session's user can mean nobody else in the realm
  */
-export async function powersOf(
+export async function findPowers(
   db: Database,
   session: Session,
   nameIsCertain: (db: Database, session: Session) => Promise<boolean>,

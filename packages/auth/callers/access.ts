@@ -1,15 +1,15 @@
 import { failure } from '@warder/foundation/errors'
 import type { Access } from '@warder/foundation/operations'
-import { powersOfCaller, sessionOf } from './callers.ts'
+import { requirePowers, requireSession } from './callers.ts'
 
-export const everybody: Access<unknown> = { name: 'public', public: true }
+export const anyCaller: Access<unknown> = { name: 'public', public: true }
 
 /** Anybody with a live session. */
 export const anySession: Access<unknown> = {
   name: 'session',
   credentials: ['sessionCookie'],
   check(_input, context) {
-    sessionOf(context)
+    requireSession(context)
   },
 }
 
@@ -18,7 +18,7 @@ export const anyAdmin: Access<unknown> = {
   name: 'administrator',
   credentials: ['sessionCookie'],
   async check(_input, context) {
-    await powersOfCaller(context)
+    await requirePowers(context)
   },
 }
 
@@ -26,7 +26,7 @@ export const superAdmin: Access<unknown> = {
   name: 'super administrator',
   credentials: ['sessionCookie'],
   async check(_input, context) {
-    const powers = await powersOfCaller(context)
+    const powers = await requirePowers(context)
     if (!powers.isSuper) throw failure('forbidden', 'This is for super administrators.')
   },
 }
@@ -36,7 +36,7 @@ export const realmAdmin: Access<unknown> = {
   name: 'administrator of the realm',
   credentials: ['sessionCookie'],
   async check({ path }, context) {
-    const powers = await powersOfCaller(context)
+    const powers = await requirePowers(context)
     if (!powers.administers(path.realm_id ?? '')) {
       throw failure('forbidden', 'This needs rights over this realm.')
     }

@@ -46,19 +46,19 @@ function isMachine(principal: Principal | undefined): principal is MachineCaller
 }
 
 /** @throws failure('unauthorized') when the caller has no session */
-export function sessionOf(context: Context): SessionCaller {
+export function requireSession(context: Context): SessionCaller {
   if (!isSession(context.principal)) throw failure('unauthorized')
   return context.principal
 }
 
 /** The caller's machine token, if that is what it came with. */
-export function machineOf(context: Context): MachineCaller['token'] | undefined {
+export function findMachineToken(context: Context): MachineCaller['token'] | undefined {
   return isMachine(context.principal) ? context.principal.token : undefined
 }
 
 /** @throws failure('forbidden') when no admin stands behind the session */
-export async function powersOfCaller(context: Context): Promise<Powers> {
-  const powers = await sessionOf(context).powers()
+export async function requirePowers(context: Context): Promise<Powers> {
+  const powers = await requireSession(context).powers()
   if (powers === undefined) throw failure('forbidden', 'This is for administrators.')
   return powers
 }

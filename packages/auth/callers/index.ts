@@ -1,9 +1,9 @@
-export { anyAdmin, anySession, everybody, realmAdmin, superAdmin } from './access.ts'
+export { anyAdmin, anyCaller, anySession, realmAdmin, superAdmin } from './access.ts'
 export {
+  findMachineToken,
   type MachineCaller,
-  machineOf,
   type Powers,
-  powersOfCaller,
+  requirePowers,
+  requireSession,
   type SessionCaller,
-  sessionOf,
 } from './callers.ts'

@@ -3,7 +3,7 @@ import { failure } from '@warder/foundation/errors'
 import { defineOperation, type Operation, post } from '@warder/foundation/operations'
 import type { Database } from '@warder/foundation/sql'
 import Type from 'typebox'
-import { anySession, sessionOf } from '../callers/index.ts'
+import { anySession, requireSession } from '../callers/index.ts'
 import { reservedClaims } from '../identity/index.ts'
 import { findRealm } from '../realms/index.ts'
 import type { Signer } from '../signing/index.ts'
@@ -20,7 +20,7 @@ export interface CertifyServices {
 const define = defineOperation<CertifyServices>()
 
 /** The session's extra claims among the names asked for. Nothing else of the session is ever copied. */
-function chosenClaims(
+function selectClaims(
   claims: Readonly<Record<string, unknown>>,
   names: readonly string[],
 ): Readonly<Record<string, unknown>> {
@@ -46,9 +46,9 @@ export const certifyOperations: readonly Operation<CertifyServices>[] = [
     errors: { 500: 'Certificate signing is not configured.' },
     async act({ body }, context) {
       const { services } = context
-      const { session, claims } = sessionOf(context)
+      const { session, claims } = requireSession(context)
       const verificationKey = readVerificationKey(body.verification_key)
-      const chosen = chosenClaims(claims, body.claims ?? [])
+      const chosen = selectClaims(claims, body.claims ?? [])
       const excludeSub = body.exclude_sub === true
       if (excludeSub && Object.keys(chosen).length === 0) {
         throw failure('bad_request', 'exclude_sub: needs at least one listed claim that the session has.')

@@ -1,6 +1,6 @@
 import { failure } from '@warder/foundation/errors'
 
-const longest = 8192
+const maxBytes = 8192
 /** One PEM block (RFC 7468): labels equal, base64 between them, nothing before or after. */
 const pem = /^-----BEGIN ([A-Z0-9][A-Z0-9 ]*)-----\r?\n(?:[A-Za-z0-9+/=]+[ \t]*\r?\n)+-----END \1-----$/
 
@@ -10,8 +10,8 @@ const pem = /^-----BEGIN ([A-Z0-9][A-Z0-9 ]*)-----\r?\n(?:[A-Za-z0-9+/=]+[ \t]*\
  * @throws failure('bad_request')
  */
 export function readVerificationKey(text: string): string {
-  if (text.length > longest)
-    throw failure('bad_request', `verification_key: must not exceed ${longest} bytes.`)
+  if (text.length > maxBytes)
+    throw failure('bad_request', `verification_key: must not exceed ${maxBytes} bytes.`)
   const trimmed = text.trim()
   if (trimmed === '') throw failure('bad_request', 'verification_key: must not be empty.')
   const match = pem.exec(trimmed)

@@ -24,23 +24,23 @@ export const authCounters: Counters = {
 }
 
 /** Runs a login and counts it as `auth_logins_total{method, outcome}`. @throws what the login throws */
-export async function countedLogin<R>(
+export async function countLogin<R>(
   metrics: Metrics,
   method: LoginMethod,
   login: () => Promise<R>,
-  outcomeOf: (result: R) => LoginOutcome,
+  toOutcome: (result: R) => LoginOutcome,
 ): Promise<R> {
   try {
     const result = await login()
-    metrics.count('auth_logins_total', { method, outcome: outcomeOf(result) })
+    metrics.count('auth_logins_total', { method, outcome: toOutcome(result) })
     return result
   } catch (error) {
-    metrics.count('auth_logins_total', { method, outcome: refusalOf(error) })
+    metrics.count('auth_logins_total', { method, outcome: toLoginRefusal(error) })
     throw error
   }
 }
 
-function refusalOf(error: unknown): LoginRefusal {
+function toLoginRefusal(error: unknown): LoginRefusal {
   if (!(error instanceof Failure)) return 'failed'
   if (error.kind === 'rate_limited') return 'throttled'
   if (error.kind === 'overloaded') return 'overloaded'

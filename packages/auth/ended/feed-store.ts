@@ -18,7 +18,7 @@ const append = query<
      SELECT seq + 1, ?, ?, ?, ?, ?, ?, ? FROM ended_head WHERE id = 1`,
 )
 /** All that is told of sessions, of which there may be a million. */
-const pageAfter = query<[after: number, most: number], Row>(
+const pageAfter = query<[after: number, limit: number], Row>(
   'SELECT seq, kind, subject, until_at FROM ended WHERE seq > ? ORDER BY seq LIMIT ?',
 )
 /** Details of all other entries. */
@@ -26,7 +26,7 @@ const detailsBetween = query<[after: number, last: number], Details>(
   `SELECT seq, realm_id, username, ended_at, reason FROM ended
      WHERE seq > ? AND seq <= ? AND kind <> 'session'`,
 )
-const sweep = query<[now: number, most: number], unknown>(
+const sweep = query<[now: number, limit: number], unknown>(
   'DELETE FROM ended WHERE seq IN (SELECT seq FROM ended WHERE until_at <= ? LIMIT ?)',
 )
 
@@ -51,7 +51,7 @@ interface Details {
  * seen a number has seen every smaller one.
  * @param entries statements that append, each numbered from the head
  */
-export function appended(db: Database, ...entries: readonly Change[]): readonly Change[] {
+export function appendToFeed(db: Database, ...entries: readonly Change[]): readonly Change[] {
   const numbered = entries.flatMap((entry) => [entry, change(moveHead, [])])
   // Without an announcement there must be no change: results are counted by their place.
   const announced = db.dialect === 'postgresql' ? [db.changed(feedTopic, 'head')] : []
@@ -67,17 +67,17 @@ export function entryChange(entry: Omit<EndedEntry, 'seq'>): Change {
 /** Tells those who follow that an administrator has set or removed a credential of a user. @param at Unix seconds */
 export function credentialSet(db: Database, realm: string, username: string, at: number): readonly Change[] {
   const about = { kind: 'credential', subject: '', realm, username, reason: 'credential_set' } as const
-  return appended(db, entryChange({ ...about, endedAt: at, untilAt: at + votesHorizonSeconds }))
+  return appendToFeed(db, entryChange({ ...about, endedAt: at, untilAt: at + votesHorizonSeconds }))
 }
 
 /** Tells those who follow that an administrator has changed what vouches for every user of a realm. @param at Unix seconds */
 export function realmCredentialsSet(db: Database, realm: string, at: number): readonly Change[] {
   const about = { kind: 'credentials', subject: '', realm, username: '', reason: 'credential_set' } as const
-  return appended(db, entryChange({ ...about, endedAt: at, untilAt: at + votesHorizonSeconds }))
+  return appendToFeed(db, entryChange({ ...about, endedAt: at, untilAt: at + votesHorizonSeconds }))
 }
 
 /** Number of the last entry; 0 = nothing has ended yet. */
-export async function feedHead(db: Database): Promise<number> {
+export async function readFeedHead(db: Database): Promise<number> {
   return (await db.get(head, []))?.seq ?? 0
 }
 
@@ -90,9 +90,13 @@ export type ToldEntry = readonly [
   ...more: (string | number)[],
 ]
 
-/** Entries after a number, in order, at most `most`. */
-export async function feedAfter(db: Database, after: number, most: number): Promise<readonly ToldEntry[]> {
-  const rows = await db.all(pageAfter, [after, most])
+/** Entries after a number, in order, at most `limit`. */
+export async function readFeedAfter(
+  db: Database,
+  after: number,
+  limit: number,
+): Promise<readonly ToldEntry[]> {
+  const rows = await db.all(pageAfter, [after, limit])
   const hasOthers = rows.some(({ kind }) => kind !== 'session')
   const details = hasOthers ? await db.all(detailsBetween, [after, rows.at(-1)?.seq ?? after]) : []
   const bySeq = new Map(details.map((row) => [row.seq, row]))
@@ -110,12 +114,12 @@ export async function feedAfter(db: Database, after: number, most: number): Prom
 /** Clocks of services differ, and tokens are accepted for a minute after their end: entries stay for longer. */
 const sweptAfterSeconds = 600
 const batch = 1000
-const mostBatches = 10_000
+const maxBatches = 10_000
 
 /** Deletes entries about what would have ended by itself meanwhile, in commits of bounded size. @returns how many */
 export async function sweepFeed(commit: Commit, now: number): Promise<number> {
   let removed = 0
-  for (let round = 0; round < mostBatches; round++) {
+  for (let round = 0; round < maxBatches; round++) {
     const [result] = await commit([change(sweep, [now - sweptAfterSeconds, batch])])
     const changes = result?.changes ?? 0
     removed += changes

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { hash, randomUUID } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { inlineKeySet, verifyToken } from '@warder/foundation/jwt'
-import { acsUrlOf, samlParams, sharedKey, spEntityIdOf, TestIdp } from '../methods/saml/testing/index.ts'
+import { samlParams, sharedKey, TestIdp, toAcsUrl, toSpEntityId } from '../methods/saml/testing/index.ts'
 import { fromBase32 } from '../methods/totp/base32.ts'
 import { codeAt } from '../methods/totp/code.ts'
 import { recoverAdmin } from '../recovery/index.ts'
@@ -209,7 +209,7 @@ describe('the feed of what ended', () => {
 
     const ofRealm = [['credentials', 'r', '', 'credential_set']]
     const { json: plain } = await asSuper('GET', '/admins/realms/r')
-    const place = { spEntityId: spEntityIdOf('r'), acsUrl: acsUrlOf('r') }
+    const place = { spEntityId: toSpEntityId('r'), acsUrl: toAcsUrl('r') }
     const idp = new TestIdp({ key: await sharedKey('idp'), ...place })
     const put = (members: object) =>
       told('PUT', '/admins/realms/r', {

@@ -3,11 +3,11 @@ import type { Clock } from '@warder/foundation/runtime'
 import type { Database } from '@warder/foundation/sql'
 import type { Logger } from '@warder/foundation/telemetry'
 import type { Signer } from '../signing/index.ts'
-import { feedAfter, feedHead, feedTopic, type ToldEntry } from './feed-store.ts'
+import { feedTopic, readFeedAfter, readFeedHead, type ToldEntry } from './feed-store.ts'
 import { createFollowers } from './followers.ts'
 
 /** Entries of one page. */
-const mostEntries = 20_000
+const maxEntries = 20_000
 /** Another node's entries are announced by the database; where that is lost they are looked for this often. */
 const lookEveryMs = 500
 /** How long an end waits for who follows: what `cache_lease_ms` is elsewhere. */
@@ -57,7 +57,7 @@ export function createEndedFeed(parts: {
       // Asked for before the look: what is appended between the two wakes it.
       const ms = Math.min(left, lookEveryMs)
       const next = ms > 0 ? followers.appended(ms) : undefined
-      const entries = await feedAfter(db, after, mostEntries)
+      const entries = await readFeedAfter(db, after, maxEntries)
       if (entries.length > 0 || next === undefined) return entries
       if (!(await next)) left -= ms
     }
@@ -67,9 +67,9 @@ export function createEndedFeed(parts: {
     async page({ follower, after, acknowledged, nonce, waitMs }) {
       followers.acknowledge(follower, acknowledged)
       // A follower that is ahead has followed another database: it is told at once.
-      const ahead = (await feedHead(db)) < after
+      const ahead = (await readFeedHead(db)) < after
       const entries = ahead ? [] : await entriesAfter(after, waitMs)
-      const head = await feedHead(db)
+      const head = await readFeedHead(db)
       const last = entries.at(-1)?.[0] ?? after
       const body = JSON.stringify({ after, last, head, entries })
       const now = Math.floor(clock.now() / 1000)
@@ -86,7 +86,7 @@ export function createEndedFeed(parts: {
     async told() {
       if (!followers.any()) return
       try {
-        const head = await feedHead(db)
+        const head = await readFeedHead(db)
         followers.announce()
         await followers.seen(head, toldWithinMs)
       } catch (error) {

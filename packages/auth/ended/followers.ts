@@ -2,10 +2,10 @@ import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads'
 import type { Clock } from '@warder/foundation/runtime'
 
 /** Followers that are waited for at most; more of them follow, and are not waited for. */
-const mostFollowers = 64
+const maxFollowers = 64
 /** Each slot: identity, acknowledged number, time of the last question (monotonic ms), whether it was late. */
 const slotSize = 4
-const bytes = 16 + mostFollowers * slotSize * 8
+const bytes = 16 + maxFollowers * slotSize * 8
 /** A follower that has not asked for longer than a poll and its way is not waited for. */
 const aliveMs = 30_000
 
@@ -49,9 +49,9 @@ export function createFollowers(clock: Clock): Followers {
     Atomics.load(slots, field(slot, 3)) === 0n &&
     now() - Atomics.load(slots, field(slot, 2)) < BigInt(aliveMs)
 
-  function slotOf(identity: bigint): number | undefined {
+  function claimSlot(identity: bigint): number | undefined {
     let free: number | undefined
-    for (let slot = 0; slot < mostFollowers; slot++) {
+    for (let slot = 0; slot < maxFollowers; slot++) {
       const holder = Atomics.load(slots, field(slot, 0))
       if (holder === identity) return slot
       if (free === undefined && !isActive(slot)) free = slot
@@ -61,12 +61,12 @@ export function createFollowers(clock: Clock): Followers {
 
   const behind = (seq: bigint): number[] => {
     const found: number[] = []
-    for (let slot = 0; slot < mostFollowers; slot++)
+    for (let slot = 0; slot < maxFollowers; slot++)
       if (isActive(slot) && Atomics.load(slots, field(slot, 1)) < seq) found.push(slot)
     return found
   }
 
-  async function changed(index: number, seenBefore: number, ms: number): Promise<boolean> {
+  async function waitForChange(index: number, seenBefore: number, ms: number): Promise<boolean> {
     const wait = Atomics.waitAsync(counters, index, seenBefore, ms)
     return (wait.async ? await wait.value : wait.value) !== 'timed-out'
   }
@@ -78,8 +78,8 @@ export function createFollowers(clock: Clock): Followers {
 
   return {
     acknowledge(id, seq) {
-      const identity = identityOf(id)
-      const slot = slotOf(identity)
+      const identity = toIdentity(id)
+      const slot = claimSlot(identity)
       if (slot === undefined) return
       Atomics.store(slots, field(slot, 1), BigInt(seq))
       Atomics.store(slots, field(slot, 2), now())
@@ -88,9 +88,9 @@ export function createFollowers(clock: Clock): Followers {
       wake(acknowledgedAt)
     },
     announce: () => wake(appendedAt),
-    appended: (ms) => changed(appendedAt, Atomics.load(counters, appendedAt), ms),
+    appended: (ms) => waitForChange(appendedAt, Atomics.load(counters, appendedAt), ms),
     any() {
-      for (let slot = 0; slot < mostFollowers; slot++) if (isActive(slot)) return true
+      for (let slot = 0; slot < maxFollowers; slot++) if (isActive(slot)) return true
       return false
     },
     async seen(seq, ms) {
@@ -100,7 +100,7 @@ export function createFollowers(clock: Clock): Followers {
         const before = Atomics.load(counters, acknowledgedAt)
         const late = behind(wanted)
         if (late.length === 0) return
-        if (deadline.aborted || !(await changed(acknowledgedAt, before, ms))) {
+        if (deadline.aborted || !(await waitForChange(acknowledgedAt, before, ms))) {
           for (const slot of behind(wanted)) Atomics.store(slots, field(slot, 3), 1n)
           return
         }
@@ -110,6 +110,6 @@ export function createFollowers(clock: Clock): Followers {
 }
 
 /** 63 bits of the follower's UUID, never 0. */
-function identityOf(id: string): bigint {
+function toIdentity(id: string): bigint {
   return BigInt(`0x${id.replaceAll('-', '').slice(0, 15)}`) | 1n
 }

@@ -26,7 +26,7 @@ export function sessionClaims(
   return Object.fromEntries(Object.entries(claims).filter(([name]) => !reservedClaims.has(name)))
 }
 
-const largestExtraClaims = 4096
+const maxExtraClaimsBytes = 4096
 
 /** @throws failure('bad_request') for a reserved name, or more than 4 KiB as JSON */
 export function checkExtraClaims(claims: Readonly<Record<string, unknown>>): void {
@@ -38,7 +38,7 @@ export function checkExtraClaims(claims: Readonly<Record<string, unknown>>): voi
       )
     }
   }
-  if (Buffer.byteLength(JSON.stringify(claims)) > largestExtraClaims) {
+  if (Buffer.byteLength(JSON.stringify(claims)) > maxExtraClaimsBytes) {
     throw failure('bad_request', 'extra_claims: must not exceed 4096 bytes as JSON.')
   }
 }

@@ -3,7 +3,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { bootstrap } from '../bootstrap.ts'
-import { cookieOf, startAuth } from '../testing/start.ts'
+import { readCookie, startAuth } from '../testing/start.ts'
 
 describe('the first run', () => {
   it('makes a super admin whose random password is in a file of mode 0600, and opens the door once', async () => {
@@ -25,7 +25,7 @@ describe('the first run', () => {
       header ?? '',
       /^_ea_=[A-Za-z0-9_.-]+; HttpOnly; Secure; SameSite=Strict; Path=\/; Max-Age=3600$/,
     )
-    const cookie = cookieOf(login)
+    const cookie = readCookie(login)
 
     const who = await auth.call('GET', '/whoami?realm=_', { cookie })
     assert.equal(who.status, 200)

@@ -6,7 +6,7 @@ import { scene } from '../testing/scene.ts'
 import { startAuth, type TestService } from '../testing/start.ts'
 
 const start = () => startAuth({ adminPassword: 'correct horse' })
-const statusesOf = (answers: readonly { readonly status: number }[]) => answers.map(({ status }) => status)
+const listStatuses = (answers: readonly { readonly status: number }[]) => answers.map(({ status }) => status)
 
 async function withUser(auth: TestService, username: string): Promise<void> {
   const { realm, user } = scene(auth)
@@ -93,7 +93,7 @@ describe('guessing a password', () => {
     const heard = guesses.filter(({ status }) => status === 401).length
     assert.ok(heard >= 5 && heard <= 10, `${heard} were heard`)
     assert.ok(guesses.every(({ status }) => [401, 429, 503].includes(status)))
-    assert.deepEqual(statusesOf(right), [200, 200, 200])
+    assert.deepEqual(listStatuses(right), [200, 200, 200])
   })
 
   it('is forgotten after an hour without a failure', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { scene } from '../testing/scene.ts'
-import { cookieOf, startAuth } from '../testing/start.ts'
+import { readCookie, startAuth } from '../testing/start.ts'
 
 const wrong = {
   error: 'unauthorized',
@@ -148,8 +148,8 @@ describe('login', () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const before = await auth.superCookie()
     const answer = await auth.call('POST', '/login?realm=_', { basic: 'admin:correct horse', cookie: before })
-    assert.notEqual(cookieOf(answer), before)
-    const twice = { headers: { cookie: `_ea_=${before}; _ea_=${cookieOf(answer)}` } }
+    assert.notEqual(readCookie(answer), before)
+    const twice = { headers: { cookie: `_ea_=${before}; _ea_=${readCookie(answer)}` } }
     assert.equal((await auth.call('GET', '/whoami', twice)).status, 401)
     const other = { headers: { cookie: `x=1; _ea_="${before}"; y=2` } }
     assert.equal((await auth.call('GET', '/whoami', other)).status, 200)

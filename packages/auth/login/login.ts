@@ -1,7 +1,7 @@
 import type { OperationContext } from '@warder/foundation/operations'
 import { type Change, GuardFailed } from '@warder/foundation/sql'
-import { countedLogin, countSessions, type LoginOutcome } from '../counting/index.ts'
-import { subjectIdOf } from '../persons/index.ts'
+import { countLogin, countSessions, type LoginOutcome } from '../counting/index.ts'
+import { ensureSubjectId } from '../persons/index.ts'
 import { findRealm } from '../realms/index.ts'
 import type { Session } from '../sessions/index.ts'
 import { type Credential, readCredential } from './authorization.ts'
@@ -9,7 +9,7 @@ import type { LoginMethod, MethodFacts, Proof, Proven } from './method.ts'
 import { credentialChanged, LoginRefused } from './refusal.ts'
 import { proveSecond } from './second-proofs.ts'
 import type { LoginServices } from './services.ts'
-import { forgetFailures, refused, takeLogin, throttled } from './throttled.ts'
+import { auditRefusal, forgetFailures, takeLogin, throttleLogin } from './throttled.ts'
 
 export type LoginResult =
   | { readonly nextStep: 'TotpRequired' | 'ChangePassword' }
@@ -28,7 +28,7 @@ export function logIn<Services extends LoginServices>(
   const credential = readCredential(context.request)
   context.audit({ realm, auth_method: credential.kind })
   const login = () => prove(context, methods, { realm, credential, code })
-  return countedLogin(
+  return countLogin(
     context.services.metrics,
     credential.kind,
     login,
@@ -50,7 +50,7 @@ async function prove<Services extends LoginServices>(
   takeLogin(context)
   const { realm, credential, code } = given
   const first = methods.find((method) => method.first?.takes === credential.kind)?.first
-  if (first === undefined) throw refused(context, realm, new LoginRefused('malformed_credentials'))
+  if (first === undefined) throw auditRefusal(context, realm, new LoginRefused('malformed_credentials'))
   const proof = async (): Promise<Proven> => {
     const found = await findRealm(context.services.db, realm)
     return first.prove(context, { realmId: realm, realm: found, credential })
@@ -58,15 +58,15 @@ async function prove<Services extends LoginServices>(
   const withCode = code !== undefined
   const claimed = first.nameOf?.(credential)
   if (claimed !== undefined) {
-    return throttled(context, { realm, username: claimed, withCode }, async () =>
+    return throttleLogin(context, { realm, username: claimed, withCode }, async () =>
       finish(context, methods, await proof(), code),
     )
   }
   const proven = await proof().catch((error: unknown) => {
-    throw error instanceof LoginRefused ? refused(context, realm, error) : error
+    throw error instanceof LoginRefused ? auditRefusal(context, realm, error) : error
   })
   const { username } = proven.subject
-  return throttled(context, { realm, username, withCode }, () => finish(context, methods, proven, code))
+  return throttleLogin(context, { realm, username, withCode }, () => finish(context, methods, proven, code))
 }
 
 /** Finishes a login after the first proof, whichever endpoint made it. @throws LoginRefused */
@@ -91,7 +91,7 @@ async function finish(
     if (second.proofs.length > 0) await commitProofs(context, second.proofs)
     return { nextStep: proven.nextStep }
   }
-  const subjectId = await subjectIdOf(services.db, realm.id, username, services.now())
+  const subjectId = await ensureSubjectId(services.db, realm.id, username, services.now())
   const { session, cookie, insertion } = services.sessions.begin({ ...subject, subjectId }, realm)
   context.audit({ object: session.id, details: { next_step: 'Authenticated' } })
   await commitProofs(context, [...second.proofs, ...proven.proofs], insertion)

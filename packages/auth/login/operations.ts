@@ -1,7 +1,7 @@
 import { rawReply } from '@warder/foundation/http'
 import { defineOperation, get, type Operation, post } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { anySession, everybody, sessionOf } from '../callers/index.ts'
+import { anyCaller, anySession, requireSession } from '../callers/index.ts'
 import { ClaimsReply } from '../identity/index.ts'
 import { RealmQuery } from '../realms/index.ts'
 import { setSessionCookie } from '../sessions/index.ts'
@@ -27,7 +27,7 @@ export function loginOperations<Services extends LoginServices>(
         'Credentials: `Authorization: Basic`, `Authorization: Bearer` with a token of one of the realm’s identity ' +
         'providers, or a client certificate. Users with TOTP send the code in the body.',
       tag,
-      access: everybody,
+      access: anyCaller,
       security: ['basic', 'bearer', 'certificate'],
       queryParameters: RealmQuery,
       request: Type.Object({ totp_code: Code }),
@@ -62,7 +62,7 @@ export function loginOperations<Services extends LoginServices>(
       access: anySession,
       reply: ClaimsReply,
       audited: false,
-      act: (_input, context) => sessionOf(context).claims,
+      act: (_input, context) => requireSession(context).claims,
     }),
   ]
 }

@@ -1,7 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 import { bucketKey } from '@warder/foundation/http'
 import type { OperationContext } from '@warder/foundation/operations'
-import { foldedName, isUsername } from '../texts/index.ts'
+import { foldName, isUsername } from '../texts/index.ts'
 import { LoginRefused, refusal } from './refusal.ts'
 import type { LoginLimitServices, LoginServices } from './services.ts'
 
@@ -20,16 +20,16 @@ export function takeLogin({ services, request }: OperationContext<LoginLimitServ
  * somebody with the right password can drive up.
  * @throws what the attempt throws, with LoginRefused turned into the one refusal
  */
-export async function throttled<R>(
+export async function throttleLogin<R>(
   context: Context,
   name: { readonly realm: string; readonly username: string; readonly withCode: boolean },
   attempt: () => Promise<R>,
 ): Promise<R> {
   const { attempts, codeAttempts, failures } = context.services
-  const folded = foldedName(name.username)
+  const folded = foldName(name.username)
   const client = bucketKey(context.request.clientAddress)
-  const slot = failures.slotOf(name.realm, folded, client)
-  const codes = failures.slotOf(name.realm, folded, 'codes')
+  const slot = failures.findSlot(name.realm, folded, client)
+  const codes = failures.findSlot(name.realm, folded, 'codes')
   const run = (): Promise<R> => counting(context, name, { slot, codes }, attempt)
   if (!name.withCode) return attempts.run(client, slot, run)
   return attempts.run(client, slot, () => codeAttempts.run(client, codes, run))
@@ -50,12 +50,12 @@ async function counting<R>(
     if (isUsername(name.username)) context.audit({ object: name.username })
     if (error.guess !== undefined) await failures.count(slots.slot, now())
     if (error.guess === 'code') await failures.count(slots.codes, now())
-    throw refused(context, name.realm, error)
+    throw auditRefusal(context, name.realm, error)
   }
 }
 
 /** The refusal of a login; its reason goes to the audit log. */
-export function refused(context: Context, realm: string, error: LoginRefused): Error {
+export function auditRefusal(context: Context, realm: string, error: LoginRefused): Error {
   context.audit({ realm, reason: error.reason })
   return refusal(context.request.headers.origin !== undefined)
 }
@@ -63,9 +63,9 @@ export function refused(context: Context, realm: string, error: LoginRefused): E
 /** After a success: the failures before it no longer count. Only a counter that is not at zero is written. */
 export async function forgetFailures(context: Context, realm: string, username: string): Promise<void> {
   const { failures, now } = context.services
-  const folded = foldedName(username)
+  const folded = foldName(username)
   for (const prefix of [bucketKey(context.request.clientAddress), 'codes']) {
-    const slot = failures.slotOf(realm, folded, prefix)
+    const slot = failures.findSlot(realm, folded, prefix)
     if ((await failures.state(slot, now())).failures > 0) await failures.clear(slot)
   }
 }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { authOperations } from '../operations.ts'
-import { keySetOf, startIssuer, tokenOf } from '../testing/issuer.ts'
+import { formatKeySet, signToken, startIssuer } from '../testing/issuer.ts'
 import { scene } from '../testing/scene.ts'
 import { startAuth, type TestService, testAuthority } from '../testing/start.ts'
 
@@ -85,7 +85,7 @@ async function lifeOfAnOrchestratorRole(
   assert.deepEqual((await ask('GET', '/role?list=true')).json.data.keys, ['pods'])
   assert.deepEqual((await ask('LIST', '/role')).json.data.keys, ['pods'])
   const exp = auth.services.now() + 300
-  const jwt = tokenOf(
+  const jwt = signToken(
     rsa.privateKey,
     { alg: 'RS256', kid: 'k' },
     { sub: 'system:serviceaccount:shop:till', exp },
@@ -105,7 +105,7 @@ describe('clients written for Vault', () => {
     const folder = mkdtempSync(join(tmpdir(), 'warder-alias-'))
     await using issuer = await startIssuer(await testAuthority(), folder)
     await using auth = await startAuth({ adminPassword: 'correct horse', outboundCa: issuer.caFile })
-    issuer.serve('/keys', { body: keySetOf({ key: rsa.publicKey, kid: 'k' }) })
+    issuer.serve('/keys', { body: formatKeySet({ key: rsa.publicKey, kid: 'k' }) })
     const asked = new Set<string>()
     for (const prefix of ['', '/v1'] as const) {
       for (const method of ['POST', 'PUT'] as const) {

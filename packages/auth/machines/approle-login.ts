@@ -1,11 +1,11 @@
 import { failure } from '@warder/foundation/errors'
 import type { OperationContext } from '@warder/foundation/operations'
 import { retryOnGuard } from '@warder/foundation/sql'
-import { countedLogin, countTokens } from '../counting/index.ts'
+import { countLogin, countTokens } from '../counting/index.ts'
 import { takeLogin } from '../login/index.ts'
 import { type AppRole, appRoleUnchanged, findAppRoleById } from './approle-store.ts'
 import { machineAuth } from './auth-reply.ts'
-import { entityOf } from './entity.ts'
+import { entityNames } from './entity.ts'
 import { areSubset, isWithin, requireKnownAddress } from './limits.ts'
 import { findSecretId, type SecretId, secretIdUse } from './secret-id-store.ts'
 import type { MachineServices } from './services.ts'
@@ -26,7 +26,7 @@ export function logInByAppRole(
   secret: string | undefined,
 ): Promise<ReturnType<typeof machineAuth>> {
   const login = () => exchange(context, roleId, secret)
-  return countedLogin(context.services.metrics, 'approle', login, () => 'authenticated')
+  return countLogin(context.services.metrics, 'approle', login, () => 'authenticated')
 }
 
 async function exchange(
@@ -54,7 +54,7 @@ async function exchange(
         tokenTtl: role.tokenTtl,
         limits: { ...role.tokenLimits, boundCidrs },
       },
-      entityOf.appRole(role.realm, role.name),
+      entityNames.appRole(role.realm, role.name),
       now(),
     )
     const use = used === undefined ? [] : [secretIdUse(used, now())]

@@ -10,7 +10,7 @@ import {
 } from '@warder/foundation/operations'
 import { GuardFailed, retryOnGuard } from '@warder/foundation/sql'
 import Type from 'typebox'
-import { everybody } from '../callers/index.ts'
+import { anyCaller } from '../callers/index.ts'
 import { countTokens } from '../counting/index.ts'
 import { realmExists } from '../realms/index.ts'
 import { PlainText } from '../texts/index.ts'
@@ -37,8 +37,8 @@ import {
   requirePolicies,
   requireRealmOfRole,
   requireRole,
+  requireRolePowers,
   roleAdmin,
-  rolePowersOf,
 } from './role-name.ts'
 import { ownRole, roleToHold, secretIdOperations } from './secret-id-operations.ts'
 import { roleSecretIdsDestruction } from './secret-id-store.ts'
@@ -54,7 +54,7 @@ const ofRole = { ...common, access: roleAdmin, pathParameters: RolePath, queryPa
 const bodies = { bodyOptional: true, anyContentType: true } as const
 const Text = Type.String()
 const defaultTokenTtl = 3600
-const mostPolicies = 256
+const maxPolicies = 256
 /** Updates of one role that may come at the same time. */
 const maxTries = 20
 
@@ -84,8 +84,8 @@ async function saveRole(
     'token_policies',
     body.token_policies ?? body.policies ?? before?.policies ?? [],
   )
-  if (policies.length > mostPolicies)
-    throw failure('bad_request', `token_policies: must have at most ${mostPolicies} items.`)
+  if (policies.length > maxPolicies)
+    throw failure('bad_request', `token_policies: must have at most ${maxPolicies} items.`)
   checkPolicyNames(policies)
   await requirePolicies(context, [...policies, ...(before?.policies ?? [])])
   const realm = before?.realm ?? (await realmOfNewRole(context, realmNamed))
@@ -118,7 +118,7 @@ export const appRoleOperations = withAliases([
     name: 'approle.login',
     route: methods(['POST', 'PUT'], '/auth/approle/login'),
     summary: 'Exchange a role id and a secret id for a token',
-    access: everybody,
+    access: anyCaller,
     request: Type.Object({
       role_id: PlainText({ maxLength: 256 }),
       secret_id: Type.Optional(Type.Union([Type.String({ maxLength: 256 }), Type.Null()])),
@@ -215,10 +215,10 @@ export const appRoleOperations = withAliases([
     summary: 'Names of the roles that the caller administers',
     reply: Type.Object({ data: Type.Object({ keys: Type.Array(Text) }) }),
     async act({ query }, context) {
-      const powers = await rolePowersOf(context)
+      const powers = await requireRolePowers(context)
       const roles = await listAppRoles(context.services.db)
-      const named = ({ realm }: { readonly realm: string }) => realm === (query.realm ?? realm)
-      const own = roles.filter((role) => powers.administers(role.realm) && named(role))
+      const isInQueriedRealm = ({ realm }: { readonly realm: string }) => realm === (query.realm ?? realm)
+      const own = roles.filter((role) => powers.administers(role.realm) && isInQueriedRealm(role))
       return { data: { keys: own.map(({ name }) => name) } }
     },
   }),

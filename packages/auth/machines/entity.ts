@@ -4,7 +4,7 @@ import { superRealm } from '../realms/index.ts'
  * Who a machine's token is to others. Whoever administers a realm makes its roles and says whose key sets they trust: so
  * what comes from another realm than the first carries the realm before it, and is nobody else's namesake.
  */
-export const entityOf = {
+export const entityNames = {
   /** `name`, or `realm/approle:name`: an account of an orchestrator has no colon in its name. */
   appRole: (realm: string, name: string): string =>
     realm === superRealm ? name : `${realm}/approle:${name}`,

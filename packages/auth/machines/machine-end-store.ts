@@ -1,12 +1,12 @@
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
 import {
-  appended,
+  appendToFeed,
   type EndReason,
   entryChange,
   machineHorizonSeconds,
   personHorizonSeconds,
 } from '../ended/index.ts'
-import { entityOf } from './entity.ts'
+import { entityNames } from './entity.ts'
 import type { MachineToken, RoleKind } from './token-store.ts'
 
 const columns = 'seq, kind, subject, realm_id, username, ended_at, until_at, reason'
@@ -25,7 +25,7 @@ const feedRealmTokens = query<[...End, string, string], unknown>(
            OR role_kind = 'orchestrator' AND role_name IN (SELECT name FROM orchestrator_role WHERE realm_id = ?)) t
        WHERE h.id = 1`,
 )
-/** The entity of a role is that of `entityOf.appRole`, whose realm is never the first one here. */
+/** The entity of a role is that of `entityNames.appRole`, whose realm is never the first one here. */
 const feedRealmRoles = query<[...End, realm: string], unknown>(
   `INSERT INTO ended (${columns})
      SELECT h.seq + ROW_NUMBER() OVER (), 'role', r.realm_id || '/approle:' || r.name, r.realm_id, r.role_id,
@@ -38,12 +38,12 @@ const until = (at: number): number => at + machineHorizonSeconds
 /** One token: whoever remembers something about a token of its entity asks again. */
 export function tokenEnd(db: Database, { entity, realm }: MachineToken, at: number): readonly Change[] {
   const about = { kind: 'machine', subject: entity, realm, username: '' } as const
-  return appended(db, entryChange({ ...about, endedAt: at, untilAt: until(at), reason: 'revoked' }))
+  return appendToFeed(db, entryChange({ ...about, endedAt: at, untilAt: until(at), reason: 'revoked' }))
 }
 
 /** The tokens of a role. */
 export function roleTokensEnd(db: Database, kind: RoleKind, name: string, at: number): readonly Change[] {
-  return appended(db, change(feedRole, [at, until(at), 'role_deleted', kind, name]))
+  return appendToFeed(db, change(feedRole, [at, until(at), 'role_deleted', kind, name]))
 }
 
 /** A role with its tokens: another one that gets its name is another machine. */
@@ -53,7 +53,7 @@ export function appRoleEnd(
   at: number,
 ): readonly Change[] {
   const { name, realm, roleId } = role
-  const about = { kind: 'role', subject: entityOf.appRole(realm, name), realm, username: roleId } as const
+  const about = { kind: 'role', subject: entityNames.appRole(realm, name), realm, username: roleId } as const
   const gone = entryChange({
     ...about,
     endedAt: at,
@@ -61,12 +61,12 @@ export function appRoleEnd(
     reason: 'role_deleted',
   })
   const tokens = change(feedRole, [at, until(at), 'role_deleted', 'approle', name])
-  return appended(db, tokens, gone)
+  return appendToFeed(db, tokens, gone)
 }
 
 /** Every machine of a realm that is about to be deleted; its roles and tokens are still there. */
 export function realmMachinesEnd(db: Database, realm: string, at: number): readonly Change[] {
-  return appended(
+  return appendToFeed(
     db,
     change(feedRealmTokens, [at, until(at), 'realm_deleted', realm, realm]),
     change(feedRealmRoles, [at, at + personHorizonSeconds, 'realm_deleted', realm]),

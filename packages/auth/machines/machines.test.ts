@@ -83,7 +83,7 @@ describe('machines', () => {
     await using auth = await start()
     const { asSuper, realm } = scene(auth)
     await realm('r')
-    const entityOf = async (place: string) => {
+    const readEntity = async (place: string) => {
       const made = await asSuper('POST', `/auth/approle/role/worker${place}`, { bind_secret_id: false })
       assert.equal(made.status, 204)
       const { role_id } = (await asSuper('GET', '/auth/approle/role/worker/role-id')).json.data
@@ -93,17 +93,17 @@ describe('machines', () => {
       assert.equal((await asSuper('DELETE', '/auth/approle/role/worker')).status, 204)
       return data.entity_id
     }
-    assert.equal(await entityOf(''), 'worker')
-    assert.equal(await entityOf('?realm=r'), 'r/approle:worker')
+    assert.equal(await readEntity(''), 'worker')
+    assert.equal(await readEntity('?realm=r'), 'r/approle:worker')
   })
 
   it('have tokens that end, and do not come back (A21)', async () => {
     await using auth = await start()
     const worker = await role(auth, 'worker', { token_ttl: 100, bind_secret_id: false })
     const forever = await role(auth, 'forever', { token_ttl: 0, bind_secret_id: false })
-    const tokenOf = async (role_id: string): Promise<string> =>
+    const issueToken = async (role_id: string): Promise<string> =>
       (await auth.call('POST', '/auth/approle/login', { json: { role_id } })).json.auth.client_token
-    const [brief, lasting] = [await tokenOf(worker.role_id), await tokenOf(forever.role_id)]
+    const [brief, lasting] = [await issueToken(worker.role_id), await issueToken(forever.role_id)]
     auth.clock.advance(100)
     assert.equal((await auth.call('POST', '/auth/token/renew-self', { token: brief })).status, 403)
     const uses = [
@@ -120,7 +120,7 @@ describe('machines', () => {
       }
       assert.equal((await auth.call('GET', uses[3][1], { token: brief })).status, 401)
     }
-    const unseen = await tokenOf(worker.role_id)
+    const unseen = await issueToken(worker.role_id)
     auth.clock.advance(90 * 86_400)
     assert.equal(await removeExpiredTokens(auth.db.commit, auth.services.now()), 1)
     auth.clock.advance(-90 * 86_400)

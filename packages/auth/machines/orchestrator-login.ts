@@ -2,10 +2,10 @@ import { failure } from '@warder/foundation/errors'
 import { JwtRejected, serviceAccountAlgorithms, verifyToken } from '@warder/foundation/jwt'
 import type { OperationContext } from '@warder/foundation/operations'
 import { retryOnGuard } from '@warder/foundation/sql'
-import { countedLogin, countTokens } from '../counting/index.ts'
+import { countLogin, countTokens } from '../counting/index.ts'
 import { takeLogin } from '../login/index.ts'
 import { machineAuth } from './auth-reply.ts'
-import { entityOf } from './entity.ts'
+import { entityNames } from './entity.ts'
 import { isWithin, requireKnownAddress } from './limits.ts'
 import {
   findOrchestratorRole,
@@ -34,7 +34,7 @@ export function logInByOrchestrator(
   token: string,
 ): Promise<ReturnType<typeof machineAuth>> {
   const login = () => exchange(context, roleName, token)
-  return countedLogin(context.services.metrics, 'orchestrator', login, () => 'authenticated')
+  return countLogin(context.services.metrics, 'orchestrator', login, () => 'authenticated')
 }
 
 async function exchange(
@@ -51,8 +51,8 @@ async function exchange(
       throw wrongToken()
     }
     context.audit({ realm: role.realm, object: role.name, auth_method: 'orchestrator' })
-    const account = await accountOf(context, role, token)
-    const entity = entityOf.account(role.realm, account.namespace, account.name)
+    const account = await authenticateAccount(context, role, token)
+    const entity = entityNames.account(role.realm, account.namespace, account.name)
     if (!allows(role.namespaces, account.namespace) || !allows(role.names, account.name)) {
       context.audit({ reason: 'account_not_allowed', details: { account: entity } })
       throw failure('forbidden', 'The service account is not allowed by this role.')
@@ -85,7 +85,7 @@ async function exchange(
   })
 }
 
-async function accountOf(
+async function authenticateAccount(
   context: OperationContext<MachineServices>,
   role: OrchestratorRole,
   token: string,

@@ -9,7 +9,7 @@ import {
 } from '@warder/foundation/operations'
 import { GuardFailed, retryOnGuard } from '@warder/foundation/sql'
 import Type from 'typebox'
-import { everybody } from '../callers/index.ts'
+import { anyCaller } from '../callers/index.ts'
 import { countTokens } from '../counting/index.ts'
 import { realmExists } from '../realms/index.ts'
 import { PlainText, requireHttps } from '../texts/index.ts'
@@ -34,8 +34,8 @@ import {
   requirePolicies,
   requireRealmOfRole,
   requireRole,
+  requireRolePowers,
   roleAdmin,
-  rolePowersOf,
 } from './role-name.ts'
 import type { MachineServices } from './services.ts'
 import { roleTokensRevocation } from './token-store.ts'
@@ -158,7 +158,7 @@ export const orchestratorOperations = withAliases([
     name: 'orchestrator.login',
     route: methods(['POST', 'PUT'], '/auth/orchestrator/login'),
     summary: 'Exchange a service-account token for a machine token',
-    access: everybody,
+    access: anyCaller,
     request: Type.Object({
       role: PlainText({ maxLength: 256 }),
       jwt: Type.String({ maxLength: 32 * 1024 }),
@@ -232,10 +232,10 @@ export const orchestratorOperations = withAliases([
     queryParameters: RoleQuery,
     reply: Type.Object({ data: Type.Object({ keys: Type.Array(Type.String()) }) }),
     async act({ query }, context) {
-      const powers = await rolePowersOf(context)
+      const powers = await requireRolePowers(context)
       const roles = await listOrchestratorRoles(context.services.db)
-      const named = ({ realm }: { readonly realm: string }) => realm === (query.realm ?? realm)
-      const own = roles.filter((role) => powers.administers(role.realm) && named(role))
+      const isInQueriedRealm = ({ realm }: { readonly realm: string }) => realm === (query.realm ?? realm)
+      const own = roles.filter((role) => powers.administers(role.realm) && isInQueriedRealm(role))
       return { data: { keys: own.map(({ name }) => name) } }
     },
   }),

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { keySetOf, startIssuer, tokenOf } from '../testing/issuer.ts'
+import { formatKeySet, signToken, startIssuer } from '../testing/issuer.ts'
 import { scene } from '../testing/scene.ts'
 import { startAuth, testAuthority } from '../testing/start.ts'
 
@@ -18,7 +18,7 @@ describe('orchestrator workloads', () => {
     await using auth = await startAuth({ adminPassword: 'correct horse', outboundCa: issuer.caFile })
     const { asSuper } = scene(auth)
     issuer.serve('/keys', {
-      body: keySetOf({ key: rsa.publicKey, kid: 'r' }, { key: p521.publicKey, kid: 'e' }),
+      body: formatKeySet({ key: rsa.publicKey, kid: 'r' }, { key: p521.publicKey, kid: 'e' }),
     })
     const base = { jwks_url: `${issuer.url}/keys`, token_ttl: 60 }
     const save = (name: string, fields: Record<string, unknown>) =>
@@ -58,7 +58,7 @@ describe('orchestrator workloads', () => {
     const exp = auth.services.now() + 300
     const sub = 'system:serviceaccount:prod:app'
     const token = (claims: Record<string, unknown> = {}) =>
-      tokenOf(rsa.privateKey, { alg: 'RS256', kid: 'r' }, { sub, exp, ...claims })
+      signToken(rsa.privateKey, { alg: 'RS256', kid: 'r' }, { sub, exp, ...claims })
     const login = (role: string, jwt: string, path = '/auth/orchestrator/login') =>
       auth.call('POST', path, { body: JSON.stringify({ role, jwt }) })
 
@@ -110,8 +110,8 @@ describe('orchestrator workloads', () => {
       ['wild', token({ sub: 'system:serviceaccount:prod:app:x' })],
       ['wild', token({ sub: 'system:serviceaccount:prod:*' })],
       ['wild', token({ sub: 'system:node:prod' })],
-      ['wild', tokenOf(p521.privateKey, { alg: 'ES512', kid: 'e' }, { sub, exp })],
-      ['wild', tokenOf(p521.privateKey, { alg: 'ES512', kid: 'r' }, { sub, exp })],
+      ['wild', signToken(p521.privateKey, { alg: 'ES512', kid: 'e' }, { sub, exp })],
+      ['wild', signToken(p521.privateKey, { alg: 'ES512', kid: 'r' }, { sub, exp })],
       ['bound', token({ iss: 'https://other', aud: ['warder'] })],
       ['bound', token({ iss: 'https://k8s', aud: ['other'] })],
       ['bound', token({ iss: 'https://k8s' })],

@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { isName } from '@warder/foundation/names'
 import type { Access, OperationContext } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { machineOf, type Powers, powersOfCaller, sessionOf } from '../callers/index.ts'
+import { findMachineToken, type Powers, requirePowers, requireSession } from '../callers/index.ts'
 import { superRealm } from '../realms/index.ts'
 import type { MachineServices } from './services.ts'
 
@@ -23,9 +23,9 @@ type Context = OperationContext<MachineServices>
 const roleAdminPolicy = 'machine-roles-admin'
 
 /** Powers over roles. @throws failure('forbidden') for who has none */
-export async function rolePowersOf(context: Context): Promise<Powers> {
-  const token = machineOf(context)
-  if (token === undefined) return powersOfCaller(context)
+export async function requireRolePowers(context: Context): Promise<Powers> {
+  const token = findMachineToken(context)
+  if (token === undefined) return requirePowers(context)
   const { realm, policies } = token
   if (!policies.includes(roleAdminPolicy)) {
     throw failure('forbidden', `The token has no policy ${roleAdminPolicy}: permission denied.`)
@@ -41,7 +41,7 @@ export async function rolePowersOf(context: Context): Promise<Powers> {
 export const roleAdmin: Access<MachineServices> = {
   name: `super administrator, administrator of the realm of the role, or machine token with the policy ${roleAdminPolicy}`,
   async check(_input, context) {
-    await rolePowersOf(context)
+    await requireRolePowers(context)
   },
 }
 
@@ -53,7 +53,7 @@ export function requireRealmOfRole(role: { readonly realm: string }, named: stri
 
 /** @throws failure('forbidden') when the role belongs to a realm that the caller does not administer */
 export async function requireRole(context: Context, role: { readonly realm: string }): Promise<void> {
-  const powers = await rolePowersOf(context)
+  const powers = await requireRolePowers(context)
   if (!powers.administers(role.realm)) {
     throw failure('forbidden', 'This role belongs to a realm that you do not administer.')
   }
@@ -65,8 +65,8 @@ export async function requireRole(context: Context, role: { readonly realm: stri
  * @throws failure('forbidden' | 'bad_request')
  */
 export async function realmOfNewRole(context: Context, named: string | undefined): Promise<string> {
-  const powers = await rolePowersOf(context)
-  const own = machineOf(context)?.realm ?? sessionOf(context).session.realm
+  const powers = await requireRolePowers(context)
+  const own = findMachineToken(context)?.realm ?? requireSession(context).session.realm
   const [only, ...others] = powers.realms
   let realm = named ?? own
   if (named === undefined && !powers.administers(realm) && realm === superRealm) {
@@ -97,7 +97,7 @@ export function checkPolicyNames(policies: readonly string[]): void {
 /** @throws failure('forbidden') when anybody but a super admin hands out such a policy, or gets hold of a role with one */
 export async function requirePolicies(context: Context, policies: readonly string[]): Promise<void> {
   if (!policies.some((policy) => powerful.has(policy))) return
-  const powers = await rolePowersOf(context)
+  const powers = await requireRolePowers(context)
   if (!powers.isSuper)
     throw failure('forbidden', 'Only a super administrator may give policies over sessions or roles.')
 }

@@ -16,7 +16,7 @@ import { areSubset, readCidrs } from './limits.ts'
 import { RolePath, RoleQuery, requirePolicies, requireRole, roleAdmin } from './role-name.ts'
 import {
   findSecretId,
-  findSecretIdOf,
+  findSecretIdByAccessor,
   type SecretId,
   secretIdAccessors,
   secretIdDestruction,
@@ -150,7 +150,11 @@ async function destroy(
 }
 
 /** Describes a secret id of this role without its value. @throws failure('not_found') */
-function shown(role: AppRole, found: SecretId | undefined, now: number): Type.Static<typeof SecretIdReply> {
+function describeSecretId(
+  role: AppRole,
+  found: SecretId | undefined,
+  now: number,
+): Type.Static<typeof SecretIdReply> {
   const usable =
     found !== undefined &&
     found.roleName === role.name &&
@@ -204,7 +208,11 @@ export const secretIdOperations: readonly Operation<MachineServices>[] = [
     errors: { 404: 'There is no such role or secret id.' },
     async act({ path, body }, context) {
       const role = await ownRole(context, path.name)
-      return shown(role, await findSecretId(context.services.db, body.secret_id), context.services.now())
+      return describeSecretId(
+        role,
+        await findSecretId(context.services.db, body.secret_id),
+        context.services.now(),
+      )
     },
   }),
   define({
@@ -227,8 +235,8 @@ export const secretIdOperations: readonly Operation<MachineServices>[] = [
     errors: { 404: 'There is no such role or secret id.' },
     async act({ path, body }, context) {
       const role = await ownRole(context, path.name)
-      const found = await findSecretIdOf(context.services.db, body.secret_id_accessor)
-      return shown(role, found, context.services.now())
+      const found = await findSecretIdByAccessor(context.services.db, body.secret_id_accessor)
+      return describeSecretId(role, found, context.services.now())
     },
   }),
   define({

@@ -42,12 +42,12 @@ const byHash = query<[hash: Uint8Array], SecretIdRow>(
 const byAccessor = query<[accessor: string], SecretIdRow>(
   `SELECT ${columns} FROM secret_id WHERE accessor = ?`,
 )
-const accessorsOfRole = query<[role: string, now: number, most: number], { readonly accessor: string }>(
+const accessorsOfRole = query<[role: string, now: number, limit: number], { readonly accessor: string }>(
   `SELECT accessor FROM secret_id WHERE role_name = ? AND uses_left <> 0 AND (expires_at = 0 OR expires_at > ?)
      ORDER BY accessor LIMIT ?`,
 )
 /** Accessors of one list. */
-const longestList = 1000
+const maxListLength = 1000
 const insert = insertInto<[string, Uint8Array, string, number, number, number, string | null, string | null]>(
   'secret_id',
   [
@@ -75,7 +75,7 @@ const destroy = query<[accessor: string, role: string], unknown>(
   'DELETE FROM secret_id WHERE accessor = ? AND role_name = ?',
 )
 const destroyOfRole = query<[role: string], unknown>('DELETE FROM secret_id WHERE role_name = ?')
-const removeExpired = query<[now: number, most: number], unknown>(
+const removeExpired = query<[now: number, limit: number], unknown>(
   `DELETE FROM secret_id WHERE accessor IN
      (SELECT accessor FROM secret_id WHERE expires_at > 0 AND expires_at <= ? LIMIT ?)`,
 )
@@ -86,13 +86,13 @@ export async function findSecretId(db: Database, value: string): Promise<SecretI
 }
 
 /** The secret id with this accessor, whatever its state. */
-export async function findSecretIdOf(db: Database, accessor: string): Promise<SecretId | undefined> {
+export async function findSecretIdByAccessor(db: Database, accessor: string): Promise<SecretId | undefined> {
   return readOne(db, byAccessor, [accessor], toSecretId)
 }
 
 /** Accessors of usable secret ids, in their order. */
 export async function secretIdAccessors(db: Database, role: string, now: number): Promise<readonly string[]> {
-  return (await db.all(accessorsOfRole, [role, now, longestList])).map(({ accessor }) => accessor)
+  return (await db.all(accessorsOfRole, [role, now, maxListLength])).map(({ accessor }) => accessor)
 }
 
 function toSecretId(row: SecretIdRow): SecretId {
@@ -130,11 +130,11 @@ export function roleSecretIdsDestruction(role: string): Change {
 }
 
 const batch = 1000
-const mostBatches = 10_000
+const maxBatches = 10_000
 
 /** Deletes what has expired, exhausted ones included. */
 export async function removeExpiredSecretIds(commit: Commit, now: number): Promise<void> {
-  for (let round = 0; round < mostBatches; round++) {
+  for (let round = 0; round < maxBatches; round++) {
     const [result] = await commit([change(removeExpired, [now, batch])])
     if ((result?.changes ?? 0) < batch) return
   }

@@ -25,16 +25,17 @@ type Context = OperationContext<MachineServices>
 const common = { tag: 'Machines: tokens', errorShape: vaultErrors, anyContentType: true } as const
 
 /** The live token of a request, which its access check has used. @throws failure('forbidden') where there is none */
-async function heldToken({ services, request }: Context): Promise<UsedToken> {
+async function requireLiveToken({ services, request }: Context): Promise<UsedToken> {
   const used = await useToken(services, request)
-  if (used === undefined) throw refused()
+  if (used === undefined) throw invalidToken()
   return used
 }
 
-const refused = (): Error => failure('forbidden', 'The token is missing or not valid: permission denied.')
+const invalidToken = (): Error =>
+  failure('forbidden', 'The token is missing or not valid: permission denied.')
 
 /** Longest life of tokens, as the role of this one says now; 0 = without limit. */
-async function maxTtlOf(
+async function readMaxTtl(
   { services: { db } }: Context,
   { roleKind, roleName }: MachineToken,
 ): Promise<number> {
@@ -51,7 +52,7 @@ const machineToken: Access<MachineServices> = {
   public: true,
   credentials: ['secretToken', 'vaultToken', 'bearer'],
   async check(_input, context) {
-    const { entity, realm, roleName } = (await heldToken(context)).token
+    const { entity, realm, roleName } = (await requireLiveToken(context)).token
     context.audit({ principal: entity, auth_method: 'machine_token', realm, details: { role: roleName } })
   },
 }
@@ -87,7 +88,7 @@ export const tokenOperations = withAliases([
     // As with whoami: asked at each request of others, it would drown what the audit log is for.
     audited: false,
     async act(_input, context) {
-      const { secret, token } = await heldToken(context)
+      const { secret, token } = await requireLiveToken(context)
       const ttl = token.expiresAt === 0 ? token.leaseDuration : token.expiresAt - context.services.now()
       return {
         data: {
@@ -118,18 +119,18 @@ export const tokenOperations = withAliases([
     reply: MachineAuthReply,
     errors: { 403: 'The token is missing, not valid or not renewable.' },
     async act(_input, context) {
-      const { secret, token } = await heldToken(context)
+      const { secret, token } = await requireLiveToken(context)
       if (!token.renewable) throw failure('forbidden', 'The token is not renewable.')
       const now = context.services.now()
-      const maxTtl = await maxTtlOf(context, token)
+      const maxTtl = await readMaxTtl(context, token)
       const caps = [maxTtl === 0 ? 0 : token.createdAt + maxTtl, token.explicitEnd]
       const end = endOfLease(now, token.leaseDuration, caps)
       // A role that allows less than it did: the token has had its time.
-      if (end !== 0 && end <= now) throw refused()
+      if (end !== 0 && end <= now) throw invalidToken()
       try {
         await context.commit([tokenRenewal(token, end, now)])
       } catch (error) {
-        if (error instanceof GuardFailed) throw refused()
+        if (error instanceof GuardFailed) throw invalidToken()
         throw error
       }
       countTokens(context.services.metrics, 'renewed')
@@ -145,7 +146,7 @@ export const tokenOperations = withAliases([
     status: 204,
     errors: { 403: 'The token is missing or not valid.' },
     async act(_input, context) {
-      const { token } = await heldToken(context)
+      const { token } = await requireLiveToken(context)
       const { db, metrics, now } = context.services
       const results = await context.commit([...tokenEnd(db, token, now()), tokenRevocation(token)])
       countTokens(metrics, 'revoked', results.at(-1)?.changes)

@@ -99,7 +99,7 @@ const revoke = query<[hash: Uint8Array], unknown>('DELETE FROM app_token WHERE t
 const revokeOfRole = query<[kind: string, name: string], unknown>(
   'DELETE FROM app_token WHERE role_kind = ? AND role_name = ?',
 )
-const removeExpired = query<[now: number, most: number], unknown>(
+const removeExpired = query<[now: number, limit: number], unknown>(
   `DELETE FROM app_token WHERE token_hash IN
      (SELECT token_hash FROM app_token WHERE expires_at > 0 AND expires_at <= ? LIMIT ?)`,
 )
@@ -166,7 +166,7 @@ export function tokenRevocation(token: MachineToken): Change {
   return change(revoke, [token.hash])
 }
 
-export function expiredTokenRemoval(tokenHash: Uint8Array, now: number): Change {
+export function removeExpiredToken(tokenHash: Uint8Array, now: number): Change {
   return change(removeIfExpired, [tokenHash, now])
 }
 
@@ -175,12 +175,12 @@ export function roleTokensRevocation(kind: RoleKind, name: string): Change {
 }
 
 const batch = 1000
-const mostBatches = 10_000
+const maxBatches = 10_000
 
 /** Deletes expired tokens, in commits of bounded size. Returns how many. */
 export async function removeExpiredTokens(commit: Commit, now: number): Promise<number> {
   let removed = 0
-  for (let round = 0; round < mostBatches; round++) {
+  for (let round = 0; round < maxBatches; round++) {
     const [result] = await commit([change(removeExpired, [now, batch])])
     const changes = result?.changes ?? 0
     removed += changes

@@ -12,10 +12,10 @@ import { countTokens } from '../counting/index.ts'
 import { endOfLease, isWithin, type TokenLimits } from './limits.ts'
 import { secretHash } from './secret-hash.ts'
 import {
-  expiredTokenRemoval,
   findTokenByHash,
   type MachineToken,
   type RoleKind,
+  removeExpiredToken,
   tokenInsertion,
   tokenUse,
 } from './token-store.ts'
@@ -31,17 +31,17 @@ export interface TokenServices {
 
 const prefix = 'wt.'
 /** `wt.` and 32 bytes; anything longer is not even hashed. */
-const longest = 256
+const maxTokenLength = 256
 const rememberedTokens = 5000
 
 /**
  * The token that a request carries. Vault-compatible clients send it under the second name; the form of a bearer token
  * (RFC 6750 §2.1) is ours alone, so a JWT in its place is none.
  */
-function presentedToken({ headers }: IncomingRequest): string | undefined {
+function readTokenHeader({ headers }: IncomingRequest): string | undefined {
   const bearer = /^bearer +(wt\.[\w-]+)$/i.exec(headers.authorization ?? '')?.[1]
   const value = headers['x-secret-token'] ?? headers['x-vault-token'] ?? bearer
-  return value === undefined || value === '' || value.length > longest ? undefined : value
+  return value === undefined || value === '' || value.length > maxTokenLength ? undefined : value
 }
 
 /**
@@ -55,7 +55,7 @@ export async function findToken(services: TokenServices, secret: string): Promis
   const token = await services.usedTokens.get(digest.toString('latin1'), () => findTokenByHash(db, digest))
   if (token === undefined) return undefined
   if (token.expiresAt !== 0 && token.expiresAt <= now) {
-    const [removed] = await db.commit([expiredTokenRemoval(token.hash, now)])
+    const [removed] = await db.commit([removeExpiredToken(token.hash, now)])
     countTokens(metrics, 'swept', removed?.changes ?? 0)
     return undefined
   }
@@ -79,7 +79,7 @@ export async function useToken(
 ): Promise<UsedToken | undefined> {
   const before = usedBy.get(request)
   if (before !== undefined) return before
-  const secret = presentedToken(request)
+  const secret = readTokenHeader(request)
   const found = secret === undefined ? undefined : await findToken(services, secret)
   if (secret === undefined || found === undefined) return undefined
   if (!isWithin(found.boundCidrs, request)) return undefined

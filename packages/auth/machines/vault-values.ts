@@ -2,16 +2,16 @@ import { failure } from '@warder/foundation/errors'
 import Type, { type Static } from 'typebox'
 
 /** Ten years: as good as for ever. */
-const longestSeconds = 10 * 366 * 86_400
+const maxSeconds = 10 * 366 * 86_400
 
 /** A period as Vault's clients send it: whole seconds, or text. 0 has a meaning of its own. */
 export const Duration = Type.Union([
-  Type.Integer({ minimum: 0, maximum: longestSeconds }),
+  Type.Integer({ minimum: 0, maximum: maxSeconds }),
   Type.String({ maxLength: 32, description: 'Such as 3600, 30s, 90m, 1h30m or 2d.' }),
 ])
 
 const parts = /^(?:\d{1,10}[dhms])+$/
-const secondsOf: Readonly<Record<string, number>> = { d: 86_400, h: 3600, m: 60, s: 1 }
+const unitSeconds: Readonly<Record<string, number>> = { d: 86_400, h: 3600, m: 60, s: 1 }
 
 /** Whole seconds. @throws failure('bad_request') that names the member */
 export function readDuration(member: string, value: Static<typeof Duration>): number {
@@ -21,21 +21,21 @@ export function readDuration(member: string, value: Static<typeof Duration>): nu
   else if (parts.test(value)) {
     seconds = 0
     for (const [, amount, unit] of value.matchAll(/(\d+)([dhms])/g))
-      seconds += Number(amount) * (secondsOf[unit ?? ''] ?? Number.NaN)
+      seconds += Number(amount) * (unitSeconds[unit ?? ''] ?? Number.NaN)
   }
-  if (seconds <= longestSeconds) return seconds
+  if (seconds <= maxSeconds) return seconds
   throw failure(
     'bad_request',
-    `${member}: must be whole seconds up to ${longestSeconds}, or text such as 30s, 90m, 1h30m or 2d.`,
+    `${member}: must be whole seconds up to ${maxSeconds}, or text such as 30s, 90m, 1h30m or 2d.`,
   )
 }
 
-const longestName = 256
-const mostNames = 1000
+const maxNameLength = 256
+const maxNames = 1000
 
 /** Names as an array, or as one text with commas. */
 export const NameList = Type.Union([
-  Type.Array(Type.String({ minLength: 1, maxLength: longestName }), { maxItems: mostNames }),
+  Type.Array(Type.String({ minLength: 1, maxLength: maxNameLength }), { maxItems: maxNames }),
   Type.String({ maxLength: 64 * 1024, description: 'Names with commas between them.' }),
 ])
 
@@ -51,10 +51,10 @@ export function readNameList(
           .split(',')
           .map((name) => name.trim())
           .filter((name) => name !== '')
-  if (names.length <= mostNames && names.every(({ length }) => length <= longestName)) return names
+  if (names.length <= maxNames && names.every(({ length }) => length <= maxNameLength)) return names
   throw failure(
     'bad_request',
-    `${member}: must have at most ${mostNames} names of ${longestName} characters.`,
+    `${member}: must have at most ${maxNames} names of ${maxNameLength} characters.`,
   )
 }
 

@@ -18,13 +18,13 @@ export async function listReply<Entry>(
 ): Promise<unknown> {
   if (!isWhole(page)) {
     const entries = await read(page)
-    const last = entries.length < page.most ? undefined : entries.at(-1)
+    const last = entries.length < page.limit ? undefined : entries.at(-1)
     return pageReply(entries.map(show), last === undefined ? undefined : keyOf(last))
   }
   const parts: Buffer[] = []
   let { after } = page
   for (;;) {
-    const entries = await read({ after, most: slice })
+    const entries = await read({ after, limit: slice })
     const last = entries.at(-1)
     if (last !== undefined) parts.push(Buffer.from(JSON.stringify(entries.map(show)).slice(1, -1)))
     if (last === undefined || entries.length < slice) break

@@ -13,17 +13,17 @@ export const PageQuery = Type.Object({
 export interface Page {
   /** Entries with a greater key only; '' = from the beginning. */
   readonly after: string
-  readonly most: number
+  readonly limit: number
 }
 
 /** More entries than any table holds: a statement for a page serves for the whole list, too. */
 const everything = 2 ** 53 - 1
 
 export function readPage(query: { readonly limit?: string; readonly after?: string }): Page {
-  return { after: query.after ?? '', most: query.limit === undefined ? everything : Number(query.limit) }
+  return { after: query.after ?? '', limit: query.limit === undefined ? everything : Number(query.limit) }
 }
 
 /** Whether the caller wants everything that comes after. */
 export function isWhole(page: Page): boolean {
-  return page.most === everything
+  return page.limit === everything
 }

@@ -1,9 +1,9 @@
 export {
+  ensureSubjectId,
   issuerPersonsEnd,
   personEnd,
   personKnownThrough,
   providerPersonsEnd,
   providerPersonsMove,
   realmPersonsEnd,
-  subjectIdOf,
 } from './person-store.ts'

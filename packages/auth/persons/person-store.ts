@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
-import { appended, type EndReason, personHorizonSeconds } from '../ended/index.ts'
+import { appendToFeed, type EndReason, personHorizonSeconds } from '../ended/index.ts'
 
 const byName = query<[realm: string, username: string], { readonly subject_id: string }>(
   'SELECT subject_id FROM person WHERE realm_id = ? AND username = ?',
@@ -34,7 +34,7 @@ const namesOfIssuer = `SELECT j.subject AS username FROM jwt_subject j WHERE j.r
 const namesOfProvider = `SELECT k.username FROM person k WHERE k.realm_id = ? AND k.provider IN (?, '')
   AND NOT EXISTS (SELECT 1 FROM credential c WHERE c.realm_id = k.realm_id AND c.username = k.username)
   AND NOT EXISTS (SELECT 1 FROM jwt_subject j WHERE j.realm_id = k.realm_id AND j.subject = k.username)`
-const feedMany = (names: string) =>
+const insertManyIntoFeed = (names: string) =>
   `INSERT INTO ended (${columns})
      SELECT h.seq + ROW_NUMBER() OVER (), 'person', COALESCE(p.subject_id, ''), r.id, n.username, ?,
          ?, ?
@@ -42,13 +42,17 @@ const feedMany = (names: string) =>
          LEFT JOIN person p ON p.realm_id = r.id AND p.username = n.username
        WHERE h.id = 1 AND r.id = ?`
 type Many = [at: number, until: number, reason: string]
-const feedRealm = query<[...Many, string, string, string, realm: string], unknown>(feedMany(namesOfRealm))
+const feedRealm = query<[...Many, string, string, string, realm: string], unknown>(
+  insertManyIntoFeed(namesOfRealm),
+)
 const removeRealm = query<[realm: string], unknown>('DELETE FROM person WHERE realm_id = ?')
-const feedIssuer = query<[...Many, string, string, realm: string], unknown>(feedMany(namesOfIssuer))
+const feedIssuer = query<[...Many, string, string, realm: string], unknown>(insertManyIntoFeed(namesOfIssuer))
 const removeIssuer = query<[realm: string, string, issuer: string], unknown>(
   `DELETE FROM person WHERE realm_id = ? AND username IN (${namesOfIssuer})`,
 )
-const feedProvider = query<[...Many, string, string, realm: string], unknown>(feedMany(namesOfProvider))
+const feedProvider = query<[...Many, string, string, realm: string], unknown>(
+  insertManyIntoFeed(namesOfProvider),
+)
 const removeProvider = query<[realm: string, string, provider: string], unknown>(
   `DELETE FROM person WHERE realm_id = ? AND username IN (${namesOfProvider})`,
 )
@@ -63,7 +67,7 @@ const renameProvider = query<[after: string, realm: string, before: string], unk
  * The id of whoever has this name in the realm now. It is made at the first login, and goes when nobody is registered
  * under the name any more: a name that is given again is another subject.
  */
-export async function subjectIdOf(
+export async function ensureSubjectId(
   db: Database,
   realm: string,
   username: string,
@@ -85,21 +89,21 @@ export function personEnd(
 ): readonly Change[] {
   const name: Name = [realm, username]
   const entry = change(feedOne, [...name, ...name, at, at + personHorizonSeconds, reason, ...name, ...name])
-  return [...appended(db, entry), change(removeOne, [...name, ...name, ...name])]
+  return [...appendToFeed(db, entry), change(removeOne, [...name, ...name, ...name])]
 }
 
 /** Everybody of a realm that is about to be deleted: what they are registered with is still there. */
 export function realmPersonsEnd(db: Database, realm: string, at: number): readonly Change[] {
   const until = at + personHorizonSeconds
   const entries = change(feedRealm, [at, until, 'realm_deleted', realm, realm, realm, realm])
-  return [...appended(db, entries), change(removeRealm, [realm])]
+  return [...appendToFeed(db, entries), change(removeRealm, [realm])]
 }
 
 /** Everybody whom this provider alone vouches for; their names go after it. */
 export function issuerPersonsEnd(db: Database, realm: string, issuer: string, at: number): readonly Change[] {
   const until = at + personHorizonSeconds
   const entries = change(feedIssuer, [at, until, 'provider_removed', realm, issuer, realm])
-  return [...appended(db, entries), change(removeIssuer, [realm, realm, issuer])]
+  return [...appendToFeed(db, entries), change(removeIssuer, [realm, realm, issuer])]
 }
 
 /**
@@ -122,7 +126,7 @@ export function providerPersonsEnd(
 ): readonly Change[] {
   const until = at + personHorizonSeconds
   const entries = change(feedProvider, [at, until, 'provider_removed', realm, provider, realm])
-  return [...appended(db, entries), change(removeProvider, [realm, realm, provider])]
+  return [...appendToFeed(db, entries), change(removeProvider, [realm, realm, provider])]
 }
 
 /** Moves the persons whom a realm knows through one identity provider to another one. */

@@ -5,7 +5,7 @@ export {
   nullable,
   type RealmMember,
 } from './method-settings.ts'
-export { longestAge, type Realm } from './realm.ts'
+export { maxSessionAgeSeconds, type Realm } from './realm.ts'
 export { RealmId, RealmPath, RealmQuery, superRealm } from './realm-id.ts'
 export {
   type EndingServices,

@@ -4,7 +4,7 @@ import { defineOperation, del, get, type Operation, post, put } from '@warder/fo
 import { type Change, type Database, retryOnGuard } from '@warder/foundation/sql'
 import type { Metrics } from '@warder/foundation/telemetry'
 import Type from 'typebox'
-import { anyAdmin, powersOfCaller, superAdmin } from '../callers/index.ts'
+import { anyAdmin, requirePowers, superAdmin } from '../callers/index.ts'
 import { countSessions, countTokens } from '../counting/index.ts'
 import { listReply, type Page, PageQuery, readPage } from '../paging/index.ts'
 import type { RealmMember } from './method-settings.ts'
@@ -45,7 +45,7 @@ export interface RealmRules<Services> {
 }
 
 const tag = 'Realms'
-const shown = (realm: Realm): Realm => ({ ...realm })
+const copyRealm = (realm: Realm): Realm => ({ ...realm })
 
 export function realmOperations<Services extends RealmServices>(
   rules: RealmRules<Services>,
@@ -69,7 +69,7 @@ export function realmOperations<Services extends RealmServices>(
         const realm = readRealm(rules.members, body.id, body, context.services.now())
         context.audit({ object: realm.id, details: { after: realm } })
         await insertRealm(context.commit, realm, rules.creationOf(context.services, realm))
-        return shown(realm)
+        return copyRealm(realm)
       },
     }),
     define({
@@ -82,14 +82,14 @@ export function realmOperations<Services extends RealmServices>(
       paged: true,
       reply: Type.Array(RealmReply),
       async act({ query }, context) {
-        const powers = await powersOfCaller(context)
+        const powers = await requirePowers(context)
         const page = readPage(query)
         const read = (one: Page) => listRealms(context.services.db, one)
-        if (powers.isSuper) return listReply(page, read, ({ id }) => id, shown)
-        const ids = powers.realms.filter((id) => id > page.after).slice(0, page.most)
+        if (powers.isSuper) return listReply(page, read, ({ id }) => id, copyRealm)
+        const ids = powers.realms.filter((id) => id > page.after).slice(0, page.limit)
         const realms = await Promise.all(ids.map((id) => findRealm(context.services.db, id)))
         const json = realms.filter((realm) => realm !== undefined)
-        return pageReply(json, ids.length < page.most ? undefined : ids.at(-1))
+        return pageReply(json, ids.length < page.limit ? undefined : ids.at(-1))
       },
     }),
     define({
@@ -102,7 +102,7 @@ export function realmOperations<Services extends RealmServices>(
       reply: RealmReply,
       errors: { 404: 'There is no such realm.' },
       async act({ path }, context) {
-        const powers = await powersOfCaller(context)
+        const powers = await requirePowers(context)
         if (!powers.administers(path.realm_id))
           throw failure('forbidden', 'This needs rights over this realm.')
         return realmOrThrow(context.services.db, path.realm_id)
@@ -137,7 +137,7 @@ export function realmOperations<Services extends RealmServices>(
             'revoked',
             await replaceRealm(context.commit, before, realm, guards, endings),
           )
-          return shown(realm)
+          return copyRealm(realm)
         })
       },
     }),

@@ -23,7 +23,7 @@ interface RealmRow {
 
 const columns = 'id, auth_params, session_max_age, session_max_stale_age, certificate_max_age'
 const byId = query<[id: string], RealmRow>(`SELECT ${columns} FROM realm WHERE id = ?`)
-const realmsAfter = query<[after: string, most: number], RealmRow>(
+const realmsAfter = query<[after: string, limit: number], RealmRow>(
   `SELECT ${columns} FROM realm WHERE id > ? ORDER BY id LIMIT ?`,
 )
 const insert = insertInto<[string, string, number, number, number, number]>('realm', [
@@ -97,7 +97,7 @@ export async function realmOrThrow(db: Database, id: string): Promise<Realm> {
 
 /** By id, in order. */
 export async function listRealms(db: Database, page: Page): Promise<readonly Realm[]> {
-  const rows = await db.all(realmsAfter, [page.after, page.most])
+  const rows = await db.all(realmsAfter, [page.after, page.limit])
   return rows.map(toRealm)
 }
 
@@ -189,13 +189,13 @@ export async function removeRealm(
   const removed = removals.map((statement) => change(statement, [id]))
   const changes = [...held, ...feed, ...removed]
   const results = await commit(changes)
-  const removedFrom = (table: string): number =>
+  const countRemovals = (table: string): number =>
     results.reduce(
       (sum, result, index) =>
         changes[index]?.query.text.startsWith(`DELETE FROM ${table} `) === true ? sum + result.changes : sum,
       0,
     )
-  return { sessions: removedFrom('session'), tokens: removedFrom('app_token') }
+  return { sessions: countRemovals('session'), tokens: countRemovals('app_token') }
 }
 
 /** A guard: the ways to log in are still those that were read. Holds the realm until the commit is done. */

@@ -4,8 +4,8 @@ import { type AuthParams, authParamsSchema, type RealmMember, readAuthParams } f
 import { RealmId } from './realm-id.ts'
 
 /** Ages end up in sums with the time of day; 100 years is far beyond any use and far below any overflow. */
-export const longestAge = 100 * 366 * 86_400
-const Age = Type.Integer({ minimum: 1, maximum: longestAge })
+export const maxSessionAgeSeconds = 100 * 366 * 86_400
+const Age = Type.Integer({ minimum: 1, maximum: maxSessionAgeSeconds })
 const defaultCertificateAge = 365 * 86_400
 
 /**

@@ -14,7 +14,7 @@ import {
   initialPasswordProblem,
   normalPassword,
   type PasswordPolicySettings,
-  passwordPolicyOf,
+  readPasswordPolicy,
 } from '../methods/password/password-rules.ts'
 import { findTotp, totpRemoval } from '../methods/totp/totp-store.ts'
 import { findRealm, superRealm } from '../realms/index.ts'
@@ -53,7 +53,7 @@ export async function recoverAdmin(options: AdminRecovery): Promise<{ readonly k
   if (admin === undefined) throw new StartupError(`there is no administrator ${id}`)
   const { userpass: username } = admin
   if (username === null) throw new StartupError(`the administrator ${id} has no password (userpass) to set`)
-  const problem = initialPasswordProblem(password, username, passwordPolicyOf(options.config))
+  const problem = initialPasswordProblem(password, username, readPasswordPolicy(options.config))
   if (problem !== undefined) throw new StartupError(`the new password ${problem}`)
   const realm = await findRealm(db, superRealm)
   if (realm?.auth_params.username_password_params === undefined)

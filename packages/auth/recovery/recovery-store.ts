@@ -20,10 +20,10 @@ const find = query<[], { readonly id: string; readonly record: Uint8Array }>(
 const insert = insertInto<[id: string, record: Uint8Array]>('admin_recovery', ['id', 'record'])
 const remove = query<[id: string], unknown>('DELETE FROM admin_recovery WHERE id = ?')
 
-const place = (id: string) => ({ table: 'admin_recovery', row: id, column: 'record' })
+const sealContext = (id: string) => ({ table: 'admin_recovery', row: id, column: 'record' })
 
 export function recoveryInsertion(seal: Seal, recovery: Recovery): Change {
-  const record = seal.seal(place(recovery.id), Buffer.from(JSON.stringify(recovery)))
+  const record = seal.seal(sealContext(recovery.id), Buffer.from(JSON.stringify(recovery)))
   return change(insert, [recovery.id, record])
 }
 
@@ -36,7 +36,7 @@ export async function listRecoveries(db: Database, seal: Seal): Promise<readonly
   const rows = await db.all(find, [])
   return Promise.all(
     rows.map(async ({ id, record }) => {
-      const text = Buffer.from(await seal.open(place(id), record)).toString('utf8')
+      const text = Buffer.from(await seal.open(sealContext(id), record)).toString('utf8')
       return JSON.parse(text) as Recovery
     }),
   )

@@ -1,6 +1,6 @@
 import { failure } from '@warder/foundation/errors'
 import type { Access, OperationContext } from '@warder/foundation/operations'
-import { machineOf, sessionOf } from '../callers/index.ts'
+import { findMachineToken, requireSession } from '../callers/index.ts'
 import type { AuthScheme } from '../identity/index.ts'
 import { superRealm } from '../realms/index.ts'
 
@@ -34,18 +34,18 @@ export interface SessionRights {
  * @throws failure('forbidden') for a machine token with neither policy
  */
 export async function sessionRights(context: OperationContext<unknown>): Promise<SessionRights> {
-  const token = machineOf(context)
+  const token = findMachineToken(context)
   if (token !== undefined) return machineRights(token)
-  const caller = sessionOf(context)
+  const caller = requireSession(context)
   const { session } = caller
   const powers = await caller.powers()
   const own = (owner: SessionOwner): boolean =>
     owner.realm === session.realm && owner.username === session.username && owner.scheme === session.scheme
   const administers = (realm: string): boolean => powers?.administers(realm) === true
-  const allowed = (owner: SessionOwner): boolean => own(owner) || administers(owner.realm)
+  const mayManage = (owner: SessionOwner): boolean => own(owner) || administers(owner.realm)
   return {
-    sees: allowed,
-    ends: allowed,
+    sees: mayManage,
+    ends: mayManage,
     readsCookie: own,
     seesRealm: administers,
     endsRealm: administers,

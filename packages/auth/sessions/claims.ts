@@ -2,7 +2,7 @@ import type { AuthClaims, IdentifiedSubject } from '../identity/index.ts'
 import type { Session } from './session.ts'
 
 /** The extra claims come first: none of them can take the place of a claim of ours. */
-export function claimsOf(session: Session, subject: IdentifiedSubject, issuer: string): AuthClaims {
+export function toClaims(session: Session, subject: IdentifiedSubject, issuer: string): AuthClaims {
   return {
     ...subject.extraClaims,
     iss: issuer,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { scene } from '../testing/scene.ts'
-import { cookieOf, startAuth } from '../testing/start.ts'
+import { readCookie, startAuth } from '../testing/start.ts'
 
 const segment = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 const pem =
@@ -17,7 +17,7 @@ describe('the session cookie', () => {
     await user('r', 'mallory')
     const planted = await logIn('r', 'mallory')
     const answer = await auth.call('POST', '/login?realm=r', { basic: 'ann:correct horse', cookie: planted })
-    const cookie = cookieOf(answer)
+    const cookie = readCookie(answer)
     assert.notEqual(cookie, planted)
     assert.equal((await as(cookie, 'GET', '/whoami')).json.sub, 'ann')
     assert.equal((await as(planted, 'GET', '/whoami')).json.sub, 'mallory', 'it is still what it was')

@@ -2,8 +2,9 @@ export { readSessionCookie, sessionCookie, setSessionCookie } from './cookie.ts'
 export type { Session } from './session.ts'
 export { createSessionBook, type PresentedSession, type SessionBook } from './session-book.ts'
 export {
+  countEndedSessions,
   type End,
-  endedBy,
+  endUnregisteredSessions,
   issuerSessionsEnd,
   jwtSessionsEnd,
   otherIssuersSessionsEnd,
@@ -12,6 +13,5 @@ export {
   type SessionsEnd,
   samlSessionsEnd,
   sessionsEnd,
-  unregisteredSessionsEnd,
 } from './session-end-store.ts'
-export { removeEndedSessions, sessionIdsOf } from './session-store.ts'
+export { listSessionIds, removeEndedSessions } from './session-store.ts'

@@ -8,10 +8,10 @@ import { PlainText } from '../texts/index.ts'
 import { sessionAccess, sessionRights } from './access.ts'
 import type { SessionServices } from './services.ts'
 import type { Session } from './session.ts'
-import { listSessions, type SessionPlace } from './session-store.ts'
+import { listSessions, type SessionCursor } from './session-store.ts'
 
 const Text = Type.String()
-const usualPage = 1000
+const defaultPageSize = 1000
 
 const ListedSession = Type.Object({
   session_id: Text,
@@ -22,7 +22,7 @@ const ListedSession = Type.Object({
   ends_at: Type.Integer({ description: 'When it ends unless it is used before, Unix seconds.' }),
 })
 
-function listed(session: Session): Static<typeof ListedSession> {
+function describeSession(session: Session): Static<typeof ListedSession> {
   return {
     session_id: session.id,
     realm_id: session.realm,
@@ -33,13 +33,13 @@ function listed(session: Session): Static<typeof ListedSession> {
   }
 }
 
-const cursorOf = ({ username, id }: SessionPlace): string =>
+const toCursor = ({ username, id }: SessionCursor): string =>
   Buffer.from(JSON.stringify([username, id])).toString('base64url')
 
 const isPlace = (value: unknown): value is string => typeof value === 'string' && !value.includes('\0')
 
-/** @throws failure('bad_request') for a text that `cursorOf` did not make */
-function readCursor(text: string): SessionPlace {
+/** @throws failure('bad_request') for a text that `toCursor` did not make */
+function readCursor(text: string): SessionCursor {
   try {
     const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
     if (Array.isArray(value)) {
@@ -74,13 +74,13 @@ export const sessionListing = defineOperation<SessionServices>()({
     if (!rights.seesRealm(path.realm_id)) throw failure('forbidden', 'This needs rights over this realm.')
     const { db, now } = context.services
     await realmOrThrow(db, path.realm_id)
-    const limit = query.limit === undefined ? usualPage : Number(query.limit)
+    const limit = query.limit === undefined ? defaultPageSize : Number(query.limit)
     const after = query.after === undefined ? undefined : readCursor(query.after)
-    const wanted = { realm: path.realm_id, username: query.username, after, most: limit + 1 }
+    const wanted = { realm: path.realm_id, username: query.username, after, limit: limit + 1 }
     const found = await listSessions(db, wanted, now())
     const sessions = found.slice(0, limit)
     const last = sessions.at(-1)
-    const next = found.length > limit && last !== undefined ? cursorOf(last) : undefined
-    return pageReply({ sessions: sessions.map(listed), ...(next !== undefined && { next }) }, next)
+    const next = found.length > limit && last !== undefined ? toCursor(last) : undefined
+    return pageReply({ sessions: sessions.map(describeSession), ...(next !== undefined && { next }) }, next)
   },
 })

@@ -17,15 +17,21 @@ import { type SessionOwner, sessionAccess, sessionRights } from './access.ts'
 import { sessionListing } from './listing.ts'
 import type { SessionServices } from './services.ts'
 import { isLive, type Session, SessionReply, showSession } from './session.ts'
-import { endedBy, loginsEnd, realmSessionsEnd, type SessionsEnd, sessionsEnd } from './session-end-store.ts'
-import { findSession, removeEndedSessions, sessionIdsOf } from './session-store.ts'
+import {
+  countEndedSessions,
+  loginsEnd,
+  realmSessionsEnd,
+  type SessionsEnd,
+  sessionsEnd,
+} from './session-end-store.ts'
+import { findSession, listSessionIds, removeEndedSessions } from './session-store.ts'
 
 const define = defineOperation<SessionServices>()
 const tag = 'Sessions'
-const mostItems = 10_000
+const maxItems = 10_000
 
 const Client = Type.Object({ username: PlainText({ maxLength: 512 }), auth_scheme: SchemeName })
-const Clients = Type.Array(Client, { maxItems: mostItems })
+const Clients = Type.Array(Client, { maxItems: maxItems })
 const SessionPath = Type.Object({ session_id: Type.String({ maxLength: 64 }) })
 const MaybeSession = Type.Union([SessionReply, Type.Null()])
 
@@ -46,7 +52,7 @@ async function show(context: Context, session: Session): Promise<Static<typeof S
   return showSession(session, cookie ?? '')
 }
 
-function ownersOf(realm: string, clients: Static<typeof Clients>): readonly SessionOwner[] {
+function listOwners(realm: string, clients: Static<typeof Clients>): readonly SessionOwner[] {
   return clients.map(({ username, auth_scheme }) => ({ realm, username, scheme: readScheme(auth_scheme) }))
 }
 
@@ -69,7 +75,7 @@ async function commitEnds(
   let end = 0
   for (const group of groups) {
     end += group.length
-    ended += endedBy(results.slice(0, end))
+    ended += countEndedSessions(results.slice(0, end))
   }
   return ended
 }
@@ -82,7 +88,7 @@ async function logOut(
 ): Promise<void> {
   const { db, metrics, now } = context.services
   const ids = new Set<string>()
-  for (const owner of owners) for (const id of await sessionIdsOf(db, owner, now())) ids.add(id)
+  for (const owner of owners) for (const id of await listSessionIds(db, owner, now())) ids.add(id)
   if (keep !== undefined) ids.delete(keep)
   context.audit({ details: { ended: ids.size } })
   if (ids.size === 0) return
@@ -128,7 +134,7 @@ export const sessionOperations: readonly Operation<SessionServices>[] = [
       if (session === undefined) return null
       const shown = await show(context, session)
       if (action === undefined) return shown
-      const owners = ownersOf(session.realm, body.authenticated_clients)
+      const owners = listOwners(session.realm, body.authenticated_clients)
       await requireEnds(context, [session, ...owners])
       const listed = owners.some(
         ({ username, scheme }) => username === session.username && scheme === session.scheme,
@@ -150,7 +156,7 @@ export const sessionOperations: readonly Operation<SessionServices>[] = [
     reply: Type.Object({ session_ids: Type.Array(Type.String()) }),
     async act({ path, body }, context) {
       const clients = 'authenticated_clients' in body ? body.authenticated_clients : body
-      const owners = ownersOf(path.realm_id, clients)
+      const owners = listOwners(path.realm_id, clients)
       context.audit({ realm: path.realm_id })
       const rights = await sessionRights(context)
       if (!owners.every((owner) => rights.sees(owner))) {
@@ -158,7 +164,7 @@ export const sessionOperations: readonly Operation<SessionServices>[] = [
       }
       const ids = new Set<string>()
       for (const owner of owners) {
-        for (const id of await sessionIdsOf(context.services.db, owner, context.services.now())) ids.add(id)
+        for (const id of await listSessionIds(context.services.db, owner, context.services.now())) ids.add(id)
       }
       return { session_ids: [...ids] }
     },
@@ -171,7 +177,7 @@ export const sessionOperations: readonly Operation<SessionServices>[] = [
     tag,
     access: sessionAccess,
     request: Type.Object({
-      session_ids: Type.Array(PlainText({ maxLength: 64 }), { maxItems: mostItems }),
+      session_ids: Type.Array(PlainText({ maxLength: 64 }), { maxItems: maxItems }),
     }),
     status: 204,
     async act({ body }, context) {

@@ -6,15 +6,15 @@ import { type Change, createUnchangedRows, type Database } from '@warder/foundat
 import type { Logger, Metrics } from '@warder/foundation/telemetry'
 import { countSessions } from '../counting/index.ts'
 import type { AuthClaims, IdentifiedSubject, Subject } from '../identity/index.ts'
-import { longestAge, type Realm } from '../realms/index.ts'
+import { maxSessionAgeSeconds, type Realm } from '../realms/index.ts'
 import type { Signer } from '../signing/index.ts'
-import { claimsOf } from './claims.ts'
+import { toClaims } from './claims.ts'
 import { setSessionCookie } from './cookie.ts'
 import { endAfterUse, isLive, type Session, worthwhileEnd } from './session.ts'
 import {
-  endedSessionRemoval,
   findSealedCookie,
   findSession,
+  removeEndedSession,
   sessionInsertion,
   sessionSlide,
 } from './session-store.ts'
@@ -46,7 +46,7 @@ const rememberedTokens = 5000
 /** Sessions in use whose rows need not be read again until something is committed. */
 const rememberedSessions = 5000
 
-const place = (id: string) => ({ table: 'session', row: id, column: 'sealed_cookie' })
+const sealContext = (id: string) => ({ table: 'session', row: id, column: 'sealed_cookie' })
 
 export function createSessionBook(parts: {
   readonly db: Database
@@ -83,7 +83,7 @@ export function createSessionBook(parts: {
   /** A session that was seen to have ended goes at once: it must not come back when the clock is set back. */
   async function forget(id: string, now: number): Promise<void> {
     try {
-      const [removed] = await db.commit([endedSessionRemoval(id, now)])
+      const [removed] = await db.commit([removeEndedSession(id, now)])
       countSessions(metrics, 'swept', removed?.changes ?? 0)
     } catch (error) {
       log.warn({ detail: String(error) }, 'a session that has ended could not be removed')
@@ -120,16 +120,20 @@ export function createSessionBook(parts: {
         ...ages,
         endsAt: endAfterUse(ages, createdAt),
       }
-      const cookie = signer.sign(claimsOf(session, subject, issuer))
-      const sealed = seal.seal(place(id), Buffer.from(cookie))
+      const cookie = signer.sign(toClaims(session, subject, issuer))
+      const sealed = seal.seal(sealContext(id), Buffer.from(cookie))
       return { session, cookie, insertion: sessionInsertion(session, sealed) }
     },
     cookieSize(subject, realm) {
       const { username, scheme, certificateSha256 } = subject
-      const ages = { createdAt: unixSeconds(clock), maxAge: longestAge, maxStaleAge: longestAge }
+      const ages = {
+        createdAt: unixSeconds(clock),
+        maxAge: maxSessionAgeSeconds,
+        maxStaleAge: maxSessionAgeSeconds,
+      }
       const session = { id: randomUUID(), realm, username, scheme, certificateSha256, ...ages, endsAt: 0 }
-      const claims = claimsOf(session, { ...subject, subjectId: randomUUID() }, issuer)
-      return Buffer.byteLength(setSessionCookie(signer.sign(claims), longestAge))
+      const claims = toClaims(session, { ...subject, subjectId: randomUUID() }, issuer)
+      return Buffer.byteLength(setSessionCookie(signer.sign(claims), maxSessionAgeSeconds))
     },
     async present(cookie, connection) {
       const claims = claimsFrom(cookie, connection)
@@ -145,7 +149,7 @@ export function createSessionBook(parts: {
     async cookieOf(id) {
       const sealed = await findSealedCookie(db, id)
       if (sealed === undefined) return undefined
-      return Buffer.from(await seal.open(place(id), sealed)).toString('utf8')
+      return Buffer.from(await seal.open(sealContext(id), sealed)).toString('utf8')
     },
   }
 }

@@ -1,5 +1,5 @@
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
-import { appended, type EndReason, entryChange, loginsHorizonSeconds } from '../ended/index.ts'
+import { appendToFeed, type EndReason, entryChange, loginsHorizonSeconds } from '../ended/index.ts'
 import type { AuthScheme } from '../identity/index.ts'
 
 /** When and why sessions end. */
@@ -10,7 +10,7 @@ export interface End {
 }
 
 /** Appends the sessions of a condition to the feed of ends, as they are at that moment. */
-const feedOf = <P extends readonly (string | number)[]>(condition: string) =>
+const insertIntoFeed = <P extends readonly (string | number)[]>(condition: string) =>
   query<[at: number, reason: string, ...P], unknown>(
     `INSERT INTO ended (seq, kind, subject, realm_id, username, ended_at, until_at, reason)
        SELECT h.seq + ROW_NUMBER() OVER (), 'session', s.session_id, s.realm_id, s.username, ?,
@@ -21,7 +21,7 @@ const feedOf = <P extends readonly (string | number)[]>(condition: string) =>
  * Deletes those of them that are in the feed: a session that begins between the two statements is one that began after
  * the end. A count is looked up by the index for each session; EXISTS may become a join over the whole feed.
  */
-const deleteOf = <P extends readonly (string | number)[]>(condition: string) =>
+const deleteWhere = <P extends readonly (string | number)[]>(condition: string) =>
   query<P, unknown>(
     `DELETE FROM session WHERE ${condition} AND
        (SELECT COUNT(*) FROM ended e WHERE e.subject = session.session_id AND e.kind = 'session') > 0`,
@@ -30,34 +30,34 @@ const deleteOf = <P extends readonly (string | number)[]>(condition: string) =>
 /** Ids that one statement names. */
 const idsAtOnce = 100
 const marks = Array.from({ length: idsAtOnce }, () => '?').join(', ')
-const feedIds = feedOf<string[]>(`s.session_id IN (${marks})`)
-const deleteIds = deleteOf<string[]>(`session_id IN (${marks})`)
-const feedRealm = feedOf<[realm: string]>('s.realm_id = ?')
-const deleteRealm = deleteOf<[realm: string]>('realm_id = ?')
+const feedIds = insertIntoFeed<string[]>(`s.session_id IN (${marks})`)
+const deleteIds = deleteWhere<string[]>(`session_id IN (${marks})`)
+const feedRealm = insertIntoFeed<[realm: string]>('s.realm_id = ?')
+const deleteRealm = deleteWhere<[realm: string]>('realm_id = ?')
 const ofUser = 'realm_id = ? AND username = ? AND auth_scheme = ?'
-const feedUser = feedOf<[realm: string, username: string, scheme: AuthScheme]>(ofUser)
-const deleteUser = deleteOf<[realm: string, username: string, scheme: AuthScheme]>(ofUser)
+const feedUser = insertIntoFeed<[realm: string, username: string, scheme: AuthScheme]>(ofUser)
+const deleteUser = deleteWhere<[realm: string, username: string, scheme: AuthScheme]>(ofUser)
 const ofUnregistered = "realm_id = ? AND username = ? AND auth_scheme IN ('cc', 'sa')"
-const feedUnregistered = feedOf<[realm: string, username: string]>(ofUnregistered)
-const deleteUnregistered = deleteOf<[realm: string, username: string]>(ofUnregistered)
+const feedUnregistered = insertIntoFeed<[realm: string, username: string]>(ofUnregistered)
+const deleteUnregistered = deleteWhere<[realm: string, username: string]>(ofUnregistered)
 const ofWholeScheme = 'realm_id = ? AND auth_scheme = ?'
-const feedScheme = feedOf<[realm: string, scheme: AuthScheme]>(ofWholeScheme)
-const deleteScheme = deleteOf<[realm: string, scheme: AuthScheme]>(ofWholeScheme)
+const feedScheme = insertIntoFeed<[realm: string, scheme: AuthScheme]>(ofWholeScheme)
+const deleteScheme = deleteWhere<[realm: string, scheme: AuthScheme]>(ofWholeScheme)
 const ofOthers = `realm_id = ? AND username = ? AND auth_scheme = 'jwt' AND EXISTS
   (SELECT 1 FROM jwt_subject j WHERE j.realm_id = ? AND j.subject = ? AND j.issuer <> ?)`
 type Others = [realm: string, username: string, realm: string, username: string, issuer: string]
-const feedOthers = feedOf<Others>(ofOthers)
-const deleteOthers = deleteOf<Others>(ofOthers)
+const feedOthers = insertIntoFeed<Others>(ofOthers)
+const deleteOthers = deleteWhere<Others>(ofOthers)
 const ofIssuer = `realm_id = ? AND auth_scheme = 'jwt' AND username IN
   (SELECT j.subject FROM jwt_subject j WHERE j.realm_id = ? AND j.issuer = ?)`
-const feedIssuer = feedOf<[realm: string, realm: string, issuer: string]>(ofIssuer)
-const deleteIssuer = deleteOf<[realm: string, realm: string, issuer: string]>(ofIssuer)
+const feedIssuer = insertIntoFeed<[realm: string, realm: string, issuer: string]>(ofIssuer)
+const deleteIssuer = deleteWhere<[realm: string, realm: string, issuer: string]>(ofIssuer)
 
 /** Changes that end sessions. The last one deletes them: its count is how many there were. */
 export type SessionsEnd = readonly [...Change[], Change]
 
 /** How many sessions a commit ended whose last change is that of a `SessionsEnd`. */
-export function endedBy(results: readonly { readonly changes: number }[]): number {
+export function countEndedSessions(results: readonly { readonly changes: number }[]): number {
   return results.at(-1)?.changes ?? 0
 }
 
@@ -75,7 +75,7 @@ export function sessionsEnd(db: Database, ids: readonly string[], end: End): rea
     // No session has an empty id.
     const padded = [...group, ...Array.from({ length: idsAtOnce - group.length }, () => '')]
     groups.push([
-      ...appended(db, change(feedIds, [end.at, end.reason, ...padded])),
+      ...appendToFeed(db, change(feedIds, [end.at, end.reason, ...padded])),
       change(deleteIds, padded),
     ])
   }
@@ -90,14 +90,14 @@ export function loginsEnd(
 ): readonly Change[] {
   return users.length === 0
     ? []
-    : appended(db, ...users.map(({ realm, username }) => logins(realm, username, end)))
+    : appendToFeed(db, ...users.map(({ realm, username }) => logins(realm, username, end)))
 }
 
 /** Every session of a realm. */
 export function realmSessionsEnd(db: Database, realm: string, { at, reason }: End): SessionsEnd {
   const untilAt = at + loginsHorizonSeconds
   const all = entryChange({ kind: 'realm', subject: '', realm, username: '', endedAt: at, untilAt, reason })
-  return [...appended(db, change(feedRealm, [at, reason, realm]), all), change(deleteRealm, [realm])]
+  return [...appendToFeed(db, change(feedRealm, [at, reason, realm]), all), change(deleteRealm, [realm])]
 }
 
 /** Every session that began with this user's password. */
@@ -112,11 +112,14 @@ export function jwtSessionsEnd(db: Database, realm: string, username: string, en
 
 /** Every session that began at the SAML identity provider of a realm. */
 export function samlSessionsEnd(db: Database, realm: string, { at, reason }: End): SessionsEnd {
-  return [...appended(db, change(feedScheme, [at, reason, realm, 'sa'])), change(deleteScheme, [realm, 'sa'])]
+  return [
+    ...appendToFeed(db, change(feedScheme, [at, reason, realm, 'sa'])),
+    change(deleteScheme, [realm, 'sa']),
+  ]
 }
 
 /** Every session of a user that no registration stands behind: by a certificate, at the SAML identity provider. */
-export function unregisteredSessionsEnd(
+export function endUnregisteredSessions(
   db: Database,
   realm: string,
   username: string,
@@ -124,7 +127,7 @@ export function unregisteredSessionsEnd(
 ): SessionsEnd {
   const sessions = change(feedUnregistered, [end.at, end.reason, realm, username])
   return [
-    ...appended(db, sessions, logins(realm, username, end)),
+    ...appendToFeed(db, sessions, logins(realm, username, end)),
     change(deleteUnregistered, [realm, username]),
   ]
 }
@@ -132,7 +135,7 @@ export function unregisteredSessionsEnd(
 function ofScheme(db: Database, realm: string, username: string, scheme: AuthScheme, end: End): SessionsEnd {
   const sessions = change(feedUser, [end.at, end.reason, realm, username, scheme])
   return [
-    ...appended(db, sessions, logins(realm, username, end)),
+    ...appendToFeed(db, sessions, logins(realm, username, end)),
     change(deleteUser, [realm, username, scheme]),
   ]
 }
@@ -146,7 +149,7 @@ export function otherIssuersSessionsEnd(
   { at, reason }: End,
 ): SessionsEnd {
   const others: Others = [realm, username, realm, username, issuer]
-  return [...appended(db, change(feedOthers, [at, reason, ...others])), change(deleteOthers, others)]
+  return [...appendToFeed(db, change(feedOthers, [at, reason, ...others])), change(deleteOthers, others)]
 }
 
 /** Ends the sessions of the names of a provider. They are found by the names: these go after the sessions. */
@@ -157,7 +160,7 @@ export function issuerSessionsEnd(
   { at, reason }: End,
 ): SessionsEnd {
   return [
-    ...appended(db, change(feedIssuer, [at, reason, realm, realm, issuer])),
+    ...appendToFeed(db, change(feedIssuer, [at, reason, realm, realm, issuer])),
     change(deleteIssuer, [realm, realm, issuer]),
   ]
 }

@@ -29,7 +29,7 @@ const countOpen = query<[now: number], { readonly count: number }>(
   'SELECT count(*) AS count FROM session WHERE ends_at > ?',
 )
 const byId = query<[id: string], SessionRow>(`SELECT ${columns} FROM session WHERE session_id = ?`)
-const cookieOf = query<[id: string], { readonly sealed_cookie: Uint8Array }>(
+const selectCookie = query<[id: string], { readonly sealed_cookie: Uint8Array }>(
   'SELECT sealed_cookie FROM session WHERE session_id = ?',
 )
 const idsOfClient = query<
@@ -40,14 +40,14 @@ const idsOfClient = query<
      ORDER BY session_id`,
 )
 const liveOfRealm = query<
-  [realm: string, username: string, id: string, now: number, most: number],
+  [realm: string, username: string, id: string, now: number, limit: number],
   SessionRow
 >(
   `SELECT ${columns} FROM session WHERE realm_id = ? AND (username, session_id) > (?, ?) AND ends_at > ?
      ORDER BY username, session_id LIMIT ?`,
 )
 const liveOfUser = query<
-  [realm: string, username: string, id: string, now: number, most: number],
+  [realm: string, username: string, id: string, now: number, limit: number],
   SessionRow
 >(
   `SELECT ${columns} FROM session WHERE realm_id = ? AND username = ? AND session_id > ? AND ends_at > ?
@@ -73,10 +73,10 @@ const slide = query<[endsAt: number, id: string, endsAt: number], unknown>(
 const removeOneIfEnded = query<[id: string, now: number], unknown>(
   'DELETE FROM session WHERE session_id = ? AND ends_at <= ?',
 )
-const removeEnded = query<[now: number, most: number], unknown>(
+const removeEnded = query<[now: number, limit: number], unknown>(
   'DELETE FROM session WHERE session_id IN (SELECT session_id FROM session WHERE ends_at <= ? LIMIT ?)',
 )
-const removeEndedOfRealm = query<[now: number, realm: string, most: number], unknown>(
+const removeEndedOfRealm = query<[now: number, realm: string, limit: number], unknown>(
   `DELETE FROM session WHERE session_id IN
      (SELECT session_id FROM session WHERE ends_at <= ? AND realm_id = ? LIMIT ?)`,
 )
@@ -101,7 +101,7 @@ export function findSession(db: Database, id: string): MaybePromise<Session | un
 }
 
 export async function findSealedCookie(db: Database, id: string): Promise<Uint8Array | undefined> {
-  return (await db.get(cookieOf, [id]))?.sealed_cookie
+  return (await db.get(selectCookie, [id]))?.sealed_cookie
 }
 
 export function sessionInsertion(session: Session, sealedCookie: Uint8Array): Change {
@@ -125,12 +125,12 @@ export function sessionSlide(id: string, endsAt: number): Change {
 }
 
 /** Does nothing while the session is live. */
-export function endedSessionRemoval(id: string, now: number): Change {
+export function removeEndedSession(id: string, now: number): Change {
   return change(removeOneIfEnded, [id, now])
 }
 
 /** Ids of the live sessions of one client. */
-export async function sessionIdsOf(
+export async function listSessionIds(
   db: Database,
   client: { readonly realm: string; readonly username: string; readonly scheme: AuthScheme },
   now: number,
@@ -140,26 +140,26 @@ export async function sessionIdsOf(
 }
 
 /** Place in the list of a realm's sessions, which is ordered by username and then by id. */
-export interface SessionPlace {
+export interface SessionCursor {
   readonly username: string
   readonly id: string
 }
 
-/** Live sessions of a realm, or of every scheme of one of its users, that come after a place; at most `most`. */
+/** Live sessions of a realm, or of every scheme of one of its users, that come after a place; at most `limit`. */
 export async function listSessions(
   db: Database,
   wanted: {
     readonly realm: string
     readonly username: string | undefined
-    readonly after: SessionPlace | undefined
-    readonly most: number
+    readonly after: SessionCursor | undefined
+    readonly limit: number
   },
   now: number,
 ): Promise<readonly Session[]> {
-  const { realm, username, after, most } = wanted
+  const { realm, username, after, limit } = wanted
   const rows = await (username === undefined
-    ? db.all(liveOfRealm, [realm, after?.username ?? '', after?.id ?? '', now, most])
-    : db.all(liveOfUser, [realm, username, after?.id ?? '', now, most]))
+    ? db.all(liveOfRealm, [realm, after?.username ?? '', after?.id ?? '', now, limit])
+    : db.all(liveOfUser, [realm, username, after?.id ?? '', now, limit]))
   return rows.map(toSession)
 }
 
@@ -170,12 +170,12 @@ export async function countOpenSessions(db: Database, now: number): Promise<numb
 
 /** Rows of one commit of a sweep, so that logins do not wait behind it. */
 const batch = 1000
-const mostBatches = 10_000
+const maxBatches = 10_000
 
 /** Deletes what has ended; of one realm when named. Returns how many rows. */
 export async function removeEndedSessions(commit: Commit, now: number, realm?: string): Promise<number> {
   let removed = 0
-  for (let round = 0; round < mostBatches; round++) {
+  for (let round = 0; round < maxBatches; round++) {
     const [result] = await commit([
       realm === undefined
         ? change(removeEnded, [now, batch])

@@ -4,11 +4,11 @@ import { describe, it } from 'node:test'
 import { signCompact } from '@warder/foundation/jwt'
 import fc from 'fast-check'
 import { compactVerify, importJWK } from 'jose'
-import { es256, headerOf, publicJwkOf, verifyCompact } from './es256.ts'
+import { es256, formatHeader, toPublicJwk, verifyCompact } from './es256.ts'
 
 const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-const jwk = publicJwkOf(privateKey)
-const header = headerOf(jwk.kid)
+const jwk = toPublicJwk(privateKey)
+const header = formatHeader(jwk.kid)
 const keyOf = (given: string): KeyObject | undefined => (given === header ? publicKey : undefined)
 const token = signCompact(es256, header, { sub: 'ann' }, privateKey)
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')

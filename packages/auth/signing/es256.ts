@@ -20,14 +20,14 @@ export interface PublicJwk {
 }
 
 /** @param key private or public P-256 key */
-export function publicJwkOf(key: KeyObject): PublicJwk {
+export function toPublicJwk(key: KeyObject): PublicJwk {
   const jwk = publicJwk(key)
   if (jwk.crv !== 'P-256') throw new Error('not a P-256 key')
   return jwk as unknown as PublicJwk
 }
 
 /** The one header that tokens of this key have. Verification compares it whole: no other member can take effect. */
-export function headerOf(kid: string): string {
+export function formatHeader(kid: string): string {
   return jsonSegment({ alg: es256, typ: 'JWT', kid })
 }
 

@@ -1,27 +1,27 @@
 import { change, type Database, query } from '@warder/foundation/sql'
 
 /** Nodes without an `issuer` setting have one each, and a new one with each new address: the oldest are forgotten. */
-const mostIssuers = 1000
+const maxIssuers = 1000
 
 const put = query<[issuer: string, startedAt: number], unknown>(
   `INSERT INTO session_issuer (issuer, started_at) VALUES (?, ?)
     ON CONFLICT (issuer) DO UPDATE SET started_at = excluded.started_at`,
 )
-const forgetOldest = query<[most: number], unknown>(
+const forgetOldest = query<[limit: number], unknown>(
   `DELETE FROM session_issuer WHERE issuer NOT IN
     (SELECT issuer FROM session_issuer ORDER BY started_at DESC, issuer LIMIT ?)`,
 )
-const all = query<[most: number], { readonly issuer: string }>(
+const all = query<[limit: number], { readonly issuer: string }>(
   'SELECT issuer FROM session_issuer ORDER BY started_at DESC, issuer LIMIT ?',
 )
 
 /** Makes known that tokens signed with the keys of this database have this `iss`. @param startedAt Unix seconds */
 export async function registerIssuer(db: Database, issuer: string, startedAt: number): Promise<void> {
-  await db.commit([change(put, [issuer, startedAt]), change(forgetOldest, [mostIssuers])])
+  await db.commit([change(put, [issuer, startedAt]), change(forgetOldest, [maxIssuers])])
 }
 
 /** The issuers of all nodes of this database, the one that started last first. */
 export async function sessionIssuers(db: Database): Promise<readonly string[]> {
-  const rows = await db.all(all, [mostIssuers])
+  const rows = await db.all(all, [maxIssuers])
   return rows.map(({ issuer }) => issuer)
 }

@@ -21,7 +21,7 @@ const insert = insertInto<[string, string, string, Uint8Array, number]>('signing
   'created_at',
 ])
 
-const place = (purpose: SigningPurpose, kid: string) => ({
+const sealContext = (purpose: SigningPurpose, kid: string) => ({
   table: 'signing_key',
   row: `${purpose}/${kid}`,
   column: 'sealed_private',
@@ -39,7 +39,7 @@ export async function findSigningKeys(db: Database, purpose: SigningPurpose): Pr
   const rows = await db.all(byPurpose, [purpose])
   return rows.map(({ kid, sealed_private }) => ({
     kid,
-    open: async (seal) => Buffer.from(await seal.open(place(purpose, kid), sealed_private)),
+    open: async (seal) => Buffer.from(await seal.open(sealContext(purpose, kid), sealed_private)),
   }))
 }
 
@@ -55,7 +55,7 @@ export async function insertSigningKey(
   },
 ): Promise<void> {
   const { purpose, jwk, pkcs8, createdAt } = key
-  const sealed = seal.seal(place(purpose, jwk.kid), pkcs8)
+  const sealed = seal.seal(sealContext(purpose, jwk.kid), pkcs8)
   try {
     await db.commit([change(insert, [purpose, jwk.kid, JSON.stringify(jwk), sealed, createdAt])])
   } catch (error) {

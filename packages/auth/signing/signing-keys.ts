@@ -2,7 +2,7 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject 
 import { signCompact } from '@warder/foundation/jwt'
 import type { Seal } from '@warder/foundation/seal'
 import type { Database } from '@warder/foundation/sql'
-import { es256, headerOf, type PublicJwk, publicJwkOf, verifyCompact } from './es256.ts'
+import { es256, formatHeader, type PublicJwk, toPublicJwk, verifyCompact } from './es256.ts'
 import { findSigningKeys, insertSigningKey, type SigningPurpose } from './signing-key-store.ts'
 
 /** Signs with the newest key of one purpose, verifies with all of them. */
@@ -21,7 +21,7 @@ export async function ensureSigningKey(
 ): Promise<void> {
   if ((await findSigningKeys(db, purpose)).length > 0) return
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const jwk = publicJwkOf(privateKey)
+  const jwk = toPublicJwk(privateKey)
   const der = privateKey.export({ format: 'der', type: 'pkcs8' })
   try {
     await insertSigningKey(db, seal, { purpose, jwk, pkcs8: der, createdAt: now })
@@ -38,7 +38,7 @@ export async function openSigner(db: Database, seal: Seal, purpose: SigningPurpo
       const der = await open(seal)
       const privateKey = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
       der.fill(0)
-      return { privateKey, jwk: publicJwkOf(privateKey), header: headerOf(kid) }
+      return { privateKey, jwk: toPublicJwk(privateKey), header: formatHeader(kid) }
     }),
   )
   const newest = keys[0]

@@ -53,14 +53,14 @@ export async function startIssuer(authority: TestAuthority, folder: string): Pro
 }
 
 /** A key set document of public keys. */
-export function keySetOf(...keys: readonly { readonly key: KeyObject; readonly kid: string }[]): string {
+export function formatKeySet(...keys: readonly { readonly key: KeyObject; readonly kid: string }[]): string {
   return JSON.stringify({ keys: keys.map(({ key, kid }) => ({ ...publicJwk(key), kid })) })
 }
 
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
 /** A compact JWT, with whatever header and claims a test wants. */
-export function tokenOf(
+export function signToken(
   key: KeyObject,
   header: Readonly<Record<string, unknown>> & { readonly alg: string },
   claims: Readonly<Record<string, unknown>>,

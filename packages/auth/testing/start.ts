@@ -269,7 +269,7 @@ async function startNode(
   const logIn = async (realm: string, basic: string): Promise<string> => {
     const answer = await plain.call('POST', `/login?realm=${realm}`, { basic })
     if (answer.status !== 200) throw new Error(`login: ${answer.status} ${answer.text}`)
-    return cookieOf(answer)
+    return readCookie(answer)
   }
   return {
     faults,
@@ -310,7 +310,7 @@ async function startNode(
 }
 
 /** Value of the session cookie that an answer set. */
-export function cookieOf(answer: Answer): string {
+export function readCookie(answer: Answer): string {
   const [header] = answer.headers['set-cookie'] ?? []
   const value = header?.split(';')[0]
   if (!value?.startsWith('_ea_=')) throw new Error('no session cookie')

@@ -4,7 +4,7 @@ export {
   checkNewCredentialName,
   checkNewUsername,
   checkUsername,
-  foldedName,
+  foldName,
   isNewUsername,
   isUsername,
   Username,

@@ -8,7 +8,7 @@ export const Username = Type.String({ minLength: 1, maxLength: 512 })
 
 const control = /\p{Cc}/u
 const outerBlank = /^\s|\s$/u
-const longest = 256
+const maxLength = 256
 
 /**
  * Whether a user may have this name: what new ones have to follow is `isNewUsername`. 1 to 256 characters (code points), Unicode NFC, no control characters, no blank
@@ -18,7 +18,7 @@ export function isUsername(name: string): boolean {
   const characters = [...name].length
   return (
     characters >= 1 &&
-    characters <= longest &&
+    characters <= maxLength &&
     name.isWellFormed() &&
     !control.test(name) &&
     !outerBlank.test(name) &&
@@ -60,8 +60,8 @@ export function checkNewCredentialName(name: string): void {
  * of a name share one counter (a look-alike must not open a second one). Hashed, because it may be any text that
  * somebody typed.
  */
-export function foldedName(name: string): string {
-  const folded = decodedOnce(name)
+export function foldName(name: string): string {
+  const folded = decodeOnce(name)
     .normalize('NFKC')
     .toLowerCase()
     .toUpperCase()
@@ -72,7 +72,7 @@ export function foldedName(name: string): string {
 }
 
 /** Some clients encode what they put into a Basic header. It does not log them in, and opens no counter either. */
-function decodedOnce(name: string): string {
+function decodeOnce(name: string): string {
   if (!name.includes('%')) return name
   try {
     return decodeURIComponent(name)

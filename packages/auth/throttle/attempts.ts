@@ -5,9 +5,9 @@ import type { FailureCounter } from './failures.ts'
 /** Attempts at one name and address that all workers look at together; as many as may fail without a wait. */
 const together = 5
 /** Attempts of everybody that may wait for their turn in one worker. */
-const mostWaiting = 256
+const maxWaiting = 256
 /** Of these, attempts of one address. */
-const mostOfClient = mostWaiting / 4
+const maxWaitingPerClient = maxWaiting / 4
 
 interface Gate {
   running: number
@@ -31,7 +31,7 @@ export interface Attempts {
 export function createAttempts(counter: FailureCounter, now: () => number, workers: number): Attempts {
   const own = Math.max(1, Math.floor(together / workers))
   const gates = new Map<number, Gate>()
-  const waiting = new Shares(mostWaiting, mostOfClient)
+  const waiting = new Shares(maxWaiting, maxWaitingPerClient)
 
   async function enter(client: string, slot: number): Promise<Gate> {
     const gate = gates.get(slot) ?? { running: 0, waiting: [] }

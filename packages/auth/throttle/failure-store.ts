@@ -25,7 +25,7 @@ const moveBack = query<[now: number, until: number, slot: number, latest: number
   'UPDATE login_failure SET last_at = ?, blocked_until = ? WHERE slot = ? AND last_at > ?',
 )
 const clear = query<[slot: number], unknown>('DELETE FROM login_failure WHERE slot = ?')
-const removeOld = query<[before: number, most: number], unknown>(
+const removeOld = query<[before: number, limit: number], unknown>(
   'DELETE FROM login_failure WHERE slot IN (SELECT slot FROM login_failure WHERE last_at < ? LIMIT ?)',
 )
 
@@ -65,8 +65,8 @@ export async function clearFailures(db: Database, slot: number): Promise<void> {
   await db.commit([change(clear, [slot])])
 }
 
-/** Removes at most `most` rows whose last failure was before `before`. @returns how many */
-export async function removeFailuresBefore(commit: Commit, before: number, most: number): Promise<number> {
-  const [result] = await commit([change(removeOld, [before, most])])
+/** Removes at most `limit` rows whose last failure was before `before`. @returns how many */
+export async function removeFailuresBefore(commit: Commit, before: number, limit: number): Promise<number> {
+  const [result] = await commit([change(removeOld, [before, limit])])
   return result?.changes ?? 0
 }

@@ -52,13 +52,13 @@ describe('counters of failures', () => {
     const [one, other] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)].map((key) =>
       createFailureCounter(auth.db, key),
     )
-    const slots = ['a', 'b', 'c', 'd'].map((name) => one?.slotOf('r', name, '192.0.2.1'))
+    const slots = ['a', 'b', 'c', 'd'].map((name) => one?.findSlot('r', name, '192.0.2.1'))
     assert.equal(new Set(slots).size, 4)
     assert.notDeepEqual(
-      ['a', 'b', 'c', 'd'].map((name) => other?.slotOf('r', name, '192.0.2.1')),
+      ['a', 'b', 'c', 'd'].map((name) => other?.findSlot('r', name, '192.0.2.1')),
       slots,
     )
-    assert.notEqual(one?.slotOf('ra', 'b', ''), one?.slotOf('r', 'ab', ''), 'no two parts run together')
+    assert.notEqual(one?.findSlot('ra', 'b', ''), one?.findSlot('r', 'ab', ''), 'no two parts run together')
   })
 })
 

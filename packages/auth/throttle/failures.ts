@@ -12,7 +12,7 @@ import {
 /** Failures that cost nothing; each one more doubles the wait. */
 const freeFailures = 5
 /** Seconds; a person who forgot a password is never away for longer. */
-const longestWait = 900
+const maxWaitSeconds = 900
 /** Seconds without a failure after which the count begins again. */
 const forgottenAfter = 3600
 /** Seconds by which the clocks of two nodes may differ. */
@@ -29,7 +29,7 @@ export interface FailureState {
 
 /** Counts failed logins for each realm, name and address prefix, for all workers and nodes together. */
 export interface FailureCounter {
-  slotOf(realm: string, foldedName: string, addressPrefix: string): number
+  findSlot(realm: string, foldedName: string, addressPrefix: string): number
   state(slot: number, now: number): Promise<FailureState>
   /** Only failures write. */
   count(slot: number, now: number): Promise<void>
@@ -39,7 +39,7 @@ export interface FailureCounter {
 /** @param key secret, so that nobody can compute whose counter a name falls into */
 export function createFailureCounter(db: Database, key: Uint8Array): FailureCounter {
   return {
-    slotOf(realm, foldedName, addressPrefix) {
+    findSlot(realm, foldedName, addressPrefix) {
       const digest = createHmac('sha256', key)
         .update(JSON.stringify([realm, foldedName, addressPrefix]))
         .digest()
@@ -48,12 +48,12 @@ export function createFailureCounter(db: Database, key: Uint8Array): FailureCoun
     async state(slot, now) {
       const row = await findFailures(db, slot)
       if (row === undefined || row.last_at < now - forgottenAfter) return { failures: 0, waitSeconds: 0 }
-      const longest = waitAfter(row.failures)
+      const maxWait = waitAfter(row.failures)
       // Failures counted by a clock that was ahead count from now on: otherwise nobody could log in until that time.
       const latest = now + clockDifference
-      if (row.last_at > latest) await moveFailuresBack(db, slot, { now, until: now + longest, latest })
+      if (row.last_at > latest) await moveFailuresBack(db, slot, { now, until: now + maxWait, latest })
       // Nor does a clock that was set back make the wait longer than it ever is.
-      const wait = Math.min(row.blocked_until - now, longest)
+      const wait = Math.min(row.blocked_until - now, maxWait)
       return { failures: row.failures, waitSeconds: Math.max(0, wait) }
     },
     async count(slot, now) {
@@ -69,7 +69,7 @@ export function createFailureCounter(db: Database, key: Uint8Array): FailureCoun
 /** Seconds to wait after so many failures: 1, 2, 4 … from the fifth on. */
 function waitAfter(failures: number): number {
   if (failures < freeFailures) return 0
-  return Math.min(longestWait, 2 ** Math.min(20, failures - freeFailures))
+  return Math.min(maxWaitSeconds, 2 ** Math.min(20, failures - freeFailures))
 }
 
 /** Rows of one commit of a sweep, so that logins do not wait behind it; the table has `slots` rows at most. */

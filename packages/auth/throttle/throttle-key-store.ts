@@ -4,7 +4,7 @@ import { change, type Database, insertInto, query, UniqueViolation } from '@ward
 
 const purpose = 'throttle'
 const kid = 'throttle'
-const place = { table: 'signing_key', row: `${purpose}/${kid}`, column: 'sealed_private' }
+const sealContext = { table: 'signing_key', row: `${purpose}/${kid}`, column: 'sealed_private' }
 
 const find = query<[purpose: string], { readonly sealed_private: Uint8Array }>(
   'SELECT sealed_private FROM signing_key WHERE purpose = ?',
@@ -21,7 +21,7 @@ const insert = insertInto<[string, string, string, Uint8Array, number]>('signing
 export async function ensureThrottleKey(db: Database, seal: Seal, now: number): Promise<void> {
   if ((await db.get(find, [purpose])) !== undefined) return
   try {
-    await db.commit([change(insert, [purpose, kid, '{}', seal.seal(place, randomBytes(32)), now])])
+    await db.commit([change(insert, [purpose, kid, '{}', seal.seal(sealContext, randomBytes(32)), now])])
   } catch (error) {
     if (!(error instanceof UniqueViolation)) throw error
   }
@@ -31,5 +31,5 @@ export async function ensureThrottleKey(db: Database, seal: Seal, now: number): 
 export async function openThrottleKey(db: Database, seal: Seal): Promise<Uint8Array> {
   const row = await db.get(find, [purpose])
   if (row === undefined) throw new Error('there is no key for the failure counters')
-  return seal.open(place, row.sealed_private)
+  return seal.open(sealContext, row.sealed_private)
 }

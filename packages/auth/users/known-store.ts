@@ -24,7 +24,7 @@ export interface Standing {
   readonly person: boolean
 }
 
-export async function standingOf(db: Database, realm: string, username: string): Promise<Standing> {
+export async function readStanding(db: Database, realm: string, username: string): Promise<Standing> {
   const rows = await db.all(standings, [realm, username, realm, username, realm, username])
   const found = new Set(rows.map(({ what }) => what))
   return { password: found.has('password'), provider: found.has('provider'), person: found.has('person') }
@@ -32,7 +32,7 @@ export async function standingOf(db: Database, realm: string, username: string):
 
 /** Whether somebody is registered under the name, or has logged in with it. */
 export async function isKnownUser(db: Database, realm: string, username: string): Promise<boolean> {
-  const { password, provider, person } = await standingOf(db, realm, username)
+  const { password, provider, person } = await readStanding(db, realm, username)
   return password || provider || person
 }
 

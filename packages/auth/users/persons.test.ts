@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { startSaml } from '../methods/saml/testing/saml-scene.ts'
-import { keySetOf, startIssuer, tokenOf } from '../testing/issuer.ts'
+import { formatKeySet, signToken, startIssuer } from '../testing/issuer.ts'
 import { scene } from '../testing/scene.ts'
-import { cookieOf, peerSecret, startAuth, testAuthority } from '../testing/start.ts'
+import { peerSecret, readCookie, startAuth, testAuthority } from '../testing/start.ts'
 
 const persons = (realm: string, name: string) => `/realms/${realm}/persons/${name}`
 
@@ -15,7 +15,7 @@ test('a name that is used again is another person’s, by whichever scheme both 
   const folder = mkdtempSync(join(tmpdir(), 'warder-persons-'))
   await using issuer = await startIssuer(await testAuthority(), folder)
   const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  issuer.serve('/keys', { body: keySetOf({ key: pair.publicKey, kid: 'k' }) })
+  issuer.serve('/keys', { body: formatKeySet({ key: pair.publicKey, kid: 'k' }) })
   await using auth = await startAuth({ adminPassword: 'correct horse', outboundCa: issuer.caFile })
   const { realm, user, logIn, as, asSuper } = scene(auth)
   await realm('r', {
@@ -30,7 +30,7 @@ test('a name that is used again is another person’s, by whichever scheme both 
   const client = auth.clientWith(await auth.authority.issue('ann', 'client'))
   const now = Math.floor(auth.clock.now() / 1000)
   const claims = { iss: 'https://idp.example', sub: 'ann', exp: now + 3000 }
-  const token = tokenOf(pair.privateKey, { alg: 'ES256', kid: 'k' }, claims)
+  const token = signToken(pair.privateKey, { alg: 'ES256', kid: 'k' }, claims)
   const schemes = {
     async password() {
       await user('r', 'ann')
@@ -42,12 +42,12 @@ test('a name that is used again is another person’s, by whichever scheme both 
         headers: { authorization: `Bearer ${token}` },
       })
       assert.equal(answer.status, 200, answer.text)
-      return { cookie: cookieOf(answer), end: '/realms/r/jwt-subjects/ann' }
+      return { cookie: readCookie(answer), end: '/realms/r/jwt-subjects/ann' }
     },
     async certificate() {
       const answer = await client.call('POST', '/login?realm=r')
       assert.equal(answer.status, 200, answer.text)
-      return { cookie: cookieOf(answer), end: persons('r', 'ann') }
+      return { cookie: readCookie(answer), end: persons('r', 'ann') }
     },
   }
   const ids = new Set<string>()
@@ -71,7 +71,7 @@ test('users of SAML are told apart, and from those of the same name who come lat
   await using saml = await startSaml()
   const { asSuper } = saml.scene
   const sid = async (nameId: string) => {
-    const cookie = cookieOf(await saml.logIn({ nameId }))
+    const cookie = readCookie(await saml.logIn({ nameId }))
     return { cookie, ...(await saml.auth.call('GET', '/whoami?realm=r', { cookie })).json }
   }
   const [ann, bob, again] = [await sid('ann'), await sid('bob'), await sid('ann')]

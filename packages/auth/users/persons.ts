@@ -7,9 +7,9 @@ import { realmAdmin } from '../callers/index.ts'
 import { countSessions } from '../counting/index.ts'
 import { personEnd } from '../persons/index.ts'
 import { RealmPath, realmOrThrow } from '../realms/index.ts'
-import { endedBy, unregisteredSessionsEnd } from '../sessions/index.ts'
+import { countEndedSessions, endUnregisteredSessions } from '../sessions/index.ts'
 import { Username } from '../texts/index.ts'
-import { standingOf } from './known-store.ts'
+import { readStanding } from './known-store.ts'
 
 interface PersonServices {
   readonly db: Database
@@ -41,7 +41,7 @@ export const personOperations = [
     errors: { 404: 'Nobody has the name.' },
     async act({ path: { realm_id: realm, username } }, { services: { db } }) {
       await realmOrThrow(db, realm)
-      const standing = await standingOf(db, realm, username)
+      const standing = await readStanding(db, realm, username)
       if (!Object.values(standing).includes(true)) throw failure('not_found', 'Nobody has this name.')
       return { username, ...standing }
     },
@@ -64,7 +64,7 @@ export const personOperations = [
     async act({ path: { realm_id: realm, username } }, context) {
       const { db, metrics, now } = context.services
       await realmOrThrow(db, realm)
-      const { password, provider } = await standingOf(db, realm, username)
+      const { password, provider } = await readStanding(db, realm, username)
       context.audit({ realm, object: username })
       if (password || provider)
         throw failure(
@@ -74,9 +74,9 @@ export const personOperations = [
       const end = { at: now(), reason: 'deleted' } as const
       const results = await context.commit([
         ...personEnd(db, realm, username, end),
-        ...unregisteredSessionsEnd(db, realm, username, end),
+        ...endUnregisteredSessions(db, realm, username, end),
       ])
-      countSessions(metrics, 'revoked', endedBy(results))
+      countSessions(metrics, 'revoked', countEndedSessions(results))
     },
   }),
 ]

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { it } from 'node:test'
-import { acsUrlOf, samlParams, sharedKey, spEntityIdOf, TestIdp } from '@warder/auth/methods/saml/testing'
+import { samlParams, sharedKey, TestIdp, toAcsUrl, toSpEntityId } from '@warder/auth/methods/saml/testing'
 import { runWarder, startInstallation, temporaryHome } from '../testing/index.ts'
 
 it('warder admin saml tells what an identity provider has to know, and which check a response fails', async () => {
@@ -12,8 +12,8 @@ it('warder admin saml tells what an identity provider has to know, and which che
   try {
     const idp = new TestIdp({
       key: await sharedKey('idp'),
-      spEntityId: spEntityIdOf('shop'),
-      acsUrl: acsUrlOf('shop'),
+      spEntityId: toSpEntityId('shop'),
+      acsUrl: toAcsUrl('shop'),
     })
     const realm = {
       id: 'shop',

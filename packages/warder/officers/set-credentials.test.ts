@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
-import { acsUrlOf, samlParams, sharedKey, spEntityIdOf, TestIdp } from '@warder/auth/methods/saml/testing'
+import { samlParams, sharedKey, TestIdp, toAcsUrl, toSpEntityId } from '@warder/auth/methods/saml/testing'
 import { newUser, tokenOf } from '../testing/in-process.ts'
 import { type Installation, startInstallation } from '../testing/index.ts'
 
@@ -180,7 +180,7 @@ const provider = (name: string) => ({
   idp_params: [{ jwt_issuer_uri: `https://${name}.example`, jwks_uri: `https://${name}.example/keys` }],
 })
 async function samlParamsOf(key: string) {
-  const about = { spEntityId: spEntityIdOf('eng'), acsUrl: acsUrlOf('eng') }
+  const about = { spEntityId: toSpEntityId('eng'), acsUrl: toAcsUrl('eng') }
   return samlParams(new TestIdp({ key: await sharedKey(key), ...about }), 'eng')
 }
 

@@ -7,7 +7,7 @@ import {
   logoutRequest,
   randomId,
   sharedKey,
-  signedQuery,
+  signQuery,
   TestIdp,
 } from '@warder/auth/methods/saml/testing'
 import { type Installation, startInstallation } from '../testing/index.ts'
@@ -179,7 +179,7 @@ describe('a login for the web page of the kms at the identity provider of a real
       now: Math.floor(Date.now() / 1000),
     }
     const name = { value: 'emil', format: null, nameQualifier: null, spNameQualifier: null }
-    const query = signedQuery(idp, 'SAMLRequest', logoutRequest(sent, name, null))
+    const query = signQuery(idp, 'SAMLRequest', logoutRequest(sent, name, null))
     const answer = await auth.call('GET', `/saml/sso/slo?${query}`)
     assert.equal(answer.status, 302, answer.text)
     await until('the kms knows of it', async () => (await one.go(`${warder.kmsUrl}/ui`)).status === 401)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { scene } from '../../testing/scene.ts'
-import { cookieOf, startAuth, testAuthority } from '../../testing/start.ts'
+import { readCookie, startAuth, testAuthority } from '../../testing/start.ts'
 
 describe('login with a client certificate', () => {
   it('ends with the certificate, also over a connection that was made before', async () => {
@@ -30,7 +30,7 @@ describe('login with a client certificate', () => {
 
     const answer = await logIn(ann, 'some')
     assert.equal(answer.status, 200, answer.text)
-    const cookie = cookieOf(answer)
+    const cookie = readCookie(answer)
     const who = (await as(cookie, 'GET', '/whoami')).json
     assert.deepEqual([who.sub, who.as_as, who.as_rid, who.roles], ['ann', 'cc', 'some', []])
     assert.equal((await logIn(bob, 'any')).status, 200)
@@ -43,15 +43,15 @@ describe('login with a client certificate', () => {
     assert.equal((await logIn(bob, '_')).status, 200)
     const chief = await logIn(bob, 'none')
     assert.equal(chief.status, 200)
-    assert.equal((await as(cookieOf(chief), 'GET', '/realms/none/userpass')).status, 200)
-    assert.equal((await as(cookieOf(chief), 'GET', '/realms/any/userpass')).status, 403)
+    assert.equal((await as(readCookie(chief), 'GET', '/realms/none/userpass')).status, 200)
+    assert.equal((await as(readCookie(chief), 'GET', '/realms/any/userpass')).status, 403)
     // A certificate for a name that reads like the fingerprint does not stand for its holder.
     const impostor = await auth.authority.issue(fingerprint, 'client')
     for (const name of ['none', '_']) assert.equal((await logIn(impostor, name)).status, 401, name)
     const welcome = await logIn(impostor, 'any')
     assert.equal(welcome.status, 200)
     await admin('bob of any', ['any'], { client_certificate: fingerprint })
-    assert.equal((await as(cookieOf(welcome), 'GET', '/realms/any/userpass')).status, 403)
+    assert.equal((await as(readCookie(welcome), 'GET', '/realms/any/userpass')).status, 403)
     const otherBob = await auth.authority.issue('bob', 'client')
     assert.equal((await logIn(otherBob, 'none')).status, 401, 'the fingerprint is of the other one')
 

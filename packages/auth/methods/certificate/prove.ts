@@ -15,7 +15,7 @@ import { certificateSettings } from './settings.ts'
 export const certificateProof = firstProof<CertificateServices, 'certificate'>({
   takes: 'certificate',
   async prove({ services, request }, { realm }) {
-    const certificate = verifiedCertificate(request)
+    const certificate = readVerifiedCertificate(request)
     if (certificate === undefined) throw new LoginRefused('no_credentials')
     // The connection was made while it was valid, and may be kept for longer.
     if (certificate.validToDate.getTime() < services.now() * 1000)
@@ -30,7 +30,7 @@ export const certificateProof = firstProof<CertificateServices, 'certificate'>({
 })
 
 /** A certificate that does not verify gets the answer that every wrong credential gets. @throws LoginRefused */
-function verifiedCertificate(request: IncomingRequest): X509Certificate | undefined {
+function readVerifiedCertificate(request: IncomingRequest): X509Certificate | undefined {
   try {
     return request.peerCertificate()
   } catch (error) {

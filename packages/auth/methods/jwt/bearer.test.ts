@@ -4,9 +4,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { keySetOf, startIssuer, type TestIssuer, tokenOf } from '../../testing/issuer.ts'
+import { formatKeySet, signToken, startIssuer, type TestIssuer } from '../../testing/issuer.ts'
 import { scene } from '../../testing/scene.ts'
-import { cookieOf, startAuth, type TestService, testAuthority } from '../../testing/start.ts'
+import { readCookie, startAuth, type TestService, testAuthority } from '../../testing/start.ts'
 import { fromBase32 } from '../totp/base32.ts'
 import { codeAt } from '../totp/code.ts'
 
@@ -29,14 +29,14 @@ describe('login with a token of an identity provider', () => {
     ...members,
   })
   const signed = (members: Record<string, unknown> = {}, header: Record<string, unknown> = {}): string =>
-    tokenOf(ec.privateKey, { alg: 'ES256', kid: 'k', ...header }, claims(members))
+    signToken(ec.privateKey, { alg: 'ES256', kid: 'k', ...header }, claims(members))
   const logIn = (bearer: string, realm = 'r') => auth.call('POST', `/login?realm=${realm}`, { bearer })
 
   before(async () => {
     issuer = await startIssuer(await testAuthority(), folder)
     auth = await startAuth({ adminPassword: 'correct horse', outboundCa: issuer.caFile })
-    issuer.serve('/one', { body: keySetOf({ key: ec.publicKey, kid: 'k' }) })
-    issuer.serve('/two', { body: keySetOf({ key: rsa.publicKey, kid: 'k' }) })
+    issuer.serve('/one', { body: formatKeySet({ key: ec.publicKey, kid: 'k' }) })
+    issuer.serve('/two', { body: formatKeySet({ key: rsa.publicKey, kid: 'k' }) })
     issuer.serve('/away', { status: 302, body: '', location: '/one' })
     issuer.serve('/huge', { body: `{"keys":[],"x":"${'x'.repeat(2_000_000)}"}` })
     const provider = (iss: string, path: string, members = {}) => ({
@@ -62,12 +62,12 @@ describe('login with a token of an identity provider', () => {
   it('gives a session of the subject, without roles or claims of the token', async () => {
     const answer = await logIn(signed({ team: 'blue' }))
     assert.equal(answer.status, 200, answer.text)
-    const who = (await auth.call('GET', '/whoami', { cookie: cookieOf(answer) })).json
+    const who = (await auth.call('GET', '/whoami', { cookie: readCookie(answer) })).json
     assert.deepEqual(
       [who.sub, who.as_as, who.as_rid, who.roles, who.team],
       ['ann', 'jwt', 'r', [], undefined],
     )
-    const second = tokenOf(
+    const second = signToken(
       rsa.privateKey,
       { alg: 'RS256', kid: 'k' },
       claims({ iss: two, sub: 'bob', aud: 'anything' }),
@@ -106,7 +106,7 @@ describe('login with a token of an identity provider', () => {
       'HS256 with the public key': `${hmacInput}.${hmac}`,
       'another payload': `${header}.${encode(claims({ sub: 'bob' }))}.${signature}`,
       crit: signed({}, { crit: ['b64'], b64: false }),
-      'a key of its own': tokenOf(
+      'a key of its own': signToken(
         generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey,
         { alg: 'ES256', kid: 'k', jku: `${issuer.url}/evil`, x5u: `${issuer.url}/evil` },
         claims(),
@@ -145,14 +145,14 @@ describe('login with a token of an identity provider', () => {
 
   it('asks for new keys at most once in the interval, and keeps the old ones when that fails', async () => {
     const next = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-    const rotated = () => tokenOf(next.privateKey, { alg: 'ES256', kid: 'next' }, claims())
+    const rotated = () => signToken(next.privateKey, { alg: 'ES256', kid: 'next' }, claims())
     for (let index = 0; index < 5; index++) assert.equal((await logIn(rotated())).status, 401)
     assert.ok(issuer.requests.filter((path) => path === '/one').length <= 2)
     auth.clock.advance(61)
     issuer.serve('/one', { status: 500, body: '' })
     assert.equal((await logIn(rotated())).status, 401)
     assert.equal((await logIn(signed())).status, 200)
-    issuer.serve('/one', { body: keySetOf({ key: next.publicKey, kid: 'next' }) })
+    issuer.serve('/one', { body: formatKeySet({ key: next.publicKey, kid: 'next' }) })
     auth.clock.advance(61)
     assert.equal((await logIn(rotated())).status, 200)
     assert.equal((await logIn(signed())).status, 401, 'the withdrawn key is gone')

@@ -3,7 +3,7 @@ import { createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:cryp
 import { describe, it } from 'node:test'
 import type { Outbound } from '@warder/foundation/outbound'
 import { quietLog } from '@warder/foundation/telemetry/testing'
-import { keySetOf, tokenOf } from '../../testing/issuer.ts'
+import { formatKeySet, signToken } from '../../testing/issuer.ts'
 import { scene } from '../../testing/scene.ts'
 import { startAuth, testClock } from '../../testing/start.ts'
 import { createIdentityProviders } from './identity-providers.ts'
@@ -44,9 +44,9 @@ function withSubject(token: string, subject: string): string {
 function samples(now: number): readonly Sample[] {
   const claims = (iss: string, sub: string) => ({ iss, sub, exp: now + 3700 * (rounds + 20) })
   const es = (key: KeyObject, iss: string, sub: string) =>
-    tokenOf(key, { alg: 'ES256', kid: 'k' }, claims(iss, sub))
+    signToken(key, { alg: 'ES256', kid: 'k' }, claims(iss, sub))
   const rs = (key: KeyObject, sub: string) =>
-    tokenOf(key, { alg: 'RS256', kid: 'r' }, claims('https://one', sub))
+    signToken(key, { alg: 'RS256', kid: 'r' }, claims('https://one', sub))
   const right = Array.from({ length: 20 }, (_, index): readonly Sample[] => [
     { what: 'right', token: es(one.privateKey, 'https://one', `one${index}`), subject: `one${index}` },
     { what: 'right', token: es(two.privateKey, 'https://two', `two${index}`), subject: `two${index}` },
@@ -85,8 +85,8 @@ describe('right and forged tokens, a hundred at a time (A14)', () => {
   it('of identity providers: each right one names its own subject, no forged one names anybody', async () => {
     const clock = testClock()
     const answers: Readonly<Record<string, string>> = {
-      'https://one/keys': keySetOf({ key: one.publicKey, kid: 'k' }, { key: rsaOne.publicKey, kid: 'r' }),
-      'https://two/keys': keySetOf({ key: two.publicKey, kid: 'k' }),
+      'https://one/keys': formatKeySet({ key: one.publicKey, kid: 'k' }, { key: rsaOne.publicKey, kid: 'r' }),
+      'https://two/keys': formatKeySet({ key: two.publicKey, kid: 'k' }),
     }
     let fetched = 0
     const outbound = {
@@ -110,7 +110,7 @@ describe('right and forged tokens, a hundred at a time (A14)', () => {
       // Now and then the key sets are fetched again while a hundred wait.
       if (round % 20 === 19) clock.advance(3700)
       const chosen = Array.from({ length: atOnce }, () => pool[roll(pool.length)] as Sample)
-      const found = await Promise.all(chosen.map(({ token }) => providers.subjectOf(params, token)))
+      const found = await Promise.all(chosen.map(({ token }) => providers.verifySubject(params, token)))
       for (const [index, { what, subject }] of chosen.entries()) {
         asked++
         if (found[index]?.subject !== subject) {

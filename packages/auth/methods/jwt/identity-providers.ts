@@ -20,17 +20,17 @@ export interface TokenSubject {
 /** The identity providers whose tokens realms accept. */
 export interface IdentityProviders {
   /** Subject of a token; undefined if none of the realm's providers issued it. */
-  subjectOf(settings: JwtSettings, token: string): Promise<TokenSubject | undefined>
+  verifySubject(settings: JwtSettings, token: string): Promise<TokenSubject | undefined>
   /** Key set at a URL, kept from request to request. */
   keySet(url: string, smallestRefreshSeconds: number): KeySet
 }
 
 /** Key sets kept at a time; the one that was made first leaves first. */
-const mostKeySets = 1024
+const maxKeySets = 1024
 const defaultRefreshSeconds = 60
 /** Clocks of two machines may differ by this much. */
 const leewaySeconds = 60
-const longestSubject = 512
+const maxSubjectLength = 512
 
 export function createIdentityProviders(parts: {
   readonly outbound: Outbound
@@ -45,13 +45,13 @@ export function createIdentityProviders(parts: {
     const known = keySets.get(name)
     if (known !== undefined) return known
     const made = remoteKeySet({ url, outbound, clock, log, smallestRefreshSeconds })
-    setBounded(keySets, name, made, mostKeySets)
+    setBounded(keySets, name, made, maxKeySets)
     return made
   }
 
   /** Each issuer is pinned to its own keys: a key of one provider cannot sign for another of the same realm. */
-  async function subjectOf(settings: JwtSettings, token: string): Promise<TokenSubject | undefined> {
-    const issuer = issuerOf(token)
+  async function verifySubject(settings: JwtSettings, token: string): Promise<TokenSubject | undefined> {
+    const issuer = peekIssuer(token)
     const refresh = settings.smallest_refresh_interval_seconds ?? defaultRefreshSeconds
     for (const provider of settings.idp_params) {
       if (provider.jwt_issuer_uri !== issuer) continue
@@ -65,7 +65,7 @@ export function createIdentityProviders(parts: {
       try {
         const { claims } = await verifyToken(token, keySet(provider.jwks_uri, refresh), expected, clock)
         const { sub } = claims
-        if (typeof sub === 'string' && sub !== '' && sub.length <= longestSubject) {
+        if (typeof sub === 'string' && sub !== '' && sub.length <= maxSubjectLength) {
           return { subject: sub, issuer }
         }
       } catch (error) {
@@ -76,10 +76,10 @@ export function createIdentityProviders(parts: {
     return undefined
   }
 
-  return { subjectOf, keySet }
+  return { verifySubject: verifySubject, keySet }
 }
 
-function issuerOf(token: string): string | undefined {
+function peekIssuer(token: string): string | undefined {
   try {
     return peekToken(token).issuer
   } catch (error) {

@@ -12,7 +12,7 @@ import { checkNewUsername } from '../../texts/index.ts'
 import { subjectOperations } from './operations.ts'
 import { tokenProof } from './prove.ts'
 import type { JwtServices } from './services.ts'
-import { issuersOf, jwtSettings } from './settings.ts'
+import { jwtSettings, listIssuers } from './settings.ts'
 import { findSubject, issuerSubjectsRemoval } from './subject-store.ts'
 
 export { createIdentityProviders, type IdentityProviders } from './identity-providers.ts'
@@ -20,8 +20,8 @@ export type { JwtServices } from './services.ts'
 
 /** Identity providers that a realm no longer lists take their names and sessions along. */
 function endings({ db, now }: EndingServices, before: Realm, after: Realm): RealmEndings {
-  const stay = new Set(issuersOf(after))
-  const dropped = issuersOf(before).filter((issuer) => !stay.has(issuer))
+  const stay = new Set(listIssuers(after))
+  const dropped = listIssuers(before).filter((issuer) => !stay.has(issuer))
   return {
     sessions: dropped.map((issuer) =>
       issuerSessionsEnd(db, before.id, issuer, { at: now(), reason: 'provider_removed' }),
@@ -40,7 +40,7 @@ export const jwt: LoginMethod<JwtServices> = {
   settings: jwtSettings,
   vouches: true,
   first: tokenProof,
-  opens: (_services, realm) => issuersOf(realm).length > 0,
+  opens: (_services, realm) => listIssuers(realm).length > 0,
   async user(_db, realm, username) {
     if (jwtSettings.of(realm) === undefined) return undefined
     checkNewUsername(username)
@@ -55,7 +55,7 @@ export const jwt: LoginMethod<JwtServices> = {
     const holder = await findSubject(db, id, username)
     if (holder === undefined || holder.assigned) return holder !== undefined
     const realm = await findRealm(db, id)
-    return realm !== undefined && issuersOf(realm)[0] === holder.issuer
+    return realm !== undefined && listIssuers(realm)[0] === holder.issuer
   },
   operations: () => subjectOperations,
 }

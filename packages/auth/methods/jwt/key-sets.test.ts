@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { publicJwk } from '@warder/foundation/jwt'
-import { keySetOf, startIssuer, type TestIssuer, tokenOf } from '../../testing/issuer.ts'
+import { formatKeySet, signToken, startIssuer, type TestIssuer } from '../../testing/issuer.ts'
 import { scene } from '../../testing/scene.ts'
-import { cookieOf, startAuth, type TestService, testAuthority } from '../../testing/start.ts'
+import { readCookie, startAuth, type TestService, testAuthority } from '../../testing/start.ts'
 
 const [one, two] = [1, 2].map(() => generateKeyPairSync('ec', { namedCurve: 'P-256' })) as [
   { publicKey: KeyObject; privateKey: KeyObject },
@@ -47,7 +47,7 @@ async function withIssuer(
           },
         }),
       token: (by = one.privateKey, members = {}, header = {}) =>
-        tokenOf(
+        signToken(
           by,
           { alg: 'ES256', kid: 'k', ...header },
           { iss: 'https://idp', sub: 'ann', exp: auth.services.now() + 300, ...members },
@@ -62,7 +62,7 @@ async function withIssuer(
 describe('the key set of an identity provider', () => {
   it('that is slow, huge, absent, no key set, or redirects lets nobody in (A13, A33)', async () => {
     await withIssuer(async ({ auth, issuer, provided, token, logIn }) => {
-      const good = keySetOf({ key: one.publicKey, kid: 'k' })
+      const good = formatKeySet({ key: one.publicKey, kid: 'k' })
       const many = Array.from({ length: 100_000 }, (_, index) => ({ kty: 'EC', kid: `k${index}` }))
       issuer.serve('/good', { body: good })
       issuer.serve('/slow', { body: good, stalls: true })
@@ -105,7 +105,7 @@ describe('the key set of an identity provider', () => {
 
   it('at a private address, a loopback name or over plain HTTP is never asked (A13)', async () => {
     await withIssuer(async ({ auth, issuer, provided, token, logIn }) => {
-      issuer.serve('/keys', { body: keySetOf({ key: one.publicKey, kid: 'k' }) })
+      issuer.serve('/keys', { body: formatKeySet({ key: one.publicKey, kid: 'k' }) })
       const { port } = new URL(issuer.url)
       const places = [
         `${issuer.url}/keys`,
@@ -138,14 +138,14 @@ describe('the key set of an identity provider', () => {
 
   it('whose certificate is of another authority is not believed, and of two keys of one name each is tried (A13, A33)', async () => {
     await withIssuer(async ({ issuer, provided, token, logIn }) => {
-      issuer.serve('/keys', { body: keySetOf({ key: one.publicKey, kid: 'k' }) })
+      issuer.serve('/keys', { body: formatKeySet({ key: one.publicKey, kid: 'k' }) })
       await provided('r', `${issuer.url}/keys`)
       assert.equal((await logIn('r', token())).status, 401)
       assert.deepEqual(issuer.requests, [], 'nothing was asked over such a connection')
     }, 'another authority')
     await withIssuer(async ({ issuer, provided, token, logIn }) => {
       const keys = [two, one].map(({ publicKey }) => ({ key: publicKey, kid: 'k' }))
-      issuer.serve('/keys', { body: keySetOf(...keys) })
+      issuer.serve('/keys', { body: formatKeySet(...keys) })
       await provided('r', `${issuer.url}/keys`)
       assert.equal((await logIn('r', token())).status, 200, 'each of the two is tried')
       const stranger = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey
@@ -155,7 +155,7 @@ describe('the key set of an identity provider', () => {
 
   it('is fetched once for all who come together, and again at most once in the interval', async () => {
     await withIssuer(async ({ auth, issuer, provided, token, logIn }) => {
-      issuer.serve('/keys', { body: keySetOf({ key: one.publicKey, kid: 'k' }) })
+      issuer.serve('/keys', { body: formatKeySet({ key: one.publicKey, kid: 'k' }) })
       await provided('r', `${issuer.url}/keys`, { smallest_refresh_interval_seconds: 30 })
       const first = await Promise.all(Array.from({ length: 10 }, () => logIn('r', token())))
       assert.ok(first.every(({ status }) => status === 200))
@@ -177,8 +177,8 @@ describe('the key set of an identity provider', () => {
 describe('two identity providers of one realm', () => {
   it('with the same kid are told apart by their issuers, and neither signs for the other (A12)', async () => {
     await withIssuer(async ({ auth, issuer, token, logIn }) => {
-      issuer.serve('/one', { body: keySetOf({ key: one.publicKey, kid: 'k' }) })
-      issuer.serve('/two', { body: keySetOf({ key: two.publicKey, kid: 'k' }) })
+      issuer.serve('/one', { body: formatKeySet({ key: one.publicKey, kid: 'k' }) })
+      issuer.serve('/two', { body: formatKeySet({ key: two.publicKey, kid: 'k' }) })
       const provider = (name: string) => ({
         jwt_issuer_uri: `https://${name}`,
         jwks_uri: `${issuer.url}/${name}`,
@@ -218,8 +218,8 @@ function signedText(header: string, claims: string): string {
 describe('tokens', () => {
   it('that bring their key or say where it is are not listened to (A11)', async () => {
     await withIssuer(async ({ auth, issuer, provided, token, logIn }) => {
-      issuer.serve('/keys', { body: keySetOf({ key: one.publicKey, kid: 'k' }) })
-      issuer.serve('/evil', { body: keySetOf({ key: two.publicKey, kid: 'k' }) })
+      issuer.serve('/keys', { body: formatKeySet({ key: one.publicKey, kid: 'k' }) })
+      issuer.serve('/evil', { body: formatKeySet({ key: two.publicKey, kid: 'k' }) })
       await provided('r', `${issuer.url}/keys`)
       const evil = `${issuer.url}/evil`
       for (const header of [
@@ -264,7 +264,7 @@ describe('tokens', () => {
 
   it('right and forged, a hundred at once, over and over: no forged one gets in (A14)', async () => {
     await withIssuer(async ({ issuer, provided, token, logIn }) => {
-      issuer.serve('/keys', { body: keySetOf({ key: one.publicKey, kid: 'k' }) })
+      issuer.serve('/keys', { body: formatKeySet({ key: one.publicKey, kid: 'k' }) })
       await provided('r', `${issuer.url}/keys`)
       for (let round = 0; round < 5; round++) {
         const forged = Array.from({ length: 100 }, (_, index) => (index + round) % 2 === 0)
@@ -275,7 +275,7 @@ describe('tokens', () => {
         )
         for (const [index, answer] of answers.entries()) {
           assert.equal(answer.status, forged[index] ? 401 : 200)
-          if (!forged[index]) assert.ok(cookieOf(answer).length > 100)
+          if (!forged[index]) assert.ok(readCookie(answer).length > 100)
         }
       }
     })

@@ -8,10 +8,10 @@ import { credentialSet } from '../../ended/index.ts'
 import { listReply, type Page, PageQuery, readPage } from '../../paging/index.ts'
 import { personEnd } from '../../persons/index.ts'
 import { RealmPath, realmOrThrow, realmUnchanged } from '../../realms/index.ts'
-import { endedBy, jwtSessionsEnd, otherIssuersSessionsEnd } from '../../sessions/index.ts'
+import { countEndedSessions, jwtSessionsEnd, otherIssuersSessionsEnd } from '../../sessions/index.ts'
 import { checkNewUsername, Username } from '../../texts/index.ts'
 import type { JwtServices } from './services.ts'
-import { issuersOf } from './settings.ts'
+import { listIssuers } from './settings.ts'
 import {
   findSubject,
   type JwtSubject,
@@ -38,12 +38,12 @@ const SubjectReply = Type.Object({
   created_at: Type.Integer({ description: 'Unix seconds.' }),
 })
 
-function shown({ subject, issuer, assigned, createdAt }: JwtSubject): Static<typeof SubjectReply> {
+function describeSubject({ subject, issuer, assigned, createdAt }: JwtSubject): Static<typeof SubjectReply> {
   return { subject, jwt_issuer_uri: issuer, assigned, created_at: createdAt }
 }
 
-const shownOrNull = (subject: JwtSubject | undefined): Static<typeof SubjectReply> | null =>
-  subject === undefined ? null : shown(subject)
+const describeOrNull = (subject: JwtSubject | undefined): Static<typeof SubjectReply> | null =>
+  subject === undefined ? null : describeSubject(subject)
 
 /** Which identity provider of a realm each name belongs to. Logins claim names; here administrators decide. */
 export const subjectOperations: readonly Operation<JwtServices>[] = [
@@ -62,7 +62,7 @@ export const subjectOperations: readonly Operation<JwtServices>[] = [
     async act({ path, query }, { services }) {
       await realmOrThrow(services.db, path.realm_id)
       const read = (page: Page) => listSubjects(services.db, path.realm_id, page)
-      return listReply(readPage(query), read, ({ subject }) => subject, shown)
+      return listReply(readPage(query), read, ({ subject }) => subject, describeSubject)
     },
   }),
   define({
@@ -82,7 +82,7 @@ export const subjectOperations: readonly Operation<JwtServices>[] = [
       checkNewUsername(subject)
       return retryOnGuard(5, async () => {
         const realm = await realmOrThrow(db, realmId)
-        if (!issuersOf(realm).includes(body.jwt_issuer_uri)) {
+        if (!listIssuers(realm).includes(body.jwt_issuer_uri)) {
           throw failure('bad_request', 'jwt_issuer_uri: must be that of an identity provider of the realm.')
         }
         const before = await findSubject(db, realmId, subject)
@@ -93,7 +93,7 @@ export const subjectOperations: readonly Operation<JwtServices>[] = [
           assigned: true,
           createdAt: now(),
         }
-        const details = { before: shownOrNull(before), after: shown(after) }
+        const details = { before: describeOrNull(before), after: describeSubject(after) }
         context.audit({ realm: realmId, object: subject, details })
         const end = { at: now(), reason: 'reassigned' } as const
         const ended = otherIssuersSessionsEnd(db, realmId, subject, after.issuer, end)
@@ -107,8 +107,8 @@ export const subjectOperations: readonly Operation<JwtServices>[] = [
           subjectAssignment(after),
           ...(before?.issuer === after.issuer ? [] : credentialSet(db, realmId, subject, end.at)),
         ])
-        countSessions(metrics, 'revoked', endedBy(results.slice(0, 1 + ended.length)))
-        return shown(after)
+        countSessions(metrics, 'revoked', countEndedSessions(results.slice(0, 1 + ended.length)))
+        return describeSubject(after)
       })
     },
   }),
@@ -125,7 +125,7 @@ export const subjectOperations: readonly Operation<JwtServices>[] = [
       const { db, metrics, now } = context.services
       const { realm_id: realm, subject } = path
       const before = await findSubject(db, realm, subject)
-      context.audit({ realm, object: subject, details: { before: shownOrNull(before) } })
+      context.audit({ realm, object: subject, details: { before: describeOrNull(before) } })
       // The name first: a login that runs beside this waits for it, or its session is seen by what follows.
       const end = { at: now(), reason: 'released' } as const
       const results = await context.commit([
@@ -134,7 +134,7 @@ export const subjectOperations: readonly Operation<JwtServices>[] = [
         ...(before === undefined ? [] : credentialSet(db, realm, subject, end.at)),
         ...jwtSessionsEnd(db, realm, subject, end),
       ])
-      countSessions(metrics, 'revoked', endedBy(results))
+      countSessions(metrics, 'revoked', countEndedSessions(results))
     },
   }),
 ]

@@ -21,7 +21,7 @@ export const tokenProof = firstProof<JwtServices, 'bearer'>({
     if (realm === undefined) throw unknownRealm()
     const settings = jwtSettings.of(realm)
     if (settings === undefined) throw methodNotEnabled()
-    const found = await providers.subjectOf(settings, credential.token)
+    const found = await providers.verifySubject(settings, credential.token)
     if (found === undefined || !isNewUsername(found.subject)) throw new LoginRefused('invalid_token')
     const { subject: username, issuer } = found
     context.audit({ details: { issuer } })

@@ -29,7 +29,7 @@ const columns = 'realm_id, subject, issuer, assigned, created_at'
 const byName = query<[realm: string, subject: string], SubjectRow>(
   `SELECT ${columns} FROM jwt_subject WHERE realm_id = ? AND subject = ?`,
 )
-const ofRealm = query<[realm: string, after: string, most: number], SubjectRow>(
+const ofRealm = query<[realm: string, after: string, limit: number], SubjectRow>(
   `SELECT ${columns} FROM jwt_subject WHERE realm_id = ? AND subject > ? ORDER BY subject LIMIT ?`,
 )
 const upsert = `INSERT INTO jwt_subject (realm_id, subject, issuer, assigned, created_at) VALUES (?, ?, ?, ?, ?)
@@ -72,7 +72,7 @@ export async function findSubject(
 
 /** Of a realm, by name. */
 export async function listSubjects(db: Database, realm: string, page: Page): Promise<readonly JwtSubject[]> {
-  return (await db.all(ofRealm, [realm, page.after, page.most])).map(toSubject)
+  return (await db.all(ofRealm, [realm, page.after, page.limit])).map(toSubject)
 }
 
 /** A guard: the name is the provider's, or was free and is from now on. Fails when it is another one's. */

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { query } from '@warder/foundation/sql'
-import { keySetOf, startIssuer, type TestIssuer, tokenOf } from '../../testing/issuer.ts'
+import { formatKeySet, signToken, startIssuer, type TestIssuer } from '../../testing/issuer.ts'
 import { scene } from '../../testing/scene.ts'
-import { cookieOf, startAuth, type TestService, testAuthority } from '../../testing/start.ts'
+import { readCookie, startAuth, type TestService, testAuthority } from '../../testing/start.ts'
 
 const [one, two] = ['https://one.example', 'https://two.example'] as const
 const keys: Readonly<Record<string, { readonly publicKey: KeyObject; readonly privateKey: KeyObject }>> = {
@@ -27,8 +27,8 @@ describe('the names of a realm with two identity providers (A12)', () => {
 
   before(async () => {
     issuer = await startIssuer(await testAuthority(), folder)
-    issuer.serve('/one', { body: keySetOf({ key: key(one).publicKey, kid: 'k' }) })
-    issuer.serve('/two', { body: keySetOf({ key: key(two).publicKey, kid: 'k' }) })
+    issuer.serve('/one', { body: formatKeySet({ key: key(one).publicKey, kid: 'k' }) })
+    issuer.serve('/two', { body: formatKeySet({ key: key(two).publicKey, kid: 'k' }) })
     auth = await startAuth({ adminPassword: 'correct horse', outboundCa: issuer.caFile })
   })
   after(async () => {
@@ -58,7 +58,7 @@ describe('the names of a realm with two identity providers (A12)', () => {
   })
   const logIn = (realm: string, iss: string, sub = 'ann') =>
     auth.call('POST', `/login?realm=${realm}`, {
-      bearer: tokenOf(
+      bearer: signToken(
         key(iss).privateKey,
         { alg: 'ES256', kid: 'k' },
         { iss, sub, exp: auth.services.now() + 300 },
@@ -70,7 +70,7 @@ describe('the names of a realm with two identity providers (A12)', () => {
 
   it('are each of one of them: who comes first has it, and the other one’s user of that name is refused', async () => {
     await scene(auth).realm('first', realmOf(one, two))
-    const ann = cookieOf(await logIn('first', one))
+    const ann = readCookie(await logIn('first', one))
     const other = await logIn('first', two)
     assert.equal(other.status, 401)
     assert.equal(other.headers['set-cookie'], undefined)
@@ -113,8 +113,8 @@ describe('the names of a realm with two identity providers (A12)', () => {
   it('are listed, moved and set free by the administrator of the realm, which ends sessions', async () => {
     await scene(auth).realm('moved', realmOf(one, two))
     const at = '/realms/moved/jwt-subjects'
-    const ann = cookieOf(await logIn('moved', one))
-    const bob = cookieOf(await logIn('moved', one, 'bob/of the shop'))
+    const ann = readCookie(await logIn('moved', one))
+    const bob = readCookie(await logIn('moved', one, 'bob/of the shop'))
     const listed = (await asSuper('GET', at)).json
     const made = auth.services.now()
     assert.deepEqual(
@@ -135,7 +135,7 @@ describe('the names of a realm with two identity providers (A12)', () => {
     assert.equal(await who(ann), 401, 'the one who had it is out')
     assert.equal(await who(bob), 200)
     assert.equal((await logIn('moved', one)).status, 401)
-    const second = cookieOf(await logIn('moved', two))
+    const second = readCookie(await logIn('moved', two))
     assert.equal((await asSuper('PUT', `${at}/ann`, { jwt_issuer_uri: two })).status, 200)
     assert.equal(await who(second), 200, 'given to who has it: nothing ends')
 
@@ -200,7 +200,10 @@ describe('the names of a realm with two identity providers (A12)', () => {
 
   it('go with their provider when the realm no longer lists it, sessions and all, and with the realm', async () => {
     await scene(auth).realm('dropped', realmOf(one, two))
-    const [ann, bob] = [cookieOf(await logIn('dropped', one)), cookieOf(await logIn('dropped', two, 'bob'))]
+    const [ann, bob] = [
+      readCookie(await logIn('dropped', one)),
+      readCookie(await logIn('dropped', two, 'bob')),
+    ]
     const replace = (...issuers: string[]) => asSuper('PUT', '/admins/realms/dropped', realmOf(...issuers))
     const names = async () =>
       (await asSuper('GET', '/realms/dropped/jwt-subjects')).json.map(
@@ -234,7 +237,7 @@ describe('the names of a realm with two identity providers (A12)', () => {
       assert.equal(replaced?.status, 200, replaced?.text)
       for (const answer of answers) {
         assert.ok([200, 401].includes(answer.status), answer.text)
-        if (answer.status === 200) assert.equal(await who(cookieOf(answer)), 401)
+        if (answer.status === 200) assert.equal(await who(readCookie(answer)), 401)
       }
       assert.deepEqual((await asSuper('GET', '/realms/away/jwt-subjects')).json, [])
       assert.equal((await asSuper('PUT', '/admins/realms/away', realmOf(one, two))).status, 200)
@@ -248,14 +251,14 @@ describe('the names of a realm with two identity providers (A12)', () => {
     await admin('second', ['powers'], { jwt: 'second' })
     const at = '/realms/powers/jwt-subjects'
     const powers = async (cookie: string) => (await as(cookie, 'GET', at)).status
-    const squatter = cookieOf(await logIn('powers', two, 'boss'))
+    const squatter = readCookie(await logIn('powers', two, 'boss'))
     assert.equal(await powers(squatter), 403, 'the name, but not its powers')
     assert.equal(await who(squatter), 200)
-    const first = cookieOf(await logIn('powers', one, 'second'))
+    const first = readCookie(await logIn('powers', one, 'second'))
     assert.equal(await powers(first), 200, 'of the provider that is listed first it is meant')
     assert.equal((await asSuper('PUT', `${at}/boss`, { jwt_issuer_uri: one })).status, 200)
     assert.equal(await who(squatter), 401)
-    const boss = cookieOf(await logIn('powers', one, 'boss'))
+    const boss = readCookie(await logIn('powers', one, 'boss'))
     assert.equal(await powers(boss), 200)
     assert.equal((await asSuper('PUT', '/admins/realms/powers', realmOf(two, one))).status, 200)
     assert.equal(await powers(boss), 200, 'assigned is assigned, whatever the order')

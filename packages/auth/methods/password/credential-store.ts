@@ -16,10 +16,10 @@ const columns = 'realm_id, username, password_hash, change_password, roles, extr
 const byName = query<[realm: string, username: string], CredentialRow>(
   `SELECT ${columns} FROM credential WHERE realm_id = ? AND username = ?`,
 )
-const ofRealm = query<[realm: string, after: string, most: number], CredentialRow>(
+const ofRealm = query<[realm: string, after: string, limit: number], CredentialRow>(
   `SELECT ${columns} FROM credential WHERE realm_id = ? AND username > ? ORDER BY username LIMIT ?`,
 )
-const ofEveryRealm = query<[realm: string, username: string, most: number], CredentialRow>(
+const ofEveryRealm = query<[realm: string, username: string, limit: number], CredentialRow>(
   `SELECT ${columns} FROM credential WHERE (realm_id, username) > (?, ?) ORDER BY realm_id, username LIMIT ?`,
 )
 const insert = insertInto<[string, string, string, number, string, string | null, number]>('credential', [
@@ -67,13 +67,13 @@ export async function listCredentials(
   realm: string,
   page: Page,
 ): Promise<readonly Credential[]> {
-  return (await db.all(ofRealm, [realm, page.after, page.most])).map(toCredential)
+  return (await db.all(ofRealm, [realm, page.after, page.limit])).map(toCredential)
 }
 
 /** Of every realm, by realm and username; the key of a credential is `realm/username`. */
 export async function listEveryCredential(db: Database, page: Page): Promise<readonly Credential[]> {
   const [realm = '', ...username] = page.after.split('/')
-  return (await db.all(ofEveryRealm, [realm, username.join('/'), page.most])).map(toCredential)
+  return (await db.all(ofEveryRealm, [realm, username.join('/'), page.limit])).map(toCredential)
 }
 
 export function credentialInsertion(credential: Omit<Credential, 'version'>): Change {

@@ -15,7 +15,7 @@ const PasswordInput = Type.Object({
 const Roles = Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 256 })
 
 /** Roles and extra claims travel in the cookie of each request, whose header is bounded. */
-const largestRoles = 4096
+const maxRolesBytes = 4096
 
 /** A credential as callers send it. The realm is that of the path; on update the name is, too, whatever the body says. */
 export const CredentialInput = Type.Object({
@@ -102,7 +102,7 @@ export function readCredential(
       'roles: must have no control or format characters and no blanks at their ends.',
     )
   }
-  if (Buffer.byteLength(JSON.stringify(roles)) > largestRoles) {
+  if (Buffer.byteLength(JSON.stringify(roles)) > maxRolesBytes) {
     throw failure('bad_request', 'roles: must not exceed 4096 bytes as JSON.')
   }
   if (extraClaims !== undefined) checkExtraClaims(extraClaims)
@@ -139,7 +139,7 @@ function readPassword(
 }
 
 /** The hash to store. @throws failure('overloaded') */
-export async function hashOf(
+export async function toStoredHash(
   password: NonNullable<CredentialChange['password']>,
   hasher: PasswordHasher,
   owner: QueueOwner,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { query } from '@warder/foundation/sql'
 import { scene } from '../../testing/scene.ts'
-import { cookieOf, startAuth, type TestService } from '../../testing/start.ts'
+import { readCookie, startAuth, type TestService } from '../../testing/start.ts'
 import { fromBase32 } from '../totp/base32.ts'
 import { codeAt } from '../totp/code.ts'
 
@@ -68,7 +68,7 @@ describe('a credential that is deleted (A22)', () => {
     assert.equal((await as(first, 'GET', '/whoami')).status, 401)
     const login = await auth.call('POST', '/login?realm=r', { basic: 'chief:correct horse' })
     assert.equal(login.json.next_step, 'Authenticated')
-    assert.equal((await as(cookieOf(login), 'GET', '/whoami')).status, 200)
+    assert.equal((await as(readCookie(login), 'GET', '/whoami')).status, 200)
     // The role goes, and its tokens go.
     assert.equal((await asSuper('DELETE', '/auth/approle/role/worker')).status, 204)
     assert.equal((await auth.call('GET', '/auth/token/lookup-self', { token })).status, 403)
@@ -151,7 +151,7 @@ describe('what is deleted while somebody logs in', () => {
       ])
       for (const answer of logins) {
         if (answer.status !== 200) continue
-        assert.equal((await auth.call('GET', '/whoami', { cookie: cookieOf(answer) })).status, 401)
+        assert.equal((await auth.call('GET', '/whoami', { cookie: readCookie(answer) })).status, 401)
       }
       await nothingIsLeftOver(auth, `round ${round}`)
     }

@@ -10,7 +10,7 @@ import type { MethodFacts } from '../../login/index.ts'
 import { listReply, type Page, PageQuery, readPage } from '../../paging/index.ts'
 import { personEnd } from '../../persons/index.ts'
 import { RealmPath, realmExists, realmOrThrow } from '../../realms/index.ts'
-import { endedBy, passwordSessionsEnd } from '../../sessions/index.ts'
+import { countEndedSessions, passwordSessionsEnd } from '../../sessions/index.ts'
 import { checkNewCredentialName, Username } from '../../texts/index.ts'
 import {
   ChangedCredentialReply,
@@ -18,9 +18,9 @@ import {
   CredentialInput,
   CredentialReply,
   type CredentialRequest,
-  hashOf,
   readCredential,
   showCredential,
+  toStoredHash,
 } from './credential.ts'
 import {
   credentialInsertion,
@@ -31,7 +31,7 @@ import {
   listEveryCredential,
 } from './credential-store.ts'
 import { hashOwner } from './password-hash.ts'
-import { passwordPolicyOf } from './password-rules.ts'
+import { readPasswordPolicy } from './password-rules.ts'
 import type { PasswordServices } from './services.ts'
 
 const define = defineOperation<PasswordServices>()
@@ -95,14 +95,14 @@ export const credentialOperations = (
       const { password, ...rest } = readCredential(
         body.username,
         body,
-        passwordPolicyOf(context.services.config),
+        readPasswordPolicy(context.services.config),
       )
       if (password === undefined)
         throw failure('bad_request', 'Invalid request body: password_input: is required.')
       await realmOrThrow(db, path.realm_id)
       const taken = failure('conflict', 'A credential with this username exists already.')
       if ((await findCredential(db, path.realm_id, body.username)) !== undefined) throw taken
-      const passwordHash = await hashOf(password, hasher, hashOwner(context.request, path.realm_id))
+      const passwordHash = await toStoredHash(password, hasher, hashOwner(context.request, path.realm_id))
       const credential = { realm: path.realm_id, username: body.username, passwordHash, ...rest }
       const shown = showCredential(credential)
       context.audit({ realm: path.realm_id, object: body.username, details: { after: shown } })
@@ -163,10 +163,11 @@ export const credentialOperations = (
       const { services } = context
       const { realm_id: realm, username } = path
       requireRealmOfPath(realm, body)
-      const { password, ...rest } = readCredential(username, body, passwordPolicyOf(services.config))
+      const { password, ...rest } = readCredential(username, body, readPasswordPolicy(services.config))
       await credentialOrThrow(services, realm, username)
       const owner = hashOwner(context.request, realm)
-      const passwordHash = password === undefined ? undefined : await hashOf(password, services.hasher, owner)
+      const passwordHash =
+        password === undefined ? undefined : await toStoredHash(password, services.hasher, owner)
       return retryOnGuard(5, async () => {
         const before = await credentialOrThrow(services, realm, username)
         const after = { ...before, ...rest, passwordHash: passwordHash ?? before.passwordHash }
@@ -180,7 +181,7 @@ export const credentialOperations = (
         const ended = passwordHash === undefined ? [] : passwordSessionsEnd(services.db, realm, username, end)
         const told = passwordHash === undefined ? [] : credentialSet(services.db, realm, username, end.at)
         const results = await context.commit([credentialUpdate(after), ...told, ...ended])
-        countSessions(services.metrics, 'revoked', ended.length === 0 ? 0 : endedBy(results))
+        countSessions(services.metrics, 'revoked', ended.length === 0 ? 0 : countEndedSessions(results))
         return showChanged(services, after)
       })
     },
@@ -208,7 +209,7 @@ export const credentialOperations = (
         ...personEnd(db, realm, username, end),
         ...passwordSessionsEnd(db, realm, username, end),
       ])
-      countSessions(metrics, 'revoked', endedBy(results))
+      countSessions(metrics, 'revoked', countEndedSessions(results))
     },
   }),
   define({
@@ -223,8 +224,8 @@ export const credentialOperations = (
     reply: Type.Array(CredentialReply),
     act({ query }, { services }) {
       const read = (page: Page) => listEveryCredential(services.db, page)
-      const keyOf = ({ realm, username }: Credential) => `${realm}/${username}`
-      return listReply(readPage(query), read, keyOf, showCredential)
+      const toCursor = ({ realm, username }: Credential) => `${realm}/${username}`
+      return listReply(readPage(query), read, toCursor, showCredential)
     },
   }),
 ]

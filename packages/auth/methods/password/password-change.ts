@@ -2,21 +2,21 @@ import { failure } from '@warder/foundation/errors'
 import { defineOperation, type Operation, type OperationContext, post } from '@warder/foundation/operations'
 import { GuardFailed } from '@warder/foundation/sql'
 import Type from 'typebox'
-import { everybody } from '../../callers/index.ts'
+import { anyCaller } from '../../callers/index.ts'
 import { countSessions } from '../../counting/index.ts'
 import {
+  auditRefusal,
   credentialChanged,
   forgetFailures,
   LoginRefused,
   type MethodFacts,
   proveSecond,
   readCredential,
-  refused,
   takeLogin,
-  throttled,
+  throttleLogin,
 } from '../../login/index.ts'
 import { findRealm, RealmQuery } from '../../realms/index.ts'
-import { endedBy, passwordSessionsEnd } from '../../sessions/index.ts'
+import { countEndedSessions, passwordSessionsEnd } from '../../sessions/index.ts'
 import { credentialUpdate } from './credential-store.ts'
 import { hashOwner } from './password-hash.ts'
 import { checkChosenPassword, normalPassword } from './password-rules.ts'
@@ -42,14 +42,14 @@ async function changePassword(
   const credential = readCredential(context.request)
   if (credential.kind !== 'basic') {
     const reason = credential.kind === 'certificate' ? 'no_credentials' : 'malformed_credentials'
-    throw refused(context, realm, new LoginRefused(reason))
+    throw auditRefusal(context, realm, new LoginRefused(reason))
   }
   const { username, password } = credential
   checkChosenPassword(chosen, username)
   if (normalPassword(chosen) === normalPassword(password)) {
     throw failure('bad_request', 'new_password: must differ from the old one.')
   }
-  await throttled(context, { realm, username, withCode: code !== undefined }, async () => {
+  await throttleLogin(context, { realm, username, withCode: code !== undefined }, async () => {
     const { db, hasher, now } = context.services
     const owner = hashOwner(context.request, realm)
     const found = await findRealm(db, realm)
@@ -66,7 +66,7 @@ async function changePassword(
     context.audit({ principal: username, auth_method: 'up', realm, object: username })
     try {
       const results = await context.commit(changes)
-      countSessions(context.services.metrics, 'revoked', endedBy(results))
+      countSessions(context.services.metrics, 'revoked', countEndedSessions(results))
     } catch (error) {
       if (!(error instanceof GuardFailed)) throw error
       throw credentialChanged()
@@ -84,7 +84,7 @@ export const passwordChangeOperation = (methods: readonly MethodFacts[]): Operat
     description:
       'Proved by the old password (`Authorization: Basic`) and, with TOTP, a code. Ends all sessions.',
     tag: 'Login',
-    access: everybody,
+    access: anyCaller,
     security: ['basic'],
     queryParameters: RealmQuery,
     request: Type.Object({ new_password: Type.String({ maxLength: 8192 }), totp_code: Code }),

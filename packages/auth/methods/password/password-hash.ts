@@ -6,7 +6,7 @@ import { createFairQueue, type QueueOwner } from '@warder/foundation/runtime'
 const cost = { algorithm: 2, version: 1, memoryCost: 65_536, timeCost: 3, parallelism: 4, outputLen: 32 }
 
 /** Hashes that may wait for a core. Each takes about 60 ms of one; who comes later is told to try again. */
-const longestQueue = 64
+const maxQueueLength = 64
 
 /**
  * The only form of stored hash: RFC 9106 in the PHC string format, with exactly our cost. Salt 8 to 64 bytes, output
@@ -46,7 +46,7 @@ export function hashOwner(request: { readonly clientAddress: string }, realm: st
 
 /** Computes at most `concurrency` hashes at once, and lets 64 wait, shared fairly by address and realm. */
 export function createPasswordHasher(concurrency: number): PasswordHasher {
-  const queue = createFairQueue(concurrency, longestQueue)
+  const queue = createFairQueue(concurrency, maxQueueLength)
   return {
     get unfinished() {
       return queue.unfinished

@@ -3,7 +3,7 @@ import { commonPasswords } from './common-passwords.ts'
 
 const shortest = 8
 /** A bound for the hash, far above any password that somebody types or a manager makes. */
-export const longestPassword = 1024
+export const maxPasswordLength = 1024
 
 /** Normalizes a password before it is hashed: NFC, so that every keyboard gives the same text (SP 800-63B §3.1.1.2). */
 export function normalPassword(password: string): string {
@@ -11,7 +11,7 @@ export function normalPassword(password: string): string {
 }
 
 /** Length in characters (code points). */
-function lengthOf(text: string): number {
+function countCharacters(text: string): number {
   return [...text].length
 }
 
@@ -29,7 +29,7 @@ export interface PasswordPolicySettings {
   readonly 'admin_password_policy.refuse_common': boolean
 }
 
-export function passwordPolicyOf(config: PasswordPolicySettings): PasswordPolicy {
+export function readPasswordPolicy(config: PasswordPolicySettings): PasswordPolicy {
   return {
     minimumLength: config['admin_password_policy.minimum_length'],
     refuseCommon: config['admin_password_policy.refuse_common'],
@@ -43,9 +43,9 @@ export function initialPasswordProblem(
   policy: PasswordPolicy,
 ): string | undefined {
   const normal = normalPassword(password)
-  const length = lengthOf(normal)
+  const length = countCharacters(normal)
   if (length === 0) return 'must not be empty'
-  if (length > longestPassword) return `must have at most ${longestPassword} characters`
+  if (length > maxPasswordLength) return `must have at most ${maxPasswordLength} characters`
   if (length < policy.minimumLength) return `must have at least ${policy.minimumLength} characters`
   return policy.refuseCommon ? commonProblem(normal, username) : undefined
 }
@@ -58,9 +58,9 @@ function commonProblem(normal: string, username: string): string | undefined {
 
 /** Checks a password that a person chose; no rules of composition (SP 800-63B). @throws failure('bad_request') */
 export function checkChosenPassword(password: string, username: string): void {
-  const length = lengthOf(normalPassword(password))
-  if (length < shortest || length > longestPassword) {
-    throw failure('bad_request', `new_password: must have ${shortest} to ${longestPassword} characters.`)
+  const length = countCharacters(normalPassword(password))
+  if (length < shortest || length > maxPasswordLength) {
+    throw failure('bad_request', `new_password: must have ${shortest} to ${maxPasswordLength} characters.`)
   }
   const problem = commonProblem(normalPassword(password), username)
   if (problem !== undefined) throw failure('bad_request', `new_password: ${problem}.`)

@@ -12,7 +12,7 @@ import { isUsername } from '../../texts/index.ts'
 import type { Credential } from './credential.ts'
 import { credentialUnchanged, findCredential } from './credential-store.ts'
 import { hashOwner } from './password-hash.ts'
-import { longestPassword, normalPassword } from './password-rules.ts'
+import { maxPasswordLength, normalPassword } from './password-rules.ts'
 import type { PasswordServices } from './services.ts'
 import { passwordSettings } from './settings.ts'
 
@@ -32,7 +32,7 @@ export async function provePassword(
   const open = realm !== undefined && passwordSettings.of(realm) !== undefined
   const credential =
     open && isUsername(username) ? await findCredential(services.db, realm.id, username) : undefined
-  const tried = password.length > longestPassword * 4 ? '' : normalPassword(password)
+  const tried = password.length > maxPasswordLength * 4 ? '' : normalPassword(password)
   const right = await services.hasher.verify(credential?.passwordHash, tried, owner)
   if (realm === undefined) throw unknownRealm()
   if (!open) throw methodNotEnabled()

@@ -4,9 +4,9 @@ import { commonPasswords } from './common-passwords.ts'
 import { normalPassword } from './password-rules.ts'
 
 /** Of 0 to 4; from here on more than a million guesses are expected, which the throttle allows nobody. */
-const leastScore = 2
+const minScore = 2
 /** Characters that are looked at. What is longer is as strong as its beginning, at least; the time grows with them. */
-const mostCharacters = 64
+const maxCharacters = 64
 
 const translations: Pick<TranslationKeys, 'warnings' | 'suggestions'> = {
   warnings: {
@@ -54,7 +54,7 @@ async function loadEstimator(): Promise<ZxcvbnFactory> {
   return new core.ZxcvbnFactory({
     dictionary: { passwords: [...commonPasswords] },
     translations: { ...translations, timeEstimation },
-    maxLength: mostCharacters,
+    maxLength: maxCharacters,
   })
 }
 
@@ -70,11 +70,11 @@ export async function checkStrength(
 ): Promise<void> {
   estimator ??= loadEstimator()
   const { score, feedback } = (await estimator).check(normalPassword(password), [user.username, user.realm])
-  if (score >= leastScore) return
-  throw failure('bad_request', `new_password: is easy to guess${adviceOf(feedback)}.`)
+  if (score >= minScore) return
+  throw failure('bad_request', `new_password: is easy to guess${formatAdvice(feedback)}.`)
 }
 
-function adviceOf({ warning, suggestions }: FeedbackType): string {
+function formatAdvice({ warning, suggestions }: FeedbackType): string {
   const why = warning === null || warning === '' ? '' : `: ${warning}`
   const better = [...new Set(suggestions)].filter((one) => one !== '')
   return better.length === 0 ? why : `${why}. To make it better: ${better.join('; ')}`

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { cookieOf } from '../../testing/start.ts'
-import { acsUrlOf, type SamlScene, spEntityIdOf, startSaml } from './testing/saml-scene.ts'
+import { readCookie } from '../../testing/start.ts'
+import { type SamlScene, startSaml, toAcsUrl, toSpEntityId } from './testing/saml-scene.ts'
 import { type ResponseWishes, sharedKey } from './testing/test-idp.ts'
 
 const success = 'urn:oasis:names:tc:SAML:2.0:status:'
@@ -44,19 +44,19 @@ describe('a response is refused, with its reason,', () => {
         'issuer',
       ],
       [{ responseIssuer: 'https://other.example' }, /Issuer/, 'issuer'],
-      [{ destination: acsUrlOf('s') }, /Destination/, 'destination'],
+      [{ destination: toAcsUrl('s') }, /Destination/, 'destination'],
       [{ destination: null, sign: both }, /has no Destination/, 'destination'],
-      [{ recipient: acsUrlOf('s') }, /Recipient/, 'subject_confirmation'],
+      [{ recipient: toAcsUrl('s') }, /Recipient/, 'subject_confirmation'],
       [{ confirmation: 'holder-of-key' }, /no bearer SubjectConfirmation/, 'subject_confirmation'],
       [{ confirmationNotOnOrAfter: null }, /no NotOnOrAfter/, 'subject_confirmation'],
       [{ confirmationNotOnOrAfter: now - 180 }, /expired/, 'subject_confirmation'],
       [{ audiences: [] }, /^SAML error: assertion has no AudienceRestriction$/, 'audience'],
       [
-        { audiences: [[spEntityIdOf('s')]] },
+        { audiences: [[toSpEntityId('s')]] },
         /^SAML error: assertion is not addressed to this service provider$/,
         'audience',
       ],
-      [{ audiences: [[spEntityIdOf('r')], [spEntityIdOf('s')]] }, /not addressed/, 'audience'],
+      [{ audiences: [[toSpEntityId('r')], [toSpEntityId('s')]] }, /not addressed/, 'audience'],
       [{ extraConditions: '<saml:Condition/>' }, /condition that is not understood/, 'conditions'],
       [{ notOnOrAfter: now - 180 }, /expired/, 'conditions'],
       [{ notBefore: now + 181 }, /not valid until/, 'conditions'],
@@ -87,7 +87,7 @@ describe('a response is refused, with its reason,', () => {
       { notBefore: now + 180 },
       { issuedAt: now - 300 },
       { issuedAt: now + 180 },
-      { audiences: [['https://x.example', spEntityIdOf('r')]] },
+      { audiences: [['https://x.example', toSpEntityId('r')]] },
       { destination: null },
     ])
       assert.equal((await saml.logIn(wishes)).status, 200, JSON.stringify(wishes))
@@ -173,7 +173,7 @@ describe('a response is refused, with its reason,', () => {
 
   it('when the login took longer than ten minutes, or was begun in another realm', async () => {
     await using saml = await startSaml()
-    const params = saml.params({ sp_acs_url: acsUrlOf('s'), sp_entity_id: spEntityIdOf('s') })
+    const params = saml.params({ sp_acs_url: toAcsUrl('s'), sp_entity_id: toSpEntityId('s') })
     await saml.scene.realm('s', { auth_params: { saml_params: params } })
     const elsewhere = await saml.begin({ realm: 's' })
     const wrong = await saml.post(
@@ -215,7 +215,7 @@ describe('a session of SAML', () => {
     await using saml = await startSaml()
     const answer = await saml.logIn({ sessionNotOnOrAfter: saml.now() + 100 })
     assert.match(answer.headers['set-cookie']?.[0] ?? '', /Max-Age=100$/)
-    const cookie = cookieOf(answer)
+    const cookie = readCookie(answer)
     const whoami = () => saml.auth.call('GET', '/whoami', { cookie })
     assert.equal((await whoami()).json.exp, saml.now() + 100)
     saml.auth.clock.advance(99)
@@ -226,7 +226,7 @@ describe('a session of SAML', () => {
 
   it('ends when the realm gets another identity provider, and stays when it gets another certificate', async () => {
     await using saml = await startSaml()
-    const cookie = cookieOf(await saml.logIn())
+    const cookie = readCookie(await saml.logIn())
     const put = async (samlParams: unknown) => {
       const auth_params = {
         username_password_params: { allow_expired_passwords: false },
@@ -250,7 +250,7 @@ describe('a session of SAML', () => {
     const { admin, asSuper, as } = saml.scene
     await saml.scene.user('r', 'ann').catch(() => undefined)
     await admin('by password', ['r'], { userpass: 'ann', jwt: 'ann', client_certificate: 'ann' })
-    const cookie = cookieOf(await saml.logIn({ nameId: 'ANN' }))
+    const cookie = readCookie(await saml.logIn({ nameId: 'ANN' }))
     assert.equal((await as(cookie, 'GET', '/whoami')).json.sub, 'ann')
     assert.equal((await as(cookie, 'GET', '/realms/r/userpass')).status, 403)
     await admin('by saml', ['r'], { saml: 'ann' })
@@ -264,7 +264,7 @@ describe('attributes of an assertion', () => {
   it('give the subject where the realm says so: exactly one value', async () => {
     await using saml = await startSaml({ subject_attribute: 'uid', attribute_claim_map: { note: 'note' } })
     const answer = await saml.logIn({ attributes: { uid: ['', 'bob'] } })
-    const who = await saml.auth.call('GET', '/whoami', { cookie: cookieOf(answer) })
+    const who = await saml.auth.call('GET', '/whoami', { cookie: readCookie(answer) })
     assert.deepEqual([who.json.sub, who.json.roles, 'note' in who.json], ['bob', [], false])
     await refusedFor(saml, [{}, /^SAML error: subject attribute 'uid' is missing$/, 'subject'])
     await refusedFor(saml, [

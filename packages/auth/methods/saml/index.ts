@@ -8,8 +8,8 @@ import { samlOperations } from './operations.ts'
 import type { SamlServices } from './realm/services.ts'
 import { type SamlSettings, samlSettings } from './settings/settings.ts'
 
-export { configuredKeys } from './keys/configured-keys.ts'
-export { configuredSpKeys, type SpKeys, storedSpKeys } from './keys/sp-keys.ts'
+export { readConfiguredKeys } from './keys/configured-keys.ts'
+export { createConfiguredSpKeys, createStoredSpKeys, type SpKeys } from './keys/sp-keys.ts'
 export type { SamlServices } from './realm/services.ts'
 export { createCrowd } from './store/crowd.ts'
 export { createVerification } from './thread/verification.ts'
@@ -18,7 +18,7 @@ export { createVerification } from './thread/verification.ts'
  * The settings whose names no longer mean the same people: another identity provider takes their place or none, or names
  * are read from another attribute. undefined: they go on.
  */
-function replaced(before: Realm, after: Realm): SamlSettings | undefined {
+function findReplacedSettings(before: Realm, after: Realm): SamlSettings | undefined {
   const [old, next] = [samlSettings.of(before), samlSettings.of(after)]
   const isSame =
     old?.idp_entity_id === next?.idp_entity_id && old?.subject_attribute === next?.subject_attribute
@@ -29,7 +29,7 @@ const isContinued = (old: SamlSettings, next: SamlSettings | undefined): next is
   next?.predecessor_entity_ids?.includes(old.idp_entity_id) === true
 
 function endings({ db, now }: EndingServices, before: Realm, after: Realm): RealmEndings {
-  const old = replaced(before, after)
+  const old = findReplacedSettings(before, after)
   if (old === undefined) return { sessions: [], others: [] }
   const [next, at] = [samlSettings.of(after), now()]
   return {
@@ -42,7 +42,7 @@ function endings({ db, now }: EndingServices, before: Realm, after: Realm): Real
 
 /** An Admin names a subject by a text: it must not come to mean somebody else. */
 async function checkChange({ db }: SamlServices, before: Realm, after: Realm): Promise<void> {
-  const old = replaced(before, after)
+  const old = findReplacedSettings(before, after)
   if (old === undefined || isContinued(old, samlSettings.of(after))) return
   const named = await adminsNamingSaml(db, before.id)
   if (named.length > 0)

@@ -2,20 +2,20 @@ import { failure } from '@warder/foundation/errors'
 import { bucketKey } from '@warder/foundation/http'
 import type { OperationContext } from '@warder/foundation/operations'
 import { type Change, GuardFailed, UniqueViolation } from '@warder/foundation/sql'
-import { countedLogin, countSamlResponse, countSessions } from '../../counting/index.ts'
+import { countLogin, countSamlResponse, countSessions } from '../../counting/index.ts'
 import { takeLogin } from '../../login/index.ts'
-import { personKnownThrough, subjectIdOf } from '../../persons/index.ts'
+import { ensureSubjectId, personKnownThrough } from '../../persons/index.ts'
 import { type Realm, realmUnchanged } from '../../realms/index.ts'
 import type { Session } from '../../sessions/index.ts'
-import { requestOf } from './binding/browser.ts'
+import { matchRequest } from './binding/browser.ts'
 import { readForm, textOfField } from './binding/form.ts'
 import { handoverInsertion } from './handover/handover-store.ts'
 import { handoverSeconds, newCode, urlWithCode } from './handover/recipient.ts'
-import { subjectOf, tooLarge } from './identity/subject.ts'
+import { mapSubject, tooLarge } from './identity/subject.ts'
 import { type SamlRealm, samlRealm } from './realm/saml-realm.ts'
 import type { SamlServices } from './realm/services.ts'
 import type { Assertion } from './response/assertion.ts'
-import { longestAssertionAge, skewSeconds } from './response/expected.ts'
+import { maxAssertionAgeSeconds, skewSeconds } from './response/expected.ts'
 import { SamlRefused } from './response/refused.ts'
 import type { SamlSettings } from './settings/settings.ts'
 import { idpSessionInsertion } from './store/idp-session-store.ts'
@@ -54,7 +54,7 @@ export function finishLogin(context: Context, realmId: string): Promise<SamlLogi
       throw failure('unauthorized', `SAML error: ${error.message}`)
     }
   }
-  return countedLogin(metrics, 'saml', login, () => 'authenticated')
+  return countLogin(metrics, 'saml', login, () => 'authenticated')
 }
 
 async function accept(context: Context, realmId: string): Promise<SamlLogin> {
@@ -62,7 +62,7 @@ async function accept(context: Context, realmId: string): Promise<SamlLogin> {
   // First: what the browser brings is of no realm yet that could take it (400 before 401).
   const { realm, settings } = await samlRealm(context, realmId)
   const fields = readForm(request)
-  const requestId = requestOf(request, textOfField(fields.get('RelayState')))
+  const requestId = matchRequest(request, textOfField(fields.get('RelayState')))
   if (requestId === undefined)
     throw new SamlRefused('browser', 'this sign-in was not started from this browser')
   const pending = await findPending(
@@ -71,13 +71,13 @@ async function accept(context: Context, realmId: string): Promise<SamlLogin> {
     services.now(),
   )
   if (pending === undefined) throw unknownRequest()
-  const assertion = await judged(context, settings, pending, fields.get('SAMLResponse'))
+  const assertion = await validateLogin(context, settings, pending, fields.get('SAMLResponse'))
   return begin(context, { realm, settings }, pending, assertion)
 }
 
 const unknownRequest = () => new SamlRefused('request', 'unknown or expired sign-in request')
 
-async function judged(
+async function validateLogin(
   { services, request }: Context,
   settings: SamlSettings,
   { requestId, realm }: PendingRequest,
@@ -114,17 +114,17 @@ async function begin(
   assertion: Assertion,
 ): Promise<SamlLogin> {
   const { services } = context
-  const subject = subjectOf(assertion, settings)
+  const subject = mapSubject(assertion, settings)
   if (services.sessions.cookieSize(subject, realm.id) > maxCookieBytes) throw tooLarge()
   const now = services.now()
-  const subjectId = await subjectIdOf(services.db, realm.id, subject.username, now)
+  const subjectId = await ensureSubjectId(services.db, realm.id, subject.username, now)
   const { session, cookie, insertion } = services.sessions.begin(
     { ...subject, subjectId },
-    boundedBy(realm, assertion, now),
+    limitSessionAge(realm, assertion, now),
   )
   context.audit({ principal: subject.username, auth_method: 'sa', object: session.id })
-  const { returnUrl, changes } = handedOver(session, pending, now)
-  const forgetAt = assertion.issuedAt + longestAssertionAge + skewSeconds + 1
+  const { returnUrl, changes } = prepareHandover(session, pending, now)
+  const forgetAt = assertion.issuedAt + maxAssertionAgeSeconds + skewSeconds + 1
   try {
     await context.commit([
       pendingUse(pending, now),
@@ -147,7 +147,7 @@ async function begin(
 }
 
 /** URL at which the browser continues, and the record for the recipient of the session. */
-function handedOver(
+function prepareHandover(
   { id, realm }: Session,
   { recipient, returnUrl }: PendingRequest,
   now: number,
@@ -171,7 +171,7 @@ function idpSession(session: Session, settings: SamlSettings, assertion: Asserti
 }
 
 /** SAML 2.0 core §2.7.2: our session ends with that at the identity provider, at the latest. */
-function boundedBy(realm: Realm, { sessionEndsAt }: Assertion, now: number): Realm {
+function limitSessionAge(realm: Realm, { sessionEndsAt }: Assertion, now: number): Realm {
   if (sessionEndsAt === undefined) return realm
   return { ...realm, session_max_age_seconds: Math.min(realm.session_max_age_seconds, sessionEndsAt - now) }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { cookieOf, startAuth } from '../../testing/start.ts'
+import { readCookie, startAuth } from '../../testing/start.ts'
 import { firstSpKey } from './keys/first-key.ts'
 import { listSpKeys } from './keys/sp-key-store.ts'
 import { createCrowd } from './store/crowd.ts'
@@ -16,7 +16,7 @@ describe('two nodes of one database', () => {
     const response = saml.idp.response({ requestId: login.requestId, now: saml.now() })
     const answer = await saml.post(login, response, { client: far })
     assert.equal(answer.status, 200, answer.text)
-    assert.equal((await saml.auth.call('GET', '/whoami', { cookie: cookieOf(answer) })).json.sub, 'ann')
+    assert.equal((await saml.auth.call('GET', '/whoami', { cookie: readCookie(answer) })).json.sub, 'ann')
   })
 
   it('begin one session for one response that is posted many times at once (parallel replay)', async () => {

@@ -1,7 +1,7 @@
 import { rawReply } from '@warder/foundation/http'
 import { defineOperation, get, type Operation, post } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { everybody } from '../../callers/index.ts'
+import { anyCaller } from '../../callers/index.ts'
 import { takeLogin } from '../../login/index.ts'
 import { RealmPath } from '../../realms/index.ts'
 import { setSessionCookie } from '../../sessions/index.ts'
@@ -17,7 +17,7 @@ import {
 } from './binding/browser.ts'
 import { redirectUrl } from './binding/redirect.ts'
 import { handoverOperations } from './handover/operations.ts'
-import { challengePattern, recipientOf, statePattern } from './handover/recipient.ts'
+import { challengePattern, readRecipient, statePattern } from './handover/recipient.ts'
 import { finishLogin } from './login.ts'
 import { logoutUrl } from './logout/logout.ts'
 import { fromIdentityProvider, logoutOperations } from './logout/operations.ts'
@@ -44,7 +44,7 @@ export const samlOperations: readonly Operation<SamlServices>[] = [
     summary: 'Log in at the identity provider of a realm',
     description: 'For browsers: redirects to the identity provider with a signed AuthnRequest.',
     tag,
-    access: everybody,
+    access: anyCaller,
     pathParameters: RealmPath,
     queryParameters: Type.Object({
       return_to: Type.Optional(
@@ -72,7 +72,7 @@ export const samlOperations: readonly Operation<SamlServices>[] = [
       takeLogin(context)
       context.audit({ realm: path.realm_id, auth_method: 'saml' })
       const { settings } = await samlRealm(context, path.realm_id)
-      const recipient = recipientOf(query)
+      const recipient = readRecipient(query)
       const back =
         recipient === undefined || query.return_to === undefined
           ? returnUrl(query.return_to, settings)
@@ -106,7 +106,7 @@ export const samlOperations: readonly Operation<SamlServices>[] = [
     description:
       'A form with the fields SAMLResponse and RelayState, sent by the browser that began the login.',
     tag,
-    access: everybody,
+    access: anyCaller,
     pathParameters: RealmPath,
     bodyLimit: formLimit,
     rawBody: true,
@@ -134,7 +134,7 @@ export const samlOperations: readonly Operation<SamlServices>[] = [
     route: get('/saml/{realm_id}/metadata'),
     summary: 'What the identity provider of a realm has to know of this service',
     tag,
-    access: everybody,
+    access: anyCaller,
     pathParameters: RealmPath,
     replyContentType: metadataType,
     foreignParameters: fromIdentityProvider,

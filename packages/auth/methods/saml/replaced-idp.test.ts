@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { change, GuardFailed, migrate, query } from '@warder/foundation/sql'
 import { authMigrations } from '../../migrations.ts'
-import { personKnownThrough, providerPersonsEnd, subjectIdOf } from '../../persons/index.ts'
-import { cookieOf } from '../../testing/start.ts'
+import { ensureSubjectId, personKnownThrough, providerPersonsEnd } from '../../persons/index.ts'
+import { readCookie } from '../../testing/start.ts'
 import { type SamlScene, startSaml } from './testing/saml-scene.ts'
 import { sharedKey, TestIdp } from './testing/test-idp.ts'
 
@@ -32,7 +32,7 @@ async function logIn(saml: SamlScene, nameId: string, entityId = saml.idp.entity
   const login = await saml.begin()
   const attributes = { uid: [nameId] }
   const response = idp.response({ requestId: login.requestId, now: saml.now(), nameId, attributes })
-  const cookie = cookieOf(await saml.post(login, response))
+  const cookie = readCookie(await saml.post(login, response))
   const answer = await saml.auth.call('GET', '/whoami', { cookie })
   return { cookie, person: answer.json.as_sid as string }
 }
@@ -101,7 +101,7 @@ describe('an identity provider that takes the place of another one', () => {
   it('lets nobody in whose person ended while the login was under way', async () => {
     await using saml = await startSaml()
     const { db } = saml.auth
-    const subjectId = await subjectIdOf(db, 'r', 'ann', saml.now())
+    const subjectId = await ensureSubjectId(db, 'r', 'ann', saml.now())
     const person = { realm: 'r', username: 'ann', subjectId }
     await db.commit([personKnownThrough(person, saml.idp.entityId)])
     await db.commit(providerPersonsEnd(db, 'r', saml.idp.entityId, saml.now()))

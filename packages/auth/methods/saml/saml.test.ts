@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createPublicKey, verify } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { inflateRawSync } from 'node:zlib'
-import { cookieOf } from '../../testing/start.ts'
+import { readCookie } from '../../testing/start.ts'
 import { startSaml } from './testing/saml-scene.ts'
 import { sharedKey } from './testing/test-idp.ts'
 
@@ -23,7 +23,7 @@ describe('a login at a SAML identity provider', () => {
     const answer = await saml.post(login, response)
     assert.equal(answer.status, 200, answer.text)
     const { sub, as_as, as_rid, roles, mail, dept, other } = (
-      await saml.auth.call('GET', '/whoami?realm=r', { cookie: cookieOf(answer) })
+      await saml.auth.call('GET', '/whoami?realm=r', { cookie: readCookie(answer) })
     ).json
     assert.deepEqual(
       { sub, as_as, as_rid, roles, mail, dept, other },

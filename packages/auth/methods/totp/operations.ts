@@ -10,7 +10,7 @@ import { type Realm, RealmPath, realmOrThrow } from '../../realms/index.ts'
 import { checkUsername, Username } from '../../texts/index.ts'
 import { fromBase32, toBase32 } from './base32.ts'
 import { matchingStep } from './code.ts'
-import { type CodeParams, codeParamsOf } from './settings.ts'
+import { type CodeParams, readCodeParams } from './settings.ts'
 import { findTotp, totpEnrollment, totpRemoval } from './totp-store.ts'
 
 const define = defineOperation<LoginServices>()
@@ -25,7 +25,7 @@ const Issuer = Type.Optional(Type.Union([Type.String({ maxLength: 256 }), Type.N
  * either name. An issuer with a colon is left to the parameter `issuer`, which apps prefer; a username with one needs
  * an issuer in front of it, then without colons.
  */
-function labelOf(issuer: string, username: string): string {
+function formatLabel(issuer: string, username: string): string {
   if (!issuer.includes(':')) return `${encodeURIComponent(issuer)}:${encodeURIComponent(username)}`
   if (!username.includes(':')) return encodeURIComponent(username)
   const plain = issuer.replaceAll(':', ' ').replaceAll(/\s+/g, ' ').trim()
@@ -34,7 +34,7 @@ function labelOf(issuer: string, username: string): string {
 
 /** Key URI as authenticator apps read it. */
 function otpauthUrl(issuer: string, username: string, secret: string, params: CodeParams): string {
-  const label = labelOf(issuer, username)
+  const label = formatLabel(issuer, username)
   const { algorithm, period } = params
   return `otpauth://totp/${label}?secret=${secret}&issuer=${encodeURIComponent(issuer)}&algorithm=${algorithm}&digits=6&period=${period}`
 }
@@ -78,7 +78,7 @@ export const totpOperations = (methods: readonly MethodFacts[]): readonly Operat
       const issuer = body.issuer || realm.id
       return {
         secret_base32: secret,
-        otpauth_url: otpauthUrl(issuer, body.username, secret, codeParamsOf(realm)),
+        otpauth_url: otpauthUrl(issuer, body.username, secret, readCodeParams(realm)),
       }
     },
   }),
@@ -105,7 +105,7 @@ export const totpOperations = (methods: readonly MethodFacts[]): readonly Operat
       if (secret === undefined || secret.length < secretBytes.least || secret.length > secretBytes.most) {
         throw failure('bad_request', 'secret: must be base32 of 16 to 64 bytes.')
       }
-      const params = codeParamsOf(realm)
+      const params = readCodeParams(realm)
       const step = matchingStep(secret, body.token, services.now(), params)
       if (step === undefined) throw failure('bad_request', 'token: is not the code of this secret.')
       const enrollment = { realm: realm.id, username: body.username, ...params, lastStep: step }

@@ -11,7 +11,7 @@ export const totpProof: SecondProof = {
     const enrollment = await findTotp(services.db, realm, username)
     if (enrollment === undefined) return undefined
     return async (code) => {
-      const step = await unusedStep(services, enrollment, code)
+      const step = await findUnusedStep(services, enrollment, code)
       return { holds: totpStepUse(realm, username, step), lost: wrongCode }
     }
   },
@@ -20,7 +20,7 @@ export const totpProof: SecondProof = {
 }
 
 /** The step of a code that has not been used. @throws LoginRefused */
-async function unusedStep(
+async function findUnusedStep(
   services: SecondProofServices,
   enrollment: TotpEnrollment,
   code: string,

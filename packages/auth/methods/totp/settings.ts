@@ -11,7 +11,7 @@ export interface TotpSettings {
   readonly step: number
 }
 
-const usual: TotpSettings = { algorithm: 'SHA1', step: 30 }
+const defaultSettings: TotpSettings = { algorithm: 'SHA1', step: 30 }
 
 export const totpSettings = methodSettings(
   'totp_params',
@@ -20,8 +20,9 @@ export const totpSettings = methodSettings(
     step: Type.Optional(Type.Integer({ minimum: 5, maximum: 300 })),
   }),
   ({ algorithm, step }, at): TotpSettings => ({
-    algorithm: algorithm === undefined ? usual.algorithm : readAlgorithm(`${at}.algorithm`, algorithm),
-    step: step ?? usual.step,
+    algorithm:
+      algorithm === undefined ? defaultSettings.algorithm : readAlgorithm(`${at}.algorithm`, algorithm),
+    step: step ?? defaultSettings.step,
   }),
 )
 
@@ -39,7 +40,7 @@ export interface CodeParams {
 }
 
 /** A realm that says nothing about codes has the usual ones. */
-export function codeParamsOf(realm: Realm): CodeParams {
-  const { algorithm, step } = totpSettings.of(realm) ?? usual
+export function readCodeParams(realm: Realm): CodeParams {
+  const { algorithm, step } = totpSettings.of(realm) ?? defaultSettings
   return { algorithm, period: step }
 }

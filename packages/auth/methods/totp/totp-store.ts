@@ -37,7 +37,7 @@ const useStep = query<[step: number, realm: string, username: string, step: numb
 )
 const remove = query<[string, string], unknown>('DELETE FROM totp WHERE realm_id = ? AND username = ?')
 
-const place = (realm: string, username: string) => ({
+const sealContext = (realm: string, username: string) => ({
   table: 'totp',
   row: JSON.stringify([realm, username]),
   column: 'sealed_secret',
@@ -62,7 +62,7 @@ export async function findTotp(
 }
 
 export async function openTotpSecret(seal: Seal, enrollment: TotpEnrollment): Promise<Uint8Array> {
-  return seal.open(place(enrollment.realm, enrollment.username), enrollment.sealedSecret)
+  return seal.open(sealContext(enrollment.realm, enrollment.username), enrollment.sealedSecret)
 }
 
 /** Enrolls, or replaces the enrollment there is. `lastStep` is the step that proved the secret: it is used up. */
@@ -72,7 +72,7 @@ export function totpEnrollment(
   secret: Uint8Array,
 ): Change {
   const { realm, username, algorithm, period, lastStep } = enrollment
-  const sealed = seal.seal(place(realm, username), secret)
+  const sealed = seal.seal(sealContext(realm, username), secret)
   return change(upsert, [realm, username, sealed, algorithm, period, lastStep])
 }
 

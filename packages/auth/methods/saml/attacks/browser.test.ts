@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { acsUrlOf, spEntityIdOf, startSaml } from '../testing/saml-scene.ts'
+import { startSaml, toAcsUrl, toSpEntityId } from '../testing/saml-scene.ts'
 import { sharedKey, TestIdp } from '../testing/test-idp.ts'
 
 const notHere = 'SAML error: this sign-in was not started from this browser'
@@ -46,14 +46,14 @@ describe('responses that come by a browser', () => {
 
   it('a response for another realm, or for another service provider, is refused', async () => {
     await using saml = await startSaml()
-    const params = { sp_acs_url: acsUrlOf('s'), sp_entity_id: spEntityIdOf('s') }
+    const params = { sp_acs_url: toAcsUrl('s'), sp_entity_id: toSpEntityId('s') }
     await saml.scene.realm('s', { auth_params: { saml_params: saml.params(params) } })
     const login = await saml.begin({ realm: 's' })
     const wishes = { requestId: login.requestId, now: saml.now() }
-    const audiences = [[spEntityIdOf('s')]]
+    const audiences = [[toSpEntityId('s')]]
     for (const [what, more] of [
       ['the other realm', {}],
-      ['its audience alone', { acsUrl: acsUrlOf('s') }],
+      ['its audience alone', { acsUrl: toAcsUrl('s') }],
       ['its recipient alone', { audiences }],
       ['another service', { acsUrl: 'https://other.example/acs', audiences: [['https://other.example']] }],
     ] as const) {
@@ -63,7 +63,7 @@ describe('responses that come by a browser', () => {
         what,
       )
     }
-    const right = saml.idp.response({ ...wishes, audiences, acsUrl: acsUrlOf('s') })
+    const right = saml.idp.response({ ...wishes, audiences, acsUrl: toAcsUrl('s') })
     assert.equal((await saml.post(login, right)).status, 401, 'in the realm r')
     assert.equal((await saml.post(login, right, { realm: 's' })).status, 200)
   })
@@ -73,8 +73,8 @@ describe('responses that come by a browser', () => {
     const second = new TestIdp({ ...saml.idp, key: await sharedKey('stranger') })
     const params = {
       metadata_xml: second.metadata(),
-      sp_acs_url: acsUrlOf('s'),
-      sp_entity_id: spEntityIdOf('s'),
+      sp_acs_url: toAcsUrl('s'),
+      sp_entity_id: toSpEntityId('s'),
     }
     await saml.scene.realm('s', { auth_params: { saml_params: saml.params(params) } })
     const login = await saml.begin()

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict'
 import { constants } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { type EncryptOptions, encryptedAssertion } from '../testing/encrypt.ts'
-import { assertRefused, forged, partsOf, startJudge } from '../testing/judged.ts'
+import { type EncryptOptions, encryptAssertion } from '../testing/encrypt.ts'
+import { assertRefused, forgeText, splitParts, startJudge } from '../testing/judged.ts'
 import { sharedKey, signElement } from '../testing/test-idp.ts'
 import { namespaces } from '../xml/names.ts'
 
 const judge = await startJudge()
 const { certificate } = await sharedKey('sp')
 const signed = judge.response()
-const { assertion } = partsOf(signed)
+const { assertion } = splitParts(signed)
 
 /** A response with this text encrypted in place of its assertion. */
 function withEncrypted(plain: string, options: Partial<EncryptOptions> = {}, around = signed): string {
-  return around.replace(partsOf(around).assertion, encryptedAssertion(plain, { certificate, ...options }))
+  return around.replace(splitParts(around).assertion, encryptAssertion(plain, { certificate, ...options }))
 }
 
 const nameOf = (xml: string): unknown => {
@@ -26,7 +26,7 @@ describe('encrypted assertions', () => {
     assert.equal(nameOf(withEncrypted(assertion)), 'ann')
     assert.equal(nameOf(withEncrypted(assertion, { oaepHash: 'sha256' })), 'ann')
     const unsigned = judge.response({ sign: [] })
-    const plain = partsOf(
+    const plain = splitParts(
       unsigned.replace('<samlp:Status>', '<ds:Signature></ds:Signature><samlp:Status>'),
     ).assertion
     const outside = signElement(
@@ -49,7 +49,7 @@ describe('encrypted assertions', () => {
   it('are refused when nobody vouches for them: to encrypt needs no secret', () => {
     const unsigned = judge.idp.assertion(judge.wishes)
     assertRefused(judge, withEncrypted(unsigned), /must be signed/, 'unsigned')
-    assertRefused(judge, withEncrypted(forged(assertion)), /signature/i, 'forged')
+    assertRefused(judge, withEncrypted(forgeText(assertion)), /signature/i, 'forged')
   })
 
   it('are refused with CBC, RSA 1.5, unknown algorithms or two digests', () => {
@@ -100,20 +100,20 @@ describe('encrypted assertions', () => {
       `<!-- -->${assertion}`,
       `<?xml version="1.0"?>${assertion}`,
       assertion + assertion,
-      assertion + forged(assertion),
-      forged(assertion) + assertion,
+      assertion + forgeText(assertion),
+      forgeText(assertion) + assertion,
       `<x>${assertion}</x>`,
       `${assertion}${wrapper}`,
       `${wrapper}<x>${assertion}</x>`,
-      `${forged(assertion)}${wrapper}<warder:EncryptedAssertion xmlns:warder="${namespaces.assertion}">${assertion}`,
-      encryptedAssertion(assertion, { certificate }),
+      `${forgeText(assertion)}${wrapper}<warder:EncryptedAssertion xmlns:warder="${namespaces.assertion}">${assertion}`,
+      encryptAssertion(assertion, { certificate }),
       signed,
       '\u0000',
     ])
       assertRefused(judge, withEncrypted(plain), /./, plain.slice(0, 60))
     const advised = assertion.replace(
       '</saml:Assertion>',
-      `<saml:Advice>${forged(assertion)}</saml:Advice></saml:Assertion>`,
+      `<saml:Advice>${forgeText(assertion)}</saml:Advice></saml:Assertion>`,
     )
     assertRefused(judge, withEncrypted(advised), /more than one assertion/, 'an assertion in Advice')
   })

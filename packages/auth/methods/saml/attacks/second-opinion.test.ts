@@ -3,10 +3,10 @@ import { createHash, verify } from 'node:crypto'
 import { createRequire } from 'node:module'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { publicKeysOf, verifyEnveloped } from '../signature/verify.ts'
+import { readPublicKeys, verifyEnveloped } from '../signature/verify.ts'
 import { startJudge } from '../testing/judged.ts'
-import { elementsOf, type XmlElement } from '../xml/dom.ts'
-import { children, prefixesAt, readXml, textOf } from '../xml/read.ts'
+import { listElements, type XmlElement } from '../xml/dom.ts'
+import { children, prefixesAt, readText, readXml } from '../xml/read.ts'
 import { XmlRefused } from '../xml/refused.ts'
 
 const { ExclusiveCanonicalization } = createRequire(import.meta.url)('xml-crypto') as {
@@ -14,7 +14,7 @@ const { ExclusiveCanonicalization } = createRequire(import.meta.url)('xml-crypto
 }
 
 const judge = await startJudge()
-const keys = publicKeysOf(judge.expected.idpCertificates)
+const keys = readPublicKeys(judge.expected.idpCertificates)
 const attributes = { groups: ['a', 'b & c', 'ü'], mail: ['ann@example.org'] }
 
 /** The canonical text that was signed, as the product says; undefined: refused. */
@@ -42,12 +42,12 @@ function secondOpinion(xml: string): string | undefined {
     })
   }
   const only = (from: XmlElement | undefined, name: string): XmlElement =>
-    elementsOf(from ?? assert.fail(name)).find(({ localName }) => localName === name) ?? assert.fail(name)
+    listElements(from ?? assert.fail(name)).find(({ localName }) => localName === name) ?? assert.fail(name)
   const base64Of = (from: XmlElement, name: string): Buffer =>
-    Buffer.from(textOf(only(from, name)) ?? '', 'base64')
+    Buffer.from(readText(only(from, name)) ?? '', 'base64')
   const assertion = only(readXml(xml).root, 'Assertion')
   const signature = only(assertion, 'Signature')
-  const prefixes = elementsOf(only(signature, 'Transforms')).map(
+  const prefixes = listElements(only(signature, 'Transforms')).map(
     (one) => one.getAttribute('PrefixList') ?? '',
   )
   const info = Buffer.from(canonical(only(signature, 'SignedInfo'), []))

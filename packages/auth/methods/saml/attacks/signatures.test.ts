@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHmac, createPublicKey, sign, X509Certificate } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { assertRefused, partsOf, startJudge } from '../testing/judged.ts'
+import { assertRefused, splitParts, startJudge } from '../testing/judged.ts'
 import { publicPem, type SignOptions, sharedKey, signElement } from '../testing/test-idp.ts'
 import { namespaces } from '../xml/names.ts'
 
@@ -209,7 +209,7 @@ describe('signatures that are not what SAML allows', () => {
     const xml = signedAs({ key: stranger })
     const der = new X509Certificate(stranger.certificate).raw.toString('base64')
     const info = `<ds:KeyInfo><ds:X509Data><ds:X509Certificate>${der}</ds:X509Certificate></ds:X509Data></ds:KeyInfo>`
-    const { signature } = partsOf(xml)
+    const { signature } = splitParts(xml)
     const shown = signature
       .replace(/<ds:KeyInfo>[\s\S]*<\/ds:KeyInfo>/, '')
       .replace('</ds:Signature>', `${info}</ds:Signature>`)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { assertRefused, forged, type Judge, partsOf, startJudge } from '../testing/judged.ts'
+import { assertRefused, forgeText, type Judge, splitParts, startJudge } from '../testing/judged.ts'
 import { namespaces } from '../xml/names.ts'
 
 const judge = await startJudge()
@@ -9,7 +9,7 @@ const judge = await startJudge()
 /** Both ways in which the forged element may be told apart from the signed one. */
 function eachForgery(attack: (forge: (text: string) => string) => string): readonly string[] {
   const sameId = (text: string): string => text.replace('>ann<', '>admin<')
-  return [attack((text) => forged(text)), attack(sameId)]
+  return [attack((text) => forgeText(text)), attack(sameId)]
 }
 
 function refusedEach(what: string, attack: (forge: (text: string) => string) => string): void {
@@ -25,7 +25,7 @@ describe('signature wrapping (A25)', () => {
   })
 
   it('XSW1: a forged Response around the Signature that holds the signed one', () => {
-    const { response, signature } = partsOf(signedResponse)
+    const { response, signature } = splitParts(signedResponse)
     const original = response.replace(signature, '')
     refusedEach('XSW1', (forge) =>
       forge(original).replace(
@@ -36,7 +36,7 @@ describe('signature wrapping (A25)', () => {
   })
 
   it('XSW2: a forged Response with the signed one before the detached Signature', () => {
-    const { response, signature } = partsOf(signedResponse)
+    const { response, signature } = splitParts(signedResponse)
     const original = response.replace(signature, '')
     refusedEach('XSW2', (forge) =>
       forge(original).replace('<samlp:Status>', `${original}${signature}<samlp:Status>`),
@@ -44,14 +44,14 @@ describe('signature wrapping (A25)', () => {
   })
 
   it('XSW3: a forged Assertion before the signed one', () => {
-    const { assertion, signature } = partsOf(signedAssertion)
+    const { assertion, signature } = splitParts(signedAssertion)
     refusedEach('XSW3', (forge) =>
       signedAssertion.replace(assertion, `${forge(assertion.replace(signature, ''))}${assertion}`),
     )
   })
 
   it('XSW4: a forged Assertion around the signed one', () => {
-    const { assertion, signature } = partsOf(signedAssertion)
+    const { assertion, signature } = splitParts(signedAssertion)
     refusedEach('XSW4', (forge) =>
       signedAssertion.replace(
         assertion,
@@ -61,14 +61,14 @@ describe('signature wrapping (A25)', () => {
   })
 
   it('XSW5: a forged Assertion that has the Signature, and the signed one at the end', () => {
-    const { assertion, signature } = partsOf(signedAssertion)
+    const { assertion, signature } = splitParts(signedAssertion)
     refusedEach('XSW5', (forge) =>
       signedAssertion.replace(assertion, `${forge(assertion)}${assertion.replace(signature, '')}`),
     )
   })
 
   it('XSW6: a forged Assertion whose Signature holds the signed one', () => {
-    const { assertion, signature } = partsOf(signedAssertion)
+    const { assertion, signature } = splitParts(signedAssertion)
     const holding = signature.replace('</ds:Signature>', `${assertion.replace(signature, '')}</ds:Signature>`)
     refusedEach('XSW6', (forge) =>
       signedAssertion.replace(assertion, forge(assertion.replace(signature, holding))),
@@ -76,7 +76,7 @@ describe('signature wrapping (A25)', () => {
   })
 
   it('XSW7: a forged Assertion in Extensions', () => {
-    const { assertion, signature } = partsOf(signedAssertion)
+    const { assertion, signature } = splitParts(signedAssertion)
     refusedEach('XSW7', (forge) =>
       signedAssertion.replace(
         '<samlp:Status>',
@@ -86,7 +86,7 @@ describe('signature wrapping (A25)', () => {
   })
 
   it('XSW8: a forged Assertion whose Signature has the signed one in an Object', () => {
-    const { assertion, signature } = partsOf(signedAssertion)
+    const { assertion, signature } = splitParts(signedAssertion)
     const object = `<ds:Object>${assertion.replace(signature, '')}</ds:Object></ds:Signature>`
     const holding = signature.replace('</ds:Signature>', object)
     refusedEach('XSW8', (forge) =>
@@ -95,12 +95,12 @@ describe('signature wrapping (A25)', () => {
   })
 
   it('duplicated and nested assertions, also where all of them are signed', () => {
-    const { assertion } = partsOf(signedAssertion)
+    const { assertion } = splitParts(signedAssertion)
     const twice = signedAssertion.replace(assertion, assertion + assertion)
     assertRefused(judge, twice, /more than one assertion/, 'twice')
     const advice = assertion.replace(
       '<saml:AuthnStatement',
-      `<saml:Advice>${forged(assertion)}</saml:Advice><saml:AuthnStatement`,
+      `<saml:Advice>${forgeText(assertion)}</saml:Advice><saml:AuthnStatement`,
     )
     assertRefused(judge, signedAssertion.replace(assertion, advice), /more than one assertion/, 'in Advice')
     const foreign = '<x:Assertion xmlns:x="urn:x"/>'
@@ -120,7 +120,7 @@ describe('signature wrapping (A25)', () => {
   })
 
   it('an ID that two elements have, however the attribute is written', () => {
-    const { assertion } = partsOf(signedAssertion)
+    const { assertion } = splitParts(signedAssertion)
     const id = / ID="([^"]+)"/.exec(assertion)?.[1] ?? ''
     for (const name of ['ID', 'Id', 'id', 'xml:id', 'iD']) {
       const xml = signedAssertion.replace(
@@ -132,12 +132,12 @@ describe('signature wrapping (A25)', () => {
   })
 
   it('any mixture of the parts of signed responses is refused, or says what was signed', () => {
-    const other = partsOf(judge.response({ nameId: 'bob', attributes: { a: ['b'] } }))
+    const other = splitParts(judge.response({ nameId: 'bob', attributes: { a: ['b'] } }))
     const pieces = [
       ...splitTags(signedAssertion),
       ...splitTags(signedResponse),
       ...Object.values(other),
-      forged(other.assertion),
+      forgeText(other.assertion),
       other.assertion.replace(other.signature, '').replace('>bob<', '>admin<'),
     ]
     const base = splitTags(judge.response({ sign: ['Assertion', 'Response'] }))
@@ -175,13 +175,13 @@ describe('signatures of parts', () => {
   it('a signature that was stripped leaves nothing to believe', () => {
     for (const sign of [['Response'], ['Assertion']] as const) {
       const xml = judge.response({ sign })
-      assertRefused(judge, xml.replace(partsOf(xml).signature, ''), /must be signed/, sign[0])
+      assertRefused(judge, xml.replace(splitParts(xml).signature, ''), /must be signed/, sign[0])
     }
   })
 
   it('the outer signature stripped leaves the inner one, which covers what is read', () => {
     const xml = judge.response({ sign: ['Assertion', 'Response'] })
-    const outer = partsOf(xml).signature
+    const outer = splitParts(xml).signature
     const stripped: ReturnType<Judge['judge']> = judge.judge(xml.replace(outer, ''))
     assert.equal(typeof stripped === 'object' && stripped.nameId?.value, 'ann')
   })
@@ -202,7 +202,7 @@ describe('signatures of parts', () => {
 
   it('a signature moved to where it does not belong is refused', () => {
     const xml = judge.response()
-    const { signature, assertion } = partsOf(xml)
+    const { signature, assertion } = splitParts(xml)
     const without = xml.replace(signature, '')
     for (const [what, moved] of [
       ['to the Response', without.replace('<samlp:Status>', `${signature}<samlp:Status>`)],
@@ -210,7 +210,7 @@ describe('signatures of parts', () => {
       ['to the Status', without.replace('<samlp:Status>', `<samlp:Status>${signature}`)],
       [
         'of another response',
-        without.replace('<saml:Subject>', `${partsOf(judge.response()).signature}<saml:Subject>`),
+        without.replace('<saml:Subject>', `${splitParts(judge.response()).signature}<saml:Subject>`),
       ],
       ['twice', xml.replace('<saml:Subject>', `${signature}<saml:Subject>`)],
       ['of the assertion alone', assertion],

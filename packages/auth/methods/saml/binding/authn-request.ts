@@ -1,7 +1,7 @@
 import type { SamlSettings } from '../settings/settings.ts'
 import { bindings, nameIdFormats, namespaces } from '../xml/names.ts'
 import { writeTime } from '../xml/time.ts'
-import { escaped } from '../xml/write.ts'
+import { escapeXml } from '../xml/write.ts'
 
 /**
  * An AuthnRequest (SAML 2.0 core §3.4.1).
@@ -15,7 +15,7 @@ export function authnRequest(
 ): string {
   const format = settings.idp_nameid_format
   const policy =
-    format === undefined ? '' : `<samlp:NameIDPolicy Format="${escaped(format)}" AllowCreate="true"/>`
+    format === undefined ? '' : `<samlp:NameIDPolicy Format="${escapeXml(format)}" AllowCreate="true"/>`
   const attributes = {
     'xmlns:samlp': namespaces.protocol,
     'xmlns:saml': namespaces.assertion,
@@ -26,7 +26,7 @@ export function authnRequest(
     AssertionConsumerServiceURL: settings.sp_acs_url,
     ProtocolBinding: bindings.post,
   }
-  const written = Object.entries(attributes).map(([name, value]) => ` ${name}="${escaped(value)}"`)
-  const issuer = `<saml:Issuer Format="${nameIdFormats.entity}">${escaped(settings.sp_entity_id)}</saml:Issuer>`
+  const written = Object.entries(attributes).map(([name, value]) => ` ${name}="${escapeXml(value)}"`)
+  const issuer = `<saml:Issuer Format="${nameIdFormats.entity}">${escapeXml(settings.sp_entity_id)}</saml:Issuer>`
   return `<samlp:AuthnRequest${written.join('')}>${issuer}${policy}</samlp:AuthnRequest>`
 }

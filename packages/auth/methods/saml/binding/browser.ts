@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingRequest } from '@warder/foundation/operations'
-import { escaped } from '../xml/write.ts'
+import { escapeXml } from '../xml/write.ts'
 
 /** Ties a login to the browser that began it. The form of an identity provider comes from another site. */
 const cookieName = '_ea_saml'
@@ -20,7 +20,7 @@ export function newRequestId(): string {
 const requestIdForm = /^_[0-9a-f]{32}$/
 
 /** The request that this browser began and that comes back with the form; undefined when they differ. */
-export function requestOf(request: IncomingRequest, relayState: string): string | undefined {
+export function matchRequest(request: IncomingRequest, relayState: string): string | undefined {
   const [cookie, other] = request.cookies(cookieName)
   const isOne = cookie !== undefined && other === undefined && requestIdForm.test(cookie)
   return isOne && cookie === relayState ? cookie : undefined
@@ -31,7 +31,7 @@ export function requestOf(request: IncomingRequest, relayState: string): string 
  * cookies with SameSite=Strict until a page of ours has navigated.
  */
 export function forwardingPage(url: string): string {
-  const target = escaped(url)
+  const target = escapeXml(url)
   return [
     '<!doctype html>',
     '<html lang="en"><head><meta charset="utf-8">',
@@ -50,8 +50,8 @@ export function askingPage(url: string, username: string): string {
   return [
     '<!doctype html>',
     '<html lang="en"><head><meta charset="utf-8"><title>Signed in</title></head>',
-    `<body><p>A program on this computer wants to act as <strong>${escaped(username)}</strong>.</p>`,
-    `<p><a href="${escaped(url)}">Continue</a> if you have just started it. Otherwise close this page.</p></body></html>`,
+    `<body><p>A program on this computer wants to act as <strong>${escapeXml(username)}</strong>.</p>`,
+    `<p><a href="${escapeXml(url)}">Continue</a> if you have just started it. Otherwise close this page.</p></body></html>`,
     '',
   ].join('\n')
 }

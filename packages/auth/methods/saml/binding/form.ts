@@ -1,10 +1,10 @@
 import { failure } from '@warder/foundation/errors'
 import type { IncomingRequest } from '@warder/foundation/operations'
 
-const mostFields = 16
+const maxFields = 16
 const formType = /^application\/x-www-form-urlencoded[ \t]*(?:;|$)/i
 const [ampersand, equals] = ['&'.charCodeAt(0), '='.charCodeAt(0)]
-const longestName = 64
+const maxNameLength = 64
 
 /**
  * The fields of a form, as they were sent: percent-encoded, and views into the body. A large field is decoded where it
@@ -22,10 +22,10 @@ export function readForm(request: IncomingRequest): ReadonlyMap<string, Uint8Arr
   for (let start = 0; start <= body.length; ) {
     const next = body.indexOf(ampersand, start)
     const part = body.subarray(start, next < 0 ? body.length : next)
-    if (fields.size === mostFields)
+    if (fields.size === maxFields)
       throw failure('bad_request', 'Invalid request body: it has too many fields.')
     const split = part.indexOf(equals)
-    const name = textOfField(split < 0 ? part : part.subarray(0, split), longestName)
+    const name = textOfField(split < 0 ? part : part.subarray(0, split), maxNameLength)
     if (fields.has(name)) throw failure('bad_request', 'Invalid request body: a field appears twice.')
     fields.set(name, split < 0 ? part.subarray(part.length) : part.subarray(split + 1))
     start = next < 0 ? body.length + 1 : next + 1
@@ -34,6 +34,6 @@ export function readForm(request: IncomingRequest): ReadonlyMap<string, Uint8Arr
 }
 
 /** A short field as it was sent; what is longer is cut, and is none of the texts that it is compared with. */
-export function textOfField(field: Uint8Array | undefined, longest = 256): string {
-  return Buffer.from(field?.subarray(0, longest + 1) ?? []).toString('latin1')
+export function textOfField(field: Uint8Array | undefined, maxLength = 256): string {
+  return Buffer.from(field?.subarray(0, maxLength + 1) ?? []).toString('latin1')
 }

@@ -27,13 +27,13 @@ export async function redirectUrl(
     ...(relayState === undefined ? [] : [`RelayState=${encodeURIComponent(relayState)}`]),
     `SigAlg=${encodeURIComponent(rsaSha256)}`,
   ]
-  const signature = await signed(Buffer.from(parts.join('&')), key)
+  const signature = await signQuery(Buffer.from(parts.join('&')), key)
   const query = [...parts, `Signature=${encodeURIComponent(signature.toString('base64'))}`].join('&')
   return `${target}${target.includes('?') ? '&' : '?'}${query}`
 }
 
 /** On the thread pool: an RSA signature takes a millisecond or two. */
-function signed(data: Buffer, key: KeyObject): Promise<Buffer> {
+function signQuery(data: Buffer, key: KeyObject): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     sign('sha256', data, { key, padding: constants.RSA_PKCS1_PADDING }, (error, signature) =>
       error === null ? resolve(signature) : reject(error),
@@ -72,15 +72,19 @@ export async function readRedirect(query: string, keys: readonly KeyObject[]): P
   ]
   const signer = signerAmong(
     keys,
-    decoded(algorithm),
+    decodeComponent(algorithm),
     Buffer.from(data.join('&')),
-    base64(decoded(signature)),
+    base64(decodeComponent(signature)),
   )
   if (signer === undefined) throw new XmlRefused('the signature is not right')
-  return { field, xml: await inflated(base64(decoded(message))), relayState: state && decoded(state) }
+  return {
+    field,
+    xml: await inflateMessage(base64(decodeComponent(message))),
+    relayState: state && decodeComponent(state),
+  }
 }
 
-async function inflated(bytes: Uint8Array): Promise<string> {
+async function inflateMessage(bytes: Uint8Array): Promise<string> {
   let text: Buffer
   try {
     text = await inflate(bytes, { maxOutputLength: messageBounds.length })
@@ -102,7 +106,7 @@ function rawParameters(query: string): ReadonlyMap<string, string> {
   return found
 }
 
-function decoded(text: string): string {
+function decodeComponent(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', '%20'))
   } catch {

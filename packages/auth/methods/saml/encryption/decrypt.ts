@@ -1,6 +1,6 @@
 import { constants, createDecipheriv, type KeyObject, privateDecrypt } from 'node:crypto'
 import type { XmlElement } from '../xml/dom.ts'
-import { attributeOf, children, onlyChild, textOf } from '../xml/read.ts'
+import { children, onlyChild, readAttribute, readText } from '../xml/read.ts'
 import { XmlRefused } from '../xml/refused.ts'
 
 const xmlenc = 'http://www.w3.org/2001/04/xmlenc#'
@@ -43,16 +43,16 @@ const undecipherable = () => new XmlRefused('the encrypted assertion cannot be d
  * @returns the bytes; nothing says yet who made them
  * @throws XmlRefused, with one sentence for whatever went wrong inside of the cryptography
  */
-export function decryptedBytes(wrapper: XmlElement, keys: readonly KeyObject[]): Uint8Array {
+export function decryptElement(wrapper: XmlElement, keys: readonly KeyObject[]): Uint8Array {
   const data = onlyChild(wrapper, 'encryption', 'EncryptedData')
   if (data === undefined) throw new XmlRefused('EncryptedAssertion has no EncryptedData')
   const cipher = lookUp(
     ciphers,
-    methodOf(data).algorithm,
+    readEncryptionMethod(data).algorithm,
     'the content encryption is not allowed: AES-GCM is',
   )
-  const contentKey = contentKeyOf(encryptedKeyOf(wrapper, data), cipher.bytes, keys)
-  const bytes = cipherValueOf(data)
+  const contentKey = unwrapContentKey(findEncryptedKey(wrapper, data), cipher.bytes, keys)
+  const bytes = readCipherValue(data)
   if (bytes.length < ivBytes + tagBytes) throw undecipherable()
   const decipher = createDecipheriv(cipher.name, contentKey, bytes.subarray(0, ivBytes), {
     authTagLength: tagBytes,
@@ -66,7 +66,7 @@ export function decryptedBytes(wrapper: XmlElement, keys: readonly KeyObject[]):
   }
 }
 
-function encryptedKeyOf(wrapper: XmlElement, data: XmlElement): XmlElement {
+function findEncryptedKey(wrapper: XmlElement, data: XmlElement): XmlElement {
   const info = onlyChild(data, 'signature', 'KeyInfo')
   const inside = info === undefined ? [] : children(info, 'encryption', 'EncryptedKey')
   const [key, other] = [...inside, ...children(wrapper, 'encryption', 'EncryptedKey')]
@@ -74,17 +74,17 @@ function encryptedKeyOf(wrapper: XmlElement, data: XmlElement): XmlElement {
   return key
 }
 
-function contentKeyOf(encrypted: XmlElement, bytes: number, keys: readonly KeyObject[]): Buffer {
-  const { algorithm, element } = methodOf(encrypted)
+function unwrapContentKey(encrypted: XmlElement, bytes: number, keys: readonly KeyObject[]): Buffer {
+  const { algorithm, element } = readEncryptionMethod(encrypted)
   const isOaep = algorithm === `${xmlenc}rsa-oaep-mgf1p` || algorithm === `${xmlenc11}rsa-oaep`
   if (!isOaep) throw new XmlRefused('the key transport is not allowed: RSA-OAEP is')
   if (onlyChild(element, 'encryption', 'OAEPparams') !== undefined) throw undecipherable()
   const digest = onlyChild(element, 'signature', 'DigestMethod')
-  const oaepHash = algorithmOf(digest, oaepDigests) ?? 'sha1'
-  const mask = algorithmOf(onlyChild(element, 'encryption11', 'MGF'), maskDigests) ?? 'sha1'
+  const oaepHash = readAlgorithm(digest, oaepDigests) ?? 'sha1'
+  const mask = readAlgorithm(onlyChild(element, 'encryption11', 'MGF'), maskDigests) ?? 'sha1'
   // RFC 8017 §7.1.2 allows two digests; OpenSSL undoes the padding in constant time for one.
   if (oaepHash !== mask) throw new XmlRefused('the label and the mask of RSA-OAEP must have the same digest')
-  const value = cipherValueOf(encrypted)
+  const value = readCipherValue(encrypted)
   for (const key of keys) {
     const found = rsaOaep(key, value, oaepHash)
     if (found?.length === bytes) return found
@@ -100,18 +100,21 @@ function rsaOaep(key: KeyObject, value: Buffer, oaepHash: string): Buffer | unde
   }
 }
 
-function methodOf(element: XmlElement): { readonly algorithm: string; readonly element: XmlElement } {
+function readEncryptionMethod(element: XmlElement): {
+  readonly algorithm: string
+  readonly element: XmlElement
+} {
   const method = onlyChild(element, 'encryption', 'EncryptionMethod')
   if (method === undefined) throw new XmlRefused('there is no EncryptionMethod')
-  return { algorithm: attributeOf(method, 'Algorithm') ?? '', element: method }
+  return { algorithm: readAttribute(method, 'Algorithm') ?? '', element: method }
 }
 
-function algorithmOf(
+function readAlgorithm(
   element: XmlElement | undefined,
   known: Readonly<Record<string, string>>,
 ): string | undefined {
   if (element === undefined) return undefined
-  return lookUp(known, attributeOf(element, 'Algorithm') ?? '', 'the digest of RSA-OAEP is not allowed')
+  return lookUp(known, readAttribute(element, 'Algorithm') ?? '', 'the digest of RSA-OAEP is not allowed')
 }
 
 function lookUp<T>(known: Readonly<Record<string, T>>, name: string, otherwise: string): T {
@@ -120,10 +123,10 @@ function lookUp<T>(known: Readonly<Record<string, T>>, name: string, otherwise: 
   return found
 }
 
-function cipherValueOf(element: XmlElement): Buffer {
+function readCipherValue(element: XmlElement): Buffer {
   const data = onlyChild(element, 'encryption', 'CipherData')
   const value = data && onlyChild(data, 'encryption', 'CipherValue')
-  const text = value === undefined ? undefined : textOf(value)
+  const text = value === undefined ? undefined : readText(value)
   if (text === undefined || !base64.test(text)) throw new XmlRefused('there is no CipherValue')
   return Buffer.from(text, 'base64')
 }

@@ -33,7 +33,7 @@ const take = query<[hash: Uint8Array, now: number], unknown>(
 )
 
 /** A code has 256 random bits: its hash needs no salt. */
-function hashOf(code: string): Uint8Array {
+function hashCode(code: string): Uint8Array {
   return createHash('sha256').update(code).digest()
 }
 
@@ -43,7 +43,7 @@ export async function findHandover(
   wanted: { readonly code: string; readonly realm: string },
   now: number,
 ): Promise<Handover | undefined> {
-  const row = await db.get(find, [hashOf(wanted.code), wanted.realm, now])
+  const row = await db.get(find, [hashCode(wanted.code), wanted.realm, now])
   if (row === undefined) return undefined
   return {
     sessionId: row.session_id,
@@ -55,10 +55,10 @@ export async function findHandover(
 
 export function handoverInsertion(code: string, handover: Handover): Change {
   const { sessionId, realm, challenge, expiresAt } = handover
-  return change(insert, [hashOf(code), sessionId, realm, challenge, expiresAt])
+  return change(insert, [hashCode(code), sessionId, realm, challenge, expiresAt])
 }
 
 /** A guard: takes it, once. */
 export function handoverUse(code: string, now: number): Change {
-  return change(take, [hashOf(code), now], 1)
+  return change(take, [hashCode(code), now], 1)
 }

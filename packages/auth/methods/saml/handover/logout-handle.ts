@@ -7,15 +7,15 @@ import { sessionsEnd } from '../../../sessions/index.ts'
 import type { SamlServices } from '../realm/services.ts'
 import { idpSessionRemoval } from '../store/idp-session-store.ts'
 
-const place = (realm: string) => ({ table: 'saml_handover', row: realm, column: 'logout_handle' })
+const sealContext = (realm: string) => ({ table: 'saml_handover', row: realm, column: 'logout_handle' })
 
 /**
  * Handle that ends a session that was handed over, and does nothing else: whoever keeps it need not keep the token. The id of
  * the session, sealed by this service.
  * @returns base64url
  */
-export function logoutHandleOf(seal: Seal, realm: string, sessionId: string): string {
-  return Buffer.from(seal.seal(place(realm), Buffer.from(sessionId))).toString('base64url')
+export function sealLogoutHandle(seal: Seal, realm: string, sessionId: string): string {
+  return Buffer.from(seal.seal(sealContext(realm), Buffer.from(sessionId))).toString('base64url')
 }
 
 /**
@@ -30,7 +30,7 @@ export async function endByHandle(
   const { services } = context
   takeLogin(context)
   context.audit({ realm, auth_method: 'saml' })
-  const id = await openedHandle(services.seal, realm, handle)
+  const id = await openLogoutHandle(services.seal, realm, handle)
   context.audit({ object: id })
   const session = await services.sessions.use(id)
   if (session === undefined) return
@@ -42,9 +42,9 @@ export async function endByHandle(
   countSessions(services.metrics, 'logged_out')
 }
 
-async function openedHandle(seal: Seal, realm: string, handle: string): Promise<string> {
+async function openLogoutHandle(seal: Seal, realm: string, handle: string): Promise<string> {
   try {
-    return Buffer.from(await seal.open(place(realm), Buffer.from(handle, 'base64url'))).toString('utf8')
+    return Buffer.from(await seal.open(sealContext(realm), Buffer.from(handle, 'base64url'))).toString('utf8')
   } catch (cause) {
     throw failure('unauthorized', 'The logout handle is not of this realm.', { cause })
   }

@@ -1,7 +1,7 @@
 import { peerSecretHeader, rawReply } from '@warder/foundation/http'
 import { type Access, defineOperation, get, type Operation, post } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { everybody } from '../../../callers/index.ts'
+import { anyCaller } from '../../../callers/index.ts'
 import { listRealms, RealmPath } from '../../../realms/index.ts'
 import { setSessionCookie } from '../../../sessions/index.ts'
 import type { SamlServices } from '../realm/services.ts'
@@ -15,7 +15,7 @@ const tag = 'SAML'
 /** Services of the installation, which show its secret; the operation authenticates them itself. */
 const peers: Access<unknown> = { name: 'service of the installation', check: () => undefined }
 const realmsAtOnce = 100
-const mostRealms = 200
+const maxRealms = 200
 
 const Redemption = Type.Object({
   code: Type.String({ minLength: 1, maxLength: 256 }),
@@ -34,7 +34,7 @@ export const handoverOperations: readonly Operation<SamlServices>[] = [
       'For the service or program that began the login, not for its browser: the code that the browser brought back, and ' +
       'the verifier that never left the caller. Within 60 seconds, once.',
     tag,
-    access: everybody,
+    access: anyCaller,
     pathParameters: RealmPath,
     request: Redemption,
     bodyLimit: 4096,
@@ -62,7 +62,7 @@ export const handoverOperations: readonly Operation<SamlServices>[] = [
     description:
       'For the service that took the session and did not keep its token. The session at the identity provider goes on.',
     tag,
-    access: everybody,
+    access: anyCaller,
     pathParameters: RealmPath,
     request: Type.Object({ logout_handle: Type.String({ minLength: 1, maxLength: 512 }) }),
     bodyLimit: 4096,
@@ -78,7 +78,7 @@ export const handoverOperations: readonly Operation<SamlServices>[] = [
     summary: 'The realms with SAML whose people may be sent back to an address',
     description:
       'For services of the installation (`X-Warder-Peer`): what their login pages offer. A realm is offered where its ' +
-      `\`allowed_return_origins\` have the address; the first ${mostRealms} by name.`,
+      `\`allowed_return_origins\` have the address; the first ${maxRealms} by name.`,
     tag,
     access: peers,
     security: ['peerSecret'],
@@ -92,12 +92,12 @@ export const handoverOperations: readonly Operation<SamlServices>[] = [
     async act({ query }, { services }) {
       const realms: { realm_id: string; login_url: string }[] = []
       for (let after = ''; ; ) {
-        const page = await listRealms(services.db, { after, most: realmsAtOnce })
+        const page = await listRealms(services.db, { after, limit: realmsAtOnce })
         for (const realm of page) {
           const settings = samlSettings.of(realm)
           if (settings === undefined || !isAllowedReturn(query.return_to, settings)) continue
           realms.push({ realm_id: realm.id, login_url: settings.sp_acs_url.replace(/acs$/, 'login') })
-          if (realms.length === mostRealms) return { realms }
+          if (realms.length === maxRealms) return { realms }
         }
         const last = page.at(-1)
         if (last === undefined || page.length < realmsAtOnce) return { realms }

@@ -10,7 +10,7 @@ export const statePattern = '^[A-Za-z0-9_-]{16,256}$'
 export const challengePattern = '^[A-Za-z0-9_-]{43}$'
 
 /** @throws failure('bad_request') for one without the other, or without an address */
-export function recipientOf(query: {
+export function readRecipient(query: {
   readonly return_to?: string
   readonly state?: string
   readonly code_challenge?: string

@@ -6,7 +6,7 @@ import { takeLogin } from '../../../login/index.ts'
 import type { Session } from '../../../sessions/index.ts'
 import type { SamlServices } from '../realm/services.ts'
 import { findHandover, handoverUse } from './handover-store.ts'
-import { logoutHandleOf } from './logout-handle.ts'
+import { sealLogoutHandle } from './logout-handle.ts'
 
 /**
  * Gives the session of a finished login to whoever began it, once. A wrong verifier leaves the code as it was: somebody
@@ -21,26 +21,26 @@ export async function redeem(
   const { services } = context
   takeLogin(context)
   context.audit({ realm, auth_method: 'saml' })
-  const refused = (reason: string) => {
+  const refuse = (reason: string) => {
     context.audit({ principal: 'unauthenticated', reason: `saml_handover_${reason}` })
     return failure('unauthorized', 'The code is wrong, expired or used, or it is not for this caller.')
   }
   const now = services.now()
   const handover = await findHandover(services.db, { code, realm }, now)
-  if (handover === undefined) throw refused('unknown')
+  if (handover === undefined) throw refuse('unknown')
   const given = createHash('sha256').update(verifier).digest()
   const wanted = Buffer.from(handover.challenge, 'base64url')
-  if (given.length !== wanted.length || !timingSafeEqual(given, wanted)) throw refused('verifier')
+  if (given.length !== wanted.length || !timingSafeEqual(given, wanted)) throw refuse('verifier')
   try {
     await context.commit([handoverUse(code, now)])
   } catch (error) {
-    if (error instanceof GuardFailed) throw refused('used')
+    if (error instanceof GuardFailed) throw refuse('used')
     throw error
   }
   // It may have ended meanwhile: a logout at the identity provider, a realm that was changed.
   const session = await services.sessions.use(handover.sessionId)
   const cookie = session && (await services.sessions.cookieOf(session.id))
-  if (session === undefined || cookie === undefined) throw refused('ended')
+  if (session === undefined || cookie === undefined) throw refuse('ended')
   context.audit({ principal: session.username, auth_method: 'sa', object: session.id })
-  return { session, cookie, logoutHandle: logoutHandleOf(services.seal, realm, session.id) }
+  return { session, cookie, logoutHandle: sealLogoutHandle(services.seal, realm, session.id) }
 }

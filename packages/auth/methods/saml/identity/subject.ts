@@ -6,26 +6,27 @@ import type { SamlSettings } from '../settings/settings.ts'
 import { nameIdFormats } from '../xml/names.ts'
 
 /** As for `extra_claims` of users with a password. */
-const largestClaims = 4096
+const maxClaimsBytes = 4096
 
 /** Maps an assertion to a user by the realm's attributes. @throws SamlRefused */
-export function subjectOf(assertion: Assertion, settings: SamlSettings): Subject {
-  const found = namedSubject(assertion, settings)
+export function mapSubject(assertion: Assertion, settings: SamlSettings): Subject {
+  const found = findSubjectName(assertion, settings)
   const username = settings.normalize_subject_case ? found.toLowerCase() : found
   if (!isNewUsername(username)) throw new SamlRefused('subject', 'the subject cannot be a username')
-  const roles = settings.role_attribute === undefined ? [] : valuesOf(assertion, settings.role_attribute)
+  const roles =
+    settings.role_attribute === undefined ? [] : attributeValues(assertion, settings.role_attribute)
   return {
     username,
     scheme: 'sa',
     certificateSha256: undefined,
     roles: [...new Set(roles)],
-    extraClaims: claimsOf(assertion, settings),
+    extraClaims: mapClaims(assertion, settings),
   }
 }
 
-function namedSubject(assertion: Assertion, { subject_attribute: name }: SamlSettings): string {
+function findSubjectName(assertion: Assertion, { subject_attribute: name }: SamlSettings): string {
   if (name !== undefined) {
-    const [value, other] = valuesOf(assertion, name)
+    const [value, other] = attributeValues(assertion, name)
     if (value === undefined) throw new SamlRefused('subject', `subject attribute '${name}' is missing`)
     if (other !== undefined)
       throw new SamlRefused('subject', `subject attribute '${name}' has several values`)
@@ -39,20 +40,20 @@ function namedSubject(assertion: Assertion, { subject_attribute: name }: SamlSet
 }
 
 /** Only what the realm maps; a claim that has come to be reserved since is left out. */
-function claimsOf(assertion: Assertion, settings: SamlSettings): Subject['extraClaims'] {
+function mapClaims(assertion: Assertion, settings: SamlSettings): Subject['extraClaims'] {
   const claims: Record<string, unknown> = {}
   for (const [attribute, claim] of Object.entries(settings.attribute_claim_map)) {
-    const values = valuesOf(assertion, attribute)
+    const values = attributeValues(assertion, attribute)
     if (values.length > 0 && !reservedClaims.has(claim))
       claims[claim] = values.length === 1 ? values[0] : values
   }
-  if (Buffer.byteLength(JSON.stringify(claims)) > largestClaims) throw tooLarge()
+  if (Buffer.byteLength(JSON.stringify(claims)) > maxClaimsBytes) throw tooLarge()
   return Object.keys(claims).length === 0 ? undefined : claims
 }
 
 export const tooLarge = () =>
   new SamlRefused('attributes', 'the mapped attributes exceed the extra-claims size limit')
 
-function valuesOf({ attributes }: Assertion, name: string): readonly string[] {
+function attributeValues({ attributes }: Assertion, name: string): readonly string[] {
   return attributes.get(name) ?? []
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, it } from 'node:test'
 import { keyPair, sharedKey } from '../testing/test-idp.ts'
-import { configuredKeys } from './configured-keys.ts'
+import { readConfiguredKeys } from './configured-keys.ts'
 
 const home = mkdtempSync(join(tmpdir(), 'warder-saml-keys-'))
 after(() => rmSync(home, { recursive: true, force: true }))
@@ -18,7 +18,7 @@ it('a key of the operator has to be RSA of 2048 bits or more, with a certificate
   }
   writeFileSync(join(home, 'broken.key'), 'x')
   const read = (keys: readonly string[], certificates: readonly string[]) => () =>
-    configuredKeys(
+    readConfiguredKeys(
       home,
       keys.map((name) => `${name}.key`),
       certificates.map((name) => `${name}.crt`),

@@ -16,7 +16,7 @@ export interface SpKey {
  * @param home relative names are under it
  * @throws StartupError that names the file
  */
-export function configuredKeys(
+export function readConfiguredKeys(
   home: string,
   keyFiles: readonly string[],
   certificateFiles: readonly string[],

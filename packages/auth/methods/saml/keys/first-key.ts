@@ -1,6 +1,6 @@
 import { type PeriodicWork, unixSeconds } from '@warder/foundation/runtime'
 import { listSpKeys } from './sp-key-store.ts'
-import { keptKeys } from './sp-keys.ts'
+import { ensureSpKeys } from './sp-keys.ts'
 
 /**
  * Makes the key of the service provider in the first seconds of the first run, beside the start: it takes half a second
@@ -17,7 +17,7 @@ export function firstSpKey(): PeriodicWork<{ readonly saml_sp_key_files: readonl
       return !isThere
     },
     async run({ db, seal, clock }) {
-      await keptKeys({ db, seal, now: () => unixSeconds(clock) })
+      await ensureSpKeys({ db, seal, now: () => unixSeconds(clock) })
     },
   }
 }

@@ -21,7 +21,7 @@ interface KeyRow {
 
 const columns = 'generation, certificate, signs_from, created_at'
 const all = query<[], KeyRow>(`SELECT ${columns} FROM saml_key ORDER BY generation DESC`)
-const sealedOf = query<[generation: number], { readonly sealed_private: Uint8Array }>(
+const selectSealed = query<[generation: number], { readonly sealed_private: Uint8Array }>(
   'SELECT sealed_private FROM saml_key WHERE generation = ?',
 )
 const insert = insertInto<[number, Uint8Array, string, number, number]>('saml_key', [
@@ -33,7 +33,7 @@ const insert = insertInto<[number, Uint8Array, string, number, number]>('saml_ke
 ])
 const remove = query<[generation: number], unknown>('DELETE FROM saml_key WHERE generation = ?')
 
-const place = (generation: number) => ({
+const sealContext = (generation: number) => ({
   table: 'saml_key',
   row: String(generation),
   column: 'sealed_private',
@@ -51,13 +51,13 @@ export async function listSpKeys(db: Database): Promise<readonly KeptSpKey[]> {
 
 /** PKCS#8 of a key; undefined when it is gone. The bytes are the caller's, to be wiped. */
 export async function openSpKey(db: Database, seal: Seal, generation: number): Promise<Buffer | undefined> {
-  const row = await db.get(sealedOf, [generation])
-  return row && Buffer.from(await seal.open(place(generation), row.sealed_private))
+  const row = await db.get(selectSealed, [generation])
+  return row && Buffer.from(await seal.open(sealContext(generation), row.sealed_private))
 }
 
 /** Fails with UniqueViolation when another node was faster. */
 export function spKeyInsertion(seal: Seal, key: KeptSpKey, pkcs8: Uint8Array): Change {
-  const sealed = seal.seal(place(key.generation), pkcs8)
+  const sealed = seal.seal(sealContext(key.generation), pkcs8)
   return change(insert, [key.generation, sealed, key.certificate, key.signsFrom, key.createdAt])
 }
 

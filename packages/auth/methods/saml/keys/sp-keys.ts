@@ -22,10 +22,10 @@ export interface SpKeyParts {
 }
 
 /** Two are usual, while one follows the other. */
-const mostOpened = 8
+const maxOpened = 8
 
 /** Keys of the database. The first one is made soon after the first start, or when it is needed, if that is sooner. */
-export function storedSpKeys(parts: SpKeyParts): SpKeys {
+export function createStoredSpKeys(parts: SpKeyParts): SpKeys {
   const { db, seal, now } = parts
   const opened = new Map<number, SpKey>()
 
@@ -36,14 +36,14 @@ export function storedSpKeys(parts: SpKeyParts): SpKeys {
     if (der === undefined) return undefined
     const key = { certificate, privateKey: createPrivateKey({ key: der, format: 'der', type: 'pkcs8' }) }
     der.fill(0)
-    setBounded(opened, generation, key, mostOpened)
+    setBounded(opened, generation, key, maxOpened)
     return key
   }
 
   return {
     stored: parts,
     async list() {
-      const kept = await keptKeys(parts)
+      const kept = await ensureSpKeys(parts)
       const signing = signingKey(kept, now())
       const ordered = [signing, ...kept.filter((key) => key !== signing)]
       const [first, ...others] = (await Promise.all(ordered.map(open))).filter((key) => key !== undefined)
@@ -53,7 +53,7 @@ export function storedSpKeys(parts: SpKeyParts): SpKeys {
   }
 }
 
-export function configuredSpKeys(keys: readonly [SpKey, ...SpKey[]]): SpKeys {
+export function createConfiguredSpKeys(keys: readonly [SpKey, ...SpKey[]]): SpKeys {
   return { list: async () => keys, stored: undefined }
 }
 
@@ -65,7 +65,7 @@ export function signingKey(kept: readonly KeptSpKey[], now: number): KeptSpKey {
 }
 
 /** All keys of the database, the newest first; makes the first one. */
-export async function keptKeys(parts: SpKeyParts): Promise<readonly KeptSpKey[]> {
+export async function ensureSpKeys(parts: SpKeyParts): Promise<readonly KeptSpKey[]> {
   const kept = await listSpKeys(parts.db)
   if (kept.length > 0) return kept
   await makeSpKey(parts, { generation: 1, signsFrom: parts.now() })

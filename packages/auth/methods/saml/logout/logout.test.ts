@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import type { Answer } from '../../../testing/client.ts'
-import { cookieOf } from '../../../testing/start.ts'
+import { readCookie } from '../../../testing/start.ts'
 import { type SamlScene, startSaml } from '../testing/saml-scene.ts'
-import { randomId, sharedKey, signedQuery } from '../testing/test-idp.ts'
+import { randomId, sharedKey, signQuery } from '../testing/test-idp.ts'
 import { logoutRequest, logoutResponse } from './messages.ts'
 
 const slo =
@@ -57,7 +57,7 @@ describe('single logout', () => {
       (await call('GET', '/saml/r/metadata')).text,
       new RegExp(`SingleLogoutService [^>]*Location="${sloUrl}"`),
     )
-    const cookie = cookieOf(await saml.logIn({ sessionIndex: 'one' }))
+    const cookie = readCookie(await saml.logIn({ sessionIndex: 'one' }))
     const answer = await call('GET', '/saml/r/logout?return_to=https://app.example/bye', { cookie })
     assert.equal(answer.status, 302, answer.text)
     assert.match(answer.headers['set-cookie']?.[0] ?? '', /^_ea_=; .*Max-Age=0$/)
@@ -67,7 +67,7 @@ describe('single logout', () => {
     assert.match(asked, />ann<\/saml:NameID><samlp:SessionIndex>one</)
     const id = / ID="([^"]+)"/.exec(asked)?.[1] ?? ''
     const sent = { id: randomId(), destination: sloUrl, spEntityId: saml.idp.entityId, now: saml.now() }
-    const query = signedQuery(saml.idp, 'SAMLResponse', logoutResponse(sent, id))
+    const query = signQuery(saml.idp, 'SAMLResponse', logoutResponse(sent, id))
     const back = await call('GET', `/saml/r/slo?${query}`)
     assert.deepEqual([back.status, back.headers.location], [302, 'https://app.example/bye'])
     assert.equal((await call('GET', `/saml/r/slo?${query}`)).status, 401, 'once')
@@ -78,55 +78,55 @@ describe('single logout', () => {
     await using saml = await start()
     const { call } = saml.auth
     const [one, two, bob] = [
-      cookieOf(await saml.logIn({ sessionIndex: 'one' })),
-      cookieOf(await saml.logIn({ sessionIndex: 'two' })),
-      cookieOf(await saml.logIn({ sessionIndex: 'one', nameId: 'bob' })),
+      readCookie(await saml.logIn({ sessionIndex: 'one' })),
+      readCookie(await saml.logIn({ sessionIndex: 'two' })),
+      readCookie(await saml.logIn({ sessionIndex: 'one', nameId: 'bob' })),
     ]
     const live = async (): Promise<readonly number[]> =>
       Promise.all([one, two, bob].map(async (cookie) => (await call('GET', '/whoami', { cookie })).status))
-    const query = signedQuery(saml.idp, 'SAMLRequest', request(saml, { index: 'one' }))
+    const query = signQuery(saml.idp, 'SAMLRequest', request(saml, { index: 'one' }))
     const answer = await call('GET', `/saml/r/slo?${query}`)
     assert.equal(answer.status, 302, answer.text)
     assert.match(messageOf(answer, 'SAMLResponse'), /InResponseTo="_[0-9a-f]{32}".*status:Success/)
     assert.equal(new URL(answer.headers.location ?? '').searchParams.get('RelayState'), 'state')
     assert.deepEqual(await live(), [401, 200, 200])
     assert.equal((await call('GET', `/saml/r/slo?${query}`)).status, 401, 'a replay')
-    await call('GET', `/saml/r/slo?${signedQuery(saml.idp, 'SAMLRequest', request(saml))}`)
+    await call('GET', `/saml/r/slo?${signQuery(saml.idp, 'SAMLRequest', request(saml))}`)
     assert.deepEqual(await live(), [401, 401, 200])
     assert.equal(saml.auth.counted.get('auth_saml_logouts_total{outcome="by_idp"}'), 2)
   })
 
   it('messages of strangers, stale ones, bombs and nonsense end nothing', async () => {
     await using saml = await start()
-    const cookie = cookieOf(await saml.logIn())
+    const cookie = readCookie(await saml.logIn())
     const stranger = await sharedKey('stranger')
-    const right = signedQuery(saml.idp, 'SAMLRequest', request(saml))
+    const right = signQuery(saml.idp, 'SAMLRequest', request(saml))
     const bomb = deflateRawSync(Buffer.alloc(50_000_000, 0x20))
     for (const [what, query] of [
-      ['a stranger', signedQuery(saml.idp, 'SAMLRequest', request(saml), stranger)],
+      ['a stranger', signQuery(saml.idp, 'SAMLRequest', request(saml), stranger)],
       ['unsigned', right.replace(/&SigAlg.*/, '')],
       ['no signature', right.replace(/&Signature.*/, '')],
       ['another state', right.replace('RelayState=state', 'RelayState=other')],
       ['the algorithm changed', right.replace('rsa-sha256', 'rsa-sha1')],
       [
         'another issuer',
-        signedQuery(saml.idp, 'SAMLRequest', request(saml, { issuer: 'https://other.example' })),
+        signQuery(saml.idp, 'SAMLRequest', request(saml, { issuer: 'https://other.example' })),
       ],
       [
         'another place',
-        signedQuery(saml.idp, 'SAMLRequest', request(saml, { destination: 'https://other.example/slo' })),
+        signQuery(saml.idp, 'SAMLRequest', request(saml, { destination: 'https://other.example/slo' })),
       ],
-      ['an old one', signedQuery(saml.idp, 'SAMLRequest', request(saml, { now: saml.now() - 301 }))],
-      ['one of the future', signedQuery(saml.idp, 'SAMLRequest', request(saml, { now: saml.now() + 181 }))],
-      ['no name', signedQuery(saml.idp, 'SAMLRequest', request(saml, { name: '' }))],
+      ['an old one', signQuery(saml.idp, 'SAMLRequest', request(saml, { now: saml.now() - 301 }))],
+      ['one of the future', signQuery(saml.idp, 'SAMLRequest', request(saml, { now: saml.now() + 181 }))],
+      ['no name', signQuery(saml.idp, 'SAMLRequest', request(saml, { name: '' }))],
       [
         'an assertion',
-        signedQuery(saml.idp, 'SAMLRequest', saml.idp.assertion({ requestId: 'x', now: saml.now() })),
+        signQuery(saml.idp, 'SAMLRequest', saml.idp.assertion({ requestId: 'x', now: saml.now() })),
       ],
-      ['a document type', signedQuery(saml.idp, 'SAMLRequest', `<!DOCTYPE x>${request(saml)}`)],
+      ['a document type', signQuery(saml.idp, 'SAMLRequest', `<!DOCTYPE x>${request(saml)}`)],
       [
         'a response to nothing',
-        signedQuery(
+        signQuery(
           saml.idp,
           'SAMLResponse',
           logoutResponse(
@@ -135,8 +135,8 @@ describe('single logout', () => {
           ),
         ),
       ],
-      ['a deflate bomb', signedQuery(saml.idp, 'SAMLRequest', bomb.subarray(0, 8000))],
-      ['not deflated', signedQuery(saml.idp, 'SAMLRequest', Buffer.from(request(saml)))],
+      ['a deflate bomb', signQuery(saml.idp, 'SAMLRequest', bomb.subarray(0, 8000))],
+      ['not deflated', signQuery(saml.idp, 'SAMLRequest', Buffer.from(request(saml)))],
       ['both', `${right}&SAMLResponse=AAAA`],
       ['twice', `${right}&SAMLRequest=AAAA`],
       ['another encoding', `${right}&SAMLEncoding=x`],
@@ -153,7 +153,7 @@ describe('single logout', () => {
 
   it('is for sessions of the realm and of SAML only, and works where the identity provider has none', async () => {
     await using saml = await startSaml()
-    const cookie = cookieOf(await saml.logIn())
+    const cookie = readCookie(await saml.logIn())
     await saml.scene.realm('s')
     await saml.scene.user('s', 'ann')
     const other = await saml.scene.logIn('s', 'ann')

@@ -6,14 +6,14 @@ import { sessionsEnd } from '../../../sessions/index.ts'
 import { loginSeconds, newRequestId } from '../binding/browser.ts'
 import { type RedirectMessage, readRedirect, redirectUrl } from '../binding/redirect.ts'
 import type { SamlServices } from '../realm/services.ts'
-import { longestAssertionAge, skewSeconds } from '../response/expected.ts'
+import { maxAssertionAgeSeconds, skewSeconds } from '../response/expected.ts'
 import type { SamlSettings } from '../settings/settings.ts'
-import { publicKeysOf } from '../signature/verify.ts'
+import { readPublicKeys } from '../signature/verify.ts'
 import {
   findIdpSession,
   type IdpSession,
   idpSessionRemoval,
-  idpSessionsOf,
+  listIdpSessions,
 } from '../store/idp-session-store.ts'
 import { findPending, messageUse, pendingInsertion, pendingUse } from '../store/pending-store.ts'
 import { XmlRefused } from '../xml/refused.ts'
@@ -88,7 +88,7 @@ export async function takeLogoutMessage(
 ): Promise<string> {
   const { metrics } = context.services
   try {
-    const message = await readRedirect(query, publicKeysOf(realm.settings.idp_signing_certificates))
+    const message = await readRedirect(query, readPublicKeys(realm.settings.idp_signing_certificates))
     const target =
       message.field === 'SAMLRequest'
         ? await endAsked(context, realm, message)
@@ -110,10 +110,10 @@ async function endAsked(context: Context, realm: LogoutRealm, message: RedirectM
   const asked = readLogoutRequest(message.xml, { settings, destination: logoutUrl(settings), now })
   const target = settings.idp_slo_response_url ?? settings.idp_slo_url
   if (target === undefined) throw new XmlRefused('the realm has no SingleLogoutService of the IdP')
-  const sessions = (await idpSessionsOf(services.db, realm.id, asked.name)).filter((session) =>
+  const sessions = (await listIdpSessions(services.db, realm.id, asked.name)).filter((session) =>
     isMeant(session, asked),
   )
-  const forgetAt = asked.issuedAt + longestAssertionAge + skewSeconds + 1
+  const forgetAt = asked.issuedAt + maxAssertionAgeSeconds + skewSeconds + 1
   const ids = sessions.map(({ id }) => id)
   const groups = sessionsEnd(services.db, ids, { at: now, reason: 'logged_out' })
   try {

@@ -1,12 +1,12 @@
-import { longestAssertionAge, skewSeconds } from '../response/expected.ts'
+import { maxAssertionAgeSeconds, skewSeconds } from '../response/expected.ts'
 import type { SamlSettings } from '../settings/settings.ts'
 import type { IdpName } from '../store/idp-session-store.ts'
 import type { XmlElement } from '../xml/dom.ts'
 import { namespaces, success } from '../xml/names.ts'
-import { attributeOf, children, isNamed, onlyChild, readXml, textOf } from '../xml/read.ts'
+import { children, isNamed, onlyChild, readAttribute, readText, readXml } from '../xml/read.ts'
 import { XmlRefused } from '../xml/refused.ts'
 import { readTime, writeTime } from '../xml/time.ts'
-import { escaped } from '../xml/write.ts'
+import { escapeXml } from '../xml/write.ts'
 
 interface Sent {
   readonly id: string
@@ -24,18 +24,18 @@ export function logoutRequest(sent: Sent, nameId: IdpName, sessionIndex: string 
     Format: nameId.format,
   }
   const attributes = Object.entries(qualifiers).map(([name, value]) =>
-    value === null ? '' : ` ${name}="${escaped(value)}"`,
+    value === null ? '' : ` ${name}="${escapeXml(value)}"`,
   )
   const index =
-    sessionIndex === null ? '' : `<samlp:SessionIndex>${escaped(sessionIndex)}</samlp:SessionIndex>`
-  const name = `<saml:NameID${attributes.join('')}>${escaped(nameId.value)}</saml:NameID>`
+    sessionIndex === null ? '' : `<samlp:SessionIndex>${escapeXml(sessionIndex)}</samlp:SessionIndex>`
+  const name = `<saml:NameID${attributes.join('')}>${escapeXml(nameId.value)}</saml:NameID>`
   return message('LogoutRequest', sent, '', name + index)
 }
 
 /** A LogoutResponse that says that it was done (§3.7.2). */
 export function logoutResponse(sent: Sent, inResponseTo: string): string {
   const status = `<samlp:Status><samlp:StatusCode Value="${success}"/></samlp:Status>`
-  return message('LogoutResponse', sent, ` InResponseTo="${escaped(inResponseTo)}"`, status)
+  return message('LogoutResponse', sent, ` InResponseTo="${escapeXml(inResponseTo)}"`, status)
 }
 
 function message(
@@ -44,8 +44,8 @@ function message(
   more: string,
   inside: string,
 ): string {
-  const attributes = ` ID="${id}" Version="2.0" IssueInstant="${writeTime(now)}" Destination="${escaped(destination)}"${more}`
-  const issuer = `<saml:Issuer>${escaped(spEntityId)}</saml:Issuer>`
+  const attributes = ` ID="${id}" Version="2.0" IssueInstant="${writeTime(now)}" Destination="${escapeXml(destination)}"${more}`
+  const issuer = `<saml:Issuer>${escapeXml(spEntityId)}</saml:Issuer>`
   return `<samlp:${name} xmlns:samlp="${namespaces.protocol}" xmlns:saml="${namespaces.assertion}"${attributes}>${issuer}${inside}</samlp:${name}>`
 }
 
@@ -70,43 +70,43 @@ interface Expected {
 /** @param xml of a message whose signature is right. @throws XmlRefused */
 export function readLogoutRequest(xml: string, expected: Expected): AskedLogout {
   const { root } = readXml(xml)
-  const { id, issuedAt } = checkedHead(root, 'LogoutRequest', expected)
-  const end = attributeOf(root, 'NotOnOrAfter')
+  const { id, issuedAt } = checkHead(root, 'LogoutRequest', expected)
+  const end = readAttribute(root, 'NotOnOrAfter')
   const endsAt = end === undefined ? undefined : readTime(end)
   if (end !== undefined && (endsAt === undefined || expected.now >= endsAt + skewSeconds))
     throw new XmlRefused('the LogoutRequest has expired')
   const nameId = onlyChild(root, 'assertion', 'NameID')
-  const name = nameId && textOf(nameId)
+  const name = nameId && readText(nameId)
   if (nameId === undefined || name === undefined || name === '')
     throw new XmlRefused('the LogoutRequest has no NameID')
-  const sessionIndexes = children(root, 'protocol', 'SessionIndex').map((one) => textOf(one) ?? '')
-  return { id, issuedAt, name, format: attributeOf(nameId, 'Format') ?? null, sessionIndexes }
+  const sessionIndexes = children(root, 'protocol', 'SessionIndex').map((one) => readText(one) ?? '')
+  return { id, issuedAt, name, format: readAttribute(nameId, 'Format') ?? null, sessionIndexes }
 }
 
 /** @returns the ID of the LogoutRequest that was answered. @throws XmlRefused */
 export function readLogoutResponse(xml: string, expected: Expected): string {
   const { root } = readXml(xml)
-  checkedHead(root, 'LogoutResponse', expected)
-  return attributeOf(root, 'InResponseTo') ?? ''
+  checkHead(root, 'LogoutResponse', expected)
+  return readAttribute(root, 'InResponseTo') ?? ''
 }
 
-function checkedHead(
+function checkHead(
   root: XmlElement,
   name: string,
   { settings, destination, now }: Expected,
 ): { readonly id: string; readonly issuedAt: number } {
-  if (!isNamed(root, 'protocol', name) || attributeOf(root, 'Version') !== '2.0')
+  if (!isNamed(root, 'protocol', name) || readAttribute(root, 'Version') !== '2.0')
     throw new XmlRefused(`it is not a ${name} of SAML 2.0`)
   const issuer = onlyChild(root, 'assertion', 'Issuer')
-  if (issuer === undefined || textOf(issuer) !== settings.idp_entity_id)
+  if (issuer === undefined || readText(issuer) !== settings.idp_entity_id)
     throw new XmlRefused('its Issuer is not the IdP of the realm')
   // SAML 2.0 bindings §3.4.5.2: a signed message says where it goes.
-  if (attributeOf(root, 'Destination') !== destination)
+  if (readAttribute(root, 'Destination') !== destination)
     throw new XmlRefused('its Destination is not this service')
-  const id = attributeOf(root, 'ID') ?? ''
-  const issuedAt = readTime(attributeOf(root, 'IssueInstant') ?? '')
+  const id = readAttribute(root, 'ID') ?? ''
+  const issuedAt = readTime(readAttribute(root, 'IssueInstant') ?? '')
   if (id === '' || issuedAt === undefined) throw new XmlRefused('it lacks ID or IssueInstant')
-  if (now - issuedAt > longestAssertionAge || issuedAt - now > skewSeconds)
+  if (now - issuedAt > maxAssertionAgeSeconds || issuedAt - now > skewSeconds)
     throw new XmlRefused('it was not issued just now')
   return { id, issuedAt }
 }

@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { rawReply } from '@warder/foundation/http'
 import { defineOperation, get, type Operation } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { anySession, everybody, sessionOf } from '../../../callers/index.ts'
+import { anyCaller, anySession, requireSession } from '../../../callers/index.ts'
 import { takeLogin } from '../../../login/index.ts'
 import { RealmPath } from '../../../realms/index.ts'
 import { setSessionCookie } from '../../../sessions/index.ts'
@@ -35,7 +35,7 @@ export const logoutOperations: readonly Operation<SamlServices>[] = [
     status: 302,
     errors: { 400: 'The session is not of this realm and SAML, or return_to is not allowed.' },
     async act({ path, query }, context) {
-      const { session, claims } = sessionOf(context)
+      const { session, claims } = requireSession(context)
       const { settings } = await samlRealm(context, path.realm_id)
       if (session.scheme !== 'sa' || session.realm !== path.realm_id)
         throw failure('bad_request', 'The session did not begin at the identity provider of this realm.')
@@ -52,7 +52,7 @@ export const logoutOperations: readonly Operation<SamlServices>[] = [
     description:
       'HTTP-Redirect: a signed LogoutRequest, which ends the sessions that it names, or a LogoutResponse.',
     tag,
-    access: everybody,
+    access: anyCaller,
     pathParameters: RealmPath,
     status: 302,
     errors: { 401: 'The message is refused: SAML error, and why.' },

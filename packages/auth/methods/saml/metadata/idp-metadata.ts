@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import type { XmlElement } from '../xml/dom.ts'
 import { metadataBounds, withoutComments } from '../xml/gate.ts'
 import { bindings, namespaces } from '../xml/names.ts'
-import { attributeOf, children, isNamed, readXml, textOf, type XmlDocument } from '../xml/read.ts'
+import { children, isNamed, readAttribute, readText, readXml, type XmlDocument } from '../xml/read.ts'
 import { XmlRefused } from '../xml/refused.ts'
 import { readTime } from '../xml/time.ts'
 
@@ -20,8 +20,8 @@ export interface IdpFacts {
   readonly idp_slo_response_url?: string
 }
 
-const mostCertificates = 16
-const longestUrl = 2048
+const maxCertificates = 16
+const maxUrlLength = 2048
 
 /** People write comments in metadata; nothing is lost with them. @throws XmlRefused */
 export function readMetadata(xml: string): XmlDocument {
@@ -38,15 +38,19 @@ export function idpFacts(root: XmlElement, now: number): IdpFacts {
     throw new XmlRefused('must describe a single entity: EntityDescriptor, not EntitiesDescriptor')
   if (!isNamed(root, 'metadata', 'EntityDescriptor'))
     throw new XmlRefused('must be an EntityDescriptor of SAML 2.0')
-  const entityId = attributeOf(root, 'entityID') ?? ''
+  const entityId = readAttribute(root, 'entityID') ?? ''
   if (entityId === '' || entityId.length > 1024)
     throw new XmlRefused('must have an entityID of at most 1024 characters')
   const idp = children(root, 'metadata', 'IDPSSODescriptor').find((descriptor) =>
-    (attributeOf(descriptor, 'protocolSupportEnumeration') ?? '').split(/\s+/).includes(namespaces.protocol),
+    (readAttribute(descriptor, 'protocolSupportEnumeration') ?? '')
+      .split(/\s+/)
+      .includes(namespaces.protocol),
   )
   if (idp === undefined) throw new XmlRefused('must have an IDPSSODescriptor of the SAML 2.0 protocol')
   for (const element of [root, idp]) requireStillValid(element, now)
-  const [format] = children(idp, 'metadata', 'NameIDFormat').map((element) => (textOf(element) ?? '').trim())
+  const [format] = children(idp, 'metadata', 'NameIDFormat').map((element) =>
+    (readText(element) ?? '').trim(),
+  )
   return {
     idp_entity_id: entityId,
     idp_sso_url: signOnUrl(idp),
@@ -57,7 +61,7 @@ export function idpFacts(root: XmlElement, now: number): IdpFacts {
 }
 
 function requireStillValid(element: XmlElement, now: number): void {
-  const text = attributeOf(element, 'validUntil')
+  const text = readAttribute(element, 'validUntil')
   if (text === undefined) return
   const end = readTime(text)
   if (end === undefined) throw new XmlRefused('has a validUntil that is not a time in UTC')
@@ -68,24 +72,24 @@ function signOnUrl(idp: XmlElement): string {
   const service = children(idp, 'metadata', 'SingleSignOnService').find(isRedirect)
   if (service === undefined)
     throw new XmlRefused('must have a SingleSignOnService with the HTTP-Redirect binding')
-  return httpsUrl(attributeOf(service, 'Location'), 'SingleSignOnService')
+  return httpsUrl(readAttribute(service, 'Location'), 'SingleSignOnService')
 }
 
 function logoutUrls(idp: XmlElement): Pick<IdpFacts, 'idp_slo_url' | 'idp_slo_response_url'> {
   const service = children(idp, 'metadata', 'SingleLogoutService').find(isRedirect)
   if (service === undefined) return {}
-  const idp_slo_url = httpsUrl(attributeOf(service, 'Location'), 'SingleLogoutService')
-  const response = attributeOf(service, 'ResponseLocation')
+  const idp_slo_url = httpsUrl(readAttribute(service, 'Location'), 'SingleLogoutService')
+  const response = readAttribute(service, 'ResponseLocation')
   if (response === undefined) return { idp_slo_url }
   return { idp_slo_url, idp_slo_response_url: httpsUrl(response, 'SingleLogoutService') }
 }
 
 function isRedirect(service: XmlElement): boolean {
-  return attributeOf(service, 'Binding') === bindings.redirect
+  return readAttribute(service, 'Binding') === bindings.redirect
 }
 
 function httpsUrl(text: string | undefined, what: string): string {
-  const url = text === undefined || text.length > longestUrl ? null : URL.parse(text)
+  const url = text === undefined || text.length > maxUrlLength ? null : URL.parse(text)
   if (
     url === null ||
     url.protocol !== 'https:' ||
@@ -100,26 +104,26 @@ function httpsUrl(text: string | undefined, what: string): string {
 /** A KeyDescriptor without `use` is for signing, too (§2.4.1.1). */
 function signingCertificates(idp: XmlElement): readonly string[] {
   const certificates = children(idp, 'metadata', 'KeyDescriptor')
-    .filter((descriptor) => (attributeOf(descriptor, 'use') ?? 'signing') === 'signing')
+    .filter((descriptor) => (readAttribute(descriptor, 'use') ?? 'signing') === 'signing')
     .flatMap((descriptor) => children(descriptor, 'signature', 'KeyInfo'))
     .flatMap((info) => children(info, 'signature', 'X509Data'))
     .flatMap((data) => children(data, 'signature', 'X509Certificate'))
-    .map((element) => certificateOf(textOf(element) ?? ''))
+    .map((element) => readCertificate(readText(element) ?? ''))
   const unique = [...new Set(certificates)]
   if (unique.length === 0) throw new XmlRefused('must have a signing certificate')
-  if (unique.length > mostCertificates)
-    throw new XmlRefused(`must have at most ${mostCertificates} signing certificates`)
+  if (unique.length > maxCertificates)
+    throw new XmlRefused(`must have at most ${maxCertificates} signing certificates`)
   return unique
 }
 
-function certificateOf(base64: string): string {
+function readCertificate(base64: string): string {
   const compact = base64.replaceAll(/\s/g, '')
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(compact)) throw new XmlRefused('has a certificate that is not base64')
-  return checkedCertificate(Buffer.from(compact, 'base64'))
+  return checkCertificate(Buffer.from(compact, 'base64'))
 }
 
 /** PEM of a certificate whose key is good enough to sign logins. @param encoded DER or PEM. @throws XmlRefused */
-export function checkedCertificate(encoded: Uint8Array | string): string {
+export function checkCertificate(encoded: Uint8Array | string): string {
   let certificate: X509Certificate
   try {
     certificate = new X509Certificate(encoded)

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import { bindings, namespaces } from '../xml/names.ts'
-import { escaped } from '../xml/write.ts'
+import { escapeXml } from '../xml/write.ts'
 
 /** Facts about a realm that an identity provider needs (SAML 2.0 metadata §2.4.4). */
 export interface SpDescription {
@@ -23,15 +23,15 @@ export function spMetadata({ settings, certificates, logoutUrl }: SpDescription)
   // Identity providers that take one key take the last (Keycloak 26.4): the next key, before it signs, must not be it.
   const listed = [...others, ...(signing === undefined ? [] : [signing])]
   const lines = [
-    `<md:EntityDescriptor xmlns:md="${namespaces.metadata}" xmlns:ds="${namespaces.signature}" entityID="${escaped(settings.sp_entity_id)}">`,
+    `<md:EntityDescriptor xmlns:md="${namespaces.metadata}" xmlns:ds="${namespaces.signature}" entityID="${escapeXml(settings.sp_entity_id)}">`,
     `  <md:SPSSODescriptor AuthnRequestsSigned="true" WantAssertionsSigned="true" protocolSupportEnumeration="${namespaces.protocol}">`,
     ...listed.map((pem) => keyDescriptor('signing', pem)),
     ...(settings.offer_encryption_key === false ? [] : listed.map((pem) => keyDescriptor('encryption', pem))),
     ...(logoutUrl === undefined
       ? []
-      : [`    <md:SingleLogoutService Binding="${bindings.redirect}" Location="${escaped(logoutUrl)}"/>`]),
-    ...(format === undefined ? [] : [`    <md:NameIDFormat>${escaped(format)}</md:NameIDFormat>`]),
-    `    <md:AssertionConsumerService Binding="${bindings.post}" Location="${escaped(settings.sp_acs_url)}" index="0" isDefault="true"/>`,
+      : [`    <md:SingleLogoutService Binding="${bindings.redirect}" Location="${escapeXml(logoutUrl)}"/>`]),
+    ...(format === undefined ? [] : [`    <md:NameIDFormat>${escapeXml(format)}</md:NameIDFormat>`]),
+    `    <md:AssertionConsumerService Binding="${bindings.post}" Location="${escapeXml(settings.sp_acs_url)}" index="0" isDefault="true"/>`,
     '  </md:SPSSODescriptor>',
     '</md:EntityDescriptor>',
     '',

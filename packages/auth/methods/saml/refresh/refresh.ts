@@ -6,7 +6,7 @@ import { countSamlRefresh } from '../../../counting/index.ts'
 import { listRealms, type Realm, replaceRealm } from '../../../realms/index.ts'
 import { idpFacts, readMetadata } from '../metadata/idp-metadata.ts'
 import { type SamlSettings, samlSettings } from '../settings/settings.ts'
-import { publicKeysOf, verifyEnveloped } from '../signature/verify.ts'
+import { readPublicKeys, verifyEnveloped } from '../signature/verify.ts'
 import { metadataBounds } from '../xml/gate.ts'
 import { nameIdFormats } from '../xml/names.ts'
 import { utf8 } from '../xml/read.ts'
@@ -18,7 +18,7 @@ type Environment = Pick<
 >
 
 const realmsAtOnce = 100
-const largestMetadata = 256 * 1024
+const maxMetadataBytes = 256 * 1024
 
 /**
  * Fetches the metadata of every realm that says where, and takes over what has changed: new certificates of an identity
@@ -26,7 +26,7 @@ const largestMetadata = 256 * 1024
  */
 export async function refreshMetadata(environment: Environment): Promise<void> {
   for (let after = ''; ; ) {
-    const realms = await listRealms(environment.db, { after, most: realmsAtOnce })
+    const realms = await listRealms(environment.db, { after, limit: realmsAtOnce })
     for (const realm of realms) {
       const settings = samlSettings.of(realm)
       if (settings?.metadata_url !== undefined)
@@ -46,7 +46,11 @@ async function refreshRealm(
 ): Promise<void> {
   const { db, log, metrics } = environment
   try {
-    const next = newerSettings(settings, await fetched(environment, url), unixSeconds(environment.clock))
+    const next = newerSettings(
+      settings,
+      await fetchMetadata(environment, url),
+      unixSeconds(environment.clock),
+    )
     if (JSON.stringify(next) === JSON.stringify(settings)) {
       countSamlRefresh(metrics, 'unchanged')
       return
@@ -67,11 +71,11 @@ async function refreshRealm(
   }
 }
 
-async function fetched({ outbound }: Environment, url: string): Promise<string> {
+async function fetchMetadata({ outbound }: Environment, url: string): Promise<string> {
   const { status, body } = await outbound.get(url)
   if (status !== 200) throw new XmlRefused(`the metadata is answered with status ${status}`)
-  if (body.length > largestMetadata)
-    throw new XmlRefused(`the metadata is larger than ${largestMetadata} bytes`)
+  if (body.length > maxMetadataBytes)
+    throw new XmlRefused(`the metadata is larger than ${maxMetadataBytes} bytes`)
   return utf8(body)
 }
 
@@ -82,7 +86,7 @@ function newerSettings(settings: SamlSettings, xml: string, now: number): SamlSe
   const believed =
     certificates === undefined
       ? document
-      : verifyEnveloped(document, document.root, publicKeysOf(certificates), metadataBounds)
+      : verifyEnveloped(document, document.root, readPublicKeys(certificates), metadataBounds)
   const facts = idpFacts(believed.root, now)
   if (facts.idp_entity_id !== settings.idp_entity_id)
     throw new XmlRefused('the metadata is of another entity')

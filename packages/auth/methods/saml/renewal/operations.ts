@@ -6,7 +6,7 @@ import Type from 'typebox'
 import { superAdmin } from '../../../callers/index.ts'
 import { newSpKey } from '../keys/new-key.ts'
 import { type KeptSpKey, spKeyInsertion, spKeyRemoval } from '../keys/sp-key-store.ts'
-import { keptKeys, type SpKeyParts, signingKey } from '../keys/sp-keys.ts'
+import { ensureSpKeys, type SpKeyParts, signingKey } from '../keys/sp-keys.ts'
 import type { SamlServices } from '../realm/services.ts'
 
 const define = defineOperation<SamlServices>()
@@ -23,7 +23,7 @@ const KeyReply = Type.Object({
   state: Type.Union([Type.Literal('next'), Type.Literal('signing'), Type.Literal('previous')]),
 })
 
-function shown(key: KeptSpKey, signing: KeptSpKey) {
+function describeKey(key: KeptSpKey, signing: KeptSpKey) {
   const { generation, certificate, signsFrom, createdAt } = key
   const sha256 = createHash('sha256').update(new X509Certificate(certificate).raw).digest('hex')
   const state =
@@ -36,7 +36,7 @@ function shown(key: KeptSpKey, signing: KeptSpKey) {
 }
 
 /** @throws failure('conflict') where the keys are the operator's files */
-function partsOf({ spKeys }: SamlServices): SpKeyParts {
+function requireStoredKeys({ spKeys }: SamlServices): SpKeyParts {
   if (spKeys.stored !== undefined) return spKeys.stored
   throw failure('conflict', 'The keys of the SAML service provider come from saml_sp_key_files.')
 }
@@ -54,10 +54,10 @@ export const renewalOperations: readonly Operation<SamlServices>[] = [
     reply: Type.Array(KeyReply),
     errors,
     async act(_input, { services }) {
-      const parts = partsOf(services)
-      const kept = await keptKeys(parts)
+      const parts = requireStoredKeys(services)
+      const kept = await ensureSpKeys(parts)
       const signing = signingKey(kept, parts.now())
-      return kept.map((key) => shown(key, signing))
+      return kept.map((key) => describeKey(key, signing))
     },
   }),
   define({
@@ -78,8 +78,8 @@ export const renewalOperations: readonly Operation<SamlServices>[] = [
     reply: KeyReply,
     errors,
     async act({ body }, context) {
-      const parts = partsOf(context.services)
-      const kept = await keptKeys(parts)
+      const parts = requireStoredKeys(context.services)
+      const kept = await ensureSpKeys(parts)
       const now = parts.now()
       const signing = signingKey(kept, now)
       const newest = kept[0] ?? signing
@@ -97,7 +97,7 @@ export const renewalOperations: readonly Operation<SamlServices>[] = [
       } finally {
         pkcs8.fill(0)
       }
-      return shown(key, delay === 0 ? key : signing)
+      return describeKey(key, delay === 0 ? key : signing)
     },
   }),
   define({
@@ -111,9 +111,9 @@ export const renewalOperations: readonly Operation<SamlServices>[] = [
     status: 204,
     errors,
     async act({ path }, context) {
-      const parts = partsOf(context.services)
+      const parts = requireStoredKeys(context.services)
       const generation = Number(path.generation)
-      if (signingKey(await keptKeys(parts), parts.now()).generation === generation)
+      if (signingKey(await ensureSpKeys(parts), parts.now()).generation === generation)
         throw failure('conflict', 'This is the key that signs.')
       context.audit({ object: `saml_key/${generation}` })
       await context.commit([spKeyRemoval(generation)])

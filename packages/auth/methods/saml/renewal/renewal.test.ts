@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { encryptedAssertion } from '../testing/encrypt.ts'
-import { partsOf } from '../testing/judged.ts'
+import { encryptAssertion } from '../testing/encrypt.ts'
+import { splitParts } from '../testing/judged.ts'
 import { startSaml } from '../testing/saml-scene.ts'
 
 const own = { saml_sp_key_files: [], saml_sp_certificate_files: [] }
@@ -35,8 +35,8 @@ it('one key of the service provider follows the other: both are published, both 
   const encrypted = async (certificate: string): Promise<number> => {
     const login = await saml.begin()
     const xml = saml.idp.response({ requestId: login.requestId, now: saml.now() })
-    const { assertion } = partsOf(xml)
-    return (await saml.post(login, xml.replace(assertion, encryptedAssertion(assertion, { certificate }))))
+    const { assertion } = splitParts(xml)
+    return (await saml.post(login, xml.replace(assertion, encryptAssertion(assertion, { certificate }))))
       .status
   }
   assert.equal(await encrypted(first.certificate), 200, 'an identity provider that has not looked yet')

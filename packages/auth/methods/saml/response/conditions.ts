@@ -1,8 +1,8 @@
 import type { XmlElement } from '../xml/dom.ts'
-import { attributeOf, childElements, children, isNamed, onlyChild, textOf } from '../xml/read.ts'
+import { childElements, children, isNamed, onlyChild, readAttribute, readText } from '../xml/read.ts'
 import { readTime } from '../xml/time.ts'
 import { type Expected, skewSeconds } from './expected.ts'
-import { rejected, type SamlCheck, SamlRefused } from './refused.ts'
+import { rejectResponse, type SamlCheck, SamlRefused } from './refused.ts'
 
 /** Conditions that may be there; what is not known here would make the assertion's validity unknown (core §2.5.1). */
 const understood = ['AudienceRestriction', 'OneTimeUse', 'ProxyRestriction']
@@ -12,18 +12,18 @@ export function checkConditions(assertion: XmlElement, { spEntityId, now }: Expe
   const conditions = onlyChild(assertion, 'assertion', 'Conditions')
   if (conditions === undefined) throw new SamlRefused('audience', 'assertion has no AudienceRestriction')
   const problem =
-    notBefore('conditions', attributeOf(conditions, 'NotBefore'), now) ??
-    notAfter('conditions', attributeOf(conditions, 'NotOnOrAfter'), now)
+    notBefore('conditions', readAttribute(conditions, 'NotBefore'), now) ??
+    notAfter('conditions', readAttribute(conditions, 'NotOnOrAfter'), now)
   if (problem !== undefined) throw problem
   const strange = childElements(conditions).find(
     (one) => !understood.some((name) => isNamed(one, 'assertion', name)),
   )
   if (strange !== undefined)
-    throw rejected('conditions', 'the assertion has a condition that is not understood')
+    throw rejectResponse('conditions', 'the assertion has a condition that is not understood')
   const restrictions = children(conditions, 'assertion', 'AudienceRestriction')
   if (restrictions.length === 0) throw new SamlRefused('audience', 'assertion has no AudienceRestriction')
   const isForUs = restrictions.every((restriction) =>
-    children(restriction, 'assertion', 'Audience').some((audience) => textOf(audience) === spEntityId),
+    children(restriction, 'assertion', 'Audience').some((audience) => readText(audience) === spEntityId),
   )
   if (!isForUs) throw new SamlRefused('audience', 'assertion is not addressed to this service provider')
 }
@@ -32,14 +32,16 @@ export function checkConditions(assertion: XmlElement, { spEntityId, now }: Expe
 export function notAfter(check: SamlCheck, text: string | undefined, now: number): SamlRefused | undefined {
   if (text === undefined) return undefined
   const end = readTime(text)
-  if (end === undefined) return rejected(check, 'NotOnOrAfter is not a time')
-  return now >= end + skewSeconds ? rejected(check, 'the assertion has expired') : undefined
+  if (end === undefined) return rejectResponse(check, 'NotOnOrAfter is not a time')
+  return now >= end + skewSeconds ? rejectResponse(check, 'the assertion has expired') : undefined
 }
 
 /** The refusal when a time has not come yet, or is none. */
 export function notBefore(check: SamlCheck, text: string | undefined, now: number): SamlRefused | undefined {
   if (text === undefined) return undefined
   const start = readTime(text)
-  if (start === undefined) return rejected(check, 'NotBefore is not a time')
-  return now < start - skewSeconds ? rejected(check, 'the assertion is not valid until later') : undefined
+  if (start === undefined) return rejectResponse(check, 'NotBefore is not a time')
+  return now < start - skewSeconds
+    ? rejectResponse(check, 'the assertion is not valid until later')
+    : undefined
 }

@@ -23,4 +23,4 @@ export interface ExpectedOnce extends Omit<Expected, 'requestId' | 'now'> {
 /** Clocks may differ by so much. */
 export const skewSeconds = 180
 /** From its IssueInstant. */
-export const longestAssertionAge = 300
+export const maxAssertionAgeSeconds = 300

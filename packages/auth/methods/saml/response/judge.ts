@@ -1,15 +1,15 @@
-import { decryptedBytes } from '../encryption/decrypt.ts'
-import { hasForeignSignature, publicKeysOf, signatureOf, verifyEnveloped } from '../signature/verify.ts'
-import { elementsOf, type XmlElement } from '../xml/dom.ts'
+import { decryptElement } from '../encryption/decrypt.ts'
+import { findSignature, hasForeignSignature, readPublicKeys, verifyEnveloped } from '../signature/verify.ts'
+import { listElements, type XmlElement } from '../xml/dom.ts'
 import { namespaces } from '../xml/names.ts'
-import { attributeOf, children, isNamed, prefixesAt, readXml, utf8, type XmlDocument } from '../xml/read.ts'
+import { children, isNamed, prefixesAt, readAttribute, readXml, utf8, type XmlDocument } from '../xml/read.ts'
 import { XmlRefused } from '../xml/refused.ts'
 import { readTime } from '../xml/time.ts'
-import { escaped } from '../xml/write.ts'
+import { escapeXml } from '../xml/write.ts'
 import { type Assertion, checkAssertion } from './assertion.ts'
 import type { Expected, ExpectedOnce } from './expected.ts'
 import { checkHeader } from './header.ts'
-import { rejected, type SamlCheck, SamlRefused } from './refused.ts'
+import { rejectResponse, type SamlCheck, SamlRefused } from './refused.ts'
 
 const base64 = /^[A-Za-z0-9+/]*={0,2}$/
 const notEncoded = () => new SamlRefused('encoding', 'SAMLResponse is not base64-encoded UTF-8')
@@ -31,35 +31,36 @@ export function decodeMessage(field: string): string {
  * @throws SamlRefused
  */
 export function judgeResponse(xml: string, given: ExpectedOnce): Assertion {
-  const document = guarded('xml', () => readXml(xml))
+  const document = guard('xml', () => readXml(xml))
   const { root } = document
-  if (!isNamed(root, 'protocol', 'Response')) throw rejected('xml', 'it is not a Response of SAML 2.0')
-  guarded('xml', () => requireOneOfEach(root))
-  const expected = completed(given, root)
-  const keys = publicKeysOf(expected.idpCertificates)
+  if (!isNamed(root, 'protocol', 'Response')) throw rejectResponse('xml', 'it is not a Response of SAML 2.0')
+  guard('xml', () => requireOneOfEach(root))
+  const expected = completeExpected(given, root)
+  const keys = readPublicKeys(expected.idpCertificates)
   if (keys.length === 0) throw new SamlRefused('signature', 'the realm has no IdP signing certificate')
-  const isSigned = guarded('signature', () => signatureOf(root)) !== undefined
-  const believed = isSigned ? guarded('signature', () => verifyEnveloped(document, root, keys)) : document
+  const isSigned = guard('signature', () => findSignature(root)) !== undefined
+  const believed = isSigned ? guard('signature', () => verifyEnveloped(document, root, keys)) : document
   checkHeader(believed.root, expected, isSigned)
   const { holder, element } = assertionIn(believed, expected)
-  const hasSignature = guarded('signature', () => signatureOf(element)) !== undefined
-  if (!isSigned && !hasSignature) throw rejected('signature', 'the response or its assertion must be signed')
+  const hasSignature = guard('signature', () => findSignature(element)) !== undefined
+  if (!isSigned && !hasSignature)
+    throw rejectResponse('signature', 'the response or its assertion must be signed')
   const assertion = hasSignature
-    ? guarded('signature', () => verifyEnveloped(holder, element, keys)).root
+    ? guard('signature', () => verifyEnveloped(holder, element, keys)).root
     : element
   return checkAssertion(assertion, expected)
 }
 
 /** @throws SamlRefused when a captured response does not say when it was issued */
-function completed(given: ExpectedOnce, response: XmlElement): Expected {
-  const now = given.now ?? readTime(attributeOf(response, 'IssueInstant') ?? '')
-  if (now === undefined) throw rejected('xml', 'it has no IssueInstant')
-  return { ...given, now, requestId: given.requestId ?? attributeOf(response, 'InResponseTo') ?? '' }
+function completeExpected(given: ExpectedOnce, response: XmlElement): Expected {
+  const now = given.now ?? readTime(readAttribute(response, 'IssueInstant') ?? '')
+  if (now === undefined) throw rejectResponse('xml', 'it has no IssueInstant')
+  return { ...given, now, requestId: given.requestId ?? readAttribute(response, 'InResponseTo') ?? '' }
 }
 
 /** Whichever element another reader could take for the response or the assertion: there is one of each. */
 function requireOneOfEach(root: XmlElement): void {
-  const all = elementsOf(root)
+  const all = listElements(root)
   const count = (...names: readonly string[]): number =>
     all.filter(({ localName }) => names.includes(localName)).length
   if (count('Response') !== 1) throw new XmlRefused('it has a second Response')
@@ -76,17 +77,17 @@ function assertionIn(
   const [plain] = children(response.root, 'assertion', 'Assertion')
   if (plain !== undefined) return { holder: response, element: plain }
   const [encrypted] = children(response.root, 'assertion', 'EncryptedAssertion')
-  if (encrypted === undefined) throw rejected('assertion', 'it has no assertion')
-  const holder = guarded('encryption', () => decryptedDocument(encrypted, expected))
+  if (encrypted === undefined) throw rejectResponse('assertion', 'it has no assertion')
+  const holder = guard('encryption', () => decryptAssertion(encrypted, expected))
   const [element, other] = children(holder.root, 'assertion', 'Assertion')
-  guarded('xml', () => requireOneAssertion(holder.root))
+  guard('xml', () => requireOneAssertion(holder.root))
   if (element === undefined || other !== undefined)
-    throw rejected('encryption', 'what was encrypted is no assertion')
+    throw rejectResponse('encryption', 'what was encrypted is no assertion')
   return { holder, element }
 }
 
 function requireOneAssertion(wrapper: XmlElement): void {
-  const inner = elementsOf(wrapper).filter(({ localName }) =>
+  const inner = listElements(wrapper).filter(({ localName }) =>
     /^(?:Encrypted)?Assertion$|^Response$/.test(localName),
   )
   if (inner.length > 2) throw new XmlRefused('it has more than one assertion')
@@ -95,11 +96,11 @@ function requireOneAssertion(wrapper: XmlElement): void {
 }
 
 /** Decrypted element, with the prefixes that were declared at its place (XML Encryption §4.4). */
-function decryptedDocument(encrypted: XmlElement, expected: Expected): XmlDocument {
-  const plain = utf8(decryptedBytes(encrypted, expected.decryptionKeys))
+function decryptAssertion(encrypted: XmlElement, expected: Expected): XmlDocument {
+  const plain = utf8(decryptElement(encrypted, expected.decryptionKeys))
   const declared = [...prefixesAt(encrypted)]
     .filter(([prefix]) => prefix !== 'warder')
-    .map(([prefix, uri]) => ` xmlns${prefix && `:${prefix}`}="${escaped(uri)}"`)
+    .map(([prefix, uri]) => ` xmlns${prefix && `:${prefix}`}="${escapeXml(uri)}"`)
   const name = 'EncryptedAssertion'
   // A prefix of our own: whatever is declared outside keeps its meaning inside.
   return readXml(
@@ -107,11 +108,11 @@ function decryptedDocument(encrypted: XmlElement, expected: Expected): XmlDocume
   )
 }
 
-function guarded<T>(check: SamlCheck, read: () => T): T {
+function guard<T>(check: SamlCheck, read: () => T): T {
   try {
     return read()
   } catch (error) {
-    if (error instanceof XmlRefused) throw rejected(check, error.message)
+    if (error instanceof XmlRefused) throw rejectResponse(check, error.message)
     throw error
   }
 }

@@ -36,6 +36,6 @@ export class SamlRefused extends Error {
 }
 
 /** A failed check of the response as a document of SAML. */
-export function rejected(check: SamlCheck, detail: string): SamlRefused {
+export function rejectResponse(check: SamlCheck, detail: string): SamlRefused {
   return new SamlRefused(check, `rejected SAML response: ${detail}`)
 }

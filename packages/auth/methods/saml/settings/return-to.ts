@@ -1,6 +1,6 @@
 import { failure } from '@warder/foundation/errors'
 
-const longest = 2048
+const maxUrlLength = 2048
 /** Printable ASCII as RFC 3986 has it: browsers repair everything else, each in its own way. */
 const plainUrl = /^https:\/\/[A-Za-z0-9._~:[\]-]+(?:[/?#][!#-;=?-Z_a-z~[\]]*)?$/
 
@@ -9,7 +9,7 @@ const plainUrl = /^https:\/\/[A-Za-z0-9._~:[\]-]+(?:[/?#][!#-;=?-Z_a-z~[\]]*)?$/
  * @returns the URL; undefined for any other text
  */
 export function readHttpsUrl(text: string): URL | undefined {
-  if (text.length > longest || !plainUrl.test(text)) return undefined
+  if (text.length > maxUrlLength || !plainUrl.test(text)) return undefined
   const url = URL.parse(text)
   if (url === null || url.protocol !== 'https:' || url.username !== '' || url.password !== '')
     return undefined
@@ -21,15 +21,15 @@ export const loopbackOrigins: readonly string[] = ['http://127.0.0.1', 'http://[
 const loopbackUrl = /^(http:\/\/(?:127\.0\.0\.1|\[::1\])):[1-9][0-9]{0,4}(?:\/[A-Za-z0-9._~/-]*)?$/
 
 /** The loopback origin that a URL of a program is under; undefined for any other text. */
-function loopbackOriginOf(text: string): string | undefined {
-  const origin = text.length > longest ? undefined : loopbackUrl.exec(text)?.[1]
+function findLoopbackOrigin(text: string): string | undefined {
+  const origin = text.length > maxUrlLength ? undefined : loopbackUrl.exec(text)?.[1]
   return origin !== undefined && URL.canParse(text) ? origin : undefined
 }
 
 /** @param url that a code was added to, or not */
 export function isLoopback(url: string): boolean {
   const [address = ''] = url.split('?', 1)
-  return loopbackOriginOf(address) !== undefined
+  return findLoopbackOrigin(address) !== undefined
 }
 
 /** An https origin and nothing else; undefined for any other text. */
@@ -64,7 +64,7 @@ export function returnUrl(asked: string | undefined, settings: ReturnSettings): 
  * @throws failure('bad_request')
  */
 export function codeReturnUrl(asked: string, settings: ReturnSettings): string {
-  const loopback = loopbackOriginOf(asked)
+  const loopback = findLoopbackOrigin(asked)
   if (loopback !== undefined) {
     if (!settings.allowed_return_origins.includes(loopback)) throw notAllowed()
     return asked

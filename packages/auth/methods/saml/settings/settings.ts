@@ -2,12 +2,12 @@ import { failure } from '@warder/foundation/errors'
 import Type from 'typebox'
 import { reservedClaims } from '../../../identity/index.ts'
 import { methodSettings, nullable } from '../../../realms/index.ts'
-import { checkedCertificate, type IdpFacts, idpFacts, readMetadata } from '../metadata/idp-metadata.ts'
+import { checkCertificate, type IdpFacts, idpFacts, readMetadata } from '../metadata/idp-metadata.ts'
 import { nameIdFormats } from '../xml/names.ts'
 import { XmlRefused } from '../xml/refused.ts'
 import { loopbackOrigins, readHttpsUrl, readOrigin } from './return-to.ts'
 
-const largestMetadata = 256 * 1024
+const maxMetadataBytes = 256 * 1024
 const Url = Type.String({ minLength: 1, maxLength: 2048 })
 const Name = Type.String({ minLength: 1, maxLength: 1024 })
 
@@ -90,13 +90,13 @@ export const samlSettings = methodSettings(
       }
     }
     const { metadata_xml, metadata_url, subject_attribute, role_attribute, predecessor_entity_ids } = given
-    if (Buffer.byteLength(metadata_xml) > largestMetadata)
+    if (Buffer.byteLength(metadata_xml) > maxMetadataBytes)
       throw refuse('metadata_xml', 'must not exceed 262144 bytes')
     const idp = read('metadata_xml', () => idpFacts(readMetadata(metadata_xml).root, now))
     if (metadata_url !== undefined && readHttpsUrl(metadata_url) === undefined)
       throw refuse('metadata_url', 'must be an https URL')
     const metadata_certificates = given.metadata_certificates?.map((pem) =>
-      read('metadata_certificates', () => checkedCertificate(pem)),
+      read('metadata_certificates', () => checkCertificate(pem)),
     )
     requireAcsUrl(given.sp_acs_url, realmId, refuse)
     if (subject_attribute === undefined && idp.idp_nameid_format === nameIdFormats.transient)

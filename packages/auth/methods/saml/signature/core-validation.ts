@@ -38,16 +38,16 @@ const enveloped = `${namespaces.signature}enveloped-signature`
  * @returns what the signature covers, as the library says: canonical text
  * @throws XmlRefused
  */
-export function validatedText(
+export function validateSignature(
   document: XmlDocument,
   signature: XmlElement,
   facts: SignatureFacts,
   keys: readonly KeyObject[],
 ): string {
   const verifier = newVerifier()
-  verifier.publicCert = signerOf(facts, keys, verifier)
+  verifier.publicCert = findSigner(facts, keys, verifier)
   if (facts.keyInfo !== undefined) signature.removeChild(facts.keyInfo)
-  const [text, ...others] = signedReferences(verifier, document.text, signature)
+  const [text, ...others] = readSignedReferences(verifier, document.text, signature)
   if (text === undefined || others.length > 0) throw wrongSignature()
   return text
 }
@@ -66,7 +66,7 @@ function newVerifier(): LibraryVerifier {
 }
 
 /** The key that has signed SignedInfo. */
-function signerOf(
+function findSigner(
   { signedInfo, signatureAlgorithm, signatureValue }: SignatureFacts,
   keys: readonly KeyObject[],
   verifier: LibraryVerifier,
@@ -79,7 +79,11 @@ function signerOf(
   return signer
 }
 
-function signedReferences(verifier: LibraryVerifier, xml: string, signature: XmlElement): readonly string[] {
+function readSignedReferences(
+  verifier: LibraryVerifier,
+  xml: string,
+  signature: XmlElement,
+): readonly string[] {
   let isRight: boolean
   try {
     verifier.loadSignature(signature)

@@ -1,6 +1,6 @@
 import type { XmlElement } from '../xml/dom.ts'
 import { namespaces } from '../xml/names.ts'
-import { attributeOf, childElements, children, isNamed, textOf } from '../xml/read.ts'
+import { childElements, children, isNamed, readAttribute, readText } from '../xml/read.ts'
 import { XmlRefused } from '../xml/refused.ts'
 import { isDigestAlgorithm, isSignatureAlgorithm } from './algorithms.ts'
 
@@ -28,32 +28,32 @@ export function checkSignatureStructure(signature: XmlElement, id: string): Sign
   const keyInfo = parts.at(2)
   const known = parts.length <= 3 && (keyInfo === undefined || isNamed(keyInfo, 'signature', 'KeyInfo'))
   if (!known) throw new XmlRefused('Signature has a child that SAML does not allow')
-  const [info, value] = [named(parts[0], 'SignedInfo'), named(parts[1], 'SignatureValue')]
+  const [info, value] = [requireElement(parts[0], 'SignedInfo'), requireElement(parts[1], 'SignatureValue')]
   const infoParts = childElements(info)
   if (infoParts.length !== 3) throw new XmlRefused('SignedInfo must have one Reference')
   const [method, algorithm, reference] = [
-    named(infoParts[0], 'CanonicalizationMethod'),
-    named(infoParts[1], 'SignatureMethod'),
-    named(infoParts[2], 'Reference'),
+    requireElement(infoParts[0], 'CanonicalizationMethod'),
+    requireElement(infoParts[1], 'SignatureMethod'),
+    requireElement(infoParts[2], 'Reference'),
   ]
   requireExclusive(method)
-  const signatureAlgorithm = attributeOf(algorithm, 'Algorithm') ?? ''
+  const signatureAlgorithm = readAttribute(algorithm, 'Algorithm') ?? ''
   if (!isSignatureAlgorithm(signatureAlgorithm) || childElements(algorithm).length > 0)
     throw new XmlRefused('the signature algorithm is not allowed')
   requireReference(reference, id)
-  return { signedInfo: info, signatureAlgorithm, signatureValue: base64Of(value), keyInfo }
+  return { signedInfo: info, signatureAlgorithm, signatureValue: readBase64(value), keyInfo }
 }
 
 function requireReference(reference: XmlElement, id: string): void {
-  if (attributeOf(reference, 'URI') !== `#${id}`)
+  if (readAttribute(reference, 'URI') !== `#${id}`)
     throw new XmlRefused('the Reference is not of the element that the Signature is in')
   const parts = childElements(reference)
   if (parts.length !== 3) throw new XmlRefused('the Reference has other children than SAML allows')
-  requireTransforms(named(parts[0], 'Transforms'))
-  const method = named(parts[1], 'DigestMethod')
-  if (!isDigestAlgorithm(attributeOf(method, 'Algorithm') ?? '') || childElements(method).length > 0)
+  requireTransforms(requireElement(parts[0], 'Transforms'))
+  const method = requireElement(parts[1], 'DigestMethod')
+  if (!isDigestAlgorithm(readAttribute(method, 'Algorithm') ?? '') || childElements(method).length > 0)
     throw new XmlRefused('the digest algorithm is not allowed')
-  base64Of(named(parts[2], 'DigestValue'))
+  readBase64(requireElement(parts[2], 'DigestValue'))
 }
 
 /** The two that there must be, in this order. */
@@ -62,27 +62,27 @@ function requireTransforms(transforms: XmlElement): void {
   const [first, second] = list
   if (childElements(transforms).length !== 2 || first === undefined || second === undefined)
     throw new XmlRefused('the transforms are not allowed')
-  if (attributeOf(first, 'Algorithm') !== enveloped || childElements(first).length > 0)
+  if (readAttribute(first, 'Algorithm') !== enveloped || childElements(first).length > 0)
     throw new XmlRefused('the transforms are not allowed')
   requireExclusive(second)
 }
 
 /** Exclusive canonicalization without comments. */
 function requireExclusive(method: XmlElement): void {
-  if (attributeOf(method, 'Algorithm') !== c14n) throw new XmlRefused('the canonicalization is not allowed')
+  if (readAttribute(method, 'Algorithm') !== c14n) throw new XmlRefused('the canonicalization is not allowed')
   const parts = childElements(method)
   const known = parts.every((part) => isNamed(part, 'exclusiveC14n', 'InclusiveNamespaces'))
   if (parts.length > 1 || !known) throw new XmlRefused('the canonicalization is not allowed')
 }
 
-function named(element: XmlElement | undefined, name: string): XmlElement {
+function requireElement(element: XmlElement | undefined, name: string): XmlElement {
   if (element !== undefined && isNamed(element, 'signature', name)) return element
   throw new XmlRefused(`Signature has no ${name} where SAML has it`)
 }
 
 /** One node of text: readers differ in what they make of several. */
-function base64Of(element: XmlElement): Buffer {
-  const text = textOf(element) ?? ''
+function readBase64(element: XmlElement): Buffer {
+  const text = readText(element) ?? ''
   if (element.childNodes.length !== 1 || !base64.test(text))
     throw new XmlRefused(`${element.localName} is not base64`)
   return Buffer.from(text, 'base64')

@@ -1,25 +1,25 @@
 import { type KeyObject, X509Certificate } from 'node:crypto'
-import { elementsOf, type XmlElement } from '../xml/dom.ts'
+import { listElements, type XmlElement } from '../xml/dom.ts'
 import type { XmlBounds } from '../xml/gate.ts'
-import { attributeOf, isNamed, onlyChild, readXml, type XmlDocument } from '../xml/read.ts'
+import { isNamed, onlyChild, readAttribute, readXml, type XmlDocument } from '../xml/read.ts'
 import { XmlRefused } from '../xml/refused.ts'
-import { validatedText } from './core-validation.ts'
+import { validateSignature } from './core-validation.ts'
 import { checkSignatureStructure } from './structure.ts'
 
 /** Public keys of certificates in PEM. */
-export function publicKeysOf(certificates: readonly string[]): readonly KeyObject[] {
+export function readPublicKeys(certificates: readonly string[]): readonly KeyObject[] {
   return certificates.map((pem) => new X509Certificate(pem).publicKey)
 }
 
 /** The signature of an element, undefined where it has none. @throws XmlRefused when it has several */
-export function signatureOf(element: XmlElement): XmlElement | undefined {
+export function findSignature(element: XmlElement): XmlElement | undefined {
   return onlyChild(element, 'signature', 'Signature')
 }
 
 /** @throws XmlRefused when two elements of a document could be meant by one reference */
 function requireUniqueIds(root: XmlElement): void {
   const seen = new Set<string>()
-  for (const { attributes } of elementsOf(root)) {
+  for (const { attributes } of listElements(root)) {
     for (const { localName, value } of Array.from(attributes)) {
       if (localName.toLowerCase() !== 'id') continue
       if (seen.has(value)) throw new XmlRefused('an ID is not unique')
@@ -41,25 +41,25 @@ export function verifyEnveloped(
   keys: readonly KeyObject[],
   bounds?: XmlBounds,
 ): XmlDocument {
-  const signature = signatureOf(element)
-  const id = attributeOf(element, 'ID') ?? ''
+  const signature = findSignature(element)
+  const id = readAttribute(element, 'ID') ?? ''
   if (signature === undefined) throw new XmlRefused('it is not signed')
   if (!/^[A-Za-z_][A-Za-z0-9_.-]{0,255}$/.test(id))
     throw new XmlRefused('the signed element has no ID of the right form')
   requireUniqueIds(document.root)
   const facts = checkSignatureStructure(signature, id)
-  const signed = readXml(validatedText(document, signature, facts, keys), bounds)
+  const signed = readXml(validateSignature(document, signature, facts, keys), bounds)
   const same =
     signed.root.localName === element.localName &&
     signed.root.namespaceURI === element.namespaceURI &&
-    attributeOf(signed.root, 'ID') === id
+    readAttribute(signed.root, 'ID') === id
   if (!same) throw new XmlRefused('the signature is of another element')
   return signed
 }
 
 /** Whether a document has a signature anywhere but directly in one of these elements. */
 export function hasForeignSignature(root: XmlElement, owners: readonly XmlElement[]): boolean {
-  return elementsOf(root).some(
+  return listElements(root).some(
     (element) =>
       element.localName === 'Signature' &&
       !(isNamed(element, 'signature', 'Signature') && owners.some((owner) => owner === element.parentNode)),

@@ -30,7 +30,7 @@ const columns = 'session_id, name_id, name_id_format, name_qualifier, sp_name_qu
 const byId = query<[id: string, realm: string], SessionRow>(
   `SELECT ${columns} FROM saml_session WHERE session_id = ? AND realm_id = ?`,
 )
-const byName = query<[realm: string, name: string, most: number], SessionRow>(
+const byName = query<[realm: string, name: string, limit: number], SessionRow>(
   `SELECT ${columns} FROM saml_session WHERE realm_id = ? AND name_id = ? LIMIT ?`,
 )
 const insert = insertInto<
@@ -48,7 +48,7 @@ const insert = insertInto<
 const remove = query<[id: string], unknown>('DELETE FROM saml_session WHERE session_id = ?')
 
 /** Of one name at once. */
-const mostSessions = 1000
+const maxSessions = 1000
 
 const toSession = (realm: string, row: SessionRow): IdpSession => ({
   id: row.session_id,
@@ -72,12 +72,12 @@ export async function findIdpSession(
 }
 
 /** Those of a name, whatever its format. */
-export async function idpSessionsOf(
+export async function listIdpSessions(
   db: Database,
   realm: string,
   name: string,
 ): Promise<readonly IdpSession[]> {
-  return (await db.all(byName, [realm, name, mostSessions])).map((row) => toSession(realm, row))
+  return (await db.all(byName, [realm, name, maxSessions])).map((row) => toSession(realm, row))
 }
 
 /** @param endsAt Unix seconds: our session is over by then */

@@ -40,10 +40,10 @@ const take = query<[requestId: string, realm: string, now: number], unknown>(
   'DELETE FROM saml_request WHERE request_id = ? AND realm_id = ? AND expires_at > ?',
 )
 const insertUsed = insertInto<[Uint8Array, number]>('saml_assertion', ['assertion_hash', 'expires_at'])
-const removeOldRequests = query<[now: number, most: number], unknown>(
+const removeOldRequests = query<[now: number, limit: number], unknown>(
   'DELETE FROM saml_request WHERE request_id IN (SELECT request_id FROM saml_request WHERE expires_at <= ? LIMIT ?)',
 )
-const removeOldAssertions = query<[now: number, most: number], unknown>(
+const removeOldAssertions = query<[now: number, limit: number], unknown>(
   `DELETE FROM saml_assertion WHERE assertion_hash IN
      (SELECT assertion_hash FROM saml_assertion WHERE expires_at <= ? LIMIT ?)`,
 )
@@ -90,22 +90,22 @@ export function messageUse(realm: string, id: string, expiresAt: number): Change
   return change(insertUsed, [hash, expiresAt])
 }
 
-const removeOldSessions = query<[now: number, most: number], unknown>(
+const removeOldSessions = query<[now: number, limit: number], unknown>(
   'DELETE FROM saml_session WHERE session_id IN (SELECT session_id FROM saml_session WHERE ends_at <= ? LIMIT ?)',
 )
 
-const removeOldHandovers = query<[now: number, most: number], unknown>(
+const removeOldHandovers = query<[now: number, limit: number], unknown>(
   'DELETE FROM saml_handover WHERE code_hash IN (SELECT code_hash FROM saml_handover WHERE expires_at <= ? LIMIT ?)',
 )
 
 const sweepSize = 1000
 /** In one turn: what a minute can bring in. */
-const mostRounds = 200
+const maxRounds = 200
 
 /** @returns how many rows went */
 export async function removeExpiredMessages(commit: Commit, now: number): Promise<number> {
   let sum = 0
-  for (let round = 0; round < mostRounds; round++) {
+  for (let round = 0; round < maxRounds; round++) {
     const results = await commit(
       [removeOldRequests, removeOldAssertions, removeOldSessions, removeOldHandovers].map((statement) =>
         change(statement, [now, sweepSize]),
@@ -120,11 +120,11 @@ export async function removeExpiredMessages(commit: Commit, now: number): Promis
 const realmsOver = query<[perRealm: number], { readonly realm_id: string }>(
   'SELECT realm_id FROM saml_request GROUP BY realm_id HAVING COUNT(*) > ?',
 )
-const removeBeyondOfRealm = query<[realm: string, sameRealm: string, most: number], unknown>(
+const removeBeyondOfRealm = query<[realm: string, sameRealm: string, limit: number], unknown>(
   `DELETE FROM saml_request WHERE realm_id = ? AND expires_at <=
      (SELECT expires_at FROM saml_request WHERE realm_id = ? ORDER BY expires_at DESC LIMIT 1 OFFSET ?)`,
 )
-const removeBeyond = query<[most: number], unknown>(
+const removeBeyond = query<[limit: number], unknown>(
   `DELETE FROM saml_request WHERE expires_at <=
      (SELECT expires_at FROM saml_request ORDER BY expires_at DESC LIMIT 1 OFFSET ?)`,
 )

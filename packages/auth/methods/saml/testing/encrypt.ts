@@ -21,7 +21,7 @@ export interface EncryptOptions {
 }
 
 /** An EncryptedAssertion around a text (XML Encryption 1.1). */
-export function encryptedAssertion(plain: string, options: EncryptOptions): string {
+export function encryptAssertion(plain: string, options: EncryptOptions): string {
   const { certificate, oaepHash = 'sha1', content = `${xmlenc11}aes256-gcm` } = options
   const key = randomBytes(32)
   const data = content.endsWith('-cbc') ? cbc(key, plain) : gcm(key, plain)

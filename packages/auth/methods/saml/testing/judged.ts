@@ -61,16 +61,17 @@ export interface Parts {
   readonly signature: string
 }
 
-export function partsOf(xml: string): Parts {
-  const found = (pattern: RegExp): string => pattern.exec(xml)?.[0] ?? assert.fail(`there is no ${pattern}`)
+export function splitParts(xml: string): Parts {
+  const matchPart = (pattern: RegExp): string =>
+    pattern.exec(xml)?.[0] ?? assert.fail(`there is no ${pattern}`)
   return {
-    response: found(/<samlp:Response[\s\S]*<\/samlp:Response>/),
-    assertion: found(/<saml:Assertion[\s\S]*<\/saml:Assertion>/),
-    signature: found(/<ds:Signature[\s\S]*?<\/ds:Signature>/),
+    response: matchPart(/<samlp:Response[\s\S]*<\/samlp:Response>/),
+    assertion: matchPart(/<saml:Assertion[\s\S]*<\/saml:Assertion>/),
+    signature: matchPart(/<ds:Signature[\s\S]*?<\/ds:Signature>/),
   }
 }
 
 /** The same text about somebody else, under another ID. */
-export function forged(text: string, id = '_evil'): string {
+export function forgeText(text: string, id = '_evil'): string {
   return text.replace('>ann<', '>admin<').replace(/( ID=")[^"]+/, `$1${id}`)
 }

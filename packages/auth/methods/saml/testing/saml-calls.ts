@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { scene } from '../../../testing/scene.ts'
-import { cookieOf, peerSecret, type TestService } from '../../../testing/start.ts'
-import { logoutHandleOf } from '../handover/logout-handle.ts'
+import { peerSecret, readCookie, type TestService } from '../../../testing/start.ts'
+import { sealLogoutHandle } from '../handover/logout-handle.ts'
 import { logoutRequest } from '../logout/messages.ts'
-import { acsCall, acsUrlOf, begunLogin, samlParams, spEntityIdOf } from './saml-scene.ts'
-import { randomId, sharedKey, signedQuery, TestIdp } from './test-idp.ts'
+import { acsCall, begunLogin, samlParams, toAcsUrl, toSpEntityId } from './saml-scene.ts'
+import { randomId, sharedKey, signQuery, TestIdp } from './test-idp.ts'
 
 type Call = () => Promise<{ readonly status: number; readonly text: string }>
 
@@ -13,7 +13,7 @@ const slo =
 
 /** One call of every SAML operation, in a realm `sso` that is made for them; each would succeed. */
 export async function prepareSamlCalls(auth: TestService): Promise<Readonly<Record<string, Call>>> {
-  const place = { spEntityId: spEntityIdOf('sso'), acsUrl: acsUrlOf('sso') }
+  const place = { spEntityId: toSpEntityId('sso'), acsUrl: toAcsUrl('sso') }
   const idp = new TestIdp({ key: await sharedKey('idp'), ...place })
   const saml_params = samlParams(idp, 'sso', { metadata_xml: idp.metadata({ before: slo }) })
   await scene(auth).realm('sso', { auth_params: { saml_params } })
@@ -22,10 +22,10 @@ export async function prepareSamlCalls(auth: TestService): Promise<Readonly<Reco
     const response = idp.response({ requestId: login.requestId, now: auth.services.now(), nameId })
     return auth.call('POST', '/saml/sso/acs', acsCall(login, response))
   }
-  const cookie = cookieOf(await post(await begin(), 'bob'))
-  const [, claims = ''] = cookieOf(await post(await begin(), 'eve')).split('.')
+  const cookie = readCookie(await post(await begin(), 'bob'))
+  const [, claims = ''] = readCookie(await post(await begin(), 'eve')).split('.')
   const { jti } = JSON.parse(Buffer.from(claims, 'base64url').toString()) as { readonly jti: string }
-  const logout_handle = logoutHandleOf(auth.services.seal, 'sso', jti)
+  const logout_handle = sealLogoutHandle(auth.services.seal, 'sso', jti)
   const begun = await begin()
   const code_verifier = 'v'.repeat(43)
   const handedOver = new URLSearchParams({
@@ -42,7 +42,7 @@ export async function prepareSamlCalls(auth: TestService): Promise<Readonly<Reco
     now: auth.services.now(),
   }
   const nameId = { value: 'carol', format: null, nameQualifier: null, spNameQualifier: null }
-  const query = signedQuery(idp, 'SAMLRequest', logoutRequest(sent, nameId, null))
+  const query = signQuery(idp, 'SAMLRequest', logoutRequest(sent, nameId, null))
   return {
     'saml.login': () => auth.call('GET', '/saml/sso/login'),
     'saml.acs': () => post(begun, 'ann'),

@@ -44,15 +44,15 @@ export interface SamlScene extends AsyncDisposable {
   logIn(wishes?: Partial<ResponseWishes>): Promise<Answer>
 }
 
-export const acsUrlOf = (realm: string): string => `https://auth.example/saml/${realm}/acs`
-export const spEntityIdOf = (realm: string): string => `https://auth.example/saml/${realm}`
+export const toAcsUrl = (realm: string): string => `https://auth.example/saml/${realm}/acs`
+export const toSpEntityId = (realm: string): string => `https://auth.example/saml/${realm}`
 
 /** `saml_params` of a realm whose people log in at this identity provider. */
 export function samlParams(idp: TestIdp, realm: string, members: Record<string, unknown> = {}) {
   return {
     metadata_xml: idp.metadata(),
-    sp_entity_id: spEntityIdOf(realm),
-    sp_acs_url: acsUrlOf(realm),
+    sp_entity_id: toSpEntityId(realm),
+    sp_acs_url: toAcsUrl(realm),
     allowed_return_origins: ['https://app.example'],
     default_return_url: 'https://app.example/home',
     ...members,
@@ -80,7 +80,7 @@ export function begunLogin(answer: Answer): BegunLogin {
   return { requestId: location.searchParams.get('RelayState') ?? '', cookie, location, answer }
 }
 
-const acceptedOf = (samlParams: unknown): Record<string, unknown> => ({
+const toAccepted = (samlParams: unknown): Record<string, unknown> => ({
   auth_params: { saml_params: samlParams },
 })
 
@@ -103,13 +103,13 @@ export async function startSaml(
   const auth = await startAuth({ adminPassword: 'correct horse', ...options, config })
   const idp = new TestIdp({
     key: await sharedKey('idp'),
-    spEntityId: spEntityIdOf('r'),
-    acsUrl: acsUrlOf('r'),
+    spEntityId: toSpEntityId('r'),
+    acsUrl: toAcsUrl('r'),
   })
   const made = scene(auth)
   const now = (): number => Math.floor(auth.clock.now() / 1000)
   const params: SamlScene['params'] = (given = {}, realm = 'r') => samlParams(idp, realm, given)
-  await made.realm('r', acceptedOf(params(members)))
+  await made.realm('r', toAccepted(params(members)))
   const begin: SamlScene['begin'] = async ({ realm = 'r', returnTo, client = auth } = {}) => {
     const query = returnTo === undefined ? '' : `?return_to=${encodeURIComponent(returnTo)}`
     return begunLogin(await client.call('GET', `/saml/${realm}/login${query}`))

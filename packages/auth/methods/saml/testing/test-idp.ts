@@ -4,7 +4,7 @@ import { deflateRawSync } from 'node:zlib'
 import { issueCertificate } from '@warder/foundation/tls'
 import { namespaces } from '../xml/names.ts'
 import { writeTime } from '../xml/time.ts'
-import { escaped } from '../xml/write.ts'
+import { escapeXml } from '../xml/write.ts'
 
 /** The used part of xml-crypto for signing. */
 interface Signer {
@@ -171,7 +171,7 @@ export class TestIdp {
       return `<md:KeyDescriptor use="signing"><ds:KeyInfo><ds:X509Data><ds:X509Certificate>${der}</ds:X509Certificate></ds:X509Data></ds:KeyInfo></md:KeyDescriptor>`
     })
     return `<?xml version="1.0" encoding="UTF-8"?>
-<md:EntityDescriptor xmlns:md="${namespaces.metadata}" xmlns:ds="${namespaces.signature}" entityID="${escaped(this.entityId)}"${more.attributes ?? ''}>
+<md:EntityDescriptor xmlns:md="${namespaces.metadata}" xmlns:ds="${namespaces.signature}" entityID="${escapeXml(this.entityId)}"${more.attributes ?? ''}>
   <md:IDPSSODescriptor protocolSupportEnumeration="${namespaces.protocol}">
     ${certificates.join('')}${more.before ?? ''}
     ${more.inside ?? '<md:SingleSignOnService Binding="urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect" Location="https://idp.example/sso"/>'}
@@ -187,10 +187,10 @@ export class TestIdp {
     const destination = wishes.destination === undefined ? acsUrl : wishes.destination
     const inResponseTo = wishes.inResponseTo === undefined ? requestId : wishes.inResponseTo
     const optional = (name: string, value: string | null): string =>
-      value === null ? '' : ` ${name}="${escaped(value)}"`
+      value === null ? '' : ` ${name}="${escapeXml(value)}"`
     const status = wishes.status ?? 'urn:oasis:names:tc:SAML:2.0:status:Success'
     return `<samlp:Response xmlns:samlp="${namespaces.protocol}" xmlns:saml="${namespaces.assertion}" ID="${wishes.responseId ?? randomId()}" Version="2.0" IssueInstant="${instant}"${optional('Destination', destination)}${optional('InResponseTo', inResponseTo)}>
-  <saml:Issuer>${escaped(wishes.responseIssuer ?? wishes.issuer ?? this.entityId)}</saml:Issuer>
+  <saml:Issuer>${escapeXml(wishes.responseIssuer ?? wishes.issuer ?? this.entityId)}</saml:Issuer>
   <samlp:Status><samlp:StatusCode Value="${status}"/></samlp:Status>
   ${this.assertion(wishes)}
 </samlp:Response>`
@@ -205,7 +205,7 @@ export class TestIdp {
     const end = wishes.confirmationNotOnOrAfter === undefined ? now + 300 : wishes.confirmationNotOnOrAfter
     const restrictions = (wishes.audiences ?? [[this.spEntityId]]).map(
       (list) =>
-        `<saml:AudienceRestriction>${list.map((one) => `<saml:Audience>${escaped(one)}</saml:Audience>`).join('')}</saml:AudienceRestriction>`,
+        `<saml:AudienceRestriction>${list.map((one) => `<saml:Audience>${escapeXml(one)}</saml:Audience>`).join('')}</saml:AudienceRestriction>`,
     )
     const sessionEnd =
       wishes.sessionNotOnOrAfter === undefined
@@ -214,9 +214,9 @@ export class TestIdp {
     const statement = `<saml:AuthnStatement AuthnInstant="${writeTime(now)}" SessionIndex="${wishes.sessionIndex ?? 'session-1'}"${sessionEnd}><saml:AuthnContext><saml:AuthnContextClassRef>urn:oasis:names:tc:SAML:2.0:ac:classes:Password</saml:AuthnContextClassRef></saml:AuthnContext></saml:AuthnStatement>`
     const attributes = Object.entries(wishes.attributes ?? {}).map(
       ([name, values]) =>
-        `<saml:Attribute Name="${escaped(name)}">${values.map((value) => `<saml:AttributeValue>${escaped(value)}</saml:AttributeValue>`).join('')}</saml:Attribute>`,
+        `<saml:Attribute Name="${escapeXml(name)}">${values.map((value) => `<saml:AttributeValue>${escapeXml(value)}</saml:AttributeValue>`).join('')}</saml:Attribute>`,
     )
-    return `<saml:Assertion xmlns:saml="${namespaces.assertion}" ID="${wishes.assertionId ?? randomId()}" Version="2.0" IssueInstant="${writeTime(wishes.issuedAt ?? now)}"><saml:Issuer>${escaped(wishes.issuer ?? this.entityId)}</saml:Issuer><saml:Subject>${nameId === null ? '' : `<saml:NameID Format="${format}">${escaped(nameId)}</saml:NameID>`}<saml:SubjectConfirmation Method="urn:oasis:names:tc:SAML:2.0:cm:${wishes.confirmation ?? 'bearer'}"><saml:SubjectConfirmationData${end === null ? '' : ` NotOnOrAfter="${writeTime(end)}"`} Recipient="${escaped(wishes.recipient ?? acsUrl)}" InResponseTo="${wishes.confirmationInResponseTo ?? requestId}"/></saml:SubjectConfirmation></saml:Subject><saml:Conditions NotBefore="${writeTime(wishes.notBefore ?? now - 5)}" NotOnOrAfter="${writeTime(wishes.notOnOrAfter ?? now + 300)}">${restrictions.join('')}${wishes.extraConditions ?? ''}</saml:Conditions>${wishes.authnStatement === false ? '' : statement}${attributes.length === 0 ? '' : `<saml:AttributeStatement>${attributes.join('')}</saml:AttributeStatement>`}</saml:Assertion>`
+    return `<saml:Assertion xmlns:saml="${namespaces.assertion}" ID="${wishes.assertionId ?? randomId()}" Version="2.0" IssueInstant="${writeTime(wishes.issuedAt ?? now)}"><saml:Issuer>${escapeXml(wishes.issuer ?? this.entityId)}</saml:Issuer><saml:Subject>${nameId === null ? '' : `<saml:NameID Format="${format}">${escapeXml(nameId)}</saml:NameID>`}<saml:SubjectConfirmation Method="urn:oasis:names:tc:SAML:2.0:cm:${wishes.confirmation ?? 'bearer'}"><saml:SubjectConfirmationData${end === null ? '' : ` NotOnOrAfter="${writeTime(end)}"`} Recipient="${escapeXml(wishes.recipient ?? acsUrl)}" InResponseTo="${wishes.confirmationInResponseTo ?? requestId}"/></saml:SubjectConfirmation></saml:Subject><saml:Conditions NotBefore="${writeTime(wishes.notBefore ?? now - 5)}" NotOnOrAfter="${writeTime(wishes.notOnOrAfter ?? now + 300)}">${restrictions.join('')}${wishes.extraConditions ?? ''}</saml:Conditions>${wishes.authnStatement === false ? '' : statement}${attributes.length === 0 ? '' : `<saml:AttributeStatement>${attributes.join('')}</saml:AttributeStatement>`}</saml:Assertion>`
   }
 
   /** A response in XML, signed as the wishes say. */
@@ -236,7 +236,7 @@ export function publicPem(certificate: string): string {
 }
 
 /** The query of a message of the identity provider by HTTP-Redirect. @param message XML, or bytes that are sent as they are */
-export function signedQuery(
+export function signQuery(
   idp: TestIdp,
   field: 'SAMLRequest' | 'SAMLResponse',
   message: string | Buffer,

@@ -25,7 +25,7 @@ it('messages are judged on a thread, one after the other, and the thread ends wh
 })
 
 it('a message that takes too long is refused, its thread is ended, and the next one is judged by another', async () => {
-  const verification = createVerification({ thread: slow, longestJobMs: 1000 })
+  const verification = createVerification({ thread: slow, maxJobMs: 1000 })
   const [first, second] = await Promise.allSettled([
     verification.judge(owner, job('<slow/>')),
     verification.judge(owner, job('<quick/>')),

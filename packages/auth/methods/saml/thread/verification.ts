@@ -4,9 +4,9 @@ import { SamlRefused } from '../response/refused.ts'
 import type { FromThread, Job, ToThread, Verdict } from './jobs.ts'
 
 /** Messages that wait for the thread; more are told to come again. */
-const longestQueue = 64
+const maxQueueLength = 64
 /** The gate bounds what there is to do to some 100 ms; whatever takes longer is stopped with its thread. */
-const longestJobMs = 5000
+const maxJobMs = 5000
 /** An idle thread ends, and gives its memory back. */
 const idleMs = 60_000
 
@@ -23,14 +23,14 @@ export interface Verification {
 }
 
 export interface VerificationBounds {
-  readonly longestJobMs?: number
+  readonly maxJobMs?: number
   readonly idleMs?: number
   /** Another thread, for tests. */
   readonly thread?: URL
 }
 
 export function createVerification(bounds: VerificationBounds = {}): Verification {
-  const queue = createFairQueue(1, longestQueue)
+  const queue = createFairQueue(1, maxQueueLength)
   const thread = new VerificationThread(bounds)
   return {
     get unfinished() {
@@ -85,7 +85,7 @@ class VerificationThread {
       }
       const deadline = setTimeout(
         () => fail(new SamlRefused('xml', 'rejected SAML response: it took too long')),
-        this.#bounds.longestJobMs ?? longestJobMs,
+        this.#bounds.maxJobMs ?? maxJobMs,
       )
       worker.on('message', ({ id, verdict, problem }: FromThread) => {
         if (id !== message.id) return

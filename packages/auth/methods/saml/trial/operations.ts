@@ -3,7 +3,7 @@ import { defineOperation, type Operation, post } from '@warder/foundation/operat
 import Type from 'typebox'
 import { realmAdmin } from '../../../callers/index.ts'
 import { RealmPath } from '../../../realms/index.ts'
-import { subjectOf } from '../identity/subject.ts'
+import { mapSubject } from '../identity/subject.ts'
 import { samlRealm } from '../realm/saml-realm.ts'
 import type { SamlServices } from '../realm/services.ts'
 import { SamlRefused } from '../response/refused.ts'
@@ -63,7 +63,7 @@ export const trialOperations: readonly Operation<SamlServices>[] = [
       }
       const attributes = [...verdict.assertion.attributes.keys()]
       try {
-        const { username, roles, extraClaims } = subjectOf(verdict.assertion, settings)
+        const { username, roles, extraClaims } = mapSubject(verdict.assertion, settings)
         const claims = { ...extraClaims }
         return {
           accepted: true,

@@ -56,7 +56,7 @@ export function parseXml(text: string, counts: XmlCounts): XmlElement {
     throw cause instanceof XmlRefused ? cause : new XmlRefused('it is not well-formed')
   }
   if (root === null) return refuse()
-  const all = elementsOf(root)
+  const all = listElements(root)
   const attributes = all.reduce((sum, element) => sum + element.attributes.length, 0)
   return all.length === counts.elements && attributes === counts.attributes ? root : refuse()
 }
@@ -66,7 +66,7 @@ export function isElement(node: XmlNode): node is XmlElement {
 }
 
 /** An element and all below it, in the order of the document. */
-export function elementsOf(root: XmlElement): readonly XmlElement[] {
+export function listElements(root: XmlElement): readonly XmlElement[] {
   const found: XmlElement[] = []
   const waiting: XmlElement[] = [root]
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {

@@ -1,5 +1,5 @@
 import { XmlRefused } from './refused.ts'
-import { outermost, type Scope, scopeOf } from './scope.ts'
+import { openScope, outermost, type Scope } from './scope.ts'
 
 /** Limits of a document. */
 export interface XmlBounds {
@@ -131,7 +131,7 @@ class Scan {
     const attributes = this.#readAttributes()
     const end = this.#match(startTagEnd)
     if (end === undefined) throw new XmlRefused('it has a tag that is malformed')
-    const scope = scopeOf(name, attributes, this.#open.at(-1)?.scope ?? outermost)
+    const scope = openScope(name, attributes, this.#open.at(-1)?.scope ?? outermost)
     if (end[1] === '/') return
     this.#open.push({ name, scope })
     this.#count('depth', this.#open.length)

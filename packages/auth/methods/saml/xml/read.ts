@@ -45,12 +45,12 @@ export function onlyChild(parent: XmlElement, namespace: Namespace, name: string
 }
 
 /** The text of an element that has nothing but text; undefined where it has elements. */
-export function textOf(element: XmlElement): string | undefined {
+export function readText(element: XmlElement): string | undefined {
   return childElements(element).length > 0 ? undefined : (element.textContent ?? '')
 }
 
 /** undefined where it is absent. */
-export function attributeOf(element: XmlElement, name: string): string | undefined {
+export function readAttribute(element: XmlElement, name: string): string | undefined {
   return element.hasAttribute(name) ? (element.getAttribute(name) ?? '') : undefined
 }
 

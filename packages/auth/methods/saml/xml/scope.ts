@@ -17,8 +17,8 @@ export const outermost: Scope = new Map([
  * @param attributes qualified name -> value as written
  * @throws XmlRefused
  */
-export function scopeOf(element: string, attributes: ReadonlyMap<string, string>, outer: Scope): Scope {
-  const scope = declared(attributes, outer)
+export function openScope(element: string, attributes: ReadonlyMap<string, string>, outer: Scope): Scope {
+  const scope = readDeclarations(attributes, outer)
   requirePrefix(element, scope)
   const expanded = new Set<string>()
   for (const name of attributes.keys()) {
@@ -32,7 +32,7 @@ export function scopeOf(element: string, attributes: ReadonlyMap<string, string>
   return scope
 }
 
-function declared(attributes: ReadonlyMap<string, string>, outer: Scope): Scope {
+function readDeclarations(attributes: ReadonlyMap<string, string>, outer: Scope): Scope {
   let scope: Map<string, string> | undefined
   for (const [name, value] of attributes) {
     if (name !== 'xmlns' && !name.startsWith('xmlns:')) continue

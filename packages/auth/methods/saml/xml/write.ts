@@ -10,6 +10,6 @@ const escapes: Readonly<Record<string, string>> = {
 }
 
 /** A text as it stands in XML or HTML, between tags or in an attribute. */
-export function escaped(text: string): string {
+export function escapeXml(text: string): string {
   return text.replaceAll(/[&<>"'\t\n\r]/g, (character) => escapes[character] ?? '')
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { logoutRequest, randomId, sharedKey, signedQuery, TestIdp } from '@warder/auth/methods/saml/testing'
+import { logoutRequest, randomId, sharedKey, signQuery, TestIdp } from '@warder/auth/methods/saml/testing'
 import type { Answer, Caller } from '@warder/kms/testing'
 import type { OpenIdProvider } from './parties.ts'
 import { ok, type Walked, walkerOf } from './walked-installation.ts'
@@ -91,7 +91,7 @@ export async function walkSaml({ admin: { auth: admin }, installation, wire }: W
 
   const message = { id: randomId(), destination: `${spEntityId}/slo`, spEntityId: idp.entityId, now: now() }
   const name = { value: 'ann', format: null, nameQualifier: null, spNameQualifier: null }
-  await anybody.get(`/saml/sso/slo?${signedQuery(idp, 'SAMLRequest', logoutRequest(message, name, null))}`)
+  await anybody.get(`/saml/sso/slo?${signQuery(idp, 'SAMLRequest', logoutRequest(message, name, null))}`)
 
   const response = idp.response({ requestId: randomId(), now: now(), nameId: 'ann' })
   await admin.post('/realms/sso/saml/test', { saml_response: Buffer.from(response).toString('base64') })
