@@ -25,7 +25,7 @@ const pairs: Readonly<Record<string, KeyObject>> = {
 }
 
 /** A certificate that the key signs for itself as one that is bound to this algorithm. */
-async function selfSigned(key: KeyObject, boundAlg: string | undefined): Promise<X509Certificate> {
+async function selfSign(key: KeyObject, boundAlg: string | undefined): Promise<X509Certificate> {
   const name = nameFromText('CN=issuer')
   const spki = createPublicKey(key).export({ format: 'der', type: 'spki' })
   const period = { notBefore: Date.now(), notAfter: Date.now() + 1000 }
@@ -40,7 +40,7 @@ for (const [alg, { use, material }] of Object.entries(algorithms)) {
   if (key === undefined) continue
   if (use !== 'signature') {
     test(`a key that is bound to ${alg} signs no certificates`, async () => {
-      await assert.rejects(selfSigned(key, alg), {
+      await assert.rejects(selfSign(key, alg), {
         kind: 'crypto_failure',
         message: new RegExp(`bound to ${RegExp.escape(alg)}`),
       })
@@ -48,7 +48,7 @@ for (const [alg, { use, material }] of Object.entries(algorithms)) {
     continue
   }
   test(`a key that is bound to ${alg} signs certificates with this algorithm`, async () => {
-    const certificate = await selfSigned(key, alg)
+    const certificate = await selfSign(key, alg)
     assert.ok(certificate.verify(createPublicKey(key)))
     if (material !== 'RSA') return
     const bits = alg.slice(2)
@@ -61,5 +61,5 @@ test('an RSA key that is bound to nothing signs with PKCS#1 v1.5 and SHA-256', a
   const signer = signerOf(softwareKey(rsa), policy, undefined)
   const data = Buffer.from('certificate')
   assert.ok(verify('sha256', data, createPublicKey(rsa), await signer.sign(data)))
-  assert.ok((await selfSigned(rsa, undefined)).verify(createPublicKey(rsa)))
+  assert.ok((await selfSign(rsa, undefined)).verify(createPublicKey(rsa)))
 })

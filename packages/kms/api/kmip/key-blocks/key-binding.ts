@@ -1,4 +1,11 @@
-import { type AlgorithmPolicy, algorithms, whyDecryptionEncrypts } from '../../../crypto/index.ts'
+import {
+  type AlgorithmPolicy,
+  algorithms,
+  joseSignature,
+  type KeyShape,
+  type SignaturePlan,
+  whyDecryptionEncrypts,
+} from '../../../crypto/index.ts'
 import type { ManagedObject } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import { joseWrapping, type WrappingKey, wrappingPlan } from './wrap.ts'
@@ -11,6 +18,21 @@ import { joseWrapping, type WrappingKey, wrappingPlan } from './wrap.ts'
 export function requireBinding({ boundAlg }: Pick<ManagedObject, 'boundAlg'>, jose: readonly string[]): void {
   if (boundAlg !== undefined && !jose.includes(boundAlg))
     throw kmipFailure('BadCryptographicParameters', `The key is bound to ${boundAlg}.`)
+}
+
+/**
+ * The same for signatures. A bound key verifies PSS only with a salt as long as the hash (RFC 7518 §3.5).
+ * @returns how the key signs or verifies
+ * @throws BadCryptographicParameters
+ */
+export function requireSignatureBinding(
+  object: Pick<ManagedObject, 'boundAlg'>,
+  key: KeyShape,
+  plan: SignaturePlan,
+): SignaturePlan {
+  requireBinding(object, joseSignature(key, plan))
+  const anySalt = plan.scheme === 'pss' && plan.saltLength === undefined
+  return anySalt && object.boundAlg !== undefined ? { ...plan, saltLength: plan.hash.bytes } : plan
 }
 
 /** A bound key wraps with its algorithm alone. @throws BadCryptographicParameters */

@@ -45,17 +45,17 @@ interface Certified {
   readonly publicKey: string
 }
 
-const attributesOf = async (id: string): Promise<readonly TtlvNode[]> => {
+const getAttributes = async (id: string): Promise<readonly TtlvNode[]> => {
   const { nodes } = await alice.do('GetAttributes', [uid(id)])
   const found = nodes.find(({ tag }) => tag === Tag.Attributes)
   return found?.type === 'Structure' ? found.value : []
 }
 
 /** A certificate of a new pair: self-signed, or issued by an authority. */
-async function certified(name: string, ...more: readonly TtlvNode[]): Promise<Certified> {
+async function certify(name: string, ...more: readonly TtlvNode[]): Promise<Certified> {
   const subject = textString(Tag.CertificateSubjectCN, name)
   const { id } = await alice.do('Certify', [attributes(...keyOf('ECDSA', 256), subject, ...more)])
-  const held = await attributesOf(id)
+  const held = await getAttributes(id)
   const [privateKey, publicKey] = (['PrivateKeyLink', 'PublicKeyLink'] as const).map((kind) =>
     linked(held, kind),
   )
@@ -63,7 +63,7 @@ async function certified(name: string, ...more: readonly TtlvNode[]): Promise<Ce
 }
 
 const newAuthority = (name: string) =>
-  certified(
+  certify(
     name,
     vendorAttribute(
       'example',
@@ -72,7 +72,7 @@ const newAuthority = (name: string) =>
     ),
   )
 
-async function pkcs8Of(privateKey: string): Promise<Buffer> {
+async function getPkcs8(privateKey: string): Promise<Buffer> {
   const { nodes } = await alice.do('Get', [uid(privateKey), wanted('PKCS_8')])
   const value = inside(nodes[2], Tag.KeyBlock, Tag.KeyValue, Tag.KeyMaterial)?.value
   return Buffer.from(value as Uint8Array)
@@ -83,7 +83,7 @@ async function reportKey({ privateKey }: Certified): Promise<void> {
   const { id } = await alice.do('Register', [
     objectType('PrivateKey'),
     attributes(mask('Sign'), activeSince),
-    structure(Tag.PrivateKey, [keyBlock('PKCS_8', await pkcs8Of(privateKey))]),
+    structure(Tag.PrivateKey, [keyBlock('PKCS_8', await getPkcs8(privateKey))]),
   ])
   const code = Enumeration.RevocationReasonCode.KeyCompromise
   await alice.do('Revoke', [
@@ -92,8 +92,8 @@ async function reportKey({ privateKey }: Certified): Promise<void> {
   ])
 }
 
-async function requestOf({ privateKey }: Certified): Promise<Buffer> {
-  const key = createPrivateKey({ key: await pkcs8Of(privateKey), format: 'der', type: 'pkcs8' })
+async function makeRequest({ privateKey }: Certified): Promise<Buffer> {
+  const key = createPrivateKey({ key: await getPkcs8(privateKey), format: 'der', type: 'pkcs8' })
   const spki = createPublicKey(key).export({ format: 'der', type: 'spki' })
   return issueRequest(
     { subject: nameFromText('CN=asked'), spki, extensions: [] },
@@ -101,7 +101,7 @@ async function requestOf({ privateKey }: Certified): Promise<Buffer> {
   )
 }
 
-async function keptRequest(request: Buffer): Promise<string> {
+async function registerRequest(request: Buffer): Promise<string> {
   const { id } = await alice.do('Register', [
     objectType('CertificateRequest'),
     attributes(mask()),
@@ -118,9 +118,9 @@ const subject = textString(Tag.CertificateSubjectCN, 'again')
 test('Certify and ReCertify refuse a key that was reported as compromised, in each way that they have', async () => {
   const authority = await newAuthority('root of ways')
   const issuer = link('CertificateLink', authority.id)
-  const [own, issued] = [await certified('own'), await certified('issued', issuer)]
-  const asked = await requestOf(issued)
-  const kept = textString(Tag.CertificateRequestUniqueIdentifier, await keptRequest(asked))
+  const [own, issued] = [await certify('own'), await certify('issued', issuer)]
+  const asked = await makeRequest(issued)
+  const kept = textString(Tag.CertificateRequestUniqueIdentifier, await registerRequest(asked))
   const ways: readonly (readonly [string, 'Certify' | 'ReCertify', readonly TtlvNode[]])[] = [
     ['a public key, self-signed', 'Certify', [uid(own.publicKey), attributes(subject)]],
     ['a public key, by an authority', 'Certify', [uid(issued.publicKey), attributes(subject, issuer)]],
@@ -153,7 +153,7 @@ test('Certify and ReCertify refuse a key that was reported as compromised, in ea
 test('an authority whose key was reported as compromised with another certificate issues nothing, and no new one is made', async () => {
   const authority = await newAuthority('root that was lost')
   const issuer = link('CertificateLink', authority.id)
-  const { id } = await certified('before', issuer)
+  const { id } = await certify('before', issuer)
   await reportKey(authority)
   const payload = [attributes(...keyOf('ECDSA', 256), subject, issuer)]
   assert.match(await alice.fails('Certify', payload, 'InvalidField'), /key of the authority was reported/)
@@ -179,7 +179,7 @@ test('an authority whose key was reported as compromised with another certificat
 test('the renewal of certificates leaves those whose key was reported as compromised', async () => {
   const authority = await newAuthority('root of renewals')
   const issuer = link('CertificateLink', authority.id)
-  const all = [await certified('own'), await certified('issued', issuer), await certified('fine')] as const
+  const all = [await certify('own'), await certify('issued', issuer), await certify('fine')] as const
   const [own, issued, fine] = all
   for (const { id } of all)
     await alice.do('SetAttribute', [

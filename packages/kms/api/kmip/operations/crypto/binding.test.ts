@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
+import { constants, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 import { after, test } from 'node:test'
 import { change, query } from '@warder/foundation/sql'
 import type { ResponseItem } from '@warder/kmip/messages'
@@ -76,21 +76,20 @@ const wrapping = (method: keyof typeof Enumeration.WrappingMethod, id: string, c
     ]),
   ])
 
-function renamed(node: TtlvNode, from: string, to: string): TtlvNode {
-  if (node.type === 'Structure')
-    return { ...node, value: node.value.map((inner) => renamed(inner, from, to)) }
+function rename(node: TtlvNode, from: string, to: string): TtlvNode {
+  if (node.type === 'Structure') return { ...node, value: node.value.map((inner) => rename(inner, from, to)) }
   return node.type === 'TextString' && node.value === from ? { ...node, value: to } : node
 }
 
 /** Sends what a twin wrapped as a block that names `key`, and has it unwrapped. */
-async function opened(
+async function unwrap(
   key: string,
   twin: string,
   method: 'Encrypt' | 'MACSign',
   chosen: TtlvNode,
 ): Promise<ResponseItem> {
   const { nodes } = await alice.do('Get', [uid(wrapped), wrapping(method, twin, chosen)])
-  const block = renamed(member(nodes, Tag.SymmetricKey) as TtlvNode, twin, key)
+  const block = rename(member(nodes, Tag.SymmetricKey) as TtlvNode, twin, key)
   const payload = [objectType('SymmetricKey'), attributes(mask('Encrypt'), activeSince), block]
   const clear = enumeration(Tag.KeyWrapType, Enumeration.KeyWrapType.NotWrapped)
   // Import unwraps, too, and it alone checks a key that came in clear.
@@ -138,7 +137,7 @@ function encryptions({ name, chosen, by, unwrappedBy }: Encryption): readonly Us
     {
       name: `unwrapping ${name}`,
       by: unwrappedBy,
-      run: (key, twin) => opened(key.secret, twin.open, 'Encrypt', chosen),
+      run: (key, twin) => unwrap(key.secret, twin.open, 'Encrypt', chosen),
     },
   ]
 }
@@ -212,12 +211,12 @@ function authentications({ name, chosen, by, make, check, made }: Authentication
     {
       name: `unwrapping that is verified by ${make} ${name}`,
       by,
-      run: (key, twin) => opened(key.open, twin.secret, 'MACSign', chosen),
+      run: (key, twin) => unwrap(key.open, twin.secret, 'MACSign', chosen),
     },
   ]
 }
 
-const derived = (id: string, method: keyof typeof Enumeration.DerivationMethod, ...chosen: TtlvNode[]) =>
+const derive = (id: string, method: keyof typeof Enumeration.DerivationMethod, ...chosen: TtlvNode[]) =>
   alice.ask('DeriveKey', [
     objectType('SymmetricKey'),
     uid(id),
@@ -245,18 +244,17 @@ function derivations(hash: 'SHA_256' | 'SHA_512', by: readonly string[]): readon
   ].map(([method, members]) => ({
     name: `DeriveKey ${method} ${hash}`,
     by,
-    run: ({ secret: id }) => derived(id, method, ...members),
+    run: ({ secret: id }) => derive(id, method, ...members),
   }))
 }
 
-const named = (material: string) =>
+const algorithmsFor = (material: string) =>
   Object.entries(algorithms).flatMap(([name, row]) =>
     row.material === material || row.materials?.includes(material as never) === true ? [name] : [],
   )
-const ofUse = (...uses: readonly string[]) => new Set(uses)
 const encrypting = (material: string) => {
-  const uses = ofUse('key management', 'other key management', 'content encryption')
-  return named(material).filter((name) => uses.has(algorithms[name]?.use ?? ''))
+  const uses = new Set(['key management', 'other key management', 'content encryption'])
+  return algorithmsFor(material).filter((name) => uses.has(algorithms[name]?.use ?? ''))
 }
 
 const inMode = (
@@ -293,7 +291,7 @@ const aesUses: readonly Use[] = [
   {
     name: 'DeriveKey ENCRYPT',
     by: [],
-    run: ({ secret: id }) => derived(id, 'ENCRYPT', parameters(mode('ECB')), derivationData),
+    run: ({ secret: id }) => derive(id, 'ENCRYPT', parameters(mode('ECB')), derivationData),
   },
 ]
 
@@ -400,19 +398,19 @@ function keyPair({ privateKey, publicKey }: { privateKey: KeyObject; publicKey: 
   })
 }
 const ec = (namedCurve: string) => generateKeyPairSync('ec', { namedCurve })
-const ofSize = (bits: number) => encrypting('AES').filter((name) => name.startsWith(`A${bits}`))
+const aesAlgorithms = (bits: number) => encrypting('AES').filter((name) => name.startsWith(`A${bits}`))
 const agreeing = encrypting('EC')
 const hmacKey = randomBytes(64)
 const kinds: readonly Kind[] = [
   ...([128, 192, 256] as const).map((bits) => ({
     name: `AES-${bits}`,
-    bindings: ofSize(bits),
+    bindings: aesAlgorithms(bits),
     uses: aesUses,
     make: secretKey(randomBytes(bits / 8), 'AES'),
   })),
   {
     name: 'RSA',
-    bindings: named('RSA'),
+    bindings: algorithmsFor('RSA'),
     uses: rsaUses,
     make: keyPair(generateKeyPairSync('rsa', { modulusLength: 2048 })),
   },
@@ -431,18 +429,18 @@ const kinds: readonly Kind[] = [
   })),
   ...(
     [
-      ['Ed25519', 'ed25519', pureUses(named('Ed25519'))],
+      ['Ed25519', 'ed25519', pureUses(algorithmsFor('Ed25519'))],
       ['X25519', 'x25519', [agreement, agreementWithBound]],
-      ['ML-DSA-44', 'ml-dsa-44', pureUses(named('ML-DSA-44'))],
-      ['ML-DSA-65', 'ml-dsa-65', pureUses(named('ML-DSA-65'))],
-      ['ML-DSA-87', 'ml-dsa-87', pureUses(named('ML-DSA-87'))],
-      ['ML-KEM-512', 'ml-kem-512', encapsulations(named('ML-KEM-512'))],
-      ['ML-KEM-768', 'ml-kem-768', encapsulations(named('ML-KEM-768'))],
-      ['ML-KEM-1024', 'ml-kem-1024', encapsulations(named('ML-KEM-1024'))],
+      ['ML-DSA-44', 'ml-dsa-44', pureUses(algorithmsFor('ML-DSA-44'))],
+      ['ML-DSA-65', 'ml-dsa-65', pureUses(algorithmsFor('ML-DSA-65'))],
+      ['ML-DSA-87', 'ml-dsa-87', pureUses(algorithmsFor('ML-DSA-87'))],
+      ['ML-KEM-512', 'ml-kem-512', encapsulations(algorithmsFor('ML-KEM-512'))],
+      ['ML-KEM-768', 'ml-kem-768', encapsulations(algorithmsFor('ML-KEM-768'))],
+      ['ML-KEM-1024', 'ml-kem-1024', encapsulations(algorithmsFor('ML-KEM-1024'))],
     ] as const
   ).map(([name, type, uses]) => ({
     name,
-    bindings: named(name),
+    bindings: algorithmsFor(name),
     uses,
     make: keyPair(generateKeyPairSync(type as 'ed25519')),
   })),
@@ -464,7 +462,7 @@ test('the kinds of key have every algorithm of JOSE that a key may be bound to',
 })
 
 /** Uses whose outcome is another one than that of the table. */
-async function differences(key: Held, twin: Held, uses: readonly Use[], alg: string | undefined) {
+async function findDifferences(key: Held, twin: Held, uses: readonly Use[], alg: string | undefined) {
   const found: string[] = []
   for (const { name, by, run } of uses) {
     const { status, reason, message: told = '' } = await run(key, twin)
@@ -477,11 +475,11 @@ async function differences(key: Held, twin: Held, uses: readonly Use[], alg: str
 
 for (const { name, bindings, uses, make, makeTwin = make } of kinds) {
   test(`${name}: a key that is bound to no algorithm has every use`, async () => {
-    assert.deepEqual(await differences(await makeTwin(), await makeTwin(), uses, undefined), [])
+    assert.deepEqual(await findDifferences(await makeTwin(), await makeTwin(), uses, undefined), [])
   })
   for (const alg of bindings) {
     test(`${name}: a key that is bound to ${alg} has the uses of this algorithm alone`, async () => {
-      assert.deepEqual(await differences(await bind(await make(), alg), await makeTwin(), uses, alg), [])
+      assert.deepEqual(await findDifferences(await bind(await make(), alg), await makeTwin(), uses, alg), [])
     })
   }
 }
@@ -515,4 +513,26 @@ test('a wrapping that the binding of the authenticating key refuses is no use of
   for (const id of [limited, free]) await alice.do('Get', [uid(wrapped), wraps(id, own)])
   assert.ok((await reserved()) > 0)
   await alice.fails('Get', [uid(wrapped), wraps(limited, own)], 'PermissionDenied')
+})
+
+test('a key that is bound to PS256 verifies signatures with a salt of its hash alone', async () => {
+  const pair = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const [bound, free] = [await bind(await keyPair(pair)(), 'PS256'), await keyPair(pair)()]
+  const { Valid, Invalid } = Enumeration.ValidityIndicator
+  for (const [saltLength, ofBound] of [
+    [32, Valid],
+    [20, Invalid],
+  ] as const) {
+    const scheme256 = { key: pair.privateKey, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength }
+    const signature = sign('sha256', message, scheme256)
+    const asked = parameters(scheme('RSASSA_PSS'), hashing('SHA_256'))
+    const payload = [asked, data(message), byteString(Tag.SignatureData, signature)]
+    for (const [id, expected] of [
+      [bound.open, ofBound],
+      [free.open, Valid],
+    ] as const) {
+      const { nodes } = await alice.do('SignatureVerify', [uid(id), ...payload])
+      assert.equal(member(nodes, Tag.ValidityIndicator)?.value, expected, `a salt of ${saltLength} bytes`)
+    }
+  }
 })

@@ -1,7 +1,7 @@
 import { andThen } from '@warder/foundation/promises'
 import { Tag } from '@warder/kmip/tables'
 import { byteString } from '@warder/kmip/ttlv'
-import { joseSignature, planSignature, type SignaturePlan, type ToSign } from '../../../../crypto/index.ts'
+import { planSignature, type SignaturePlan, type ToSign } from '../../../../crypto/index.ts'
 import {
   type KmipContext,
   type KmipOperation,
@@ -9,7 +9,7 @@ import {
   kmipFailure,
   uniqueIdentifier,
 } from '../../engine/index.ts'
-import { requireBinding } from '../../key-blocks/key-binding.ts'
+import { requireSignatureBinding } from '../../key-blocks/key-binding.ts'
 import type { CryptographicRequest } from '../../streams/cryptographic-request.ts'
 import { collectParts } from './collected-parts.ts'
 import { algorithmInUse, heldKeyOf, parametersOf, requireUse, takeUse } from './key-use.ts'
@@ -27,8 +27,8 @@ export const sign: KmipOperation = {
         const what = whatIsSigned(request)
         const digestBytes = 'digest' in what ? what.digest.length : undefined
         const parameters = parametersOf(object, request.parameters)
-        const plan = planSignature(key.shape, parameters, context.services.policy, 'sign', digestBytes)
-        requireBinding(object, joseSignature(key.shape, plan))
+        const chosen = planSignature(key.shape, parameters, context.services.policy, 'sign', digestBytes)
+        const plan = requireSignatureBinding(object, key.shape, chosen)
         takeUse(context, object, ('digest' in what ? what.digest : what.data).length, true)
         context.audit({ algorithm: nameOf(plan, context) })
         return andThen(key.sign(plan, what), (signature) => [

@@ -1,9 +1,9 @@
 import { andThen } from '@warder/foundation/promises'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { enumeration } from '@warder/kmip/ttlv'
-import { joseSignature, planSignature, verifyOffLoop } from '../../../../crypto/index.ts'
+import { planSignature, verifyOffLoop } from '../../../../crypto/index.ts'
 import { type KmipOperation, keyUse, kmipFailure, uniqueIdentifier } from '../../engine/index.ts'
-import { requireBinding } from '../../key-blocks/key-binding.ts'
+import { requireSignatureBinding } from '../../key-blocks/key-binding.ts'
 import { collectParts } from './collected-parts.ts'
 import { heldKeyOf, parametersOf, requireUse } from './key-use.ts'
 import { nameOf, whatIsSigned } from './sign.ts'
@@ -23,8 +23,8 @@ export const signatureVerify: KmipOperation = {
         const what = whatIsSigned(request)
         const digestBytes = 'digest' in what ? what.digest.length : undefined
         const parameters = parametersOf(object, request.parameters)
-        const plan = planSignature(shape, parameters, context.services.policy, 'verify', digestBytes)
-        requireBinding(object, joseSignature(shape, plan))
+        const chosen = planSignature(shape, parameters, context.services.policy, 'verify', digestBytes)
+        const plan = requireSignatureBinding(object, shape, chosen)
         context.audit({ algorithm: nameOf(plan, context) })
         return andThen(verifyOffLoop(publicKey, plan, what, request.signatureData), (right) => [
           uniqueIdentifier(object.id),

@@ -9,7 +9,6 @@ import {
   type AlgorithmPolicy,
   type CryptographicParameters,
   joseMac,
-  joseSignature,
   noParameters,
   planMac,
   planSignature,
@@ -40,6 +39,7 @@ import {
 } from '../../key-blocks/index.ts'
 import {
   requireBinding,
+  requireSignatureBinding,
   requireUnwrappingBinding,
   requireWrappingBinding,
 } from '../../key-blocks/key-binding.ts'
@@ -250,8 +250,8 @@ function signatureWith(
   policy: AlgorithmPolicy,
   wrap: boolean,
 ): Authenticator {
-  const plan = planSignature(key.shape, chosen(parameters), policy, wrap ? 'sign' : 'verify')
-  requireBinding(object, joseSignature(key.shape, plan))
+  const asked = planSignature(key.shape, chosen(parameters), policy, wrap ? 'sign' : 'verify')
+  const plan = requireSignatureBinding(object, key.shape, asked)
   return {
     sign: (data) => key.sign(plan, { data }),
     verify: (data, mac) => key.publicKey !== undefined && verifyOffLoop(key.publicKey, plan, { data }, mac),
