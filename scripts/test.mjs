@@ -1,4 +1,5 @@
 // Runs every test: `npm test`, or `npm test -- PATTERN …` for the files whose path contains one of the patterns.
+// `npm test -- --quick` leaves out the files that start processes or use PostgreSQL.
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
@@ -8,8 +9,9 @@ import { fileURLToPath } from 'node:url'
 import { groupsOf, modulesOf } from './test-groups.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const patterns = process.argv.slice(2)
-const files = ['packages', 'bench', 'conformance', 'scripts']
+const isQuick = process.argv.includes('--quick')
+const patterns = process.argv.slice(2).filter((argument) => argument !== '--quick')
+const found = ['packages', 'bench', 'conformance', 'scripts']
   .filter((folder) => existsSync(join(root, folder)))
   .flatMap((folder) => readdirSync(join(root, folder), { recursive: true, withFileTypes: true }))
   .filter((entry) => entry.isFile() && /\.test\.ts$/.test(entry.name))
@@ -18,7 +20,7 @@ const files = ['packages', 'bench', 'conformance', 'scripts']
   .filter((file) => patterns.length === 0 || patterns.some((pattern) => file.includes(pattern)))
   .map((file) => ({ file, source: readFileSync(join(root, file), 'utf8') }))
 
-if (files.length === 0) {
+if (found.length === 0) {
   process.stderr.write(`no test file matches ${patterns.join(' ')}\n`)
   process.exit(1)
 }
@@ -28,6 +30,7 @@ const startsProcesses = ({ source }) =>
   /child_process|testing\/(?:index|installation|process)\.ts/.test(source)
 /** The longest first, so that none of them is left over when all others are done: they run on PostgreSQL or start processes. */
 const rank = (file) => (usesPostgres(file) ? 0 : startsProcesses(file) ? 1 : 2)
+const files = isQuick ? found.filter((file) => rank(file) === 2) : found
 files.sort((a, b) => rank(a) - rank(b) || (a.file < b.file ? -1 : 1))
 
 process.chdir(root)
