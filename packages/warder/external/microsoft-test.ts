@@ -91,7 +91,7 @@ async function steps(
   const same = opened.json.value === secret.toString('base64') ? undefined : 'the value is another'
   step('decrypt', problemOf(opened, 200) ?? same)
   const elsewhere = await ask(path, await token('https://elsewhere.example'), body)
-  step('a token for somebody else is refused', problemOf(elsewhere, 401))
+  step('a token for another audience is refused', problemOf(elsewhere, 401))
   const other = names.find((name) => name !== trialName) ?? 'none'
   const foreign = await ask(`${other}/${kid}/decrypt`, await token(audience), body)
   step('a trial decrypts nothing of people', problemOf(foreign, 403))
