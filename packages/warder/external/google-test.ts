@@ -106,7 +106,7 @@ async function steps(
     )
     const { authorization } = await both({ role: 'reader' })
     const misused = await ask('unwrap', { ...tokens, authorization, reason: 'trial', wrapped_key })
-    step('a delegated token for another user is refused', problemOf(misused, 403))
+    step('a delegated token without its authorization is refused', problemOf(misused, 403))
   }
 
   /** The tokens of a trial are of no administrator, and of no other key service. */
