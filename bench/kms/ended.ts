@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { parseArgs } from 'node:util'
-import { remoteKeySet } from '@warder/foundation/jwt'
+import { createRemoteKeySet } from '@warder/foundation/jwt'
 import { createOutbound } from '@warder/foundation/outbound'
 import { systemClock } from '@warder/foundation/runtime'
 import { openSqlite, query } from '@warder/foundation/sql'
@@ -66,7 +66,7 @@ async function timeOfFollower(warder: Installation): Promise<void> {
   const say = (_fields: object, message: string): void => print(message)
   const log = { debug: say, info: say, warn: say, error: say, child: () => log }
   const url = `${warder.authUrl}/.well-known/jwks.json`
-  const keys = remoteKeySet({ url, outbound, clock: systemClock, log })
+  const keys = createRemoteKeySet({ url, outbound, clock: systemClock, log })
   const cpuOfAuth = () => costOf([warder.pid('auth')]).cpuSeconds
   const [began, own, auth] = [performance.now(), process.cpuUsage(), cpuOfAuth()]
   const follower = follow({

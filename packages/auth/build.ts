@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { peerSecretCheck } from '@warder/foundation/http'
+import { createPeerSecretCheck } from '@warder/foundation/http'
 import { type ServiceEnvironment, type ServiceInstance, unixSeconds } from '@warder/foundation/runtime'
 import { authenticateWith } from './authenticate.ts'
 import { createEndedFeed } from './ended/index.ts'
@@ -72,7 +72,9 @@ export async function build(
       issuer,
     }),
     ended: createEndedFeed({ db, signer: sessionSigner, clock, log }),
-    isPeer: peerSecretCheck(environment.peerSecret?.use((bytes) => Buffer.from(bytes).toString('utf8'))),
+    isPeer: createPeerSecretCheck(
+      environment.peerSecret?.use((bytes) => Buffer.from(bytes).toString('utf8')),
+    ),
     usedTokens: createUsedTokens(db),
     sessionSigner,
     asksForCertificates: (config as Config).clients_ca_cert_file !== undefined,

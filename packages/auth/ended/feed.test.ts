@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { hash, randomUUID } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { inlineKeySet, verifyToken } from '@warder/foundation/jwt'
+import { createInlineKeySet, verifyToken } from '@warder/foundation/jwt'
 import { samlParams, sharedKey, TestIdp, toAcsUrl, toSpEntityId } from '../methods/saml/testing/index.ts'
 import { fromBase32 } from '../methods/totp/base32.ts'
 import { codeAt } from '../methods/totp/code.ts'
@@ -77,7 +77,7 @@ describe('the feed of what ended', () => {
     const one: Page = answer.json
     assert.deepEqual(one.entries, [[2, 'session', claims.jti, claims.exp]])
     assert.deepEqual([one.after, one.last, one.head], [1, 2, 2])
-    const keys = inlineKeySet((await auth.call('GET', '/.well-known/jwks.json')).json)
+    const keys = createInlineKeySet((await auth.call('GET', '/.well-known/jwks.json')).json)
     const expected = { issuer: undefined, audience: undefined, requiredClaims: [], leewaySeconds: 0 }
     const statement = await verifyToken(
       String(answer.headers['x-warder-statement']),

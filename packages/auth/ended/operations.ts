@@ -1,4 +1,4 @@
-import { type peerSecretCheck, peerSecretHeader, rawReply } from '@warder/foundation/http'
+import { type createPeerSecretCheck, peerSecretHeader, rawReply } from '@warder/foundation/http'
 import {
   type Access,
   defineOperation,
@@ -12,7 +12,7 @@ import type { EndedFeed } from './feed.ts'
 export interface EndedServices {
   readonly ended: EndedFeed
   /** Whether a header shows the secret of the installation. */
-  readonly isPeer: ReturnType<typeof peerSecretCheck>
+  readonly isPeer: ReturnType<typeof createPeerSecretCheck>
 }
 
 const define = defineOperation<EndedServices>()

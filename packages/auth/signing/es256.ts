@@ -1,10 +1,10 @@
 import type { KeyObject } from 'node:crypto'
 import {
+  decodeBase64Url,
+  encodeJsonSegment,
   JwtRejected,
-  jsonSegment,
   publicJwk,
   readCompact,
-  strictBase64Url,
   verifySignature,
 } from '@warder/foundation/jwt'
 
@@ -28,7 +28,7 @@ export function toPublicJwk(key: KeyObject): PublicJwk {
 
 /** The one header that tokens of this key have. Verification compares it whole: no other member can take effect. */
 export function formatHeader(kid: string): string {
-  return jsonSegment({ alg: es256, typ: 'JWT', kid })
+  return encodeJsonSegment({ alg: es256, typ: 'JWT', kid })
 }
 
 /** Algorithm of session tokens. */
@@ -48,7 +48,7 @@ export function verifyCompact(
     const key = keyOf(header)
     if (key === undefined) return undefined
     if (!verifySignature(es256, { ...verifiable, key }, signingInput, signature)) return undefined
-    return JSON.parse(strictBase64Url(payload).toString('utf8')) as Readonly<Record<string, unknown>>
+    return JSON.parse(decodeBase64Url(payload).toString('utf8')) as Readonly<Record<string, unknown>>
   } catch (error) {
     if (error instanceof JwtRejected) return undefined
     throw error

@@ -30,7 +30,7 @@ export interface TracedCall {
   /** By which the other service continues the trace: `traceparent`, `tracestate` (W3C Trace Context). */
   readonly headers: Readonly<Record<string, string>>
   /** Called once, with the HTTP status, or with what the call failed with. */
-  ended(outcome: number | Error): void
+  end(outcome: number | Error): void
 }
 
 /** Set while a traced request is answered; what is awaited for it sees it, too. */

@@ -22,11 +22,11 @@ export function send(url: URL, options: RequestOptions, body?: Uint8Array): Prom
     let begun = false
     outgoing.once('response', (incoming) => {
       begun = true
-      call?.ended(incoming.statusCode ?? 0)
+      call?.end(incoming.statusCode ?? 0)
       resolve(incoming)
     })
     outgoing.on('error', (error) => {
-      if (!begun) call?.ended(error)
+      if (!begun) call?.end(error)
       const again = outgoing.method === 'GET' && outgoing.reusedSocket && options.signal?.aborted !== true
       if (again && !begun) send(url, options, body).then(resolve, reject)
       else reject(error)

@@ -1,7 +1,7 @@
 import { bucketKey } from './rate-limit/token-buckets.ts'
 
 /** A body up to this size is small: a part of the budget is kept for such, and it is read whoever sends it. */
-export const smallBody = 64 * 1024
+export const smallBodyBytes = 64 * 1024
 
 /** A large JSON body is there as bytes, as a text, and as the values in it. */
 export const jsonCost = 3
@@ -15,32 +15,32 @@ export class BodyBudget {
   readonly #limit: number
   readonly #clientLimit: number
   /** Only of clients that hold something: as many as there are bodies at most. */
-  readonly #ofClients = new Map<string, number>()
+  readonly #byClient = new Map<string, number>()
   #held = 0
 
-  constructor(limit: number, largestBody = limit) {
+  constructor(limit: number, maxBodyBytes = limit) {
     this.#limit = limit
-    this.#clientLimit = Math.max(limit / 2, largestBody * jsonCost)
+    this.#clientLimit = Math.max(limit / 2, maxBodyBytes * jsonCost)
   }
 
   /** False when it would be too much. `client`: what counts as one client, undefined where that is not looked at */
-  take(bytes: number, large: boolean, client?: string): boolean {
+  tryReserve(bytes: number, large: boolean, client?: string): boolean {
     if (this.#held + bytes > (large ? this.#limit * (7 / 8) : this.#limit)) return false
     if (client !== undefined) {
-      const ofClient = (this.#ofClients.get(client) ?? 0) + bytes
-      if (ofClient > this.#clientLimit) return false
-      this.#ofClients.set(client, ofClient)
+      const byThisClient = (this.#byClient.get(client) ?? 0) + bytes
+      if (byThisClient > this.#clientLimit) return false
+      this.#byClient.set(client, byThisClient)
     }
     this.#held += bytes
     return true
   }
 
-  give(bytes: number, client?: string): void {
+  release(bytes: number, client?: string): void {
     this.#held -= bytes
     if (client === undefined) return
-    const left = (this.#ofClients.get(client) ?? 0) - bytes
-    if (left > 0) this.#ofClients.set(client, left)
-    else this.#ofClients.delete(client)
+    const left = (this.#byClient.get(client) ?? 0) - bytes
+    if (left > 0) this.#byClient.set(client, left)
+    else this.#byClient.delete(client)
   }
 
   get held(): number {
@@ -49,12 +49,12 @@ export class BodyBudget {
 
   /** Clients that hold something. */
   get clients(): number {
-    return this.#ofClients.size
+    return this.#byClient.size
   }
 }
 
 /** The share of one body in the budget, until it is given back, once. */
-export class Holding {
+export class BodyReservation {
   readonly #budget: BodyBudget
   readonly #address: string
   readonly #cost: number
@@ -73,23 +73,23 @@ export class Holding {
   }
 
   /** All of a small body at once: nobody can hold it up, and it costs no look at its client. */
-  takeWhole(bytes: number): boolean {
-    if (!this.#budget.take(bytes, false)) return false
+  reserveSmall(bytes: number): boolean {
+    if (!this.#budget.tryReserve(bytes, false)) return false
     this.#bytes = bytes
     return true
   }
 
   /** False when it would be too much. */
-  takeMore(more: number, large: boolean): boolean {
+  reserveMore(more: number, large: boolean): boolean {
     this.#client ??= bucketKey(this.#address)
     const bytes = large ? more * this.#cost : more
-    if (!this.#budget.take(bytes, large, this.#client)) return false
+    if (!this.#budget.tryReserve(bytes, large, this.#client)) return false
     this.#bytes += bytes
     return true
   }
 
-  giveBack(): void {
-    this.#budget.give(this.#bytes, this.#client)
+  release(): void {
+    this.#budget.release(this.#bytes, this.#client)
     this.#bytes = 0
   }
 }

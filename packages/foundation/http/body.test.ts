@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { Failure } from '../errors/index.ts'
 import { type Admit, aborted, readBody } from './body.ts'
-import { BodyBudget, Holding } from './body-budget.ts'
+import { BodyBudget, BodyReservation } from './body-budget.ts'
 import { BodyMessage } from './body-message.ts'
 
 interface Read {
@@ -19,9 +19,9 @@ function begin(budget: BodyBudget, limit: number, declared?: number, admit = any
   const message = new BodyMessage(new Socket())
   if (declared !== undefined) message.headers['content-length'] = String(declared)
   const outcomes: Read['outcomes'] = []
-  const holding = new Holding(budget, '192.0.2.1')
-  readBody(message, undefined as unknown as ServerResponse, limit, holding, admit, (outcome) => {
-    outcomes.push({ outcome, held: holding.bytes })
+  const reservation = new BodyReservation(budget, '192.0.2.1')
+  readBody(message, undefined as unknown as ServerResponse, limit, reservation, admit, (outcome) => {
+    outcomes.push({ outcome, held: reservation.bytes })
   })
   return { message, outcomes }
 }

@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Failure, failure, toFailure } from '../errors/index.ts'
 import { andThen, type MaybePromise } from '../promises/and-then.ts'
-import { type Holding, smallBody } from './body-budget.ts'
-import type { BodyMessage, BodyTaker } from './body-message.ts'
+import { type BodyReservation, smallBodyBytes } from './body-budget.ts'
+import type { BodyMessage, BodySink } from './body-message.ts'
 import { emptyBody } from './request.ts'
 
 /** The caller went away before the request was complete: there is nobody to answer. */
@@ -22,7 +22,7 @@ export type Admit = () => MaybePromise<void>
 
 /**
  * Reads the whole body, at most `limit` bytes. A declared length over the limit is refused before anything is read;
- * a chunked body is counted as it comes. `admit` is asked once, before a body becomes larger than `smallBody`; while it
+ * a chunked body is counted as it comes. `admit` is asked once, before a body becomes larger than `smallBodyBytes`; while it
  * thinks, the body goes on. `done` is called once: with the bytes, with failure('payload_too_large'),
  * failure('overloaded') or what `admit` says, or with `aborted` when the connection ends first.
  */
@@ -30,7 +30,7 @@ export function readBody(
   message: BodyMessage,
   response: ServerResponse,
   limit: number,
-  holding: Holding,
+  reservation: BodyReservation,
   admit: Admit,
   done: BodyDone,
 ): void {
@@ -40,75 +40,75 @@ export function readBody(
     done(failure('payload_too_large'))
     return
   }
-  const reader = new BodyReader(message, limit, declared, holding, admit, done)
-  if (declared !== undefined && declared > smallBody && !reader.admitted()) return
+  const reader = new BodyReader(message, limit, declared, reservation, admit, done)
+  if (declared !== undefined && declared > smallBodyBytes && !reader.requestAdmission()) return
   // RFC 9110 §15.2: a client of HTTP/1.0 would take an interim reply for the final one.
   if ((message.headers.expect ?? '') !== '' && message.httpVersion !== '1.0') response.writeContinue()
-  message.takeBody(reader)
+  message.readBodyInto(reader)
 }
 
-const smallestBuffer = 1024
+const minBufferBytes = 1024
 
 /**
  * Puts a body together. One piece stays where it is; of several each would cost some hundred bytes of its own, so they
  * go into one buffer, which follows what has come by doubling.
  */
-class BodyReader implements BodyTaker {
+class BodyReader implements BodySink {
   readonly #message: BodyMessage
   readonly #limit: number
   readonly #declared: number | undefined
-  readonly #holding: Holding
+  readonly #reservation: BodyReservation
   readonly #admit: Admit
   readonly #done: BodyDone
   /** The only piece, or the buffer: all of it is counted in the budget, `#size` bytes of it have come. */
   #bytes = emptyBody
   #size = 0
-  #asked = false
-  #over = false
+  #admissionRequested = false
+  #finished = false
 
   constructor(
     message: BodyMessage,
     limit: number,
     declared: number | undefined,
-    holding: Holding,
+    reservation: BodyReservation,
     admit: Admit,
     done: BodyDone,
   ) {
     this.#message = message
     this.#limit = limit
     this.#declared = declared
-    this.#holding = holding
+    this.#reservation = reservation
     this.#admit = admit
     this.#done = done
   }
 
-  take(chunk: Uint8Array): void {
+  write(chunk: Uint8Array): void {
     const size = this.#size + chunk.length
     if (size > this.#limit) {
       this.#refuse(failure('payload_too_large'))
       return
     }
-    if (size > smallBody && !this.admitted()) return
+    if (size > smallBodyBytes && !this.requestAdmission()) return
     const capacity = this.#capacityFor(size)
-    if (this.#hold(capacity)) this.#keep(chunk, capacity)
+    if (this.#reserve(capacity)) this.#append(chunk, capacity)
     else this.#refuse(failure('overloaded', undefined, { retryAfterSeconds: 1 }))
   }
 
   end(): void {
-    this.#over = true
+    this.#finished = true
     this.#done(this.#size === this.#bytes.length ? this.#bytes : this.#bytes.subarray(0, this.#size))
   }
 
   abort(): void {
-    this.#over = true
-    this.#holding.giveBack()
+    this.#finished = true
+    this.#reservation.release()
     this.#done(aborted)
   }
 
   /** Asks, unless it has been asked. @returns false when the answer was no, and has been given */
-  admitted(): boolean {
-    if (this.#asked) return true
-    this.#asked = true
+  requestAdmission(): boolean {
+    if (this.#admissionRequested) return true
+    this.#admissionRequested = true
     try {
       andThen(
         this.#admit(),
@@ -123,38 +123,38 @@ class BodyReader implements BodyTaker {
   }
 
   #refuse(why: Failure): void {
-    if (this.#over) return
-    this.#over = true
-    this.#message.leaveBody()
-    this.#holding.giveBack()
+    if (this.#finished) return
+    this.#finished = true
+    this.#message.discardBody()
+    this.#reservation.release()
     this.#done(why)
   }
 
-  #hold(capacity: number): boolean {
-    if (capacity === this.#declared && this.#size === 0 && capacity <= smallBody) {
-      return this.#holding.takeWhole(capacity)
+  #reserve(capacity: number): boolean {
+    if (capacity === this.#declared && this.#size === 0 && capacity <= smallBodyBytes) {
+      return this.#reservation.reserveSmall(capacity)
     }
-    const large = Math.max(this.#declared ?? 0, capacity) > smallBody
-    return this.#holding.takeMore(capacity - this.#bytes.length, large)
+    const large = Math.max(this.#declared ?? 0, capacity) > smallBodyBytes
+    return this.#reservation.reserveMore(capacity - this.#bytes.length, large)
   }
 
   #capacityFor(size: number): number {
     if (this.#size === 0) return size
     if (size <= this.#bytes.length) return this.#bytes.length
-    const most = this.#declared ?? this.#limit
-    return Math.max(size, Math.min(most, Math.max(size * 2, smallestBuffer)))
+    const maxBytes = this.#declared ?? this.#limit
+    return Math.max(size, Math.min(maxBytes, Math.max(size * 2, minBufferBytes)))
   }
 
-  #keep(chunk: Uint8Array, capacity: number): void {
+  #append(chunk: Uint8Array, capacity: number): void {
     if (this.#size === 0) this.#bytes = chunk
     else {
-      if (capacity > this.#bytes.length) this.#grow(capacity)
+      if (capacity > this.#bytes.length) this.#growBuffer(capacity)
       this.#bytes.set(chunk, this.#size)
     }
     this.#size += chunk.length
   }
 
-  #grow(capacity: number): void {
+  #growBuffer(capacity: number): void {
     const grown = Buffer.allocUnsafeSlow(capacity)
     grown.set(this.#bytes.subarray(0, this.#size))
     this.#bytes = grown

@@ -12,7 +12,7 @@ const lingerMs = 1000
 /**
  * Answers what the HTTP parser refused (smuggling, too large a head, too slow) and ends the connection. While a request
  * of this connection waits for its reply nothing is sent, because it would be taken for that: the refusal is kept for
- * `tellRefusal`. The parser refuses again whatever follows, which changes nothing.
+ * `sendRefusal`. The parser refuses again whatever follows, which changes nothing.
  */
 export function refuseClientError(
   error: NodeJS.ErrnoException,
@@ -25,13 +25,13 @@ export function refuseClientError(
   } else if (error.code === 'HPE_CLOSED_CONNECTION' || connection.closing) {
     // Nobody reads these bytes, and the reply that is on its way ends the connection.
   } else {
-    connection.refusal ??= refusalOf(problemOf(error.code))
-    tellRefusal(connection, socket)
+    connection.refusal ??= prepareRefusal(toFailureOfParser(error.code))
+    sendRefusal(connection, socket)
   }
 }
 
 /** To be called when a reply has been handed to the connection: the refusal goes behind the last one. */
-export function tellRefusal(connection: Connection, socket: Socket): void {
+export function sendRefusal(connection: Connection, socket: Socket): void {
   if (connection.refusal === undefined || awaitsReplies(connection)) return
   if (!connection.closing && socket.writable) {
     connection.refused = true
@@ -45,25 +45,25 @@ function awaitsReplies({ open, reading, queued }: Connection): boolean {
 }
 
 function refuse(refusal: Refusal, socket: Socket): void {
-  socket.end(messageOf(refusal))
+  socket.end(formatResponse(refusal))
   socket.resume()
   const timer = setTimeout(() => socket.destroy(), lingerMs)
   socket.once('close', () => clearTimeout(timer))
 }
 
-function problemOf(code: string | undefined): Failure {
+function toFailureOfParser(code: string | undefined): Failure {
   if (code === 'HPE_HEADER_OVERFLOW') return failure('headers_too_large')
   if (code === 'HPE_CHUNK_EXTENSIONS_OVERFLOW') return failure('payload_too_large')
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return failure('request_timeout')
   return failure('bad_request')
 }
 
-function refusalOf(problem: Failure): Refusal {
+function prepareRefusal(problem: Failure): Refusal {
   const requestId = randomUUID()
   return { reply: prepareFailure(problem, requestId), requestId }
 }
 
-function messageOf({ reply, requestId }: Refusal): string {
+function formatResponse({ reply, requestId }: Refusal): string {
   const body = String(reply.body ?? '')
   const headers = responseHeaders(reply, requestId, 'no-store', Buffer.byteLength(body))
   let head = `HTTP/1.1 ${reply.status} ${STATUS_CODES[reply.status] ?? 'Error'}\r\n`

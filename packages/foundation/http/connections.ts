@@ -45,7 +45,7 @@ export interface Connection extends SweptConnection {
 
 /** Remembers connections by their socket, until it closes. */
 export interface Connections {
-  of(socket: Socket): Connection
+  get(socket: Socket): Connection
   /** Those over which a request has come. */
   all(): Iterable<readonly [Socket, Connection]>
 }
@@ -54,7 +54,7 @@ export interface Connections {
 export function createConnections(issuedUnder: () => IssuedUnder | undefined = () => undefined): Connections {
   const connections = new Map<Socket, Connection>()
   return {
-    of(socket) {
+    get(socket) {
       const known = connections.get(socket)
       if (known !== undefined) return known
       const connection: Connection = {

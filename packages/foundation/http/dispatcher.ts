@@ -1,14 +1,14 @@
 import { Failure, failure, toFailure } from '../errors/index.ts'
 import { activeTrace } from '../http-client/index.ts'
-import type { Stages } from '../net/stages.ts'
+import type { RequestBatcher } from '../net/request-batcher.ts'
 import type { HttpMethod, Operation, OperationInput, Principal } from '../operations/types.ts'
 import { andThen, type MaybePromise } from '../promises/and-then.ts'
 import { aborted, announcesBody, readBody } from './body.ts'
-import { type BodyBudget, Holding, jsonCost } from './body-budget.ts'
+import { type BodyBudget, BodyReservation, jsonCost } from './body-budget.ts'
 import type { Cors } from './cors.ts'
 import type { Exchange } from './exchange.ts'
-import { type CompiledOperation, validInput } from './input.ts'
-import { type PreparedReply, prepareFailure, prepareReply, prepareShaped } from './reply.ts'
+import { type CompiledOperation, validateInput } from './input.ts'
+import { type PreparedReply, prepareFailure, prepareFailureInShape, prepareReply } from './reply.ts'
 import { checkHead, isServerWide } from './request-head.ts'
 import type { Router } from './router.ts'
 
@@ -16,7 +16,7 @@ export interface Dispatcher<Services> {
   readonly router: Router<CompiledOperation<Services>>
   readonly cors: Cors
   readonly budget: BodyBudget
-  readonly stages: Stages
+  readonly batcher: RequestBatcher
 }
 
 /** Takes the reply, once. undefined: the caller went away before the request was complete. */
@@ -35,7 +35,7 @@ export function dispatch<Services>(
   try {
     reply = begin(dispatcher, exchange, done)
   } catch (thrown) {
-    reply = failed(exchange, thrown)
+    reply = replyToFailure(exchange, thrown)
   }
   if (reply !== 'after its body') conclude(exchange, reply, done)
 }
@@ -49,21 +49,21 @@ function begin<Services>(
   limitRate(exchange)
   checkHead(message, exchange.request, exchange.options.tls !== undefined)
   if (exchange.isOptions) return preflight(dispatcher, exchange)
-  const compiled = matchedOrThrow(exchange)
+  const compiled = requireMatch(exchange)
   if (!announcesBody(message)) {
     perform(dispatcher, exchange, compiled, done)
     return 'after its body'
   }
   connection.reading++
   const cost = compiled.checkBody === undefined ? 1 : jsonCost
-  const holding = new Holding(dispatcher.budget, exchange.request.clientAddress, cost)
-  const admitLarge = () => admit(dispatcher, exchange, compiled)
-  readBody(message, response, compiled.bodyLimit, holding, admitLarge, (outcome) => {
+  const reservation = new BodyReservation(dispatcher.budget, exchange.request.clientAddress, cost)
+  const admitLarge = () => admitLargeBody(dispatcher, exchange, compiled)
+  readBody(message, response, compiled.bodyLimit, reservation, admitLarge, (outcome) => {
     connection.reading--
     if (outcome === aborted) done(undefined)
-    else if (outcome instanceof Failure) conclude(exchange, failed(exchange, outcome), done)
+    else if (outcome instanceof Failure) conclude(exchange, replyToFailure(exchange, outcome), done)
     else {
-      exchange.holding = holding
+      exchange.reservation = reservation
       exchange.request.body = outcome
       perform(dispatcher, exchange, compiled, done)
     }
@@ -72,19 +72,19 @@ function begin<Services>(
 }
 
 /** A large body is read only of callers who are somebody; when it is there they are asked again, as for any other. */
-function admit<Services>(
+function admitLargeBody<Services>(
   dispatcher: Dispatcher<Services>,
   exchange: Exchange<Services>,
   compiled: CompiledOperation<Services>,
 ): MaybePromise<void> {
   return andThen(exchange.options.admit?.(compiled.operation.name), () => {
     if (compiled.operation.access.public === true) return
-    refuseForeignPages(dispatcher, exchange)
-    return andThen(authenticated(exchange, compiled), requireSomebody)
+    refuseCrossOriginRequest(dispatcher, exchange)
+    return andThen(authenticate(exchange, compiled), requireAuthenticated)
   })
 }
 
-function requireSomebody(principal: Principal | undefined): void {
+function requireAuthenticated(principal: Principal | undefined): void {
   if (principal === undefined) throw failure('unauthorized')
 }
 
@@ -95,12 +95,12 @@ function perform<Services>(
   compiled: CompiledOperation<Services>,
   done: Done,
 ): void {
-  const { stages } = dispatcher
-  const inItsTurn: Done = (reply) => stages.reply(() => done(reply))
-  stages.act(() => {
+  const { batcher } = dispatcher
+  const doneInTurn: Done = (reply) => batcher.enqueueReply(() => done(reply))
+  batcher.enqueue(() => {
     // RFC 9112 §9.6: nothing is done for a request behind the reply that ends its connection.
-    if (exchange.connection.closing) inItsTurn(undefined)
-    else performNow(dispatcher, exchange, compiled, inItsTurn)
+    if (exchange.connection.closing) doneInTurn(undefined)
+    else performNow(dispatcher, exchange, compiled, doneInTurn)
   })
 }
 
@@ -118,12 +118,12 @@ function performNow<Services>(
         ? answer(dispatcher, exchange, compiled)
         : activeTrace.run(exchange.trace, answer<Services>, dispatcher, exchange, compiled)
   } catch (thrown) {
-    reply = failed(exchange, thrown)
+    reply = replyToFailure(exchange, thrown)
   }
   andThen(
     reply,
     (ready) => conclude(exchange, ready, done),
-    (thrown) => conclude(exchange, failed(exchange, thrown), done),
+    (thrown) => conclude(exchange, replyToFailure(exchange, thrown), done),
   )
 }
 
@@ -132,22 +132,24 @@ function answer<Services>(
   exchange: Exchange<Services>,
   compiled: CompiledOperation<Services>,
 ): MaybePromise<PreparedReply> {
-  const { admit } = exchange.options
-  if (admit === undefined) return admitted(dispatcher, exchange, compiled)
-  return andThen(admit(compiled.operation.name), () => admitted(dispatcher, exchange, compiled))
+  const requireServed = exchange.options.admit
+  if (requireServed === undefined) return admit(dispatcher, exchange, compiled)
+  return andThen(requireServed(compiled.operation.name), () => admit(dispatcher, exchange, compiled))
 }
 
-function admitted<Services>(
+function admit<Services>(
   dispatcher: Dispatcher<Services>,
   exchange: Exchange<Services>,
   compiled: CompiledOperation<Services>,
 ): MaybePromise<PreparedReply> {
-  refuseForeignPages(dispatcher, exchange)
-  if (compiled.operation.access.public === true) return checked(exchange, compiled)
-  return andThen(authenticated(exchange, compiled), (principal) => identified(exchange, compiled, principal))
+  refuseCrossOriginRequest(dispatcher, exchange)
+  if (compiled.operation.access.public === true) return validate(exchange, compiled)
+  return andThen(authenticate(exchange, compiled), (principal) =>
+    requirePrincipal(exchange, compiled, principal),
+  )
 }
 
-function authenticated<Services>(
+function authenticate<Services>(
   exchange: Exchange<Services>,
   { operation }: CompiledOperation<Services>,
 ): MaybePromise<Principal | undefined> {
@@ -155,42 +157,42 @@ function authenticated<Services>(
   return exchange.options.authenticate(exchange.request)
 }
 
-function identified<Services>(
+function requirePrincipal<Services>(
   exchange: Exchange<Services>,
   compiled: CompiledOperation<Services>,
   principal: Principal | undefined,
 ): MaybePromise<PreparedReply> {
   if (principal === undefined) throw failure('unauthorized')
   exchange.principal = principal
-  return checked(exchange, compiled)
+  return validate(exchange, compiled)
 }
 
-function checked<Services>(
+function validate<Services>(
   exchange: Exchange<Services>,
   compiled: CompiledOperation<Services>,
 ): MaybePromise<PreparedReply> {
-  const input = validInput(compiled, exchange.request, exchange.parameters ?? noParameters)
-  return andThen(input, (valid) => permitted(exchange, compiled, valid))
+  const input = validateInput(compiled, exchange.request, exchange.parameters ?? noParameters)
+  return andThen(input, (valid) => authorize(exchange, compiled, valid))
 }
 
-function permitted<Services>(
+function authorize<Services>(
   exchange: Exchange<Services>,
   compiled: CompiledOperation<Services>,
   input: OperationInput,
 ): MaybePromise<PreparedReply> {
   const allowed = compiled.operation.access.check?.(input, exchange)
-  return andThen(allowed, () => acted(exchange, compiled.operation, input))
+  return andThen(allowed, () => handle(exchange, compiled.operation, input))
 }
 
-function acted<Services>(
+function handle<Services>(
   exchange: Exchange<Services>,
   operation: Operation<Services>,
   input: OperationInput,
 ): MaybePromise<PreparedReply> {
-  return andThen(operation.act(input, exchange), (result) => prepared(operation, result))
+  return andThen(operation.act(input, exchange), (result) => serialize(operation, result))
 }
 
-function prepared<Services>(operation: Operation<Services>, result: unknown): PreparedReply {
+function serialize<Services>(operation: Operation<Services>, result: unknown): PreparedReply {
   return prepareReply(result, operation.status ?? 200, operation.replyContentType)
 }
 
@@ -198,17 +200,18 @@ const noParameters: Readonly<Record<string, string>> = Object.freeze(Object.crea
 
 function conclude<Services>(exchange: Exchange<Services>, reply: PreparedReply, done: Done): void {
   if (!exchange.audited || exchange.options.audit.mode === 'continue') done(reply)
-  else recordBeforeReply(exchange, reply).then(done, (thrown: unknown) => done(failed(exchange, thrown)))
+  else
+    recordBeforeReply(exchange, reply).then(done, (thrown: unknown) => done(replyToFailure(exchange, thrown)))
 }
 
 /** Every request counts, also those that nothing answers. The key is the TCP peer, never a forwarded address. */
 function limitRate<Services>({ options, connection }: Exchange<Services>): void {
-  const verdict = options.rateLimiter?.take(connection.peerAddress)
-  if (verdict === undefined || verdict.allowed) return
-  throw failure('rate_limited', undefined, { retryAfterSeconds: verdict.retryAfterSeconds })
+  const decision = options.rateLimiter?.take(connection.peerAddress)
+  if (decision === undefined || decision.allowed) return
+  throw failure('rate_limited', undefined, { retryAfterSeconds: decision.retryAfterSeconds })
 }
 
-function matchedOrThrow<Services>(exchange: Exchange<Services>): CompiledOperation<Services> {
+function requireMatch<Services>(exchange: Exchange<Services>): CompiledOperation<Services> {
   const { compiled } = exchange
   if (exchange.routeFailure !== undefined) throw exchange.routeFailure
   if (compiled !== undefined) return compiled
@@ -222,7 +225,10 @@ const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'LIST'])
  * A page of a foreign origin must not act with the cookies or the certificate of its visitor, nor log it in or out:
  * browsers send `Origin` with every such request, other clients do not.
  */
-function refuseForeignPages<Services>({ cors }: Dispatcher<Services>, exchange: Exchange<Services>): void {
+function refuseCrossOriginRequest<Services>(
+  { cors }: Dispatcher<Services>,
+  exchange: Exchange<Services>,
+): void {
   const { request, operation } = exchange
   const { origin, host } = request.headers
   if (origin === undefined || safeMethods.has(request.method) || operation?.cors !== undefined) return
@@ -257,12 +263,12 @@ function noContent(headers: Readonly<Record<string, string>>): PreparedReply {
 }
 
 /** The reply to a failure; the private detail goes to the log, under the request id. */
-export function failed<Services>(exchange: Exchange<Services>, thrown: unknown): PreparedReply {
+export function replyToFailure<Services>(exchange: Exchange<Services>, thrown: unknown): PreparedReply {
   const problem = toFailure(thrown)
   const { log, request } = exchange
   const { certificateProblem } = request
   if (certificateProblem !== undefined && problem.kind === 'unauthorized')
-    tellRefusedCertificate(exchange, certificateProblem)
+    logRefusedCertificate(exchange, certificateProblem)
   // Load that was shed is no fault of the service: who floods it does not fill the log with errors.
   const loadShed = problem.kind === 'overloaded' && problem.cause === undefined
   if (problem.status >= 500 && !loadShed) {
@@ -274,7 +280,7 @@ export function failed<Services>(exchange: Exchange<Services>, thrown: unknown):
   const { errorShape } = exchange
   if (errorShape === undefined) return prepareFailure(problem, request.id)
   try {
-    return prepareShaped(problem, errorShape, request)
+    return prepareFailureInShape(problem, errorShape, request)
   } catch (wrong) {
     log.error({ detail: String(wrong), cause: wrong }, 'the shape of an error could not be made')
     return prepareFailure(problem, request.id)
@@ -282,7 +288,7 @@ export function failed<Services>(exchange: Exchange<Services>, thrown: unknown):
 }
 
 /** The record of each request names the reason; the log has a line for each connection, so requests do not fill it. */
-function tellRefusedCertificate<Services>(exchange: Exchange<Services>, problem: string): void {
+function logRefusedCertificate<Services>(exchange: Exchange<Services>, problem: string): void {
   const { connection, clientAddress } = exchange.request
   exchange.audit({ reason: 'client_certificate_refused', details: { problem } })
   if (connection.certificateRefused) return
@@ -308,7 +314,7 @@ async function recordBeforeReply<Services>(
     return reply
   } catch (thrown) {
     announced?.abandoned()
-    const instead = failed(exchange, thrown)
+    const instead = replyToFailure(exchange, thrown)
     // What is (or may be) committed cannot be taken back, and `nothing was done` would be a lie: its first record is on
     // disk.
     return exchange.outcome === 'uncommitted' ? instead : reply

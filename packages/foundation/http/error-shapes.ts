@@ -2,9 +2,9 @@ import { pathSegments } from '../operations/route.ts'
 import type { ErrorShape, Operation } from '../operations/types.ts'
 
 /** The shapes of the operations at one place in the tree of paths, and below it. */
-interface Place {
-  readonly texts: Map<string, Place>
-  parameter: Place | undefined
+interface PathNode {
+  readonly texts: Map<string, PathNode>
+  parameter: PathNode | undefined
   /** Of the operations that are exactly here. */
   readonly here: Set<ErrorShape | undefined>
   /** Of those, and of all below. */
@@ -17,33 +17,33 @@ interface Place {
  * longest known beginning. Where those differ, and at a path that begins like none, it is the usual shape.
  * @returns the shape for a path, as it came
  */
-export function errorShapes<Services>(
+export function createErrorShapes<Services>(
   operations: readonly Operation<Services>[],
 ): (path: string) => ErrorShape | undefined {
-  const root = emptyPlace()
+  const root = createNode()
   for (const { route, errorShape } of operations) {
     let place = root
     for (const { kind, value } of pathSegments(route.path)) {
       if (kind === 'tail') break
       if (kind === 'text') {
-        const next: Place = place.texts.get(value) ?? emptyPlace()
+        const next: PathNode = place.texts.get(value) ?? createNode()
         place.texts.set(value, next)
         place = next
       } else {
-        place.parameter ??= emptyPlace()
+        place.parameter ??= createNode()
         place = place.parameter
       }
       place.all.add(errorShape)
     }
     place.here.add(errorShape)
   }
-  return (path) => shapeAt(root, path)
+  return (path) => findShape(root, path)
 }
 
-function shapeAt(root: Place, path: string): ErrorShape | undefined {
+function findShape(root: PathNode, path: string): ErrorShape | undefined {
   let place = root
   for (const segment of path === '/' ? [] : path.slice(1).split('/')) {
-    const next: Place | undefined = place.texts.get(segment) ?? place.parameter
+    const next: PathNode | undefined = place.texts.get(segment) ?? place.parameter
     if (next === undefined) return only(place.all)
     place = next
   }
@@ -55,6 +55,6 @@ function only(shapes: ReadonlySet<ErrorShape | undefined>): ErrorShape | undefin
   return shapes.size === 1 ? shape : undefined
 }
 
-function emptyPlace(): Place {
+function createNode(): PathNode {
   return { texts: new Map(), parameter: undefined, here: new Set(), all: new Set() }
 }

@@ -2,13 +2,13 @@ import type { ServerResponse } from 'node:http'
 import type { AnnouncedCommit } from '../audit/announced-commits.ts'
 import type { AuditEvent } from '../audit/types.ts'
 import { failure } from '../errors/index.ts'
-import { mergedAuditFields } from '../operations/audit-fields.ts'
+import { mergeAuditFields } from '../operations/audit-fields.ts'
 import type { AuditFields, ErrorShape, Operation, OperationContext, Principal } from '../operations/types.ts'
 import { OutcomeUnknown } from '../sql/errors.ts'
 import type { Change, ChangeResult, Commit } from '../sql/types.ts'
 import type { Logger } from '../telemetry/types.ts'
 import type { RequestTrace } from '../tracing/index.ts'
-import type { Holding } from './body-budget.ts'
+import type { BodyReservation } from './body-budget.ts'
 import type { BodyMessage } from './body-message.ts'
 import type { Connection } from './connections.ts'
 import type { CompiledOperation } from './input.ts'
@@ -35,7 +35,7 @@ export class Exchange<Services> implements OperationContext<Services> {
   routeFailure: unknown
   preflightAnyOrigin = false
   /** The body's share in the budget. */
-  holding: Holding | undefined
+  reservation: BodyReservation | undefined
   /** undefined = the request is not traced. */
   trace: RequestTrace | undefined
   /** Status of the record that is on disk already. */
@@ -107,7 +107,7 @@ export class Exchange<Services> implements OperationContext<Services> {
 
   get audit(): (fields: AuditFields) => void {
     return (fields) => {
-      this.#fields = mergedAuditFields(this.#fields, fields)
+      this.#fields = mergeAuditFields(this.#fields, fields)
     }
   }
 

@@ -34,14 +34,14 @@ export function responseHeaders(
   contentLength: number | undefined,
 ): string[] {
   if (reply.headers !== undefined)
-    return mergedHeaders(reply, reply.headers, requestId, cacheControl, contentLength)
+    return mergeHeaders(reply, reply.headers, requestId, cacheControl, contentLength)
   const list = [...securityHeaders, 'Cache-Control', cacheControl, 'X-Request-Id', requestId]
   if (reply.contentType !== undefined) list.push('Content-Type', reply.contentType)
   if (contentLength !== undefined) list.push('Content-Length', String(contentLength))
   return list
 }
 
-function mergedHeaders(
+function mergeHeaders(
   reply: PreparedReply,
   own: NonNullable<PreparedReply['headers']>,
   requestId: string,

@@ -49,13 +49,13 @@ type PartState = Static<typeof Part>
  */
 export function healthOperation<Services>(options: HealthOptions): Operation<Services> {
   const { clock, everyMs = 1000 } = options
-  const trials = options.parts.map((part) => trialOf(part, options.timeoutMs ?? 2000))
+  const probes = options.parts.map((part) => createProbe(part, options.timeoutMs ?? 2000))
   let known: { readonly at: number; readonly health: Static<typeof Health> } | undefined
   let underWay: Promise<Static<typeof Health>> | undefined
 
-  const tryAll = async (log: Logger): Promise<Static<typeof Health>> => {
+  const probeAll = async (log: Logger): Promise<Static<typeof Health>> => {
     const startedAt = clock.monotonic()
-    const states = await Promise.all(trials.map((trial) => trial(log)))
+    const states = await Promise.all(probes.map((probe) => probe(log)))
     const at = clock.monotonic()
     const health = {
       status: states.every(
@@ -82,19 +82,19 @@ export function healthOperation<Services>(options: HealthOptions): Operation<Ser
     audited: false,
     async act(_input, { log }) {
       if (known === undefined || clock.monotonic() - known.at >= everyMs) {
-        underWay ??= tryAll(log).finally(() => {
+        underWay ??= probeAll(log).finally(() => {
           underWay = undefined
         })
         await underWay
       }
-      const { health } = known ?? { health: await tryAll(log) }
+      const { health } = known ?? { health: await probeAll(log) }
       return health.status === 'UP' ? health : rawReply({ status: 503, json: health })
     },
   })
 }
 
 /** Tries a part, unless the trial before has not ended. */
-function trialOf(
+function createProbe(
   part: HealthPart,
   timeoutMs: number,
 ): (log: Logger) => Promise<readonly [string, PartState]> {
@@ -110,13 +110,16 @@ function trialOf(
       await within(timeoutMs, underWay)
       return [key, { name, status: 'UP' }]
     } catch (thrown) {
-      log.warn({ part: key, detail: String(thrown), cause: causeOf(thrown) }, 'a part of the service is down')
+      log.warn(
+        { part: key, detail: String(thrown), cause: findCause(thrown) },
+        'a part of the service is down',
+      )
       return [key, { name, status: 'DOWN', message }]
     }
   }
 }
 
-function causeOf(thrown: unknown): string | undefined {
+function findCause(thrown: unknown): string | undefined {
   if (!(thrown instanceof Error)) return undefined
   if ('detail' in thrown && typeof thrown.detail === 'string') return thrown.detail
   return thrown.cause === undefined ? undefined : String(thrown.cause)

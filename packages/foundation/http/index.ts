@@ -5,7 +5,7 @@ export { type HealthOptions, type HealthPart, healthOperation } from './health.t
 export { parseJsonBody } from './json-body.ts'
 export type { ServerLimits, ServiceServer, ServiceServerOptions } from './options.ts'
 export type { PartnerHosts } from './partner-hosts.ts'
-export { peerSecretCheck, peerSecretHeader } from './peer-secret.ts'
+export { createPeerSecretCheck, peerSecretHeader } from './peer-secret.ts'
 export * from './rate-limit/index.ts'
 export { pageReply, rawReply } from './reply.ts'
 export { createServiceServer } from './server.ts'

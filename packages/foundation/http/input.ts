@@ -17,7 +17,7 @@ export interface CompiledOperation<Services> {
 
 export function compileOperation<Services>(
   operation: Operation<Services>,
-  largestBody: number,
+  maxBodyBytes: number,
 ): CompiledOperation<Services> {
   const { pathParameters, queryParameters = noParameters, request } = operation
   const { foreignMembers, foreignParameters } = operation
@@ -31,7 +31,7 @@ export function compileOperation<Services>(
       'parameter',
     ),
     checkBody: request && compileCheck(request, 'Invalid request body', foreignMembers?.names),
-    bodyLimit: Math.min(operation.bodyLimit ?? largestBody, largestBody),
+    bodyLimit: Math.min(operation.bodyLimit ?? maxBodyBytes, maxBodyBytes),
   }
 }
 
@@ -39,7 +39,7 @@ const noParameters = Type.Object({})
 const noMembers: Readonly<Record<string, string>> = Object.freeze(Object.create(null))
 
 /** Path, query and body as plain values, each checked by its schema. Throws failure('bad_request') and 415. */
-export function validInput<Services>(
+export function validateInput<Services>(
   compiled: CompiledOperation<Services>,
   request: HttpRequest,
   parameters: Readonly<Record<string, string>>,

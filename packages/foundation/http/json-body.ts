@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { failure } from '../errors/index.ts'
-import { smallBody } from './body-budget.ts'
+import { smallBodyBytes } from './body-budget.ts'
 import { isJsonText } from './json-grammar.ts'
 
 /** Deepest nesting of arrays and objects that a body may have. */
@@ -49,7 +49,7 @@ export function parseStrictJson(body: Uint8Array, limits: JsonLimits): unknown {
   const { members, escapes, escapedNames } = scan(bytes, limits.maxDepth)
   if (escapedNames && !limits.escapedNames) throw invalid('a member name is written with an escape.')
   // Of a small one the text costs less than another look at its bytes.
-  if (bytes.length > smallBody && !isJsonText(bytes)) throw invalid('it is not valid JSON.')
+  if (bytes.length > smallBodyBytes && !isJsonText(bytes)) throw invalid('it is not valid JSON.')
   let value: unknown
   try {
     value = JSON.parse(bytes.toString('utf8'))
@@ -64,7 +64,7 @@ export function parseStrictJson(body: Uint8Array, limits: JsonLimits): unknown {
 
 const backslashNamed = 'a member name holds a backslash.'
 
-interface Scanned {
+interface ScanResult {
   /** Colons outside strings. */
   readonly members: number
   readonly escapes: boolean
@@ -72,7 +72,7 @@ interface Scanned {
 }
 
 /** Refuses deep nesting and too many values before anything is built. */
-function scan(bytes: Buffer, maxDepth: number): Scanned {
+function scan(bytes: Buffer, maxDepth: number): ScanResult {
   const escapes = bytes.includes(backslash)
   let members = 0
   let values = 1
@@ -85,7 +85,7 @@ function scan(bytes: Buffer, maxDepth: number): Scanned {
     switch (bytes[index]) {
       case quote:
         name = index
-        index = endOfString(bytes, index + 1)
+        index = findStringEnd(bytes, index + 1)
         continue
       case colon:
         members++
@@ -121,7 +121,7 @@ function scan(bytes: Buffer, maxDepth: number): Scanned {
  * Index of the closing quote. Short strings byte by byte, long ones (base64) by native search, which is too dear to be
  * asked again for each of many escaped quotes.
  */
-function endOfString(bytes: Uint8Array, start: number): number {
+function findStringEnd(bytes: Uint8Array, start: number): number {
   for (let index = start; ; ) {
     const near = Math.min(bytes.length, index + 128)
     for (; index < near; index++) {

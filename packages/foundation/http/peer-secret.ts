@@ -4,7 +4,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 export const peerSecretHeader = 'x-warder-peer'
 
 /** @returns whether a header shows the secret; without a secret none does */
-export function peerSecretCheck(secret: string | undefined): (shown: unknown) => boolean {
+export function createPeerSecretCheck(secret: string | undefined): (shown: unknown) => boolean {
   if (secret === undefined) return () => false
   const expected = digest(secret)
   return (shown) => typeof shown === 'string' && timingSafeEqual(digest(shown), expected)

@@ -94,7 +94,11 @@ export function prepareFailure(failed: Failure, requestId: string): PreparedRepl
 }
 
 /** The reply to a failure in another shape. Throws what the shape throws, and when that gives no status of an error. */
-export function prepareShaped(failed: Failure, shape: ErrorShape, request: IncomingRequest): PreparedReply {
+export function prepareFailureInShape(
+  failed: Failure,
+  shape: ErrorShape,
+  request: IncomingRequest,
+): PreparedReply {
   const reply = prepareRaw(shape.reply(failed, request), failed.status, undefined)
   if (reply.status < 400) throw new Error(`the error shape tells ${failed.kind} with status ${reply.status}`)
   return { ...reply, headers: failureHeaders(failed, reply.status, reply.headers), reason: failed.kind }

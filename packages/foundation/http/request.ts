@@ -99,7 +99,7 @@ export class HttpRequest implements IncomingRequest {
     const { connection } = this
     const { socket } = this.#message
     const tls = socket instanceof TLSSocket ? socket : undefined
-    const refused = tls && refusedCertificate(tls, connection)
+    const refused = tls && findCertificateProblem(tls, connection)
     if (refused !== undefined) this.#refuseCertificate(refused)
     const certificate = tls && verifiedPeerCertificate(tls)
     if (certificate !== undefined && this.#revocation !== undefined)
@@ -122,7 +122,7 @@ export class HttpRequest implements IncomingRequest {
 }
 
 /** A caller whose certificate does not verify must not be taken for an anonymous one. */
-function refusedCertificate(socket: TLSSocket, { issuedUnder }: Connection): string | undefined {
+function findCertificateProblem(socket: TLSSocket, { issuedUnder }: Connection): string | undefined {
   if (presentedUnverified(socket))
     return `the client certificate did not verify: ${socket.authorizationError}`
   const certificate = issuedUnder && verifiedPeerCertificate(socket)

@@ -99,11 +99,11 @@ function walk<T>(root: Node<T>, method: string, path: string): Match<T> {
   const found = descend(root, segments, 0, values)
   if (found === undefined) return nothing
   const route = found.routes.get(method) ?? (method === 'HEAD' ? found.routes.get('GET') : undefined)
-  if (route === undefined) return { target: undefined, allow: methodsOf(found) }
+  if (route === undefined) return { target: undefined, allow: listMethods(found) }
   return { target: route.target, parameters: decodeAll(route, values) }
 }
 
-function methodsOf<T>({ routes }: Node<T>): string[] {
+function listMethods<T>({ routes }: Node<T>): string[] {
   const methods = new Set(routes.keys())
   if (methods.has('GET')) methods.add('HEAD')
   return [...methods].sort()

@@ -7,28 +7,28 @@ import { failure, toFailure } from '../errors/index.ts'
 import { addressSet, clientAddress, normalAddress } from '../net/client-address.ts'
 import { startIdleSweep } from '../net/idle-sweep.ts'
 import { listenOn } from '../net/listen.ts'
-import { Stages } from '../net/stages.ts'
+import { RequestBatcher } from '../net/request-batcher.ts'
 import { assertUniqueOperations } from '../operations/define.ts'
 import { issuedUnder } from '../tls/client-authorities.ts'
 import { announcesBody } from './body.ts'
 import { BodyBudget } from './body-budget.ts'
 import { BodyMessage } from './body-message.ts'
-import { refuseClientError, tellRefusal } from './client-error.ts'
+import { refuseClientError, sendRefusal } from './client-error.ts'
 import { createConnections } from './connections.ts'
 import { createCors } from './cors.ts'
-import { type Dispatcher, dispatch, failed } from './dispatcher.ts'
-import { errorShapes } from './error-shapes.ts'
+import { type Dispatcher, dispatch, replyToFailure } from './dispatcher.ts'
+import { createErrorShapes } from './error-shapes.ts'
 import { Exchange } from './exchange.ts'
 import { responseHeaders } from './headers.ts'
 import { compileOperation } from './input.ts'
-import { acceptListVerb, standsIn } from './node-internals/list-verb.ts'
+import { acceptListVerb, standInVerb } from './node-internals/list-verb.ts'
 import { defaultLimits, type ServerLimits, type ServiceServer, type ServiceServerOptions } from './options.ts'
 import { handshakeProblem } from './partner-hosts.ts'
-import { peerSecretCheck, peerSecretHeader } from './peer-secret.ts'
+import { createPeerSecretCheck, peerSecretHeader } from './peer-secret.ts'
+import { createPrebuiltHeads } from './prebuilt-head.ts'
 import type { PreparedReply } from './reply.ts'
 import { HttpRequest } from './request.ts'
 import { createRouter } from './router.ts'
-import { createUsualHeads } from './usual-head.ts'
 import { readThroughStream } from './waiting-replies.ts'
 
 /** A body of this size that nobody reads is let through to keep the connection; a larger one ends it. */
@@ -45,12 +45,12 @@ const lingerMs = 1000
 export function createServiceServer<Services>(options: ServiceServerOptions<Services>): ServiceServer {
   assertUniqueOperations(options.operations)
   const limits: ServerLimits = { ...defaultLimits, ...options.limits }
-  const issuedBy = (authorities: ServiceServerOptions<Services>['clientAuthorities']) =>
+  const toIssuedUnder = (authorities: ServiceServerOptions<Services>['clientAuthorities']) =>
     authorities && issuedUnder(authorities, () => options.clock.now())
-  let issued = issuedBy(options.clientAuthorities)
+  let issued = toIssuedUnder(options.clientAuthorities)
   const connections = createConnections(() => issued)
   const trusted = addressSet(options.trustedProxyCidrs ?? [])
-  const showsSecret = peerSecretCheck(options.peerSecret)
+  const showsSecret = createPeerSecretCheck(options.peerSecret)
   const dispatcher: Dispatcher<Services> = {
     router: createRouter(
       options.operations.map((operation) => ({
@@ -61,11 +61,11 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     ),
     cors: createCors(options.corsAllowedOrigins ?? [], options.baseUrl, options.tls === undefined),
     budget: new BodyBudget(limits.bufferedBytes, limits.bodyBytes),
-    stages: new Stages(),
+    batcher: new RequestBatcher(),
   }
-  const shapeOfErrors = errorShapes(options.operations)
+  const findErrorShape = createErrorShapes(options.operations)
   const keepAlive = `timeout=${Math.floor(limits.keepAliveTimeoutMs / 1000)}`
-  const heads = createUsualHeads(options.clock, keepAlive)
+  const heads = createPrebuiltHeads(options.clock, keepAlive)
   let inFlight = 0
   let draining = false
 
@@ -76,11 +76,11 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
   }
 
   function onRequest(message: BodyMessage, response: ServerResponse): void {
-    const connection = connections.of(message.socket)
+    const connection = connections.get(message.socket)
     // RFC 9112 §9.6: nothing is done for a request behind the reply that ends its connection.
     if (connection.closing) return
-    if (message.method === standsIn && listVerb?.isList(message) === true) message.method = 'LIST'
-    const forwarded = forwardedBy(message)
+    if (message.method === standInVerb && listVerb?.isList(message) === true) message.method = 'LIST'
+    const forwarded = readForwardedHeaders(message)
     const believed = forwarded.forwardedFor !== undefined && showsSecret(message.headers[peerSecretHeader])
     const client = clientAddress(connection.peerAddress, forwarded, trusted, believed)
     const request = new HttpRequest(randomUUID(), message, connection, client, options.clientRevocation)
@@ -101,7 +101,7 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     } catch (thrown) {
       exchange.routeFailure = thrown
     }
-    if (exchange.compiled === undefined) exchange.errorShapeHere = shapeOfErrors(exchange.request.path)
+    if (exchange.compiled === undefined) exchange.errorShapeHere = findErrorShape(exchange.request.path)
   }
 
   function finish(exchange: Exchange<Services>, reply: PreparedReply | undefined): void {
@@ -113,8 +113,8 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     } finally {
       inFlight--
       exchange.connection.open--
-      exchange.holding?.giveBack()
-      tellRefusal(exchange.connection, exchange.message.socket)
+      exchange.reservation?.release()
+      sendRefusal(exchange.connection, exchange.message.socket)
     }
   }
 
@@ -126,13 +126,13 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
         write(exchange, reply)
       } catch (thrown) {
         // A handler's header that HTTP cannot carry (RFC 9110 §5.5): nothing has been sent yet.
-        reply = failed(exchange, thrown)
+        reply = replyToFailure(exchange, thrown)
         write(exchange, reply)
       }
       const { socket } = exchange.message
       if (socket.writableNeedDrain) {
         readThroughStream(exchange.connection, socket)
-        holdUntaken(exchange, reply)
+        reserveUnsentReply(exchange, reply)
       }
     }
     const status = reply?.status ?? 408
@@ -152,10 +152,11 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
   }
 
   /** A reply that its caller does not take counts as a body does that is held; where that is too much, it is dropped. */
-  function holdUntaken({ message, response }: Exchange<Services>, { body }: PreparedReply): void {
+  function reserveUnsentReply({ message, response }: Exchange<Services>, { body }: PreparedReply): void {
     const bytes = body === undefined ? 0 : Buffer.byteLength(body)
     if (bytes <= smallReply) return
-    if (dispatcher.budget.take(bytes, true)) response.once('close', () => dispatcher.budget.give(bytes))
+    if (dispatcher.budget.tryReserve(bytes, true))
+      response.once('close', () => dispatcher.budget.release(bytes))
     else {
       options.metrics.count('http_replies_dropped_total')
       message.socket.destroy()
@@ -227,7 +228,7 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
   const { keepAliveTimeoutMs: keptMs, idleTimeoutMs: stalledMs } = limits
   server.once('close', startIdleSweep(connections, { keptMs, stalledMs }))
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    const connection = connections.of(socket)
+    const connection = connections.get(socket)
     if (!connection.refused && !connection.closing && listVerb?.accept(error, socket) === true) return
     if (!connection.refused) options.metrics.count('http_client_errors_total')
     refuseClientError(error, socket, connection)
@@ -254,7 +255,7 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     },
     setTls(tls, clientAuthorities) {
       if (options.tls === undefined) throw failure('internal_error', 'this server has no TLS to reload')
-      issued = issuedBy(clientAuthorities)
+      issued = toIssuedUnder(clientAuthorities)
       ;(server as HttpsServer).setSecureContext(tls)
     },
     spread(share) {
@@ -301,7 +302,7 @@ function build<Services>(
 }
 
 /** Headers in which proxies state their client; each is one text. */
-function forwardedBy({ headers }: IncomingMessage): Parameters<typeof clientAddress>[1] {
+function readForwardedHeaders({ headers }: IncomingMessage): Parameters<typeof clientAddress>[1] {
   return { forwardedFor: headers['x-forwarded-for'] as string | undefined, forwarded: headers.forwarded }
 }
 
@@ -317,7 +318,7 @@ function queueBehindOthers<Services>({ connection, response, message }: Exchange
   readThroughStream(connection, message.socket)
   response.once('finish', () => {
     connection.queued--
-    tellRefusal(connection, message.socket)
+    sendRefusal(connection, message.socket)
   })
 }
 

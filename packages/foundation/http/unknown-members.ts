@@ -33,20 +33,26 @@ interface Structure {
  * a union the alternatives that accept the value decide.
  * @returns undefined where nothing can be unknown
  */
-export function unknownMemberSearch(schema: TSchema, foreign: ForeignMembers = []): Search | undefined {
-  return foreign === 'any' ? undefined : searchOf(schema as Structure, new Set(foreign))
+export function compileUnknownMemberSearch(
+  schema: TSchema,
+  foreign: ForeignMembers = [],
+): Search | undefined {
+  return foreign === 'any' ? undefined : createSearch(schema as Structure, new Set(foreign))
 }
 
-function searchOf(schema: Structure, foreign: ReadonlySet<string>): Search | undefined {
+function createSearch(schema: Structure, foreign: ReadonlySet<string>): Search | undefined {
   const alternatives = schema.anyOf ?? schema.oneOf
-  if (alternatives !== undefined) return searchOfUnion(alternatives, foreign)
-  if (schema.allOf !== undefined) return searchOf(merge(schema.allOf), foreign)
-  if (schema.items !== undefined) return searchOfItems(schema.items, foreign)
-  return searchOfObject(schema, foreign)
+  if (alternatives !== undefined) return createUnionSearch(alternatives, foreign)
+  if (schema.allOf !== undefined) return createSearch(merge(schema.allOf), foreign)
+  if (schema.items !== undefined) return createItemsSearch(schema.items, foreign)
+  return createObjectSearch(schema, foreign)
 }
 
-function searchOfUnion(alternatives: readonly Structure[], foreign: ReadonlySet<string>): Search | undefined {
-  const searches = alternatives.map((alternative) => searchOf(alternative, foreign))
+function createUnionSearch(
+  alternatives: readonly Structure[],
+  foreign: ReadonlySet<string>,
+): Search | undefined {
+  const searches = alternatives.map((alternative) => createSearch(alternative, foreign))
   if (searches.every((search) => search === undefined)) return undefined
   const checks = alternatives.map((alternative) => Compile(alternative as TSchema))
   return (value, path) => {
@@ -72,8 +78,8 @@ function merge(parts: readonly Structure[]): Structure {
   return { properties }
 }
 
-function searchOfItems(items: Structure, foreign: ReadonlySet<string>): Search | undefined {
-  const search = searchOf(items, foreign)
+function createItemsSearch(items: Structure, foreign: ReadonlySet<string>): Search | undefined {
+  const search = createSearch(items, foreign)
   if (search === undefined) return undefined
   return (value, path) => {
     if (!Array.isArray(value)) return undefined
@@ -85,15 +91,15 @@ function searchOfItems(items: Structure, foreign: ReadonlySet<string>): Search |
   }
 }
 
-function searchOfObject(
+function createObjectSearch(
   { properties, patternProperties, additionalProperties }: Structure,
   foreign: ReadonlySet<string>,
 ): Search | undefined {
   const isOpen = properties === undefined || additionalProperties === true
   const searches = new Map(
-    Object.entries(properties ?? {}).map(([name, member]) => [name, searchOf(member, foreign)]),
+    Object.entries(properties ?? {}).map(([name, member]) => [name, createSearch(member, foreign)]),
   )
-  const [inMap] = Object.values(patternProperties ?? {}).map((member) => searchOf(member, foreign))
+  const [inMap] = Object.values(patternProperties ?? {}).map((member) => createSearch(member, foreign))
   if (isOpen && inMap === undefined && searches.values().every((search) => search === undefined))
     return undefined
   return (value, path) => {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { type IncomingRequest, post } from '../operations/index.ts'
-import { BodyBudget, Holding, jsonCost, smallBody } from './body-budget.ts'
+import { BodyBudget, BodyReservation, jsonCost, smallBodyBytes } from './body-budget.ts'
 import { live } from './fixtures/live.ts'
 import { common, define } from './fixtures/paced.ts'
 
@@ -62,7 +62,11 @@ test('uploads that are never finished keep small requests out of nothing', async
   assert.deepEqual(statuses, ['', '', '', '503', '503', '503', '503', '503'])
   using large = await upload(server.port, '127.0.0.1', unfinished(MiB))
   assert.match(await large.answer(), /^HTTP\/1\.1 503 [\s\S]*Retry-After: 1/i)
-  using small = await upload(server.port, '127.0.0.1', head('/open', smallBody) + 'a'.repeat(smallBody - 10))
+  using small = await upload(
+    server.port,
+    '127.0.0.1',
+    head('/open', smallBodyBytes) + 'a'.repeat(smallBodyBytes - 10),
+  )
   small.socket.write('a'.repeat(10))
   assert.match(await small.answer(), /^HTTP\/1\.1 200 [\s\S]*"bytes":65536/)
   slow.dispose()
@@ -87,27 +91,29 @@ test('one client holds a half of what may be held; others have the rest', async 
 
 test('addresses of one /64 are one client, and who holds nothing is not remembered', () => {
   const budget = new BodyBudget(1000, 100)
-  const holdings = ['2001:db8::1', '2001:db8::2', '2001:db8:0:1::1'].map((ip) => new Holding(budget, ip))
+  const reservations = ['2001:db8::1', '2001:db8::2', '2001:db8:0:1::1'].map(
+    (ip) => new BodyReservation(budget, ip),
+  )
   assert.deepEqual(
-    holdings.map((holding) => holding.takeMore(300, false)),
+    reservations.map((reservation) => reservation.reserveMore(300, false)),
     [true, false, true],
   )
   assert.deepEqual([budget.held, budget.clients], [600, 2])
-  for (const holding of holdings) holding.giveBack()
+  for (const reservation of reservations) reservation.release()
   assert.deepEqual([budget.held, budget.clients], [0, 0])
 })
 
 test('a large JSON body counts with the text and the values that are made of it, a small one as it is', () => {
   const budget = new BodyBudget(1000, 100)
   const [large, small] = [
-    new Holding(budget, '192.0.2.1', jsonCost),
-    new Holding(budget, '192.0.2.2', jsonCost),
+    new BodyReservation(budget, '192.0.2.1', jsonCost),
+    new BodyReservation(budget, '192.0.2.2', jsonCost),
   ]
-  assert.ok(large.takeMore(100, true))
-  assert.ok(small.takeMore(100, false))
+  assert.ok(large.reserveMore(100, true))
+  assert.ok(small.reserveMore(100, false))
   assert.equal(budget.held, 400)
-  assert.ok(!large.takeMore(100, true), 'more than a half')
-  large.giveBack()
+  assert.ok(!large.reserveMore(100, true), 'more than a half')
+  large.release()
   assert.equal(budget.held, 100)
 })
 
@@ -128,8 +134,8 @@ for (const [how, authenticate] of [
       [head('/guarded', MiB, alice) + 'a'.repeat(MiB), '200'],
       [`${chunked(alice)}${chunk}${chunk}${chunk}0\r\n\r\n`, '200'],
       // A small one is read first, so that its connection is not lost.
-      [head('/guarded', smallBody), ''],
-      [head('/guarded', smallBody) + 'a'.repeat(smallBody), '401'],
+      [head('/guarded', smallBodyBytes), ''],
+      [head('/guarded', smallBodyBytes) + 'a'.repeat(smallBodyBytes), '401'],
       [head('/open', MiB), ''],
     ] as const) {
       using one = await upload(server.port, '127.0.0.1', text)

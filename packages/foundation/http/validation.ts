@@ -3,7 +3,7 @@ import { Compile } from 'typebox/compile'
 import type { TLocalizedValidationError } from 'typebox/error'
 import { failure } from '../errors/index.ts'
 import { removeNullMembers } from '../operations/index.ts'
-import { describeUnknownMember, type ForeignMembers, unknownMemberSearch } from './unknown-members.ts'
+import { compileUnknownMemberSearch, describeUnknownMember, type ForeignMembers } from './unknown-members.ts'
 
 /** Checks a value against one compiled schema; throws failure('bad_request') that names the member and what it must be. */
 export type Check = (value: unknown) => void
@@ -21,7 +21,7 @@ export function compileCheck(
   noun = 'member',
 ): Check {
   const validator = Compile(schema)
-  const findUnknown = unknownMemberSearch(schema, foreign)
+  const findUnknown = compileUnknownMemberSearch(schema, foreign)
   return (value) => {
     if (validator.Check(value) && findUnknown?.(value, []) === undefined) return
     // Looked for only where the check fails, which most values pass.
@@ -52,8 +52,10 @@ function describe(errors: readonly TLocalizedValidationError[]): string {
   const at = union ?? first
   const requirement =
     union === undefined
-      ? requirementOf(first)
-      : alternatives(errors.filter((error) => error.instancePath === union.instancePath && error !== union))
+      ? describeRequirement(first)
+      : describeAlternatives(
+          errors.filter((error) => error.instancePath === union.instancePath && error !== union),
+        )
   const missing =
     first.keyword === 'required' && union === undefined ? first.params.requiredProperties[0] : undefined
   const path = memberPath(at.instancePath, missing)
@@ -93,7 +95,7 @@ function memberPath(pointer: string, last: string | undefined): string {
   return path.length > 200 ? `${path.slice(0, 200)}…` : path
 }
 
-function alternatives(errors: readonly TLocalizedValidationError[]): string {
+function describeAlternatives(errors: readonly TLocalizedValidationError[]): string {
   const constants = errors.flatMap((error) =>
     error.keyword === 'const' ? [JSON.stringify(error.params.allowedValue)] : [],
   )
@@ -110,7 +112,7 @@ function typeName(type: string | readonly string[]): string {
   return type === 'integer' || type === 'object' || type === 'array' ? `an ${type}` : `a ${type}`
 }
 
-function requirementOf(error: TLocalizedValidationError): string {
+function describeRequirement(error: TLocalizedValidationError): string {
   switch (error.keyword) {
     case 'type':
       return `must be ${typeName(error.params.type)}`

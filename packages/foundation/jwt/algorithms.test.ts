@@ -4,8 +4,8 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { createLocalJWKSet, jwtVerify, SignJWT, UnsecuredJWT } from 'jose'
 import {
-  algorithmsOf,
   createSignature,
+  getKeyAlgorithms,
   jwsAlgorithms,
   jwsAlgorithmsOnce,
   serviceAccountAlgorithms,
@@ -14,7 +14,7 @@ import {
 import { JwtRejected } from './compact.ts'
 import { ec, ed25519, heldClock, type KeyPair, rsa, setOf, testTime, tokenOfText } from './fixtures/tokens.ts'
 import { publicJwk } from './jwk.ts'
-import { inlineKeySet } from './key-sets.ts'
+import { createInlineKeySet } from './key-sets.ts'
 import { signToken, verifyToken } from './token.ts'
 
 const clock = heldClock()
@@ -33,9 +33,9 @@ const pairs: readonly (readonly [KeyPair, readonly string[]])[] = [
 ]
 const everyAlgorithm = pairs.flatMap(([, algorithms]) => algorithms)
 
-const verifier = ({ publicKey }: KeyPair) => ({ key: publicKey, algorithms: algorithmsOf(publicKey) })
+const verifier = ({ publicKey }: KeyPair) => ({ key: publicKey, algorithms: getKeyAlgorithms(publicKey) })
 const verify = (token: string, ...trusted: readonly KeyPair[]) =>
-  verifyToken(token, inlineKeySet(setOf(...trusted)), expected, clock)
+  verifyToken(token, createInlineKeySet(setOf(...trusted)), expected, clock)
 const refused = (token: string, reason: RegExp, ...trusted: readonly KeyPair[]) =>
   assert.rejects(verify(token, ...trusted), (error: unknown) => {
     assert.ok(error instanceof JwtRejected, String(error))
@@ -163,11 +163,11 @@ test('a public key is never taken for an HMAC secret (RFC 8725 §2.1)', async ()
 
 test('a token may be restricted to fewer algorithms than its key allows', async () => {
   const token = (alg: string): string => signToken({ alg }, claims, rsaPair.privateKey)
-  const keys = inlineKeySet(setOf(rsaPair))
+  const keys = createInlineKeySet(setOf(rsaPair))
   const narrow = { ...expected, algorithms: ['PS256'] }
   assert.ok(await verifyToken(token('PS256'), keys, narrow, clock))
   await assert.rejects(verifyToken(token('RS256'), keys, narrow, clock), /alg is not allowed/)
-  const bound = inlineKeySet({ keys: [{ ...publicJwk(rsaPair.publicKey), alg: 'PS256' }] })
+  const bound = createInlineKeySet({ keys: [{ ...publicJwk(rsaPair.publicKey), alg: 'PS256' }] })
   assert.ok(await verifyToken(token('PS256'), bound, expected, clock))
   await assert.rejects(verifyToken(token('PS384'), bound, expected, clock), /signature is wrong/)
 })

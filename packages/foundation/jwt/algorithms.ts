@@ -50,51 +50,51 @@ const schemes: Readonly<Record<string, SignatureScheme>> = {
   Ed25519: { key: 'ed25519', hash: null, options: {}, synonymOf: 'EdDSA' },
 }
 
-function namesWith(holds: (scheme: SignatureScheme) => boolean): readonly string[] {
+function listNames(holds: (scheme: SignatureScheme) => boolean): readonly string[] {
   return Object.keys(schemes).filter((name) => holds(schemes[name] as SignatureScheme))
 }
 
 /** Every algorithm, all of them asymmetric. Which of them a key may be used with follows from the key. */
-export const jwsAlgorithms = namesWith(() => true)
+export const jwsAlgorithms = listNames(() => true)
 /** The same without second names. */
-export const jwsAlgorithmsOnce = namesWith(({ synonymOf }) => synonymOf === undefined)
+export const jwsAlgorithmsOnce = listNames(({ synonymOf }) => synonymOf === undefined)
 /** Those that tokens of service accounts may have. */
-export const serviceAccountAlgorithms = namesWith(({ serviceAccounts }) => serviceAccounts === true)
+export const serviceAccountAlgorithms = listNames(({ serviceAccounts }) => serviceAccounts === true)
 
-const smallestRsaBits = 2048
+const minRsaBits = 2048
 /** A larger one only costs time, and whoever writes a key set would choose how much. */
-const largestRsaBits = 8192
+const maxRsaBits = 8192
 
 /**
  * Algorithms that a key's own type and size allow. A token's `alg` only chooses among these, so that a public key can
  * never be taken for an HMAC secret.
  */
-export function algorithmsOf(key: KeyObject): readonly string[] {
-  const known = asked.get(key)
+export function getKeyAlgorithms(key: KeyObject): readonly string[] {
+  const known = algorithmsByKey.get(key)
   if (known !== undefined) return known
   const algorithms = algorithmsByType(key)
-  asked.set(key, algorithms)
+  algorithmsByKey.set(key, algorithms)
   return algorithms
 }
 
 /** Asking a key for its details costs as much as other steps of a signature. */
-const asked = new WeakMap<KeyObject, readonly string[]>()
+const algorithmsByKey = new WeakMap<KeyObject, readonly string[]>()
 
 function algorithmsByType(key: KeyObject): readonly string[] {
   const { asymmetricKeyType: type, asymmetricKeyDetails: details } = key
   if (type === 'rsa' && !isSoundRsa(details?.modulusLength ?? 0, details?.publicExponent ?? 0n)) return []
   const kind = type === 'ec' ? details?.namedCurve : type
-  return namesWith((scheme) => scheme.key === kind)
+  return listNames((scheme) => scheme.key === kind)
 }
 
 /** With an exponent of 1 every padded digest is its own signature; the usual ones are 3 and 65537. */
 function isSoundRsa(bits: number, exponent: bigint): boolean {
-  return bits >= smallestRsaBits && bits <= largestRsaBits && exponent >= 3n && exponent < 2n ** 33n
+  return bits >= minRsaBits && bits <= maxRsaBits && exponent >= 3n && exponent < 2n ** 33n
 }
 
 /**
  * Whether the signature is right; false for any wrong one, whatever its length, and for an algorithm that the key does
- * not allow: `algorithms` are those that `algorithmsOf` named, or fewer.
+ * not allow: `algorithms` are those that `getKeyAlgorithms` named, or fewer.
  */
 export function verifySignature(
   algorithm: string,
@@ -115,7 +115,7 @@ export function verifySignature(
 /** A signature in JOSE's form (ECDSA as r‖s). */
 export function createSignature(algorithm: string, key: KeyObject, input: Uint8Array): Buffer {
   const scheme = schemes[algorithm]
-  if (scheme === undefined || !algorithmsOf(key).includes(algorithm)) {
+  if (scheme === undefined || !getKeyAlgorithms(key).includes(algorithm)) {
     throw new Error(`a ${key.asymmetricKeyType} key does not sign ${algorithm}`)
   }
   const { hash, options } = scheme

@@ -10,7 +10,7 @@ export class JwtRejected extends Error {
 }
 
 /** Characters of a compact token at most. */
-const longestToken = 16 * 1024
+const maxTokenLength = 16 * 1024
 
 /** A compact JWS (RFC 7515 §3.1) taken apart. Nothing of it was verified. */
 interface CompactJws {
@@ -24,7 +24,7 @@ interface CompactJws {
 
 /** @throws JwtRejected for what is not three segments of base64url within the bound */
 export function readCompact(compact: string): CompactJws {
-  if (compact.length > longestToken) throw new JwtRejected('longer than 16 KiB')
+  if (compact.length > maxTokenLength) throw new JwtRejected('longer than 16 KiB')
   const parts = compact.split('.')
   const [header, payload, tail] = parts
   if (parts.length !== 3 || header === undefined || payload === undefined || tail === undefined) {
@@ -34,7 +34,7 @@ export function readCompact(compact: string): CompactJws {
     header,
     payload,
     signingInput: Buffer.from(compact.slice(0, header.length + 1 + payload.length), 'latin1'),
-    signature: strictBase64Url(tail),
+    signature: decodeBase64Url(tail),
   }
 }
 
@@ -45,7 +45,7 @@ const lastOfGroup: Readonly<Record<number, string>> = { 2: 'AQgw', 3: 'AEIMQUYcg
  * Base64url without padding whose unused bits are zero (RFC 4648 §3.5), so that a token has one spelling.
  * @throws JwtRejected
  */
-export function strictBase64Url(text: string): Buffer {
+export function decodeBase64Url(text: string): Buffer {
   const rest = text.length % 4
   const last = lastOfGroup[rest]?.includes(text.charAt(text.length - 1)) ?? rest === 0
   if (!last || !/^[A-Za-z0-9_-]*$/.test(text)) throw new JwtRejected('bad base64url')
@@ -53,7 +53,7 @@ export function strictBase64Url(text: string): Buffer {
 }
 
 /** A segment of a compact token that holds JSON. */
-export function jsonSegment(value: unknown): string {
+export function encodeJsonSegment(value: unknown): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url')
 }
 
@@ -64,6 +64,6 @@ export function signCompact(
   claims: Readonly<Record<string, unknown>>,
   key: KeyObject,
 ): string {
-  const input = `${header}.${jsonSegment(claims)}`
+  const input = `${header}.${encodeJsonSegment(claims)}`
   return `${input}.${createSignature(algorithm, key, Buffer.from(input)).toString('base64url')}`
 }

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { createPublicKey, createSecretKey, generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
 import { calculateJwkThumbprint } from 'jose'
-import { algorithmsOf } from './algorithms.ts'
+import { getKeyAlgorithms } from './algorithms.ts'
 import { ec, ed25519, rsa } from './fixtures/tokens.ts'
-import { keysOfSet, publicJwk, thumbprint } from './jwk.ts'
+import { publicJwk, readKeySet, thumbprint } from './jwk.ts'
 
 const rsaPair = rsa()
 
@@ -43,15 +43,22 @@ test('no thumbprint is made for a kind of key that is not known', () => {
 })
 
 test('the algorithms follow from the type and the size of the key', () => {
-  assert.deepEqual(algorithmsOf(ec('P-256').publicKey), ['ES256'])
-  assert.deepEqual(algorithmsOf(ec('P-384').publicKey), ['ES384'])
-  assert.deepEqual(algorithmsOf(ec('P-521').publicKey), ['ES512'])
-  assert.deepEqual(algorithmsOf(ed25519().publicKey), ['EdDSA', 'Ed25519'])
-  assert.deepEqual(algorithmsOf(rsaPair.publicKey), ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'])
-  assert.deepEqual(algorithmsOf(ec('secp256k1').publicKey), [])
-  assert.deepEqual(algorithmsOf(generateKeyPairSync('ed448').publicKey), [])
-  assert.deepEqual(algorithmsOf(generateKeyPairSync('x25519').publicKey), [])
-  assert.deepEqual(algorithmsOf(createSecretKey(Buffer.alloc(64, 1))), [])
+  assert.deepEqual(getKeyAlgorithms(ec('P-256').publicKey), ['ES256'])
+  assert.deepEqual(getKeyAlgorithms(ec('P-384').publicKey), ['ES384'])
+  assert.deepEqual(getKeyAlgorithms(ec('P-521').publicKey), ['ES512'])
+  assert.deepEqual(getKeyAlgorithms(ed25519().publicKey), ['EdDSA', 'Ed25519'])
+  assert.deepEqual(getKeyAlgorithms(rsaPair.publicKey), [
+    'RS256',
+    'RS384',
+    'RS512',
+    'PS256',
+    'PS384',
+    'PS512',
+  ])
+  assert.deepEqual(getKeyAlgorithms(ec('secp256k1').publicKey), [])
+  assert.deepEqual(getKeyAlgorithms(generateKeyPairSync('ed448').publicKey), [])
+  assert.deepEqual(getKeyAlgorithms(generateKeyPairSync('x25519').publicKey), [])
+  assert.deepEqual(getKeyAlgorithms(createSecretKey(Buffer.alloc(64, 1))), [])
 })
 
 test('an RSA key that is too small, too large or has a trivial exponent signs nothing', () => {
@@ -59,13 +66,13 @@ test('an RSA key that is too small, too large or has a trivial exponent signs no
   const withModulus = (modulus: string, e: string) =>
     createPublicKey({ key: { kty: 'RSA', n: modulus, e }, format: 'jwk' })
   const ofBits = (bits: number): string => Buffer.alloc(bits / 8, 0xff).toString('base64url')
-  assert.notDeepEqual(algorithmsOf(withModulus(n, 'AQAB')), [])
-  assert.notDeepEqual(algorithmsOf(withModulus(n, 'Aw')), [])
-  assert.notDeepEqual(algorithmsOf(withModulus(ofBits(8192), 'AQAB')), [])
-  assert.deepEqual(algorithmsOf(withModulus(ofBits(1024), 'AQAB')), [])
-  assert.deepEqual(algorithmsOf(withModulus(ofBits(8200), 'AQAB')), [])
-  assert.deepEqual(algorithmsOf(withModulus(n, 'AQ')), [])
-  assert.deepEqual(algorithmsOf(withModulus(n, ofBits(1024))), [])
+  assert.notDeepEqual(getKeyAlgorithms(withModulus(n, 'AQAB')), [])
+  assert.notDeepEqual(getKeyAlgorithms(withModulus(n, 'Aw')), [])
+  assert.notDeepEqual(getKeyAlgorithms(withModulus(ofBits(8192), 'AQAB')), [])
+  assert.deepEqual(getKeyAlgorithms(withModulus(ofBits(1024), 'AQAB')), [])
+  assert.deepEqual(getKeyAlgorithms(withModulus(ofBits(8200), 'AQAB')), [])
+  assert.deepEqual(getKeyAlgorithms(withModulus(n, 'AQ')), [])
+  assert.deepEqual(getKeyAlgorithms(withModulus(n, ofBits(1024))), [])
 })
 
 test('of a key set only what can verify signatures is taken', () => {
@@ -96,20 +103,20 @@ test('of a key set only what can verify signatures is taken', () => {
     ],
   }
   assert.deepEqual(
-    keysOfSet(set).map(({ kid, algorithms }) => ({ kid, algorithms })),
+    readKeySet(set).map(({ kid, algorithms }) => ({ kid, algorithms })),
     [{ kid: 'usable', algorithms: ['ES256'] }],
   )
   const narrowed = { ...publicJwk(rsaPair.publicKey), alg: 'PS256', key_ops: ['verify'] }
-  assert.deepEqual(keysOfSet({ keys: [narrowed] })[0]?.algorithms, ['PS256'])
+  assert.deepEqual(readKeySet({ keys: [narrowed] })[0]?.algorithms, ['PS256'])
 })
 
 test('keys with one kid are all kept, and fifty keys of a set, what cannot verify aside', () => {
   const jwk = { ...publicJwk(ec().publicKey), kid: 'same' }
-  assert.equal(keysOfSet({ keys: [jwk, jwk] }).length, 2)
-  assert.equal(keysOfSet({ keys: Array.from({ length: 51 }, () => jwk) }).length, 50)
+  assert.equal(readKeySet({ keys: [jwk, jwk] }).length, 2)
+  assert.equal(readKeySet({ keys: Array.from({ length: 51 }, () => jwk) }).length, 50)
   const others = (length: number) => Array.from({ length }, () => ({ ...jwk, use: 'enc' }))
-  assert.equal(keysOfSet({ keys: [...others(60), jwk] }).length, 1)
-  assert.equal(keysOfSet({ keys: [...others(500), jwk] }).length, 0)
+  assert.equal(readKeySet({ keys: [...others(60), jwk] }).length, 1)
+  assert.equal(readKeySet({ keys: [...others(500), jwk] }).length, 0)
 })
 
 test('keys of a SPIFFE bundle say their use in words of their own', () => {
@@ -121,12 +128,12 @@ test('keys of a SPIFFE bundle say their use in words of their own', () => {
     ],
   }
   assert.deepEqual(
-    keysOfSet(bundle).map(({ kid }) => kid),
+    readKeySet(bundle).map(({ kid }) => kid),
     ['svid'],
   )
 })
 
 test('what is no key set is refused', () => {
   for (const set of [undefined, null, 'keys', [], {}, { keys: {} }, { keys: null }])
-    assert.throws(() => keysOfSet(set), TypeError)
+    assert.throws(() => readKeySet(set), TypeError)
 })

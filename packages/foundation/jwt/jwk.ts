@@ -1,11 +1,11 @@
 import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
 import { privateJwkMembers } from '../memory/jwk-members.ts'
-import { algorithmsOf } from './algorithms.ts'
+import { getKeyAlgorithms } from './algorithms.ts'
 import type { VerificationKey } from './types.ts'
 
 /** Keys taken of one set, and entries looked at; a larger set is a mistake or an attack. */
-const mostKeys = 50
-const mostEntries = 500
+const maxKeys = 50
+const maxEntries = 500
 /** For signatures; SPIFFE's bundles say so in words of their own (SPIFFE Trust Domain and Bundle §4.2.2). */
 const signatureUses: ReadonlySet<unknown> = new Set([undefined, 'sig', 'jwt-svid'])
 
@@ -13,12 +13,12 @@ const signatureUses: ReadonlySet<unknown> = new Set([undefined, 'sig', 'jwt-svid
  * Keys of a JWK set (RFC 7517 §5) that can verify signatures. What is malformed, symmetric, private, too weak or for
  * encryption is left out; several keys with one kid are all kept.
  */
-export function keysOfSet(set: unknown): readonly VerificationKey[] {
+export function readKeySet(set: unknown): readonly VerificationKey[] {
   const list = typeof set === 'object' && set !== null && 'keys' in set ? set.keys : undefined
   if (!Array.isArray(list)) throw new TypeError('not a JWK set: it has no keys array')
   const keys: VerificationKey[] = []
-  for (const jwk of list.slice(0, mostEntries)) {
-    const key = keys.length < mostKeys ? verificationKey(jwk) : undefined
+  for (const jwk of list.slice(0, maxEntries)) {
+    const key = keys.length < maxKeys ? verificationKey(jwk) : undefined
     if (key !== undefined) keys.push(key)
   }
   return keys
@@ -35,8 +35,8 @@ function verificationKey(jwk: unknown): VerificationKey | undefined {
     return undefined
   try {
     const key = createPublicKey({ key: members as never, format: 'jwk' })
-    const allowed = algorithmsOf(key)
-    const algorithms = alg === undefined ? allowed : narrowed(allowed, alg)
+    const allowed = getKeyAlgorithms(key)
+    const algorithms = alg === undefined ? allowed : restrictAlgorithms(allowed, alg)
     return algorithms.length === 0 ? undefined : { kid, key, algorithms }
   } catch {
     return undefined
@@ -44,7 +44,7 @@ function verificationKey(jwk: unknown): VerificationKey | undefined {
 }
 
 /** A key that names an algorithm is used with that one alone; EdDSA and Ed25519 are one (RFC 9864 §2.2). */
-function narrowed(allowed: readonly string[], alg: unknown): readonly string[] {
+function restrictAlgorithms(allowed: readonly string[], alg: unknown): readonly string[] {
   if (alg === 'EdDSA' || alg === 'Ed25519') return allowed.filter((one) => one.startsWith('Ed'))
   return allowed.filter((one) => one === alg)
 }
@@ -53,7 +53,7 @@ function narrowed(allowed: readonly string[], alg: unknown): readonly string[] {
 export function publicJwk(key: KeyObject): Readonly<Record<string, string>> {
   const publicKey = key.type === 'private' ? createPublicKey(key) : key
   const jwk = publicKey.export({ format: 'jwk' }) as Record<string, string>
-  const [algorithm] = algorithmsOf(publicKey)
+  const [algorithm] = getKeyAlgorithms(publicKey)
   return {
     ...jwk,
     kid: thumbprint(jwk),

@@ -11,7 +11,7 @@ import { StartupError } from '../errors/index.ts'
 import { createOutbound } from '../outbound/index.ts'
 import { ensureLocalAuthority } from '../tls/index.ts'
 import { ec, heldClock, heldLog, type NamedPair, setOf } from './fixtures/tokens.ts'
-import { fileKeySet, inlineKeySet, remoteKeySet } from './key-sets.ts'
+import { createInlineKeySet, createRemoteKeySet, openFileKeySet } from './key-sets.ts'
 import { signToken, verifyToken } from './token.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-keys-'))
@@ -61,7 +61,7 @@ beforeEach(() => {
 })
 
 interface RemoteOptions {
-  smallestRefreshSeconds?: number
+  minRefreshSeconds?: number
   waitAfterSeconds?: number
   timeoutMs?: number
   maxBytes?: number
@@ -73,7 +73,7 @@ function remote(more: RemoteOptions = {}) {
   const log = heldLog()
   const caFile = join(folder, 'ca.crt')
   const outbound = createOutbound({ allowPrivateNetworks: true, caFile, timeoutMs, maxBytes })
-  const keys = remoteKeySet({ url, outbound, clock, log, ...throttle })
+  const keys = createRemoteKeySet({ url, outbound, clock, log, ...throttle })
   return { clock, log, has: async (kid: string | undefined) => (await keys.find(kid)).length > 0, keys }
 }
 
@@ -92,7 +92,7 @@ test('a remote set is fetched when it is first needed, once for all who wait, an
 })
 
 test('an unknown kid asks again, at most once in the smallest interval', async () => {
-  const { clock, has } = remote({ smallestRefreshSeconds: 60 })
+  const { clock, has } = remote({ minRefreshSeconds: 60 })
   assert.ok(await has('one'))
   serve(one, two)
   for (let index = 0; index < 50; index += 1) assert.equal(await has(`unknown ${index}`), false)
@@ -108,7 +108,7 @@ test('an unknown kid asks again, at most once in the smallest interval', async (
 })
 
 test('a token without kid whose key is new makes the set ask again, at most once in the smallest interval', async () => {
-  const { clock, keys } = remote({ smallestRefreshSeconds: 60 })
+  const { clock, keys } = remote({ minRefreshSeconds: 60 })
   const now = Math.floor(clock.now() / 1000)
   const expected = { issuer: undefined, audience: undefined, requiredClaims: [], leewaySeconds: 0 }
   const token = signToken({ alg: 'ES256' }, { exp: now + 36_000 }, two.privateKey)
@@ -265,14 +265,14 @@ test('with a time to wait after, one caller waits for an issuer that does not an
 test('a server whose certificate is not trusted gives no keys', async () => {
   const log = heldLog()
   const outbound = createOutbound({ allowPrivateNetworks: true })
-  const keys = remoteKeySet({ url, outbound, clock: heldClock(), log })
+  const keys = createRemoteKeySet({ url, outbound, clock: heldClock(), log })
   assert.deepEqual(await keys.find('one'), [])
   assert.equal(requests.length, 0)
   assert.equal(log.warnings.length, 1)
 })
 
 test('inline keys are found by kid, or all without one', async () => {
-  const keys = inlineKeySet(setOf(one, two))
+  const keys = createInlineKeySet(setOf(one, two))
   assert.deepEqual(
     (await keys.find('two')).map(({ kid }) => kid),
     ['two'],
@@ -294,7 +294,7 @@ test('a key set file is read again when it changed, looked at once a second at m
   const path = join(folder, 'changing.json')
   const clock = heldClock()
   place(path, JSON.stringify(setOf(one)))
-  const keys = fileKeySet(path, clock, heldLog())
+  const keys = openFileKeySet(path, clock, heldLog())
   const has = async (kid: string) => (await keys.find(kid)).length > 0
   assert.deepEqual([await has('one'), await has('two')], [true, false])
   place(path, JSON.stringify(setOf(two)))
@@ -309,7 +309,7 @@ test('a key set file that breaks or goes away leaves the keys that were read bef
   const clock = heldClock()
   const log = heldLog()
   place(path, JSON.stringify(setOf(one)))
-  const keys = fileKeySet(path, clock, log)
+  const keys = openFileKeySet(path, clock, log)
   const steps = [
     () => place(path, '{"keys":'),
     () => place(path, '{"keys":{}}'),
@@ -332,7 +332,7 @@ test('a key set file that cannot be used stops the start with a line that names 
   const path = join(folder, 'unusable.json')
   const stops = () =>
     assert.throws(
-      () => fileKeySet(path, heldClock(), heldLog()),
+      () => openFileKeySet(path, heldClock(), heldLog()),
       (error: unknown) => {
         assert.ok(error instanceof StartupError, String(error))
         assert.ok(error.message.includes(path), error.message)

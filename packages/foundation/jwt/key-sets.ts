@@ -3,31 +3,33 @@ import type { Clock } from '../clock/clock.ts'
 import { StartupError } from '../errors/index.ts'
 import type { Outbound } from '../outbound/types.ts'
 import type { Logger } from '../telemetry/types.ts'
-import { keysOfSet } from './jwk.ts'
+import { readKeySet } from './jwk.ts'
 import { parseStrictObject } from './strict-json.ts'
 import type { KeySet, VerificationKey } from './types.ts'
 
 /** Until the first fetch has succeeded it is tried again after this time. */
 const retryFirstMs = 5_000
 
-const matching = (keys: readonly VerificationKey[], kid: string | undefined): readonly VerificationKey[] =>
-  kid === undefined ? keys : keys.filter((key) => key.kid === kid)
+const findMatching = (
+  keys: readonly VerificationKey[],
+  kid: string | undefined,
+): readonly VerificationKey[] => (kid === undefined ? keys : keys.filter((key) => key.kid === kid))
 
 /** Keys that are given as they are. */
-export function inlineKeySet(set: unknown): KeySet {
-  const keys = keysOfSet(set)
-  return { find: async (kid) => matching(keys, kid) }
+export function createInlineKeySet(set: unknown): KeySet {
+  const keys = readKeySet(set)
+  return { find: async (kid) => findMatching(keys, kid) }
 }
 
 /** Largest key set file, as of a remote one. */
-const mostBytes = 1_048_576
+const maxBytes = 1_048_576
 
 /**
  * Keys of a local file, read again when the file changed (looked at once a second at most). A file that breaks later
  * is logged, and the keys read before stay.
  * @throws StartupError when it cannot be read now
  */
-export function fileKeySet(path: string, clock: Clock, log: Logger): KeySet {
+export function openFileKeySet(path: string, clock: Clock, log: Logger): KeySet {
   let current: ReturnType<typeof readKeys>
   try {
     current = readKeys(path)
@@ -45,7 +47,7 @@ export function fileKeySet(path: string, clock: Clock, log: Logger): KeySet {
       if (clock.monotonic() - lookedAt >= 1000) {
         lookedAt = clock.monotonic()
         try {
-          if (versionOf(statSync(path)) !== seen) {
+          if (formatVersion(statSync(path)) !== seen) {
             const read = readKeys(path)
             keys = read.keys
             seen = read.version
@@ -54,7 +56,7 @@ export function fileKeySet(path: string, clock: Clock, log: Logger): KeySet {
           log.warn({ path, error }, 'the key set file cannot be read; the keys read before stay')
         }
       }
-      return matching(keys, kid)
+      return findMatching(keys, kid)
     },
   }
 }
@@ -64,8 +66,11 @@ function readKeys(path: string): { readonly keys: readonly VerificationKey[]; re
   const file = openSync(path, 'r')
   try {
     const stats = fstatSync(file)
-    if (stats.size > mostBytes) throw new TypeError(`it is larger than ${mostBytes} bytes`)
-    return { keys: keysOfSet(parseStrictObject(jsonBytes(readFileSync(file)))), version: versionOf(stats) }
+    if (stats.size > maxBytes) throw new TypeError(`it is larger than ${maxBytes} bytes`)
+    return {
+      keys: readKeySet(parseStrictObject(jsonBytes(readFileSync(file)))),
+      version: formatVersion(stats),
+    }
   } finally {
     closeSync(file)
   }
@@ -76,7 +81,7 @@ function jsonBytes(bytes: Buffer): Buffer {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
 }
 
-function versionOf({ ino, size, mtimeMs }: Stats): string {
+function formatVersion({ ino, size, mtimeMs }: Stats): string {
   return `${ino} ${size} ${mtimeMs}`
 }
 
@@ -86,7 +91,7 @@ export interface RemoteKeySetOptions {
   readonly clock: Clock
   readonly log: Logger
   /** An unknown kid asks again at most once in this time; default 60. */
-  readonly smallestRefreshSeconds?: number
+  readonly minRefreshSeconds?: number
   /** Keys are asked for again after this time even when every kid is known, so that withdrawn ones go; default 3600. */
   readonly refreshAfterSeconds?: number
   /**
@@ -100,9 +105,9 @@ export interface RemoteKeySetOptions {
  * Keys at a URL. Fetched when first needed, by one request for all who wait; an unknown kid asks again, throttled; a
  * failure keeps the keys there were, and nobody waits for the tries that follow it while `waitAfterSeconds` is given.
  */
-export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
+export function createRemoteKeySet(options: RemoteKeySetOptions): KeySet {
   const { clock, outbound, url, log } = options
-  const smallestRefreshMs = (options.smallestRefreshSeconds ?? 60) * 1000
+  const minRefreshMs = (options.minRefreshSeconds ?? 60) * 1000
   const refreshAfterMs = (options.refreshAfterSeconds ?? 3600) * 1000
   const waitAfterMs = options.waitAfterSeconds === undefined ? undefined : options.waitAfterSeconds * 1000
   let keys: readonly VerificationKey[] | undefined
@@ -125,7 +130,7 @@ export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
         headers: { accept: 'application/jwk-set+json, application/json' },
       })
       if (answer.status !== 200) throw new Error(`it answered ${answer.status}`)
-      keys = keysOfSet(parseStrictObject(answer.body))
+      keys = readKeySet(parseStrictObject(answer.body))
       fetchedAt = clock.monotonic()
       failed = false
     } catch (error) {
@@ -135,30 +140,30 @@ export function remoteKeySet(options: RemoteKeySetOptions): KeySet {
   }
 
   /** Whether keys that are due may be used while they are fetched again. */
-  const usableMeanwhile = (): boolean =>
+  const mayUseStaleKeys = (): boolean =>
     keys !== undefined && waitAfterMs !== undefined && (failed || clock.monotonic() - fetchedAt < waitAfterMs)
 
   return {
     async find(kid) {
       const age = clock.monotonic() - askedAt
       // A first fetch that failed is tried again a little sooner, for a service that starts beside its issuer.
-      const again = failed ? smallestRefreshMs : refreshAfterMs
-      const patience = keys === undefined ? Math.min(smallestRefreshMs, retryFirstMs) : again
+      const again = failed ? minRefreshMs : refreshAfterMs
+      const patience = keys === undefined ? Math.min(minRefreshMs, retryFirstMs) : again
       if (asking !== undefined && keys === undefined) await asking
       else if (age >= patience) {
         const asked = ask()
-        if (!usableMeanwhile()) await asked
+        if (!mayUseStaleKeys()) await asked
       }
-      const found = matching(keys ?? [], kid)
+      const found = findMatching(keys ?? [], kid)
       if (found.length > 0) return found
       // A request that is under way may bring it: callers that come together all wait for that one.
-      if (asking === undefined && clock.monotonic() - askedAt < smallestRefreshMs) return found
+      if (asking === undefined && clock.monotonic() - askedAt < minRefreshMs) return found
       await ask()
-      return matching(keys ?? [], kid)
+      return findMatching(keys ?? [], kid)
     },
     async renewed() {
       const before = keys
-      if (asking === undefined && clock.monotonic() - askedAt < smallestRefreshMs) return undefined
+      if (asking === undefined && clock.monotonic() - askedAt < minRefreshMs) return undefined
       await ask()
       return keys === before ? undefined : keys
     },

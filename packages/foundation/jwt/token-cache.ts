@@ -24,7 +24,7 @@ interface Entry<V> {
 }
 
 /** The token that a connection showed last, and its hash. */
-interface Shown {
+interface ShownToken {
   /** Header and payload, with their dots. */
   readonly signed: string
   readonly signature: Buffer
@@ -37,20 +37,21 @@ export function createTokenCache<V>(options: {
 }): TokenCache<V> {
   const { clock } = options
   const entries = new Map<string, Entry<V>>()
-  const shown = new WeakMap<object, Shown>()
+  const shown = new WeakMap<object, ShownToken>()
 
   /**
    * Behind a proxy several callers share a connection. What nobody may find out by trying is the signature: to compare
    * it takes the same time wherever two of them differ.
    */
-  function keyAt(connection: object, compact: string): string {
+  function findKey(connection: object, compact: string): string {
     const last = shown.get(connection)
-    if (last === undefined) return keyOf(compact)
+    if (last === undefined) return hashToken(compact)
     const cut = compact.lastIndexOf('.') + 1
-    if (cut !== last.signed.length || compact.length - cut !== last.signature.length) return keyOf(compact)
-    if (compact.slice(0, cut) !== last.signed) return keyOf(compact)
+    if (cut !== last.signed.length || compact.length - cut !== last.signature.length)
+      return hashToken(compact)
+    if (compact.slice(0, cut) !== last.signed) return hashToken(compact)
     const same = timingSafeEqual(last.signature, Buffer.from(compact.slice(cut), 'latin1'))
-    return same ? last.key : keyOf(compact)
+    return same ? last.key : hashToken(compact)
   }
 
   function remember(connection: object, compact: string, key: string): void {
@@ -63,7 +64,7 @@ export function createTokenCache<V>(options: {
 
   return {
     get(compact, connection) {
-      const key = keyAt(connection, compact)
+      const key = findKey(connection, compact)
       const entry = entries.get(key)
       if (entry === undefined) return undefined
       if (clock.now() < entry.until && clock.monotonic() < entry.untilMonotonic) {
@@ -76,7 +77,7 @@ export function createTokenCache<V>(options: {
     put(compact, value, expiresAt) {
       const until = expiresAt * 1000
       const untilMonotonic = clock.monotonic() + (until - clock.now())
-      setBounded(entries, keyOf(compact), { value, until, untilMonotonic }, options.capacity)
+      setBounded(entries, hashToken(compact), { value, until, untilMonotonic }, options.capacity)
     },
     get size() {
       return entries.size
@@ -84,6 +85,6 @@ export function createTokenCache<V>(options: {
   }
 }
 
-function keyOf(compact: string): string {
+function hashToken(compact: string): string {
   return hash('sha256', compact, 'latin1')
 }

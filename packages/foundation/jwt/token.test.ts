@@ -4,13 +4,13 @@ import fc from 'fast-check'
 import { JwtRejected } from './compact.ts'
 import { ec, ed25519, heldClock, type KeyPair, setOf, testTime, tokenOfText } from './fixtures/tokens.ts'
 import { publicJwk } from './jwk.ts'
-import { inlineKeySet } from './key-sets.ts'
+import { createInlineKeySet } from './key-sets.ts'
 import { peekToken, signToken, verifyToken } from './token.ts'
 import type { ExpectedToken, KeySet } from './types.ts'
 
 const pair = ec()
 const attacker = ec()
-const keys = inlineKeySet(setOf(pair))
+const keys = createInlineKeySet(setOf(pair))
 const good = { iss: 'https://idp.example', sub: 'alice', aud: 'warder', exp: testTime + 60 }
 const usual: ExpectedToken = {
   issuer: 'https://idp.example',
@@ -199,7 +199,7 @@ test('a kid only chooses among the trusted keys, and must be a text of reasonabl
 })
 
 test('two providers may use one kid: a key of one signs nothing for the other', async () => {
-  const named = (one: KeyPair) => inlineKeySet(setOf({ ...one, kid: 'key-1' }))
+  const named = (one: KeyPair) => createInlineKeySet(setOf({ ...one, kid: 'key-1' }))
   const [first, second] = [named(pair), named(attacker)]
   const ofFirst = signToken({ alg: 'ES256', kid: 'key-1' }, good, pair.privateKey)
   assert.ok(await verify(ofFirst, {}, first))
@@ -208,14 +208,14 @@ test('two providers may use one kid: a key of one signs nothing for the other', 
 
 test('one set may hold several keys with one kid, and keys without any', async () => {
   const other = ed25519()
-  const several = inlineKeySet(
+  const several = createInlineKeySet(
     setOf({ ...attacker, kid: 'same' }, { ...other, kid: 'same' }, { ...pair, kid: 'same' }),
   )
   assert.ok(await verify(token(good, { kid: 'same' }), {}, several))
   assert.ok(await verify(token(good), {}, several), 'without a kid every key is tried')
   const { kid: _, ...nameless } = publicJwk(pair.publicKey)
-  assert.ok(await verify(token(good), {}, inlineKeySet({ keys: [nameless] })))
-  await refused(token(good, { kid: 'any' }), /no key for it/, {}, inlineKeySet({ keys: [nameless] }))
+  assert.ok(await verify(token(good), {}, createInlineKeySet({ keys: [nameless] })))
+  await refused(token(good, { kid: 'any' }), /no key for it/, {}, createInlineKeySet({ keys: [nameless] }))
 })
 
 test('headers and claims that two parsers could read differently are refused, though rightly signed', async () => {

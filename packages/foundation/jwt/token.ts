@@ -1,12 +1,12 @@
 import type { KeyObject } from 'node:crypto'
 import type { Clock } from '../clock/clock.ts'
 import { verifySignature } from './algorithms.ts'
-import { JwtRejected, jsonSegment, readCompact, signCompact, strictBase64Url } from './compact.ts'
+import { decodeBase64Url, encodeJsonSegment, JwtRejected, readCompact, signCompact } from './compact.ts'
 import { parseStrictObject } from './strict-json.ts'
 import type { ExpectedToken, KeySet, VerificationKey, VerifiedToken } from './types.ts'
 
-const longestKid = 512
-const latestTime = 253_402_300_800 // the year 10000, in seconds: anything later is not a date
+const maxKidLength = 512
+const maxTime = 253_402_300_800 // the year 10000, in seconds: anything later is not a date
 
 /** A token that has not been verified. */
 export class PeekedToken {
@@ -25,7 +25,7 @@ export class PeekedToken {
   }
 
   /** For `verifyToken`, which then need not take the token apart again. */
-  static decodedOf(token: PeekedToken): Decoded {
+  static getDecoded(token: PeekedToken): Decoded {
     return token.#decoded
   }
 }
@@ -47,7 +47,7 @@ export async function verifyToken(
   expected: ExpectedToken,
   clock: Clock,
 ): Promise<VerifiedToken> {
-  const decoded = typeof token === 'string' ? decode(token) : PeekedToken.decodedOf(token)
+  const decoded = typeof token === 'string' ? decode(token) : PeekedToken.getDecoded(token)
   const { header, claims, signingInput, signature } = decoded
   const algorithm = header.alg
   if (typeof algorithm !== 'string') throw new JwtRejected('no alg')
@@ -55,7 +55,7 @@ export async function verifyToken(
     throw new JwtRejected('alg is not allowed here')
   }
   const kid = header.kid
-  if (kid !== undefined && (typeof kid !== 'string' || kid.length > longestKid))
+  if (kid !== undefined && (typeof kid !== 'string' || kid.length > maxKidLength))
     throw new JwtRejected('kid is malformed')
   const fits = (candidate: VerificationKey): boolean =>
     verifySignature(algorithm, candidate, signingInput, signature)
@@ -73,7 +73,7 @@ export function signToken(
   claims: Readonly<Record<string, unknown>>,
   key: KeyObject,
 ): string {
-  return signCompact(header.alg, jsonSegment(header), claims, key)
+  return signCompact(header.alg, encodeJsonSegment(header), claims, key)
 }
 
 interface Decoded {
@@ -85,7 +85,7 @@ interface Decoded {
 
 function decode(compact: string): Decoded {
   const { header: head, payload, signingInput, signature } = readCompact(compact)
-  const header = parseStrictObject(strictBase64Url(head))
+  const header = parseStrictObject(decodeBase64Url(head))
   if (header === undefined) throw new JwtRejected('the header is not a JSON object without repeated members')
   for (const refused of ['crit', 'b64', 'zip', 'enc']) {
     if (Object.hasOwn(header, refused)) throw new JwtRejected(`${refused} is not understood`)
@@ -97,7 +97,7 @@ function decode(compact: string): Decoded {
   ) {
     throw new JwtRejected('typ is not JWT')
   }
-  const claims = parseStrictObject(strictBase64Url(payload))
+  const claims = parseStrictObject(decodeBase64Url(payload))
   if (claims === undefined) throw new JwtRejected('the claims are not a JSON object without repeated members')
   return { header, claims, signingInput, signature }
 }
@@ -130,7 +130,7 @@ function checkClaims(claims: Readonly<Record<string, unknown>>, expected: Expect
 function timeClaim(claims: Readonly<Record<string, unknown>>, name: string): number | undefined {
   const value = claims[name]
   if (value === undefined) return undefined
-  if (typeof value !== 'number' || !Number.isFinite(value) || value < 0 || value > latestTime) {
+  if (typeof value !== 'number' || !Number.isFinite(value) || value < 0 || value > maxTime) {
     throw new JwtRejected(`${name} is not a time`)
   }
   return value

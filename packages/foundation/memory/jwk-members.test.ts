@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ec } from '../jwt/fixtures/tokens.ts'
-import { keysOfSet, publicJwk } from '../jwt/jwk.ts'
+import { publicJwk, readKeySet } from '../jwt/jwk.ts'
 import { redact } from '../telemetry/redact.ts'
 import { privateJwkMembers } from './jwk-members.ts'
 
 test('every private member of a JWK is hidden in the log and keeps its key out of a set', () => {
   const jwk = publicJwk(ec().publicKey)
   assert.deepEqual(redact(jwk), jwk)
-  assert.equal(keysOfSet({ keys: [jwk] }).length, 1)
+  assert.equal(readKeySet({ keys: [jwk] }).length, 1)
   for (const name of ['k', 'd', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'priv', 'seed']) {
     assert.ok(privateJwkMembers.includes(name), name)
     assert.deepEqual(redact({ ...jwk, [name]: 'AQAB' }), { ...jwk, [name]: '[secret]' })
-    assert.equal(keysOfSet({ keys: [{ ...jwk, [name]: 'AQAB' }] }).length, 0, name)
+    assert.equal(readKeySet({ keys: [{ ...jwk, [name]: 'AQAB' }] }).length, 0, name)
   }
 })

@@ -19,14 +19,14 @@ export function parseCidr(text: string): Cidr | undefined {
   const address = normalAddress(slash === -1 ? text : text.slice(0, slash))
   if (address === undefined) return undefined
   const family = isIPv4(address) ? 'ipv4' : 'ipv6'
-  const widest = family === 'ipv4' ? 32 : 128
-  if (slash === -1) return { address, prefix: widest, family }
+  const maxPrefix = family === 'ipv4' ? 32 : 128
+  if (slash === -1) return { address, prefix: maxPrefix, family }
   const length = text.slice(slash + 1)
   if (!/^(0|[1-9]\d{0,2})$/.test(length)) return undefined
   // A length written for the mapped form counts from the left of 128 bits.
   const mapped = family === 'ipv4' && isIPv6(text.slice(0, slash))
   const prefix = Number(length) - (mapped ? 96 : 0)
-  return prefix < 0 || prefix > widest ? undefined : { address, prefix, family }
+  return prefix < 0 || prefix > maxPrefix ? undefined : { address, prefix, family }
 }
 
 /** Blocks that are not CIDR are a mistake of the configuration: throws an Error that names the first one. */

@@ -34,8 +34,8 @@ test('a kept connection ends when nothing moved for its time, and not before', (
   context.mock.timers.enable({ apis: ['setInterval'] })
   const connections = createConnections()
   const [idle, sending, slowReader, answered, fresh] = [watched(), watched(), watched(), watched(), watched()]
-  for (const socket of [idle, sending, slowReader, answered]) connections.of(socket)
-  connections.of(answered).open = 1
+  for (const socket of [idle, sending, slowReader, answered]) connections.get(socket)
+  connections.get(answered).open = 1
   slowReader.writableLength = 100
   const stop = startIdleSweep(connections, { keptMs: 60_000, stalledMs: 300_000 })
   for (let second = 0; second < 60; second += 5) {
@@ -48,7 +48,7 @@ test('a kept connection ends when nothing moved for its time, and not before', (
   const still = (): boolean[] => [sending, slowReader, answered, fresh].map(({ destroyed }) => destroyed)
   assert.deepEqual(still(), [false, false, false, false])
   // The reply is sent: its time begins now.
-  connections.of(answered).open = 0
+  connections.get(answered).open = 0
   context.mock.timers.tick(55_000)
   assert.deepEqual(still(), [false, false, false, false])
   context.mock.timers.tick(15_000)

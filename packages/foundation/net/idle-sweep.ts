@@ -12,7 +12,7 @@ export interface SweptConnection {
 }
 
 /** A sweep is at most this far from the last, and an idle connection lives at most so much longer. */
-const longestBetweenMs = 5_000
+const maxIntervalMs = 5_000
 const sweepsInTimeout = 10
 
 /**
@@ -26,8 +26,8 @@ export function startIdleSweep(
   connections: { all(): Iterable<readonly [Socket, SweptConnection]> },
   { keptMs, stalledMs }: { readonly keptMs: number; readonly stalledMs: number },
 ): () => void {
-  const betweenMs = Math.min(longestBetweenMs, Math.ceil(Math.min(keptMs, stalledMs) / sweepsInTimeout))
-  const most = Math.ceil(keptMs / betweenMs)
+  const intervalMs = Math.min(maxIntervalMs, Math.ceil(Math.min(keptMs, stalledMs) / sweepsInTimeout))
+  const maxQuietSweeps = Math.ceil(keptMs / intervalMs)
   const sweep = (): void => {
     for (const [socket, connection] of connections.all()) {
       const { bytesRead } = socket
@@ -39,10 +39,10 @@ export function startIdleSweep(
       const moved = connection.open > 0 || unsent || bytesRead !== connection.bytesSeen
       connection.bytesSeen = bytesRead
       connection.quiet = moved ? 0 : connection.quiet + 1
-      if (connection.quiet > most) socket.destroy()
+      if (connection.quiet > maxQuietSweeps) socket.destroy()
     }
   }
-  const timer = setInterval(sweep, betweenMs)
+  const timer = setInterval(sweep, intervalMs)
   timer.unref()
   return () => clearInterval(timer)
 }

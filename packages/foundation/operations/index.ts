@@ -1,5 +1,5 @@
 export { type AccessRow, accessTable, type ToleranceRow, toleranceTable } from './access-table.ts'
-export { mergedAuditFields } from './audit-fields.ts'
+export { mergeAuditFields } from './audit-fields.ts'
 export { defineOperation, fromProbes } from './define.ts'
 export { errorBody } from './error-body.ts'
 export { removeNullMembers } from './null-members.ts'

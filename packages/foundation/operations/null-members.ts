@@ -25,7 +25,7 @@ export function removeNullMembers(schema: TSchema, value: unknown): void {
 
 function removeFrom(schema: Structure, value: unknown): void {
   if (typeof value !== 'object' || value === null) return
-  for (const part of partsOf(schema)) removeFrom(part, value)
+  for (const part of listParts(schema)) removeFrom(part, value)
   if (Array.isArray(value)) {
     if (schema.items !== undefined) for (const item of value) removeFrom(schema.items, item)
     return
@@ -42,14 +42,14 @@ function removeFrom(schema: Structure, value: unknown): void {
 
 /** The same schema as it is published: optional members say that they may be null. */
 export function withNullMembers<T>(schema: T): T {
-  return published(schema) as T
+  return publish(schema) as T
 }
 
-function published(node: unknown): unknown {
-  if (Array.isArray(node)) return node.map(published)
+function publish(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(publish)
   if (typeof node !== 'object' || node === null) return node
   const copy: Record<string, unknown> = {}
-  for (const [keyword, value] of Object.entries(node)) copy[keyword] = published(value)
+  for (const [keyword, value] of Object.entries(node)) copy[keyword] = publish(value)
   const schema = node as Structure
   if (typeof schema.properties !== 'object') return copy
   const members = copy.properties as Record<string, unknown>
@@ -77,6 +77,6 @@ function acceptsNull(schema: Structure): boolean {
   return schema.type === undefined || schema.type === 'null' || schema.type.includes('null')
 }
 
-function partsOf({ allOf, anyOf, oneOf }: Structure): readonly Structure[] {
+function listParts({ allOf, anyOf, oneOf }: Structure): readonly Structure[] {
   return [...(allOf ?? []), ...(anyOf ?? []), ...(oneOf ?? [])]
 }

@@ -47,7 +47,7 @@ export function openApiDocument(options: DocumentOptions): JsonObject {
       // OpenAPI 3.1 §4.8.9 has a fixed list of verbs: the description of GET says it.
       if (method === 'LIST') continue
       const item = paths[path] ?? {}
-      const taken = takenBy(operation, service)
+      const taken = listSchemes(operation, service)
       for (const name of taken) {
         if (options.credentials !== undefined && schemes[name] === undefined)
           throw new Error(`${operation.name} takes ${name}, which is no scheme`)
@@ -85,7 +85,7 @@ function describeOperation(
     // An operationId is unique: the first method has the audit name itself.
     operationId: index === 0 ? operation.name : `${operation.name}.${method.toLowerCase()}`,
     summary: operation.summary,
-    description: [operation.description, alsoList(operation), `Access: ${operation.access.name}.`]
+    description: [operation.description, describeListVerb(operation), `Access: ${operation.access.name}.`]
       .filter(Boolean)
       .join('\n\n'),
     tags: [operation.tag],
@@ -104,7 +104,7 @@ function describeOperation(
 }
 
 /** Names of the schemes of an operation, any one of which is enough. */
-function takenBy({ security, access }: Operation<never>, service: readonly string[]): readonly string[] {
+function listSchemes({ security, access }: Operation<never>, service: readonly string[]): readonly string[] {
   if (security !== undefined) return security
   if (access.public === true) return access.credentials ?? []
   return access.credentials?.filter((name) => service.includes(name)) ?? service
@@ -113,18 +113,18 @@ function takenBy({ security, access }: Operation<never>, service: readonly strin
 /** The schema of a body: optional members may be null, and others than the declared ones are refused. */
 function bodySchema(request: unknown, foreign: ForeignMembers | undefined): Json {
   const published = withNullMembers(plain(request))
-  return foreign === undefined ? withoutMoreMembers(published) : published
+  return foreign === undefined ? closeSchema(published) : published
 }
 
-function withoutMoreMembers(schema: Json): Json {
-  if (Array.isArray(schema)) return schema.map(withoutMoreMembers)
+function closeSchema(schema: Json): Json {
+  if (Array.isArray(schema)) return schema.map(closeSchema)
   if (!isObject(schema)) return schema
   if (Array.isArray(schema.allOf)) {
     const { allOf, ...rest } = schema
     // JSON Schema 2020-12 §11.3: each part alone would refuse the members of the others.
-    return { ...rest, allOf: allOf.map(withoutMoreInside), unevaluatedProperties: false }
+    return { ...rest, allOf: allOf.map(closeNestedSchemas), unevaluatedProperties: false }
   }
-  const copy = withoutMoreInside(schema)
+  const copy = closeNestedSchemas(schema)
   const isClosed =
     isObject(schema.properties) &&
     schema.additionalProperties === undefined &&
@@ -132,24 +132,24 @@ function withoutMoreMembers(schema: Json): Json {
   return isClosed ? { ...copy, additionalProperties: false } : copy
 }
 
-function withoutMoreInside(schema: Json): JsonObject {
+function closeNestedSchemas(schema: Json): JsonObject {
   const copy: Record<string, Json> = { ...(schema as JsonObject) }
   for (const keyword of ['properties', 'patternProperties'])
     if (isObject(copy[keyword]))
       copy[keyword] = Object.fromEntries(
-        Object.entries(copy[keyword]).map(([name, member]) => [name, withoutMoreMembers(member)]),
+        Object.entries(copy[keyword]).map(([name, member]) => [name, closeSchema(member)]),
       )
   for (const keyword of ['items', 'anyOf', 'oneOf'])
-    if (copy[keyword] !== undefined) copy[keyword] = withoutMoreMembers(copy[keyword])
+    if (copy[keyword] !== undefined) copy[keyword] = closeSchema(copy[keyword])
   return copy
 }
 
-function alsoList({ route }: Operation<never>): string | undefined {
+function describeListVerb({ route }: Operation<never>): string | undefined {
   return route.methods.includes('LIST') ? 'The verb LIST is accepted, too.' : undefined
 }
 
 function pathParameters(operation: Operation<never>): readonly JsonObject[] {
-  const properties = membersOf(operation.pathParameters)
+  const properties = readMembers(operation.pathParameters)
   return pathSegments(operation.route.path)
     .filter((segment) => segment.kind !== 'text')
     .map(({ value }) => ({
@@ -164,7 +164,7 @@ function queryParameters(operation: Operation<never>): readonly JsonObject[] {
   if (operation.queryParameters === undefined) return []
   const schema = plain(operation.queryParameters)
   const required = isObject(schema) && Array.isArray(schema.required) ? schema.required : []
-  return Object.entries(membersOf(operation.queryParameters)).map(([name, member]) => ({
+  return Object.entries(readMembers(operation.queryParameters)).map(([name, member]) => ({
     name,
     in: 'query',
     required: required.includes(name),
@@ -191,7 +191,7 @@ function responses(operation: Operation<never>, method: HttpMethod): JsonObject 
   ]) {
     if (status === success) continue
     found[status] = {
-      description: declared[status] ?? sentenceOf(status),
+      description: declared[status] ?? describeStatus(status),
       ...((status === 429 || status === 503) && { headers: waitHeaders }),
       content: errorContent(operation),
     }
@@ -223,7 +223,7 @@ function successResponse(operation: Operation<never>, status: number): JsonObjec
   return { description, ...(operation.paged && { headers: pageHeaders }), content }
 }
 
-function sentenceOf(status: number): string {
+function describeStatus(status: number): string {
   const rows: readonly ErrorKindRow[] = Object.values(errorKinds)
   return rows.find((row) => row.status === status)?.sentence ?? 'Another answer.'
 }
@@ -242,7 +242,7 @@ function errorSchema(): JsonObject {
   }
 }
 
-function membersOf(schema: unknown): JsonObject {
+function readMembers(schema: unknown): JsonObject {
   if (schema === undefined) return {}
   const value = plain(schema)
   return isObject(value) && isObject(value.properties) ? value.properties : {}

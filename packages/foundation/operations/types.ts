@@ -131,7 +131,7 @@ export interface RawReply {
 }
 
 /** The part of a failure that callers may read; its private detail and its cause are not theirs. */
-export type ToldFailure = Pick<Failure, 'kind' | 'status' | 'message' | 'members' | 'retryAfterSeconds'>
+export type PublicError = Pick<Failure, 'kind' | 'status' | 'message' | 'members' | 'retryAfterSeconds'>
 
 /**
  * How an operation tells failures. It covers every failure of the request: of the handler, and those before it (rate
@@ -144,7 +144,7 @@ export interface ErrorShape {
    * The reply; its status, where it names one, must be an error (400 or more). `Retry-After`, `Allow` and
    * `WWW-Authenticate` are added unless its headers have them. Whatever it throws is told in the usual shape.
    */
-  reply(failure: ToldFailure, request: IncomingRequest): RawReply
+  reply(failure: PublicError, request: IncomingRequest): RawReply
 }
 
 /** Members of a body, at every depth, or query parameters that are ignored. */

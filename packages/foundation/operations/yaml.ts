@@ -38,11 +38,11 @@ const plainText = /^[A-Za-z][A-Za-z0-9_./-]*(?: [A-Za-z0-9_./()-]+)*$/
 const reserved = /^(?:true|false|null|yes|no|on|off|y|n)$/i
 
 function scalar(text: string): string {
-  return plainText.test(text) && !reserved.test(text) ? text : quoted(text)
+  return plainText.test(text) && !reserved.test(text) ? text : quote(text)
 }
 
 /** JSON leaves DEL, C1 controls and line separators as they are; YAML 1.2 §5.1 wants some escaped. */
-function quoted(text: string): string {
+function quote(text: string): string {
   return JSON.stringify(text).replaceAll(
     /[\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,

@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http'
 import { Agent } from 'node:https'
 import { isIP } from 'node:net'
 import { readWhole, send } from '../http-client/index.ts'
-import { failureOf, OutboundError } from './error.ts'
-import { bareHost, guardedAddresses, lookupOf, type Resolve, systemResolve } from './guard.ts'
-import { trustedAuthorities } from './trust.ts'
+import { OutboundError, toOutboundError } from './error.ts'
+import { createLookup, type Resolve, resolveAllowedAddresses, stripBrackets, systemResolve } from './guard.ts'
+import { loadTrustedAuthorities } from './trust.ts'
 import type { Outbound, OutboundResponse } from './types.ts'
 
 export interface OutboundOptions {
@@ -34,7 +34,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
     timeout: 30_000,
     // Said, because NODE_TLS_REJECT_UNAUTHORIZED would take it away.
     rejectUnauthorized: true,
-    ...trustedAuthorities(options.caFile),
+    ...loadTrustedAuthorities(options.caFile),
   })
 
   const exchange = async (
@@ -44,18 +44,18 @@ export function createOutbound(options: OutboundOptions): Outbound {
     headers: Readonly<Record<string, string>> | undefined,
     signal?: AbortSignal,
   ): Promise<OutboundResponse> => {
-    const url = checkedUrl(address)
-    const host = bareHost(url)
+    const url = parseUrl(address)
+    const host = stripBrackets(url)
     const late = AbortSignal.timeout(timeoutMs)
     const deadline = signal === undefined ? late : AbortSignal.any([late, signal])
-    const pinned = await guardedAddresses(host, resolve, options.allowPrivateNetworks, deadline)
+    const pinned = await resolveAllowedAddresses(host, resolve, options.allowPrivateNetworks, deadline)
     const asked = {
       method,
       agent,
       signal: deadline,
       servername: isIP(host) === 0 ? host : '',
       headers: { ...headers },
-      lookup: lookupOf(pinned),
+      lookup: createLookup(pinned),
     }
     try {
       const incoming = await send(url, asked, body)
@@ -64,9 +64,9 @@ export function createOutbound(options: OutboundOptions): Outbound {
         incoming.destroy()
         throw new OutboundError('redirect', `${url.origin} redirects`)
       }
-      return { status, headers: plainHeaders(incoming), body: await readWhole(incoming, maxBytes) }
+      return { status, headers: flattenHeaders(incoming), body: await readWhole(incoming, maxBytes) }
     } catch (error) {
-      throw failureOf(error, deadline)
+      throw toOutboundError(error, deadline)
     }
   }
 
@@ -77,7 +77,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
   }
 }
 
-function checkedUrl(address: string): URL {
+function parseUrl(address: string): URL {
   if (!URL.canParse(address)) throw new OutboundError('url', 'not a URL')
   const url = new URL(address)
   if (url.protocol !== 'https:') throw new OutboundError('url', 'only https is allowed')
@@ -86,7 +86,7 @@ function checkedUrl(address: string): URL {
   return url
 }
 
-function plainHeaders(incoming: IncomingMessage): Record<string, string | undefined> {
+function flattenHeaders(incoming: IncomingMessage): Record<string, string | undefined> {
   const headers: Record<string, string | undefined> = {}
   for (const [name, value] of Object.entries(incoming.headers))
     headers[name] = Array.isArray(value) ? value.join(', ') : value

@@ -14,7 +14,7 @@ export class OutboundError extends Error {
 }
 
 /** Turns a failed exchange into one of these errors. */
-export function failureOf(error: unknown, deadline: AbortSignal): OutboundError {
+export function toOutboundError(error: unknown, deadline: AbortSignal): OutboundError {
   if (error instanceof OutboundError) return error
   if (error instanceof TooLarge)
     return new OutboundError('size', `the peer ${error.message}`, { cause: error })

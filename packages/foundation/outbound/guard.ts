@@ -2,7 +2,7 @@ import type { LookupAddress } from 'node:dns'
 import { lookup } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
 import { isPublicAddress } from './address.ts'
-import { failureOf, OutboundError } from './error.ts'
+import { OutboundError, toOutboundError } from './error.ts'
 
 /** Name resolution. */
 export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>
@@ -10,7 +10,7 @@ export type Resolve = (hostname: string) => Promise<readonly LookupAddress[]>
 export const systemResolve: Resolve = (hostname) => lookup(hostname, { all: true, verbatim: true })
 
 /** Hands addresses that were resolved and checked to a socket. */
-export function lookupOf(addresses: readonly LookupAddress[]): LookupFunction {
+export function createLookup(addresses: readonly LookupAddress[]): LookupFunction {
   return (_hostname, wanted, callback) => {
     const [first] = addresses
     if (wanted.all) callback(null, [...addresses])
@@ -19,7 +19,7 @@ export function lookupOf(addresses: readonly LookupAddress[]): LookupFunction {
 }
 
 /** The host without the brackets of an IPv6 address. */
-export function bareHost(url: URL): string {
+export function stripBrackets(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '')
 }
 
@@ -30,7 +30,7 @@ export function bareHost(url: URL): string {
  * @param setting permits private addresses; named in the error
  * @throws OutboundError `name`, `address`, `time`
  */
-export async function guardedAddresses(
+export async function resolveAllowedAddresses(
   host: string,
   resolve: Resolve,
   allowPrivate: boolean,
@@ -43,10 +43,10 @@ export async function guardedAddresses(
   if (family !== 0) addresses = [{ address: host, family }]
   else {
     try {
-      addresses = await Promise.race([resolve(host), aborted(deadline)])
+      addresses = await Promise.race([resolve(host), rejectOnAbort(deadline)])
     } catch (error) {
       throw deadline.aborted
-        ? failureOf(error, deadline)
+        ? toOutboundError(error, deadline)
         : new OutboundError('name', `${host} cannot be resolved`, { cause: error })
     }
   }
@@ -61,7 +61,7 @@ export async function guardedAddresses(
   return addresses
 }
 
-function aborted(signal: AbortSignal): Promise<never> {
+function rejectOnAbort(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) =>
     signal.addEventListener('abort', () => reject(signal.reason), { once: true }),
   )

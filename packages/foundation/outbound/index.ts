@@ -1,7 +1,7 @@
 export { isPublicAddress } from './address.ts'
 export { createOutbound, type OutboundOptions } from './client.ts'
 export { OutboundError, type OutboundReason } from './error.ts'
-export { guardedAddresses, lookupOf, type Resolve, systemResolve } from './guard.ts'
+export { createLookup, type Resolve, resolveAllowedAddresses, systemResolve } from './guard.ts'
 export {
   createPlainFetch,
   type PlainFetch,
@@ -9,5 +9,5 @@ export {
   type PlainResponse,
 } from './plain-fetch.ts'
 export { createTlsProbe, type TlsProbe, type TlsProbeOptions } from './tls-probe.ts'
-export { trustedAuthorities } from './trust.ts'
+export { loadTrustedAuthorities } from './trust.ts'
 export type * from './types.ts'

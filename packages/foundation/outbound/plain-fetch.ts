@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { isIP } from 'node:net'
 import { readWhole, send } from '../http-client/index.ts'
-import { failureOf, OutboundError } from './error.ts'
-import { bareHost, guardedAddresses, lookupOf, type Resolve, systemResolve } from './guard.ts'
+import { OutboundError, toOutboundError } from './error.ts'
+import { createLookup, type Resolve, resolveAllowedAddresses, stripBrackets, systemResolve } from './guard.ts'
 
 export interface PlainFetchOptions {
   readonly allowPrivateNetworks: boolean
@@ -51,8 +51,8 @@ export function createPlainFetch(options: PlainFetchOptions): PlainFetch {
     posted?: { readonly type: string; readonly body: Uint8Array },
   ): Promise<IncomingMessage> => {
     requirePlain(url, ports)
-    const host = bareHost(url)
-    const addresses = await guardedAddresses(
+    const host = stripBrackets(url)
+    const addresses = await resolveAllowedAddresses(
       host,
       resolve,
       allowPrivateNetworks,
@@ -65,7 +65,7 @@ export function createPlainFetch(options: PlainFetchOptions): PlainFetch {
       // A connection of its own: nothing of one answer is seen by the next.
       agent: false,
       signal: deadline,
-      lookup: lookupOf(addresses),
+      lookup: createLookup(addresses),
       headers: {
         ...{ accept: '*/*', 'user-agent': 'Warder', connection: 'close' },
         ...(posted && { 'content-type': posted.type }),
@@ -82,16 +82,16 @@ export function createPlainFetch(options: PlainFetchOptions): PlainFetch {
     async post(address, type, body) {
       const deadline = AbortSignal.timeout(timeoutMs)
       try {
-        const incoming = await once(parsed(address), deadline, { type, body })
+        const incoming = await once(parseUrl(address), deadline, { type, body })
         return { status: incoming.statusCode ?? 0, body: await readWhole(incoming, maxBytes), redirects: 0 }
       } catch (error) {
-        throw failureOf(error, deadline)
+        throw toOutboundError(error, deadline)
       }
     },
     async get(address) {
       const deadline = AbortSignal.timeout(timeoutMs)
       try {
-        let url = parsed(address)
+        let url = parseUrl(address)
         for (let redirects = 0; ; redirects += 1) {
           const incoming = await once(url, deadline)
           const status = incoming.statusCode ?? 0
@@ -101,16 +101,16 @@ export function createPlainFetch(options: PlainFetchOptions): PlainFetch {
           incoming.destroy()
           if (redirects === maxRedirects)
             throw new OutboundError('redirect', `${url.host} redirects more than ${maxRedirects} times`)
-          url = parsed(location, url)
+          url = parseUrl(location, url)
         }
       } catch (error) {
-        throw failureOf(error, deadline)
+        throw toOutboundError(error, deadline)
       }
     },
   }
 }
 
-function parsed(address: string, base?: URL): URL {
+function parseUrl(address: string, base?: URL): URL {
   if (!URL.canParse(address, base)) throw new OutboundError('url', 'not a URL')
   return new URL(address, base)
 }

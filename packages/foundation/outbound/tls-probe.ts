@@ -1,6 +1,6 @@
 import { connect } from 'node:tls'
-import { failureOf, OutboundError } from './error.ts'
-import { guardedAddresses, lookupOf, type Resolve, systemResolve } from './guard.ts'
+import { OutboundError, toOutboundError } from './error.ts'
+import { createLookup, type Resolve, resolveAllowedAddresses, systemResolve } from './guard.ts'
 
 export interface TlsProbeOptions {
   readonly allowPrivateNetworks: boolean
@@ -28,7 +28,7 @@ export function createTlsProbe(options: TlsProbeOptions): TlsProbe {
   return {
     async certificate(host, protocol, servername) {
       const deadline = AbortSignal.timeout(timeoutMs)
-      const addresses = await guardedAddresses(
+      const addresses = await resolveAllowedAddresses(
         host,
         resolve,
         allowPrivateNetworks,
@@ -40,7 +40,7 @@ export function createTlsProbe(options: TlsProbeOptions): TlsProbe {
         const socket = connect({
           host,
           port,
-          lookup: lookupOf(addresses),
+          lookup: createLookup(addresses),
           servername,
           ALPNProtocols: [protocol],
           rejectUnauthorized: false,
@@ -56,7 +56,7 @@ export function createTlsProbe(options: TlsProbeOptions): TlsProbe {
             reject(new OutboundError('connection', `${host} does not speak ${protocol}`))
           else settle(new Uint8Array(certificate.raw))
         })
-        socket.once('error', (error) => reject(failureOf(error, deadline)))
+        socket.once('error', (error) => reject(toOutboundError(error, deadline)))
         socket.once('close', () => {
           deadline.removeEventListener('abort', late)
           reject(new OutboundError('connection', `${host} ended the connection`))

@@ -8,7 +8,7 @@ import { StartupError } from '../errors/index.ts'
  * @param caFile PEM
  * @throws StartupError when it cannot be read
  */
-export function trustedAuthorities(caFile: string | undefined): { secureContext?: SecureContext } {
+export function loadTrustedAuthorities(caFile: string | undefined): { secureContext?: SecureContext } {
   if (caFile === undefined) return {}
   try {
     const ca = [...rootCertificates, readFileSync(caFile, 'utf8')]

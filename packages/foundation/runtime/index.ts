@@ -7,7 +7,7 @@ export { setBounded } from '../memory/bounded-map.ts'
 export { Secret } from '../memory/secret.ts'
 export { type SweptConnection, startIdleSweep } from '../net/idle-sweep.ts'
 export { type ListenOptions, listenOn } from '../net/listen.ts'
-export { Stages } from '../net/stages.ts'
+export { RequestBatcher } from '../net/request-batcher.ts'
 export {
   type CopiedSchema,
   type DatabaseRestore,

@@ -166,7 +166,7 @@ function beginCall({ now, add }: Recorder, context: TraceContext, method: string
   const startMs = now()
   return {
     headers: contextHeaders({ ...context, spanId }),
-    ended(outcome) {
+    end(outcome) {
       if (!context.sampled) return
       const result =
         typeof outcome === 'number'

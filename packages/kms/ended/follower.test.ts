@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, hash, type KeyObject, randomUUID } from 'node:crypto'
 import { test } from 'node:test'
-import { inlineKeySet, publicJwk, signToken } from '@warder/foundation/jwt'
+import { createInlineKeySet, publicJwk, signToken } from '@warder/foundation/jwt'
 import { quietLog } from '@warder/foundation/telemetry/testing'
 import {
   type CredentialSet,
@@ -97,7 +97,7 @@ function scene(
     source: {
       url: 'https://auth.test',
       outbound,
-      keys: inlineKeySet({ keys: [jwk] }),
+      keys: createInlineKeySet({ keys: [jwk] }),
       clock,
       headers: () => ({}),
     },

@@ -1,12 +1,12 @@
 import { resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
 import {
+  createRemoteKeySet,
   createTokenCache,
-  fileKeySet,
   JwtRejected,
   type KeySet,
+  openFileKeySet,
   peekToken,
-  remoteKeySet,
   verifyToken,
 } from '@warder/foundation/jwt'
 import type { Principal } from '@warder/foundation/operations'
@@ -54,10 +54,10 @@ export function keySetAt(
 ): KeySet {
   const problem = keySetProblem(address)
   if (problem !== undefined) throw new StartupError(`${setting} ${problem} (got ${address})`)
-  if (!address.startsWith('file:')) return remoteKeySet({ url: address, outbound, clock, log })
+  if (!address.startsWith('file:')) return createRemoteKeySet({ url: address, outbound, clock, log })
   const path = resolve(home, address.slice('file:'.length).replace(/^\/\/(?=\/)/, ''))
   try {
-    return fileKeySet(path, clock, log)
+    return openFileKeySet(path, clock, log)
   } catch (error) {
     if (error instanceof StartupError) throw new StartupError(`${setting}: ${error.message}`)
     throw error

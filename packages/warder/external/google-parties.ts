@@ -1,7 +1,7 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { createServer, type Server } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { inlineKeySet, peekToken, publicJwk, signToken, verifyToken } from '@warder/foundation/jwt'
+import { createInlineKeySet, peekToken, publicJwk, signToken, verifyToken } from '@warder/foundation/jwt'
 import { systemClock } from '@warder/foundation/runtime'
 import { issueCertificate } from '@warder/foundation/tls'
 import type { AskKacls } from './google-answers.ts'
@@ -123,7 +123,7 @@ async function givenUp(held: HeldKey, peerUrl: string, body: string): Promise<ob
     algorithms: ['RS256'],
   }
   const token = peekToken(String(authentication))
-  const { claims } = await verifyToken(token, inlineKeySet(certs.json), expected, systemClock)
+  const { claims } = await verifyToken(token, createInlineKeySet(certs.json), expected, systemClock)
   return claims.kacls_url === peerUrl && claims.resource_name === resourceName ? { key } : undefined
 }
 

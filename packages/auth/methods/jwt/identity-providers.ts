@@ -1,9 +1,9 @@
 import {
+  createRemoteKeySet,
   JwtRejected,
   jwsAlgorithms,
   type KeySet,
   peekToken,
-  remoteKeySet,
   verifyToken,
 } from '@warder/foundation/jwt'
 import type { Outbound } from '@warder/foundation/outbound'
@@ -44,7 +44,7 @@ export function createIdentityProviders(parts: {
     const name = `${smallestRefreshSeconds} ${url}`
     const known = keySets.get(name)
     if (known !== undefined) return known
-    const made = remoteKeySet({ url, outbound, clock, log, smallestRefreshSeconds })
+    const made = createRemoteKeySet({ url, outbound, clock, log, minRefreshSeconds: smallestRefreshSeconds })
     setBounded(keySets, name, made, maxKeySets)
     return made
   }

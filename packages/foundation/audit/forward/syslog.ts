@@ -1,6 +1,11 @@
 import { isIP } from 'node:net'
 import { connect, type TLSSocket } from 'node:tls'
-import { guardedAddresses, lookupOf, systemResolve, trustedAuthorities } from '../../outbound/index.ts'
+import {
+  createLookup,
+  loadTrustedAuthorities,
+  resolveAllowedAddresses,
+  systemResolve,
+} from '../../outbound/index.ts'
 import type { ReadRecord } from '../reader.ts'
 import type { ForwardTarget } from './target.ts'
 
@@ -56,14 +61,14 @@ async function opened({
   timeoutMs,
 }: SyslogOptions): Promise<TLSSocket> {
   const deadline = AbortSignal.timeout(timeoutMs)
-  const addresses = await guardedAddresses(host, systemResolve, allowPrivateNetworks, deadline)
+  const addresses = await resolveAllowedAddresses(host, systemResolve, allowPrivateNetworks, deadline)
   return new Promise((resolve, reject) => {
     const socket = connect({
       host,
       port,
-      lookup: lookupOf(addresses),
+      lookup: createLookup(addresses),
       ...(isIP(host) === 0 && { servername: host }),
-      ...trustedAuthorities(caFile),
+      ...loadTrustedAuthorities(caFile),
       // Of a connection whose authorities are the usual ones; a context of its own has Node's default, which is the same.
       minVersion: 'TLSv1.2',
       rejectUnauthorized: true,

@@ -2,10 +2,10 @@ import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import {
   type AfterExecute,
-  afterExecuteOf,
+  getAfterExecute,
+  getParser,
   type NodeParser,
   type ParseError,
-  parserOf,
   restartParser,
   setAfterExecute,
 } from './node-parser.ts'
@@ -19,14 +19,14 @@ export interface ListVerb {
    * @returns true: it was a LIST, or the beginning of one, and there is nothing to refuse
    */
   accept(error: ParseError, socket: Socket): boolean
-  /** To be called once for each request with the verb of `standsIn`: whether it was sent as a LIST. */
+  /** To be called once for each request with the verb of `standInVerb`: whether it was sent as a LIST. */
   isList(message: IncomingMessage): boolean
 }
 
 /** The verb that node's parser sees instead of LIST: of the same length, and no operation's. */
-export const standsIn = 'LINK'
+export const standInVerb = 'LINK'
 const sent = Buffer.from('LIST ')
-const seen = Buffer.from(`${standsIn} `)
+const seen = Buffer.from(`${standInVerb} `)
 /** The parser knows verbs that begin with these bytes, so it refuses the one behind them. */
 const knownBytes = 2
 /** As many bytes of earlier reads are remembered. */
@@ -63,7 +63,7 @@ const readings = new WeakMap<Socket, Reading>()
 export function acceptListVerb(server: Server): ListVerb {
   /** @param begin where in the bytes the request begins that the parser refused */
   function advance(reading: Reading, socket: Socket, bytes: Buffer, begin: number): boolean {
-    let found = lookFor(bytes, begin)
+    let found = matchVerb(bytes, begin)
     if (found === 'other') return false
     let rest = bytes
     let start = begin
@@ -73,16 +73,16 @@ export function acceptListVerb(server: Server): ListVerb {
       reading.listed = true
       rest = rest.subarray(start + sent.length)
       const result = parse(reading, rest)
-      if (parserOf(socket) !== reading.parser) return true
-      start = refusedBegin(result)
-      found = lookFor(rest, start)
+      if (getParser(socket) !== reading.parser) return true
+      start = findRefusedBegin(result)
+      found = matchVerb(rest, start)
       if (found === 'other') {
         reading.refused = typeof result !== 'number'
         reading.afterExecute(result)
         return true
       }
     }
-    reading.held = copyOf(rest.subarray(start))
+    reading.held = copyBytes(rest.subarray(start))
     return true
   }
 
@@ -90,7 +90,7 @@ export function acceptListVerb(server: Server): ListVerb {
     const { before, held } = reading
     const { rawPacket = nothing } = error
     if (held.length > 0) return advance(reading, socket, Buffer.concat([held, rawPacket]), 0)
-    const begin = refusedBegin(error)
+    const begin = findRefusedBegin(error)
     if (begin > 0 || before.length === 0) return advance(reading, socket, rawPacket, begin)
     return advance(reading, socket, Buffer.concat([before, rawPacket]), begin + before.length)
   }
@@ -115,8 +115,8 @@ export function rememberRead(socket: Socket, bytes: Buffer): void {
 }
 
 function watch(socket: Socket): void {
-  const parser = parserOf(socket)
-  const afterExecute = parser && afterExecuteOf(parser)
+  const parser = getParser(socket)
+  const afterExecute = parser && getAfterExecute(parser)
   if (parser === undefined || afterExecute === undefined) return
   const reading: Reading = {
     parser,
@@ -154,12 +154,12 @@ function parse(reading: Reading, rest: Buffer): number | ParseError {
 const refusedVerb = 'HPE_INVALID_METHOD'
 
 /** Where the request begins whose verb was refused, if it is a LIST; negative: in an earlier read, or nowhere. */
-function refusedBegin(result: number | ParseError): number {
+function findRefusedBegin(result: number | ParseError): number {
   if (typeof result === 'number' || result.code !== refusedVerb) return -rememberedBytes - 1
   return (result.bytesParsed ?? 0) - knownBytes
 }
 
-function lookFor(bytes: Buffer, begin: number): 'list' | 'part' | 'other' {
+function matchVerb(bytes: Buffer, begin: number): 'list' | 'part' | 'other' {
   if (begin < 0 || mayBeUnlist(bytes, begin)) return 'other'
   const length = Math.min(sent.length, bytes.length - begin)
   if (length <= knownBytes || bytes.compare(sent, 0, length, begin, begin + length) !== 0) return 'other'
@@ -173,11 +173,11 @@ function mayBeUnlist(bytes: Buffer, begin: number): boolean {
 
 function remember(reading: Reading, bytes: Buffer): void {
   const known = bytes.length < rememberedBytes ? Buffer.concat([reading.before, bytes]) : bytes
-  reading.before = copyOf(known.subarray(-rememberedBytes))
+  reading.before = copyBytes(known.subarray(-rememberedBytes))
 }
 
 /** In memory of its own: a piece of a shared pool would keep the whole pool for as long as the connection lives. */
-function copyOf(bytes: Buffer): Buffer {
+function copyBytes(bytes: Buffer): Buffer {
   const copy = Buffer.allocUnsafeSlow(bytes.length)
   bytes.copy(copy)
   return copy

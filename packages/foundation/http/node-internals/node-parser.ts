@@ -30,7 +30,7 @@ interface NodeParserClass {
 }
 
 /** The parser of a connection; undefined where this release of node keeps it elsewhere, or has taken it off. */
-export function parserOf(socket: Socket): NodeParser | undefined {
+export function getParser(socket: Socket): NodeParser | undefined {
   const { parser } = socket as { parser?: Partial<NodeParser> | null }
   const complete =
     typeof parser?.execute === 'function' &&
@@ -40,18 +40,18 @@ export function parserOf(socket: Socket): NodeParser | undefined {
   return complete ? (parser as NodeParser) : undefined
 }
 
-function classOf(parser: NodeParser): NodeParserClass {
+function getParserClass(parser: NodeParser): NodeParserClass {
   return parser.constructor as unknown as NodeParserClass
 }
 
 /** Node's own follow-up of a read; undefined where there is none. */
-export function afterExecuteOf(parser: NodeParser): AfterExecute | undefined {
-  const found = parser[classOf(parser).kOnExecute]
+export function getAfterExecute(parser: NodeParser): AfterExecute | undefined {
+  const found = parser[getParserClass(parser).kOnExecute]
   return typeof found === 'function' ? (found as AfterExecute) : undefined
 }
 
 export function setAfterExecute(parser: NodeParser, callback: AfterExecute): void {
-  parser[classOf(parser).kOnExecute] = callback
+  parser[getParserClass(parser).kOnExecute] = callback
 }
 
 /**
@@ -60,12 +60,12 @@ export function setAfterExecute(parser: NodeParser, callback: AfterExecute): voi
  * @returns false: this release of node keeps its connections elsewhere; nothing was done
  */
 export function restartParser(parser: NodeParser, server: Server, socket: Socket): boolean {
-  const list = connectionsOf(server)
+  const list = getConnectionsList(server)
   if (list === undefined) return false
   const { maxHeaderSize } = server as { maxHeaderSize?: number }
   parser.remove()
   parser.initialize(
-    classOf(parser).REQUEST,
+    getParserClass(parser).REQUEST,
     { type: 'HTTPINCOMINGMESSAGE', socket },
     maxHeaderSize ?? 0,
     strict,
@@ -78,7 +78,7 @@ export function restartParser(parser: NodeParser, server: Server, socket: Socket
 const strict = 0
 
 /** The connections whose requests node looks at for those that are too slow. */
-function connectionsOf(server: Server): object | undefined {
+function getConnectionsList(server: Server): object | undefined {
   const symbol = Object.getOwnPropertySymbols(server).find(
     ({ description }) => description === 'http.server.connections',
   )

@@ -3,7 +3,7 @@ import { isIPv4 } from 'node:net'
 import type { Clock } from '../../clock/clock.ts'
 import { normalAddress } from '../../net/client-address.ts'
 
-export interface Verdict {
+export interface RateDecision {
   readonly allowed: boolean
   /** Whole seconds until one request would be allowed; 0 when this one was. */
   readonly retryAfterSeconds: number
@@ -11,7 +11,7 @@ export interface Verdict {
 
 /** One token bucket for each peer: `burst` tokens at most, `ratePerSecond` new ones a second, one a request. */
 export interface TokenBuckets {
-  take(address: string): Verdict
+  take(address: string): RateDecision
 }
 
 export interface TokenBucketOptions {
@@ -28,7 +28,7 @@ export interface TokenBucketOptions {
 }
 
 const keyBytes = 32
-const allowed: Verdict = Object.freeze({ allowed: true, retryAfterSeconds: 0 })
+const allowed: RateDecision = Object.freeze({ allowed: true, retryAfterSeconds: 0 })
 
 /** Addresses whose slot is remembered, so that a hash is not computed for each request. */
 const rememberedSlots = 4096
@@ -60,10 +60,10 @@ export function createTokenBuckets(options: TokenBucketOptions): TokenBuckets {
   const full = new BigInt64Array(memory, keyBytes, slots)
   const interval = Math.max(1, Math.round(1e6 / ratePerSecond)) // microseconds for one token
   const tolerance = Math.round(interval * burst)
-  const slotOf = slotFinder(key, slots, options.key ?? bucketKey)
+  const findSlot = createSlotFinder(key, slots, options.key ?? bucketKey)
   return {
     take(address) {
-      const slot = slotOf(address)
+      const slot = findSlot(address)
       const now = Math.floor(clock.monotonic() * 1000)
       for (;;) {
         const before = Atomics.load(full, slot)
@@ -77,16 +77,16 @@ export function createTokenBuckets(options: TokenBucketOptions): TokenBuckets {
   }
 }
 
-function slotFinder(
+function createSlotFinder(
   key: Uint8Array,
   slots: number,
-  keyOf: (address: string) => string,
+  toKey: (address: string) => string,
 ): (address: string) => number {
   const remembered = new Map<string, number>()
   return (address) => {
     const known = remembered.get(address)
     if (known !== undefined) return known
-    const digest = createHmac('sha256', key).update(keyOf(address)).digest()
+    const digest = createHmac('sha256', key).update(toKey(address)).digest()
     const slot = Number(digest.readBigUInt64BE(0) % BigInt(slots))
     if (remembered.size >= rememberedSlots) remembered.clear()
     remembered.set(address, slot)

@@ -1,5 +1,5 @@
 import type { AuditEvent } from '@warder/foundation/audit'
-import { type AuditFields, mergedAuditFields, type OperationContext } from '@warder/foundation/operations'
+import { type AuditFields, mergeAuditFields, type OperationContext } from '@warder/foundation/operations'
 import { principalOf } from '../../access/index.ts'
 import type { KmsServices } from '../../services.ts'
 
@@ -27,7 +27,7 @@ export function auditedItem(whole: Context, operation: () => string): AuditedIte
       commit,
       log,
       audit(more) {
-        fields = mergedAuditFields(fields, more)
+        fields = mergeAuditFields(fields, more)
       },
     },
     event(status, reason) {

@@ -1,8 +1,8 @@
-import type { ErrorShape, ToldFailure } from '@warder/foundation/operations'
+import type { ErrorShape, PublicError } from '@warder/foundation/operations'
 import Type from 'typebox'
 
 /** Statuses for clients of Vault: 400 for a wrong request, 403 for a missing right, 404 for what is not there. */
-const statuses: Partial<Readonly<Record<ToldFailure['kind'], number>>> = {
+const statuses: Partial<Readonly<Record<PublicError['kind'], number>>> = {
   unauthorized: 403,
   forbidden: 403,
   conflict: 400,
@@ -32,7 +32,7 @@ export const transitErrors: ErrorShape = {
 }
 
 /** The sentence of one failure, also of an item of a batch, in the words that clients look for. */
-export function sentenceOf({ kind, message }: Pick<ToldFailure, 'kind' | 'message'>): string {
+export function sentenceOf({ kind, message }: Pick<PublicError, 'kind' | 'message'>): string {
   if (kind === 'unauthorized') return 'permission denied'
   if (kind === 'forbidden') return `1 error occurred:\n\t* permission denied\n\n`
   if (kind === 'not_found' && message === keyNotFoundSentence) return 'encryption key not found'

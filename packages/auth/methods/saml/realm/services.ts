@@ -1,4 +1,4 @@
-import type { peerSecretCheck } from '@warder/foundation/http'
+import type { createPeerSecretCheck } from '@warder/foundation/http'
 import type { LoginServices } from '../../../login/index.ts'
 import type { SpKeys } from '../keys/sp-keys.ts'
 import type { Crowd } from '../store/crowd.ts'
@@ -10,5 +10,5 @@ export interface SamlServices extends LoginServices {
   readonly samlVerification: Verification
   readonly samlCrowd: Crowd
   /** Whether a header shows the secret of the installation. */
-  readonly isPeer: ReturnType<typeof peerSecretCheck>
+  readonly isPeer: ReturnType<typeof createPeerSecretCheck>
 }

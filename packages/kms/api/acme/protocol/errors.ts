@@ -1,5 +1,5 @@
 import type { ErrorKind } from '@warder/foundation/errors'
-import type { ErrorShape, ToldFailure } from '@warder/foundation/operations'
+import type { ErrorShape, PublicError } from '@warder/foundation/operations'
 import Type from 'typebox'
 import type { Nonces } from './nonces.ts'
 import { type ProblemType, urnOf } from './problem.ts'
@@ -13,7 +13,7 @@ const typesByKind: Partial<Readonly<Record<ErrorKind, ProblemType>>> = {
   unsupported_algorithm: 'badPublicKey',
 }
 
-function typeOf({ kind, status, members }: ToldFailure): string {
+function typeOf({ kind, status, members }: PublicError): string {
   if (typeof members?.type === 'string') return members.type
   return typesByKind[kind] ?? (status >= 500 ? 'serverInternal' : 'malformed')
 }

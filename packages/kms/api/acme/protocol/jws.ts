@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { Failure } from '@warder/foundation/errors'
 import {
-  algorithmsOf,
+  getKeyAlgorithms,
   jwsAlgorithmsOnce,
   parseStrictObject,
   thumbprint,
@@ -106,7 +106,7 @@ export function readSigningKey(jwk: unknown): SigningKey {
   } catch {
     throw acmeProblem('badPublicKey', "'jwk' cannot be read as a public key.")
   }
-  if (algorithmsOf(key).length === 0)
+  if (getKeyAlgorithms(key).length === 0)
     throw acmeProblem('badPublicKey', 'Keys are RSA of 2048 to 8192 bits, P-256, P-384, P-521 or Ed25519.')
   // As it was read: what the sender wrote differently is the same key.
   const canonical = key.export({ format: 'jwk' }) as Members
@@ -123,10 +123,10 @@ export function requireSignature(jws: Jws, key: KeyObject): void {
     throw acmeProblem('badSignatureAlgorithm', `'alg' is one of ${jwsAlgorithmsOnce.join(', ')}.`, {
       members: { algorithms: jwsAlgorithmsOnce },
     })
-  if (!algorithmsOf(key).includes(algorithm))
+  if (!getKeyAlgorithms(key).includes(algorithm))
     throw acmeProblem('badSignatureAlgorithm', `The key does not sign with ${algorithm}.`, {
-      members: { algorithms: algorithmsOf(key) },
+      members: { algorithms: getKeyAlgorithms(key) },
     })
-  if (!verifySignature(algorithm, { key, algorithms: algorithmsOf(key) }, jws.input, jws.signature))
+  if (!verifySignature(algorithm, { key, algorithms: getKeyAlgorithms(key) }, jws.input, jws.signature))
     throw acmeProblem('unauthorized', 'The signature of the request is wrong.')
 }

@@ -1,5 +1,5 @@
 import { type ErrorKind, type Failure, failure } from '@warder/foundation/errors'
-import type { ErrorShape, ToldFailure } from '@warder/foundation/operations'
+import type { ErrorShape, PublicError } from '@warder/foundation/operations'
 import Type from 'typebox'
 
 /** Errors of the XKS Proxy API with their statuses, and the kind that each is here ("Error codes"). */
@@ -40,7 +40,7 @@ const names: Partial<Readonly<Record<ErrorKind, XksError>>> = {
   audit_unavailable: 'DependencyTimeoutException',
 }
 
-function nameOf({ kind, status, members }: ToldFailure): XksError {
+function nameOf({ kind, status, members }: PublicError): XksError {
   const named = members?.errorName
   if (typeof named === 'string' && Object.hasOwn(errors, named)) return named as XksError
   return names[kind] ?? (status >= 500 ? 'InternalException' : 'ValidationException')

@@ -1,5 +1,5 @@
 import { type ErrorKind, type Failure, failure } from '@warder/foundation/errors'
-import type { ErrorShape, ToldFailure } from '@warder/foundation/operations'
+import type { ErrorShape, PublicError } from '@warder/foundation/operations'
 import Type from 'typebox'
 
 /** Codes of the EKM Proxy API with their statuses, and the kind that each is here. */
@@ -35,7 +35,7 @@ const codes: Partial<Readonly<Record<ErrorKind, EkmError>>> = {
   overloaded: 'TooManyRequests',
 }
 
-function codeOf({ kind, status, members }: ToldFailure): EkmError {
+function codeOf({ kind, status, members }: PublicError): EkmError {
   const named = members?.code
   if (typeof named === 'string' && Object.hasOwn(errors, named)) return named as EkmError
   return codes[kind] ?? (status >= 500 ? 'InternalError' : 'InvalidRequest')

@@ -1,4 +1,4 @@
-import { type KeySet, remoteKeySet } from '@warder/foundation/jwt'
+import { createRemoteKeySet, type KeySet } from '@warder/foundation/jwt'
 import type { ExternalEnvironment } from './store.ts'
 
 /** Once a set was fetched nobody waits for it again, unless nobody asked for it for so long. */
@@ -17,7 +17,7 @@ export function issuerKeys({
   return (address) => {
     const known = sets.get(address)
     if (known !== undefined) return known
-    const set = remoteKeySet({ url: address, outbound, clock, log, waitAfterSeconds })
+    const set = createRemoteKeySet({ url: address, outbound, clock, log, waitAfterSeconds })
     sets.set(address, set)
     return set
   }

@@ -1,5 +1,5 @@
 import { failure } from '@warder/foundation/errors'
-import { type AuditFields, mergedAuditFields, type Principal } from '@warder/foundation/operations'
+import { type AuditFields, mergeAuditFields, type Principal } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { KmipVersion } from '@warder/kmip/tables'
 import { memberOf, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
@@ -242,7 +242,7 @@ export class ItemContext implements KmipContext {
   }
 
   audit(fields: AuditFields): void {
-    this.#fields = mergedAuditFields(this.#fields, fields)
+    this.#fields = mergeAuditFields(this.#fields, fields)
   }
 }
 

@@ -3,7 +3,7 @@ import { Buffer } from 'node:buffer'
 import { Duplex } from 'node:stream'
 import { type TestContext, test } from 'node:test'
 import type { TLSSocket } from 'node:tls'
-import { Stages, systemClock } from '@warder/foundation/runtime'
+import { RequestBatcher, systemClock } from '@warder/foundation/runtime'
 import { strictLog } from '@warder/foundation/telemetry/testing'
 import { Tag } from '@warder/kmip/tables'
 import { byteString, encodeTtlv, structure } from '@warder/kmip/ttlv'
@@ -41,7 +41,7 @@ async function waiting(t: TestContext, budget: ReadBudget, validUntil = Number.P
       limits: defaultSocketLimits,
       budget,
       rateLimiter: { take: () => ({ allowed: state.allowed, retryAfterSeconds: 1 }) },
-      stages: new Stages(),
+      stages: new RequestBatcher(),
     },
   )
   socket.push(message)

@@ -4,7 +4,7 @@ import type { TLSSocket } from 'node:tls'
 import { Failure } from '@warder/foundation/errors'
 import type { TokenBuckets } from '@warder/foundation/http'
 import { andThen } from '@warder/foundation/promises'
-import type { Clock, Stages, SweptConnection } from '@warder/foundation/runtime'
+import type { Clock, RequestBatcher, SweptConnection } from '@warder/foundation/runtime'
 import type { Logger } from '@warder/foundation/telemetry'
 import { encodeResponse, refusalOf } from '@warder/kmip/messages'
 import { KmipDecodeError } from '@warder/kmip/ttlv'
@@ -21,7 +21,7 @@ export interface ConnectionEnvironment {
   readonly limits: SocketLimits
   readonly budget: ReadBudget
   readonly rateLimiter: TokenBuckets | undefined
-  readonly stages: Stages
+  readonly stages: RequestBatcher
 }
 
 /** Requests that wait behind the one in work are read up to this many bytes; then the client has to wait as well. */
@@ -104,7 +104,7 @@ export class KmipConnection implements SweptConnection {
       return
     }
     this.#staged = true
-    this.#environment.stages.act(() => {
+    this.#environment.stages.enqueue(() => {
       this.#staged = false
       this.#next()
     })
@@ -212,7 +212,7 @@ export class KmipConnection implements SweptConnection {
   #send(answer: Uint8Array): void {
     this.#busy = false
     this.#hold(0)
-    this.#environment.stages.reply(() => {
+    this.#environment.stages.enqueueReply(() => {
       if (!this.#socket.destroyed) this.#socket.write(answer)
     })
   }
@@ -263,7 +263,7 @@ export class KmipConnection implements SweptConnection {
     clearTimeout(this.#late)
     this.#reader.close()
     // Behind the answers that are made.
-    this.#environment.stages.reply(() => this.#hangUp(last))
+    this.#environment.stages.enqueueReply(() => this.#hangUp(last))
   }
 
   #hangUp(last: Uint8Array | undefined): void {

@@ -9,8 +9,8 @@ import {
   type Clock,
   type ListenOptions,
   listenOn,
+  RequestBatcher,
   Shares,
-  Stages,
   startIdleSweep,
 } from '@warder/foundation/runtime'
 import type { Logger, Metrics } from '@warder/foundation/telemetry'
@@ -63,7 +63,7 @@ export function createKmipSocket(options: KmipSocketOptions): KmipSocket {
     limits,
     rateLimiter: options.rateLimiter,
     budget: { limit: limits.bufferedBytes, used: 0 },
-    stages: new Stages(),
+    stages: new RequestBatcher(),
   }
   // `maxConnections` bounds all of them together.
   const open = new Shares(Number.POSITIVE_INFINITY, limits.connectionsPerAddress)

@@ -13,7 +13,7 @@ interface MadeHead {
  * is the text that `writeHead` would make, name for name in the same order; but `writeHead` looks at every character
  * of every header again each time, and nothing here comes from outside.
  */
-export interface UsualHeads {
+export interface PrebuiltHeads {
   /** false: this reply needs `writeHead`; nothing has been done. */
   write(
     response: ServerResponse,
@@ -25,13 +25,13 @@ export interface UsualHeads {
 }
 
 /** @param keepAlive value of the header `Keep-Alive` */
-export function createUsualHeads(clock: Clock, keepAlive: string): UsualHeads {
+export function createPrebuiltHeads(clock: Clock, keepAlive: string): PrebuiltHeads {
   const beginnings = new Map<string, string>()
   let second = Number.NaN
   let ending = ''
 
   /** One for each `Cache-Control` that an operation declares. */
-  function beginningFor(cacheControl: string): string {
+  function getBeginning(cacheControl: string): string {
     let beginning = beginnings.get(cacheControl)
     if (beginning === undefined) {
       // Joined, it is one piece of memory: what `+=` makes is put together anew for every reply.
@@ -46,7 +46,7 @@ export function createUsualHeads(clock: Clock, keepAlive: string): UsualHeads {
   }
 
   /** `Date` has whole seconds (RFC 9110 §5.6.7). */
-  function endingNow(): string {
+  function getEnding(): string {
     const now = Math.floor(clock.now() / 1000)
     if (now !== second) {
       second = now
@@ -65,7 +65,7 @@ export function createUsualHeads(clock: Clock, keepAlive: string): UsualHeads {
       const usual = reply.status === 200 && reply.headers === undefined && reply.contentType === jsonType
       if (!usual || !response.shouldKeepAlive || !takesHead(response)) return false
       response.statusCode = 200
-      response._header = `${beginningFor(cacheControl)}${requestId}\r\nContent-Type: ${jsonType}\r\nContent-Length: ${contentLength}${endingNow()}`
+      response._header = `${getBeginning(cacheControl)}${requestId}\r\nContent-Type: ${jsonType}\r\nContent-Length: ${contentLength}${getEnding()}`
       return true
     },
   }

@@ -1,32 +1,32 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Stages } from './stages.ts'
+import { RequestBatcher } from './request-batcher.ts'
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 test('what comes in one turn is acted on, then answered, each in its order', async () => {
-  const stages = new Stages()
+  const stages = new RequestBatcher()
   const seen: string[] = []
   const note = (what: string): void => void seen.push(what)
   for (const name of ['a', 'b', 'c'])
-    stages.act(() => {
+    stages.enqueue(() => {
       seen.push(`act ${name}`)
-      stages.reply(() => seen.push(`reply ${name}`))
+      stages.enqueueReply(() => seen.push(`reply ${name}`))
     })
   assert.deepEqual(seen, [], 'not before everything is read')
   await turn()
   assert.deepEqual(seen, ['act a', 'act b', 'act c', 'reply a', 'reply b', 'reply c'])
-  stages.reply(() => note('late'))
+  stages.enqueueReply(() => note('late'))
   assert.equal(seen[6], 'late', 'who had to wait for something is answered at once')
 })
 
 test('many are answered in between, and slow ones hold nobody up for long', async () => {
-  const stages = new Stages()
+  const stages = new RequestBatcher()
   const seen: string[] = []
   for (let index = 0; index < 100; index++)
-    stages.act(() => {
+    stages.enqueue(() => {
       seen.push('act')
-      stages.reply(() => seen.push('reply'))
+      stages.enqueueReply(() => seen.push('reply'))
     })
   await turn()
   const first = seen.indexOf('reply')
@@ -36,18 +36,18 @@ test('many are answered in between, and slow ones hold nobody up for long', asyn
 
   const slow: string[] = []
   for (const name of ['a', 'b'])
-    stages.act(() => {
+    stages.enqueue(() => {
       const until = performance.now() + 3
       while (performance.now() < until);
       slow.push(`act ${name}`)
-      stages.reply(() => slow.push(`reply ${name}`))
+      stages.enqueueReply(() => slow.push(`reply ${name}`))
     })
   await turn()
   assert.deepEqual(slow, ['act a', 'reply a', 'act b', 'reply b'])
 })
 
 test('what would pile up while more is read is acted on and answered at once, in its order', async () => {
-  const stages = new Stages()
+  const stages = new RequestBatcher()
   const seen: string[] = []
   const names = Array.from({ length: 5000 }, (_, index) => String(index))
   let waiting = 0
@@ -55,10 +55,10 @@ test('what would pile up while more is read is acted on and answered at once, in
   for (const name of names) {
     waiting++
     most = Math.max(most, waiting)
-    stages.act(() => {
+    stages.enqueue(() => {
       // One that comes while others are acted on waits behind them.
-      if (name === '7') stages.act(() => seen.push('between'))
-      stages.reply(() => {
+      if (name === '7') stages.enqueue(() => seen.push('between'))
+      stages.enqueueReply(() => {
         waiting--
         seen.push(name)
       })
@@ -74,26 +74,26 @@ test('what would pile up while more is read is acted on and answered at once, in
 })
 
 test('what fails takes nobody along', async () => {
-  const stages = new Stages()
+  const stages = new RequestBatcher()
   const seen: string[] = []
   const thrown: unknown[] = []
   const before = process.listeners('uncaughtException')
   process.removeAllListeners('uncaughtException')
   process.on('uncaughtException', (error) => thrown.push(error.message))
   try {
-    stages.act(() => {
+    stages.enqueue(() => {
       seen.push('act a')
-      stages.reply(() => {
+      stages.enqueueReply(() => {
         throw new Error('reply a')
       })
     })
-    stages.act(() => {
+    stages.enqueue(() => {
       throw new Error('act b')
     })
     for (const name of ['c', 'd'])
-      stages.act(() => {
+      stages.enqueue(() => {
         seen.push(`act ${name}`)
-        stages.reply(() => seen.push(`reply ${name}`))
+        stages.enqueueReply(() => seen.push(`reply ${name}`))
       })
     for (let count = 0; count < 6; count++) await turn()
   } finally {
