@@ -28,7 +28,7 @@ const allowed: Readonly<Record<string, string>> = {
   'packages/covercrypt/structure/structure-bytes.ts#decodeStructure': 'an exchanged object by itself',
   'packages/covercrypt/encapsulation/encapsulation-bytes.ts#decodeEncapsulation':
     'an exchanged object by itself',
-  'packages/covercrypt/keys/user-key.ts#isUserIdOf': 'what tracing asks of a key',
+  'packages/covercrypt/keys/user-key.ts#isValidUserId': 'what tracing asks of a key',
   'packages/covercrypt/frames/index.ts#encodeBulkSealRequest': 'both sides of a request',
   'packages/client/': 'a package that others install: its entries are for their programs',
   'packages/warder/kms/generate-declared.ts#': 'in the text of the file that is generated',

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { decapsulate, encapsulate } from '@warder/covercrypt/encapsulation'
-import { createMasterKey, createUserKey, type MasterKey, publicKeyOf } from '@warder/covercrypt/keys'
+import { createMasterKey, createUserKey, derivePublicKey, type MasterKey } from '@warder/covercrypt/keys'
 import { encryptionRights, parsePolicy, userRights } from '@warder/covercrypt/policy'
 import { structureFromJson } from '@warder/covercrypt/structure'
 import { startInstallation } from 'warder/testing'
@@ -40,7 +40,7 @@ const names = (count: number, suffix = ''): readonly string[] =>
 
 function times(master: MasterKey, user: string, policy: string, rounds: number): string {
   const rights = encryptionRights(master.structure, parsePolicy(policy))
-  const published = publicKeyOf(master)
+  const published = derivePublicKey(master)
   const { userKey } = createUserKey(master, userRights(master.structure, parsePolicy(user)))
   const { encapsulation } = encapsulate(published, rights)
   const sealing = cost(rounds, () => encapsulate(published, rights))

@@ -1,7 +1,7 @@
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { startKms } from '@warder/kms/testing'
 import { parseCertificate } from '@warder/pki/x509'
-import { certIdOf, ocspRequest } from '@warder/pki/x509/ocsp'
+import { createCertId, ocspRequest } from '@warder/pki/x509/ocsp'
 
 /**
  * Measures what an answer of OCSP costs that is signed for its request, from the bytes of the request to those of the
@@ -21,7 +21,7 @@ const leaf = (await alice.post(path, { alg: 'ES256', names: ['a.example'] })).js
 const parsed = (pem: string) =>
   parseCertificate(Buffer.from(pem.replaceAll(/-----[A-Z ]+-----|\s/g, ''), 'base64'))
 const { subject: name, spki } = parsed(authority.certificate)
-const id = certIdOf('sha1', { name, spki }, parsed(leaf.certificate).serial)
+const id = createCertId('sha1', { name, spki }, parsed(leaf.certificate).serial)
 const asked = Array.from({ length: requests }, () => ocspRequest([id], randomBytes(16)))
 const paths = asked.map((request) => encodeURIComponent(request.toString('base64')))
 const { ocsp } = kms.services.published

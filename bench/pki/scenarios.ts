@@ -7,7 +7,7 @@ import {
   parseCertificate,
   subjectAltName,
 } from '@warder/pki/x509'
-import { certIdOf, ocspRequest } from '@warder/pki/x509/ocsp'
+import { createCertId, ocspRequest } from '@warder/pki/x509/ocsp'
 import type { HttpsClient } from 'warder/client'
 import type { Installation } from 'warder/testing'
 import type { Scenario } from '../scenarios.ts'
@@ -31,7 +31,7 @@ export async function preparePkiScenarios(
   ]
   const leaf = await ask(`/v1/pki/authorities/${ec.id}/certificates`, { csr })
   const { subject: name, spki } = parseCertificate(der(ec.certificate))
-  const id = certIdOf('sha1', { name, spki }, parseCertificate(der(leaf.certificate)).serial)
+  const id = createCertId('sha1', { name, spki }, parseCertificate(der(leaf.certificate)).serial)
   const get = (what: string, nonce: Buffer | undefined, more: Partial<Scenario> = {}): Scenario => ({
     name: what,
     server: 'kms',

@@ -1,5 +1,5 @@
 import { decapsulate, encapsulate } from '@warder/covercrypt/encapsulation'
-import { createMasterKey, createUserKey, publicKeyOf, type UserKey } from '@warder/covercrypt/keys'
+import { createMasterKey, createUserKey, derivePublicKey, type UserKey } from '@warder/covercrypt/keys'
 import { encryptionRights, parsePolicy, userRights } from '@warder/covercrypt/policy'
 import { structureFromJson } from '@warder/covercrypt/structure'
 import { median } from '../median.ts'
@@ -24,7 +24,7 @@ const none: UserKey = {
   ...all,
   rights: new Map([...others, ['fe01', others.get('') ?? []], ['ff01', others.get('') ?? []]]),
 }
-const published = publicKeyOf(master)
+const published = derivePublicKey(master)
 const broadcast = encryptionRights(master.structure, parsePolicy('*'))
 const toFirst = encapsulate(published, [first]).encapsulation
 const cases: Readonly<Record<string, () => unknown>> = {

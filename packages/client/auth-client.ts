@@ -76,7 +76,7 @@ export function authClientOver(network: Network, options: AuthClientOptions): Au
   const parts = { routes, repeatable, identity, certificate, sendCookies: true }
   const { client, send } = serviceClient<Operations>(network, options, parts)
   /** By name and password where they are given, else by the credentials of the client. */
-  const identityOf = ({ username, password }: LoginRequest): Readonly<Record<string, string>> => {
+  const selectIdentity = ({ username, password }: LoginRequest): Readonly<Record<string, string>> => {
     if (username === undefined && password === undefined) return identity
     if (username === undefined || password === undefined || username.includes(':'))
       throw new TypeError('a login takes a name without a colon, and a password')
@@ -87,7 +87,7 @@ export function authClientOver(network: Network, options: AuthClientOptions): Au
     async login(request) {
       const { realm, totpCode: totp_code } = request
       const body = totp_code === undefined ? {} : { totp_code }
-      const { reply, headers } = await send('login', { query: { realm }, body }, identityOf(request))
+      const { reply, headers } = await send('login', { query: { realm }, body }, selectIdentity(request))
       const { next_step: step, session_id: sessionId } = reply as AuthReply<'login'>
       if (step !== 'Authenticated') return { step }
       const token = sessionIn(headers)
@@ -98,7 +98,7 @@ export function authClientOver(network: Network, options: AuthClientOptions): Au
     async changePassword(request) {
       const { realm, newPassword: new_password, totpCode: totp_code } = request
       const body = { new_password, ...(totp_code !== undefined && { totp_code }) }
-      await send('password.change', { query: { realm }, body }, identityOf(request))
+      await send('password.change', { query: { realm }, body }, selectIdentity(request))
     },
   }
 }

@@ -1,5 +1,5 @@
-import type { failuresOf, Transport, TransportOptions } from './transport.ts'
-import { turns } from './turns.ts'
+import { createSemaphore } from './semaphore.ts'
+import type { createFailures, Transport, TransportOptions } from './transport.ts'
 
 /** One request and its answer, until `signal` ends it. */
 export type Exchange = (
@@ -8,23 +8,23 @@ export type Exchange = (
 ) => ReturnType<Transport['send']>
 
 /**
- * Makes a transport of single exchanges: some at a time, each within the time that it may take, all of them ended by `close`.
- * @param ended is called by `close`, behind the exchanges
+ * Makes a transport of single exchanges. A limited number run at a time, each has a deadline, and `close` aborts them all.
+ * @param onClose called by `close` after the exchanges are aborted
  */
-export function transportOf(
+export function createTransport(
   exchange: Exchange,
   { timeoutMs, maxConnections }: Pick<TransportOptions, 'timeoutMs' | 'maxConnections'>,
-  { closed, late }: Pick<ReturnType<typeof failuresOf>, 'closed' | 'late'>,
-  ended: () => void = () => undefined,
+  { closed, late }: Pick<ReturnType<typeof createFailures>, 'closed' | 'late'>,
+  onClose: () => void = () => undefined,
 ): Transport {
-  const queue = turns(maxConnections)
-  const underWay = new Set<AbortController>()
+  const queue = createSemaphore(maxConnections)
+  const running = new Set<AbortController>()
   return {
     async send(...request) {
-      const done = await queue.take()
+      const release = await queue.acquire()
       const ending = new AbortController()
-      underWay.add(ending)
-      // Of the whole exchange: a peer that drips bytes would hold the caller for ever.
+      running.add(ending)
+      // The deadline covers the whole exchange: otherwise a peer that drips bytes would hold the caller for ever.
       const timer = setTimeout(() => ending.abort(late(timeoutMs)), timeoutMs)
       try {
         return await exchange(ending.signal, ...request)
@@ -32,14 +32,14 @@ export function transportOf(
         throw ending.signal.aborted ? ending.signal.reason : error
       } finally {
         clearTimeout(timer)
-        underWay.delete(ending)
-        done()
+        running.delete(ending)
+        release()
       }
     },
     close() {
-      queue.refuse(closed())
-      for (const ending of underWay) ending.abort(closed())
-      ended()
+      queue.rejectWaiting(closed())
+      for (const ending of running) ending.abort(closed())
+      onClose()
     },
   }
 }

@@ -24,7 +24,7 @@ function client(options: Partial<KmsClientOptions> = {}) {
   return kmsClient({ url: service.url, credentials: { bearer: 'a.b.c' }, retries: 0, ...options })
 }
 
-const kindOf = (call: Promise<unknown>): Promise<unknown> =>
+const catchKind = (call: Promise<unknown>): Promise<unknown> =>
   call.then(
     () => 'done',
     (error: unknown) => (error instanceof ClientError ? error.kind : error),
@@ -73,7 +73,7 @@ test('no redirect is followed: the credentials stay with the service', async () 
   const kms = client()
   for (const status of [301, 302, 307, 308]) {
     service.answer(json(status, undefined, { location: `${other.url}/` }))
-    assert.equal(await kindOf(kms.call('server.me')), 'unexpected_reply')
+    assert.equal(await catchKind(kms.call('server.me')), 'unexpected_reply')
   }
   assert.equal(other.received.length, 0)
 })
@@ -81,18 +81,18 @@ test('no redirect is followed: the credentials stay with the service', async () 
 test('a service that is silent, drips, breaks off or sends too much is given up', async () => {
   const kms = client({ timeoutMs: 80, maxAnswerBytes: 100 })
   service.answer(() => undefined)
-  assert.equal(await kindOf(kms.call('version')), 'timeout')
+  assert.equal(await catchKind(kms.call('version')), 'timeout')
   service.answer((response) => {
     response.writeHead(200)
     const drip = setInterval(() => response.write(' '), 5)
     response.on('close', () => clearInterval(drip))
   })
-  assert.equal(await kindOf(kms.call('version')), 'timeout')
+  assert.equal(await catchKind(kms.call('version')), 'timeout')
   service.answer((response) => {
     response.writeHead(200, { 'content-length': '90' })
     response.write('"half', () => response.socket?.destroy())
   })
-  assert.equal(await kindOf(kms.call('version')), 'unreachable')
+  assert.equal(await catchKind(kms.call('version')), 'unreachable')
   const inParts: Answer = (response) => {
     response.writeHead(200).write('x'.repeat(60))
     response.end('x'.repeat(60))
@@ -111,7 +111,7 @@ test('a service that the browser does not trust gets nothing', async () => {
   tls.setDefaultCACertificates([])
   try {
     await using untrusted = await fakeService()
-    assert.equal(await kindOf(client({ url: untrusted.url }).call('version')), 'unreachable')
+    assert.equal(await catchKind(client({ url: untrusted.url }).call('version')), 'unreachable')
     assert.equal(untrusted.received.length, 0)
   } finally {
     tls.setDefaultCACertificates([service.ca])
@@ -122,7 +122,7 @@ test('a service that the browser does not trust gets nothing', async () => {
 test('close ends what is under way and what waits for a connection', async () => {
   const kms = client({ maxConnections: 1 })
   service.answer(() => undefined)
-  const calls = [1, 2, 3].map(() => kindOf(kms.call('version')))
+  const calls = [1, 2, 3].map(() => catchKind(kms.call('version')))
   while (service.received.length === 0) await sleep(5)
   kms.close()
   assert.deepEqual(await Promise.all(calls), Array(3).fill('closed'))

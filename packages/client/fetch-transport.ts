@@ -1,6 +1,6 @@
 import type { ClientError } from './error.ts'
-import { type Exchange, transportOf } from './exchanges.ts'
-import { type Answer, baseOf, failuresOf, type Transport, type TransportOptions } from './transport.ts'
+import { createTransport, type Exchange } from './exchanges.ts'
+import { type Answer, createFailures, parseBase, type Transport, type TransportOptions } from './transport.ts'
 
 /**
  * `fetch`, for browsers and what else has it. Follows no redirects: credentials go to the named service and nowhere else.
@@ -8,11 +8,11 @@ import { type Answer, baseOf, failuresOf, type Transport, type TransportOptions 
  * @throws TypeError for an address that cannot be used, and for what a browser decides without the page
  */
 export function fetchTransport(options: TransportOptions, sendCookies: boolean): Transport {
-  const base = baseOf(options.baseUrl)
+  const base = parseBase(options.baseUrl)
   for (const name of ['ca', 'serverName', 'certificate'] as const)
     if (options[name] !== undefined)
       throw new TypeError(`the browser trusts and shows certificates by itself: leave ${name} out`)
-  const failures = failuresOf(base.origin)
+  const failures = createFailures(base.origin)
   const { failure } = failures
 
   const exchange: Exchange = async (signal, method, target, headers, body) => {
@@ -43,13 +43,13 @@ export function fetchTransport(options: TransportOptions, sendCookies: boolean):
       throw failure('unreachable', `cannot be reached: ${error.message}`, error)
     }
   }
-  return transportOf(exchange, options, failures)
+  return createTransport(exchange, options, failures)
 }
 
 /** The whole body, at most so many bytes; leaving the loop early ends the connection. */
 async function readWhole(
   { body }: Response,
-  mostBytes: number,
+  maxBytes: number,
   refusal: (why: string) => ClientError,
 ): Promise<Answer['body']> {
   if (body === null) return new Uint8Array()
@@ -60,9 +60,9 @@ async function readWhole(
     const { done, value } = await reader.read()
     if (done) break
     size += value.length
-    if (size > mostBytes) {
+    if (size > maxBytes) {
       await reader.cancel()
-      throw refusal(`sent more than ${mostBytes} bytes`)
+      throw refusal(`sent more than ${maxBytes} bytes`)
     }
     parts.push(value)
   }

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { runInNewContext } from 'node:vm'
 import fc from 'fast-check'
 import { clientTypes } from './generate.ts'
-import { comment, type Json, memberName, quoted, typeOf } from './schema-type.ts'
+import { comment, formatType, type Json, memberName, quote } from './schema-type.ts'
 
 test('each form of schema becomes the type that it describes', () => {
   const cases: readonly (readonly [Json, string])[] = [
@@ -33,13 +33,13 @@ test('each form of schema becomes the type that it describes', () => {
       "{\n  readonly a: null\n  readonly 'b-c'?: boolean\n}",
     ],
   ]
-  for (const [schema, type] of cases) assert.equal(typeOf(schema), type)
+  for (const [schema, type] of cases) assert.equal(formatType(schema), type)
 })
 
 test('a schema that cannot be expressed stops the generator instead of giving a wrong type', () => {
   const deep = Array.from({ length: 40 }).reduce<Json>((items) => ({ type: 'array', items }), {})
   for (const schema of [{ type: 'file' }, { not: {} }, { $ref: 'https://elsewhere.example/' }, deep]) {
-    assert.throws(() => typeOf(schema))
+    assert.throws(() => formatType(schema))
   }
   for (const document of [{}, { openapi: '3.0.0' }, { openapi: '3.1.0', paths: { '/a': { get: {} } } }]) {
     assert.throws(() => clientTypes(document, 'service'))
@@ -67,7 +67,7 @@ test('no text of the document becomes code: names stay literals, descriptions st
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       const name = memberName(text)
-      assert.equal(name === text ? text : runInNewContext(quoted(text)), text)
+      assert.equal(name === text ? text : runInNewContext(quote(text)), text)
       assert.ok(!comment(text, '').slice(0, -3).includes('*/'))
       assert.ok(comment(text, '').split('\n').length <= 2)
     }),

@@ -1,4 +1,12 @@
-import { comment, type Json, type JsonObject, memberName, objectOf, quoted, typeOf } from './schema-type.ts'
+import {
+  comment,
+  formatType,
+  type Json,
+  type JsonObject,
+  memberName,
+  quote,
+  toObject,
+} from './schema-type.ts'
 
 const jsonType = /^application\/(?:[\w.+-]+\+)?json$/
 
@@ -19,15 +27,15 @@ interface Described {
  * @throws Error when the document holds what this generator cannot express
  */
 export function clientTypes(document: Json, service: string, wanted = (_name: string) => true): string {
-  const root = objectOf(document)
+  const root = toObject(document)
   if (!/^3\.1\./.test(String(root.openapi))) throw new Error('the document is not OpenAPI 3.1')
-  const operations = [...operationsOf(root)]
+  const operations = [...listOperations(root)]
     .filter(({ name }) => wanted(name))
     .sort((a, b) => (a.name < b.name ? -1 : 1))
   if (operations.length === 0) throw new Error('the document has no operation that answers with JSON')
-  const schemas = Object.entries(objectOf(objectOf(root.components).schemas)).map(
+  const schemas = Object.entries(toObject(toObject(root.components).schemas)).map(
     ([name, schema]) =>
-      `${comment(objectOf(schema).description, '')}export interface ${name}Schema ${typeOf(schema)}\n`,
+      `${comment(toObject(schema).description, '')}export interface ${name}Schema ${formatType(schema)}\n`,
   )
   return [
     `// Generated from the OpenAPI document of the ${service}: change the declarations there, then run
@@ -40,33 +48,33 @@ ${operations.map(operationType).join('')}}
 `,
     `/** Where each operation is. */
 export const routes = {
-${operations.map(({ name, method, path }) => `  ${memberName(name)}: { method: ${quoted(method)}, path: ${quoted(path)} },\n`).join('')}} as const
+${operations.map(({ name, method, path }) => `  ${memberName(name)}: { method: ${quote(method)}, path: ${quote(path)} },\n`).join('')}} as const
 `,
   ].join('\n')
 }
 
-function* operationsOf(root: JsonObject): Generator<Described> {
+function* listOperations(root: JsonObject): Generator<Described> {
   const seen = new Set<string>()
-  for (const [path, item] of Object.entries(objectOf(root.paths))) {
-    for (const [method, value] of Object.entries(objectOf(item))) {
-      const operation = objectOf(value)
+  for (const [path, item] of Object.entries(toObject(root.paths))) {
+    for (const [method, value] of Object.entries(toObject(item))) {
+      const operation = toObject(value)
       const name = operation.operationId
       if (typeof name !== 'string' || seen.has(name))
         throw new Error(`${method} ${path} has no name of its own`)
       seen.add(name)
-      if (successesOf(operation).length > 0) yield { name, method: method.toUpperCase(), path, operation }
+      if (listSuccesses(operation).length > 0) yield { name, method: method.toUpperCase(), path, operation }
     }
   }
 }
 
 /** The success responses that are JSON or have no body. */
-function successesOf(operation: JsonObject): readonly { readonly reply: Json | undefined }[] {
-  const successes = Object.entries(objectOf(operation.responses)).filter(([status]) => status.startsWith('2'))
+function listSuccesses(operation: JsonObject): readonly { readonly reply: Json | undefined }[] {
+  const successes = Object.entries(toObject(operation.responses)).filter(([status]) => status.startsWith('2'))
   return successes.flatMap(([, success]): { readonly reply: Json | undefined }[] => {
-    const content = Object.entries(objectOf(objectOf(success).content))
+    const content = Object.entries(toObject(toObject(success).content))
     if (content.length === 0) return [{ reply: undefined }]
     const [json] = content.filter(([type]) => jsonType.test(type))
-    const schema = objectOf(json?.[1]).schema
+    const schema = toObject(json?.[1]).schema
     return schema === undefined ? [] : [{ reply: schema }]
   })
 }
@@ -79,14 +87,14 @@ function operationType({ name, operation }: Described): string {
     const optional = members.every(({ required }) => required !== true) ? '?' : ''
     lines.push(`    readonly ${place}${optional}: {\n${members.map(parameterType).join('')}    }\n`)
   }
-  const body = objectOf(operation.requestBody)
-  const [media] = Object.values(objectOf(body.content))
+  const body = toObject(operation.requestBody)
+  const [media] = Object.values(toObject(body.content))
   if (media !== undefined) {
     const mark = body.required === true ? '' : '?'
-    lines.push(`    readonly body${mark}: ${typeOf(objectOf(media).schema, '    ')}\n`)
+    lines.push(`    readonly body${mark}: ${formatType(toObject(media).schema, '    ')}\n`)
   }
-  const replies = successesOf(operation).map(({ reply }) =>
-    reply === undefined ? 'undefined' : typeOf(reply, '    '),
+  const replies = listSuccesses(operation).map(({ reply }) =>
+    reply === undefined ? 'undefined' : formatType(reply, '    '),
   )
   lines.push(`    readonly reply: ${replies.join(' | ')}\n`)
   if (isPaged(operation)) lines.push('    readonly paged: true\n')
@@ -95,19 +103,19 @@ function operationType({ name, operation }: Described): string {
 
 /** Whether the success of an operation says where the next page begins. */
 function isPaged(operation: JsonObject): boolean {
-  const [success] = Object.entries(objectOf(operation.responses)).filter(([status]) => status.startsWith('2'))
-  return objectOf(objectOf(success?.[1]).headers)['X-Next-After'] !== undefined
+  const [success] = Object.entries(toObject(operation.responses)).filter(([status]) => status.startsWith('2'))
+  return toObject(toObject(success?.[1]).headers)['X-Next-After'] !== undefined
 }
 
 function parametersIn(place: 'path' | 'query', operation: JsonObject): readonly JsonObject[] {
   const all = Array.isArray(operation.parameters) ? (operation.parameters as readonly Json[]) : []
-  return all.map((parameter) => objectOf(parameter)).filter((parameter) => parameter.in === place)
+  return all.map((parameter) => toObject(parameter)).filter((parameter) => parameter.in === place)
 }
 
 function parameterType(parameter: JsonObject): string {
   const name = parameter.name
   if (typeof name !== 'string') throw new Error('a parameter has no name')
   const mark = parameter.required === true ? '' : '?'
-  const about = comment(objectOf(parameter.schema).description, '      ')
-  return `${about}      readonly ${memberName(name)}${mark}: ${typeOf(parameter.schema, '      ')}\n`
+  const about = comment(toObject(parameter.schema).description, '      ')
+  return `${about}      readonly ${memberName(name)}${mark}: ${formatType(parameter.schema, '      ')}\n`
 }

@@ -16,8 +16,8 @@ const client = (options: Partial<KmsClientOptions> = {}) =>
 
 /** Kinds of the errors that calls ended with; `done` for those that succeeded. */
 async function ends(calls: readonly Promise<unknown>[]): Promise<readonly string[]> {
-  const kindOf = (error: unknown): string => (error instanceof ClientError ? error.kind : String(error))
-  return Promise.all(calls.map((call) => call.then(() => 'done', kindOf)))
+  const toKind = (error: unknown): string => (error instanceof ClientError ? error.kind : String(error))
+  return Promise.all(calls.map((call) => call.then(() => 'done', toKind)))
 }
 
 test('a client certificate or an authority that cannot be used is refused where it is given', () => {

@@ -2,15 +2,15 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { Agent } from 'node:https'
 import { createSecureContext } from 'node:tls'
 import { readWhole, send, TooLarge } from '@warder/foundation/http-client'
-import { type Exchange, transportOf } from './exchanges.ts'
-import { baseOf, failuresOf, type Transport, type TransportOptions } from './transport.ts'
+import { createTransport, type Exchange } from './exchanges.ts'
+import { createFailures, parseBase, type Transport, type TransportOptions } from './transport.ts'
 
 /**
  * HTTPS with kept connections. Follows no redirects: credentials go to the named service and nowhere else.
  * @throws TypeError for an address, an authority or a certificate that cannot be used
  */
 export function httpsTransport(options: TransportOptions): Transport {
-  const base = baseOf(options.baseUrl)
+  const base = parseBase(options.baseUrl)
   requireCredentials(options)
   const agent = new Agent({
     keepAlive: true,
@@ -22,7 +22,7 @@ export function httpsTransport(options: TransportOptions): Transport {
     ...(options.serverName !== undefined && { servername: options.serverName }),
     ...(options.certificate !== undefined && options.certificate),
   })
-  const failures = failuresOf(base.origin)
+  const failures = createFailures(base.origin)
   const { failure } = failures
 
   const exchange: Exchange = async (signal, method, target, headers, body) => {
@@ -44,7 +44,7 @@ export function httpsTransport(options: TransportOptions): Transport {
     }
   }
   // Its turns take the place of the agent's own queue, which opens connections for what waits even after it was destroyed.
-  return transportOf(exchange, options, failures, () => agent.destroy())
+  return createTransport(exchange, options, failures, () => agent.destroy())
 }
 
 /** Read here as they will be read for each connection: there, a broken one would fail call after call. */

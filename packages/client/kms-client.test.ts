@@ -24,7 +24,7 @@ function client(options: Partial<KmsClientOptions> = {}) {
   return Object.assign(kms, { [Symbol.dispose]: () => kms.close() })
 }
 
-async function errorOf(call: Promise<unknown>): Promise<ClientError> {
+async function catchError(call: Promise<unknown>): Promise<ClientError> {
   const error = await call.then(
     () => assert.fail('it succeeded'),
     (thrown: unknown) => thrown,
@@ -68,7 +68,7 @@ test('a page comes with where the next one begins, also when it is empty', async
   service.answer(json(200, []))
   assert.deepEqual(await kms.page('access.obtained'), { rows: [], next: undefined })
   service.answer(json(403, { error: 'forbidden', description: 'No.' }))
-  assert.equal((await errorOf(kms.page('access.obtained'))).kind, 'forbidden')
+  assert.equal((await catchError(kms.page('access.obtained'))).kind, 'forbidden')
 })
 
 test('an id can never lead to another path', async () => {
@@ -120,7 +120,7 @@ test('an error has kind, status, sentence, request id and the time to wait', asy
       { 'retry-after': '7', 'x-request-id': 'r-1' },
     ),
   )
-  const { kind, status, description, requestId, retryAfter } = await errorOf(kms.call('server.me'))
+  const { kind, status, description, requestId, retryAfter } = await catchError(kms.call('server.me'))
   assert.deepEqual(
     { kind, status, description, requestId, retryAfter },
     {
@@ -136,20 +136,20 @@ test('an error has kind, status, sentence, request id and the time to wait', asy
 test('what is not an answer of the service is named as such', async () => {
   using kms = client({ maxAnswerBytes: 1000, retries: 0 })
   service.answer((response) => response.end('<html>'))
-  assert.equal((await errorOf(kms.call('version'))).kind, 'unexpected_reply')
+  assert.equal((await catchError(kms.call('version'))).kind, 'unexpected_reply')
   service.answer(json(502, 'bad gateway'))
-  const gateway = await errorOf(kms.call('version'))
+  const gateway = await catchError(kms.call('version'))
   assert.deepEqual([gateway.kind, gateway.status], ['unexpected_reply', 502])
   service.answer(json(307, undefined, { location: 'https://elsewhere.example/' }))
-  assert.equal((await errorOf(kms.call('version'))).status, 307)
+  assert.equal((await catchError(kms.call('version'))).status, 307)
   service.answer(json(200, 'x'.repeat(2000)))
-  assert.match((await errorOf(kms.call('version'))).description, /more than 1000 bytes/)
+  assert.match((await catchError(kms.call('version'))).description, /more than 1000 bytes/)
   service.answer((response) => {
     response.writeHead(200, { 'content-length': '100' })
     response.write('"half')
     response.socket?.destroy()
   })
-  assert.equal((await errorOf(kms.call('version'))).kind, 'unreachable')
+  assert.equal((await catchError(kms.call('version'))).kind, 'unreachable')
 })
 
 test('a busy service is asked again after the time it names, a few times at most', async () => {
@@ -159,14 +159,14 @@ test('a busy service is asked again after the time it names, a few times at most
   assert.deepEqual(waited, [3, 1])
   service.answer(busy('1'))
   service.received.length = 0
-  assert.equal((await errorOf(kms.call('version'))).kind, 'overloaded')
+  assert.equal((await catchError(kms.call('version'))).kind, 'overloaded')
   assert.equal(service.received.length, 3)
 })
 
 test('a longer wait than allowed is left to the caller', async () => {
   using kms = client({ maxWaitSeconds: 5 })
   service.answer(busy('6'))
-  assert.equal((await errorOf(kms.call('version'))).retryAfter, 6)
+  assert.equal((await catchError(kms.call('version'))).retryAfter, 6)
   assert.deepEqual([waited, service.received.length], [[], 1])
 })
 
@@ -175,7 +175,7 @@ test('only what changes nothing by being repeated is sent again', async () => {
   service.answer(busy('1'))
   const sent = async (call: Promise<unknown>): Promise<number> => {
     service.received.length = 0
-    await errorOf(call)
+    await catchError(call)
     return service.received.length
   }
   const data = 'aGk'
@@ -194,18 +194,18 @@ test('only what changes nothing by being repeated is sent again', async () => {
 test('a silent service, and one that drips its answer, time out', async () => {
   using kms = client({ timeoutMs: 60 })
   service.answer(() => undefined)
-  assert.equal((await errorOf(kms.call('version'))).kind, 'timeout')
+  assert.equal((await catchError(kms.call('version'))).kind, 'timeout')
   service.answer((response) => {
     response.writeHead(200)
     const drip = setInterval(() => response.write(' '), 5)
     response.on('close', () => clearInterval(drip))
   })
-  assert.equal((await errorOf(kms.call('version'))).kind, 'timeout')
+  assert.equal((await catchError(kms.call('version'))).kind, 'timeout')
 })
 
 test('a service whose certificate is not of the authority gets nothing', async () => {
   using kms = client({ ca: service.client.cert, credentials: { bearer: 'token' } })
-  assert.equal((await errorOf(kms.call('version'))).kind, 'unreachable')
+  assert.equal((await catchError(kms.call('version'))).kind, 'unreachable')
   assert.equal(service.received.length, 0)
 })
 
@@ -230,7 +230,7 @@ test('NODE_TLS_REJECT_UNAUTHORIZED=0, meant for another program, does not let a 
   service.received.length = 0
   const kms = kmsClient({ url: service.url, credentials: { bearer: 'secret' } })
   try {
-    assert.match((await errorOf(kms.call('access.owned'))).message, /self-signed|unable to (get|verify)/)
+    assert.match((await catchError(kms.call('access.owned'))).message, /self-signed|unable to (get|verify)/)
     assert.equal(service.received.length, 0)
   } finally {
     kms.close()

@@ -3,8 +3,8 @@ import type { Answer } from './transport.ts'
 
 /** The JSON of an answer of success. @throws ClientError for every other answer */
 export function readReply({ status, headers, body }: Answer): unknown {
-  const json = parsed(body)
-  const requestId = textOf(headers['x-request-id'])
+  const json = parseJson(body)
+  const requestId = readFirstValue(headers['x-request-id'])
   if (status === 204) return undefined
   if (status >= 200 && status < 300) {
     if (json !== undefined) return json
@@ -15,33 +15,33 @@ export function readReply({ status, headers, body }: Answer): unknown {
       requestId,
     })
   }
-  const said = errorOf(json)
+  const said = readError(json)
   throw new ClientError({
     kind: said?.error ?? 'unexpected_reply',
     description: said?.description ?? `the answer has status ${status} and says nothing else`,
     status,
     requestId,
-    retryAfter: secondsOf(textOf(headers['retry-after'])),
+    retryAfter: readSeconds(readFirstValue(headers['retry-after'])),
   })
 }
 
-function errorOf(json: unknown): { readonly error: string; readonly description: string } | undefined {
+function readError(json: unknown): { readonly error: string; readonly description: string } | undefined {
   if (typeof json !== 'object' || json === null) return undefined
   const { error, description } = json as { error?: unknown; description?: unknown }
   return typeof error === 'string' && typeof description === 'string' ? { error, description } : undefined
 }
 
 /** RFC 9110 §10.2.3; the form with a date is not used by the services. */
-function secondsOf(text: string | undefined): number | undefined {
+function readSeconds(text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : undefined
 }
 
 /** The first value of a header. */
-export function textOf(header: string | readonly string[] | undefined): string | undefined {
+export function readFirstValue(header: string | readonly string[] | undefined): string | undefined {
   return typeof header === 'string' ? header : header?.[0]
 }
 
-function parsed(body: Uint8Array): unknown {
+function parseJson(body: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder().decode(body))
   } catch {

@@ -10,7 +10,7 @@ export function fillPath(path: string, values: Readonly<Record<string, string>>)
 }
 
 /** `?a=b`, or nothing. */
-export function queryOf(values: Readonly<Record<string, string | undefined>>): string {
+export function formatQuery(values: Readonly<Record<string, string | undefined>>): string {
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries(values)) if (value !== undefined) query.set(name, value)
   return query.size === 0 ? '' : `?${query}`

@@ -9,10 +9,10 @@ const deepest = 32
  * type in a way TypeScript cannot say (pattern, maxLength) is left to the service.
  * @throws Error for a schema that this generator does not know: the types must not be silently wrong
  */
-export function typeOf(schema: Json | undefined, indent = '', depth = 0): string {
+export function formatType(schema: Json | undefined, indent = '', depth = 0): string {
   if (depth > deepest) throw new Error('a schema is nested too deeply')
-  const found = objectOf(schema)
-  const next = (inner: Json | undefined, more = indent): string => typeOf(inner, more, depth + 1)
+  const found = toObject(schema)
+  const next = (inner: Json | undefined, more = indent): string => formatType(inner, more, depth + 1)
   if (typeof found.$ref === 'string') return referenceName(found.$ref)
   if (found.const !== undefined) return literal(found.const)
   if (Array.isArray(found.enum)) return union(found.enum.map(literal))
@@ -27,7 +27,7 @@ export function typeOf(schema: Json | undefined, indent = '', depth = 0): string
     case 'number':
       return 'number'
     case 'array': {
-      const item = objectOf(found.items)
+      const item = toObject(found.items)
       const several =
         ['anyOf', 'allOf', 'enum'].some((name) => item[name] !== undefined) || item.type === 'array'
       return several ? `readonly (${next(item)})[]` : `readonly ${next(item)}[]`
@@ -46,9 +46,9 @@ function objectType(
   indent: string,
   next: (inner: Json | undefined, indent?: string) => string,
 ): string {
-  const rest = Object.values(objectOf(schema.patternProperties))
+  const rest = Object.values(toObject(schema.patternProperties))
   if (typeof schema.additionalProperties === 'object') rest.push(schema.additionalProperties)
-  const members = Object.entries(objectOf(schema.properties))
+  const members = Object.entries(toObject(schema.properties))
   if (members.length === 0) {
     const [values] = rest
     return `Readonly<Record<string, ${values === undefined ? 'unknown' : next(values)}>>`
@@ -57,7 +57,7 @@ function objectType(
   const inner = `${indent}  `
   const lines = members.map(([name, member]) => {
     const mark = required.includes(name) ? '' : '?'
-    return `${comment(objectOf(member).description, inner)}${inner}readonly ${memberName(name)}${mark}: ${next(member, inner)}\n`
+    return `${comment(toObject(member).description, inner)}${inner}readonly ${memberName(name)}${mark}: ${next(member, inner)}\n`
   })
   return `{\n${lines.join('')}${indent}}`
 }
@@ -71,20 +71,20 @@ export function comment(text: Json | undefined, indent: string): string {
 
 /** A member's name as source text. */
 export function memberName(name: string): string {
-  return /^[A-Za-z_$][\w$]*$/.test(name) ? name : quoted(name)
+  return /^[A-Za-z_$][\w$]*$/.test(name) ? name : quote(name)
 }
 
 /** Text as a single-quoted literal. */
-export function quoted(text: string): string {
+export function quote(text: string): string {
   return `'${JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`
 }
 
-export function objectOf(value: Json | undefined): JsonObject {
+export function toObject(value: Json | undefined): JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {}
 }
 
 function literal(value: Json): string {
-  return typeof value === 'string' ? quoted(value) : JSON.stringify(value)
+  return typeof value === 'string' ? quote(value) : JSON.stringify(value)
 }
 
 function union(types: readonly string[]): string {

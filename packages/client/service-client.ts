@@ -1,6 +1,6 @@
 import { ClientError } from './error.ts'
-import { readReply, textOf } from './reply.ts'
-import { fillPath, queryOf } from './request-target.ts'
+import { readFirstValue, readReply } from './reply.ts'
+import { fillPath, formatQuery } from './request-target.ts'
 import { withRetries } from './retry.ts'
 import type { Answer, Network } from './transport.ts'
 
@@ -122,7 +122,7 @@ export function serviceClient<O extends Table<O>>(
     const route = parts.routes[name]
     if (route === undefined) throw new TypeError(`there is no operation ${name}`)
     const { method, path } = route
-    const target = `${fillPath(path, input.path ?? {})}${queryOf(input.query ?? {})}`
+    const target = `${fillPath(path, input.path ?? {})}${formatQuery(input.query ?? {})}`
     const body = input.body === undefined ? undefined : new TextEncoder().encode(JSON.stringify(input.body))
     const headers = {
       accept: 'application/json',
@@ -145,7 +145,7 @@ export function serviceClient<O extends Table<O>>(
     },
     async page(name, ...given) {
       const { reply, headers } = await send(name, (given[0] ?? {}) as AnyInput)
-      const next = textOf(headers['x-next-after'])
+      const next = readFirstValue(headers['x-next-after'])
       return {
         rows: reply as ReplyOf<O, typeof name>,
         next: next === undefined ? undefined : decodeURIComponent(next),

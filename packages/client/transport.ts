@@ -46,7 +46,7 @@ export interface Network {
 type FailureKind = 'timeout' | 'unreachable' | 'unexpected_reply' | 'closed'
 
 /** Errors of one service's transport. */
-export function failuresOf(origin: string) {
+export function createFailures(origin: string) {
   const failure = (kind: FailureKind, why: string, cause?: unknown): ClientError =>
     new ClientError({ kind, description: `${origin} ${why}`, cause })
   return {
@@ -57,7 +57,7 @@ export function failuresOf(origin: string) {
 }
 
 /** @throws TypeError for an address that is not https, or is more than a place */
-export function baseOf(text: string): { readonly origin: string; readonly prefix: string } {
+export function parseBase(text: string): { readonly origin: string; readonly prefix: string } {
   const url = URL.canParse(text) ? new URL(text) : undefined
   const plain =
     url?.protocol === 'https:' &&

@@ -2,20 +2,20 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decapsulate, encapsulate } from './encapsulation/index.ts'
-import { type MasterKey, publicKeyOf, refreshUserKey, rekey, withStructure } from './keys/index.ts'
+import { derivePublicKey, type MasterKey, refreshUserKey, rekey, withStructure } from './keys/index.ts'
 import { encryptionRights, parsePolicy, userRights } from './policy/index.ts'
 import { addAttribute, deleteAttribute, disableAttribute, nextAttributeId } from './structure/index.ts'
-import { hexOf, issue, masterOf, secretsOf } from './testing/keys.ts'
+import { createMaster, issue, listSecrets, toHex } from './testing/keys.ts'
 
 const structure = { 'Level::<': ['low', 'high'], Team: ['blue', 'green'] }
 const rightsOf = (master: MasterKey, policy: string) =>
   encryptionRights(master.structure, parsePolicy(policy))
 const sealFor = (master: MasterKey, policy: string) =>
-  encapsulate(publicKeyOf(master), rightsOf(master, policy))
+  encapsulate(derivePublicKey(master), rightsOf(master, policy))
 
 for (const gone of ['green', 'blue']) {
   test(`the id of a deleted attribute is not given again: ${gone}`, () => {
-    const issued = issue(masterOf(structure), '*')
+    const issued = issue(createMaster(structure), '*')
     const { master } = issued
     const floor = nextAttributeId(master.structure, 0)
     const without = deleteAttribute(master.structure, { dimension: 'Team', name: gone })
@@ -32,7 +32,7 @@ for (const gone of ['green', 'blue']) {
 }
 
 test('after a partial rekey refreshed users open old ciphertexts', () => {
-  const issued = issue(masterOf(structure), 'Level::low')
+  const issued = issue(createMaster(structure), 'Level::low')
   const old = sealFor(issued.master, 'Team::blue')
   const renewed = rekey(issued.master, userRights(issued.master.structure, parsePolicy('Team::blue')))
   const key = refreshUserKey(renewed, issued.userKey)
@@ -41,11 +41,11 @@ test('after a partial rekey refreshed users open old ciphertexts', () => {
     sealFor(renewed, 'Team::blue'),
     sealFor(renewed, 'Level::low'),
   ])
-    assert.equal(hexOf(decapsulate(key, encapsulation)), hexOf(secret))
+    assert.equal(toHex(decapsulate(key, encapsulation)), toHex(secret))
 })
 
 test('a rekey leaves a disabled attribute disabled', () => {
-  const master = masterOf(structure)
+  const master = createMaster(structure)
   const disabled = withStructure(
     master,
     disableAttribute(master.structure, { dimension: 'Team', name: 'blue' }),
@@ -56,7 +56,7 @@ test('a rekey leaves a disabled attribute disabled', () => {
 })
 
 test('while an attribute is disabled, attributes are added to other dimensions, and stay as closed as it is', () => {
-  const master = masterOf(structure)
+  const master = createMaster(structure)
   const disabled = disableAttribute(master.structure, { dimension: 'Team', name: 'blue' })
   const wanted = { dimension: 'Level', name: 'top', mode: 'Classic', after: 'high' } as const
   const added = withStructure(master, addAttribute(disabled, wanted, 4))
@@ -65,7 +65,7 @@ test('while an attribute is disabled, attributes are added to other dimensions, 
 })
 
 test('an attribute is added to a hierarchy where it was asked for', () => {
-  const master = masterOf(structure)
+  const master = createMaster(structure)
   const add = (after: string | undefined) => {
     const wanted = { dimension: 'Level', name: 'new', mode: 'Classic', after } as const
     const { dimensions } = addAttribute(master.structure, wanted, 4)
@@ -78,12 +78,12 @@ test('an attribute is added to a hierarchy where it was asked for', () => {
 })
 
 test('a user key keeps no secret that the master key has no more', () => {
-  const issued = issue(masterOf(structure), 'Team::blue')
+  const issued = issue(createMaster(structure), 'Team::blue')
   const chosen = userRights(issued.master.structure, parsePolicy('Team::blue'))
   const renewed = rekey(rekey(issued.master, chosen), chosen)
   const rights = new Map([...renewed.rights].map(([right, revisions]) => [right, revisions.slice(0, 1)]))
   const late = refreshUserKey({ ...renewed, rights }, issued.userKey)
   const soon = refreshUserKey({ ...renewed, rights }, refreshUserKey(renewed, issued.userKey))
-  assert.deepEqual(secretsOf(late), secretsOf(soon))
+  assert.deepEqual(listSecrets(late), listSecrets(soon))
   assert.ok([...late.rights.values()].every((secrets) => secrets.length === 1))
 })

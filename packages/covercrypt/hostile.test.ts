@@ -9,17 +9,17 @@ import {
   decodeMasterKey,
   decodePublicKey,
   decodeUserKey,
+  derivePublicKey,
   encodeMasterKey,
   encodePublicKey,
   encodeUserKey,
-  publicKeyOf,
   refreshUserKey,
   rekey,
 } from './keys/index.ts'
 import { encryptionRights, parsePolicy, userRights } from './policy/index.ts'
 import { open, openMany, opensWith, seal } from './sealing/index.ts'
 import { addAttribute, broadcast, decodeStructure, structureFromJson } from './structure/index.ts'
-import { issue, masterOf } from './testing/keys.ts'
+import { createMaster, issue } from './testing/keys.ts'
 
 const text = Buffer.from('the text')
 const none = new Uint8Array()
@@ -37,11 +37,11 @@ function refusal(call: () => unknown): string {
 }
 
 test('keys that are cut, extended or hold a wild count are refused, and nothing else happens', () => {
-  const issued = issue(masterOf(structure), 'Level::high && Team::blue')
+  const issued = issue(createMaster(structure), 'Level::high && Team::blue')
   const objects = [
     [encodeUserKey(issued.userKey), decodeUserKey],
     [encodeMasterKey(issued.master), decodeMasterKey],
-    [encodePublicKey(publicKeyOf(issued.master)), decodePublicKey],
+    [encodePublicKey(derivePublicKey(issued.master)), decodePublicKey],
   ] as const
   for (const [bytes, decode] of objects) {
     for (let length = 0; length < bytes.length; length += 1 + Math.floor(length / 40))
@@ -73,9 +73,9 @@ test('keys that are cut, extended or hold a wild count are refused, and nothing 
 })
 
 test('any bytes are refused or read, never anything else; mutated keys and ciphertexts open nothing they should not', () => {
-  const issued = issue(masterOf(structure), 'Level::high && Team::blue')
+  const issued = issue(createMaster(structure), 'Level::high && Team::blue')
   const usk = encodeUserKey(issued.userKey)
-  const published = publicKeyOf(issued.master)
+  const published = derivePublicKey(issued.master)
   const sealed = seal(published, '(Level::low && Team::blue) || Team::blue', text, none)
   const keyOf = opensWith(issued.userKey)
   assert.deepEqual(open(keyOf, sealed, none), text)
@@ -120,10 +120,10 @@ test('any bytes are refused or read, never anything else; mutated keys and ciphe
 })
 
 test('a user key of another master, one without rights, and one with another identifier open and refresh nothing', () => {
-  const [master, foreign] = [masterOf(structure), masterOf(structure)]
+  const [master, foreign] = [createMaster(structure), createMaster(structure)]
   const mine = issue(master, 'Team::blue')
   const theirs = issue(foreign, 'Team::blue')
-  const sealed = seal(publicKeyOf(master), 'Team::blue', text, none)
+  const sealed = seal(derivePublicKey(master), 'Team::blue', text, none)
   assert.equal(
     refusal(() => open(opensWith(theirs.userKey), sealed, none)),
     'cannot_open',
@@ -158,9 +158,9 @@ test('a user key of another master, one without rights, and one with another ide
 })
 
 test('points of small order, the identity, other encodings, and scalars out of range are refused', () => {
-  const { userKey, master } = issue(masterOf({ A: ['a'] }), 'A::a')
+  const { userKey, master } = issue(createMaster({ A: ['a'] }), 'A::a')
   const usk = encodeUserKey(userKey)
-  const sealed = seal(publicKeyOf(master), 'A::a', text, none)
+  const sealed = seal(derivePublicKey(master), 'A::a', text, none)
   const bad = [
     '0000000000000000000000000000000000000000000000000000000000000000', // the identity
     '0100000000000000000000000000000000000000000000000000000000000000', // negative
@@ -199,9 +199,9 @@ test('points of small order, the identity, other encodings, and scalars out of r
 })
 
 test('points chosen so that their weighted sum is the identity open nothing', () => {
-  const { userKey, master } = issue(masterOf({ A: ['a'] }), 'A::a')
+  const { userKey, master } = issue(createMaster({ A: ['a'] }), 'A::a')
   const rights = encryptionRights(master.structure, parsePolicy('A::a'))
-  const { encapsulation } = encapsulate(publicKeyOf(master), rights)
+  const { encapsulation } = encapsulate(derivePublicKey(master), rights)
   const [first] = encapsulation.points
   // Identifiers 1 and -1 with one point twice.
   const one = new Uint8Array(32).with(0, 1)
@@ -288,7 +288,7 @@ test('policies of wild size or depth, and names that hide separators, are refuse
 })
 
 test('policies that name what is not there are refused, and for texts those that name a dimension twice', () => {
-  const { structure: own } = masterOf(structure)
+  const { structure: own } = createMaster(structure)
   const rights = (policy: string) => [
     refusal(() => encryptionRights(own, parsePolicy(policy))),
     refusal(() => userRights(own, parsePolicy(policy))),
@@ -309,13 +309,13 @@ test('policies that name what is not there are refused, and for texts those that
     'invalid_structure',
   )
   assert.equal(
-    refusal(() => createUserKey(masterOf(structure), ['ffff03'])),
+    refusal(() => createUserKey(createMaster(structure), ['ffff03'])),
     'unknown_attribute',
   )
 })
 
 test('a right keeps a bounded number of secrets', () => {
-  let master = masterOf({})
+  let master = createMaster({})
   for (let revision = 1; revision < 64; revision++) master = rekey(master, [broadcast])
   assert.equal(
     refusal(() => rekey(master, [broadcast])),

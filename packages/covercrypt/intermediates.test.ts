@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
   decodeEncapsulation,
-  fullTranscriptOf,
-  masked,
-  tagAndSecretOf,
-  transcriptOf,
+  deriveTagAndSecret,
+  hashFullTranscript,
+  hashTranscript,
+  xorMask,
 } from './encapsulation/index.ts'
 import { decodeUserKey, secretMode } from './keys/index.ts'
 import { importDecapsulationKey, kemOpen, plus, sha3_256, times, toScalar } from './primitives/index.ts'
-import { bytesOf, hexOf } from './testing/keys.ts'
+import { fromHex, toHex } from './testing/keys.ts'
 import { type EncapsulationVector, skipVectors as skip, type UserVector, vectors } from './testing/vectors.ts'
 
 interface Values {
@@ -52,23 +52,23 @@ test('each value within an encapsulation is the one of another implementation', 
   for (const value of values) {
     const hex = made.find(({ name, encapsulation }) => name === value.name && encapsulation)
       ?.encapsulation as string
-    const { mode, points, targets } = decodeEncapsulation(bytesOf(hex))
-    const key = decodeUserKey(bytesOf(users.find(({ name }) => name === value.opened_with)?.usk as string))
+    const { mode, points, targets } = decodeEncapsulation(fromHex(hex))
+    const key = decodeUserKey(fromHex(users.find(({ name }) => name === value.opened_with)?.usk as string))
     const products = points.map((point, index) => times(key.id[index] as Uint8Array, point) as Uint8Array)
     const shared = products.length === 0 ? undefined : products.reduce(plus)
-    const transcript = transcriptOf(
+    const transcript = hashTranscript(
       points,
       targets.flatMap(({ kemCiphertext }) => kemCiphertext ?? []),
     )
-    const full = fullTranscriptOf(
+    const full = hashFullTranscript(
       transcript,
       targets.map(({ maskedSeed }) => maskedSeed),
     )
-    assert.equal(hexOf(transcript), value.T)
-    assert.equal(hexOf(full), value.U)
-    if (shared !== undefined) assert.equal(hexOf(shared), value.A)
-    if (value.r !== null) assert.equal(hexOf(toScalar(bytesOf(value.S))), value.r)
-    assert.equal(hexOf(tagAndSecretOf(Buffer.concat([bytesOf(value.S), full])).secret), value.secret)
+    assert.equal(toHex(transcript), value.T)
+    assert.equal(toHex(full), value.U)
+    if (shared !== undefined) assert.equal(toHex(shared), value.A)
+    if (value.r !== null) assert.equal(toHex(toScalar(fromHex(value.S))), value.r)
+    assert.equal(toHex(deriveTagAndSecret(Buffer.concat([fromHex(value.S), full])).secret), value.secret)
     const found = (key.rights.get(value.right) ?? [])
       .filter((secret) => secretMode(secret) === mode)
       .flatMap(({ scalar, decapsulationKey }) =>
@@ -77,7 +77,11 @@ test('each value within an encapsulation is the one of another implementation', 
           const imported = decapsulationKey && importDecapsulationKey(decapsulationKey)
           const second = imported && kemOpen(imported, kemCiphertext as Uint8Array)
           const mask = sha3_256(...(first ? [first] : []), ...(second ? [second] : []), transcript)
-          return [hexOf(masked(maskedSeed, mask)), first ? hexOf(first) : null, second ? hexOf(second) : null]
+          return [
+            toHex(xorMask(maskedSeed, mask)),
+            first ? toHex(first) : null,
+            second ? toHex(second) : null,
+          ]
         }),
       )
     assert.deepEqual(

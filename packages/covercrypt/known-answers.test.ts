@@ -9,10 +9,10 @@ import {
   decodeMasterKey,
   decodePublicKey,
   decodeUserKey,
+  derivePublicKey,
   encodeMasterKey,
   encodePublicKey,
   encodeUserKey,
-  publicKeyOf,
   refreshUserKey,
 } from './keys/index.ts'
 import {
@@ -32,7 +32,7 @@ import {
   toScalar,
 } from './primitives/index.ts'
 import { open, opensWith } from './sealing/index.ts'
-import { bytesOf, hexOf } from './testing/keys.ts'
+import { fromHex, toHex } from './testing/keys.ts'
 
 interface KnownAnswers {
   readonly master: string
@@ -48,18 +48,18 @@ const file = new URL('./fixtures/known-answers.json', import.meta.url)
 const answers = JSON.parse(readFileSync(file, 'utf8')) as KnownAnswers
 
 test('keys and ciphertexts of before are read, written again and opened', () => {
-  const master = decodeMasterKey(bytesOf(answers.master))
-  assert.equal(hexOf(encodeMasterKey(master)), answers.master)
-  assert.equal(hexOf(encodePublicKey(publicKeyOf(master))), answers.public)
-  assert.equal(hexOf(encodePublicKey(decodePublicKey(bytesOf(answers.public)))), answers.public)
+  const master = decodeMasterKey(fromHex(answers.master))
+  assert.equal(toHex(encodeMasterKey(master)), answers.master)
+  assert.equal(toHex(encodePublicKey(derivePublicKey(master))), answers.public)
+  assert.equal(toHex(encodePublicKey(decodePublicKey(fromHex(answers.public)))), answers.public)
   for (const usk of [answers.high, answers.low])
-    assert.equal(hexOf(encodeUserKey(refreshUserKey(master, decodeUserKey(bytesOf(usk))))), usk)
+    assert.equal(toHex(encodeUserKey(refreshUserKey(master, decodeUserKey(fromHex(usk))))), usk)
   for (const [policy, sealed] of Object.entries(answers.sealed)) {
     const read = (usk: string) =>
-      open(opensWith(decodeUserKey(bytesOf(usk))), bytesOf(sealed), bytesOf(answers.aad))
-    assert.equal(hexOf(read(answers.high)), answers.plaintext)
+      open(opensWith(decodeUserKey(fromHex(usk))), fromHex(sealed), fromHex(answers.aad))
+    assert.equal(toHex(read(answers.high)), answers.plaintext)
     if (policy === 'Level::high') assert.throws(() => read(answers.low), { code: 'cannot_open' })
-    else assert.equal(hexOf(read(answers.low)), answers.plaintext)
+    else assert.equal(toHex(read(answers.low)), answers.plaintext)
   }
 })
 
@@ -75,10 +75,10 @@ test('ristretto255 agrees with another library', () => {
   for (let round = 0; round < 10; round++) {
     const [one, other] = [randomScalar(), randomScalar()]
     const point = Point.BASE.multiply(number(one))
-    assert.equal(hexOf(baseTimes(one)), point.toHex())
-    assert.equal(hexOf(times(other, baseTimes(one)) as Uint8Array), point.multiply(number(other)).toHex())
+    assert.equal(toHex(baseTimes(one)), point.toHex())
+    assert.equal(toHex(times(other, baseTimes(one)) as Uint8Array), point.multiply(number(other)).toHex())
     assert.equal(
-      hexOf(plus(baseTimes(one), baseTimes(other))),
+      toHex(plus(baseTimes(one), baseTimes(other))),
       point.add(Point.BASE.multiply(number(other))).toHex(),
     )
     assert.equal(number(scalarProduct(one, other)), (number(one) * number(other)) % order)
@@ -98,20 +98,20 @@ test('an expanded key of ML-KEM-512 is the one that the runtime makes of the sam
   const { publicKey, secretKey } = ml_kem512.keygen(seed)
   const input = { key: seed, format: 'raw-seed', asymmetricKeyType: 'ml-kem-512' } as never
   const runtime = createPublicKey(createPrivateKey(input)).export({ format: 'der', type: 'spki' })
-  assert.equal(hexOf(runtime.subarray(-800)), hexOf(publicKey))
+  assert.equal(toHex(runtime.subarray(-800)), toHex(publicKey))
   const sealed = kemSeal(publicKey)
   const key = importDecapsulationKey(secretKey)
   assert.ok(sealed !== undefined && key !== undefined)
-  assert.equal(hexOf(kemOpen(key, sealed.ciphertext)), hexOf(sealed.sharedKey))
+  assert.equal(toHex(kemOpen(key, sealed.ciphertext)), toHex(sealed.sharedKey))
 })
 
 test('KMAC256 agrees with another library, and the key derivation is SHAKE256', () => {
   const [key, data] = [randomBytes(16), randomBytes(200)]
   const personalization = Buffer.from('USK signature')
   assert.equal(
-    hexOf(kmac256(key, 'USK signature', data)),
-    hexOf(noble256(key, data, { dkLen: 32, personalization })),
+    toHex(kmac256(key, 'USK signature', data)),
+    toHex(noble256(key, data, { dkLen: 32, personalization })),
   )
   const shake = createHash('shake256', { outputLength: 32 }).update('secretlabel').digest()
-  assert.equal(hexOf(deriveKey(Buffer.from('secret'), 'label')), hexOf(shake))
+  assert.equal(toHex(deriveKey(Buffer.from('secret'), 'label')), toHex(shake))
 })

@@ -14,12 +14,12 @@ import {
   decodeMasterKey,
   decodePublicKey,
   decodeUserKey,
+  derivePublicKey,
   encodeMasterKey,
   encodePublicKey,
   encodeUserKey,
   type MasterKey,
   prune,
-  publicKeyOf,
   refreshUserKey,
   rekey,
   type UserKey,
@@ -29,15 +29,15 @@ import { encryptionRights, parsePolicy, userRights } from './policy/index.ts'
 import {
   type Attribute,
   addAttribute,
-  attributesOf,
   deleteAttribute,
   disableAttribute,
+  listAttributes,
   nextAttributeId,
   renameAttribute,
   type Structure,
   structureFromJson,
 } from './structure/index.ts'
-import { hexOf, issue } from './testing/keys.ts'
+import { issue, toHex } from './testing/keys.ts'
 import { mayRead } from './testing/model.ts'
 
 const dimensionNames = ['A', 'B', 'C']
@@ -100,11 +100,11 @@ const worlds = structures.chain((structure) =>
 const numRuns = 15
 const rightsFor = (structure: Structure, policy: string) => userRights(structure, parsePolicy(policy))
 const sealFor = (master: MasterKey, policy: string): Encapsulated =>
-  encapsulate(publicKeyOf(master), encryptionRights(master.structure, parsePolicy(policy)))
+  encapsulate(derivePublicKey(master), encryptionRights(master.structure, parsePolicy(policy)))
 
 function opens(userKey: UserKey, { encapsulation, secret }: Encapsulated): boolean {
   try {
-    assert.equal(hexOf(decapsulate(userKey, encapsulation)), hexOf(secret))
+    assert.equal(toHex(decapsulate(userKey, encapsulation)), toHex(secret))
     return true
   } catch (error) {
     if (error instanceof CovercryptError && error.code === 'cannot_open') return false
@@ -139,7 +139,7 @@ test('who opens is who the policy says, and what is written is read again', () =
       const written = keys.map((key) => decodeUserKey(encodeUserKey(key)))
       const again = decodeMasterKey(encodeMasterKey(master))
       assert.deepEqual(again, decodeMasterKey(encodeMasterKey(again)))
-      const published = decodePublicKey(encodePublicKey(publicKeyOf(again)))
+      const published = decodePublicKey(encodePublicKey(derivePublicKey(again)))
       const sealed = world.texts.map((text) => {
         const made = encapsulate(published, encryptionRights(published.structure, parsePolicy(text)))
         return { ...made, encapsulation: decodeEncapsulation(encodeEncapsulation(made.encapsulation)) }
@@ -225,7 +225,7 @@ test('after a disabled, renamed, deleted or added attribute, who opens is who th
       const deleted = withStructure(master, deleteAttribute(structure, name))
       const left = keys.map((key) => refreshUserKey(deleted, key))
       const id = nextAttributeId(deleted.structure, nextAttributeId(structure, 0))
-      const { mode } = attributesOf(structure)[0] as Attribute
+      const { mode } = listAttributes(structure)[0] as Attribute
       const wanted = { dimension: name.dimension, name: 'new', mode, after: undefined }
       const added = withStructure(deleted, addAttribute(deleted.structure, wanted, id))
       const current = [left, keys.map((key) => refreshUserKey(added, key))]

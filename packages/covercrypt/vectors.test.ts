@@ -4,21 +4,21 @@ import { decodeEncapsulation, encapsulate, encodeEncapsulation } from './encapsu
 import { CovercryptError } from './error.ts'
 import { decodeSealRequest } from './frames/index.ts'
 import {
+  computeSignature,
   decodeMasterKey,
   decodePublicKey,
   decodeUserKey,
+  derivePublicKey,
   encodeMasterKey,
   encodePublicKey,
   encodeUserKey,
-  isUserIdOf,
-  publicKeyOf,
+  isValidUserId,
   refreshUserKey,
-  signatureOf,
 } from './keys/index.ts'
 import { encryptionRights, parsePolicy, userRights } from './policy/index.ts'
-import { dataKeyOf, open, openMany, opensWith, seal } from './sealing/index.ts'
-import { decodeStructure, encodeStructure, rightsOf } from './structure/index.ts'
-import { bytesOf, hexOf, opened, secretsOf } from './testing/keys.ts'
+import { open, openMany, opensWith, recoverDataKey, seal } from './sealing/index.ts'
+import { decodeStructure, encodeStructure, listRights } from './structure/index.ts'
+import { fromHex, listSecrets, openEncapsulation, toHex } from './testing/keys.ts'
 import {
   type EncapsulationVector,
   type OpenedVector,
@@ -66,29 +66,29 @@ const lifecycle = (): Lifecycle => vectors<Lifecycle>('lifecycle.json')
 
 /** Reads and writes a pair; checks that the public key is the one of the master key. */
 function checkPair({ msk, mpk }: Pair): void {
-  const master = decodeMasterKey(bytesOf(msk))
-  assert.equal(hexOf(encodeMasterKey(master)), msk)
-  const published = decodePublicKey(bytesOf(mpk))
-  assert.equal(hexOf(encodePublicKey(published)), mpk)
-  const derived = publicKeyOf(master)
+  const master = decodeMasterKey(fromHex(msk))
+  assert.equal(toHex(encodeMasterKey(master)), msk)
+  const published = decodePublicKey(fromHex(mpk))
+  assert.equal(toHex(encodePublicKey(published)), mpk)
+  const derived = derivePublicKey(master)
   assert.deepEqual(new Map([...derived.rights].toSorted()), new Map([...published.rights].toSorted()))
   assert.deepEqual(derived.tracingPoints, published.tracingPoints)
-  for (const id of master.users) assert.ok(isUserIdOf(master, id))
+  for (const id of master.users) assert.ok(isValidUserId(master, id))
 }
 
 function checkUser(usk: string, msk: string): void {
-  const key = decodeUserKey(bytesOf(usk))
-  const master = decodeMasterKey(bytesOf(msk))
-  assert.equal(hexOf(encodeUserKey(key)), usk)
-  assert.equal(hexOf(key.signature ?? new Uint8Array()), hexOf(signatureOf(key, master.signingKey)))
-  assert.ok(isUserIdOf(master, key.id))
+  const key = decodeUserKey(fromHex(usk))
+  const master = decodeMasterKey(fromHex(msk))
+  assert.equal(toHex(encodeUserKey(key)), usk)
+  assert.equal(toHex(key.signature ?? new Uint8Array()), toHex(computeSignature(key, master.signingKey)))
+  assert.ok(isValidUserId(master, key.id))
 }
 
 function checkRights(structureHex: string, users: readonly UserVector[]): void {
-  const structure = decodeStructure(bytesOf(structureHex))
-  assert.equal(hexOf(encodeStructure(structure)), structureHex)
+  const structure = decodeStructure(fromHex(structureHex))
+  assert.equal(toHex(encodeStructure(structure)), structureHex)
   for (const { policy, rights, usk } of users) {
-    const own = [...decodeUserKey(bytesOf(usk)).rights.keys()].toSorted()
+    const own = [...decodeUserKey(fromHex(usk)).rights.keys()].toSorted()
     assert.deepEqual([...userRights(structure, parsePolicy(policy))].toSorted(), own)
     if (rights !== undefined) assert.deepEqual(own, rights.toSorted())
   }
@@ -99,8 +99,8 @@ function checkEncapsulation(
   one: EncapsulationVector,
   users: readonly UserVector[],
 ): void {
-  const decoded = decodeEncapsulation(bytesOf(one.encapsulation))
-  assert.equal(hexOf(encodeEncapsulation(decoded)), one.encapsulation)
+  const decoded = decodeEncapsulation(fromHex(one.encapsulation))
+  assert.equal(toHex(encodeEncapsulation(decoded)), one.encapsulation)
   assert.equal(decoded.mode, one.mode)
   // The release that made the vectors reads && before ||; here that has to be written.
   const policy = one.policy.includes('||')
@@ -108,11 +108,11 @@ function checkEncapsulation(
         one.policy.includes('(') ? clause : `(${clause})`,
       )
     : one.policy
-  const rights = encryptionRights(decodeStructure(bytesOf(structureHex)), parsePolicy(policy))
+  const rights = encryptionRights(decodeStructure(fromHex(structureHex)), parsePolicy(policy))
   assert.deepEqual([...rights].toSorted(), one.target_rights.toSorted())
   for (const { name, usk } of users)
     assert.equal(
-      opened(usk, one.encapsulation),
+      openEncapsulation(usk, one.encapsulation),
       one.opened_by[name] ? one.secret : undefined,
       `${one.name} ${name}`,
     )
@@ -126,8 +126,8 @@ test('a pair, its users and its encapsulations are read, written and opened as t
   checkRights(life.access_structure, life.usks)
   for (const { usk } of life.usks) checkUser(usk, life.msk)
   for (const one of life.encapsulations) checkEncapsulation(life.access_structure, one, life.usks)
-  const master = decodeMasterKey(bytesOf(life.msk))
-  const states = [...rightsOf(master.structure)].map(([right, { enabled }]) => [right, enabled])
+  const master = decodeMasterKey(fromHex(life.msk))
+  const states = [...listRights(master.structure)].map(([right, { enabled }]) => [right, enabled])
   assert.deepEqual(
     [...master.rights].map(([right, [newest]]) => [right, newest?.enabled]).toSorted(),
     states.toSorted(),
@@ -137,23 +137,23 @@ test('a pair, its users and its encapsulations are read, written and opened as t
 test('data that the deployed service sealed are opened, and its requests are read', { skip }, () => {
   const life = lifecycle()
   for (const one of life.kms) {
-    const aad = bytesOf(one.aad ?? '')
-    const sealed = bytesOf(one.encrypt_response_data)
+    const aad = fromHex(one.aad ?? '')
+    const sealed = fromHex(one.encrypt_response_data)
     if (one.kind === 'single') {
-      const request = decodeSealRequest(bytesOf(one.encrypt_request_data))
-      assert.deepEqual([request.policy, hexOf(request.plaintext)], [one.policy, one.plaintext])
+      const request = decodeSealRequest(fromHex(one.encrypt_request_data))
+      assert.deepEqual([request.policy, toHex(request.plaintext)], [one.policy, one.plaintext])
     }
     for (const { name, usk } of life.usks) {
-      const key = decodeUserKey(bytesOf(usk))
+      const key = decodeUserKey(fromHex(usk))
       const read = (): Uint8Array =>
         one.kind === 'single' ? open(opensWith(key), sealed, aad) : openMany(key, sealed, aad)
-      if (one.opened_by[name]) assert.equal(hexOf(read()), one.decrypt_response_data)
+      if (one.opened_by[name]) assert.equal(toHex(read()), one.decrypt_response_data)
       else assert.throws(read, { code: 'cannot_open' })
       if (one.kind === 'single' && one.opened_by[name])
         open(
           (encapsulation) => {
-            const dataKey = dataKeyOf(key, encapsulation)
-            assert.equal(hexOf(dataKey), one.dem_key)
+            const dataKey = recoverDataKey(key, encapsulation)
+            assert.equal(toHex(dataKey), one.dem_key)
             return dataKey
           },
           sealed,
@@ -179,7 +179,7 @@ test('after a rekey refreshed users open what is new, and, unlike with the deplo
       checkUser(usk, rekey.msk)
       for (const one of rekey.encapsulations) {
         const before = old.get(one.name)
-        const found = opened(usk, before?.encapsulation ?? (one.encapsulation as string))
+        const found = openEncapsulation(usk, before?.encapsulation ?? (one.encapsulation as string))
         const could = before?.opened_by[name.replace(suffix, '')] === true
         const peer = one.opened_by[name] === true
         if (suffix === '_keep' && could && !peer) regained++
@@ -193,12 +193,12 @@ test('after a rekey refreshed users open what is new, and, unlike with the deplo
 
 test('refreshing gives the secrets that the deployed one gives', { skip }, () => {
   const life = lifecycle()
-  const renewed = decodeMasterKey(bytesOf(life.rekey.msk))
-  const pruned = decodeMasterKey(bytesOf(life.prune.msk))
+  const renewed = decodeMasterKey(fromHex(life.rekey.msk))
+  const pruned = decodeMasterKey(fromHex(life.prune.msk))
   for (const [index, { usk }] of life.usks.entries()) {
-    const kept = refreshUserKey(renewed, decodeUserKey(bytesOf(usk)))
-    assert.equal(hexOf(encodeUserKey(kept)), life.rekey.usks_keep[index]?.usk)
-    assert.equal(hexOf(encodeUserKey(refreshUserKey(pruned, kept))), life.prune.usks_pruned[index]?.usk)
+    const kept = refreshUserKey(renewed, decodeUserKey(fromHex(usk)))
+    assert.equal(toHex(encodeUserKey(kept)), life.rekey.usks_keep[index]?.usk)
+    assert.equal(toHex(encodeUserKey(refreshUserKey(pruned, kept))), life.prune.usks_pruned[index]?.usk)
   }
 })
 
@@ -206,19 +206,19 @@ test('pruned secrets are gone, also from a user key that missed the rekey before
   const life = lifecycle()
   checkPair(life.prune)
   const [u1] = life.usks
-  const master = decodeMasterKey(bytesOf(life.prune.msk))
-  const late = refreshUserKey(master, decodeUserKey(bytesOf(u1?.usk as string)))
-  const theirs = decodeUserKey(bytesOf(life.prune.u1_unrefreshed_before_prune.usk))
+  const master = decodeMasterKey(fromHex(life.prune.msk))
+  const late = refreshUserKey(master, decodeUserKey(fromHex(u1?.usk as string)))
+  const theirs = decodeUserKey(fromHex(life.prune.u1_unrefreshed_before_prune.usk))
   const [old] = life.encapsulations
   assert.notEqual(
-    opened(theirs, old?.encapsulation as string),
+    openEncapsulation(theirs, old?.encapsulation as string),
     undefined,
     'the deployed one keeps the old secret',
   )
-  assert.equal(opened(late, old?.encapsulation as string), undefined)
+  assert.equal(openEncapsulation(late, old?.encapsulation as string), undefined)
   assert.deepEqual(
-    secretsOf(late),
-    secretsOf(decodeUserKey(bytesOf(life.prune.usks_pruned[0]?.usk as string))),
+    listSecrets(late),
+    listSecrets(decodeUserKey(fromHex(life.prune.usks_pruned[0]?.usk as string))),
   )
   for (const { name, usk } of life.prune.usks_pruned)
     for (const one of life.prune.encapsulations) {
@@ -228,7 +228,7 @@ test('pruned secrets are gone, also from a user key that missed the rekey before
       const could = [...life.encapsulations].find((other) => other.name === one.name)
       const peer = one.opened_by[name] === true
       // The deployed one loses some that were not pruned.
-      const own = opened(usk, found?.encapsulation as string) !== undefined
+      const own = openEncapsulation(usk, found?.encapsulation as string) !== undefined
       assert.ok(own || !peer, `${one.name} ${name}`)
       if (own && !peer) assert.equal(could?.opened_by[name.replace('_pruned', '')], true)
     }
@@ -240,7 +240,7 @@ test('the three modes, their mixtures and what is refused', { skip }, () => {
   checkRights(modes.access_structure, modes.usks)
   for (const { usk } of modes.usks) checkUser(usk, modes.msk)
   for (const one of modes.encapsulations) checkEncapsulation(modes.access_structure, one, modes.usks)
-  const key = decodePublicKey(bytesOf(modes.mpk))
+  const key = decodePublicKey(fromHex(modes.mpk))
   for (const policy of modes.refused)
     assert.throws(() => seal(key, policy, new Uint8Array(1), new Uint8Array()), CovercryptError, policy)
 })
@@ -260,31 +260,31 @@ test('edits of the structure by the deployed one are read, and refreshing agrees
   for (const one of base.encapsulations) checkEncapsulation(base.access_structure, one, base.usks)
   for (const one of cases.filter(({ refused }) => !refused)) {
     checkPair(one)
-    assert.equal(hexOf(encodeStructure(decodeStructure(bytesOf(one.access_structure)))), one.access_structure)
-    const master = decodeMasterKey(bytesOf(one.msk))
+    assert.equal(toHex(encodeStructure(decodeStructure(fromHex(one.access_structure)))), one.access_structure)
+    const master = decodeMasterKey(fromHex(one.msk))
     for (const [index, { usk, name }] of one.usks_refreshed_keep.entries()) {
       checkUser(usk, one.msk)
-      const ours = refreshUserKey(master, decodeUserKey(bytesOf(base.usks[index]?.usk as string)))
-      assert.deepEqual(secretsOf(ours), secretsOf(decodeUserKey(bytesOf(usk))), `${one.name} ${name}`)
+      const ours = refreshUserKey(master, decodeUserKey(fromHex(base.usks[index]?.usk as string)))
+      assert.deepEqual(listSecrets(ours), listSecrets(decodeUserKey(fromHex(usk))), `${one.name} ${name}`)
       for (const old of one.old_opened) {
         const made = base.encapsulations.find((other) => other.name === old.name) as EncapsulationVector
         const peer = old.opened_by[name] === true
         // After its rekey the deployed one loses old ciphertexts (facts, 7.2).
         const expected = one.name === 'disable_then_rekey' ? made.opened_by[name] === true : peer
         assert.equal(
-          opened(usk, made.encapsulation) !== undefined,
+          openEncapsulation(usk, made.encapsulation) !== undefined,
           expected,
           `${one.name} ${old.name} ${name}`,
         )
       }
       for (const made of one.new.filter(({ refused }) => !refused))
         assert.equal(
-          opened(usk, made.encapsulation as string),
+          openEncapsulation(usk, made.encapsulation as string),
           made.opened_by?.[name] ? made.secret : undefined,
           `${one.name} ${made.policy} ${name}`,
         )
     }
-    const published = decodePublicKey(bytesOf(one.mpk))
+    const published = decodePublicKey(fromHex(one.mpk))
     for (const { policy } of one.new.filter(({ refused }) => refused))
       assert.throws(() => seal(published, policy, new Uint8Array(1), new Uint8Array()), CovercryptError)
     // Two attributes with one id are told apart by nobody: nothing is sealed for either.
@@ -311,12 +311,16 @@ test('keys of another implementation are read, and its altered encapsulations ar
   for (const one of reverse.encapsulations)
     for (const { name, usk } of reverse.usks) {
       bad += Number(one.name.startsWith('bad'))
-      assert.equal(opened(usk, one.encapsulation), one.opened_by[name] ? one.secret : undefined, one.name)
+      assert.equal(
+        openEncapsulation(usk, one.encapsulation),
+        one.opened_by[name] ? one.secret : undefined,
+        one.name,
+      )
     }
   assert.equal(bad, 24)
-  const structure = decodeStructure(bytesOf(reverse.access_structure))
+  const structure = decodeStructure(fromHex(reverse.access_structure))
   const made = encapsulate(
-    decodePublicKey(bytesOf(reverse.mpk)),
+    decodePublicKey(fromHex(reverse.mpk)),
     encryptionRights(structure, parsePolicy('T::é')),
   )
   assert.equal(made.encapsulation.mode, 'PostQuantum')
@@ -334,6 +338,6 @@ test('the public known answer decrypts', { skip }, () => {
   const [, usk] =
     /"KeyMaterial","type":"ByteString","value":"([0-9A-F]+)"/.exec(JSON.stringify(kat_decrypt)) ?? []
   const sealed = kat_decrypt.decrypt_request.value[1]?.value as string
-  const plaintext = open(opensWith(decodeUserKey(bytesOf(usk as string))), bytesOf(sealed), new Uint8Array())
-  assert.equal(hexOf(plaintext).toUpperCase(), kat_decrypt.decrypt_response_data)
+  const plaintext = open(opensWith(decodeUserKey(fromHex(usk as string))), fromHex(sealed), new Uint8Array())
+  assert.equal(toHex(plaintext).toUpperCase(), kat_decrypt.decrypt_response_data)
 })

@@ -38,30 +38,30 @@ import {
   basicConstraints,
   constraintName,
   extensionIdentifiers,
-  extensionsOf,
   generalName,
   generalNameText,
   issueCertificate,
   keyCapability,
   keyUsage,
   nameFromParts,
-  namePartsOf,
   nameText,
   opensslExtensions,
   profileExtensions,
   readAuthorityInformationAccess,
   readBasicConstraints,
   readCertificate,
+  readCertificateExtensions,
   readCertificationRequest,
   readCrlDistributionPoints,
   readExtensions,
   readKeyIdentifier,
   readKeyUsage,
+  readNameParts,
 } from './x509/index.ts'
 import { lintCertificate } from './x509/lint/index.ts'
 import { readNameConstraints } from './x509/name-constraints.ts'
 import {
-  certIdOf,
+  createCertId,
   issueOcspResponse,
   ocspRequest,
   ocspRequestFromPath,
@@ -103,7 +103,7 @@ const readers: Readonly<Record<string, (bytes: Uint8Array) => unknown>> = {
   ecPrivateFromSec1: (bytes) => ecPrivateFromSec1(bytes, curveByName('prime256v1'), policy),
   readCertificate,
   extensions(bytes) {
-    const extensions = extensionsOf(bytes)
+    const extensions = readCertificateExtensions(bytes)
     return [readBasicConstraints(extensions), readKeyUsage(extensions), readKeyIdentifier(extensions)]
   },
   readExtensions(bytes) {
@@ -126,7 +126,7 @@ const readers: Readonly<Record<string, (bytes: Uint8Array) => unknown>> = {
   keyCapability,
   readCertificationRequest,
   nameText,
-  namePartsOf,
+  readNameParts,
   generalNameText,
   readCrl(bytes) {
     const crl = readCrl(bytes)
@@ -218,7 +218,7 @@ before(async () => {
   const scope = { urls: ['http://a.example/'] }
   const list = { number: 3n, baseNumber: 2n, thisUpdate: 0, nextUpdate: 2e12, entries: [entry, entry], scope }
   whole.push(await issueCrl(list, issuer))
-  const certId = certIdOf('sha256', issuer, authority.serial)
+  const certId = createCertId('sha256', issuer, authority.serial)
   const status = { kind: 'revoked', revokedAt: 0, reason: 'superseded' } as const
   const answers = [{ certId, status, thisUpdate: 1e12, nextUpdate: 2e12 }]
   const response = { answers, producedAt: 1e12, nonce: Buffer.alloc(8) }

@@ -15,12 +15,12 @@ import {
 } from '../primitives/index.ts'
 import {
   cannotOpen,
+  deriveTagAndSecret,
   type Encapsulation,
-  fullTranscriptOf,
+  hashFullTranscript,
+  hashTranscript,
   seedBytes,
   type TagAndSecret,
-  tagAndSecretOf,
-  transcriptOf,
 } from './encapsulation.ts'
 
 /** Secrets of a user key times rights of a ciphertext. */
@@ -39,26 +39,26 @@ export function decapsulate(userKey: UserKey, encapsulation: Encapsulation): Uin
   const secrets = [...userKey.rights.values()].flat().filter((secret) => secretMode(secret) === mode)
   if (secrets.length * targets.length > maxTrials)
     throw covercryptError('too_large', 'The user key and the ciphertext have too many rights together.')
-  const shared = mode === 'PostQuantum' ? undefined : (weightedSum(userKey.id, points) ?? unopened())
-  const transcript = transcriptOf(
+  const shared = mode === 'PostQuantum' ? undefined : (sumProducts(userKey.id, points) ?? throwCannotOpen())
+  const transcript = hashTranscript(
     points,
     targets.flatMap(({ kemCiphertext }) => kemCiphertext ?? []),
   )
-  const fullTranscript = fullTranscriptOf(
+  const fullTranscript = hashFullTranscript(
     transcript,
     targets.map(({ maskedSeed }) => maskedSeed),
   )
   const found = new Found()
   const trial = new Trial(fullTranscript)
   for (const secret of secrets) {
-    const opener = openerOf(secret, shared, transcript)
+    const opener = createUnmasker(secret, shared, transcript)
     for (const { kemCiphertext, maskedSeed } of targets) {
       const opened = trial.open(maskedSeed, opener(kemCiphertext))
       found.take(timingSafeEqual(opened.tag, tag), trial.seed, opened.secret)
     }
   }
   trial.wipe()
-  const honest = mode === 'PostQuantum' || arePointsOf(found.seed, userKey.tracingPoints, points)
+  const honest = mode === 'PostQuantum' || matchesPoints(found.seed, userKey.tracingPoints, points)
   if (!found.any || !honest) throw cannotOpen()
   return found.secret
 }
@@ -77,7 +77,7 @@ class Trial {
   open(maskedSeed: Uint8Array, mask: Uint8Array): TagAndSecret {
     for (let index = 0; index < seedBytes; index++)
       this.seed[index] = (maskedSeed[index] as number) ^ (mask[index] as number)
-    return tagAndSecretOf(this.#input)
+    return deriveTagAndSecret(this.#input)
   }
 
   wipe(): void {
@@ -109,20 +109,21 @@ function select(into: Uint8Array, from: Uint8Array, mask: number): void {
 }
 
 /** A function from the ciphertext of ML-KEM of a target to the mask of its seed. */
-function openerOf(
+function createUnmasker(
   { scalar, decapsulationKey }: RightSecret,
   shared: Point | undefined,
   transcript: Uint8Array,
 ): (kemCiphertext: Uint8Array | undefined) => Uint8Array {
-  const first = scalar === undefined || shared === undefined ? none : (times(scalar, shared) ?? unopened())
+  const first =
+    scalar === undefined || shared === undefined ? none : (times(scalar, shared) ?? throwCannotOpen())
   if (decapsulationKey === undefined) {
     const mask = sha3_256(first, transcript)
     return () => mask
   }
-  const key: KeyObject = importDecapsulationKey(decapsulationKey) ?? unopened()
+  const key: KeyObject = importDecapsulationKey(decapsulationKey) ?? throwCannotOpen()
   const input = join([first, new Uint8Array(sharedKeyBytes), transcript])
   return (kemCiphertext) => {
-    input.set(kemOpen(key, kemCiphertext ?? unopened()), first.length)
+    input.set(kemOpen(key, kemCiphertext ?? throwCannotOpen()), first.length)
     return sha3_256(input)
   }
 }
@@ -130,7 +131,7 @@ function openerOf(
 const none = new Uint8Array(0)
 
 /** The sum of the products; undefined where it is the identity, which no honest encapsulation gives. */
-function weightedSum(scalars: readonly Scalar[], points: readonly Point[]): Point | undefined {
+function sumProducts(scalars: readonly Scalar[], points: readonly Point[]): Point | undefined {
   let sum: Point | undefined
   for (const [index, scalar] of scalars.entries()) {
     const product = times(scalar, points[index] as Point)
@@ -141,7 +142,7 @@ function weightedSum(scalars: readonly Scalar[], points: readonly Point[]): Poin
 }
 
 /** Fujisaki-Okamoto: whether the points were made from this seed. */
-function arePointsOf(seed: Uint8Array, tracingPoints: readonly Point[], points: readonly Point[]): boolean {
+function matchesPoints(seed: Uint8Array, tracingPoints: readonly Point[], points: readonly Point[]): boolean {
   const scalar = toScalar(seed)
   let same = 1
   for (const [index, tracing] of tracingPoints.entries()) {
@@ -151,6 +152,6 @@ function arePointsOf(seed: Uint8Array, tracingPoints: readonly Point[], points: 
   return same === 1
 }
 
-function unopened(): never {
+function throwCannotOpen(): never {
   throw cannotOpen()
 }

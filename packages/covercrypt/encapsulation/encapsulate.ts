@@ -13,12 +13,12 @@ import {
 } from '../primitives/index.ts'
 import type { Right, SecurityMode } from '../structure/index.ts'
 import {
+  deriveTagAndSecret,
   type Encapsulation,
-  fullTranscriptOf,
-  masked,
+  hashFullTranscript,
+  hashTranscript,
   seedBytes,
-  tagAndSecretOf,
-  transcriptOf,
+  xorMask,
 } from './encapsulation.ts'
 
 export interface Encapsulated {
@@ -33,38 +33,40 @@ export interface Encapsulated {
  * @throws CovercryptError disabled_attribute (the public key lacks a right), mixed_modes, malformed
  */
 export function encapsulate(publicKey: PublicKey, rights: Iterable<Right>): Encapsulated {
-  const targets = shuffled([...rights].map((right) => publicKey.rights.get(right) ?? missing()))
+  const targets = shuffle([...rights].map((right) => publicKey.rights.get(right) ?? missing()))
   const mode = commonMode(targets)
   const seed = randomBytes(seedBytes)
   const scalar = toScalar(seed)
   const points =
-    mode === 'PostQuantum' ? [] : publicKey.tracingPoints.map((point) => times(scalar, point) ?? malformed())
+    mode === 'PostQuantum'
+      ? []
+      : publicKey.tracingPoints.map((point) => times(scalar, point) ?? throwMalformed())
   const sealed = targets.map(
-    ({ encapsulationKey }) => encapsulationKey && (kemSeal(encapsulationKey) ?? malformed()),
+    ({ encapsulationKey }) => encapsulationKey && (kemSeal(encapsulationKey) ?? throwMalformed()),
   )
-  const transcript = transcriptOf(
+  const transcript = hashTranscript(
     points,
     sealed.flatMap((one) => one?.ciphertext ?? []),
   )
   const maskedTargets = targets.map((target, index) => ({
     kemCiphertext: sealed[index]?.ciphertext,
-    maskedSeed: masked(seed, maskOf(target, scalar, sealed[index], transcript)),
+    maskedSeed: xorMask(seed, deriveMask(target, scalar, sealed[index], transcript)),
   }))
   const seeds = maskedTargets.map(({ maskedSeed }) => maskedSeed)
-  const { tag, secret } = tagAndSecretOf(join([seed, fullTranscriptOf(transcript, seeds)]))
+  const { tag, secret } = deriveTagAndSecret(join([seed, hashFullTranscript(transcript, seeds)]))
   seed.fill(0)
   scalar.fill(0)
   return { encapsulation: { mode, tag, points, targets: maskedTargets }, secret }
 }
 
 /** SHA3-256(K1 || K2 || T), absent parts left out. */
-function maskOf(
+function deriveMask(
   { point }: RightPublic,
   scalar: Scalar,
   sealed: KemSealed | undefined,
   transcript: Uint8Array,
 ): Uint8Array {
-  const shared: Point[] = point === undefined ? [] : [times(scalar, point) ?? malformed()]
+  const shared: Point[] = point === undefined ? [] : [times(scalar, point) ?? throwMalformed()]
   return sha3_256(...shared, ...(sealed === undefined ? [] : [sealed.sharedKey]), transcript)
 }
 
@@ -80,7 +82,7 @@ function commonMode(targets: readonly RightPublic[]): SecurityMode {
 }
 
 /** The order of the targets must not tell that of the policy. */
-function shuffled<Element>(elements: readonly Element[]): readonly Element[] {
+function shuffle<Element>(elements: readonly Element[]): readonly Element[] {
   const order = [...elements]
   for (let index = order.length - 1; index > 0; index--) {
     const other = randomInt(index + 1)
@@ -95,6 +97,6 @@ function missing(): never {
   throw covercryptError('disabled_attribute', 'The policy names an attribute that is disabled.')
 }
 
-function malformed(): never {
+function throwMalformed(): never {
   throw covercryptError('malformed', 'The public key is malformed: a key of a right is refused.')
 }

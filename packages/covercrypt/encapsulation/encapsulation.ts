@@ -20,12 +20,12 @@ export interface Encapsulation {
 }
 
 /** T: binds the points and the ciphertexts of ML-KEM. */
-export function transcriptOf(points: readonly Point[], kemCiphertexts: readonly Uint8Array[]): Uint8Array {
+export function hashTranscript(points: readonly Point[], kemCiphertexts: readonly Uint8Array[]): Uint8Array {
   return sha3_256(...points, ...kemCiphertexts)
 }
 
 /** U: binds the masked seeds besides. */
-export function fullTranscriptOf(transcript: Uint8Array, maskedSeeds: readonly Uint8Array[]): Uint8Array {
+export function hashFullTranscript(transcript: Uint8Array, maskedSeeds: readonly Uint8Array[]): Uint8Array {
   return sha3_256(transcript, ...maskedSeeds)
 }
 
@@ -37,13 +37,13 @@ export interface TagAndSecret {
 }
 
 /** @param input the seed and the full transcript U, concatenated */
-export function tagAndSecretOf(input: Uint8Array): TagAndSecret {
+export function deriveTagAndSecret(input: Uint8Array): TagAndSecret {
   const both = sha3_384(input)
   return { tag: both.subarray(0, tagBytes), secret: both.subarray(tagBytes) }
 }
 
 /** Masks or unmasks a seed: XOR of 32 bytes. */
-export function masked(seed: Uint8Array, mask: Uint8Array): Uint8Array {
+export function xorMask(seed: Uint8Array, mask: Uint8Array): Uint8Array {
   return seed.map((byte, index) => byte ^ (mask[index] as number))
 }
 

@@ -10,7 +10,7 @@ import {
   type Scalar,
   scalarBytes,
 } from '../primitives/index.ts'
-import { idsOf, keyModes, type Right } from '../structure/index.ts'
+import { keyModes, type Right, readAttributeIds } from '../structure/index.ts'
 import {
   maxTracers,
   publicMode,
@@ -92,7 +92,7 @@ export function readRights<Value>(reader: Reader, minBytes: number, read: () => 
 
 function readRight(reader: Reader): Right {
   const right = Buffer.from(reader.bytes()).toString('hex')
-  idsOf(right)
+  readAttributeIds(right)
   return right
 }
 

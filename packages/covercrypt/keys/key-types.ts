@@ -61,13 +61,13 @@ export interface UserKey {
   readonly signature: Uint8Array | undefined
 }
 
-function modeOf(hasScalar: boolean, hasKem: boolean): SecurityMode {
+function toSecurityMode(hasScalar: boolean, hasKem: boolean): SecurityMode {
   if (!hasKem) return 'Classic'
   return hasScalar ? 'Hybridized' : 'PostQuantum'
 }
 
 export const secretMode = ({ scalar, decapsulationKey }: RightSecret): SecurityMode =>
-  modeOf(scalar !== undefined, decapsulationKey !== undefined)
+  toSecurityMode(scalar !== undefined, decapsulationKey !== undefined)
 
 export const publicMode = ({ point, encapsulationKey }: RightPublic): SecurityMode =>
-  modeOf(point !== undefined, encapsulationKey !== undefined)
+  toSecurityMode(point !== undefined, encapsulationKey !== undefined)

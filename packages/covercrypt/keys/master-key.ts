@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import { baseTimes, randomDecapsulationKey, randomScalar } from '../primitives/index.ts'
 import {
+  listRights,
   type Right,
   type RightState,
-  rightsOf,
   type SecurityMode,
   type Structure,
 } from '../structure/index.ts'
@@ -31,7 +31,7 @@ export function createMasterKey(structure: Structure): MasterKey {
  */
 export function withStructure(master: MasterKey, structure: Structure): MasterKey {
   const rights = new Map<Right, readonly Revision[]>()
-  for (const [right, state] of rightsOf(structure))
+  for (const [right, state] of listRights(structure))
     rights.set(right, revisions(master.rights.get(right), state))
   return { ...master, rights, structure }
 }

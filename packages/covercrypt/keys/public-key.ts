@@ -1,9 +1,9 @@
-import { baseTimes, encapsulationKeyOf, scalarProduct } from '../primitives/index.ts'
+import { baseTimes, readEncapsulationKey, scalarProduct } from '../primitives/index.ts'
 import type { Right } from '../structure/index.ts'
 import type { MasterKey, PublicKey, RightPublic, RightSecret } from './key-types.ts'
 
 /** The public key of a master key: of each right whose newest secret is enabled, the public part of that one. */
-export function publicKeyOf({ scalar, tracers, rights, structure }: MasterKey): PublicKey {
+export function derivePublicKey({ scalar, tracers, rights, structure }: MasterKey): PublicKey {
   const published = new Map<Right, RightPublic>()
   for (const [right, [newest]] of rights)
     if (newest?.enabled === true) published.set(right, publicPart(newest.secret, scalar))
@@ -13,6 +13,6 @@ export function publicKeyOf({ scalar, tracers, rights, structure }: MasterKey): 
 function publicPart({ scalar, decapsulationKey }: RightSecret, master: Uint8Array): RightPublic {
   return {
     point: scalar && baseTimes(scalarProduct(scalar, master)),
-    encapsulationKey: decapsulationKey && encapsulationKeyOf(decapsulationKey),
+    encapsulationKey: decapsulationKey && readEncapsulationKey(decapsulationKey),
   }
 }

@@ -1,5 +1,5 @@
 import { covercryptError } from '../error.ts'
-import { type Right, rightsOf } from '../structure/index.ts'
+import { listRights, type Right } from '../structure/index.ts'
 import type { MasterKey, Revision } from './key-types.ts'
 import { freshSecret } from './master-key.ts'
 
@@ -12,8 +12,8 @@ const maxRevisions = 64
  * @throws CovercryptError unknown_attribute (the master key has no such right), too_large
  */
 export function rekey(master: MasterKey, chosen: Iterable<Right>): MasterKey {
-  const states = rightsOf(master.structure)
-  return changed(master, chosen, (right, revisions) => {
+  const states = listRights(master.structure)
+  return changeRights(master, chosen, (right, revisions) => {
     const state = states.get(right)
     if (state === undefined) return missing()
     if (revisions.length >= maxRevisions)
@@ -27,10 +27,10 @@ export function rekey(master: MasterKey, chosen: Iterable<Right>): MasterKey {
 
 /** Drops all but the newest secret of each of the rights. @throws CovercryptError unknown_attribute */
 export function prune(master: MasterKey, chosen: Iterable<Right>): MasterKey {
-  return changed(master, chosen, (_right, revisions) => revisions.slice(0, 1))
+  return changeRights(master, chosen, (_right, revisions) => revisions.slice(0, 1))
 }
 
-function changed(
+function changeRights(
   master: MasterKey,
   chosen: Iterable<Right>,
   change: (right: Right, revisions: readonly Revision[]) => readonly Revision[],

@@ -34,7 +34,7 @@ export function createUserKey(master: MasterKey, chosen: Iterable<Right>): Issue
   }
   const id = randomUserId(master)
   const tracingPoints = master.tracers.map(({ point }) => point)
-  const userKey = signed({ id, tracingPoints, rights, signature: undefined }, master.signingKey)
+  const userKey = signUserKey({ id, tracingPoints, rights, signature: undefined }, master.signingKey)
   return { userKey, master: { ...master, users: [id, ...master.users] } }
 }
 
@@ -51,7 +51,7 @@ function randomUserId({ scalar, tracers }: MasterKey): UserId {
 }
 
 /** Whether the products of an identifier with the tracers add up to the scalar of the master key. */
-export function isUserIdOf({ scalar, tracers }: MasterKey, id: UserId): boolean {
+export function isValidUserId({ scalar, tracers }: MasterKey, id: UserId): boolean {
   if (id.length !== tracers.length) return false
   const sum = tracers
     .map((tracer, index) => scalarProduct(tracer.scalar, id[index] as Uint8Array))
@@ -59,12 +59,12 @@ export function isUserIdOf({ scalar, tracers }: MasterKey, id: UserId): boolean 
   return timingSafeEqual(sum, scalar)
 }
 
-function signed(userKey: UserKey, signingKey: Uint8Array): UserKey {
-  return { ...userKey, signature: signatureOf(userKey, signingKey) }
+function signUserKey(userKey: UserKey, signingKey: Uint8Array): UserKey {
+  return { ...userKey, signature: computeSignature(userKey, signingKey) }
 }
 
 /** The signature covers the identifier and the rights, as they are written in the key. */
-export function signatureOf({ id, rights }: UserKey, signingKey: Uint8Array): Uint8Array {
+export function computeSignature({ id, rights }: UserKey, signingKey: Uint8Array): Uint8Array {
   return kmac256(signingKey, 'USK signature', Buffer.concat([encodeUserId(id), encodeUserRights(rights)]))
 }
 
@@ -84,17 +84,20 @@ export function refreshUserKey(master: MasterKey, userKey: UserKey): UserKey {
     if (revisions !== undefined)
       rights.set(
         right,
-        refreshed(
+        selectSecrets(
           revisions.map(({ secret }) => secret),
           held,
         ),
       )
   }
-  return signed({ ...userKey, rights }, master.signingKey)
+  return signUserKey({ ...userKey, rights }, master.signingKey)
 }
 
 /** Secrets of the master key from the newest down to the oldest that the user has; all of them when the user has none. */
-function refreshed(present: readonly RightSecret[], held: readonly RightSecret[]): readonly RightSecret[] {
+function selectSecrets(
+  present: readonly RightSecret[],
+  held: readonly RightSecret[],
+): readonly RightSecret[] {
   const oldest = present.findLastIndex((one) => held.some((other) => isSameSecret(one, other)))
   return oldest < 0 ? present : present.slice(0, oldest + 1)
 }
@@ -118,6 +121,6 @@ function isOwn(master: MasterKey, userKey: UserKey): boolean {
     known &&
     id.length === master.tracers.length &&
     signature !== undefined &&
-    timingSafeEqual(signature, signatureOf(userKey, master.signingKey))
+    timingSafeEqual(signature, computeSignature(userKey, master.signingKey))
   )
 }

@@ -31,14 +31,14 @@ type Token = '(' | ')' | '&&' | '||' | '*' | AttributeName
 export function parsePolicy(text: string): Policy {
   if (Buffer.byteLength(text) > maxPolicyBytes)
     throw covercryptError('too_large', `A policy has at most ${maxPolicyBytes} bytes.`)
-  return new Parser(tokensOf(text)).policy()
+  return new Parser(tokenize(text)).policy()
 }
 
 function refuse(reason: string): never {
   throw covercryptError('invalid_policy', `The policy cannot be read: ${reason}.`)
 }
 
-function tokensOf(text: string): readonly Token[] {
+function tokenize(text: string): readonly Token[] {
   const tokens: Token[] = []
   let terms = 0
   for (const [found] of text.matchAll(/&+|\|+|[()]|[^()&|]+/g)) {
@@ -82,7 +82,7 @@ class Parser {
       hasAlternatives = true
       const next = this.#conjunction()
       isJoined ||= next.isJoined
-      policy = bounded(either(policy, next.policy))
+      policy = requireBounded(either(policy, next.policy))
     }
     if (hasAlternatives && isJoined)
       refuse('&& and || stand side by side; write (A && B) || C or A && (B || C)')
@@ -153,7 +153,7 @@ function both(left: Policy, right: Policy): Policy {
   return left.flatMap((one) => right.map((other) => [...one, ...other]))
 }
 
-function bounded(policy: Policy): Policy {
+function requireBounded(policy: Policy): Policy {
   checkSize(policy.reduce((sum, { length }) => sum + length, 0))
   return policy
 }

@@ -2,16 +2,16 @@ import { covercryptError } from '../error.ts'
 import {
   type Attribute,
   type AttributeName,
-  attributeOf,
   combinations,
   type Dimension,
-  dimensionOf,
+  findAttribute,
+  findDimension,
+  findSharedIds,
+  formatQualifiedName,
   maxRights,
-  qualifiedName,
   type Right,
-  rightOf,
   type Structure,
-  sharedIds,
+  toRight,
 } from '../structure/index.ts'
 import type { Clause, Policy } from './parse.ts'
 
@@ -29,10 +29,10 @@ type Named = ReadonlyMap<Dimension, Attribute>
  * @throws CovercryptError unknown_attribute, invalid_policy (two attributes of a dimension in one clause), too_large
  */
 export function encryptionRights(structure: Structure, policy: Policy): ReadonlySet<Right> {
-  const named = namesOf(structure)
+  const named = createNameReader(structure)
   const rights = new Set<Right>()
   for (const clause of policy) {
-    rights.add(rightOf([...named(clause).values()].map(({ id }) => id)))
+    rights.add(toRight([...named(clause).values()].map(({ id }) => id)))
     if (rights.size > maxTargets)
       throw covercryptError('too_large', `A ciphertext is made for at most ${maxTargets} rights.`)
   }
@@ -47,16 +47,18 @@ export function encryptionRights(structure: Structure, policy: Policy): Readonly
  * @throws CovercryptError unknown_attribute, invalid_policy, too_large
  */
 export function userRights(structure: Structure, policy: Policy): ReadonlySet<Right> {
-  const named = namesOf(structure, 'the last counts')
+  const named = createNameReader(structure, 'the last counts')
   const rights = new Set<Right>()
   const done = new Set<string>()
   let combined = 0
   for (const clause of policy) {
     const attributes = named(clause)
-    const same = rightOf([...attributes.values()].map(({ id }) => id))
+    const same = toRight([...attributes.values()].map(({ id }) => id))
     if (done.has(same)) continue
     done.add(same)
-    const choices = structure.dimensions.map((dimension) => included(dimension, attributes.get(dimension)))
+    const choices = structure.dimensions.map((dimension) =>
+      listReachableAttributes(dimension, attributes.get(dimension)),
+    )
     const found = combinations(choices)
     combined += found.length
     if (combined > maxCombinations)
@@ -64,24 +66,27 @@ export function userRights(structure: Structure, policy: Policy): ReadonlySet<Ri
         'too_large',
         'The policy has too many combinations; write it with fewer alternatives.',
       )
-    for (const chosen of found) rights.add(rightOf(chosen.map(({ id }) => id)))
+    for (const chosen of found) rights.add(toRight(chosen.map(({ id }) => id)))
   }
   return rights
 }
 
 /** Attributes of a dimension for a user who has `attribute`; all of them if the user's policy does not name the dimension. */
-function included(dimension: Dimension, attribute: Attribute | undefined): readonly Attribute[] {
+function listReachableAttributes(
+  dimension: Dimension,
+  attribute: Attribute | undefined,
+): readonly Attribute[] {
   if (attribute === undefined) return dimension.attributes
   if (!dimension.ordered) return [attribute]
   return dimension.attributes.slice(0, dimension.attributes.indexOf(attribute) + 1)
 }
 
 /** @param twice what two attributes of one dimension in a clause mean; default: the policy is refused */
-function namesOf(
+function createNameReader(
   structure: Structure,
   twice: 'refused' | 'the last counts' = 'refused',
 ): (clause: Clause) => Named {
-  const shared = sharedIds(structure)
+  const shared = findSharedIds(structure)
   return (clause) => {
     const named = new Map<Dimension, Attribute>()
     for (const name of clause) addName(named, structure, shared, name, twice)
@@ -96,8 +101,8 @@ function addName(
   { dimension: dimensionName, name }: AttributeName,
   twice: 'refused' | 'the last counts',
 ): void {
-  const dimension = dimensionOf(structure, dimensionName)
-  const attribute = attributeOf(dimension, name)
+  const dimension = findDimension(structure, dimensionName)
+  const attribute = findAttribute(dimension, name)
   if (twice === 'refused' && named.has(dimension))
     throw covercryptError(
       'invalid_policy',
@@ -106,7 +111,7 @@ function addName(
   if (shared.has(attribute.id))
     throw covercryptError(
       'invalid_policy',
-      `Another attribute has the id of ${qualifiedName(dimension, attribute)}, so keys of one would open the other: delete one of them.`,
+      `Another attribute has the id of ${formatQualifiedName(dimension, attribute)}, so keys of one would open the other: delete one of them.`,
     )
   named.set(dimension, attribute)
 }

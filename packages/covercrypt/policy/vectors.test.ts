@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CovercryptError } from '../error.ts'
-import { decodeStructure, encodeStructure, rightsOf, structureFromJson } from '../structure/index.ts'
-import { bytesOf, hexOf } from '../testing/keys.ts'
+import { decodeStructure, encodeStructure, listRights, structureFromJson } from '../structure/index.ts'
+import { fromHex, toHex } from '../testing/keys.ts'
 import { skipVectors as skip, vectors } from '../testing/vectors.ts'
 import { encryptionRights, parsePolicy, userRights } from './index.ts'
 
@@ -61,8 +61,8 @@ test('policies that two releases read differently, and those that are cut off, a
 
 test('policies are read into the clauses and rights of the deployed one', { skip }, () => {
   const { policies, access_structures } = vectors<Policies>('policies.json')
-  const structure = decodeStructure(bytesOf(access_structures[0]?.bytes as string))
-  const all = rightsOf(structure)
+  const structure = decodeStructure(fromHex(access_structures[0]?.bytes as string))
+  const all = listRights(structure)
   const strict: string[] = []
   let refusedHere = 0
   for (const { policy, parse, dnf, encryption_rights, user_rights } of policies) {
@@ -107,7 +107,7 @@ test('the text of a structure gives the attributes of the deployed one, or is re
     } catch (error) {
       assert.ok(error instanceof CovercryptError && error.code === 'invalid_structure')
       if (bytes !== undefined) strict.push(json)
-      if (bytes !== undefined) assert.equal(hexOf(encodeStructure(decodeStructure(bytesOf(bytes)))), bytes)
+      if (bytes !== undefined) assert.equal(toHex(encodeStructure(decodeStructure(fromHex(bytes)))), bytes)
       continue
     }
     assert.ok(bytes !== undefined, json)
@@ -126,10 +126,10 @@ test('the text of a structure gives the attributes of the deployed one, or is re
     const byId = shape({
       dimensions: structure.dimensions.map((one) => ({ ...one, attributes: [...one.attributes] })),
     })
-    assert.deepEqual(byId, shape(decodeStructure(bytesOf(bytes as string))), json)
+    assert.deepEqual(byId, shape(decodeStructure(fromHex(bytes as string))), json)
   }
   assert.equal(strict.length, 7)
   for (const { access_structure_bytes, accepted } of leb)
-    if (accepted) decodeStructure(bytesOf(access_structure_bytes))
-    else assert.throws(() => decodeStructure(bytesOf(access_structure_bytes)), { code: 'malformed' })
+    if (accepted) decodeStructure(fromHex(access_structure_bytes))
+    else assert.throws(() => decodeStructure(fromHex(access_structure_bytes)), { code: 'malformed' })
 })

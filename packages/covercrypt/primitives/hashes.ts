@@ -11,19 +11,19 @@ interface MacModule {
   ): { update(data: Uint8Array): void; final(): Buffer }
 }
 
-function joined(parts: readonly Uint8Array[]): Uint8Array {
+function concat(parts: readonly Uint8Array[]): Uint8Array {
   const [first] = parts
   return first !== undefined && parts.length === 1 ? first : join(parts)
 }
 
 /** SHA3-256 (FIPS 202) over the concatenation of the parts. */
 export function sha3_256(...parts: readonly Uint8Array[]): Uint8Array {
-  return nodeCrypto.hash('sha3-256', joined(parts), 'buffer')
+  return nodeCrypto.hash('sha3-256', concat(parts), 'buffer')
 }
 
 /** SHA3-384 (FIPS 202) over the concatenation of the parts. */
 export function sha3_384(...parts: readonly Uint8Array[]): Uint8Array {
-  return nodeCrypto.hash('sha3-384', joined(parts), 'buffer')
+  return nodeCrypto.hash('sha3-384', concat(parts), 'buffer')
 }
 
 /** SHAKE256(secret || label), 32 bytes. */

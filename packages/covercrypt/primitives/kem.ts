@@ -34,7 +34,7 @@ export function randomDecapsulationKey(): Uint8Array {
 }
 
 /** The encapsulation key within an expanded decapsulation key. */
-export function encapsulationKeyOf(decapsulationKey: Uint8Array): Uint8Array {
+export function readEncapsulationKey(decapsulationKey: Uint8Array): Uint8Array {
   return decapsulationKey.subarray(encapsulationKeyStart, encapsulationKeyEnd)
 }
 
@@ -42,7 +42,7 @@ export function encapsulationKeyOf(decapsulationKey: Uint8Array): Uint8Array {
 export function isDecapsulationKey(bytes: Uint8Array): boolean {
   if (bytes.length !== decapsulationKeyBytes) return false
   const hash = bytes.subarray(encapsulationKeyEnd, encapsulationKeyEnd + 32)
-  return Buffer.compare(sha3_256(encapsulationKeyOf(bytes)), hash) === 0
+  return Buffer.compare(sha3_256(readEncapsulationKey(bytes)), hash) === 0
 }
 
 /** A decapsulation key in the form that `kemOpen` takes; undefined when the runtime refuses it. */
@@ -64,7 +64,7 @@ export interface KemSealed {
 
 /** Encapsulates for a raw encapsulation key; undefined when the runtime refuses the key (FIPS 203, 7.2). */
 export function kemSeal(encapsulationKey: Uint8Array): KemSealed | undefined {
-  const key = publicKeyOf(encapsulationKey)
+  const key = importPublicKey(encapsulationKey)
   return key === undefined ? undefined : encapsulate(key)
 }
 
@@ -73,7 +73,7 @@ export function kemOpen(key: KeyObject, ciphertext: Uint8Array): Uint8Array {
   return decapsulate(key, ciphertext)
 }
 
-function publicKeyOf(raw: Uint8Array): KeyObject | undefined {
+function importPublicKey(raw: Uint8Array): KeyObject | undefined {
   try {
     // The published types do not have the raw formats yet.
     const input = { key: Buffer.from(raw), format: 'raw-public', asymmetricKeyType: 'ml-kem-512' }

@@ -1,7 +1,7 @@
 import { covercryptError, eachItem } from '../error.ts'
 import { type BulkSealRequest, decodeItems, encodeItems } from '../frames/index.ts'
 import type { PublicKey, UserKey } from '../keys/index.ts'
-import { dataKeyFor, dataKeyOf, type KeyOpener, open, sealWith } from './sealing.ts'
+import { dataKeyFor, type KeyOpener, open, recoverDataKey, sealWith } from './sealing.ts'
 
 /** Different encapsulations among the items of one request to open. */
 const maxEncapsulations = 256
@@ -26,8 +26,8 @@ export function sealMany(
  * @throws CovercryptError cannot_open, malformed (the frames), too_large
  */
 export function openMany(userKey: UserKey, data: Uint8Array, aad: Uint8Array): Uint8Array<ArrayBuffer> {
-  const keyOf = remembering(userKey)
-  const plaintexts = eachItem(decodeItems(data), (item) => open(keyOf, item, aad))
+  const findKey = remembering(userKey)
+  const plaintexts = eachItem(decodeItems(data), (item) => open(findKey, item, aad))
   const reply = encodeItems(plaintexts)
   for (const plaintext of plaintexts) plaintext.fill(0)
   return reply
@@ -45,7 +45,7 @@ function remembering(userKey: UserKey): KeyOpener {
         'too_large',
         `Bulk data hold at most ${maxEncapsulations} different encapsulations.`,
       )
-    const key = dataKeyOf(userKey, encapsulation)
+    const key = recoverDataKey(userKey, encapsulation)
     keys.set(name, key)
     return key
   }

@@ -33,7 +33,7 @@ export function dataKeyFor(publicKey: PublicKey, policy: string): DataKey {
 }
 
 /** The data key of an encapsulation. @throws CovercryptError cannot_open, too_large */
-export function dataKeyOf(userKey: UserKey, encapsulation: Encapsulation): Buffer {
+export function recoverDataKey(userKey: UserKey, encapsulation: Encapsulation): Buffer {
   const secret = decapsulate(userKey, encapsulation)
   const key = deriveKey(secret, dataKeyLabel)
   secret.fill(0)
@@ -69,13 +69,13 @@ export function seal(
   }
 }
 
-/** Gives the data key of an encapsulation: `dataKeyOf` with a user key, or what remembers it for several items. */
+/** Gives the data key of an encapsulation: `recoverDataKey` with a user key, or what remembers it for several items. */
 export type KeyOpener = (encapsulation: Encapsulation, bytes: Uint8Array) => Buffer
 
 export const opensWith =
   (userKey: UserKey): KeyOpener =>
   (encapsulation) =>
-    dataKeyOf(userKey, encapsulation)
+    recoverDataKey(userKey, encapsulation)
 
 /**
  * Opens what `seal` made. A ciphertext that is malformed, altered, or for others fails in one and the same way.

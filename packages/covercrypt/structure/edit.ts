@@ -2,15 +2,15 @@ import { covercryptError } from '../error.ts'
 import { type AttributeName, checkName } from './names.ts'
 import {
   type Attribute,
-  attributesOf,
   type Dimension,
+  listAttributes,
   type SecurityMode,
   type Structure,
 } from './structure.ts'
 
 /** The least id that no attribute of the structure has nor had: ids of deleted attributes below `floor` are not given again. */
 export function nextAttributeId(structure: Structure, floor: number): number {
-  return attributesOf(structure).reduce((next, { id }) => Math.max(next, id + 1), floor)
+  return listAttributes(structure).reduce((next, { id }) => Math.max(next, id + 1), floor)
 }
 
 export interface NewAttribute extends AttributeName {
@@ -21,7 +21,7 @@ export interface NewAttribute extends AttributeName {
 
 /** @throws CovercryptError invalid_structure, unknown_attribute */
 export function addAttribute(structure: Structure, wanted: NewAttribute, id: number): Structure {
-  const dimension = dimensionOf(structure, wanted.dimension)
+  const dimension = findDimension(structure, wanted.dimension)
   checkName(wanted.name, 'an attribute')
   refuseTaken(dimension, wanted.name)
   const attribute = { name: wanted.name, id, mode: wanted.mode, enabled: true }
@@ -30,39 +30,43 @@ export function addAttribute(structure: Structure, wanted: NewAttribute, id: num
       'invalid_structure',
       `The dimension ${dimension.name} is no hierarchy: its attributes have no order to insert into.`,
     )
-  const below = wanted.after === undefined ? 0 : indexOf(dimension, wanted.after) + 1
+  const below = wanted.after === undefined ? 0 : findIndex(dimension, wanted.after) + 1
   const attributes = dimension.ordered
     ? dimension.attributes.toSpliced(below, 0, attribute)
     : [...dimension.attributes, attribute]
-  return replaced(structure, dimension, attributes)
+  return replaceDimension(structure, dimension, attributes)
 }
 
 /** @throws CovercryptError invalid_structure, unknown_attribute */
 export function renameAttribute(structure: Structure, old: AttributeName, name: string): Structure {
-  const dimension = dimensionOf(structure, old.dimension)
-  const index = indexOf(dimension, old.name)
+  const dimension = findDimension(structure, old.dimension)
+  const index = findIndex(dimension, old.name)
   checkName(name, 'an attribute')
   refuseTaken(dimension, name)
   const attribute = { ...(dimension.attributes[index] as Attribute), name }
-  return replaced(structure, dimension, dimension.attributes.with(index, attribute))
+  return replaceDimension(structure, dimension, dimension.attributes.with(index, attribute))
 }
 
 /** @throws CovercryptError unknown_attribute */
 export function disableAttribute(structure: Structure, name: AttributeName): Structure {
-  const dimension = dimensionOf(structure, name.dimension)
-  const index = indexOf(dimension, name.name)
+  const dimension = findDimension(structure, name.dimension)
+  const index = findIndex(dimension, name.name)
   const attribute = { ...(dimension.attributes[index] as Attribute), enabled: false }
-  return replaced(structure, dimension, dimension.attributes.with(index, attribute))
+  return replaceDimension(structure, dimension, dimension.attributes.with(index, attribute))
 }
 
 /** @throws CovercryptError unknown_attribute */
 export function deleteAttribute(structure: Structure, name: AttributeName): Structure {
-  const dimension = dimensionOf(structure, name.dimension)
-  return replaced(structure, dimension, dimension.attributes.toSpliced(indexOf(dimension, name.name), 1))
+  const dimension = findDimension(structure, name.dimension)
+  return replaceDimension(
+    structure,
+    dimension,
+    dimension.attributes.toSpliced(findIndex(dimension, name.name), 1),
+  )
 }
 
 /** @throws CovercryptError unknown_attribute */
-export function dimensionOf(structure: Structure, name: string): Dimension {
+export function findDimension(structure: Structure, name: string): Dimension {
   const dimension = structure.dimensions.find((one) => one.name === name)
   if (dimension === undefined)
     throw covercryptError(
@@ -73,11 +77,11 @@ export function dimensionOf(structure: Structure, name: string): Dimension {
 }
 
 /** @throws CovercryptError unknown_attribute */
-export function attributeOf(dimension: Dimension, name: string): Attribute {
-  return dimension.attributes[indexOf(dimension, name)] as Attribute
+export function findAttribute(dimension: Dimension, name: string): Attribute {
+  return dimension.attributes[findIndex(dimension, name)] as Attribute
 }
 
-function indexOf(dimension: Dimension, name: string): number {
+function findIndex(dimension: Dimension, name: string): number {
   const index = dimension.attributes.findIndex((one) => one.name === name)
   if (index < 0)
     throw covercryptError(
@@ -95,7 +99,7 @@ function refuseTaken(dimension: Dimension, name: string): void {
     )
 }
 
-function replaced(structure: Structure, old: Dimension, attributes: readonly Attribute[]): Structure {
+function replaceDimension(structure: Structure, old: Dimension, attributes: readonly Attribute[]): Structure {
   const { name, ordered } = old
   const renewed: Dimension = { name, ordered, attributes }
   return { dimensions: structure.dimensions.map((one) => (one === old ? renewed : one)) }

@@ -1,6 +1,6 @@
 import { join, leb, Reader } from '../bytes/index.ts'
 import { covercryptError } from '../error.ts'
-import { type Attribute, attributesOf, type SecurityMode, type Structure, strongest } from './structure.ts'
+import { type Attribute, listAttributes, type SecurityMode, type Structure, strongest } from './structure.ts'
 
 /** At most one attribute of each dimension, as the hexadecimal of their ids in order, each LEB128. Empty: the broadcast right. */
 export type Right = string
@@ -11,13 +11,13 @@ export const broadcast: Right = ''
 /** Rights that a structure may span: the product, over the dimensions, of one more than their attributes. */
 export const maxRights = 4096
 
-export function rightOf(ids: readonly number[]): Right {
+export function toRight(ids: readonly number[]): Right {
   const sorted = ids.toSorted((left, right) => left - right)
   return Buffer.from(join(sorted.map(leb))).toString('hex')
 }
 
 /** The ids of the attributes of a right. @throws CovercryptError malformed */
-export function idsOf(right: Right): readonly number[] {
+export function readAttributeIds(right: Right): readonly number[] {
   const reader = new Reader(Buffer.from(right, 'hex'), 'right')
   const ids: number[] = []
   while (reader.left > 0) ids.push(reader.leb())
@@ -46,10 +46,10 @@ export function combinations(choices: readonly (readonly Attribute[])[]): (reado
 }
 
 /** Every right of the structure. @throws CovercryptError too_large */
-export function rightsOf(structure: Structure): ReadonlyMap<Right, RightState> {
+export function listRights(structure: Structure): ReadonlyMap<Right, RightState> {
   const rights = new Map<Right, RightState>()
   for (const chosen of combinations(structure.dimensions.map(({ attributes }) => attributes))) {
-    const right = rightOf(chosen.map(({ id }) => id))
+    const right = toRight(chosen.map(({ id }) => id))
     const enabled = chosen.every((attribute) => attribute.enabled)
     rights.set(right, { mode: strongest(chosen.map(({ mode }) => mode)), enabled })
   }
@@ -60,10 +60,10 @@ export function rightsOf(structure: Structure): ReadonlyMap<Right, RightState> {
  * Ids that several attributes share. The deployed implementation gives the id of a deleted attribute again; whoever
  * holds the rights of one such attribute holds those of the other.
  */
-export function sharedIds(structure: Structure): ReadonlySet<number> {
+export function findSharedIds(structure: Structure): ReadonlySet<number> {
   const seen = new Set<number>()
   const shared = new Set<number>()
-  for (const { id } of attributesOf(structure)) {
+  for (const { id } of listAttributes(structure)) {
     if (seen.has(id)) shared.add(id)
     seen.add(id)
   }

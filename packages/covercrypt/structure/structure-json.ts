@@ -1,6 +1,6 @@
 import { covercryptError } from '../error.ts'
 import { checkName } from './names.ts'
-import { rightsOf } from './right.ts'
+import { listRights } from './right.ts'
 import type { Attribute, Dimension, Structure } from './structure.ts'
 
 /** At the end of the name of a dimension: a hierarchy, its attributes from the lowest to the highest. */
@@ -35,7 +35,7 @@ export function structureFromJson(value: unknown): Structure {
       'The access structure has a dimension twice, with and without ::<.',
     )
   const structure = { dimensions }
-  rightsOf(structure)
+  listRights(structure)
   return structure
 }
 

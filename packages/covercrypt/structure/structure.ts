@@ -37,11 +37,11 @@ export interface Structure {
   readonly dimensions: readonly Dimension[]
 }
 
-export function attributesOf(structure: Structure): readonly Attribute[] {
+export function listAttributes(structure: Structure): readonly Attribute[] {
   return structure.dimensions.flatMap(({ attributes }) => attributes)
 }
 
 /** `Dimension::Name`. */
-export function qualifiedName(dimension: Dimension, attribute: Attribute): string {
+export function formatQualifiedName(dimension: Dimension, attribute: Attribute): string {
   return `${dimension.name}::${attribute.name}`
 }

@@ -4,14 +4,14 @@ import { createMasterKey, createUserKey, decodeUserKey, type MasterKey, type Use
 import { parsePolicy, userRights } from '../policy/index.ts'
 import { structureFromJson } from '../structure/index.ts'
 
-export const bytesOf = (hex: string): Uint8Array => new Uint8Array(Buffer.from(hex, 'hex'))
-export const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
+export const fromHex = (hex: string): Uint8Array => new Uint8Array(Buffer.from(hex, 'hex'))
+export const toHex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
 
 /** The secret that a user key finds in an encapsulation, in hexadecimal; undefined when it does not open it. */
-export function opened(userKey: UserKey | string, encapsulation: string): string | undefined {
-  const key = typeof userKey === 'string' ? decodeUserKey(bytesOf(userKey)) : userKey
+export function openEncapsulation(userKey: UserKey | string, encapsulation: string): string | undefined {
+  const key = typeof userKey === 'string' ? decodeUserKey(fromHex(userKey)) : userKey
   try {
-    return hexOf(decapsulate(key, decodeEncapsulation(bytesOf(encapsulation))))
+    return toHex(decapsulate(key, decodeEncapsulation(fromHex(encapsulation))))
   } catch (error) {
     if (error instanceof CovercryptError && (error.code === 'cannot_open' || error.code === 'malformed'))
       return undefined
@@ -19,7 +19,7 @@ export function opened(userKey: UserKey | string, encapsulation: string): string
   }
 }
 
-export function masterOf(structure: object): MasterKey {
+export function createMaster(structure: object): MasterKey {
   return createMasterKey(structureFromJson(structure))
 }
 
@@ -28,12 +28,12 @@ export function issue(master: MasterKey, policy: string): { userKey: UserKey; ma
 }
 
 /** The secrets of a user key by right, in hexadecimal: two keys with the same give the same readings. */
-export function secretsOf({ rights }: UserKey): Readonly<Record<string, readonly string[]>> {
+export function listSecrets({ rights }: UserKey): Readonly<Record<string, readonly string[]>> {
   const texts = [...rights].map(([right, secrets]) => [
     right,
     secrets.map(
       ({ scalar, decapsulationKey }) =>
-        hexOf(scalar ?? new Uint8Array()) + hexOf(decapsulationKey ?? new Uint8Array()),
+        toHex(scalar ?? new Uint8Array()) + toHex(decapsulationKey ?? new Uint8Array()),
     ),
   ])
   return Object.fromEntries(texts.toSorted())

@@ -7,13 +7,13 @@ import {
 } from 'node:crypto'
 import { promisify } from 'node:util'
 import {
-  extensionsOf,
   generalName,
   issueCertificate as issueX509,
   nameFromParts,
   type ProfileName,
   profileExtensions,
   readCertificate,
+  readCertificateExtensions,
   readKeyIdentifier,
 } from '@warder/pki/x509'
 
@@ -94,6 +94,6 @@ function issuerOf({ certificatePem, privateKey }: Issuer) {
     name: readCertificate(der).subject,
     key: privateKey,
     spki: createPublicKey(privateKey).export({ format: 'der', type: 'spki' }),
-    keyIdentifier: readKeyIdentifier(extensionsOf(der)),
+    keyIdentifier: readKeyIdentifier(readCertificateExtensions(der)),
   }
 }

@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { extensionsOf, readCertificate, readKeyIdentifier } from '@warder/pki/x509'
+import { readCertificate, readCertificateExtensions, readKeyIdentifier } from '@warder/pki/x509'
 import { type CrlEntry, issueCrl, type RevocationReason, readCrl } from '@warder/pki/x509/crl'
 import type { Clock } from '../clock/clock.ts'
 import { StartupError } from '../errors/index.ts'
@@ -110,7 +110,7 @@ function openAuthority(folder: string) {
     name: readCertificate(authority.raw).subject,
     key,
     spki: createPublicKey(key).export({ format: 'der', type: 'spki' }),
-    keyIdentifier: readKeyIdentifier(extensionsOf(authority.raw)),
+    keyIdentifier: readKeyIdentifier(readCertificateExtensions(authority.raw)),
   }
   return { authority, issuer }
 }

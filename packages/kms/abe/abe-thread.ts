@@ -8,11 +8,11 @@ import {
   decodeMasterKey,
   decodePublicKey,
   decodeUserKey,
+  derivePublicKey,
   encodeMasterKey,
   encodePublicKey,
   encodeUserKey,
   type MasterKey,
-  publicKeyOf,
   refreshUserKey,
 } from '@warder/covercrypt/keys'
 import { parsePolicy, userRights } from '@warder/covercrypt/policy'
@@ -61,7 +61,7 @@ function rotate({ master, action, nextAttributeId: floor, formerNames, users }: 
   const { key, nextAttributeId: next } = rotated(before, action, floor)
   return {
     master: encodeMasterKey(key),
-    publicKey: encodePublicKey(publicKeyOf(key)),
+    publicKey: encodePublicKey(derivePublicKey(key)),
     nextAttributeId: next,
     formerNames: keepNames(before.structure, key.structure, formerNames),
     users: users.map((user) => refreshed(key, user)),
@@ -81,7 +81,7 @@ function run(job: AbeJob): AbeResults[AbeJob['type']] {
   switch (job.type) {
     case 'createMaster': {
       const key = createMasterKey(structureFromJson(job.structure))
-      const publicKey = encodePublicKey(publicKeyOf(key))
+      const publicKey = encodePublicKey(derivePublicKey(key))
       return { master: encodeMasterKey(key), publicKey, nextAttributeId: nextAttributeId(key.structure, 0) }
     }
     case 'createUser':

@@ -1,12 +1,15 @@
 import { decodeUserKey } from '@warder/covercrypt/keys'
 import { encryptionRights, parsePolicy } from '@warder/covercrypt/policy'
-import { qualifiedName, rightOf, type Structure } from '@warder/covercrypt/structure'
+import { formatQualifiedName, type Structure, toRight } from '@warder/covercrypt/structure'
 import type { AbeJob, Described } from './jobs.ts'
 
 /** A structure, and who opens what: the rights of the user keys are looked at, not the policies that they had once. */
 export function described(structure: Structure, job: Extract<AbeJob, { type: 'describe' }>): Described {
   const singles = structure.dimensions.flatMap((dimension) =>
-    dimension.attributes.map((one) => ({ name: qualifiedName(dimension, one), right: rightOf([one.id]) })),
+    dimension.attributes.map((one) => ({
+      name: formatQualifiedName(dimension, one),
+      right: toRight([one.id]),
+    })),
   )
   const targets =
     job.policy === undefined ? undefined : [...encryptionRights(structure, parsePolicy(job.policy))]

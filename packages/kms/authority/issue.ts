@@ -1,10 +1,10 @@
 import type { Database } from '@warder/foundation/sql'
 import {
-  namePartsOf,
   type ProfileName,
   type ProfileWish,
   profileExtensions,
   profiles,
+  readNameParts,
 } from '@warder/pki/x509'
 import type { AlgorithmPolicy } from '../crypto/index.ts'
 import type { ManagedObject, UnitOfWork } from '../keys/index.ts'
@@ -73,7 +73,7 @@ export async function issue(
   const wish: ProfileWish = {
     spki,
     names,
-    subjectIsEmpty: namePartsOf(subject).length === 0,
+    subjectIsEmpty: readNameParts(subject).length === 0,
     ...pathLengthOf(authority, request),
     ...(request.permitted !== undefined && { permitted: request.permitted }),
     ...(request.excluded !== undefined && { excluded: request.excluded }),

@@ -8,7 +8,7 @@ import {
   readBasicConstraints,
   readExtendedKeyUsage,
 } from '@warder/pki/x509'
-import { wantedNameProblem } from '@warder/pki/x509/path'
+import { findNameProblem } from '@warder/pki/x509/path'
 import type { ManagedObject } from '../keys/index.ts'
 import {
   findNameHolder,
@@ -51,7 +51,7 @@ export function requireNames(
 ): void {
   const names = extensions.find(({ identifier }) => identifier === extensionIdentifiers.subjectAltName)
   const each = names === undefined ? [] : derMembers(names.value, 'subjectAltName').map(({ whole }) => whole)
-  const problem = wantedNameProblem([certificate, ...chain].toReversed(), subject, each)
+  const problem = findNameProblem([certificate, ...chain].toReversed(), subject, each)
   if (problem !== undefined) throw failure('bad_request', problem)
 }
 

@@ -2,19 +2,19 @@ import { isIP } from 'node:net'
 import { failure } from '@warder/foundation/errors'
 import {
   comparableName,
+  createExtendedKeyUsage,
   type Extension,
-  extendedKeyUsage,
   extensionIdentifiers,
   generalNameText,
   hasForeignCharacters,
   isWithinProfile,
   keyPurposes,
-  namePartsOf,
   type ProfileName,
   profiles,
   readBasicConstraints,
   readExtendedKeyUsage,
   readKeyUsage,
+  readNameParts,
 } from '@warder/pki/x509'
 import { namesOf } from './alternative-names.ts'
 import { parsedOnce } from './register/parsed.ts'
@@ -51,8 +51,8 @@ export function requireProfile(authority: Authority, requested: Requested): read
   const withPurposes = (name: ProfileName): readonly Extension[] =>
     isAuthority || readExtendedKeyUsage(extensions) !== undefined
       ? extensions
-      : [...extensions, extendedKeyUsage(profiles[name].purposes.map((each) => keyPurposes[each]))]
-  const subjectIsEmpty = namePartsOf(requested.subject).length === 0
+      : [...extensions, createExtendedKeyUsage(profiles[name].purposes.map((each) => keyPurposes[each]))]
+  const subjectIsEmpty = readNameParts(requested.subject).length === 0
   const fitting = names.find((name) =>
     isWithinProfile(name, { extensions: withPurposes(name), subjectIsEmpty }),
   )
@@ -141,7 +141,7 @@ const hostLike = /^[A-Za-z0-9_*-]+(?:\.[A-Za-z0-9_-]+)+$/
  */
 function requireCommonName({ subject, extensions }: Requested): void {
   const texts = namesOf(extensions).map((name) => generalNameText(name).toLowerCase())
-  for (const [part, value] of namePartsOf(subject)) {
+  for (const [part, value] of readNameParts(subject)) {
     if (part !== 'CN' || !(hostLike.test(value) || isIP(value) !== 0)) continue
     const known = ['dns', 'ip'].some((kind) => texts.includes(`${kind}:${value.toLowerCase()}`))
     if (!known)

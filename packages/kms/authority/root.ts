@@ -1,5 +1,5 @@
 import { failure } from '@warder/foundation/errors'
-import { issueCertificate, namePartsOf, parseCertificate, profileExtensions } from '@warder/pki/x509'
+import { issueCertificate, parseCertificate, profileExtensions, readNameParts } from '@warder/pki/x509'
 import type { AlgorithmPolicy } from '../crypto/index.ts'
 import {
   type Key,
@@ -46,7 +46,7 @@ export async function stageRoot(
   now: number,
 ): Promise<StoredAuthority> {
   const { subject, privateKey, notBefore, notAfter } = root
-  if (namePartsOf(subject).length === 0) throw failure('bad_request', 'An authority has a name.')
+  if (readNameParts(subject).length === 0) throw failure('bad_request', 'An authority has a name.')
   const spki = spkiOf(privateKey)
   const signer = authoritySigner(privateKey, { spki }, services.policy, now)
   if (!stageUse(objects, privateKey.object, 0, true))

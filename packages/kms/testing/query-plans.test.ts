@@ -13,7 +13,7 @@ import {
 } from '@warder/foundation/sql'
 import { startTestPostgres } from '@warder/foundation/sql/testing'
 import { parseCertificate } from '@warder/pki/x509'
-import { certIdOf, ocspRequest } from '@warder/pki/x509/ocsp'
+import { createCertId, ocspRequest } from '@warder/pki/x509/ocsp'
 import { endName } from '../access/index.ts'
 import { derOf } from '../api/pki/testing/index.ts'
 import { kmsService } from '../service/service.ts'
@@ -158,7 +158,9 @@ async function useAuthorities(olga: Caller, bob: Caller, kms: Started): Promise<
     derOf(String((await olga.get(`${path}/${id}`)).json.certificate)),
   )
   for (const serial of [Buffer.from(one.serial, 'hex'), Buffer.from([1])])
-    await anybody.call('POST', '/ocsp', { bytes: ocspRequest([certIdOf('sha1', { name, spki }, serial)]) })
+    await anybody.call('POST', '/ocsp', {
+      bytes: ocspRequest([createCertId('sha1', { name, spki }, serial)]),
+    })
 }
 
 /** Tables that grow with keys and their use. The others hold a few rows for the whole service. */

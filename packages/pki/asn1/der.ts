@@ -32,10 +32,10 @@ export function contextTag(number: number, constructed = true): number {
 }
 
 /** Bytes of an object identifier: the numbers of OpenSSL and of the standards stay far below. */
-const longestIdentifier = 64
+const maxIdentifierBytes = 64
 
 /** Elements that one level of a structure read here may have. */
-const mostElements = 1024
+const maxElements = 1024
 
 /**
  * The elements that lie one behind the other in `bytes`, to its end.
@@ -47,7 +47,7 @@ export function derElements(bytes: Uint8Array, what: string): readonly DerElemen
   let at = 0
   while (at < bytes.length) {
     const element = elementAt(bytes, at)
-    if (element === undefined || elements.length === mostElements) throw notDer(what)
+    if (element === undefined || elements.length === maxElements) throw notDer(what)
     elements.push(element)
     at += element.whole.length
   }
@@ -123,7 +123,7 @@ export function derFlag(element: DerElement | undefined, what: string): boolean 
 /** An OBJECT IDENTIFIER as dotted numbers. @throws PkiError */
 export function derIdentifier(element: DerElement | undefined, what: string): string {
   const content = derContent(element, derTag.objectIdentifier, what)
-  if (content.length === 0 || content.length > longestIdentifier) throw notDer(what)
+  if (content.length === 0 || content.length > maxIdentifierBytes) throw notDer(what)
   const numbers: number[] = []
   let number = 0
   content.forEach((byte, index) => {
@@ -244,16 +244,16 @@ export function derBoolean(value: boolean): Buffer {
 export const derNull: Buffer = der(derTag.null)
 
 /** Written before: nearly all of them are a few of the standards. Who gets one does not change it. */
-const writtenIdentifiers = new Map<string, Buffer>()
-const mostWritten = 256
+const encodedIdentifiers = new Map<string, Buffer>()
+const maxCachedIdentifiers = 256
 
 /** An OBJECT IDENTIFIER from dotted numbers. @throws PkiError for numbers that are none (X.660 §7.6) */
 export function derObjectIdentifier(dotted: string): Buffer {
-  const before = writtenIdentifiers.get(dotted)
+  const before = encodedIdentifiers.get(dotted)
   if (before !== undefined) return before
   // In bytes of its own: a view would keep the pool that it is a piece of.
   const written = Buffer.from(Uint8Array.from(writeIdentifier(dotted)).buffer)
-  if (writtenIdentifiers.size < mostWritten) writtenIdentifiers.set(dotted, written)
+  if (encodedIdentifiers.size < maxCachedIdentifiers) encodedIdentifiers.set(dotted, written)
   return written
 }
 
@@ -268,6 +268,6 @@ function writeIdentifier(dotted: string): Buffer {
       digits.unshift((left % 128) | 0x80)
     bytes.push(...digits)
   }
-  if (bytes.length > longestIdentifier) throw pkiError('invalid_value', 'The object identifier is too long.')
+  if (bytes.length > maxIdentifierBytes) throw pkiError('invalid_value', 'The object identifier is too long.')
   return der(derTag.objectIdentifier, Uint8Array.from(bytes))
 }

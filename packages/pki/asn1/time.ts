@@ -6,7 +6,7 @@ import { type DerElement, der, derTag } from './der.ts'
  * @param at Unix milliseconds; whole seconds are kept
  */
 export function derTime(at: number): Buffer {
-  const digits = digitsOf(at)
+  const digits = formatDigits(at)
   const year = Number(digits.slice(0, 4))
   return year >= 1950 && year < 2050
     ? der(derTag.utcTime, Buffer.from(`${digits.slice(2)}Z`, 'latin1'))
@@ -15,10 +15,10 @@ export function derTime(at: number): Buffer {
 
 /** A GeneralizedTime as RFC 5280 §4.1.2.5.2 and RFC 6960 §4.2.2.1 write it. @param at Unix milliseconds */
 export function derGeneralizedTime(at: number): Buffer {
-  return der(derTag.generalizedTime, Buffer.from(`${digitsOf(at)}Z`, 'latin1'))
+  return der(derTag.generalizedTime, Buffer.from(`${formatDigits(at)}Z`, 'latin1'))
 }
 
-function digitsOf(at: number): string {
+function formatDigits(at: number): string {
   // The years 0 to 9999: the others do not fit into four digits.
   if (!(at >= -62_167_219_200_000 && at < 253_402_300_800_000))
     throw pkiError('invalid_value', 'The time is not one of the years 0 to 9999.')
@@ -49,7 +49,7 @@ export function readTime(element: DerElement | undefined, what: string): number 
   const text = element === undefined ? '' : Buffer.from(element.content).toString('latin1')
   if (element?.tag === derTag.utcTime && utcTime.test(text)) {
     const century = Number(text.slice(0, 2)) < 50 ? '20' : '19'
-    return timeOf(century + text, what)
+    return parseDigits(century + text, what)
   }
   return readGeneralizedTime(element, what)
 }
@@ -58,10 +58,10 @@ export function readTime(element: DerElement | undefined, what: string): number 
 export function readGeneralizedTime(element: DerElement | undefined, what: string): number {
   const text = element === undefined ? '' : Buffer.from(element.content).toString('latin1')
   if (element?.tag !== derTag.generalizedTime || !generalizedTime.test(text)) throw notTime(what)
-  return timeOf(text, what)
+  return parseDigits(text, what)
 }
 
-function timeOf(digits: string, what: string): number {
+function parseDigits(digits: string, what: string): number {
   const part = (from: number, to: number) => digits.slice(from, to)
   const date = `${part(0, 4)}-${part(4, 6)}-${part(6, 8)}`
   const at = Date.parse(`${date}T${part(8, 10)}:${part(10, 12)}:${part(12, 14)}.000Z`)

@@ -3,7 +3,7 @@ import { pkiError } from '../error.ts'
 import { byteKeysByIdentifier } from './byte-key-families.ts'
 import { bytePrivateFromPkcs8, bytePublicFromRaw } from './byte-keys.ts'
 import { curveOfParameters, ecIdentifier, ecPrivateFromSec1, ecPublicFromPoint } from './ec.ts'
-import { finiteFieldFromDer, finiteFieldOf } from './finite-field.ts'
+import { findFiniteField, finiteFieldFromDer } from './finite-field.ts'
 import type { KeyPolicy, ParsedKey } from './parsed-key.ts'
 import { parsePkcs8, parseSpki } from './pkcs8.ts'
 import { rsaIdentifier, rsaPrivateFromPkcs1, rsaPublicFromPkcs1 } from './rsa.ts'
@@ -19,7 +19,7 @@ export function privateFromPkcs8(bytes: Uint8Array, policy: KeyPolicy): ParsedKe
     return asItCame(ecPrivateFromSec1(inner.key, curveOfParameters(inner.parameters, policy), policy))
   const family = byteKeysByIdentifier(inner.identifier)
   if (family !== undefined) return bytePrivateFromPkcs8(inner, bytes, family, policy)
-  const field = finiteFieldOf(inner.identifier)
+  const field = findFiniteField(inner.identifier)
   if (field !== undefined) return finiteFieldFromDer('PrivateKey', field, inner, bytes, policy)
   throw unknownAlgorithm()
 }
@@ -32,7 +32,7 @@ export function publicFromSpki(bytes: Uint8Array, policy: KeyPolicy): ParsedKey 
     return ecPublicFromPoint(inner.key, curveOfParameters(inner.parameters, policy))
   const family = byteKeysByIdentifier(inner.identifier)
   if (family !== undefined) return bytePublicFromRaw(inner.key, family, policy)
-  const field = finiteFieldOf(inner.identifier)
+  const field = findFiniteField(inner.identifier)
   if (field !== undefined) return finiteFieldFromDer('PublicKey', field, inner, bytes, policy)
   throw unknownAlgorithm()
 }

@@ -11,8 +11,8 @@ export function bytePrivateFromPkcs8(
   family: ByteKeyFamily,
   policy: KeyPolicy,
 ): ParsedKey {
-  privateBytesOf(inner.key, family)
-  return described(Uint8Array.from(whole), family, policy)
+  readPrivateBytes(inner.key, family)
+  return describeKey(Uint8Array.from(whole), family, policy)
 }
 
 /** From the plain private key or its seed, told apart by their length. @throws PkiError */
@@ -26,26 +26,30 @@ export function bytePrivateFromRaw(raw: Uint8Array, family: ByteKeyFamily, polic
           ? derOctets(raw)
           : raw
   if (key === undefined) throw wrongLength(family)
-  return described(buildPkcs8({ identifier: family.identifier, parameters: undefined, key }), family, policy)
+  return describeKey(
+    buildPkcs8({ identifier: family.identifier, parameters: undefined, key }),
+    family,
+    policy,
+  )
 }
 
 /** @throws PkiError */
 export function bytePublicFromRaw(raw: Uint8Array, family: ByteKeyFamily, policy: KeyPolicy): ParsedKey {
   if (raw.length !== family.publicBytes) throw wrongLength(family)
   const canonical = buildSpki({ identifier: family.identifier, parameters: undefined, key: raw })
-  return described(canonical, family, policy)
+  return describeKey(canonical, family, policy)
 }
 
 /** The plain bytes of a stored key: of a private one the seed where it was stored as a seed. */
-export function rawOf(
+export function toRawKey(
   type: 'PrivateKey' | 'PublicKey',
   canonical: Uint8Array,
   family: ByteKeyFamily,
 ): Uint8Array {
-  return type === 'PublicKey' ? parseSpki(canonical).key : privateBytesOf(parsePkcs8(canonical).key, family)
+  return type === 'PublicKey' ? parseSpki(canonical).key : readPrivateBytes(parsePkcs8(canonical).key, family)
 }
 
-function privateBytesOf(key: Uint8Array, family: ByteKeyFamily): Uint8Array {
+function readPrivateBytes(key: Uint8Array, family: ByteKeyFamily): Uint8Array {
   if (!family.boxed) {
     if (key.length !== family.privateBytes) throw wrongLength(family)
     return key
@@ -70,7 +74,7 @@ function wrongLength({ algorithm }: ByteKeyFamily) {
   return pkiError('invalid_key', `The key is not as long as one of ${algorithm} is.`)
 }
 
-function described(canonical: Uint8Array, family: ByteKeyFamily, { fips }: KeyPolicy): ParsedKey {
+function describeKey(canonical: Uint8Array, family: ByteKeyFamily, { fips }: KeyPolicy): ParsedKey {
   const { algorithm, bits } = family
   if (fips) throw pkiError('unsupported_key', `Keys of ${algorithm} are not available in FIPS mode.`)
   return { canonical, algorithm, bits }

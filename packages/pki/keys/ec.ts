@@ -31,7 +31,7 @@ const what = 'The EC private key'
 export function curveOfParameters(parameters: Uint8Array | undefined, policy: KeyPolicy): Curve {
   if (parameters === undefined || parameters[0] !== derTag.objectIdentifier)
     throw pkiError('unsupported_key', 'Only named elliptic curves are supported.')
-  const [identifier] = derMembersOf(parameters)
+  const [identifier] = readSequence(parameters)
   return requireUsable(curveByIdentifier(derIdentifier(identifier, what)), policy)
 }
 
@@ -42,7 +42,7 @@ export function requireUsable(curve: Curve | undefined, policy: KeyPolicy): Curv
   return curve
 }
 
-function derMembersOf(element: Uint8Array): readonly DerElement[] {
+function readSequence(element: Uint8Array): readonly DerElement[] {
   return derMembers(derSequence(element), what)
 }
 
@@ -64,7 +64,7 @@ export function ecPrivateFromSec1(sec1: Uint8Array, outer: Curve | undefined, po
   const point = publicPoint(curve, d)
   const given = others.find(({ tag }) => tag === contextTag(1))
   if (given !== undefined) {
-    const [bits] = derMembersOf(given.content)
+    const [bits] = readSequence(given.content)
     if (!pointIn(curve, derBits(bits, what), 'uncompressed').equals(point))
       throw pkiError('invalid_key', 'The public point is not that of the private key.')
   }
@@ -74,7 +74,7 @@ export function ecPrivateFromSec1(sec1: Uint8Array, outer: Curve | undefined, po
       parameters: derObjectIdentifier(curve.identifier),
       key: sec1,
     }),
-    ...described(curve),
+    ...describeKey(curve),
   }
 }
 
@@ -101,10 +101,10 @@ export function ecPublicFromPoint(point: Uint8Array, curve: Curve): ParsedKey {
     parameters: derObjectIdentifier(curve.identifier),
     key: point,
   })
-  return { canonical, ...described(curve) }
+  return { canonical, ...describeKey(curve) }
 }
 
-function described(curve: Curve) {
+function describeKey(curve: Curve) {
   return { algorithm: 'EC', bits: curve.bits, curve } as const
 }
 
@@ -137,7 +137,7 @@ function notOnCurve() {
   return pkiError('invalid_key', 'The public point is not on its curve.')
 }
 
-function formOf(point: Uint8Array): PointForm {
+function detectPointForm(point: Uint8Array): PointForm {
   const first = point[0] ?? 0
   return first === 4 ? 'uncompressed' : first >= 6 ? 'hybrid' : 'compressed'
 }
@@ -165,5 +165,5 @@ export function ecScalar(canonical: Uint8Array): Uint8Array {
 /** The point of a stored public key, in the form asked for or as it was stored. */
 export function ecPoint(canonical: Uint8Array, curve: Curve, form: PointForm | undefined): Uint8Array {
   const { key } = parseSpki(canonical)
-  return form === undefined || form === formOf(key) ? key : pointIn(curve, key, form)
+  return form === undefined || form === detectPointForm(key) ? key : pointIn(curve, key, form)
 }

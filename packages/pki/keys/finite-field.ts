@@ -22,14 +22,14 @@ const x942: FiniteField = { algorithm: 'DH', identifier: '1.2.840.10046.2.1', or
 
 const byIdentifier = new Map([dsa, dh, x942].map((field) => [field.identifier, field]))
 
-export function finiteFieldOf(identifier: string): FiniteField | undefined {
+export function findFiniteField(identifier: string): FiniteField | undefined {
   return byIdentifier.get(identifier)
 }
 
 /** Domain parameters, big-endian. */
 export type Domain = Partial<Record<DomainNumber, Uint8Array>>
 
-const longestNumber = 1280
+const maxNumberBytes = 1280
 const what = 'The key'
 
 /**
@@ -46,7 +46,7 @@ export function finiteFieldFromNumbers(
   const field = algorithm === 'DSA' ? dsa : domain.Q === undefined ? dh : x942
   if (domain.J !== undefined && field === dh)
     throw pkiError('invalid_key', 'A Diffie-Hellman key with J has Q too.')
-  const shape = checked(algorithm, type, domain, own, policy)
+  const shape = checkKey(algorithm, type, domain, own, policy)
   const parameters = derSequence(
     ...field.order.flatMap((name) => {
       const value = domain[name]
@@ -65,8 +65,8 @@ export function finiteFieldFromDer(
   whole: Uint8Array,
   policy: KeyPolicy,
 ): ParsedKey {
-  const { domain, own } = partsOf(field, inner)
-  return { canonical: Uint8Array.from(whole), ...checked(field.algorithm, type, domain, own, policy) }
+  const { domain, own } = readParts(field, inner)
+  return { canonical: Uint8Array.from(whole), ...checkKey(field.algorithm, type, domain, own, policy) }
 }
 
 /** The numbers of a stored key; undefined when it is of another kind. */
@@ -75,11 +75,11 @@ export function finiteFieldNumbers(
   canonical: Uint8Array,
 ): { readonly algorithm: 'DSA' | 'DH'; readonly domain: Domain; readonly own: Uint8Array } | undefined {
   const inner = type === 'PrivateKey' ? parsePkcs8(canonical) : parseSpki(canonical)
-  const field = finiteFieldOf(inner.identifier)
-  return field === undefined ? undefined : { algorithm: field.algorithm, ...partsOf(field, inner) }
+  const field = findFiniteField(inner.identifier)
+  return field === undefined ? undefined : { algorithm: field.algorithm, ...readParts(field, inner) }
 }
 
-function partsOf(field: FiniteField, inner: WrappedKeyBytes): { domain: Domain; own: Uint8Array } {
+function readParts(field: FiniteField, inner: WrappedKeyBytes): { domain: Domain; own: Uint8Array } {
   const numbers = derMembers(inner.parameters ?? new Uint8Array(), what)
   const domain: Domain = {}
   for (const [index, name] of field.order.entries()) {
@@ -97,7 +97,7 @@ function partsOf(field: FiniteField, inner: WrappedKeyBytes): { domain: Domain; 
  * Sizes and ranges: 1 < G < P, Q divides P - 1, 0 < X < Q, 1 < Y < P. Short keys are kept for those who still have
  * them, to check old signatures; under FIPS they are not.
  */
-function checked(
+function checkKey(
   algorithm: 'DSA' | 'DH',
   type: 'PrivateKey' | 'PublicKey',
   domain: Domain,
@@ -105,16 +105,15 @@ function checked(
   { fips }: KeyPolicy,
 ) {
   const bytes = [domain.P, domain.Q, domain.G, domain.J, own]
-  if (bytes.some((value) => (value?.length ?? 0) > longestNumber))
+  if (bytes.some((value) => (value?.length ?? 0) > maxNumberBytes))
     throw pkiError('invalid_key', 'A number of the key is too large.')
   if (domain.P === undefined || domain.G === undefined || (algorithm === 'DSA' && domain.Q === undefined))
     throw pkiError('invalid_key', 'A domain parameter of the key is missing.')
   const [p, g, key] = [toNumber(domain.P), toNumber(domain.G), toNumber(own)]
   const q = domain.Q === undefined ? undefined : toNumber(domain.Q)
   const bits = bitLength(p)
-  const smallest = fips ? 2048 : 512
-  if (bits < smallest || bits > 10_240)
-    throw pkiError('invalid_key', `P must have ${smallest} to 10240 bits.`)
+  const minBits = fips ? 2048 : 512
+  if (bits < minBits || bits > 10_240) throw pkiError('invalid_key', `P must have ${minBits} to 10240 bits.`)
   const inRange = type === 'PrivateKey' ? key > 0n && key < (q ?? p) : key > 1n && key < p
   if (p % 2n === 0n || g < 2n || g >= p || !inRange || (q !== undefined && (q < 3n || (p - 1n) % q !== 0n)))
     throw pkiError('invalid_key', 'The numbers of the key contradict each other.')

@@ -4,7 +4,7 @@
  */
 export { privateFromPkcs8, publicFromSpki, requireLoadable, requireOwnPublicHalf } from './asymmetric.ts'
 export { type ByteKeyAlgorithm, type ByteKeyFamily, byteKeyFamilies } from './byte-key-families.ts'
-export { bytePrivateFromRaw, bytePublicFromRaw, rawOf } from './byte-keys.ts'
+export { bytePrivateFromRaw, bytePublicFromRaw, toRawKey } from './byte-keys.ts'
 export { type Curve, curveByName } from './curves.ts'
 export {
   ecPoint,
@@ -21,7 +21,7 @@ export type { KeyAlgorithm, KeyPolicy, ParsedKey } from './parsed-key.ts'
 export { buildPkcs8, parsePkcs8, parseSpki } from './pkcs8.ts'
 export {
   completeRsaNumbers,
-  rsaNumbersOf,
+  readRsaNumbers,
   rsaPrivateFromNumbers,
   rsaPrivateFromPkcs1,
   rsaPublicFromNumbers,

@@ -40,7 +40,7 @@ export function parsePkcs8(bytes: Uint8Array): WrappedKeyBytes {
     throw pkiError('malformed', 'The PKCS#8 key has a member that is not known here.')
   const half = others.find(({ tag }) => tag === contextTag(1, false))
   return {
-    ...algorithmOf(algorithm, privateKeyInfo),
+    ...readAlgorithm(algorithm, privateKeyInfo),
     key: derContent(key, derTag.octetString, privateKeyInfo),
     // A BIT STRING whose tag is implicit: the first byte counts the bits that are not used.
     ...(half !== undefined && { publicKey: half.content.subarray(1) }),
@@ -51,10 +51,10 @@ export function parsePkcs8(bytes: Uint8Array): WrappedKeyBytes {
 export function parseSpki(bytes: Uint8Array): WrappedKeyBytes {
   const [algorithm, key, ...others] = derMembers(bytes, publicKeyInfo)
   if (others.length > 0) throw pkiError('malformed', 'The SubjectPublicKeyInfo has too many members.')
-  return { ...algorithmOf(algorithm, publicKeyInfo), key: derBits(key, publicKeyInfo) }
+  return { ...readAlgorithm(algorithm, publicKeyInfo), key: derBits(key, publicKeyInfo) }
 }
 
-function algorithmOf(element: DerElement | undefined, what: string) {
+function readAlgorithm(element: DerElement | undefined, what: string) {
   const [identifier, parameters, ...others] = derMembers(element?.whole ?? new Uint8Array(), what)
   if (others.length > 0) throw pkiError('malformed', `${what} has a wrong algorithm.`)
   return { identifier: derIdentifier(identifier, what), parameters: parameters?.whole }

@@ -6,8 +6,8 @@ export const rsaMembers = ['n', 'e', 'd', 'p', 'q', 'dp', 'dq', 'qi'] as const
 export type RsaNumbers = Readonly<Record<(typeof rsaMembers)[number], bigint>>
 
 /** Smallest size of a new key in bits. */
-const smallestRsaBits = 2048
-const largestBits = 8192
+const minRsaBits = 2048
+const maxBits = 8192
 /**
  * FIPS 186-5 §A.1.1 allows e below 2^256; one machine word is enough, keeps verification cheap, and leaves no room for a
  * small d (Wiener).
@@ -20,24 +20,23 @@ const imbalance = 16
  * Checks what can be told at once of numbers that should be one RSA key: p·q = n, p and q of about the same length
  * but not close to each other (FIPS 186-5 §A.1.3), e odd and at least 3, d and the CRT members consistent
  * (RFC 8017 §3.2), n not of the Infineon generator (CVE-2017-15361). `requirePrimes` is the rest.
- * @param smallest bits that the modulus must have; less than the default only for keys that were in use elsewhere
+ * @param minBits bits that the modulus must have; less than the default only for keys that were in use elsewhere
  * @returns the size of the modulus in bits
  * @throws PkiError naming the member
  */
 export function checkRsaNumbers(
   { n, e, d, p, q, dp, dq, qi }: RsaNumbers,
-  smallest: number = smallestRsaBits,
+  minBits: number = minRsaBits,
 ): number {
-  const bits = bitsOf(n)
-  if (bits < smallest || bits > largestBits)
-    throw wrong('n', `an RSA key has ${smallest} to ${largestBits} bits`)
+  const bits = countBits(n)
+  if (bits < minBits || bits > maxBits) throw wrong('n', `an RSA key has ${minBits} to ${maxBits} bits`)
   if (e < 3n || e % 2n === 0n || e >= exponentBound)
     throw wrong('e', 'must be odd, at least 3 and below 2^64')
   if (p <= 1n || q <= 1n || p === q || p * q !== n) throw wrong('p', 'p times q must be n')
   const half = Math.floor(bits / 2)
-  if (bitsOf(p) < half - imbalance || bitsOf(q) < half - imbalance)
+  if (countBits(p) < half - imbalance || countBits(q) < half - imbalance)
     throw wrong('p', 'p and q must be of about the same length')
-  if (bitsOf(p > q ? p - q : q - p) <= half - 100) throw wrong('p', 'p and q are too close to each other')
+  if (countBits(p > q ? p - q : q - p) <= half - 100) throw wrong('p', 'p and q are too close to each other')
   if (d <= 1n || d >= n) throw wrong('d', 'must be between 1 and n')
   if ((d * e) % (p - 1n) !== 1n || (d * e) % (q - 1n) !== 1n) throw wrong('d', 'is not the inverse of e')
   if (dp !== d % (p - 1n)) throw wrong('dp', 'must be d mod (p-1)')
@@ -71,7 +70,7 @@ function isPrime(number: bigint): Promise<boolean> {
   })
 }
 
-function bitsOf(number: bigint): number {
+function countBits(number: bigint): number {
   return number.toString(2).length
 }
 

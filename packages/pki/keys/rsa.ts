@@ -8,7 +8,7 @@ import { checkRsaNumbers, type RsaNumbers, requirePrimes, rsaMembers } from './r
 export const rsaIdentifier = '1.2.840.113549.1.1.1'
 
 /** Bytes of the largest number that is computed with: 8192 bits. */
-const longestNumber = 1024
+const maxNumberBytes = 1024
 
 /** Bits of the shortest modulus that the rest of a key is computed from. */
 const shortestModulus = 512
@@ -22,9 +22,9 @@ export function rsaPrivateFromPkcs1(pkcs1: Uint8Array, policy: KeyPolicy): Parse
   if (integers.length !== rsaMembers.length)
     throw pkiError('invalid_key', `${what} has a wrong number of members.`)
   const numbers = Object.fromEntries(
-    rsaMembers.map((name, index) => [name, bounded(derMagnitude(integers[index], what))]),
+    rsaMembers.map((name, index) => [name, toBoundedNumber(derMagnitude(integers[index], what))]),
   ) as unknown as RsaNumbers
-  return checked(numbers, pkcs1, policy)
+  return checkKey(numbers, pkcs1, policy)
 }
 
 /**
@@ -38,17 +38,21 @@ export function rsaPrivateFromNumbers(
   const known: Partial<Record<keyof RsaNumbers, bigint>> = {}
   for (const name of rsaMembers) {
     const magnitude = given[name]
-    if (magnitude !== undefined) known[name] = bounded(magnitude)
+    if (magnitude !== undefined) known[name] = toBoundedNumber(magnitude)
   }
   const numbers = completeRsaNumbers(known)
-  return checked(numbers, pkcs1Of(numbers), policy)
+  return checkKey(numbers, encodePkcs1(numbers), policy)
 }
 
 export function rsaPublicFromPkcs1(pkcs1: Uint8Array, policy: KeyPolicy): ParsedKey {
   const what = 'The PKCS#1 public key'
   const [n, e, ...others] = derMembers(pkcs1, what)
   if (others.length > 0) throw pkiError('invalid_key', `${what} has a wrong number of members.`)
-  const bits = checkPublic(bounded(derMagnitude(n, what)), bounded(derMagnitude(e, what)), policy)
+  const bits = checkPublic(
+    toBoundedNumber(derMagnitude(n, what)),
+    toBoundedNumber(derMagnitude(e, what)),
+    policy,
+  )
   const canonical = buildSpki({ identifier: rsaIdentifier, parameters: derNull, key: pkcs1 })
   return { canonical, algorithm: 'RSA', bits }
 }
@@ -63,7 +67,7 @@ export function rsaToPkcs1(type: 'PrivateKey' | 'PublicKey', canonical: Uint8Arr
 }
 
 /** The numbers of a stored key, big-endian without leading zeros: of a public key n and e. */
-export function rsaNumbersOf(
+export function readRsaNumbers(
   type: 'PrivateKey' | 'PublicKey',
   canonical: Uint8Array,
 ): Partial<Record<keyof RsaNumbers, Uint8Array>> {
@@ -77,8 +81,8 @@ export function rsaNumbersOf(
   return numbers
 }
 
-function checked(numbers: RsaNumbers, pkcs1: Uint8Array, policy: KeyPolicy): ParsedKey {
-  const bits = sizeOf(numbers, policy)
+function checkKey(numbers: RsaNumbers, pkcs1: Uint8Array, policy: KeyPolicy): ParsedKey {
+  const bits = checkSize(numbers, policy)
   return {
     canonical: buildPkcs8({ identifier: rsaIdentifier, parameters: derNull, key: pkcs1 }),
     algorithm: 'RSA',
@@ -93,30 +97,30 @@ function checked(numbers: RsaNumbers, pkcs1: Uint8Array, policy: KeyPolicy): Par
   }
 }
 
-function sizeOf(numbers: RsaNumbers, policy: KeyPolicy): number {
+function checkSize(numbers: RsaNumbers, policy: KeyPolicy): number {
   try {
-    return checkRsaNumbers(numbers, smallestBits(policy))
+    return checkRsaNumbers(numbers, minBits(policy))
   } catch (error) {
     throw ofNumbers(error)
   }
 }
 
 /** Old keys have to be kept, to read what they protected; new ones are never made so short. */
-function smallestBits({ fips }: KeyPolicy): number {
+function minBits({ fips }: KeyPolicy): number {
   return fips ? 2048 : 1024
 }
 
 function checkPublic(n: bigint, e: bigint, policy: KeyPolicy): number {
   const bits = bitLength(n)
-  if (bits < smallestBits(policy) || bits > longestNumber * 8 || n % 2n === 0n)
-    throw pkiError('invalid_key', `The modulus must be odd and have ${smallestBits(policy)} to 8192 bits.`)
+  if (bits < minBits(policy) || bits > maxNumberBytes * 8 || n % 2n === 0n)
+    throw pkiError('invalid_key', `The modulus must be odd and have ${minBits(policy)} to 8192 bits.`)
   if (e < 3n || e % 2n === 0n || e >= 1n << 64n)
     throw pkiError('invalid_key', 'The public exponent must be odd, at least 3 and below 2^64.')
   return bits
 }
 
-function bounded(magnitude: Uint8Array): bigint {
-  if (magnitude.length > longestNumber) throw pkiError('invalid_key', 'An RSA key has at most 8192 bits.')
+function toBoundedNumber(magnitude: Uint8Array): bigint {
+  if (magnitude.length > maxNumberBytes) throw pkiError('invalid_key', 'An RSA key has at most 8192 bits.')
   return toNumber(magnitude)
 }
 
@@ -127,7 +131,7 @@ export function completeRsaNumbers(given: Partial<Record<keyof RsaNumbers, bigin
   // Before it is divided by; `checkRsaNumbers` has the last word about its length.
   if (bitLength(n) < shortestModulus)
     throw pkiError('invalid_key', 'The modulus of the RSA key is too short.')
-  const { p, q } = primesOf(n, given)
+  const { p, q } = recoverPrimes(n, given)
   if (p < 2n || q < 2n || p * q !== n)
     throw pkiError('invalid_key', 'The primes must be those of the modulus.')
   const lambda = ((p - 1n) * (q - 1n)) / greatestCommonDivisor(p - 1n, q - 1n)
@@ -142,7 +146,7 @@ export function completeRsaNumbers(given: Partial<Record<keyof RsaNumbers, bigin
 /** Public exponents that are tried when none is given. */
 const commonExponents = [65537n, 3n, 17n, 257n, 5n]
 
-function primesOf(n: bigint, { p, q, d, e }: Partial<Record<keyof RsaNumbers, bigint>>) {
+function recoverPrimes(n: bigint, { p, q, d, e }: Partial<Record<keyof RsaNumbers, bigint>>) {
   if (p !== undefined && p > 0n) return { p, q: q ?? n / p }
   if (q !== undefined && q > 0n) return { p: n / q, q }
   for (const exponent of d === undefined ? [] : e === undefined ? commonExponents : [e]) {
@@ -172,7 +176,7 @@ function factor(n: bigint, e: bigint, d: bigint): { p: bigint; q: bigint } | und
   return undefined
 }
 
-function pkcs1Of(numbers: RsaNumbers): Buffer {
+function encodePkcs1(numbers: RsaNumbers): Buffer {
   return derSequence(derNumber(0), ...rsaMembers.map((name) => derInteger(toMagnitude(numbers[name]))))
 }
 

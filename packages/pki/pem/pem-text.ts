@@ -47,7 +47,7 @@ function requireNoPkcs12(der: Uint8Array): void {
 export function pemText(bytes: Uint8Array, label: PemLabel): string {
   if (!isDer(bytes)) return fromFirstBlock(bytes)
   requireNoPkcs12(bytes)
-  return written(bytes, label)
+  return encodePem(bytes, label)
 }
 
 /**
@@ -62,7 +62,7 @@ export function privateKeyText(bytes: Uint8Array): string {
     try {
       // PKCS#8 stays as it is, with the public key that it may have.
       if (type === 'pkcs8' && createPrivateKey({ key, format: 'der', type }))
-        return written(bytes, 'PRIVATE KEY')
+        return encodePem(bytes, 'PRIVATE KEY')
       return createPrivateKey({ key, format: 'der', type })
         .export({ format: 'pem', type: 'pkcs8' })
         .toString()
@@ -70,7 +70,7 @@ export function privateKeyText(bytes: Uint8Array): string {
       // Another of the three forms, or an encrypted one.
     }
   }
-  return written(bytes, 'ENCRYPTED PRIVATE KEY')
+  return encodePem(bytes, 'ENCRYPTED PRIVATE KEY')
 }
 
 function fromFirstBlock(bytes: Uint8Array): string {
@@ -81,7 +81,7 @@ function fromFirstBlock(bytes: Uint8Array): string {
   return at <= 0 ? text : text.slice(at)
 }
 
-function written(der: Uint8Array, label: string): string {
+function encodePem(der: Uint8Array, label: string): string {
   const lines =
     Buffer.from(der)
       .toString('base64')

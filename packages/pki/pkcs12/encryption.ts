@@ -73,7 +73,7 @@ export async function unprotect(
   encrypted: Uint8Array,
 ): Promise<Buffer> {
   const [identifier, parameters] = derMembers(algorithm?.whole ?? new Uint8Array(), what)
-  const { cipher, key, iv } = await schemeOf(password, derIdentifier(identifier, what), parameters)
+  const { cipher, key, iv } = await readScheme(password, derIdentifier(identifier, what), parameters)
   const decipher = createDecipheriv(cipher, key, iv)
   key.fill(0)
   try {
@@ -83,7 +83,7 @@ export async function unprotect(
   }
 }
 
-async function schemeOf(password: string, identifier: string, parameters: DerElement | undefined) {
+async function readScheme(password: string, identifier: string, parameters: DerElement | undefined) {
   const members = derMembers(parameters?.whole ?? new Uint8Array(), what)
   if (identifier === oid.sha1AndTripleDes) {
     const salt = derContent(members[0], derTag.octetString, what)
@@ -100,16 +100,16 @@ async function schemeOf(password: string, identifier: string, parameters: DerEle
       'unsupported_protection',
       'The file is protected by RC2, which is not supported: create it again with AES (openssl pkcs12 -legacy reads it).',
     )
-  if (identifier !== oid.pbes2) throw unsupported()
+  if (identifier !== oid.pbes2) throw protectionError()
   const [derivation, encryption] = members
   const [cipherName, ivElement] = derMembers(encryption?.whole ?? new Uint8Array(), what)
   const row = ciphers.find((each) => each.identifier === derIdentifier(cipherName, what))
   const iv = derContent(ivElement, derTag.octetString, what)
-  if (row === undefined || iv.length !== row.ivBytes) throw unsupported()
-  return { cipher: row.node, key: await derived(password, derivation, row.keyBytes), iv }
+  if (row === undefined || iv.length !== row.ivBytes) throw protectionError()
+  return { cipher: row.node, key: await deriveKey(password, derivation, row.keyBytes), iv }
 }
 
-async function derived(
+async function deriveKey(
   password: string,
   derivation: DerElement | undefined,
   keyBytes: number,
@@ -117,12 +117,12 @@ async function derived(
   const [identifier, parameters] = derMembers(derivation?.whole ?? new Uint8Array(), what)
   const derivationName = derIdentifier(identifier, what)
   if (derivationName === scryptIdentifier) return scryptKey(password, parameters, keyBytes)
-  if (derivationName !== oid.pbkdf2) throw unsupported()
+  if (derivationName !== oid.pbkdf2) throw protectionError()
   const [salt, rounds, ...others] = derMembers(parameters?.whole ?? new Uint8Array(), what)
   const prf = others.find(({ tag }) => tag === derTag.sequence)
   const named = prf === undefined ? sha1.prf : derIdentifier(derMembers(prf.whole, what)[0], what)
   const hash = hashes.find((each) => each.prf === named)
-  if (hash === undefined) throw unsupported()
+  if (hash === undefined) throw protectionError()
   return pbes2Key(
     password,
     derContent(salt, derTag.octetString, what),
@@ -132,6 +132,6 @@ async function derived(
   )
 }
 
-function unsupported() {
+function protectionError() {
   return pkiError('unsupported_protection', 'The file is protected by an algorithm that is not supported.')
 }

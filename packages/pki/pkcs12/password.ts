@@ -7,10 +7,10 @@ import type { HashRow } from './identifiers.ts'
 const derive = promisify(pbkdf2)
 
 /** Iterations that are done for a file that somebody else made. */
-const mostIterations = 1_000_000
+const maxIterations = 1_000_000
 /** Rounds after which others get their turn on the event loop. */
 const roundsInOneTurn = 2000
-const longestSalt = 1024
+const maxSaltBytes = 1024
 
 /** Purpose of a derived value (RFC 7292 §B.3). */
 export const purpose = { key: 1, iv: 2, mac: 3 } as const
@@ -39,7 +39,7 @@ export async function pkcs12Key(
   requireBounded(salt, iterations)
   const text = Buffer.from(`${password}\u0000`, 'utf16le').swap16()
   const diversifier = Buffer.alloc(block, id)
-  const input = Buffer.concat([repeated(salt, block), repeated(text, block)])
+  const input = Buffer.concat([fillBlocks(salt, block), fillBlocks(text, block)])
   const derived: Buffer[] = []
   for (let have = 0; have < bytes; have += digestBytes) {
     let digest = createHash(node).update(diversifier).update(input).digest()
@@ -48,7 +48,7 @@ export async function pkcs12Key(
       if (round % roundsInOneTurn === 0) await nextTurn()
     }
     derived.push(digest)
-    const adder = repeated(digest, block).subarray(0, block)
+    const adder = fillBlocks(digest, block).subarray(0, block)
     for (let at = 0; at < input.length; at += block) addOne(input.subarray(at, at + block), adder)
   }
   text.fill(0)
@@ -57,7 +57,7 @@ export async function pkcs12Key(
 }
 
 /** As often as it takes to fill whole blocks. */
-function repeated(bytes: Uint8Array, block: number): Buffer {
+function fillBlocks(bytes: Uint8Array, block: number): Buffer {
   const filled = Buffer.alloc(Math.ceil(bytes.length / block) * block)
   for (let at = 0; at < filled.length; at += 1) filled[at] = bytes[at % bytes.length] ?? 0
   return filled
@@ -74,6 +74,6 @@ function addOne(target: Buffer, adder: Buffer): void {
 }
 
 function requireBounded(salt: Uint8Array, iterations: number): void {
-  if (iterations < 1 || iterations > mostIterations || salt.length > longestSalt)
+  if (iterations < 1 || iterations > maxIterations || salt.length > maxSaltBytes)
     throw pkiError('malformed', 'The file asks for too much work to open it.')
 }

@@ -32,9 +32,9 @@ interface Bag {
 }
 
 const what = 'The PKCS#12 file'
-const mostBags = 64
+const maxBags = 64
 /** Each may be protected, which costs work to open. */
-const mostParts = 4
+const maxParts = 4
 
 /**
  * Opens a PKCS#12 file (RFC 7292) with one private key.
@@ -43,22 +43,22 @@ const mostParts = 4
 export async function readPkcs12(file: Uint8Array, password: string): Promise<Pkcs12Content> {
   const [version, safe, mac] = derMembers(file, what)
   if (derSmallNumber(version, what) !== 3) throw pkiError('malformed', `${what} is of an unknown version.`)
-  const content = dataOf(safe)
+  const content = readData(safe)
   if (mac === undefined)
     throw pkiError('malformed', 'The PKCS#12 file has no MAC: nobody could tell who changed it.')
   await requireMac(mac, content, password)
   const bags: Bag[] = []
   const parts = derMembers(content, what)
-  if (parts.length > mostParts) throw pkiError('malformed', `${what} holds too much.`)
+  if (parts.length > maxParts) throw pkiError('malformed', `${what} holds too much.`)
   for (const info of parts) {
-    for (const element of derMembers(await contentsOf(info, password), what)) bags.push(bagOf(element))
-    if (bags.length > mostBags) throw pkiError('malformed', `${what} holds too much.`)
+    for (const element of derMembers(await decryptContents(info, password), what)) bags.push(readBag(element))
+    if (bags.length > maxBags) throw pkiError('malformed', `${what} holds too much.`)
   }
-  return contentOf(bags, password)
+  return readContent(bags, password)
 }
 
 /** The OCTET STRING in a ContentInfo of type data. */
-function dataOf(info: DerElement | undefined): Uint8Array {
+function readData(info: DerElement | undefined): Uint8Array {
   const [identifier, content] = derMembers(info?.whole ?? new Uint8Array(), what)
   if (derIdentifier(identifier, what) !== oid.data || content?.tag !== contextTag(0))
     throw pkiError('malformed', 'The PKCS#12 file is not protected by a password.')
@@ -88,16 +88,16 @@ async function requireMac(mac: DerElement, content: Uint8Array, password: string
 }
 
 /** SafeContents of one part, opened. */
-async function contentsOf(info: DerElement, password: string): Promise<Uint8Array> {
+async function decryptContents(info: DerElement, password: string): Promise<Uint8Array> {
   const [identifier, content] = derMembers(info.whole, what)
-  if (derIdentifier(identifier, what) !== oid.encryptedData) return dataOf(info)
+  if (derIdentifier(identifier, what) !== oid.encryptedData) return readData(info)
   const [data] = derElements(content?.content ?? new Uint8Array(), what)
   const [, encrypted] = derMembers(data?.whole ?? new Uint8Array(), what)
   const [, algorithm, bytes] = derMembers(encrypted?.whole ?? new Uint8Array(), what)
   return unprotect(password, algorithm, derContent(bytes, contextTag(0, false), what))
 }
 
-function bagOf(element: DerElement): Bag {
+function readBag(element: DerElement): Bag {
   const [identifier, value, attributes] = derMembers(element.whole, what)
   const [inner] = derElements(derContent(value, contextTag(0), what), what)
   const named = new Map<string, DerElement>()
@@ -118,13 +118,13 @@ function bagOf(element: DerElement): Bag {
   }
 }
 
-async function contentOf(bags: readonly Bag[], password: string): Promise<Pkcs12Content> {
+async function readContent(bags: readonly Bag[], password: string): Promise<Pkcs12Content> {
   const keys = bags.filter(({ identifier }) => identifier === oid.keyBag || identifier === oid.shroudedKeyBag)
   const [key, another] = keys
   if (key === undefined || another !== undefined)
     throw pkiError('malformed', 'The PKCS#12 file holds exactly one private key.')
   const certificates = bags.flatMap((bag) =>
-    bag.identifier === oid.certificateBag ? [certificateOf(bag)] : [],
+    bag.identifier === oid.certificateBag ? [readBagCertificate(bag)] : [],
   )
   const own = certificates.findIndex(
     ({ localKeyId }) =>
@@ -134,19 +134,19 @@ async function contentOf(bags: readonly Bag[], password: string): Promise<Pkcs12
   )
   if (own > 0) certificates.unshift(...certificates.splice(own, 1))
   return {
-    privateKey: await privateKeyOf(key, password),
+    privateKey: await readPrivateKey(key, password),
     friendlyName: key.friendlyName ?? certificates[0]?.friendlyName,
     certificates: certificates.map(({ der }) => der),
   }
 }
 
-async function privateKeyOf({ identifier, value }: Bag, password: string): Promise<Uint8Array> {
+async function readPrivateKey({ identifier, value }: Bag, password: string): Promise<Uint8Array> {
   if (identifier === oid.keyBag) return value
   const [algorithm, encrypted] = derMembers(value, what)
   return unprotect(password, algorithm, derContent(encrypted, derTag.octetString, what))
 }
 
-function certificateOf({ value, localKeyId, friendlyName }: Bag) {
+function readBagCertificate({ value, localKeyId, friendlyName }: Bag) {
   const [identifier, wrapped] = derMembers(value, what)
   if (derIdentifier(identifier, what) !== oid.x509Certificate)
     throw pkiError('malformed', 'The PKCS#12 file holds a certificate that is not X.509.')

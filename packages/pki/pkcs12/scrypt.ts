@@ -8,10 +8,10 @@ const derive = promisify<Buffer, Uint8Array, number, object, Buffer>(scrypt)
 const what = 'The scrypt parameters'
 export const scryptIdentifier = '1.3.6.1.4.1.11591.4.11'
 /** Bytes that one derivation may take; OpenSSL's own files take 16 MiB. */
-const mostMemory = 64 * 1024 * 1024
+const maxMemoryBytes = 64 * 1024 * 1024
 /** Bytes that it may go through, all lanes together: some half a second. */
-const mostWork = 4 * mostMemory
-const longestSalt = 1024
+const maxWork = 4 * maxMemoryBytes
+const maxSaltBytes = 1024
 
 /**
  * The key that scrypt derives from a password (RFC 7914 §7.1), on the thread pool.
@@ -41,7 +41,7 @@ export async function scryptKey(
     others.length > 0
   )
     throw pkiError('malformed', `${what} are wrong.`)
-  if (memory > mostMemory || memory * p > mostWork || salt.length > longestSalt)
+  if (memory > maxMemoryBytes || memory * p > maxWork || salt.length > maxSaltBytes)
     throw pkiError('malformed', `${what} ask for too much work.`)
-  return derive(Buffer.from(password, 'utf8'), salt, keyBytes, { N, r, p, maxmem: 2 * mostMemory })
+  return derive(Buffer.from(password, 'utf8'), salt, keyBytes, { N, r, p, maxmem: 2 * maxMemoryBytes })
 }

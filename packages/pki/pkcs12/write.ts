@@ -38,7 +38,7 @@ export async function writePkcs12(
   const key = await protect(password, content.privateKey, protection)
   const keyBag = bag(oid.shroudedKeyBag, derSequence(key.algorithm, derOctets(key.encrypted)), attributes)
   const parts = [contentInfo(derSequence(keyBag))]
-  if (content.certificates.length > 0) parts.unshift(await encryptedInfo(password, certificates, protection))
+  if (content.certificates.length > 0) parts.unshift(await encryptInfo(password, certificates, protection))
   const safe = derSequence(...parts)
   return derSequence(derNumber(3), contentInfo(safe), await mac(password, safe, protection))
 }
@@ -77,7 +77,7 @@ function contentInfo(data: Uint8Array): Buffer {
   return derSequence(derObjectIdentifier(oid.data), der(contextTag(0), derOctets(data)))
 }
 
-async function encryptedInfo(password: string, data: Uint8Array, protection: Protection): Promise<Buffer> {
+async function encryptInfo(password: string, data: Uint8Array, protection: Protection): Promise<Buffer> {
   const { algorithm, encrypted } = await protect(password, data, protection)
   const inner = derSequence(derObjectIdentifier(oid.data), algorithm, der(contextTag(0, false), encrypted))
   return derSequence(

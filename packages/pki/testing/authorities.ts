@@ -22,7 +22,7 @@ export function party(cn: string, type = 'ec', options: object = { namedCurve: '
 }
 
 /** The party as an issuer. */
-export function issuerOf({ name, spki, privateKey }: Party): Issuer {
+export function toIssuer({ name, spki, privateKey }: Party): Issuer {
   return { name, key: privateKey, spki, keyIdentifier: undefined }
 }
 
@@ -34,5 +34,5 @@ export function issue(
   [notBefore, notAfter]: readonly [number, number] = [now, now + year],
 ): Promise<Buffer> {
   const wanted = { subject: subject.name, spki: subject.spki, notBefore, notAfter, extensions }
-  return issueCertificate(wanted, issuerOf(issuer))
+  return issueCertificate(wanted, toIssuer(issuer))
 }

@@ -38,18 +38,18 @@ export interface SignedData {
 export function readSignedData(token: Uint8Array, type: string): SignedData {
   const [contentType, wrapped, another] = derMembers(token, what)
   if (derIdentifier(contentType, what) !== identifiers.signedData || another !== undefined)
-    throw malformed('is no signed data')
+    throw decodeError('is no signed data')
   const [body] = derElements(derContent(wrapped, contextTag(0), what), what)
   const [, , encapsulated, ...rest] = derMembers(body?.whole ?? new Uint8Array(), what)
   const certificates = rest[0]?.tag === contextTag(0) ? rest.shift() : undefined
   if (rest[0]?.tag === contextTag(1)) rest.shift()
   const [signers, more] = rest
-  if (more !== undefined) throw malformed('has too many members')
+  if (more !== undefined) throw decodeError('has too many members')
   const [eType, eContent] = derMembers(encapsulated?.whole ?? new Uint8Array(), what)
-  if (derIdentifier(eType, what) !== type) throw malformed('is of another type')
+  if (derIdentifier(eType, what) !== type) throw decodeError('is of another type')
   const [octets] = derElements(derContent(eContent, contextTag(0), what), what)
   const [signer, secondSigner] = derElements(derContent(signers, derTag.set, what), what)
-  if (signer === undefined || secondSigner !== undefined) throw malformed('does not have one signer')
+  if (signer === undefined || secondSigner !== undefined) throw decodeError('does not have one signer')
   return {
     content: derContent(octets, derTag.octetString, what),
     // Other forms than certificates may stand there: they have tags of their own.
@@ -64,14 +64,14 @@ function readSigner(signer: DerElement) {
   const [, , digest, attributes, algorithm, signature] = derMembers(signer.whole, what)
   const [digestAlgorithm] = derMembers(digest?.whole ?? new Uint8Array(), what)
   const signed = derContent(attributes, contextTag(0), what)
-  if (algorithm?.tag !== derTag.sequence) throw malformed('has no signature')
+  if (algorithm?.tag !== derTag.sequence) throw decodeError('has no signature')
   const found = new Map<string, DerElement>()
   for (const attribute of derElements(signed, what)) {
     const [name, values] = derMembers(attribute.whole, what)
     const identifier = derIdentifier(name, what)
     const [value, second] = derElements(derContent(values, derTag.set, what), what)
     if (value === undefined || second !== undefined || found.has(identifier))
-      throw malformed('has an attribute that does not have one value')
+      throw decodeError('has an attribute that does not have one value')
     found.set(identifier, value)
   }
   return {
@@ -84,6 +84,6 @@ function readSigner(signer: DerElement) {
   }
 }
 
-function malformed(problem: string) {
+function decodeError(problem: string) {
   return pkiError('malformed', `${what} ${problem}.`)
 }

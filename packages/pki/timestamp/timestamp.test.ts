@@ -19,7 +19,7 @@ const digest = createHash('sha256').update(fixture.data).digest()
 const nonce = Buffer.from(fixture.nonce, 'hex')
 const anchors = [bytes(fixture.root)]
 const judge = (token: Uint8Array, more: object = {}) => timestampVerdict({ token, digest, anchors, ...more })
-const problemOf = (token: Uint8Array, more: object = {}): string => {
+const catchProblem = (token: Uint8Array, more: object = {}): string => {
   const verdict = judge(token, more)
   return 'problem' in verdict ? verdict.problem : 'it holds'
 }
@@ -43,16 +43,16 @@ test('tokens of OpenSSL hold, by RSA and by ECDSA, also long after their certifi
 
 test('a token for something else, for another request, or of an authority that nobody trusts, does not hold', () => {
   const token = bytes(fixture.tokens.ec)
-  assert.match(problemOf(token, { digest: Buffer.alloc(32) }), /is for something else/)
-  assert.match(problemOf(token, { nonce: Buffer.from('01', 'hex') }), /does not answer this request/)
-  assert.match(problemOf(token, { anchors: [bytes(fixture.anotherRoot)] }), /not trusted/)
-  assert.match(problemOf(token, { anchors: [] }), /not trusted/)
+  assert.match(catchProblem(token, { digest: Buffer.alloc(32) }), /is for something else/)
+  assert.match(catchProblem(token, { nonce: Buffer.from('01', 'hex') }), /does not answer this request/)
+  assert.match(catchProblem(token, { anchors: [bytes(fixture.anotherRoot)] }), /not trusted/)
+  assert.match(catchProblem(token, { anchors: [] }), /not trusted/)
 })
 
 test('a key that is for more than time stamping, or that the signature does not name, does not stamp', () => {
-  assert.match(problemOf(bytes(fixture.tokens.webServer)), /not for time stamping alone/)
-  assert.match(problemOf(bytes(fixture.tokens.manyPurposes)), /not for time stamping alone/)
-  assert.match(problemOf(bytes(fixture.tokens.unnamed)), /does not bring the certificate/)
+  assert.match(catchProblem(bytes(fixture.tokens.webServer)), /not for time stamping alone/)
+  assert.match(catchProblem(bytes(fixture.tokens.manyPurposes)), /not for time stamping alone/)
+  assert.match(catchProblem(bytes(fixture.tokens.unnamed)), /does not bring the certificate/)
 })
 
 test('an authority that refuses is quoted, and what is no answer is refused', () => {
@@ -77,5 +77,5 @@ test('one changed byte anywhere, and a token does not hold or says the same', ()
   }
   assert.ok(refused > token.length * 0.9, `${refused} of ${token.length}`)
   for (let length = 0; length < token.length; length += 7)
-    assert.notEqual(problemOf(token.subarray(0, length)), 'it holds')
+    assert.notEqual(catchProblem(token.subarray(0, length)), 'it holds')
 })

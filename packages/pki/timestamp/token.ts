@@ -15,7 +15,7 @@ import { identifiers, sha256Identifier } from './identifiers.ts'
 import { readSignedData, type SignedData } from './signed-data.ts'
 
 /** Bytes of a response: a token brings a chain of certificates. */
-const longestTimestampResponse = 1 << 18
+const maxTimestampResponseBytes = 1 << 18
 
 /** A time-stamp token (RFC 3161 §2.4.2) that was read. That says nothing about its signature: see `timestampVerdict`. */
 export interface TimestampToken {
@@ -33,7 +33,7 @@ const what = 'The time-stamp token'
 /** Reads the answer of a time-stamping authority. @returns DER of its token @throws PkiError with what the authority says */
 export function tokenInResponse(response: Uint8Array): Uint8Array {
   const name = 'The answer of the time-stamping authority'
-  if (response.length > longestTimestampResponse) throw pkiError('malformed', `${name} is too long.`)
+  if (response.length > maxTimestampResponseBytes) throw pkiError('malformed', `${name} is too long.`)
   const [status, token, another] = derMembers(response, name)
   const [number, texts] = derMembers(status?.whole ?? new Uint8Array(), name)
   const granted = derSmallNumber(number, name)
@@ -53,30 +53,30 @@ export function tokenInResponse(response: Uint8Array): Uint8Array {
 export function readTimestampToken(token: Uint8Array): TimestampToken {
   const signed = readSignedData(token, identifiers.tstInfo)
   const [version, , imprint, , time, ...optional] = derMembers(signed.content, what)
-  if (derSmallNumber(version, what) !== 1) throw malformed('is of an unknown version')
+  if (derSmallNumber(version, what) !== 1) throw decodeError('is of an unknown version')
   const [algorithm, digest] = derMembers(imprint?.whole ?? new Uint8Array(), what)
   const [hash] = derMembers(algorithm?.whole ?? new Uint8Array(), what)
-  if (derIdentifier(hash, what) !== sha256Identifier) throw malformed('is over another digest than SHA-256')
+  if (derIdentifier(hash, what) !== sha256Identifier) throw decodeError('is over another digest than SHA-256')
   return {
-    time: timeOf(time),
+    time: readTime(time),
     digest: derContent(digest, derTag.octetString, what),
-    nonce: nonceOf(optional),
+    nonce: readNonce(optional),
     signed,
   }
 }
 
 /** Fractions of a second may stand there (§2.4.2), other than in certificates. */
-function timeOf(element: DerElement | undefined): number {
+function readTime(element: DerElement | undefined): number {
   const text = Buffer.from(derContent(element, 0x18, what)).toString('latin1')
   const [, whole, fraction = ''] = /^(\d{14})(?:\.(\d{1,9}))?Z$/.exec(text) ?? []
   if (whole === undefined || element === undefined)
-    throw malformed('has a time that is not in the form of RFC 3161')
+    throw decodeError('has a time that is not in the form of RFC 3161')
   const content = Buffer.from(`${whole}Z`, 'latin1')
   return readGeneralizedTime({ ...element, content }, what) + Number(fraction.padEnd(3, '0').slice(0, 3))
 }
 
 /** Behind the time: accuracy (SEQUENCE), ordering (BOOLEAN), nonce (INTEGER), tsa [0], extensions [1]. */
-function nonceOf(optional: readonly DerElement[]): Uint8Array | undefined {
+function readNonce(optional: readonly DerElement[]): Uint8Array | undefined {
   const known = [
     derTag.sequence,
     derTag.boolean,
@@ -86,11 +86,11 @@ function nonceOf(optional: readonly DerElement[]): Uint8Array | undefined {
   ] as readonly number[]
   const places = optional.map(({ tag }) => known.indexOf(tag))
   if (places.some((place, index) => place < 0 || place <= (places[index - 1] ?? -1)))
-    throw malformed('has members that are not known')
+    throw decodeError('has members that are not known')
   const nonce = optional.find(({ tag }) => tag === derTag.integer)
   return nonce === undefined ? undefined : derMagnitude(nonce, what)
 }
 
-function malformed(problem: string) {
+function decodeError(problem: string) {
   return pkiError('malformed', `${what} ${problem}.`)
 }

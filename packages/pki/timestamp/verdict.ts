@@ -46,7 +46,7 @@ export function timestampVerdict(question: TimestampQuestion): TimestampVerdict 
     if (!same(digest, question.digest)) return problem('is for something else')
     if (question.nonce !== undefined && (nonce === undefined || !same(nonce, shortest(question.nonce))))
       return problem('does not answer this request')
-    const signer = signerOf(signed)
+    const signer = findSigner(signed)
     if (signer === undefined) return problem('does not bring the certificate of who signed it')
     const reason = contentProblem(signed) ?? purposeProblem(signer)
     if (reason !== undefined) return problem(reason)
@@ -71,7 +71,7 @@ export function timestampVerdict(question: TimestampQuestion): TimestampVerdict 
 }
 
 /** The certificate whose digest the signer has signed (RFC 5816 §2.2.1; RFC 2634 §5.4 where it is SHA-1). */
-function signerOf(signed: SignedData): ParsedCertificate | undefined {
+function findSigner(signed: SignedData): ParsedCertificate | undefined {
   const named = signed.attributes.get(identifiers.signingCertificateV2)
   const old = signed.attributes.get(identifiers.signingCertificate)
   const attribute = named ?? old
@@ -111,7 +111,7 @@ function contentProblem({ attributes, content, digestAlgorithm }: SignedData): s
 function purposeProblem({ extensions }: ParsedCertificate): string | undefined {
   const purposes = readExtendedKeyUsage(extensions)
   const critical = extensions.some(
-    (each) => each.identifier === extensionIdentifiers.extendedKeyUsage && each.critical,
+    (each) => each.identifier === extensionIdentifiers.createExtendedKeyUsage && each.critical,
   )
   return critical && purposes?.length === 1 && purposes[0] === keyPurposes.timeStamping
     ? undefined

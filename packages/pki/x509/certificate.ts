@@ -9,7 +9,7 @@ import {
   derTag,
 } from '../asn1/der.ts'
 import { pkiError } from '../error.ts'
-import { type NameParts, namePartsOf } from './distinguished-name.ts'
+import { type NameParts, readNameParts } from './distinguished-name.ts'
 
 /** The fields of an X.509 certificate that are read here. */
 export interface CertificateFields {
@@ -34,30 +34,30 @@ const issuerAlternativeName = '2.5.29.18'
 
 /** Reads an X.509 certificate (RFC 5280 §4.1), DER. @throws PkiError */
 export function readCertificate(der: Uint8Array): CertificateFields {
-  parsedByOpenssl(der)
+  parseWithOpenssl(der)
   const [body, signature] = derMembers(der, what)
   const members = [...derMembers(body?.whole ?? new Uint8Array(), what)]
   if (members[0]?.tag === contextTag(0)) members.shift()
   const [serial, , issuer, , subject, spki] = members
   const extensions = members.find(({ tag }) => tag === contextTag(3))
-  const issuerName = wholeOf(issuer)
-  const subjectName = wholeOf(subject)
+  const issuerName = requireSequence(issuer)
+  const subjectName = requireSequence(subject)
   const names = alternativeNames(extensions)
   return {
-    signatureAlgorithm: algorithmOf(signature),
+    signatureAlgorithm: readAlgorithm(signature),
     serialNumber: derContent(serial, derTag.integer, what),
     issuer: issuerName,
     subject: subjectName,
-    issuerParts: namePartsOf(issuerName),
-    subjectParts: namePartsOf(subjectName),
+    issuerParts: readNameParts(issuerName),
+    subjectParts: readNameParts(subjectName),
     issuerAlternativeNames: names.get(issuerAlternativeName) ?? [],
     subjectAlternativeNames: names.get(subjectAlternativeName) ?? [],
-    spki: wholeOf(spki),
+    spki: requireSequence(spki),
   }
 }
 
 /** The certificate as OpenSSL reads it, which verifies its signature. @throws PkiError */
-export function parsedByOpenssl(der: Uint8Array): X509Certificate {
+export function parseWithOpenssl(der: Uint8Array): X509Certificate {
   try {
     return new X509Certificate(Buffer.from(der.buffer, der.byteOffset, der.byteLength))
   } catch {
@@ -65,12 +65,12 @@ export function parsedByOpenssl(der: Uint8Array): X509Certificate {
   }
 }
 
-function algorithmOf(element: DerElement | undefined): string {
-  const [identifier] = derMembers(wholeOf(element), what)
+function readAlgorithm(element: DerElement | undefined): string {
+  const [identifier] = derMembers(requireSequence(element), what)
   return derIdentifier(identifier, what)
 }
 
-function wholeOf(element: DerElement | undefined): Uint8Array {
+function requireSequence(element: DerElement | undefined): Uint8Array {
   if (element?.tag !== derTag.sequence) throw pkiError('malformed', `${what} lacks a member.`)
   return element.whole
 }

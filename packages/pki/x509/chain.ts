@@ -1,4 +1,4 @@
 /** Certificates that one chain may have. */
-export const longestChain = 32
+export const maxChainLength = 32
 
 export type Validity = 'Valid' | 'Invalid' | 'Unknown'

@@ -8,8 +8,8 @@ import {
   hasForeignCharacters,
   type NamePart,
   namePartIdentifiers,
-  namePartsOf,
   nameText,
+  readNameParts,
 } from './distinguished-name.ts'
 import { nameFromParts } from './name.ts'
 
@@ -66,7 +66,7 @@ test('a name is the same in each type of string, as relying parties read it', ()
   const other = named(universal('issuing'))
   assert.deepEqual(comparableName(other), comparableName(plain))
   assert.equal(nameText(other), 'CN=issuing')
-  assert.deepEqual(namePartsOf(other), [['CN', 'issuing']])
+  assert.deepEqual(readNameParts(other), [['CN', 'issuing']])
   for (const content of [
     [0, 0, 65],
     [0, 0x11, 0, 0],
@@ -102,7 +102,7 @@ test('property: the parts of a name that is written are read, in their order', (
   fc.assert(
     fc.property(parts, (given) => {
       assert.deepEqual(
-        namePartsOf(nameFromParts(given)),
+        readNameParts(nameFromParts(given)),
         given.filter(([, value]) => value !== ''),
       )
     }),

@@ -26,14 +26,14 @@ const partByIdentifier: ReadonlyMap<string, NamePart> = new Map(
 export type NameParts = readonly (readonly [NamePart, string])[]
 
 /** The known parts of a distinguished name in their order; others are left out. @throws PkiError */
-export function namePartsOf(name: Uint8Array): NameParts {
+export function readNameParts(name: Uint8Array): NameParts {
   const what = 'A distinguished name'
   return derMembers(name, what).flatMap((relative) =>
     derElements(derContent(relative, derTag.set, what), what).flatMap((attribute) => {
       const [identifier, value] = derMembers(attribute.whole, what)
       const part = partByIdentifier.get(derIdentifier(identifier, what))
       if (value === undefined) throw pkiError('malformed', `${what} has a part without value.`)
-      return part === undefined ? [] : [[part, textOf(value.tag, value.content)] as const]
+      return part === undefined ? [] : [[part, formatValue(value.tag, value.content)] as const]
     }),
   )
 }
@@ -68,12 +68,12 @@ function partText([identifier, value]: readonly DerElement[], what: string): str
   const dotted = derIdentifier(identifier, what)
   if (value === undefined) throw pkiError('malformed', `${what} has a part without value.`)
   const descriptor = descriptors.get(dotted)
-  const text = descriptor === undefined ? undefined : stringOf(value.tag, value.content)
-  const shown = text === undefined ? `#${Buffer.from(value.whole).toString('hex')}` : escaped(text)
+  const text = descriptor === undefined ? undefined : decodeString(value.tag, value.content)
+  const shown = text === undefined ? `#${Buffer.from(value.whole).toString('hex')}` : escapeValue(text)
   return `${descriptor ?? dotted}=${shown}`
 }
 
-function escaped(text: string): string {
+function escapeValue(text: string): string {
   return text.replace(/^[ #]|["+,;<>\\]| $/g, '\\$&').replaceAll('\u0000', '\\00')
 }
 
@@ -98,18 +98,18 @@ const otherThanUtf8: ReadonlySet<number> = new Set([0x14, 0x1c, 0x1e])
 
 function comparableValue({ tag, content, whole }: DerElement): string {
   // Bytes that are no UTF-8 would all become the same replacement character.
-  const text = otherThanUtf8.has(tag) || isUtf8(content) ? stringOf(tag, content) : undefined
+  const text = otherThanUtf8.has(tag) || isUtf8(content) ? decodeString(tag, content) : undefined
   if (text === undefined) return `#${Buffer.from(whole).toString('hex')}`
   // A text cannot be taken for the hexadecimal of another value.
   return ` ${text.normalize('NFKC').toLowerCase().trim().replaceAll(/\s+/g, ' ')}`
 }
 
 /** Text of the string types of X.520; what is no text is shown in hexadecimal. */
-function textOf(tag: number, content: Uint8Array): string {
-  return stringOf(tag, content) ?? Buffer.from(content).toString('hex')
+function formatValue(tag: number, content: Uint8Array): string {
+  return decodeString(tag, content) ?? Buffer.from(content).toString('hex')
 }
 
-function stringOf(tag: number, content: Uint8Array): string | undefined {
+function decodeString(tag: number, content: Uint8Array): string | undefined {
   const bytes = Buffer.from(content.buffer, content.byteOffset, content.byteLength)
   switch (tag) {
     // UTF8String, NumericString, PrintableString, IA5String, VisibleString

@@ -40,7 +40,7 @@ export const extensionIdentifiers = {
   policyMappings: '2.5.29.33',
   authorityKeyIdentifier: '2.5.29.35',
   policyConstraints: '2.5.29.36',
-  extendedKeyUsage: '2.5.29.37',
+  createExtendedKeyUsage: '2.5.29.37',
   freshestCrl: '2.5.29.46',
   inhibitAnyPolicy: '2.5.29.54',
   /** RFC 9608: no revocation information will ever be there. */
@@ -74,7 +74,7 @@ export function readExtensions(sequence: Uint8Array, what: string): readonly Ext
 }
 
 /** The extensions of a certificate. @throws PkiError */
-export function extensionsOf(certificate: Uint8Array): readonly Extension[] {
+export function readCertificateExtensions(certificate: Uint8Array): readonly Extension[] {
   const what = 'The certificate'
   const [body] = derMembers(certificate, what)
   const members = derMembers(body?.whole ?? new Uint8Array(), what)
@@ -150,14 +150,16 @@ export const keyPurposes = {
 } as const
 
 /** @param identifiers dotted numbers, one at least */
-export function extendedKeyUsage(identifiers: readonly string[], critical = false): Extension {
+export function createExtendedKeyUsage(identifiers: readonly string[], critical = false): Extension {
   const value = derSequence(...identifiers.map(derObjectIdentifier))
-  return { identifier: extensionIdentifiers.extendedKeyUsage, critical, value }
+  return { identifier: extensionIdentifiers.createExtendedKeyUsage, critical, value }
 }
 
 /** The purposes, as dotted numbers; undefined when there is no extension, so that nothing is restricted. @throws PkiError */
 export function readExtendedKeyUsage(extensions: readonly Extension[]): readonly string[] | undefined {
-  const found = extensions.find(({ identifier }) => identifier === extensionIdentifiers.extendedKeyUsage)
+  const found = extensions.find(
+    ({ identifier }) => identifier === extensionIdentifiers.createExtendedKeyUsage,
+  )
   if (found === undefined) return undefined
   return derMembers(found.value, 'extendedKeyUsage').map((each) => derIdentifier(each, 'extendedKeyUsage'))
 }
@@ -168,7 +170,7 @@ export function subjectAltName(names: readonly Uint8Array[], critical = false): 
 }
 
 /** SHA-1 of the public key (RFC 5280 §4.2.1.2, method 1): an identifier, not a protection. */
-export function keyIdentifierOf(spki: Uint8Array): Buffer {
+export function computeKeyIdentifier(spki: Uint8Array): Buffer {
   const [, key] = derMembers(spki, 'The public key')
   return createHash('sha1').update(derBits(key, 'The public key')).digest()
 }

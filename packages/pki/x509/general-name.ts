@@ -42,12 +42,12 @@ export function constraintName(text: string): Buffer {
   )
 }
 
-const longestSpiffeId = 2048
+const maxSpiffeIdLength = 2048
 const spiffeId = /^spiffe:\/\/[a-z0-9._-]{1,255}((?:\/[A-Za-z0-9._-]+)*)$/
 
 /** DER of the name of a workload: `spiffe://example.org/billing` (SPIFFE ID §2). @throws PkiError */
 export function spiffeName(id: string): Buffer {
-  const path = id.length > longestSpiffeId ? undefined : spiffeId.exec(id)?.[1]
+  const path = id.length > maxSpiffeIdLength ? undefined : spiffeId.exec(id)?.[1]
   if (path === undefined || path.split('/').some((segment) => segment === '.' || segment === '..'))
     throw pkiError('invalid_value', 'The SPIFFE id is not one.')
   return generalName(`URI:${id}`)

@@ -3,26 +3,26 @@
  */
 export { type CertificateFields, readCertificate } from './certificate.ts'
 export { certificatesOnly } from './certificates-only.ts'
-export { longestChain, type Validity } from './chain.ts'
+export { maxChainLength, type Validity } from './chain.ts'
 export {
   comparableName,
   hasForeignCharacters,
   type NamePart,
   type NameParts,
-  namePartsOf,
   nameText,
+  readNameParts,
 } from './distinguished-name.ts'
 export {
   basicConstraints,
+  createExtendedKeyUsage,
   type Extension,
-  extendedKeyUsage,
   extensionIdentifiers,
-  extensionsOf,
   type KeyUsageName,
   keyPurposes,
   keyUsage,
   readAuthorityKeyIdentifier,
   readBasicConstraints,
+  readCertificateExtensions,
   readExtendedKeyUsage,
   readExtensions,
   readKeyIdentifier,

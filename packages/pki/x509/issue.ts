@@ -4,14 +4,14 @@ import { derTime } from '../asn1/time.ts'
 import { pkiError } from '../error.ts'
 import {
   authorityKeyIdentifier,
+  computeKeyIdentifier,
   type Extension,
   encodeExtension,
   extensionIdentifiers,
-  keyIdentifierOf,
   subjectKeyIdentifier,
 } from './extensions.ts'
 import { writeSigned } from './signed.ts'
-import { type CertificateSigner, signerOf } from './signing.ts'
+import { type CertificateSigner, selectSigner } from './signing.ts'
 
 export interface NewCertificate {
   /** DER of the name. */
@@ -38,12 +38,12 @@ export interface Issuer {
 
 /** Signs an X.509 certificate of version 3 (RFC 5280 §4.1). @returns DER */
 export async function issueCertificate(wanted: NewCertificate, issuer: Issuer): Promise<Buffer> {
-  const signer = signerOf(issuer)
-  const own = keyIdentifierOf(wanted.spki)
+  const signer = selectSigner(issuer)
+  const own = computeKeyIdentifier(wanted.spki)
   const extensions = [
     ...wanted.extensions.filter(({ identifier }) => !keyIdentifiers.has(identifier)),
     subjectKeyIdentifier(own),
-    authorityKeyIdentifier(issuer.keyIdentifier ?? keyIdentifierOf(issuer.spki)),
+    authorityKeyIdentifier(issuer.keyIdentifier ?? computeKeyIdentifier(issuer.spki)),
   ]
   const body = derSequence(
     der(contextTag(0), derNumber(2)),

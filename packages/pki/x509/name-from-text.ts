@@ -2,7 +2,7 @@ import { pkiError } from '../error.ts'
 import { type NamePart, namePartIdentifiers } from './distinguished-name.ts'
 import { nameFromParts } from './name.ts'
 
-const longestText = 2048
+const maxTextLength = 2048
 
 /** Short names in lower case, with those of RFC 4514 §3 and the registry of LDAP. */
 const parts: ReadonlyMap<string, NamePart> = new Map([
@@ -19,7 +19,7 @@ const parts: ReadonlyMap<string, NamePart> = new Map([
  * @throws PkiError `invalid_value`
  */
 export function nameFromText(text: string): Buffer {
-  if (text.length > longestText) throw wrong('is too long')
+  if (text.length > maxTextLength) throw wrong('is too long')
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
   if (/[\u0000-\u001f\u007f]/.test(text) || !text.isWellFormed()) throw wrong('holds control characters')
   if (text.trim() === '') return nameFromParts([])
@@ -29,7 +29,7 @@ export function nameFromText(text: string): Buffer {
         const equals = each.indexOf('=')
         const part = parts.get(each.slice(0, Math.max(equals, 0)).trim().toLowerCase())
         if (part === undefined) throw wrong('has a part that is not like CN=Root')
-        const value = unescaped(each.slice(equals + 1))
+        const value = unescapeValue(each.slice(equals + 1))
         if (value === '') throw wrong(`has no value for ${part}`)
         return [part, value]
       })
@@ -59,7 +59,7 @@ function split(text: string): readonly string[] {
  * RFC 4514 §2.4, read backwards: a character behind a backslash, or the bytes of its UTF-8 in hexadecimal. Only spaces are
  * around a value; other blanks belong to it.
  */
-function unescaped(given: string): string {
+function unescapeValue(given: string): string {
   const text = given.replace(/^ +/, '').replace(/(?<!\\) +$/, '')
   const bytes = text.replaceAll(/(?:\\[0-9A-Fa-f]{2})+/g, (escaped) => {
     const decoded = Buffer.from(escaped.replaceAll('\\', ''), 'hex').toString('utf8')

@@ -1,8 +1,8 @@
 import { pkiError } from '../error.ts'
 import {
   basicConstraints,
+  createExtendedKeyUsage,
   type Extension,
-  extendedKeyUsage,
   type KeyUsageName,
   keyPurposes,
   keyUsage,
@@ -12,8 +12,8 @@ import {
 import { generalName } from './general-name.ts'
 import { crlDistributionPoints } from './revocation-access.ts'
 
-const longestText = 16_384
-const mostNames = 256
+const maxTextLength = 16_384
+const maxNames = 256
 
 /**
  * Extensions as OpenSSL's configuration writes them, the section `v3_ca` (x509v3_config(5)). `issueCertificate` always makes
@@ -21,7 +21,7 @@ const mostNames = 256
  * @throws PkiError for a line that is not understood: an extension is never silently left out
  */
 export function opensslExtensions(text: string): readonly Extension[] {
-  if (text.length > longestText) throw pkiError('invalid_value', 'The extensions are too long.')
+  if (text.length > maxTextLength) throw pkiError('invalid_value', 'The extensions are too long.')
   const extensions: Extension[] = []
   let section = 'v3_ca'
   for (const raw of text.split(/\r?\n/)) {
@@ -46,14 +46,14 @@ function extension(name: string, value: string): Extension | undefined {
   const critical = words[0] === 'critical'
   const values = critical ? words.slice(1) : words
   if (values.length === 0) throw pkiError('invalid_value', 'An extension has no value.')
-  if (values.length > mostNames) throw pkiError('invalid_value', 'An extension has too many values.')
+  if (values.length > maxNames) throw pkiError('invalid_value', 'An extension has too many values.')
   switch (name) {
     case 'basicConstraints':
       return { ...constraints(values), critical }
     case 'keyUsage':
       return { ...keyUsage(values.map(usageName)), critical }
     case 'extendedKeyUsage':
-      return extendedKeyUsage(values.map(purpose), critical)
+      return createExtendedKeyUsage(values.map(purpose), critical)
     case 'subjectAltName':
       return subjectAltName(values.map(generalName), critical)
     case 'crlDistributionPoints':

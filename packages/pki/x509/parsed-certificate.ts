@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto'
 import { contextTag, derContent, derMembers, derSmallNumber, derTag } from '../asn1/der.ts'
 import { readTime } from '../asn1/time.ts'
 import { pkiError } from '../error.ts'
-import { parsedByOpenssl } from './certificate.ts'
+import { parseWithOpenssl } from './certificate.ts'
 import { type Extension, readExtensions } from './extensions.ts'
 import { publicKeyFromSpki, readSigned } from './signed.ts'
 import type { Signed } from './signing.ts'
@@ -30,12 +30,12 @@ const what = 'The certificate'
 
 /** Reads a certificate that OpenSSL can read, too. That it was read says nothing about its signature. @throws PkiError */
 export function parseCertificate(der: Uint8Array): ParsedCertificate {
-  parsedByOpenssl(der)
-  return fieldsOf(der)
+  parseWithOpenssl(der)
+  return parseCertificateFields(der)
 }
 
 /** The same of bytes that were written here, which OpenSSL need not read before they are signed. @throws PkiError */
-export function fieldsOf(der: Uint8Array): ParsedCertificate {
+export function parseCertificateFields(der: Uint8Array): ParsedCertificate {
   const signed = readSigned(der, what)
   const members = [...derMembers(signed.data, what)]
   const versionMember = members[0]?.tag === contextTag(0) ? members.shift() : undefined

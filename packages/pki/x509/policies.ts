@@ -67,11 +67,11 @@ export function readPolicyConstraints(extensions: readonly Extension[]): PolicyC
   const what = 'policyConstraints'
   const value = extensionValue(extensions, extensionIdentifiers.policyConstraints)
   const members = value === undefined ? [] : derMembers(value, what)
-  const numberOf = (wanted: number) => {
+  const readNumber = (wanted: number) => {
     const member = members.find(({ tag }) => tag === contextTag(wanted, false))
     return member === undefined ? undefined : derSmallNumber(asInteger(member), what)
   }
-  return { requireExplicit: numberOf(0), inhibitMapping: numberOf(1) }
+  return { requireExplicit: readNumber(0), inhibitMapping: readNumber(1) }
 }
 
 function asInteger(member: DerElement): DerElement {

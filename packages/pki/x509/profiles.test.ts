@@ -4,12 +4,11 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { derElements } from '../asn1/index.ts'
 import { PkiError } from '../error.ts'
-import { issue, issuerOf, missingOpenssl, opensslFolder, party, pem, year } from '../testing/index.ts'
+import { issue, missingOpenssl, opensslFolder, party, pem, toIssuer, year } from '../testing/index.ts'
 import {
   constraintName,
   type Extension,
   extensionIdentifiers,
-  extensionsOf,
   generalName,
   issueCertificate,
   type ProfileName,
@@ -17,6 +16,7 @@ import {
   profileExtensions,
   profiles,
   readAuthorityInformationAccess,
+  readCertificateExtensions,
   readCrlDistributionPoints,
   spiffeName,
   urlsIn,
@@ -42,7 +42,7 @@ const addresses = {
   ocspUrls: ['http://pki.example/ocsp'],
   issuerUrls: ['http://pki.example/ca.cer'],
 }
-const identifiersOf = (extensions: readonly Extension[]) => extensions.map(({ identifier }) => identifier)
+const listIdentifiers = (extensions: readonly Extension[]) => extensions.map(({ identifier }) => identifier)
 const wanted: Readonly<Record<ProfileName, Partial<ProfileWish>>> = {
   server: { names: dns, ...addresses },
   client: { names: [generalName('email:a@b.example')], ...addresses },
@@ -60,9 +60,9 @@ const wanted: Readonly<Record<ProfileName, Partial<ProfileWish>>> = {
 test('a profile gives a certificate the usages of its kind', () => {
   const shown = Object.keys(profiles).map((name) => {
     const extensions = profileExtensions(name as ProfileName, { spki, ...wanted[name as ProfileName] })
-    return [name, identifiersOf(extensions)]
+    return [name, listIdentifiers(extensions)]
   })
-  const [bc, ku, eku] = [ids.basicConstraints, ids.keyUsage, ids.extendedKeyUsage]
+  const [bc, ku, eku] = [ids.basicConstraints, ids.keyUsage, ids.createExtendedKeyUsage]
   const told = [ids.crlDistributionPoints, ids.authorityInformationAccess]
   assert.deepEqual(Object.fromEntries(shown), {
     server: [bc, ku, eku, ids.subjectAltName, ...told],
@@ -114,7 +114,7 @@ test('RFC 9935 §5, RFC 9295 §3: a key that encapsulates or agrees carries that
   ] as const) {
     const subject = party('subject', type, {})
     const extensions = profileExtensions('server', { spki: subject.spki, names: dns })
-    const read = extensionsOf(await issue(subject, root, extensions))
+    const read = readCertificateExtensions(await issue(subject, root, extensions))
     const usage = read.find(({ identifier }) => identifier === ids.keyUsage)?.value
     const bit = {
       'Digital Signature': '03020780',
@@ -212,7 +212,7 @@ test('a serial number that is given is the one of the certificate', async () => 
   const make = (serial: Uint8Array) =>
     issueCertificate(
       { subject: root.name, spki, notBefore: 0, notAfter: year, extensions: [], serial },
-      issuerOf(root),
+      toIssuer(root),
     )
   assert.equal(new X509Certificate(await make(Uint8Array.of(0xff, 1))).serialNumber, 'FF01')
   for (const wrong of [

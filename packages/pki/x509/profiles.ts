@@ -4,8 +4,8 @@ import { byteKeysByIdentifier } from '../keys/byte-key-families.ts'
 import { parseSpki } from '../keys/pkcs8.ts'
 import {
   basicConstraints,
+  createExtendedKeyUsage,
   type Extension,
-  extendedKeyUsage,
   extensionIdentifiers,
   extensionValue,
   type KeyUsageName,
@@ -37,7 +37,7 @@ export interface Profile {
   /** Kinds of alternative names that may be in it. */
   readonly names: readonly GeneralNameKind[]
   /** Alternative names that it needs at least. */
-  readonly leastNames: number
+  readonly minNames: number
   /** It says that nobody asks whether it was revoked. */
   readonly noCheck: boolean
 }
@@ -62,7 +62,7 @@ export const profiles = {
     uses: endEntity,
     purposes: ['serverAuth'],
     names: ['DNS', 'IP'],
-    leastNames: 1,
+    minNames: 1,
     noCheck: false,
   },
   client: {
@@ -70,7 +70,7 @@ export const profiles = {
     uses: endEntity,
     purposes: ['clientAuth'],
     names: ['DNS', 'IP', 'email', 'URI'],
-    leastNames: 0,
+    minNames: 0,
     noCheck: false,
   },
   codeSigning: {
@@ -78,7 +78,7 @@ export const profiles = {
     uses: onlySign,
     purposes: ['codeSigning'],
     names: ['DNS', 'email', 'URI'],
-    leastNames: 0,
+    minNames: 0,
     noCheck: false,
   },
   /** `digitalSignature` is for answers of OCSP that the authority signs itself. */
@@ -87,7 +87,7 @@ export const profiles = {
     uses: { sign: ['digitalSignature', 'keyCertSign', 'cRLSign'] },
     purposes: [],
     names: ['DNS', 'IP', 'email', 'URI', 'directory'],
-    leastNames: 0,
+    minNames: 0,
     noCheck: false,
   },
   ocspResponder: {
@@ -95,7 +95,7 @@ export const profiles = {
     uses: onlySign,
     purposes: ['OCSPSigning'],
     names: ['DNS', 'URI'],
-    leastNames: 0,
+    minNames: 0,
     noCheck: true,
   },
   /** X509-SVID §3 and §4: exactly one URI, for both sides of TLS. */
@@ -104,7 +104,7 @@ export const profiles = {
     uses: onlySign,
     purposes: ['serverAuth', 'clientAuth'],
     names: ['URI', 'DNS'],
-    leastNames: 1,
+    minNames: 1,
     noCheck: false,
   },
 } as const satisfies Readonly<Record<string, Profile>>
@@ -147,7 +147,7 @@ export function profileExtensions(name: ProfileName, wish: ProfileWish): readonl
     keyUsage(uses),
     ...(profile.purposes.length === 0
       ? []
-      : [extendedKeyUsage(profile.purposes.map((each) => keyPurposes[each]))]),
+      : [createExtendedKeyUsage(profile.purposes.map((each) => keyPurposes[each]))]),
     ...(names.length === 0 ? [] : [subjectAltName(names, wish.subjectIsEmpty === true)]),
     ...(permitted.length + excluded.length === 0 ? [] : [nameConstraints({ permitted, excluded })]),
     ...(policies.length === 0 ? [] : [certificatePolicies(policies)]),
@@ -160,7 +160,7 @@ const profileIdentifiers = (profile: Profile): ReadonlySet<string> =>
   new Set([
     extensionIdentifiers.basicConstraints,
     extensionIdentifiers.keyUsage,
-    extensionIdentifiers.extendedKeyUsage,
+    extensionIdentifiers.createExtendedKeyUsage,
     extensionIdentifiers.subjectAltName,
     extensionIdentifiers.subjectKeyIdentifier,
     extensionIdentifiers.authorityKeyIdentifier,
@@ -226,7 +226,7 @@ function requireNames(
   )
   if (kinds.some((kind) => !profile.names.includes(kind)))
     throw pkiError('invalid_value', 'The profile does not have alternative names of this kind.')
-  if (names.length < profile.leastNames || (names.length === 0 && subjectIsEmpty === true))
+  if (names.length < profile.minNames || (names.length === 0 && subjectIsEmpty === true))
     throw pkiError('invalid_value', 'The certificate needs an alternative name.')
   if (name !== 'spiffe') return
   const [id, another] = names.map(generalNameText).filter((text) => text.startsWith('URI:'))

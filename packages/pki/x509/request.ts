@@ -45,11 +45,11 @@ function read(der: Uint8Array): CertificationRequest {
     subject: subject.whole,
     spki: spki.whole,
     key,
-    extensions: attributes?.tag === contextTag(0) ? requested(attributes.content) : [],
+    extensions: attributes?.tag === contextTag(0) ? readRequestedExtensions(attributes.content) : [],
   }
 }
 
-function requested(attributes: Uint8Array): readonly Extension[] {
+function readRequestedExtensions(attributes: Uint8Array): readonly Extension[] {
   for (const attribute of derElements(attributes, what)) {
     const [identifier, values] = derMembers(attribute.whole, what)
     if (derIdentifier(identifier, what) !== extensionRequest) continue
@@ -68,15 +68,15 @@ function publicKey(spki: Uint8Array): KeyObject {
 }
 
 function isPem(value: Uint8Array): boolean {
-  return !isDer(value) && Buffer.from(value.subarray(0, longestPem)).includes('-----BEGIN ')
+  return !isDer(value) && Buffer.from(value.subarray(0, maxPemLength)).includes('-----BEGIN ')
 }
 
-const longestPem = 65_536
+const maxPemLength = 65_536
 const pem =
   /-----BEGIN (?:NEW )?CERTIFICATE REQUEST-----([A-Za-z0-9+/=\s]+)-----END (?:NEW )?CERTIFICATE REQUEST-----/
 
 function fromPem(value: Uint8Array): Buffer {
-  const text = value.length > longestPem ? '' : Buffer.from(value).toString('latin1')
+  const text = value.length > maxPemLength ? '' : Buffer.from(value).toString('latin1')
   const body = pem.exec(text)?.[1]
   if (body === undefined) throw pkiError('invalid_request', 'The value is not a certificate request in PEM.')
   return Buffer.from(body, 'base64')

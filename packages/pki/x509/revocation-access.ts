@@ -13,11 +13,11 @@ import { pkiError } from '../error.ts'
 import { type Extension, extensionIdentifiers, extensionValue } from './extensions.ts'
 
 const uri = contextTag(6, false)
-const longestUrl = 2048
+const maxUrlLength = 2048
 
 /** DER of the GeneralName of a URL. @throws PkiError */
 function urlName(url: string): Buffer {
-  if (url.length > longestUrl || !/^https?:\/\/[\u0021-\u007e]+$/.test(url))
+  if (url.length > maxUrlLength || !/^https?:\/\/[\u0021-\u007e]+$/.test(url))
     throw pkiError(
       'invalid_value',
       'The address of a CRL, a responder or an issuer is a URL with http or https.',
@@ -58,14 +58,14 @@ export interface AuthorityAccess {
 
 /** @throws PkiError */
 export function authorityInformationAccess({ ocsp, caIssuers }: AuthorityAccess): Extension {
-  const described = (method: string) => (url: string) =>
+  const describeAccess = (method: string) => (url: string) =>
     derSequence(derObjectIdentifier(method), urlName(url))
   return {
     identifier: extensionIdentifiers.authorityInformationAccess,
     critical: false,
     value: derSequence(
-      ...ocsp.map(described(accessMethods.ocsp)),
-      ...caIssuers.map(described(accessMethods.caIssuers)),
+      ...ocsp.map(describeAccess(accessMethods.ocsp)),
+      ...caIssuers.map(describeAccess(accessMethods.caIssuers)),
     ),
   }
 }
@@ -74,16 +74,16 @@ export function authorityInformationAccess({ ocsp, caIssuers }: AuthorityAccess)
 export function readAuthorityInformationAccess(extensions: readonly Extension[]): AuthorityAccess {
   const what = 'authorityInfoAccess'
   const value = extensionValue(extensions, extensionIdentifiers.authorityInformationAccess)
-  const described =
+  const describeAccess =
     value === undefined ? [] : derMembers(value, what).map(({ whole }) => derMembers(whole, what))
   const of = (wanted: string) =>
-    described
+    describeAccess
       .filter(([method, location]) => derIdentifier(method, what) === wanted && location?.tag === uri)
-      .map(([, location]) => textOf(location))
+      .map(([, location]) => readText(location))
   return { ocsp: of(accessMethods.ocsp), caIssuers: of(accessMethods.caIssuers) }
 }
 
-function textOf(element: DerElement | undefined): string {
+function readText(element: DerElement | undefined): string {
   return Buffer.from(element?.content ?? []).toString('latin1')
 }
 
@@ -92,7 +92,7 @@ export function urlsIn(names: readonly Uint8Array[]): readonly string[] {
   return names
     .map((name) => derElements(name, 'A name')[0])
     .filter((element) => element?.tag === uri)
-    .map(textOf)
+    .map(readText)
 }
 
 /** RFC 9608 §3: not for authorities, and not beside an address where revocation is told. */

@@ -30,19 +30,19 @@ export async function writeSigned(
 
 /** Keys that were read last: a key is read for its request, for the rules and for its certificate, one after another. */
 const lastRead = new Map<string, KeyObject>()
-const mostRemembered = 64
-const longestRemembered = 4096
+const maxCachedSignatures = 64
+const maxCachedBytes = 4096
 
 /** @throws PkiError */
 export function publicKeyFromSpki(spki: Uint8Array): KeyObject {
   const der = Buffer.from(spki)
-  const name = der.length > longestRemembered ? undefined : der.toString('latin1')
+  const name = der.length > maxCachedBytes ? undefined : der.toString('latin1')
   const known = name === undefined ? undefined : lastRead.get(name)
   if (known !== undefined) return known
   const key = readKey(der)
   if (name !== undefined) {
     const [oldest] = lastRead.keys()
-    if (lastRead.size >= mostRemembered && oldest !== undefined) lastRead.delete(oldest)
+    if (lastRead.size >= maxCachedSignatures && oldest !== undefined) lastRead.delete(oldest)
     lastRead.set(name, key)
   }
   return key

@@ -50,14 +50,14 @@ export interface CertificateSigner {
   sign(data: Uint8Array): Promise<Buffer>
 }
 
-const signatureOf: Readonly<Record<string, readonly [identifier: string, hash: string]>> = {
+const ecdsaSignatures: Readonly<Record<string, readonly [identifier: string, hash: string]>> = {
   sha256: ['1.2.840.10045.4.3.2', 'sha256'],
   sha384: ['1.2.840.10045.4.3.3', 'sha384'],
   sha512: ['1.2.840.10045.4.3.4', 'sha512'],
 }
 
 /** The signer of a key of this process, or the one that is given for a key kept elsewhere. @throws PkiError `cannot_sign` */
-export function signerOf(by: {
+export function selectSigner(by: {
   readonly key: KeyObject | CertificateSigner
   readonly spki: Uint8Array
 }): CertificateSigner {
@@ -74,8 +74,8 @@ export function certificateSigner(key: KeyObject, spki: Uint8Array): Certificate
       }
     case 'ec': {
       const curve = key.asymmetricKeyDetails?.namedCurve
-      const [identifier, hash] = signatureOf[hashOfCurve(curve)] ?? ['1.2.840.10045.4.3.2', 'sha256']
-      const sign = curve === 'prime256v1' ? quickly : onPool
+      const [identifier, hash] = ecdsaSignatures[hashOfCurve(curve)] ?? ['1.2.840.10045.4.3.2', 'sha256']
+      const sign = curve === 'prime256v1' ? signSync : onPool
       return {
         algorithm: derSequence(derObjectIdentifier(identifier)),
         sign: (data) => sign(hash, key, data),
@@ -87,7 +87,7 @@ export function certificateSigner(key: KeyObject, spki: Uint8Array): Certificate
       // The identifier of such a key is also that of its signatures (RFC 8410, RFC 9881, RFC 9909).
       if (family === undefined || !signs(family))
         throw pkiError('cannot_sign', 'The key of the issuer cannot sign.')
-      const sign = family.algorithm === 'Ed25519' ? quickly : onPool
+      const sign = family.algorithm === 'Ed25519' ? signSync : onPool
       return {
         algorithm: derSequence(derObjectIdentifier(identifier)),
         sign: (data) => sign(null, key, data),
@@ -135,11 +135,11 @@ function hashOfCurve(curve: string | undefined): string {
 }
 
 /** Bytes that are hashed in less time than the way to the thread pool takes. */
-const mostQuickBytes = 16_384
+const maxSyncBytes = 16_384
 
 /** With P-256 and Ed25519 a signature takes 25 µs, of which the way to the thread pool and back would be half again. */
-async function quickly(hash: string | null, key: KeyObject, data: Uint8Array): Promise<Buffer> {
-  if (data.length > mostQuickBytes) return onPool(hash, key, data)
+async function signSync(hash: string | null, key: KeyObject, data: Uint8Array): Promise<Buffer> {
+  if (data.length > maxSyncBytes) return onPool(hash, key, data)
   try {
     return sign(hash, data, key)
   } catch {
@@ -167,7 +167,7 @@ export function signatureHolds(
   data: Uint8Array,
   signature: Uint8Array,
 ): boolean {
-  const scheme = schemeOf(algorithm)
+  const scheme = findScheme(algorithm)
   if (scheme === undefined)
     throw pkiError('invalid_request', 'The algorithm of the signature is not supported here.')
   return verifies(scheme, key, data, signature)
@@ -184,11 +184,11 @@ export interface Signed {
 
 /** Is it signed with this key? An algorithm that is not known here, or is too weak, counts as no signature. @throws PkiError */
 export function isSignedWith({ algorithm, data, signature }: Signed, key: KeyObject): boolean {
-  const scheme = schemeOf(algorithm)
+  const scheme = findScheme(algorithm)
   return scheme !== undefined && verifies(scheme, key, data, signature)
 }
 
-function schemeOf(algorithm: Uint8Array): Scheme | undefined {
+function findScheme(algorithm: Uint8Array): Scheme | undefined {
   const [identifier, parameters] = derMembers(algorithm, 'The signature')
   const named = derIdentifier(identifier, 'The signature')
   return named === pss ? pssScheme(parameters?.whole) : (schemes.get(named) ?? pureScheme(named))

@@ -8,13 +8,13 @@ import { generalName } from './general-name.ts'
 import {
   basicConstraints,
   type Extension,
-  extensionsOf,
   issueCertificate,
   keyUsage,
   nameFromParts,
   opensslExtensions,
   readBasicConstraints,
   readCertificate,
+  readCertificateExtensions,
   readCertificationRequest,
   readKeyUsage,
 } from './index.ts'
@@ -22,7 +22,7 @@ import { validatePath } from './path/index.ts'
 
 const now = Date.UTC(2026, 5, 1)
 const year = 365 * 86_400_000
-const spkiOf = (key: KeyObject) => key.export({ format: 'der', type: 'spki' })
+const exportSpki = (key: KeyObject) => key.export({ format: 'der', type: 'spki' })
 
 interface Party {
   readonly name: Buffer
@@ -44,12 +44,17 @@ function issue(
   return issueCertificate(
     {
       subject: subject.name,
-      spki: spkiOf(subject.publicKey),
+      spki: exportSpki(subject.publicKey),
       notBefore: from,
       notAfter: to,
       extensions,
     },
-    { name: issuer.name, key: issuer.privateKey, spki: spkiOf(issuer.publicKey), keyIdentifier: undefined },
+    {
+      name: issuer.name,
+      key: issuer.privateKey,
+      spki: exportSpki(issuer.publicKey),
+      keyIdentifier: undefined,
+    },
   )
 }
 
@@ -89,7 +94,7 @@ test('a certificate says what it was made of', async () => {
   const der = await issueCertificate(
     {
       subject: name,
-      spki: spkiOf(root.publicKey),
+      spki: exportSpki(root.publicKey),
       notBefore: now,
       notAfter: Date.UTC(2060, 0, 1),
       extensions: [
@@ -97,7 +102,7 @@ test('a certificate says what it was made of', async () => {
         ...opensslExtensions('subjectAltName=DNS:a.ch,email:a@b.ch,URI:https://a.ch/x'),
       ],
     },
-    { name: root.name, key: root.privateKey, spki: spkiOf(root.publicKey), keyIdentifier: undefined },
+    { name: root.name, key: root.privateKey, spki: exportSpki(root.publicKey), keyIdentifier: undefined },
   )
   const x509 = new X509Certificate(der)
   assert.equal(x509.validToDate.getTime(), Date.UTC(2060, 0, 1))
@@ -109,7 +114,7 @@ test('a certificate says what it was made of', async () => {
   ])
   assert.equal(x509.subjectAltName, 'DNS:a.ch, email:a@b.ch, URI:https://a.ch/x')
   assert.match(x509.serialNumber, /^[4-7][0-9A-F]{31}$/)
-  const read = extensionsOf(der)
+  const read = readCertificateExtensions(der)
   assert.deepEqual(readBasicConstraints(read), { authority: true, pathLength: undefined })
   assert.deepEqual(readKeyUsage(read), ['keyCertSign', 'cRLSign'])
 })

@@ -5,7 +5,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { missingOpenssl } from '@warder/pki/testing'
-import { extensionsOf, readCertificate, readKeyIdentifier } from '@warder/pki/x509'
+import { readCertificate, readCertificateExtensions, readKeyIdentifier } from '@warder/pki/x509'
 import { issueCrl, type NewCrl } from '@warder/pki/x509/crl'
 import { StartupError } from '../../errors/index.ts'
 import { day, heldClock, issue, newFolder } from '../fixtures/certificates.ts'
@@ -56,7 +56,7 @@ async function crl(by: Issued, revoked: readonly Issued[], wanted: Partial<NewCr
       name: readCertificate(der).subject,
       key,
       spki: createPublicKey(key).export({ format: 'der', type: 'spki' }),
-      keyIdentifier: readKeyIdentifier(extensionsOf(der)),
+      keyIdentifier: readKeyIdentifier(readCertificateExtensions(der)),
     },
   )
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
 import { test } from 'node:test'
-import { extensionsOf, readCertificate, readKeyIdentifier } from '@warder/pki/x509'
+import { readCertificate, readCertificateExtensions, readKeyIdentifier } from '@warder/pki/x509'
 import { kmsService } from '../../service/service.ts'
 import { outsider } from '../pki/testing/index.ts'
 import { type AcmeClient, dnsHost, type StartedAcme, signed, startAcme, tlsHost } from './testing/index.ts'
@@ -143,7 +143,7 @@ test('a certificate comes with its chain, and with the root where that is asked 
 async function renewalInfo(acme: StartedAcme, pem: string) {
   const der = certificatesIn(pem)[0]?.raw ?? Buffer.alloc(0)
   const issuer = readKeyIdentifier(
-    extensionsOf(new X509Certificate(acme.authorities.issuing.certificate).raw),
+    readCertificateExtensions(new X509Certificate(acme.authorities.issuing.certificate).raw),
   )
   const serial = readCertificate(der).serialNumber
   const id = [issuer, serial].map((part) => Buffer.from(part ?? []).toString('base64url')).join('.')

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createTokenBuckets } from '@warder/foundation/http'
 import { parseCertificate } from '@warder/pki/x509'
-import { certIdOf, ocspErrorResponse, ocspRequest, readOcspResponse } from '@warder/pki/x509/ocsp'
+import { createCertId, ocspErrorResponse, ocspRequest, readOcspResponse } from '@warder/pki/x509/ocsp'
 import fc from 'fast-check'
 import { startKms } from '../../testing/index.ts'
 import { certificatePem, pemOf } from './pem.ts'
@@ -64,7 +64,7 @@ test('property: whatever is asked of the responder, the answer is one of OCSP', 
   const made = (await issue({ alg: 'ES256', names: ['a.example'] })).json
   const { subject: name, spki } = parseCertificate(derOf(issuing.certificate))
   const { serial } = parseCertificate(derOf(made.certificate))
-  const good = ocspRequest([certIdOf('sha1', { name, spki }, serial)], Buffer.alloc(8, 1))
+  const good = ocspRequest([createCertId('sha1', { name, spki }, serial)], Buffer.alloc(8, 1))
   const anybody = kms.with({})
   await fc.assert(
     fc.asyncProperty(damaged(good), async (bytes) => {

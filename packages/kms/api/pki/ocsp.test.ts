@@ -6,7 +6,7 @@ import { lintCertificate } from '@warder/pki/x509/lint'
 import {
   type CertId,
   type CertIdHash,
-  certIdOf,
+  createCertId,
   ocspErrorResponse,
   ocspRequest,
   ocspVerdict,
@@ -25,7 +25,7 @@ const leaf = (name: string) => ({ alg: 'ES256', names: [name], subject: `CN=${na
 const parsed = ({ certificate }: Pem) => parseCertificate(derOf(certificate))
 const namesOf = (issuer: Pem) => ({ name: parsed(issuer).subject, spki: parsed(issuer).spki })
 const idOf = (issuer: Pem, certificate: Pem, hash: CertIdHash = 'sha1'): CertId =>
-  certIdOf(hash, namesOf(issuer), parsed(certificate).serial)
+  createCertId(hash, namesOf(issuer), parsed(certificate).serial)
 
 const post = (kms: Started, request: Uint8Array, path = '/ocsp') =>
   kms.with({}).call('POST', path, { bytes: request, headers: { 'content-type': 'application/ocsp-request' } })
@@ -190,7 +190,7 @@ test('several certificates of one issuer are answered together; of two issuers t
   assert.deepEqual(mixed.bytes, ocspErrorResponse('unauthorized'))
   const { name } = namesOf(issuing)
   const many = Array.from({ length: 31 }, (_, index) =>
-    certIdOf(
+    createCertId(
       'sha1',
       { name: Buffer.concat([name, Buffer.from([index])]), spki: namesOf(root).spki },
       Buffer.from([1]),
@@ -219,7 +219,7 @@ test('what is malformed, and what is of other issuers, is an error of OCSP with 
     assert.deepEqual([answer.status, answer.bytes], [200, malformed], path)
   }
   const nobody = { name: namesOf(root).name, spki: namesOf(issuing).spki }
-  const foreign = await post(kms, ocspRequest([certIdOf('sha256', nobody, Buffer.from([1]))]))
+  const foreign = await post(kms, ocspRequest([createCertId('sha256', nobody, Buffer.from([1]))]))
   assert.deepEqual([foreign.status, foreign.bytes], [200, ocspErrorResponse('unauthorized')])
 })
 
@@ -261,7 +261,7 @@ test('a flood of new questions costs as many signatures as are permitted; known 
   const known = ocspRequest([idOf(issuing, one)])
   assert.deepEqual(told(await get(kms, known), issuing, one, time.now), { kind: 'good' })
   const unknown = (number: number) =>
-    post(kms, ocspRequest([certIdOf('sha1', namesOf(issuing), Buffer.from([number]))]))
+    post(kms, ocspRequest([createCertId('sha1', namesOf(issuing), Buffer.from([number]))]))
   const answers = []
   for (let number = 1; number <= 20; number += 1) answers.push((await unknown(number)).bytes)
   const refused = answers.filter((bytes) => bytes.equals(ocspErrorResponse('tryLater')))

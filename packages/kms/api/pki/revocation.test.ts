@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { missingOpenssl, opensslFolder, pem } from '@warder/pki/testing'
 import { parseCertificate } from '@warder/pki/x509'
 import { crlIsSignedWith, readCrl } from '@warder/pki/x509/crl'
-import { certIdOf, ocspRequest, readOcspResponse } from '@warder/pki/x509/ocsp'
+import { createCertId, ocspRequest, readOcspResponse } from '@warder/pki/x509/ocsp'
 import { type Started, startKms } from '../../testing/index.ts'
 import { derOf, makeAuthorities, runSigning } from './testing/index.ts'
 
@@ -66,7 +66,7 @@ test('what a clock that was ahead has signed is signed again once it is right', 
   await alice.post(`/v1/pki/certificates/${id}/revoke`, {})
   const { subject: name, spki } = parseCertificate(derOf(issuing.certificate))
   const question = ocspRequest([
-    certIdOf('sha1', { name, spki }, parseCertificate(derOf(certificate)).serial),
+    createCertId('sha1', { name, spki }, parseCertificate(derOf(certificate)).serial),
   ])
   const answered = async () => {
     const read = readOcspResponse((await kms.with({}).call('POST', '/ocsp', { bytes: question })).bytes)

@@ -4,9 +4,9 @@ import { query } from '@warder/foundation/sql'
 import { Tag } from '@warder/kmip/tables'
 import { byteString, enumeration, integer, structure, textString } from '@warder/kmip/ttlv'
 import {
-  extensionsOf,
   keyPurposes,
   readBasicConstraints,
+  readCertificateExtensions,
   readExtendedKeyUsage,
   readKeyUsage,
 } from '@warder/pki/x509'
@@ -202,7 +202,7 @@ test('property: what is issued fits its authority, and what is replaced or relea
       .call('GET', `/v1/pki/certificates/${entry.certificate_id}`, {
         headers: { accept: 'application/x-pem-file' },
       })
-    const extensions = extensionsOf(derOf(pem.text))
+    const extensions = readCertificateExtensions(derOf(pem.text))
     const uses = readKeyUsage(extensions) ?? []
     const purposes = readExtendedKeyUsage(extensions)
     const { authority } = readBasicConstraints(extensions)

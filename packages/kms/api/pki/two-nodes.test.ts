@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseCertificate } from '@warder/pki/x509'
 import { readCrl } from '@warder/pki/x509/crl'
-import { certIdOf, ocspRequest, readOcspResponse } from '@warder/pki/x509/ocsp'
+import { createCertId, ocspRequest, readOcspResponse } from '@warder/pki/x509/ocsp'
 import { bothEngines, startTwoNodes } from '../../testing/engines.ts'
 import type { Started } from '../../testing/index.ts'
 import { derOf, makeAuthorities, runSigning } from './testing/index.ts'
@@ -31,7 +31,7 @@ for (const engine of await bothEngines()) {
     assert.ok(first !== undefined)
     const { subject: name, spki } = parseCertificate(derOf(issuing.certificate))
     const { serial } = parseCertificate(derOf(first.certificate))
-    const request = ocspRequest([certIdOf('sha256', { name, spki }, serial)])
+    const request = ocspRequest([createCertId('sha256', { name, spki }, serial)])
     const status = async (node: Started) => {
       const read = readOcspResponse((await node.with({}).call('POST', '/ocsp', { bytes: request })).bytes)
       return read.error ?? read.answers[0]?.status.kind

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseCertificate } from '@warder/pki/x509'
-import { certIdOf, ocspRequest } from '@warder/pki/x509/ocsp'
+import { createCertId, ocspRequest } from '@warder/pki/x509/ocsp'
 import { type Started, startKms } from '../../testing/index.ts'
 import { derOf, makeAuthorities, outsider, runSigning } from './testing/index.ts'
 
@@ -52,7 +52,7 @@ test('what an authority signs is a use of its key: certificates, revocation list
   const [leaf, issuer] = [made.json.certificate, issuing.certificate].map((pem: string) => derOf(pem))
   assert.ok(leaf && issuer)
   const { subject: name, spki } = parseCertificate(issuer)
-  const certId = certIdOf('sha1', { name, spki }, parseCertificate(leaf).serial)
+  const certId = createCertId('sha1', { name, spki }, parseCertificate(leaf).serial)
   const answer = await kms.with({}).call('POST', '/ocsp', {
     bytes: ocspRequest([certId]),
     headers: { 'content-type': 'application/ocsp-request' },

@@ -6,8 +6,8 @@ import { PkiError } from '@warder/pki/error'
 import {
   type CertId,
   certIdHashes,
+  findIssuerKey,
   issueOcspResponse,
-  issuerKeyOf,
   type OcspError,
   type OcspRequest,
   type OcspStatus,
@@ -99,7 +99,7 @@ export function createOcspAnswers(services: ResponderServices): OcspAnswers {
   }
 
   const aboutOne = (certId: CertId): MaybePromise<OcspReply> => {
-    const key = issuerKeyOf(certId)
+    const key = findIssuerKey(certId)
     if (key === undefined) return refused('unauthorized')
     return andThen(issuers.get(key), (known) => {
       if (known === undefined) return refused('unauthorized')
@@ -135,7 +135,7 @@ export function createOcspAnswers(services: ResponderServices): OcspAnswers {
   }
 
   const aboutSeveral = async ({ certIds, nonce }: OcspRequest): Promise<OcspReply> => {
-    const keys = new Set(certIds.map(issuerKeyOf))
+    const keys = new Set(certIds.map(findIssuerKey))
     // The responder is authorised for one issuer, which has as many names as there are hashes.
     if (keys.size > certIdHashes.length) return refused('unauthorized')
     const found = await Promise.all(

@@ -6,9 +6,9 @@ import {
   issueCertificate,
   type NameParts,
   nameFromParts,
-  namePartsOf,
   nameText,
   profileExtensions,
+  readNameParts,
 } from '@warder/pki/x509'
 import { usedNow } from '../../keys/index.ts'
 import { issuerChanges } from '../register/authority-store.ts'
@@ -45,7 +45,7 @@ export async function certifyResponder(
   const second = Math.floor(now / 1000) * 1000
   const notBefore = Math.max(second - 3_600_000, parsed.notBefore)
   const notAfter = Math.min(second + responderValidityMs, parsed.notAfter)
-  const subject = nameFromParts(responderName(namePartsOf(parsed.subject)))
+  const subject = nameFromParts(responderName(readNameParts(parsed.subject)))
   const serial = newSerial()
   const extensions = profileExtensions('ocspResponder', { spki })
   const certificate = await issueCertificate(

@@ -9,7 +9,7 @@ import {
   readKeyIdentifier,
   readKeyUsage,
 } from '@warder/pki/x509'
-import { issuerKeysOf } from '@warder/pki/x509/ocsp'
+import { listIssuerKeys } from '@warder/pki/x509/ocsp'
 import { grantedTo } from '../../access/index.ts'
 import type { BackendKey } from '../../backend/index.ts'
 import type { AlgorithmPolicy } from '../../crypto/index.ts'
@@ -187,6 +187,6 @@ export function newAuthority(
   requireAuthorityCertificate(parsed)
   const names = { name: parsed.subject, spki: parsed.spki }
   const authority: StoredAuthority = { ...made, issuer: issuerId(names) }
-  const changes = authorityChanges(db, authority, keyHashOf(parsed.spki), issuerKeysOf(names))
+  const changes = authorityChanges(db, authority, keyHashOf(parsed.spki), listIssuerKeys(names))
   return { authority, changes: [...changes, holdName(nameKeyOf(parsed.subject), authority.issuer)] }
 }

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { der, derBitString, derInteger, derMembers, derSequence, derTag } from '../../asn1/index.ts'
 import { PkiError } from '../../error.ts'
-import { issue, issuerOf, missingOpenssl, now, opensslFolder, party, pem } from '../../testing/index.ts'
+import { issue, missingOpenssl, now, opensslFolder, party, pem, toIssuer } from '../../testing/index.ts'
 import { basicConstraints, keyUsage } from '../extensions.ts'
 import { crlDistributionPoints, readCertificate } from '../index.ts'
 import { certificateSigner } from '../signing.ts'
@@ -13,9 +13,9 @@ import { type CrlEntry, crlIsSignedWith, issueCrl, type NewCrl, readCrl, revocat
 const day = 86_400_000
 const root = party('root')
 const times = { number: 1n, thisUpdate: now, nextUpdate: now + 7 * day }
-const crlOf = (entries: Iterable<CrlEntry>, more: Partial<NewCrl> = {}) =>
-  issueCrl({ ...times, entries, ...more }, issuerOf(root))
-const serialOf = (...bytes: number[]) => Uint8Array.from(bytes)
+const createCrl = (entries: Iterable<CrlEntry>, more: Partial<NewCrl> = {}) =>
+  issueCrl({ ...times, entries, ...more }, toIssuer(root))
+const toSerial = (...bytes: number[]) => Uint8Array.from(bytes)
 /** The content of the INTEGER of a random serial number. */
 const random = (number: number) => {
   const bytes = Buffer.alloc(16, 0x55)
@@ -26,18 +26,18 @@ const random = (number: number) => {
 
 test('a CRL is read as it was written', async () => {
   const entries: CrlEntry[] = [
-    { serial: serialOf(5), revokedAt: now - day },
+    { serial: toSerial(5), revokedAt: now - day },
     {
-      serial: serialOf(0, 0x80),
+      serial: toSerial(0, 0x80),
       revokedAt: now - 2 * day,
       reason: 'keyCompromise',
       invalidityDate: now - 9 * day,
     },
     { serial: random(7), revokedAt: Date.UTC(2051, 0, 1), reason: 'certificateHold' },
-    { serial: serialOf(6), revokedAt: now, invalidityDate: now - day },
+    { serial: toSerial(6), revokedAt: now, invalidityDate: now - day },
   ]
   const scope = { urls: ['http://pki.example/crl'], only: 'users' } as const
-  const crl = readCrl(await crlOf(entries, { number: (1n << 159n) - 1n, scope }))
+  const crl = readCrl(await createCrl(entries, { number: (1n << 159n) - 1n, scope }))
   const whole = entries.map((entry) => ({ reason: undefined, invalidityDate: undefined, ...entry }))
   assert.deepEqual(
     [...crl.entries()].map((entry) => ({ ...entry, serial: Buffer.from(entry.serial).toString('hex') })),
@@ -53,33 +53,33 @@ test('a CRL is read as it was written', async () => {
   assert.equal(crl.scope?.onlyAuthorities, false)
   assert.equal(crl.scope?.names?.length, 1)
   assert.equal(crl.find(random(7))?.reason, 'certificateHold')
-  assert.equal(crl.find(serialOf(0, 0x80))?.invalidityDate, now - 9 * day)
-  assert.equal(crl.find(serialOf(7)), undefined)
+  assert.equal(crl.find(toSerial(0, 0x80))?.invalidityDate, now - 9 * day)
+  assert.equal(crl.find(toSerial(7)), undefined)
   assert.ok(crlIsSignedWith(crl, root.publicKey))
   assert.ok(!crlIsSignedWith(crl, party('root').publicKey))
 })
 
 test('RFC 5280 §5.1.2.6: a CRL that lists nothing has no list', async () => {
-  const crl = readCrl(await crlOf([]))
+  const crl = readCrl(await createCrl([]))
   assert.equal(crl.count, 0)
-  assert.equal(crl.find(serialOf(1)), undefined)
+  assert.equal(crl.find(toSerial(1)), undefined)
   assert.equal(derMembers(crl.signed.data, 'The CRL').length, 6)
 })
 
 test('RFC 5280 §5.3.1: only a delta CRL takes a certificate off the list', async () => {
-  const removed: CrlEntry = { serial: serialOf(1), revokedAt: now, reason: 'removeFromCRL' }
-  await assert.rejects(crlOf([removed]), { code: 'invalid_value' })
-  const delta = readCrl(await crlOf([removed], { number: 8n, baseNumber: 7n }))
+  const removed: CrlEntry = { serial: toSerial(1), revokedAt: now, reason: 'removeFromCRL' }
+  await assert.rejects(createCrl([removed]), { code: 'invalid_value' })
+  const delta = readCrl(await createCrl([removed], { number: 8n, baseNumber: 7n }))
   assert.equal(delta.baseNumber, 7n)
-  assert.equal(delta.find(serialOf(1))?.reason, 'removeFromCRL')
+  assert.equal(delta.find(toSerial(1))?.reason, 'removeFromCRL')
   assert.equal(delta.unknownCritical, false)
 })
 
 test('values that cannot stand in a CRL are refused', async () => {
-  const entry = { serial: serialOf(1), revokedAt: now }
+  const entry = { serial: toSerial(1), revokedAt: now }
   for (const [entries, more] of [
-    [[{ ...entry, serial: serialOf() }]],
-    [[{ ...entry, serial: serialOf(0, 1) }]],
+    [[{ ...entry, serial: toSerial() }]],
+    [[{ ...entry, serial: toSerial(0, 1) }]],
     [[{ ...entry, serial: new Uint8Array(65).fill(1) }]],
     [[{ ...entry, revokedAt: Number.NaN }]],
     [[], { number: -1n }],
@@ -88,7 +88,7 @@ test('values that cannot stand in a CRL are refused', async () => {
     [[], { number: 7n, baseNumber: 7n }],
     [[], { scope: { urls: [] } }],
   ] as const)
-    await assert.rejects(crlOf(entries, more), { code: 'invalid_value' })
+    await assert.rejects(createCrl(entries, more), { code: 'invalid_value' })
 })
 
 test('keys of every kind sign a CRL, and a signer that is given signs for a key kept elsewhere', async () => {
@@ -100,7 +100,7 @@ test('keys of every kind sign a CRL, and a signer that is given signs for a key 
     ['slh-dsa-sha2-128f', {}],
   ] as const) {
     const issuer = party('root', type, options)
-    const crl = readCrl(await issueCrl({ ...times, entries: [] }, issuerOf(issuer)))
+    const crl = readCrl(await issueCrl({ ...times, entries: [] }, toIssuer(issuer)))
     assert.ok(crlIsSignedWith(crl, issuer.publicKey), type)
   }
   const { algorithm } = certificateSigner(root.privateKey, root.spki)
@@ -112,7 +112,7 @@ test('keys of every kind sign a CRL, and a signer that is given signs for a key 
       return sign('sha256', data, root.privateKey)
     },
   }
-  const crl = readCrl(await issueCrl({ ...times, entries: [] }, { ...issuerOf(root), key: elsewhere }))
+  const crl = readCrl(await issueCrl({ ...times, entries: [] }, { ...toIssuer(root), key: elsewhere }))
   assert.ok(crlIsSignedWith(crl, root.publicKey))
   assert.equal(asked.length, 1)
 })
@@ -128,7 +128,7 @@ test('a list of 100,000 entries is written, read and searched, its entries taken
         reason: reasons[number % reasons.length] as CrlEntry['reason'],
       }
   }
-  const crl = readCrl(await crlOf(entries()))
+  const crl = readCrl(await createCrl(entries()))
   assert.equal(crl.count, count)
   for (const number of [0, 1, 1800, 1801, count - 1])
     assert.equal(crl.find(random(number))?.revokedAt, now - number * 1000)
@@ -137,7 +137,7 @@ test('a list of 100,000 entries is written, read and searched, its entries taken
 })
 
 test('a CRL with a critical extension that is not understood says so', async () => {
-  const { signed, ...good } = readCrl(await crlOf([{ serial: serialOf(1), revokedAt: now }]))
+  const { signed, ...good } = readCrl(await createCrl([{ serial: toSerial(1), revokedAt: now }]))
   assert.equal(good.unknownCritical, false)
   const strange = Buffer.from('300d06032a03040101ff0403020100', 'hex')
   const members = derMembers(signed.data, 'The CRL').map(({ whole }) => Buffer.from(whole))
@@ -146,7 +146,7 @@ test('a CRL with a critical extension that is not understood says so', async () 
     return readCrl(derSequence(data, signed.algorithm, derBitString(signed.signature)))
   }
   const entry = derSequence(
-    derInteger(serialOf(1)),
+    derInteger(toSerial(1)),
     der(derTag.utcTime, Buffer.from('260101000000Z')),
     derSequence(strange),
   )
@@ -155,9 +155,9 @@ test('a CRL with a critical extension that is not understood says so', async () 
 })
 
 test('property: a damaged CRL is refused with a PkiError, or its signature does not hold', async () => {
-  const good = await crlOf(
+  const good = await createCrl(
     [
-      { serial: serialOf(1), revokedAt: now, reason: 'superseded' },
+      { serial: toSerial(1), revokedAt: now, reason: 'superseded' },
       { serial: random(1), revokedAt: now, reason: 'keyCompromise', invalidityDate: now },
     ],
     { scope: { urls: ['http://a.example/'] } },
@@ -194,7 +194,7 @@ test('OpenSSL verifies a CRL and checks certificates against it', { skip: missin
   folder.write('good.pem', pem('CERTIFICATE', good))
   folder.write('revoked.pem', pem('CERTIFICATE', revoked))
   for (const more of [{}, { scope: { urls, only: 'users' } as const }, { scope: { urls } }]) {
-    folder.write('crl.der', await crlOf(entries, { number: 258n, ...more }))
+    folder.write('crl.der', await createCrl(entries, { number: 258n, ...more }))
     const shown = folder.run(
       'crl',
       '-inform',

@@ -26,9 +26,9 @@ export interface CrlEntry {
 }
 
 const identifiers = { reasonCode: '2.5.29.21', invalidityDate: '2.5.29.24' } as const
-const longestSerial = 64
+const maxSerialBytes = 64
 const chunkBytes = 65_536
-const longestEntry = 256
+const maxEntryBytes = 256
 
 /** Entries in DER, one behind the other, in pieces: a list of any length is copied once, into the CRL. */
 export interface EncodedEntries {
@@ -47,7 +47,7 @@ export function encodeEntries(entries: Iterable<CrlEntry>, delta = false): Encod
   let used = 0
   let time: { readonly second: number; readonly encoded: Buffer } | undefined
   for (const entry of entries) {
-    if (used + longestEntry > chunkBytes) {
+    if (used + maxEntryBytes > chunkBytes) {
       chunks.push(chunk.subarray(0, used))
       chunk = Buffer.allocUnsafe(chunkBytes)
       used = 0
@@ -81,7 +81,7 @@ export function encodeEntries(entries: Iterable<CrlEntry>, delta = false): Encod
 function requireSerial(serial: Uint8Array): void {
   const [first, second = 0] = serial
   const padded = serial.length > 1 && ((first === 0 && second < 0x80) || (first === 0xff && second >= 0x80))
-  if (first === undefined || serial.length > longestSerial || padded)
+  if (first === undefined || serial.length > maxSerialBytes || padded)
     throw pkiError('invalid_value', 'The serial number of a revoked certificate is not one.')
 }
 
@@ -121,7 +121,7 @@ export function entryParts(entry: DerElement) {
   const time = derElementAt(entry.content, serial.whole.length, what)
   const behind = entry.content.subarray(serial.whole.length + time.whole.length)
   const content = derContent(serial, derTag.integer, what)
-  if (content.length === 0 || content.length > longestSerial)
+  if (content.length === 0 || content.length > maxSerialBytes)
     throw pkiError('malformed', `${what} has a serial number that is none.`)
   return { serial: content, time, extensions: behind.length === 0 ? undefined : behind }
 }
@@ -138,12 +138,12 @@ function details(said: readonly Extension[]) {
   const find = (wanted: string) => said.find(({ identifier }) => identifier === wanted)?.value
   const [reason, date] = [find(identifiers.reasonCode), find(identifiers.invalidityDate)]
   return {
-    reason: reason === undefined ? undefined : revocationReason(enumerated(reason), what),
+    reason: reason === undefined ? undefined : revocationReason(readEnumerated(reason), what),
     invalidityDate: date === undefined ? undefined : readGeneralizedTime(derElements(date, what)[0], what),
   }
 }
 
-function enumerated(value: Uint8Array): number {
+function readEnumerated(value: Uint8Array): number {
   const [element] = derElements(value, what)
   if (element?.tag !== derTag.enumerated) throw pkiError('malformed', `${what} has a reason that is none.`)
   return derSmallNumber({ ...element, tag: derTag.integer }, what)

@@ -57,15 +57,15 @@ export function readCrl(der: Uint8Array): Crl {
   const signed = readSigned(der, what)
   const members = [...derMembers(signed.data, what)]
   const version = members[0]?.tag === derTag.integer ? derMagnitude(members.shift(), what) : undefined
-  if (version !== undefined && version[0] !== 1) throw malformed('is of an unknown version')
+  if (version !== undefined && version[0] !== 1) throw decodeError('is of an unknown version')
   const [algorithm, issuer, thisUpdate, ...rest] = members
   if (algorithm === undefined || !Buffer.from(algorithm.whole).equals(signed.algorithm))
-    throw malformed('names two algorithms')
-  if (issuer?.tag !== derTag.sequence) throw malformed('has no issuer')
+    throw decodeError('names two algorithms')
+  if (issuer?.tag !== derTag.sequence) throw decodeError('has no issuer')
   const nextUpdate = isTime(rest[0]) ? readTime(rest.shift(), what) : undefined
   const list = rest[0]?.tag === derTag.sequence ? rest.shift() : undefined
   const extensions = extensionsIn(rest.shift())
-  if (rest.length > 0) throw malformed('has too many members')
+  if (rest.length > 0) throw decodeError('has too many members')
   const revoked = list?.content ?? new Uint8Array()
   const scanned = scan(revoked)
   return {
@@ -106,7 +106,7 @@ function isTime(element: DerElement | undefined): boolean {
 
 function extensionsIn(element: DerElement | undefined): readonly Extension[] {
   if (element === undefined) return []
-  if (element.tag !== contextTag(0)) throw malformed('has a member that is not known')
+  if (element.tag !== contextTag(0)) throw decodeError('has a member that is not known')
   return readExtensions(element.content, what)
 }
 
@@ -114,7 +114,7 @@ function numberIn(extensions: readonly Extension[], wanted: string): bigint | un
   const found = extensions.find(({ identifier }) => identifier === wanted)
   if (found === undefined) return undefined
   const magnitude = derMagnitude(derElementAt(found.value, 0, what), what)
-  if (magnitude.length > 20) throw malformed('has a number of more than 20 bytes')
+  if (magnitude.length > 20) throw decodeError('has a number of more than 20 bytes')
   return BigInt(`0x${Buffer.from(magnitude).toString('hex')}`)
 }
 
@@ -132,27 +132,27 @@ function scan(revoked: Uint8Array): { readonly count: number; readonly unknownCr
 function finder(revoked: Uint8Array): Crl['find'] {
   let index: Map<string, number> | undefined
   return (serial) => {
-    index ??= indexOf(revoked)
-    const at = index.get(keyOf(serial))
+    index ??= indexSerials(revoked)
+    const at = index.get(toSerialKey(serial))
     return at === undefined ? undefined : readEntry(derElementAt(revoked, at, what))
   }
 }
 
 /** Offset of each serial's entry. A map of strings, whose hashes cannot be made to collide from outside. */
-function indexOf(revoked: Uint8Array): Map<string, number> {
+function indexSerials(revoked: Uint8Array): Map<string, number> {
   const index = new Map<string, number>()
   let at = 0
   for (const element of derEach(revoked, what)) {
-    index.set(keyOf(entryParts(element).serial), at)
+    index.set(toSerialKey(entryParts(element).serial), at)
     at += element.whole.length
   }
   return index
 }
 
-function keyOf(serial: Uint8Array): string {
+function toSerialKey(serial: Uint8Array): string {
   return Buffer.from(serial.buffer, serial.byteOffset, serial.byteLength).toString('latin1')
 }
 
-function malformed(problem: string) {
+function decodeError(problem: string) {
   return pkiError('malformed', `${what} ${problem}.`)
 }

@@ -52,7 +52,7 @@ export function readIssuingDistributionPoint(extensions: readonly Extension[]): 
   }
   const point = members.find(({ tag }) => tag === contextTag(0))
   return {
-    names: point === undefined ? undefined : namesOf(point.content, what),
+    names: point === undefined ? undefined : readNames(point.content, what),
     onlyUsers: flag(1),
     onlyAuthorities: flag(2),
     someReasons: members.some(({ tag }) => tag === contextTag(3, false)),
@@ -62,7 +62,7 @@ export function readIssuingDistributionPoint(extensions: readonly Extension[]): 
 }
 
 /** A DistributionPointName: full names, or one that is relative to the issuer, which nobody uses: no name of it matches. */
-function namesOf(content: Uint8Array, what: string): readonly Uint8Array[] {
+function readNames(content: Uint8Array, what: string): readonly Uint8Array[] {
   const [name, another] = derElements(content, what)
   if (name === undefined || another !== undefined)
     throw pkiError('malformed', `${what} has no distribution point name.`)

@@ -3,14 +3,14 @@ import { derTime } from '../../asn1/time.ts'
 import { pkiError } from '../../error.ts'
 import {
   authorityKeyIdentifier,
+  computeKeyIdentifier,
   type Extension,
   encodeExtension,
   extensionIdentifiers,
-  keyIdentifierOf,
 } from '../extensions.ts'
 import type { Issuer } from '../issue.ts'
 import { writeSigned } from '../signed.ts'
-import { signerOf } from '../signing.ts'
+import { selectSigner } from '../signing.ts'
 import { type CrlEntry, type EncodedEntries, encodeEntries } from './entries.ts'
 import { type CrlScope, issuingDistributionPoint } from './scope.ts'
 
@@ -37,7 +37,7 @@ export interface NewCrl {
 export async function issueCrl(wanted: NewCrl, issuer: Issuer): Promise<Buffer> {
   if (!(wanted.nextUpdate >= wanted.thisUpdate))
     throw pkiError('invalid_value', 'The next update of a CRL comes after this one.')
-  const signer = signerOf(issuer)
+  const signer = selectSigner(issuer)
   const extensions = crlExtensions(wanted, issuer)
   const { entries } = wanted
   const { chunks } = 'chunks' in entries ? entries : encodeEntries(entries, wanted.baseNumber !== undefined)
@@ -57,7 +57,7 @@ export async function issueCrl(wanted: NewCrl, issuer: Issuer): Promise<Buffer> 
 
 function crlExtensions({ number, scope, baseNumber }: NewCrl, issuer: Issuer): readonly Extension[] {
   const extensions: Extension[] = [
-    authorityKeyIdentifier(issuer.keyIdentifier ?? keyIdentifierOf(issuer.spki)),
+    authorityKeyIdentifier(issuer.keyIdentifier ?? computeKeyIdentifier(issuer.spki)),
     { identifier: extensionIdentifiers.crlNumber, critical: false, value: crlNumber(number) },
   ]
   if (scope !== undefined) extensions.push(issuingDistributionPoint(scope))

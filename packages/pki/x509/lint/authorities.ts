@@ -1,5 +1,5 @@
 import { derMembers } from '../../asn1/der.ts'
-import { extensionIdentifiers as ids, keyIdentifierOf } from '../extensions.ts'
+import { computeKeyIdentifier, extensionIdentifiers as ids } from '../extensions.ts'
 import { anyPolicy, readCertificatePolicies, readPolicyMappings } from '../policies.ts'
 import { readAuthorityInformationAccess } from '../revocation-access.ts'
 import type { Rule } from './facts.ts'
@@ -81,7 +81,7 @@ export const authorityRules: readonly Rule[] = [
     clause: 'RFC 5280 §4.2.1.2',
     severity: 'warning',
     check: ({ isSelfIssued, keyIdentifier, authorityKeyIdentifier, certificate: { spki } }) => {
-      const own = keyIdentifier ?? keyIdentifierOf(spki)
+      const own = keyIdentifier ?? computeKeyIdentifier(spki)
       const differs =
         authorityKeyIdentifier !== undefined && Buffer.compare(own, authorityKeyIdentifier) !== 0
       return isSelfIssued && differs

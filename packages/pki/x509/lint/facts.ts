@@ -51,7 +51,7 @@ export interface Facts {
 }
 
 /** @throws PkiError for what cannot be read */
-export function factsOf(certificate: ParsedCertificate): Facts {
+export function readFacts(certificate: ParsedCertificate): Facts {
   const { extensions, subject, issuer, spki, key } = certificate
   const names = extensionValue(extensions, extensionIdentifiers.subjectAltName)
   const { authority, pathLength } = readBasicConstraints(extensions)
@@ -70,11 +70,11 @@ export function factsOf(certificate: ParsedCertificate): Facts {
     authorityKeyIdentifier: readAuthorityKeyIdentifier(extensions),
     nameConstraints: readNameConstraints(extensions),
     keyAlgorithm: family?.algorithm ?? key.asymmetricKeyType ?? 'unknown',
-    dates: datesOf(certificate),
+    dates: readDates(certificate),
   }
 }
 
-function datesOf({ signed }: ParsedCertificate): readonly DerElement[] {
+function readDates({ signed }: ParsedCertificate): readonly DerElement[] {
   const members = derMembers(signed.data, 'The certificate')
   const validity = members[members[0]?.tag === contextTag(0) ? 4 : 3]
   return derElements(validity?.content ?? new Uint8Array(), 'The certificate')

@@ -18,12 +18,12 @@ import { issue, now, party, year } from '../../testing/index.ts'
 import {
   authorityKeyIdentifier,
   basicConstraints,
+  computeKeyIdentifier,
+  createExtendedKeyUsage,
   type Extension,
   encodeExtension,
-  extendedKeyUsage,
   extensionIdentifiers as ids,
   type KeyUsageName,
-  keyIdentifierOf,
   keyPurposes,
   keyUsage,
   subjectAltName,
@@ -118,8 +118,8 @@ const good: Body = {
   subject: subject.name,
   spki: subject.spki,
   extensions: [
-    subjectKeyIdentifier(keyIdentifierOf(subject.spki)),
-    authorityKeyIdentifier(keyIdentifierOf(root.spki)),
+    subjectKeyIdentifier(computeKeyIdentifier(subject.spki)),
+    authorityKeyIdentifier(computeKeyIdentifier(root.spki)),
     ...profileExtensions('server', { spki: subject.spki, names: dns('a.example'), crlUrls: crl }),
   ],
 }
@@ -178,8 +178,10 @@ const faulty: Readonly<Record<string, Uint8Array>> = {
   rsa_exponent: certificate({ spki: rsa(4) }),
   extension_twice: certificate({ extensions: [...good.extensions, ...good.extensions] }),
   extension_unknown_critical: having({ ...empty('1.2.3.4'), critical: true }),
-  criticality_authorityKeyIdentifier: having(flipped(authorityKeyIdentifier(keyIdentifierOf(root.spki)))),
-  criticality_subjectKeyIdentifier: having(flipped(subjectKeyIdentifier(keyIdentifierOf(subject.spki)))),
+  criticality_authorityKeyIdentifier: having(
+    flipped(authorityKeyIdentifier(computeKeyIdentifier(root.spki))),
+  ),
+  criticality_subjectKeyIdentifier: having(flipped(subjectKeyIdentifier(computeKeyIdentifier(subject.spki)))),
   criticality_policyConstraints: having(flipped(policyConstraints({ requireExplicit: 0 }))),
   criticality_nameConstraints: having(
     ...authority,
@@ -235,10 +237,10 @@ const faulty: Readonly<Record<string, Uint8Array>> = {
   key_usage_of_ec: ofKey('ec', { namedCurve: 'P-256' }, ['digitalSignature', 'keyEncipherment']),
   key_usage_of_rsa_pss: ofKey('rsa', { modulusLength: 2048 }, ['digitalSignature', 'keyAgreement']),
   purpose_without_usage: having(keyUsage(['cRLSign'])),
-  purposes_empty: having(empty(ids.extendedKeyUsage)),
-  any_purpose_critical: having(extendedKeyUsage(['2.5.29.37.0', keyPurposes.serverAuth], true)),
+  purposes_empty: having(empty(ids.createExtendedKeyUsage)),
+  any_purpose_critical: having(createExtendedKeyUsage(['2.5.29.37.0', keyPurposes.serverAuth], true)),
   ocsp_no_check_purpose: having(ocspNoCheck),
-  ocsp_responder_no_check: having(extendedKeyUsage([keyPurposes.OCSPSigning])),
+  ocsp_responder_no_check: having(createExtendedKeyUsage([keyPurposes.OCSPSigning])),
   ca_subject: certificate({
     subject: derSequence(),
     extensions: [...without(ids.keyUsage, ids.basicConstraints).extensions, ...authority],

@@ -1,7 +1,7 @@
 import { PkiError } from '../../error.ts'
-import { fieldsOf, type ParsedCertificate, parseCertificate } from '../parsed-certificate.ts'
+import { type ParsedCertificate, parseCertificate, parseCertificateFields } from '../parsed-certificate.ts'
 import { authorityRules } from './authorities.ts'
-import { type Facts, factsOf, type Rule, type Severity } from './facts.ts'
+import { type Facts, type Rule, readFacts, type Severity } from './facts.ts'
 import { nameRules } from './names.ts'
 import { structureRules } from './structure.ts'
 import { usageRules } from './usages.ts'
@@ -27,13 +27,13 @@ export function lintCertificate(der: Uint8Array): readonly Finding[] {
 
 /** The same of a certificate that was written here and is not signed yet: OpenSSL reads it once it is. */
 export function lintWritten(der: Uint8Array): readonly Finding[] {
-  return lint(() => fieldsOf(der))
+  return lint(() => parseCertificateFields(der))
 }
 
 function lint(read: () => ParsedCertificate): readonly Finding[] {
   let facts: Facts
   try {
-    facts = factsOf(read())
+    facts = readFacts(read())
   } catch (error) {
     return [unreadable(error)]
   }

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { namePartsOf } from '../distinguished-name.ts'
+import { readNameParts } from '../distinguished-name.ts'
 import { extensionIdentifiers as ids, keyPurposes } from '../extensions.ts'
 import { type GeneralNameKind, generalNameText } from '../general-name.ts'
 import type { Facts, Rule } from './facts.ts'
@@ -9,7 +9,7 @@ const label = /^[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?$/
 const spiffe = /^spiffe:\/\//
 
 /** RFC 5280 §A.1: upper bounds, in characters. */
-const longest: Readonly<Partial<Record<string, number>>> = {
+const maxLengths: Readonly<Partial<Record<string, number>>> = {
   CN: 64,
   O: 64,
   OU: 64,
@@ -64,7 +64,9 @@ export const nameRules: readonly Rule[] = [
     severity: 'warning',
     check: (facts) => {
       const isServer = facts.purposes?.includes(keyPurposes.serverAuth) === true && !facts.authority
-      const names = [...valuesOf(facts, 'DNS'), ...valuesOf(facts, 'IP')].map((name) => name.toLowerCase())
+      const names = [...listValues(facts, 'DNS'), ...listValues(facts, 'IP')].map((name) =>
+        name.toLowerCase(),
+      )
       const missing = commonNames(facts).find((name) => !names.includes(name.toLowerCase()))
       return isServer && names.length > 0 && missing !== undefined
         ? 'The common name of a server is none of its alternative names.'
@@ -76,7 +78,7 @@ export const nameRules: readonly Rule[] = [
     clause: 'RFC 5280 §4.2.1.6',
     severity: 'error',
     check: (facts) =>
-      valuesOf(facts, 'DNS').every(isHost)
+      listValues(facts, 'DNS').every(isHost)
         ? undefined
         : 'An alternative name of kind DNS is not a host name.',
   },
@@ -85,7 +87,7 @@ export const nameRules: readonly Rule[] = [
     clause: 'RFC 5280 §4.2.1.6',
     severity: 'error',
     check: (facts) =>
-      valuesOf(facts, 'DNS').some((name) => isIP(name) !== 0)
+      listValues(facts, 'DNS').some((name) => isIP(name) !== 0)
         ? 'An IP address is an alternative name of kind DNS.'
         : undefined,
   },
@@ -94,7 +96,7 @@ export const nameRules: readonly Rule[] = [
     clause: 'RFC 9525 §6.3',
     severity: 'error',
     check: (facts) =>
-      valuesOf(facts, 'DNS').some((name) => name.includes('*') && !/^\*\.[^*]+\.[^*]+$/.test(name))
+      listValues(facts, 'DNS').some((name) => name.includes('*') && !/^\*\.[^*]+\.[^*]+$/.test(name))
         ? 'A wildcard is not the whole first label of a name with two more.'
         : undefined,
   },
@@ -112,7 +114,7 @@ export const nameRules: readonly Rule[] = [
     clause: 'RFC 5280 §4.2.1.6',
     severity: 'error',
     check: (facts) =>
-      valuesOf(facts, 'email').every(
+      listValues(facts, 'email').every(
         (name) => /^[\u0021-\u007e]+@[^@]+$/.test(name) && isHost(name.split('@').at(-1) ?? ''),
       )
         ? undefined
@@ -123,7 +125,7 @@ export const nameRules: readonly Rule[] = [
     clause: 'RFC 5280 §4.2.1.6',
     severity: 'error',
     check: (facts) =>
-      valuesOf(facts, 'URI').every((name) => /^[A-Za-z][A-Za-z0-9+.-]*:[\u0021-\u007e]+$/.test(name))
+      listValues(facts, 'URI').every((name) => /^[A-Za-z][A-Za-z0-9+.-]*:[\u0021-\u007e]+$/.test(name))
         ? undefined
         : 'An alternative name of kind URI is not an absolute URI.',
   },
@@ -132,7 +134,7 @@ export const nameRules: readonly Rule[] = [
     clause: 'X509-SVID §2',
     severity: 'error',
     check: (facts) => {
-      const uris = valuesOf(facts, 'URI')
+      const uris = listValues(facts, 'URI')
       return uris.some((uri) => spiffe.test(uri)) && uris.length > 1
         ? 'A certificate of SPIFFE has more than one URI.'
         : undefined
@@ -143,7 +145,7 @@ export const nameRules: readonly Rule[] = [
     clause: 'X509-SVID §4.3',
     severity: 'error',
     check: (facts) => {
-      if (facts.authority || !valuesOf(facts, 'URI').some((uri) => spiffe.test(uri))) return undefined
+      if (facts.authority || !listValues(facts, 'URI').some((uri) => spiffe.test(uri))) return undefined
       const { uses = [] } = facts
       return !uses.includes('digitalSignature') || uses.includes('keyCertSign') || uses.includes('cRLSign')
         ? 'The key of a certificate of SPIFFE is for digital signatures, and not for certificates or CRLs.'
@@ -165,9 +167,9 @@ export const nameRules: readonly Rule[] = [
     severity: 'error',
     check: (facts) => {
       const long = parts(facts).find(
-        ([part, value]) => [...value].length > (longest[part] ?? Number.POSITIVE_INFINITY),
+        ([part, value]) => [...value].length > (maxLengths[part] ?? Number.POSITIVE_INFINITY),
       )
-      return long && `The part ${long[0]} of the subject is longer than ${longest[long[0]]} characters.`
+      return long && `The part ${long[0]} of the subject is longer than ${maxLengths[long[0]]} characters.`
     },
   },
   {
@@ -190,7 +192,7 @@ function isNameless({ certificate }: Facts): boolean {
 }
 
 function parts({ certificate }: Facts) {
-  return namePartsOf(certificate.subject)
+  return readNameParts(certificate.subject)
 }
 
 function commonNames(facts: Facts): readonly string[] {
@@ -199,7 +201,7 @@ function commonNames(facts: Facts): readonly string[] {
     .map(([, value]) => value)
 }
 
-function valuesOf({ names }: Facts, wanted: GeneralNameKind): readonly string[] {
+function listValues({ names }: Facts, wanted: GeneralNameKind): readonly string[] {
   return names
     .filter(({ kind }) => kind === wanted)
     .map(({ whole, value }) =>

@@ -21,7 +21,7 @@ const weakCurves: ReadonlySet<string> = new Set([
   'secp128r1',
   'secp160r1',
 ])
-const leastSerialBytes = 8
+const minSerialBytes = 8
 const known: ReadonlySet<string> = new Set(Object.values(ids))
 
 /** Extensions that a standard wants critical, or not critical. */
@@ -68,7 +68,7 @@ export const structureRules: readonly Rule[] = [
     clause: 'CA/B Forum BR §7.1',
     severity: 'warning',
     check: ({ certificate: { serial } }) =>
-      serial.length < leastSerialBytes
+      serial.length < minSerialBytes
         ? 'The serial number is too short to hold 64 random bits, so that it can be predicted.'
         : undefined,
   },

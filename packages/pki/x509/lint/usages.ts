@@ -77,7 +77,7 @@ export const usageRules: readonly Rule[] = [
     clause: 'RFC 5280 §4.2.1.12',
     severity: 'warning',
     check: ({ purposes, find }) =>
-      purposes?.includes(anyPurpose) === true && find(ids.extendedKeyUsage)?.critical === true
+      purposes?.includes(anyPurpose) === true && find(ids.createExtendedKeyUsage)?.critical === true
         ? 'extendedKeyUsage allows every purpose, and is critical.'
         : undefined,
   },

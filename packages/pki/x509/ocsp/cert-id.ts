@@ -24,7 +24,7 @@ const identifiers: Readonly<Record<CertIdHash, string>> = {
   sha384: '2.16.840.1.101.3.4.2.2',
   sha512: '2.16.840.1.101.3.4.2.3',
 }
-const bytesOf: Readonly<Record<CertIdHash, number>> = { sha1: 20, sha256: 32, sha384: 48, sha512: 64 }
+const hashBytes: Readonly<Record<CertIdHash, number>> = { sha1: 20, sha256: 32, sha384: 48, sha512: 64 }
 
 /** One certificate as OCSP names it (RFC 6960 §4.1.1). */
 export interface CertId {
@@ -56,13 +56,13 @@ export function readCertId(element: DerElement | undefined, what: string): CertI
   const issuerKeyHash = derContent(keyHash, derTag.octetString, what)
   const content = derContent(serial, derTag.integer, what)
   if (content.length === 0) throw pkiError('malformed', `${what} has a serial number that is none.`)
-  if (hash !== undefined && [issuerNameHash, issuerKeyHash].some(({ length }) => length !== bytesOf[hash]))
+  if (hash !== undefined && [issuerNameHash, issuerKeyHash].some(({ length }) => length !== hashBytes[hash]))
     throw pkiError('malformed', `${what} has a hash that is not as long as its algorithm says.`)
   return { der: whole, hash, issuerNameHash, issuerKeyHash, serial: content }
 }
 
 /** Names a certificate. @param serial the content of the INTEGER */
-export function certIdOf(hash: CertIdHash, issuer: CertIdIssuer, serial: Uint8Array): CertId {
+export function createCertId(hash: CertIdHash, issuer: CertIdIssuer, serial: Uint8Array): CertId {
   const { issuerNameHash, issuerKeyHash } = issuerHashes(hash, issuer)
   const whole = derSequence(
     derSequence(derObjectIdentifier(identifiers[hash]), derNull),
@@ -82,12 +82,12 @@ function issuerHashes(hash: CertIdHash, { name, spki }: CertIdIssuer) {
 }
 
 /** Is this certificate one of this issuer? */
-export function isCertIdOf(certId: CertId, issuer: CertIdIssuer): boolean {
-  return certId.hash !== undefined && issuerKeyOf(certId) === keyOf(certId.hash, issuer)
+export function isFromIssuer(certId: CertId, issuer: CertIdIssuer): boolean {
+  return certId.hash !== undefined && findIssuerKey(certId) === toIssuerKey(certId.hash, issuer)
 }
 
 /** For a map of issuers: the key under which the issuer of a CertID is found; undefined when no issuer can be meant. */
-export function issuerKeyOf({ hash, issuerNameHash, issuerKeyHash }: CertId): string | undefined {
+export function findIssuerKey({ hash, issuerNameHash, issuerKeyHash }: CertId): string | undefined {
   if (hash === undefined) return undefined
   const hex = (bytes: Uint8Array) =>
     Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
@@ -95,11 +95,11 @@ export function issuerKeyOf({ hash, issuerNameHash, issuerKeyHash }: CertId): st
 }
 
 /** The keys under which a map of issuers holds one: one for each hash. */
-export function issuerKeysOf(issuer: CertIdIssuer): readonly string[] {
-  return certIdHashes.map((hash) => keyOf(hash, issuer))
+export function listIssuerKeys(issuer: CertIdIssuer): readonly string[] {
+  return certIdHashes.map((hash) => toIssuerKey(hash, issuer))
 }
 
-function keyOf(hash: CertIdHash, issuer: CertIdIssuer): string {
+function toIssuerKey(hash: CertIdHash, issuer: CertIdIssuer): string {
   const { issuerNameHash, issuerKeyHash } = issuerHashes(hash, issuer)
   return `${hash}:${issuerNameHash.toString('hex')}:${issuerKeyHash.toString('hex')}`
 }

@@ -8,11 +8,11 @@ export const ocspIdentifiers = {
 } as const
 
 /** RFC 8954 §2.1 */
-const longestNonce = 32
+const maxNonceBytes = 32
 
 /** @param nonce 1 to 32 bytes @throws PkiError */
 export function nonceExtension(nonce: Uint8Array): Extension {
-  if (nonce.length === 0 || nonce.length > longestNonce)
+  if (nonce.length === 0 || nonce.length > maxNonceBytes)
     throw pkiError('invalid_value', 'A nonce has 1 to 32 bytes.')
   return { identifier: ocspIdentifiers.nonce, critical: false, value: derOctets(nonce) }
 }
@@ -29,7 +29,7 @@ export function nonceIn(extensions: readonly Extension[], what: string): Uint8Ar
   const [nonce, another] = derElements(found.value, what)
   if (nonce?.tag !== derTag.octetString || another !== undefined)
     throw pkiError('malformed', `${what} has a nonce that is not an OCTET STRING.`)
-  if (nonce.content.length === 0 || nonce.content.length > longestNonce)
+  if (nonce.content.length === 0 || nonce.content.length > maxNonceBytes)
     throw pkiError('malformed', `${what} has a nonce that does not have 1 to 32 bytes.`)
   return nonce.content
 }

@@ -7,15 +7,15 @@ export {
   type CertIdHash,
   type CertIdIssuer,
   certIdHashes,
-  certIdOf,
-  isCertIdOf,
-  issuerKeyOf,
-  issuerKeysOf,
+  createCertId,
+  findIssuerKey,
+  isFromIssuer,
+  listIssuerKeys,
 } from './cert-id.ts'
-export { longestOcspResponse, type OcspResponse, readOcspResponse } from './read-response.ts'
+export { maxOcspResponseBytes, type OcspResponse, readOcspResponse } from './read-response.ts'
 export {
-  longestOcspRequest,
-  mostCertIds,
+  maxCertIds,
+  maxOcspRequestBytes,
   type OcspRequest,
   ocspRequest,
   ocspRequestFromPath,

@@ -5,24 +5,30 @@ import { contextTag, der, derMembers, derNumber, derOctets, derSequence } from '
 import { PkiError } from '../../error.ts'
 import {
   issue,
-  issuerOf,
   missingOpenssl,
   now,
   opensslFolder,
   type Party,
   party,
   pem,
+  toIssuer,
   year,
 } from '../../testing/index.ts'
-import { basicConstraints, encodeExtension, extendedKeyUsage, keyPurposes, keyUsage } from '../extensions.ts'
+import {
+  basicConstraints,
+  createExtendedKeyUsage,
+  encodeExtension,
+  keyPurposes,
+  keyUsage,
+} from '../extensions.ts'
 import { type ParsedCertificate, parseCertificate } from '../parsed-certificate.ts'
 import {
-  certIdOf,
-  isCertIdOf,
+  createCertId,
+  findIssuerKey,
+  isFromIssuer,
   issueOcspResponse,
-  issuerKeyOf,
-  issuerKeysOf,
-  mostCertIds,
+  listIssuerKeys,
+  maxCertIds,
   type NewOcspResponse,
   type OcspResponse,
   type OcspStatus,
@@ -39,7 +45,10 @@ const day = 86_400_000
 const hour = 3_600_000
 const hashes = ['sha1', 'sha256', 'sha384', 'sha512'] as const
 const authorityExtensions = [basicConstraints(true), keyUsage(['keyCertSign', 'cRLSign'])]
-const responderExtensions = [keyUsage(['digitalSignature']), extendedKeyUsage([keyPurposes.OCSPSigning])]
+const responderExtensions = [
+  keyUsage(['digitalSignature']),
+  createExtendedKeyUsage([keyPurposes.OCSPSigning]),
+]
 const root = party('root')
 const rootCertificate = parseCertificate(await issue(root, root, authorityExtensions))
 const leaf = parseCertificate(await issue(party('leaf'), root, [basicConstraints(false)]))
@@ -50,7 +59,7 @@ const answerFor = (
   { serial }: ParsedCertificate = leaf,
   hash: (typeof hashes)[number] = 'sha1',
 ) => ({
-  certId: certIdOf(hash, root, serial),
+  certId: createCertId(hash, root, serial),
   status,
   thisUpdate: now,
   nextUpdate: now + day,
@@ -64,7 +73,7 @@ async function response(
   const read = readOcspResponse(
     await issueOcspResponse(
       { answers, producedAt: now, ...wanted },
-      ocspResponder(issuerOf(by), certificates),
+      ocspResponder(toIssuer(by), certificates),
     ),
   )
   assert.ok(read.error === undefined)
@@ -75,7 +84,7 @@ const question = { certificate: leaf, issuer: rootCertificate, at: now + hour }
 
 test('a request is read as it was written, for every hash', () => {
   for (const hash of hashes) {
-    const ids = [certIdOf(hash, root, Uint8Array.of(1)), certIdOf(hash, root, Uint8Array.of(0, 0xff))]
+    const ids = [createCertId(hash, root, Uint8Array.of(1)), createCertId(hash, root, Uint8Array.of(0, 0xff))]
     const read = readOcspRequest(ocspRequest(ids, Buffer.alloc(32, 7)))
     assert.equal(read.certIds.length, 2)
     assert.deepEqual(Buffer.from(read.nonce ?? []), Buffer.alloc(32, 7))
@@ -83,17 +92,17 @@ test('a request is read as it was written, for every hash', () => {
     for (const [index, certId] of read.certIds.entries()) {
       assert.equal(certId.hash, hash)
       assert.deepEqual(Buffer.from(certId.der), ids[index]?.der)
-      assert.ok(isCertIdOf(certId, root))
-      assert.ok(!isCertIdOf(certId, party('root')))
-      assert.ok(!isCertIdOf(certId, { ...root, name: party('other').name }))
-      assert.ok(issuerKeysOf(root).includes(issuerKeyOf(certId) ?? ''))
+      assert.ok(isFromIssuer(certId, root))
+      assert.ok(!isFromIssuer(certId, party('root')))
+      assert.ok(!isFromIssuer(certId, { ...root, name: party('other').name }))
+      assert.ok(listIssuerKeys(root).includes(findIssuerKey(certId) ?? ''))
     }
   }
-  assert.equal(readOcspRequest(ocspRequest([certIdOf('sha1', root, leaf.serial)])).nonce, undefined)
+  assert.equal(readOcspRequest(ocspRequest([createCertId('sha1', root, leaf.serial)])).nonce, undefined)
 })
 
 test('RFC 8954: a nonce has 1 to 32 bytes', () => {
-  const certId = certIdOf('sha1', root, leaf.serial)
+  const certId = createCertId('sha1', root, leaf.serial)
   for (const length of [1, 16, 32])
     assert.equal(readOcspRequest(ocspRequest([certId], Buffer.alloc(length))).nonce?.length, length)
   const list = derSequence(derSequence(certId.der))
@@ -111,7 +120,7 @@ test('RFC 8954: a nonce has 1 to 32 bytes', () => {
 })
 
 test('requests that are not as RFC 6960 §4.1.1 says are refused', () => {
-  const { der: certId } = certIdOf('sha256', root, leaf.serial)
+  const { der: certId } = createCertId('sha256', root, leaf.serial)
   const list = derSequence(derSequence(certId))
   const version = (number: number) => der(contextTag(0), derNumber(number))
   assert.equal(readOcspRequest(derSequence(derSequence(version(0), list))).certIds.length, 1)
@@ -128,7 +137,7 @@ test('requests that are not as RFC 6960 §4.1.1 says are refused', () => {
     derSequence(derSequence(version(1), list)),
     derSequence(derSequence(derSequence())),
     derSequence(
-      derSequence(derSequence(...Array.from({ length: mostCertIds + 1 }, () => derSequence(certId)))),
+      derSequence(derSequence(...Array.from({ length: maxCertIds + 1 }, () => derSequence(certId)))),
     ),
     derSequence(derSequence(list, der(contextTag(2), critical))),
     derSequence(derSequence(derSequence(derSequence(certId, der(contextTag(0), critical))))),
@@ -149,7 +158,10 @@ test('requests that are not as RFC 6960 §4.1.1 says are refused', () => {
     derSequence(derSequence(derSequence(derSequence(derSequence(md5, name, key, derNumber(1)))))),
   ).certIds
   assert.ok(
-    strange && strange.hash === undefined && issuerKeyOf(strange) === undefined && !isCertIdOf(strange, root),
+    strange &&
+      strange.hash === undefined &&
+      findIssuerKey(strange) === undefined &&
+      !isFromIssuer(strange, root),
   )
 })
 
@@ -233,9 +245,14 @@ test('RFC 6960 §4.2.2.2: the issuer answers, or one whose certificate it signed
   const strangers = party('root')
   for (const certificates of [
     [],
-    [await issue(responder, root, [extendedKeyUsage([keyPurposes.serverAuth])])],
+    [await issue(responder, root, [createExtendedKeyUsage([keyPurposes.serverAuth])])],
     [await issue(responder, root, [])],
-    [await issue(responder, root, [keyUsage(['keyAgreement']), extendedKeyUsage([keyPurposes.OCSPSigning])])],
+    [
+      await issue(responder, root, [
+        keyUsage(['keyAgreement']),
+        createExtendedKeyUsage([keyPurposes.OCSPSigning]),
+      ]),
+    ],
     [await issue(responder, strangers, responderExtensions)],
     [await issue(responder, root, responderExtensions, [now - 2 * day, now - day])],
     [await issue(party('responder'), root, responderExtensions)],
@@ -253,7 +270,7 @@ test('property: a damaged response is refused with a PkiError, or says nothing e
   const certificates = [await issue(responder, root, responderExtensions)]
   const status = { kind: 'revoked', revokedAt: now, reason: 'superseded' } as const
   const wanted = { answers: [answerFor(status)], producedAt: now, nonce: Buffer.alloc(8, 1) }
-  const good = await issueOcspResponse(wanted, ocspResponder(issuerOf(responder), certificates))
+  const good = await issueOcspResponse(wanted, ocspResponder(toIssuer(responder), certificates))
   fc.assert(
     fc.property(fc.nat(good.length - 1), fc.integer({ min: 1, max: 255 }), fc.boolean(), (at, flip, cut) => {
       const changed = Buffer.from(cut ? good.subarray(0, at) : good)
@@ -301,12 +318,12 @@ test('requests of OpenSSL are read, and it takes the responses', { skip: missing
       assert.equal(request.signed, signer !== root)
       assert.ok(request.nonce)
       const answers = request.certIds.map((certId, index) => {
-        assert.ok(certId.hash === hash && isCertIdOf(certId, root))
+        assert.ok(certId.hash === hash && isFromIssuer(certId, root))
         const status = statuses[index] as OcspStatus
         return { certId, status, thisUpdate: today, nextUpdate: today + day }
       })
       const wanted = { answers, producedAt: today, nonce: request.nonce }
-      folder.write('response.der', await issueOcspResponse(wanted, ocspResponder(issuerOf(signer), chain)))
+      folder.write('response.der', await issueOcspResponse(wanted, ocspResponder(toIssuer(signer), chain)))
       const checked = folder.run(
         ...['ocsp', '-reqin', 'request.der', '-respin', 'response.der', '-CAfile', 'root.pem', '-no_nonce'],
         ...[`-${hash}`, '-issuer', 'root.pem', ...certificates, '-verify_other', 'root.pem'],
@@ -333,7 +350,7 @@ test('responses of OpenSSL are read and verified', { skip: missingOpenssl }, asy
   const serial = Buffer.from(parsed.serial).toString('hex').toUpperCase()
   folder.write('index', `R\t491231235959Z\t260101000000Z,superseded\t${serial}\tunknown\t/CN=a\n`)
   for (const hash of hashes) {
-    folder.write('request.der', ocspRequest([certIdOf(hash, root, parsed.serial)], Buffer.alloc(32, 9)))
+    folder.write('request.der', ocspRequest([createCertId(hash, root, parsed.serial)], Buffer.alloc(32, 9)))
     const made = folder.run(
       ...[
         'ocsp',

@@ -32,24 +32,24 @@ export interface OcspResponse {
 }
 
 /** Bytes of a response: one with a few certificates of post-quantum keys has about 60,000. */
-export const longestOcspResponse = 1 << 20
+export const maxOcspResponseBytes = 1 << 20
 
 const what = 'The OCSP response'
 
 /** Reads a response, DER (RFC 6960 §4.2.1). @throws PkiError */
 export function readOcspResponse(bytes: Uint8Array): OcspResponse | { readonly error: OcspError } {
-  if (bytes.length > longestOcspResponse) throw malformed('is too long')
+  if (bytes.length > maxOcspResponseBytes) throw decodeError('is too long')
   const [status, body, another] = derMembers(bytes, what)
-  if (another !== undefined) throw malformed('has too many members')
-  const number = enumerated(status)
+  if (another !== undefined) throw decodeError('has too many members')
+  const number = readEnumerated(status)
   if (number !== 0) {
     const error = Object.entries(ocspErrors).find(([, each]) => each === number)?.[0]
-    if (error === undefined) throw malformed('has an unknown status')
+    if (error === undefined) throw decodeError('has an unknown status')
     return { error: error as OcspError }
   }
-  if (body?.tag !== contextTag(0)) throw malformed('has no answer')
+  if (body?.tag !== contextTag(0)) throw decodeError('has no answer')
   const [type, basic] = derMembers(derElements(body.content, what)[0]?.whole ?? new Uint8Array(), what)
-  if (derIdentifier(type, what) !== ocspIdentifiers.basic) throw malformed('is of an unknown type')
+  if (derIdentifier(type, what) !== ocspIdentifiers.basic) throw decodeError('is of an unknown type')
   return readBasic(derContent(basic, derTag.octetString, what))
 }
 
@@ -57,21 +57,21 @@ function readBasic(bytes: Uint8Array): OcspResponse {
   const { signed, behind } = readSignedAnd(bytes, what)
   const [chain, another] = behind
   if (another !== undefined || (chain !== undefined && chain.tag !== contextTag(0)))
-    throw malformed('has too many members')
+    throw decodeError('has too many members')
   const members = [...derMembers(signed.data, what)]
   if (members[0]?.tag === contextTag(0)) {
     const [version] = derElements(members.shift()?.content ?? new Uint8Array(), what)
-    if (derSmallNumber(version, what) !== 0) throw malformed('is of an unknown version')
+    if (derSmallNumber(version, what) !== 0) throw decodeError('is of an unknown version')
   }
   const [responder, producedAt, list, extensions, more] = members
   if (more !== undefined || (extensions !== undefined && extensions.tag !== contextTag(1)))
-    throw malformed('has too many members')
+    throw decodeError('has too many members')
   const answers = derElements(derContent(list, derTag.sequence, what), what)
-  if (answers.length === 0) throw malformed('has no answer')
+  if (answers.length === 0) throw decodeError('has no answer')
   return {
     error: undefined,
     signed,
-    responder: responderOf(responder),
+    responder: readResponder(responder),
     producedAt: readGeneralizedTime(producedAt, what),
     answers: answers.map(single),
     nonce: extensions === undefined ? undefined : nonceIn(readExtensions(extensions.content, what), what),
@@ -81,23 +81,23 @@ function readBasic(bytes: Uint8Array): OcspResponse {
 
 function certificatesIn(chain: DerElement): readonly Uint8Array[] {
   const [list, another] = derElements(chain.content, what)
-  if (another !== undefined) throw malformed('has too many members')
+  if (another !== undefined) throw decodeError('has too many members')
   return derElements(derContent(list, derTag.sequence, what), what).map(({ whole }) => whole)
 }
 
-function responderOf(element: DerElement | undefined): OcspResponse['responder'] {
+function readResponder(element: DerElement | undefined): OcspResponse['responder'] {
   const [inner, another] = derElements(element?.content ?? new Uint8Array(), what)
-  if (inner === undefined || another !== undefined) throw malformed('does not name its responder')
+  if (inner === undefined || another !== undefined) throw decodeError('does not name its responder')
   if (element?.tag === contextTag(1) && inner.tag === derTag.sequence) return { name: inner.whole }
   if (element?.tag === contextTag(2)) return { keyHash: derContent(inner, derTag.octetString, what) }
-  throw malformed('does not name its responder')
+  throw decodeError('does not name its responder')
 }
 
 function single(element: DerElement): OcspAnswer {
   const [certId, status, thisUpdate, ...rest] = derMembers(element.whole, what)
   const nextUpdate = rest[0]?.tag === contextTag(0) ? rest.shift() : undefined
   const extensions = rest[0]?.tag === contextTag(1) ? rest.shift() : undefined
-  if (rest.length > 0) throw malformed('has an answer with too many members')
+  if (rest.length > 0) throw decodeError('has an answer with too many members')
   if (extensions !== undefined) requireKnown(readExtensions(extensions.content, what), what)
   return {
     certId: readCertId(certId, what),
@@ -125,21 +125,21 @@ function statusIn(element: DerElement | undefined): OcspStatus {
       }
     }
     default:
-      throw malformed('has an answer without status')
+      throw decodeError('has an answer without status')
   }
 }
 
 function reasonIn(element: DerElement) {
-  if (element.tag !== contextTag(0)) throw malformed('has an answer with too many members')
-  return revocationReason(enumerated(derElements(element.content, what)[0]), what)
+  if (element.tag !== contextTag(0)) throw decodeError('has an answer with too many members')
+  return revocationReason(readEnumerated(derElements(element.content, what)[0]), what)
 }
 
-function enumerated(element: DerElement | undefined): number {
+function readEnumerated(element: DerElement | undefined): number {
   const content = derContent(element, derTag.enumerated, what)
-  if (content.length !== 1) throw malformed('has a number that is none')
+  if (content.length !== 1) throw decodeError('has a number that is none')
   return content[0] ?? 0
 }
 
-function malformed(problem: string) {
+function decodeError(problem: string) {
   return pkiError('malformed', `${what} ${problem}.`)
 }

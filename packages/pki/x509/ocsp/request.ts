@@ -15,9 +15,9 @@ import { type CertId, readCertId } from './cert-id.ts'
 import { nonceExtension, nonceIn, requireKnown } from './extensions.ts'
 
 /** Bytes of a request: that of one certificate has about 100, a signed one brings certificates. */
-export const longestOcspRequest = 65_536
+export const maxOcspRequestBytes = 65_536
 /** Certificates that one request may ask about. */
-export const mostCertIds = 32
+export const maxCertIds = 32
 
 /** A question about certificates (RFC 6960 §4.1). */
 export interface OcspRequest {
@@ -32,21 +32,21 @@ const what = 'The OCSP request'
 
 /** Reads a request, DER. @throws PkiError; the answer is then `malformedRequest` */
 export function readOcspRequest(bytes: Uint8Array): OcspRequest {
-  if (bytes.length > longestOcspRequest) throw malformed('is too long')
+  if (bytes.length > maxOcspRequestBytes) throw decodeError('is too long')
   const [request, signature, another] = derMembers(bytes, what)
   if (another !== undefined || (signature !== undefined && signature.tag !== contextTag(0)))
-    throw malformed('has too many members')
+    throw decodeError('has too many members')
   const members = [...derMembers(request?.whole ?? new Uint8Array(), what)]
   if (members[0]?.tag === contextTag(0)) {
     const [version] = derElements(members.shift()?.content ?? new Uint8Array(), what)
-    if (derSmallNumber(version, what) !== 0) throw malformed('is of an unknown version')
+    if (derSmallNumber(version, what) !== 0) throw decodeError('is of an unknown version')
   }
   if (members[0]?.tag === contextTag(1)) members.shift()
   const list = derElements(derContent(members.shift(), derTag.sequence, what), what)
   const extensions = members[0]?.tag === contextTag(2) ? members.shift() : undefined
-  if (members.length > 0) throw malformed('has too many members')
-  if (list.length === 0 || list.length > mostCertIds)
-    throw malformed(`asks about no certificate, or more than ${mostCertIds}`)
+  if (members.length > 0) throw decodeError('has too many members')
+  if (list.length === 0 || list.length > maxCertIds)
+    throw decodeError(`asks about no certificate, or more than ${maxCertIds}`)
   return {
     certIds: list.map(single),
     nonce: extensions === undefined ? undefined : nonceIn(readExtensions(extensions.content, what), what),
@@ -57,7 +57,7 @@ export function readOcspRequest(bytes: Uint8Array): OcspRequest {
 function single(element: DerElement): CertId {
   const [certId, extensions, another] = derMembers(element.whole, what)
   if (another !== undefined || (extensions !== undefined && extensions.tag !== contextTag(0)))
-    throw malformed('has a question with too many members')
+    throw decodeError('has a question with too many members')
   if (extensions !== undefined) requireKnown(readExtensions(extensions.content, what), what)
   return readCertId(certId, what)
 }
@@ -81,7 +81,7 @@ const forms: Readonly<Record<string, string>> = {
   '%3D': '=',
 }
 
-const longestText = Math.ceil(longestOcspRequest / 3) * 4 * 3
+const maxTextLength = Math.ceil(maxOcspRequestBytes / 3) * 4 * 3
 
 /**
  * The request in the path of a GET (RFC 6960 §A.1): base64, its characters escaped or not. Clients leave `/` and `+` as they
@@ -89,14 +89,14 @@ const longestText = Math.ceil(longestOcspRequest / 3) * 4 * 3
  * @throws PkiError for what is not base64
  */
 export function ocspRequestFromPath(path: string): Buffer {
-  if (path.length > longestText) throw malformed('is too long')
+  if (path.length > maxTextLength) throw decodeError('is too long')
   const text = path.replaceAll(/%2[BbFf0]|%3[Dd]|[-_ ]/g, (form) => forms[form.toUpperCase()] ?? form)
   const unpadded = text.replace(/={1,2}$/, '')
   if (!/^[A-Za-z0-9+/]+$/.test(unpadded) || unpadded.length % 4 === 1)
-    throw malformed('is not base64 in the path')
+    throw decodeError('is not base64 in the path')
   return Buffer.from(unpadded, 'base64')
 }
 
-function malformed(problem: string) {
+function decodeError(problem: string) {
   return pkiError('malformed', `${what} ${problem}.`)
 }

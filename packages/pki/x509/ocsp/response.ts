@@ -1,11 +1,11 @@
 import { contextTag, der, derObjectIdentifier, derOctets, derSequence, derTag } from '../../asn1/der.ts'
 import { derGeneralizedTime } from '../../asn1/time.ts'
 import { pkiError } from '../../error.ts'
-import { encodeExtension, keyIdentifierOf } from '../extensions.ts'
+import { computeKeyIdentifier, encodeExtension } from '../extensions.ts'
 import type { Issuer } from '../issue.ts'
 import { type RevocationReason, revocationReasons } from '../revocation-reasons.ts'
 import { writeSigned } from '../signed.ts'
-import { type CertificateSigner, signerOf } from '../signing.ts'
+import { type CertificateSigner, selectSigner } from '../signing.ts'
 import type { CertId } from './cert-id.ts'
 import { nonceExtension, ocspIdentifiers } from './extensions.ts'
 
@@ -61,9 +61,9 @@ export function ocspResponder(
   by: Pick<Issuer, 'key' | 'spki'>,
   certificates: readonly Uint8Array[] = [],
 ): OcspResponder {
-  const id = der(contextTag(2), derOctets(keyIdentifierOf(by.spki)))
+  const id = der(contextTag(2), derOctets(computeKeyIdentifier(by.spki)))
   const chain = certificates.length === 0 ? [] : [der(contextTag(0), derSequence(...certificates))]
-  return { signer: signerOf(by), encoded: [id, ...chain] }
+  return { signer: selectSigner(by), encoded: [id, ...chain] }
 }
 
 /** An error in DER: it is not signed. */
@@ -97,13 +97,13 @@ const basicType = derObjectIdentifier(ocspIdentifiers.basic)
 function single({ certId, status, thisUpdate, nextUpdate }: OcspAnswer): Buffer {
   return derSequence(
     certId.der,
-    statusOf(status),
+    encodeStatus(status),
     derGeneralizedTime(thisUpdate),
     ...(nextUpdate === undefined ? [] : [der(contextTag(0), derGeneralizedTime(nextUpdate))]),
   )
 }
 
-function statusOf(status: OcspStatus): Buffer {
+function encodeStatus(status: OcspStatus): Buffer {
   switch (status.kind) {
     case 'good':
       return der(contextTag(0, false))

@@ -1,8 +1,8 @@
 import { PkiError } from '../../error.ts'
-import { keyIdentifierOf, keyPurposes, readExtendedKeyUsage, readKeyUsage } from '../extensions.ts'
+import { computeKeyIdentifier, keyPurposes, readExtendedKeyUsage, readKeyUsage } from '../extensions.ts'
 import { type ParsedCertificate, parseCertificate } from '../parsed-certificate.ts'
 import { isSignedWith } from '../signing.ts'
-import { isCertIdOf } from './cert-id.ts'
+import { isFromIssuer } from './cert-id.ts'
 import type { OcspResponse } from './read-response.ts'
 import type { OcspStatus } from './response.ts'
 
@@ -26,7 +26,7 @@ export type OcspVerdict =
 /** Difference of clocks that is tolerated, and the age of an answer that has no end. */
 const toleranceMs = 5 * 60_000
 /** Certificates in a response that are tried as that of its responder. */
-const mostResponders = 8
+const maxResponders = 8
 
 /** Checks a response as RFC 6960 §3.2 demands, and says what it holds about the certificate. */
 export function ocspVerdict(response: OcspResponse, question: OcspQuestion): OcspVerdict {
@@ -45,7 +45,7 @@ function verdict(response: OcspResponse, question: OcspQuestion): OcspVerdict {
     return no('The OCSP response has the nonce of another request.')
   const named = { name: issuer.subject, spki: issuer.spki }
   const answer = response.answers.find(
-    ({ certId }) => equal(certId.serial, certificate.serial) && isCertIdOf(certId, named),
+    ({ certId }) => equal(certId.serial, certificate.serial) && isFromIssuer(certId, named),
   )
   if (answer === undefined) return no('The OCSP response is about other certificates.')
   if (answer.thisUpdate > at + toleranceMs || response.producedAt > at + toleranceMs)
@@ -71,7 +71,7 @@ function signatureProblem(
       ? undefined
       : 'The signature of the OCSP response is wrong.'
   }
-  for (const der of response.certificates.slice(0, mostResponders)) {
+  for (const der of response.certificates.slice(0, maxResponders)) {
     const responder = parseCertificate(der)
     if (!isNamed(response, responder)) continue
     if (!mayRespond(responder, issuer, at)) continue
@@ -87,7 +87,7 @@ function signatureProblem(
 function isNamed({ responder }: OcspResponse, { subject, spki }: ParsedCertificate): boolean {
   return 'name' in responder
     ? equal(responder.name, subject)
-    : equal(responder.keyHash, keyIdentifierOf(spki))
+    : equal(responder.keyHash, computeKeyIdentifier(spki))
 }
 
 function mayRespond(responder: ParsedCertificate, issuer: ParsedCertificate, at: number): boolean {

@@ -7,7 +7,7 @@ export interface Budget {
   readonly isSpent: boolean
 }
 
-export function budgetOf(signatures: number): Budget {
+export function createBudget(signatures: number): Budget {
   let left = signatures
   let isSpent = false
   const known = new Map<object, Map<object, boolean>>()

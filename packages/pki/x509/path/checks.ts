@@ -24,14 +24,14 @@ export function issuerProblem(node: PathNode, isAnchor: boolean): string | undef
 
 /** RFC 5280 §6.1.4 l and m. @param path from the anchor to the end */
 export function lengthProblem(path: readonly PathNode[]): string | undefined {
-  let most = Number.POSITIVE_INFINITY
+  let maxLength = Number.POSITIVE_INFINITY
   for (const [index, node] of path.slice(0, -1).entries()) {
     if (index > 0 && !node.isSelfIssued) {
-      if (most <= 0)
+      if (maxLength <= 0)
         return `The certificate of ${node.who} makes the path longer than an authority above it allows.`
-      most -= 1
+      maxLength -= 1
     }
-    most = Math.min(most, node.pathLength ?? most)
+    maxLength = Math.min(maxLength, node.pathLength ?? maxLength)
   }
   return undefined
 }

@@ -14,7 +14,7 @@ import {
   nameFromParts,
   subjectAltName,
 } from '../index.ts'
-import { validatePath, wantedNameProblem } from './index.ts'
+import { findNameProblem, validatePath } from './index.ts'
 
 const authority = [basicConstraints(true), keyUsage(['keyCertSign'])]
 const end = [basicConstraints(false)]
@@ -133,7 +133,7 @@ test('an authority learns before it issues whether the constraints above it allo
   const permitted = [constraintName('DNS:example.com'), directoryName(nameFromParts([['O', 'Acme']]))]
   const chain = [r, await issue(middle, root, [...authority, nameConstraints({ permitted })])]
   const problem = (parts: NameParts, ...names: readonly string[]) =>
-    wantedNameProblem(chain, nameFromParts(parts), names.map(generalName))
+    findNameProblem(chain, nameFromParts(parts), names.map(generalName))
   assert.equal(
     problem(
       [

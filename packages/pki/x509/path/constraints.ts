@@ -1,9 +1,9 @@
 import { derElements } from '../../asn1/der.ts'
-import { comparableName, namePartsOf, nameText } from '../distinguished-name.ts'
+import { comparableName, nameText, readNameParts } from '../distinguished-name.ts'
 import { addressText, readGeneralName } from '../general-name.ts'
 import type { NameConstraints } from '../name-constraints.ts'
-import { type ComparedName, constrainedNames, isInside, wildcardReaches } from './names.ts'
-import { type PathNode, pathNode, shownText } from './node.ts'
+import { type ComparedName, isInside, listConstrainedNames, wildcardReaches } from './names.ts'
+import { type PathNode, pathNode, sanitizeText } from './node.ts'
 
 type NamedNode = Pick<
   PathNode,
@@ -17,7 +17,7 @@ type NamedNode = Pick<
 > & { readonly certificate: { readonly subject: Uint8Array } }
 
 /** Comparisons of a name with a subtree in one path. */
-const mostComparisons = 100_000
+const maxComparisons = 100_000
 
 /**
  * Checks the names of every certificate against the constraints of all above it (RFC 5280 §6.1.3 b and c, §6.1.4 g).
@@ -30,12 +30,12 @@ export function nameProblem(
     `A name of the certificate of ${who} is outside of what an authority above it may certify.`,
 ): string | undefined {
   const above: NameConstraints[] = []
-  let left = mostComparisons
+  let left = maxComparisons
   for (const [index, node] of path.entries()) {
     const isEnd = index === path.length - 1
     // RFC 5280 §6.1.3: a certificate that an authority issues to itself is not looked at, unless it is the last.
     if (above.length > 0 && (isEnd || !node.isSelfIssued))
-      for (const name of constrainedNames(node, isEnd)) {
+      for (const name of listConstrainedNames(node, isEnd)) {
         left -= above.reduce((sum, { permitted, excluded }) => sum + permitted.length + excluded.length, 0)
         if (left < 0) return 'The path has more name constraints than are checked here.'
         if (!above.every((constraints) => isAllowed(name, constraints))) return sentence(node, name)
@@ -66,40 +66,40 @@ function isAllowed(name: ComparedName, { permitted, excluded }: NameConstraints)
  * @returns the sentence of the first violation
  * @throws PkiError
  */
-export function wantedNameProblem(
+export function findNameProblem(
   authorities: readonly Uint8Array[],
   subject: Uint8Array,
   names: readonly Uint8Array[],
 ): string | undefined {
-  const parts = namePartsOf(subject)
-  const valuesOf = (wanted: string) => parts.filter(([part]) => part === wanted).map(([, value]) => value)
+  const parts = readNameParts(subject)
+  const listValues = (wanted: string) => parts.filter(([part]) => part === wanted).map(([, value]) => value)
   const end: NamedNode = {
     who: 'the subject',
     certificate: { subject },
     subject: comparableName(subject),
     alternativeNames: names.flatMap((name) => derElements(name, 'An alternative name').map(readGeneralName)),
-    commonNames: valuesOf('CN'),
-    emailAddresses: valuesOf('Email'),
+    commonNames: listValues('CN'),
+    emailAddresses: listValues('Email'),
     isSelfIssued: false,
     nameConstraints: undefined,
   }
   return nameProblem(
     [...authorities.map(authorityNode), end],
     (_node, name) =>
-      `The name ${textOf(name)} is outside of what the authority, or one above it, may certify.`,
+      `The name ${formatName(name)} is outside of what the authority, or one above it, may certify.`,
   )
 }
 
-function textOf({ kind, value }: ComparedName): string {
+function formatName({ kind, value }: ComparedName): string {
   switch (kind) {
     case 'IP':
       return `IP:${addressText(value) ?? Buffer.from(value).toString('hex')}`
     case 'directory':
-      return shownText(nameText(value))
+      return sanitizeText(nameText(value))
     case 'other':
       return 'of another kind'
     default:
-      return `${kind}:${shownText(Buffer.from(value).toString('utf8'))}`
+      return `${kind}:${sanitizeText(Buffer.from(value).toString('utf8'))}`
   }
 }
 

@@ -1,10 +1,10 @@
 /** Building and validation of certification paths (RFC 5280 §6) over given certificates, CRLs and responses of OCSP. */
-export { wantedNameProblem } from './constraints.ts'
+export { findNameProblem } from './constraints.ts'
 export type { PolicyWish } from './policies.ts'
 export type { RevocationSources, RevocationStatus } from './revocation.ts'
 export {
-  mostCertificates,
-  mostSignatures,
+  maxCertificates,
+  maxSignatures,
   type PathQuestion,
   type PathResult,
   validatePath,

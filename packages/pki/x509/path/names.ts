@@ -41,14 +41,14 @@ function text(bytes: Uint8Array): string {
 const host =
   /^(?:\*\.)?(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/
 
-function hostOf(given: string): string | undefined {
+function normalizeHost(given: string): string | undefined {
   const lower = given.toLowerCase()
   return lower.length <= 253 && host.test(lower) ? lower : undefined
 }
 
 /** The name itself or labels in front of it. A base with a dot in front, as many authorities write it, excludes the name itself. */
 function hostInside(name: string, base: string): boolean | undefined {
-  const given = hostOf(name)
+  const given = normalizeHost(name)
   if (given === undefined) return undefined
   if (base === '') return true
   const wanted = base.toLowerCase()
@@ -68,16 +68,16 @@ export function wildcardReaches(name: Uint8Array, base: Uint8Array): boolean {
 
 function mailboxInside(name: string, base: string): boolean | undefined {
   const at = name.lastIndexOf('@')
-  const [local, domain] = [name.slice(0, at), hostOf(name.slice(at + 1))]
+  const [local, domain] = [name.slice(0, at), normalizeHost(name.slice(at + 1))]
   if (at < 1 || domain === undefined) return undefined
   const baseAt = base.lastIndexOf('@')
   // RFC 5280 §7.5: of the local part the case counts.
   if (baseAt >= 0) return local === base.slice(0, baseAt) && domain === base.slice(baseAt + 1).toLowerCase()
-  return domainOf(domain, base)
+  return isInDomain(domain, base)
 }
 
 /** RFC 5280 §4.2.1.10 for URI and mailboxes: the host itself, or with a dot in front all that lie in it. */
-function domainOf(given: string, base: string): boolean {
+function isInDomain(given: string, base: string): boolean {
   const wanted = base.toLowerCase()
   if (wanted === '') return true
   return wanted.startsWith('.') ? given.endsWith(wanted) : given === wanted
@@ -90,8 +90,8 @@ const ipv4 = /^\d{1,3}(?:\.\d{1,3}){3}$/
 /** RFC 5280 §4.2.1.10: what has no host, or an address for one, is not allowed under a constraint. */
 function uriInside(name: string, base: string): boolean | undefined {
   const found = authority.exec(name)?.[1]
-  const given = found === undefined || ipv4.test(found) ? undefined : hostOf(found)
-  return given === undefined ? undefined : domainOf(given, base)
+  const given = found === undefined || ipv4.test(found) ? undefined : normalizeHost(found)
+  return given === undefined ? undefined : isInDomain(given, base)
 }
 
 function addressInside(name: Uint8Array, base: Uint8Array): boolean | undefined {
@@ -114,7 +114,7 @@ const dotted = /^[a-z0-9_*-]+(?:\.[a-z0-9_-]+)+$/i
 export type ComparedName = Pick<ReadGeneralName, 'kind' | 'tag' | 'value'>
 
 /** Names of a certificate that constraints are about. @param isEnd the last certificate of the path */
-export function constrainedNames(
+export function listConstrainedNames(
   node: {
     readonly certificate: { readonly subject: Uint8Array }
     readonly subject: readonly string[]

@@ -1,6 +1,6 @@
 import { derMembers } from '../../asn1/der.ts'
 import { pkiError } from '../../error.ts'
-import { comparableName, namePartsOf, nameText } from '../distinguished-name.ts'
+import { comparableName, nameText, readNameParts } from '../distinguished-name.ts'
 import {
   extensionIdentifiers,
   extensionValue,
@@ -70,13 +70,13 @@ const understood: ReadonlySet<string> = new Set([
   ids.policyMappings,
   ids.authorityKeyIdentifier,
   ids.policyConstraints,
-  ids.extendedKeyUsage,
+  ids.createExtendedKeyUsage,
   ids.inhibitAnyPolicy,
   ids.noRevAvail,
   ids.authorityInformationAccess,
   ids.ocspNoCheck,
 ])
-const mostPolicies = 64
+const maxPolicies = 64
 
 /** @throws PkiError */
 export function pathNode(der: Uint8Array): PathNode {
@@ -86,12 +86,12 @@ export function pathNode(der: Uint8Array): PathNode {
   const relativeNames = comparableName(subject)
   const subjectText = JSON.stringify(relativeNames)
   const issuerText = JSON.stringify(comparableName(issuer))
-  const parts = namePartsOf(subject)
+  const parts = readNameParts(subject)
   const policies = readCertificatePolicies(extensions)
   const mappings = readPolicyMappings(extensions)
   requireUnique(policies ?? [])
-  if (Math.max(policies?.length ?? 0, mappings.length) > mostPolicies)
-    throw pkiError('malformed', `The certificate has more than ${mostPolicies} policies.`)
+  if (Math.max(policies?.length ?? 0, mappings.length) > maxPolicies)
+    throw pkiError('malformed', `The certificate has more than ${maxPolicies} policies.`)
   const { authority, pathLength } = readBasicConstraints(extensions)
   const names = alternativeNames(certificate)
   const constraints = readNameConstraints(extensions)
@@ -103,7 +103,7 @@ export function pathNode(der: Uint8Array): PathNode {
     if (kind === 'directory') comparableName(value)
   return {
     certificate,
-    who: shown(subject),
+    who: formatSubject(subject),
     subject: relativeNames,
     subjectText,
     issuerText,
@@ -142,12 +142,12 @@ function alternativeNames({ extensions }: ParsedCertificate): readonly ReadGener
   return derMembers(value, 'subjectAltName').map(readGeneralName)
 }
 
-function shown(subject: Uint8Array): string {
-  return shownText(nameText(subject))
+function formatSubject(subject: Uint8Array): string {
+  return sanitizeText(nameText(subject))
 }
 
 /** Text from a certificate as it may stand in a sentence: short, and nothing that changes how it is shown. */
-export function shownText(text: string): string {
+export function sanitizeText(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they would change how a log or a terminal shows the sentence
   const safe = text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, '?')
   if (safe === '') return 'nobody'

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { derNull } from '../../asn1/index.ts'
-import { issue, issuerOf, now, type Party, party, year } from '../../testing/index.ts'
+import { issue, now, type Party, party, toIssuer, year } from '../../testing/index.ts'
 import { type CrlEntry, issueCrl, type NewCrl, readCrl } from '../crl/index.ts'
 import {
   basicConstraints,
   constraintName,
+  createExtendedKeyUsage,
   crlDistributionPoints,
   type Extension,
-  extendedKeyUsage,
   generalName,
   keyPurposes,
   keyUsage,
@@ -18,13 +18,13 @@ import {
   subjectAltName,
 } from '../index.ts'
 import {
-  certIdOf,
+  createCertId,
   issueOcspResponse,
   type OcspStatus,
   ocspResponder,
   readOcspResponse,
 } from '../ocsp/index.ts'
-import { mostCertificates, type PathQuestion, type RevocationSources, validatePath } from './index.ts'
+import { maxCertificates, type PathQuestion, type RevocationSources, validatePath } from './index.ts'
 
 const day = 86_400_000
 const authority = [basicConstraints(true), keyUsage(['keyCertSign', 'cRLSign'])]
@@ -129,16 +129,16 @@ test('RFC 5280 §6.1.4: path lengths hold for all below, and a name that issues 
 
 test('a purpose stands in every certificate of the path that lists purposes', async () => {
   const purpose = keyPurposes.serverAuth
-  const client = await issue(leaf, middle, [...end, extendedKeyUsage([keyPurposes.clientAuth])])
+  const client = await issue(leaf, middle, [...end, createExtendedKeyUsage([keyPurposes.clientAuth])])
   assert.match(
     outcome(client, [m], { purpose }),
     /^Invalid: The certificate of CN=leaf is not for this purpose/,
   )
   assert.equal(outcome(client, [m], { purpose: keyPurposes.clientAuth }), 'Valid')
-  const limited = await issue(middle, root, [...authority, extendedKeyUsage([keyPurposes.clientAuth])])
+  const limited = await issue(middle, root, [...authority, createExtendedKeyUsage([keyPurposes.clientAuth])])
   assert.match(outcome(l, [limited], { purpose }), /^Invalid: The certificate of CN=middle is not for this/)
   assert.equal(
-    outcome(await issue(leaf, middle, [...end, extendedKeyUsage(['2.5.29.37.0'])]), [m], { purpose }),
+    outcome(await issue(leaf, middle, [...end, createExtendedKeyUsage(['2.5.29.37.0'])]), [m], { purpose }),
     'Valid',
   )
   assert.match(
@@ -175,10 +175,10 @@ test('hostile meshes of certificates end within the work that is allowed', async
   assert.match(outcome(l, [m], { signatures: 1 }), /^Unknown: No path .* within the work/)
   assert.equal(outcome(l, [m], { signatures: 2 }), 'Valid')
   // Certificates beyond the limit are not read.
-  assert.equal(validate(l, [...Array.from({ length: mostCertificates }, () => w), m]).validity, 'Unknown')
+  assert.equal(validate(l, [...Array.from({ length: maxCertificates }, () => w), m]).validity, 'Unknown')
 })
 
-const crlOf = async (issuer: Party, revoked: readonly Uint8Array[], more: Partial<NewCrl> = {}) => {
+const createCrl = async (issuer: Party, revoked: readonly Uint8Array[], more: Partial<NewCrl> = {}) => {
   const entries: CrlEntry[] = revoked.map((der) => ({
     serial: parseCertificate(der).serial,
     revokedAt: now,
@@ -187,15 +187,15 @@ const crlOf = async (issuer: Party, revoked: readonly Uint8Array[], more: Partia
   return readCrl(
     await issueCrl(
       { number: 1n, thisUpdate: now, nextUpdate: now + 7 * day, entries, ...more },
-      issuerOf(issuer),
+      toIssuer(issuer),
     ),
   )
 }
 const responseFor = async (certificate: Uint8Array, issuer: Party, status: OcspStatus, thisUpdate = now) => {
-  const certId = certIdOf('sha256', issuer, parseCertificate(certificate).serial)
+  const certId = createCertId('sha256', issuer, parseCertificate(certificate).serial)
   const answers = [{ certId, status, thisUpdate, nextUpdate: now + 7 * day }]
   const read = readOcspResponse(
-    await issueOcspResponse({ answers, producedAt: now }, ocspResponder(issuerOf(issuer))),
+    await issueOcspResponse({ answers, producedAt: now }, ocspResponder(toIssuer(issuer))),
   )
   assert.ok(read.error === undefined)
   return read
@@ -208,7 +208,7 @@ const checked = (
 ) => outcome(certificate, others, { revocation: { crls: [], responses: [], ...sources, required } })
 
 test('CRLs and responses decide, and what nothing is said of is Unknown where that is required', async () => {
-  const [ofRoot, ofMiddle] = [await crlOf(root, []), await crlOf(middle, [])]
+  const [ofRoot, ofMiddle] = [await createCrl(root, []), await createCrl(middle, [])]
   assert.equal(checked(l, { crls: [ofRoot, ofMiddle] }), 'Valid')
   assert.equal(
     checked(l, { crls: [ofRoot] }),
@@ -216,8 +216,11 @@ test('CRLs and responses decide, and what nothing is said of is Unknown where th
   )
   assert.equal(checked(l, { crls: [ofRoot] }, false), 'Valid')
   const revoked = 'Invalid: The certificate of CN=leaf was revoked.'
-  assert.equal(checked(l, { crls: [await crlOf(middle, [l])] }, false), revoked)
-  assert.equal(checked(l, { crls: [await crlOf(root, [m]), ofMiddle] }), revoked.replace('leaf', 'middle'))
+  assert.equal(checked(l, { crls: [await createCrl(middle, [l])] }, false), revoked)
+  assert.equal(
+    checked(l, { crls: [await createCrl(root, [m]), ofMiddle] }),
+    revoked.replace('leaf', 'middle'),
+  )
   const good = await responseFor(l, middle, { kind: 'good' })
   assert.equal(checked(l, { crls: [ofRoot], responses: [good] }), 'Valid')
   const bad = await responseFor(l, middle, { kind: 'revoked', revokedAt: now, reason: 'superseded' })
@@ -226,7 +229,7 @@ test('CRLs and responses decide, and what nothing is said of is Unknown where th
   assert.match(checked(l, { crls: [ofRoot], responses: [unknown] }), /^Unknown: The responder does not know/)
   // The status of each is told, and the newest word counts: a hold that was lifted.
   const lifted = await responseFor(l, middle, { kind: 'good' }, now + 1000)
-  assert.equal(checked(l, { crls: [ofRoot, await crlOf(middle, [l])], responses: [lifted] }), 'Valid')
+  assert.equal(checked(l, { crls: [ofRoot, await createCrl(middle, [l])], responses: [lifted] }), 'Valid')
   const revocation = { crls: [ofRoot], responses: [bad], required: true }
   assert.deepEqual(validate(l, [m], { revocation }).revocation, [
     { kind: 'revoked', revokedAt: now, reason: 'superseded' },
@@ -235,25 +238,25 @@ test('CRLs and responses decide, and what nothing is said of is Unknown where th
 })
 
 test('CRLs and responses that do not count say why', async () => {
-  const ofRoot = await crlOf(root, [])
-  const unknown = async (crl: Awaited<ReturnType<typeof crlOf>>) => checked(l, { crls: [ofRoot, crl] })
+  const ofRoot = await createCrl(root, [])
+  const unknown = async (crl: Awaited<ReturnType<typeof createCrl>>) => checked(l, { crls: [ofRoot, crl] })
   assert.match(
-    await unknown(await crlOf(middle, [l], { nextUpdate: now })),
+    await unknown(await createCrl(middle, [l], { nextUpdate: now })),
     /^Unknown: The CRL of CN=middle is out of/,
   )
   assert.match(
-    await unknown(await crlOf(middle, [l], { thisUpdate: now + 2 * day })),
+    await unknown(await createCrl(middle, [l], { thisUpdate: now + 2 * day })),
     /^Unknown: .* from the future/,
   )
-  const forged = await crlOf({ ...stranger, name: middle.name, spki: middle.spki }, [l])
+  const forged = await createCrl({ ...stranger, name: middle.name, spki: middle.spki }, [l])
   assert.match(await unknown(forged), /^Unknown: The signature of the CRL of CN=middle is wrong/)
-  assert.match(await unknown(await crlOf(stranger, [l])), /^Unknown: Nothing says/)
+  assert.match(await unknown(await createCrl(stranger, [l])), /^Unknown: Nothing says/)
   assert.match(
-    await unknown(await crlOf(middle, [l], { number: 2n, baseNumber: 1n })),
+    await unknown(await createCrl(middle, [l], { number: 2n, baseNumber: 1n })),
     /^Unknown: Nothing says/,
   )
   const noCrl = await issue(middle, root, [basicConstraints(true), keyUsage(['keyCertSign'])])
-  const crls = [ofRoot, await crlOf(middle, [l])]
+  const crls = [ofRoot, await createCrl(middle, [l])]
   assert.match(checked(l, { crls }, true, [noCrl]), /^Unknown: CN=middle may not sign a CRL/)
   const stale = await responseFor(l, { ...stranger, name: middle.name, spki: middle.spki }, { kind: 'good' })
   assert.match(
@@ -263,11 +266,11 @@ test('CRLs and responses that do not count say why', async () => {
 })
 
 test('RFC 5280 §6.3.3: a CRL says something about the certificates of its scope alone', async () => {
-  const ofRoot = await crlOf(root, [])
+  const ofRoot = await createCrl(root, [])
   const urls = ['http://pki.example/crl']
   const pointed = await issue(leaf, middle, [...end, crlDistributionPoints(urls)])
   const scoped = (scope: NonNullable<NewCrl['scope']>, certificate: Uint8Array = pointed) =>
-    crlOf(middle, [certificate], { scope }).then((crl) => checked(certificate, { crls: [ofRoot, crl] }))
+    createCrl(middle, [certificate], { scope }).then((crl) => checked(certificate, { crls: [ofRoot, crl] }))
   assert.match(await scoped({ urls }), /^Invalid: .* was revoked/)
   assert.match(await scoped({ urls, only: 'users' }), /^Invalid/)
   assert.match(await scoped({ urls, only: 'authorities' }), /^Unknown/)
@@ -277,7 +280,7 @@ test('RFC 5280 §6.3.3: a CRL says something about the certificates of its scope
 })
 
 test('RFC 9608: nobody asks about a certificate that has no revocation, but about authorities they do', async () => {
-  const crls = [await crlOf(root, [])]
+  const crls = [await createCrl(root, [])]
   const short = await issue(leaf, middle, [...end, noRevAvail])
   assert.equal(checked(short, { crls }), 'Valid')
   const wrong = await issue(middle, root, [...authority, noRevAvail])

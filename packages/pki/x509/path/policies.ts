@@ -32,7 +32,7 @@ export function pathPolicies(
   let any = wish.inhibitAny === true ? 0 : below.length + 1
   for (const [index, node] of below.entries()) {
     const isEnd = index === below.length - 1
-    held = narrowed(held, node, any > 0 || (!isEnd && node.isSelfIssued))
+    held = narrowPolicies(held, node, any > 0 || (!isEnd && node.isSelfIssued))
     const { requireExplicit, inhibitMapping } = node.policyConstraints
     if (explicit === 0 && isEmpty(held))
       return { problem: `No policy holds at the certificate of ${node.who}.` }
@@ -44,13 +44,13 @@ export function pathPolicies(
     }
     if (node.policyMappings.some((pair) => pair.includes(anyPolicy)))
       return { problem: `The certificate of ${node.who} maps anyPolicy.` }
-    held = mapped(held, node, mapping > 0)
+    held = mapPolicies(held, node, mapping > 0)
     if (!node.isSelfIssued) [explicit, mapping, any] = [less(explicit), less(mapping), less(any)]
     explicit = Math.min(explicit, requireExplicit ?? explicit)
     mapping = Math.min(mapping, inhibitMapping ?? mapping)
     any = Math.min(any, node.inhibitAnyPolicy ?? any)
   }
-  const policies = accepted(held, wish.acceptable)
+  const policies = acceptPolicies(held, wish.acceptable)
   if (explicit === 0 && policies.length === 0)
     return { problem: 'No policy of the path is one that is accepted.' }
   return { policies }
@@ -65,7 +65,7 @@ function isEmpty({ named, any }: Held): boolean {
 }
 
 /** RFC 5280 §6.1.3 d and e. */
-function narrowed(held: Held, { policies }: PathNode, anyCounts: boolean): Held {
+function narrowPolicies(held: Held, { policies }: PathNode, anyCounts: boolean): Held {
   if (policies === undefined) return { named: new Map(), any: false }
   const named = new Map<string, ReadonlySet<string>>()
   for (const policy of policies) {
@@ -79,7 +79,7 @@ function narrowed(held: Held, { policies }: PathNode, anyCounts: boolean): Held 
 }
 
 /** RFC 5280 §6.1.4 b. */
-function mapped(held: Held, { policyMappings }: PathNode, mayMap: boolean): Held {
+function mapPolicies(held: Held, { policyMappings }: PathNode, mayMap: boolean): Held {
   if (policyMappings.length === 0) return held
   const named = new Map(held.named)
   const made = new Map<string, Set<string>>()
@@ -96,7 +96,7 @@ function mapped(held: Held, { policyMappings }: PathNode, mayMap: boolean): Held
 }
 
 /** RFC 5280 §6.1.5 g. */
-function accepted({ named, any }: Held, acceptable: readonly string[] | undefined): readonly string[] {
+function acceptPolicies({ named, any }: Held, acceptable: readonly string[] | undefined): readonly string[] {
   const held = new Set([...named.values()].flatMap((policies) => [...policies]))
   if (acceptable === undefined || acceptable.includes(anyPolicy))
     return [...held, ...(any ? [anyPolicy] : [])]

@@ -31,10 +31,10 @@ interface Evidence {
 /** Difference of clocks that is tolerated at the beginning of a CRL. */
 const toleranceMs = 5 * 60_000
 /** Responses, and CRLs of one issuer, that are looked at for one certificate. */
-const mostSources = 16
+const maxSources = 16
 
 /** Status of a certificate by CRLs and OCSP responses; the newest of several counts. */
-export function revocationOf(
+export function checkRevocation(
   node: PathNode,
   issuer: PathNode,
   { crls, responses }: RevocationSources,
@@ -44,10 +44,10 @@ export function revocationOf(
   // RFC 9608 §3: of an authority it says nothing.
   if (node.noRevocation && !node.authority) return { kind: 'never told' }
   const evidence = [
-    ...responses.slice(0, mostSources).map((response) => byResponse(response, node, issuer, at, budget)),
+    ...responses.slice(0, maxSources).map((response) => byResponse(response, node, issuer, at, budget)),
     ...crls
       .filter((crl) => isOfIssuer(crl, issuer))
-      .slice(0, mostSources)
+      .slice(0, maxSources)
       .map((crl) => byCrl(crl, node, issuer, at, budget)),
   ]
   const told = evidence.filter((each) => typeof each === 'object')
@@ -97,7 +97,7 @@ function byCrl(
   at: number,
   budget: Budget,
 ): Evidence | string | undefined {
-  const coverage = coverageOf(crl, node)
+  const coverage = readCoverage(crl, node)
   if (coverage === undefined) return undefined
   const of = `The CRL of ${issuer.who}`
   if (crl.unknownCritical) return `${of} has a critical extension that is not understood.`
@@ -116,7 +116,7 @@ function byCrl(
 }
 
 /** Is the certificate one that this CRL lists when it is revoked (RFC 5280 §6.3.3 b)? For some reasons, or for all? */
-function coverageOf({ scope, baseNumber }: Crl, node: PathNode): 'all' | 'some' | undefined {
+function readCoverage({ scope, baseNumber }: Crl, node: PathNode): 'all' | 'some' | undefined {
   if (baseNumber !== undefined) return undefined
   if (scope === undefined) return 'all'
   if (scope.indirect || scope.onlyAttributes) return undefined

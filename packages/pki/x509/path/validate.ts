@@ -1,20 +1,20 @@
 import { PkiError } from '../../error.ts'
-import { longestChain, type Validity } from '../chain.ts'
+import { maxChainLength, type Validity } from '../chain.ts'
 import type { KeyUsageName } from '../extensions.ts'
 import { isSignedWith } from '../signing.ts'
-import { type Budget, budgetOf } from './budget.ts'
+import { type Budget, createBudget } from './budget.ts'
 import { certificateProblem, issuerProblem, lengthProblem, purposeProblem, usageProblem } from './checks.ts'
 import { nameProblem } from './constraints.ts'
 import { type PathNode, pathNode } from './node.ts'
 import { type PolicyWish, pathPolicies } from './policies.ts'
-import { type RevocationSources, type RevocationStatus, revocationOf } from './revocation.ts'
+import { checkRevocation, type RevocationSources, type RevocationStatus } from './revocation.ts'
 
 /** Certificates beside the first that are looked at. */
-export const mostCertificates = 256
+export const maxCertificates = 256
 /** Signatures that one validation checks, those of CRLs and responses included. */
-export const mostSignatures = 128
+export const maxSignatures = 128
 /** Certificates that are put on a path, over all paths that are tried. */
-const mostSteps = 1024
+const maxSteps = 1024
 
 export interface PathQuestion {
   /** DER of the certificate in question. */
@@ -34,7 +34,7 @@ export interface PathQuestion {
     /** A certificate of which nothing says that it was not revoked makes the path Unknown; else it counts as good. */
     readonly required: boolean
   }
-  /** Default and maximum: `mostSignatures`. */
+  /** Default and maximum: `maxSignatures`. */
   readonly signatures?: number
 }
 
@@ -57,7 +57,7 @@ export interface PathResult {
  * @throws PkiError for an anchor that is no certificate
  */
 export function validatePath(question: PathQuestion): PathResult {
-  const anchors = question.anchors.slice(0, mostCertificates).map(pathNode)
+  const anchors = question.anchors.slice(0, maxCertificates).map(pathNode)
   let end: PathNode
   try {
     end = pathNode(question.certificate)
@@ -65,16 +65,16 @@ export function validatePath(question: PathQuestion): PathResult {
     if (error instanceof PkiError) return without('Invalid', error.message)
     throw error
   }
-  const budget = budgetOf(Math.min(question.signatures ?? mostSignatures, mostSignatures))
+  const budget = createBudget(Math.min(question.signatures ?? maxSignatures, maxSignatures))
   const problem =
     certificateProblem(end, question.at) ?? usageProblem(end, question.uses ?? [], question.purpose)
   if (problem !== undefined) return without('Invalid', problem)
-  return search(end, anchors, othersOf(question, anchors), question, budget)
+  return search(end, anchors, parseOthers(question, anchors), question, budget)
 }
 
-function othersOf({ others = [] }: PathQuestion, anchors: readonly PathNode[]): readonly PathNode[] {
+function parseOthers({ others = [] }: PathQuestion, anchors: readonly PathNode[]): readonly PathNode[] {
   const seen = new Set(anchors.map(({ certificate }) => bytesKey(certificate.der)))
-  return others.slice(0, mostCertificates).flatMap((der) => {
+  return others.slice(0, maxCertificates).flatMap((der) => {
     if (seen.has(bytesKey(der))) return []
     seen.add(bytesKey(der))
     try {
@@ -101,13 +101,13 @@ function search(
     const last = path.at(-1) as PathNode
     steps += 1
     if (anchors.some(({ certificate }) => equal(certificate.der, last.certificate.der))) {
-      const result = judged([...path].reverse(), question, budget)
+      const result = checkPath([...path].reverse(), question, budget)
       if (best === undefined || rank(result) > rank(best)) best = result
       return result.validity === 'Valid' || result.revocation[0]?.kind === 'revoked'
     }
-    if (path.length === longestChain) return false
+    if (path.length === maxChainLength) return false
     for (const issuer of candidates(last, path, anchors, others)) {
-      if (steps >= mostSteps) return true
+      if (steps >= maxSteps) return true
       const problem =
         certificateProblem(issuer, question.at) ??
         issuerProblem(issuer, anchors.includes(issuer)) ??
@@ -120,7 +120,7 @@ function search(
   }
   extend([end])
   if (best !== undefined) return best
-  if (budget.isSpent || steps >= mostSteps)
+  if (budget.isSpent || steps >= maxSteps)
     return without('Unknown', 'No path to a trusted certificate was found within the work that is allowed.')
   return firstProblem === undefined
     ? without('Unknown', `No path leads from the certificate of ${end.who} to a trusted certificate.`)
@@ -158,7 +158,7 @@ function signatureProblem(node: PathNode, issuer: PathNode, budget: Budget): str
 }
 
 /** @param path from the anchor to the end, its signatures, dates and issuers checked */
-function judged(path: readonly PathNode[], question: PathQuestion, budget: Budget): PathResult {
+function checkPath(path: readonly PathNode[], question: PathQuestion, budget: Budget): PathResult {
   const found = {
     path: path.map(({ certificate }) => certificate.der).reverse(),
     revocation: [],
@@ -182,7 +182,7 @@ function revocationAlong(
   const statuses: RevocationStatus[] = []
   for (let index = path.length - 1; index > 0; index -= 1) {
     const [issuer, node] = [path[index - 1] as PathNode, path[index] as PathNode]
-    statuses.push(revocationOf(node, issuer, revocation, at, budget))
+    statuses.push(checkRevocation(node, issuer, revocation, at, budget))
   }
   return statuses
 }

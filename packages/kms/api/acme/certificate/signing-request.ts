@@ -4,8 +4,8 @@ import { PkiError } from '@warder/pki/error'
 import {
   extensionIdentifiers,
   generalNameText,
-  namePartsOf,
   readCertificationRequest,
+  readNameParts,
 } from '@warder/pki/x509'
 import { identifierText } from '../order/identifiers.ts'
 import { acmeProblem } from '../protocol/problem.ts'
@@ -56,7 +56,7 @@ function readNames(der: Uint8Array) {
       throw acmeProblem('badCSR', 'A name of the CSR is neither a DNS name nor an address.')
     return `${kind.toLowerCase()}:${name.toLowerCase()}`
   })
-  const commonNames = namePartsOf(subject)
+  const commonNames = readNameParts(subject)
     .filter(([part]) => part === 'CN')
     .map(([, name]) => name.toLowerCase())
   return { spki, key, names, commonNames }

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { derContent, derElements, derTag } from '@warder/pki/asn1'
 import { PkiError } from '@warder/pki/error'
-import { extensionsOf, generalName, generalNameText, readCertificate } from '@warder/pki/x509'
+import { generalName, generalNameText, readCertificate, readCertificateExtensions } from '@warder/pki/x509'
 import { type Problem, problemOf } from '../protocol/problem.ts'
 import { sha256 } from './key-authorization.ts'
 import type { Proof, Ways } from './proof.ts'
@@ -35,7 +35,7 @@ function problemIn(der: Uint8Array, name: string, keyAuthorization: string): Pro
     generalNameText(only).toLowerCase() !== expected.toLowerCase()
   )
     return wrong('is not for this identifier alone')
-  const extension = extensionsOf(der).find(({ identifier }) => identifier === acmeIdentifier)
+  const extension = readCertificateExtensions(der).find(({ identifier }) => identifier === acmeIdentifier)
   if (extension === undefined || !extension.critical) return wrong('has no critical extension acmeIdentifier')
   const [element] = derElements(extension.value, 'acmeIdentifier')
   const digest = derContent(element, derTag.octetString, 'acmeIdentifier')

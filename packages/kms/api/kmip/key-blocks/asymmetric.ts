@@ -16,12 +16,12 @@ import {
   pssPrivateFromPkcs8,
   pssPublicFromSpki,
   publicFromSpki,
-  rawOf,
   requireLoadable,
   requireUsable,
   rsaPrivateFromPkcs1,
   rsaPublicFromPkcs1,
   rsaToPkcs1,
+  toRawKey,
 } from '@warder/pki/keys'
 import { byteKeysOf, type CurveName, curveByName, curveOfFamily } from '../../../keys/index.ts'
 import { kmipFailure, withKmipReasons } from '../failure/failure.ts'
@@ -218,7 +218,7 @@ export function writeHalf(
       if (!isPrivate || curve === undefined) break
       return bytes(ecToSec1(canonical, curve, shape.keyFormat === 'ECPrivateKey'))
     case 'Raw':
-      if (family !== undefined) return bytes(rawOf(type, canonical, family))
+      if (family !== undefined) return bytes(toRawKey(type, canonical, family))
       if (curve !== undefined) return bytes(isPrivate ? ecScalar(canonical) : ecPoint(canonical, curve, form))
       break
     default:
@@ -252,7 +252,7 @@ function writeTransparent(
   const name = shape.curve ?? (family === undefined ? undefined : curveOfFamily(family))
   if (name === undefined) return undefined
   if (family !== undefined) {
-    const raw = rawOf(type, canonical, family)
+    const raw = toRawKey(type, canonical, family)
     return isPrivate ? transparentEcPrivate(name, raw) : transparentEcPublic(name, raw)
   }
   const curve = curveByName(name)

@@ -3,7 +3,7 @@ import { optional, type StructureNode, structure, unsignedBytes, unsignedInteger
 import {
   type KeyPolicy,
   type RsaNumbers,
-  rsaNumbersOf,
+  readRsaNumbers,
   rsaPrivateFromNumbers,
   rsaPublicFromNumbers,
 } from '@warder/pki/keys'
@@ -50,7 +50,7 @@ export function rsaToTransparent(
   canonical: Uint8Array,
   members: readonly TagName[] | undefined,
 ): StructureNode {
-  const numbers = rsaNumbersOf(type, canonical)
+  const numbers = readRsaNumbers(type, canonical)
   return structure(
     Tag.KeyMaterial,
     (type === 'PublicKey' ? publicMembers : privateMembers).map(([name, number]) => {

@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict'
 import { accountKey, acmeClient, type HttpHost, signed } from '@warder/kms/api/acme/testing'
 import { derOf, makeAuthorities, outsider } from '@warder/kms/api/pki/testing'
-import { extensionsOf, parseCertificate, readCertificate, readKeyIdentifier } from '@warder/pki/x509'
-import { certIdOf, ocspRequest } from '@warder/pki/x509/ocsp'
+import {
+  parseCertificate,
+  readCertificate,
+  readCertificateExtensions,
+  readKeyIdentifier,
+} from '@warder/pki/x509'
+import { createCertId, ocspRequest } from '@warder/pki/x509/ocsp'
 import { until } from '../../../testing/index.ts'
 import { pageOrigin } from './browsers.ts'
 import { ok, type Walked, walkerOf } from './walked-installation.ts'
@@ -29,7 +34,9 @@ export async function walkPki({ user, wire }: Walked): Promise<void> {
   const anybody = walkerOf(wire('kms'))
   const [issuer, leaf] = [issuing, made].map(({ certificate }) => parseCertificate(derOf(certificate)))
   assert.ok(issuer !== undefined && leaf !== undefined)
-  const request = ocspRequest([certIdOf('sha1', { name: issuer.subject, spki: issuer.spki }, leaf.serial)])
+  const request = ocspRequest([
+    createCertId('sha1', { name: issuer.subject, spki: issuer.spki }, leaf.serial),
+  ])
   const base64 = encodeURIComponent(Buffer.from(request).toString('base64'))
   const asked = { bytes: request, headers: { 'content-type': 'application/ocsp-request' } }
   // The primary signs the first list and certifies the responder after a moment.
@@ -77,7 +84,7 @@ export async function walkAcme({ user, wire }: Walked, host: HttpHost): Promise<
   await post(/<([^>]+)>;rel="alternate"/.exec(String(headers.link))?.[1] ?? '')
   const leaf = derOf(text)
   const parts = [
-    readKeyIdentifier(extensionsOf(derOf(issuing.certificate))),
+    readKeyIdentifier(readCertificateExtensions(derOf(issuing.certificate))),
     readCertificate(leaf).serialNumber,
   ]
   const id = parts.map((part) => Buffer.from(part ?? []).toString('base64url')).join('.')

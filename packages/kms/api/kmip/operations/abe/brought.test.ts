@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { decodeMasterKey } from '@warder/covercrypt/keys'
-import { attributesOf as allAttributes } from '@warder/covercrypt/structure'
+import { listAttributes as allAttributes } from '@warder/covercrypt/structure'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import {
   boolean,

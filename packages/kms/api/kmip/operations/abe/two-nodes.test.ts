@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { decodeMasterKey } from '@warder/covercrypt/keys'
-import { attributesOf as allAttributes } from '@warder/covercrypt/structure'
+import { listAttributes as allAttributes } from '@warder/covercrypt/structure'
 import { bothEngines, startTwoNodes } from '../../../../testing/index.ts'
 import { AbeClient, vendor } from '../../testing/abe.ts'
 import { kmipClient, uid } from '../../testing/index.ts'

@@ -3,10 +3,10 @@ import { Enumeration } from '@warder/kmip/tables'
 import {
   type CertificateSigner,
   type Extension,
-  extensionsOf,
   type Issuer,
   parseCertificate,
   readBasicConstraints,
+  readCertificateExtensions,
   readKeyIdentifier,
   readKeyUsage,
 } from '@warder/pki/x509'
@@ -102,7 +102,7 @@ export async function namedIssuer(
   const facts = certificateFacts(der)
   if (!spki.equals(facts.spki))
     throw kmipFailure('InvalidField', 'The key of the issuer is not that of its certificate.')
-  const extensions = extensionsOf(der)
+  const extensions = readCertificateExtensions(der)
   requireAuthority(extensions)
   const { validFromDate, validToDate } = new X509Certificate(der)
   if (context.now < validFromDate.getTime() || context.now > validToDate.getTime())

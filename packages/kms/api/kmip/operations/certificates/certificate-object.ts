@@ -6,12 +6,12 @@ import {
   type Extension,
   endEntityUses,
   extensionIdentifiers,
-  extensionsOf,
   issueCertificate,
   type KeyUsageName,
   keyUsage,
   noRevAvail,
   readBasicConstraints,
+  readCertificateExtensions,
   readKeyUsage,
 } from '@warder/pki/x509'
 import {
@@ -128,7 +128,7 @@ async function openAuthorityOf(
     readonly replaces: ManagedObject | undefined
   },
 ): Promise<void> {
-  const extensions = extensionsOf(der)
+  const extensions = readCertificateExtensions(der)
   const uses = readKeyUsage(extensions)
   const issues = readBasicConstraints(extensions).authority && uses?.includes('keyCertSign') !== false
   if (keyId === undefined || !issues) return

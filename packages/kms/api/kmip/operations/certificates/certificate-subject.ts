@@ -11,7 +11,7 @@ import {
 import {
   type Extension,
   extensionIdentifiers,
-  extensionsOf,
+  readCertificateExtensions,
   readCertificationRequest,
 } from '@warder/pki/x509'
 import { issuedAs } from '../../../../authority/index.ts'
@@ -83,7 +83,7 @@ function fromRequest(value: Uint8Array, type: string | undefined): CertificateSu
  * who calls Certify can say so.
  */
 function granted(extension: Extension): readonly Extension[] {
-  const { subjectAltName, extendedKeyUsage } = extensionIdentifiers
+  const { subjectAltName, createExtendedKeyUsage: extendedKeyUsage } = extensionIdentifiers
   return extension.identifier === subjectAltName || extension.identifier === extendedKeyUsage
     ? [extension]
     : []
@@ -117,7 +117,7 @@ export async function subjectOf(context: KmipContext, object: ManagedObject): Pr
       return {
         name: facts.subject,
         spki: facts.spki,
-        extensions: extensionsOf(material),
+        extensions: readCertificateExtensions(material),
         publicKey: linkedObject(object, 'PublicKeyLink'),
         privateKey: linkedObject(object, 'PrivateKeyLink'),
         isPossessionShown: (await issuedAs(context.services.db, object.id))?.keyId !== undefined,

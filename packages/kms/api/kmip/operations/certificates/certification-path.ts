@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto'
 import {
-  longestChain,
+  maxChainLength,
   type ParsedCertificate,
   parseCertificate,
   readCrlDistributionPoints,
@@ -83,7 +83,7 @@ async function issuersAbove(
   given: readonly Uint8Array[],
 ): Promise<readonly Uint8Array[] | 'ended'> {
   const all = [...given]
-  for (let index = 0; index < all.length && all.length < longestChain; index += 1) {
+  for (let index = 0; index < all.length && all.length < maxChainLength; index += 1) {
     const certificate = parseCertificate(all[index] as Uint8Array)
     if (isSelfIssued(certificate.der)) continue
     for (const authority of await possibleIssuers(context.services.db, certificate)) {

@@ -13,7 +13,7 @@ import {
   textString,
 } from '@warder/kmip/ttlv'
 import { p256Request, pssRequest, sha1Request } from '@warder/pki/testing'
-import { extensionsOf, readBasicConstraints, readKeyUsage } from '@warder/pki/x509'
+import { readBasicConstraints, readCertificateExtensions, readKeyUsage } from '@warder/pki/x509'
 import { type Started, startKms } from '../../../../testing/index.ts'
 import { attributes, kmipClient, uid, vendorAttribute } from '../../testing/index.ts'
 import { activeSince, inside, linked, mask, nameNode } from '../../testing/keys.ts'
@@ -196,7 +196,7 @@ test('a request in DER or PEM is certified with its names; that it wants to be a
     const x509 = await certificateOf(alice, id)
     assert.equal(x509.subject, 'C=CH\nCN=request.example')
     assert.equal(x509.subjectAltName, 'DNS:request.example')
-    const read = extensionsOf(x509.raw)
+    const read = readCertificateExtensions(x509.raw)
     assert.equal(readBasicConstraints(read).authority, false)
     assert.equal(readKeyUsage(read)?.includes('keyCertSign'), false)
   }

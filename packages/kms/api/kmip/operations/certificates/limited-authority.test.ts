@@ -6,9 +6,8 @@ import { byteString, enumeration, integer, structure, type TtlvNode, textString 
 import {
   basicConstraints,
   certificateSigner,
+  createExtendedKeyUsage,
   type Extension,
-  extendedKeyUsage,
-  extensionsOf,
   generalName,
   issueCertificate,
   issueRequest,
@@ -17,6 +16,7 @@ import {
   nameFromText,
   ocspNoCheck,
   readBasicConstraints,
+  readCertificateExtensions,
   readExtendedKeyUsage,
   readKeyUsage,
   subjectAltName,
@@ -102,7 +102,7 @@ test('an authority for servers issues for servers alone over KMIP, too', async (
   await refused(bob, id, named('other.example'), text(server, 'extendedKeyUsage=serverAuth'))
   for (const lines of [[server], [server, 'extendedKeyUsage=serverAuth']]) {
     const made = await certify(bob, id, named('www.example'), text(...lines))
-    const extensions = extensionsOf((await certificateOf(bob, made.id)).raw)
+    const extensions = readCertificateExtensions((await certificateOf(bob, made.id)).raw)
     assert.deepEqual(readExtendedKeyUsage(extensions), [keyPurposes.serverAuth])
   }
   await bob.fails(
@@ -129,8 +129,8 @@ test('nobody is given a certificate that answers or signs lists for an authority
   const { privateKey, publicKey } = pair()
   const spki = publicKey.export({ format: 'der', type: 'spki' })
   for (const extensions of [
-    [extendedKeyUsage([keyPurposes.OCSPSigning])],
-    [extendedKeyUsage([keyPurposes.serverAuth]), extendedKeyUsage([keyPurposes.OCSPSigning])],
+    [createExtendedKeyUsage([keyPurposes.OCSPSigning])],
+    [createExtendedKeyUsage([keyPurposes.serverAuth]), createExtendedKeyUsage([keyPurposes.OCSPSigning])],
   ]) {
     const value = await issueRequest(
       {
@@ -188,7 +188,7 @@ test('ReCertify copies no extension that the issuer does not give', async () => 
     [
       basicConstraints(false),
       keyUsage(['digitalSignature']),
-      extendedKeyUsage([keyPurposes.OCSPSigning]),
+      createExtendedKeyUsage([keyPurposes.OCSPSigning]),
       names,
     ],
     [basicConstraints(false), keyUsage(['digitalSignature', 'cRLSign']), names],
@@ -251,7 +251,7 @@ test('a certificate by an authority without limits has what its caller asks for,
     text('extendedKeyUsage=clientAuth,emailProtection', 'subjectAltName=email:a@b.example'),
   )
   const certificate = await certificateOf(bob, made.id)
-  const extensions = extensionsOf(certificate.raw)
+  const extensions = readCertificateExtensions(certificate.raw)
   assert.deepEqual(readExtendedKeyUsage(extensions), [keyPurposes.clientAuth, keyPurposes.emailProtection])
   assert.equal(readBasicConstraints(extensions).authority, false)
   assert.deepEqual(readKeyUsage(extensions), ['digitalSignature'])
@@ -261,7 +261,8 @@ test('a certificate by an authority without limits has what its caller asks for,
     csrOf(csr),
     attributes(link('CertificateLink', limited.issuing.id), days(10)),
   ])
-  assert.deepEqual(readExtendedKeyUsage(extensionsOf((await certificateOf(bob, plain.id)).raw)), [
-    keyPurposes.serverAuth,
-  ])
+  assert.deepEqual(
+    readExtendedKeyUsage(readCertificateExtensions((await certificateOf(bob, plain.id)).raw)),
+    [keyPurposes.serverAuth],
+  )
 })

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { byteString, enumeration, structure } from '@warder/kmip/ttlv'
-import { issue, issuerOf, type Party, party } from '@warder/pki/testing'
+import { issue, type Party, party, toIssuer } from '@warder/pki/testing'
 import {
   basicConstraints,
   constraintName,
@@ -118,7 +118,7 @@ async function elsewhere(extensions: readonly Extension[] = []): Promise<Elsewhe
           nextUpdate: now + day,
           entries: revoked.map((der) => ({ serial: parseCertificate(der).serial, revokedAt: now - day })),
         },
-        issuerOf(by),
+        toIssuer(by),
       ),
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()

@@ -8,7 +8,7 @@ import {
   type TtlvNode,
 } from '@warder/kmip/ttlv'
 import { PkiError } from '@warder/pki/error'
-import { longestChain, type Validity } from '@warder/pki/x509'
+import { maxChainLength, type Validity } from '@warder/pki/x509'
 import { linkedObject, type ManagedObject } from '../../../../keys/index.ts'
 import {
   type KmipContext,
@@ -37,8 +37,8 @@ export const validate: KmipOperation = {
     if (sent.length + named.length === 0 && context.placeholder === undefined)
       throw kmipFailure('MissingData', 'No certificate is given.')
     const nodes = sent.length + named.length === 0 ? [undefined] : named
-    if (sent.length + nodes.length > longestChain)
-      throw kmipFailure('InvalidField', `A chain has at most ${longestChain} certificates.`)
+    if (sent.length + nodes.length > maxChainLength)
+      throw kmipFailure('InvalidField', `A chain has at most ${maxChainLength} certificates.`)
     const kept: ManagedObject[] = []
     for (const node of nodes) kept.push(await permitted(context, context.identifier(node)))
     await addIssuers(context, kept)
@@ -64,7 +64,7 @@ async function permitted(context: KmipContext, id: string): Promise<ManagedObjec
 
 /** Issuers that are kept here too and that the caller may validate; without one the chain just ends. */
 async function addIssuers(context: KmipContext, kept: ManagedObject[]): Promise<void> {
-  for (let index = 0; index < kept.length && kept.length < longestChain; index += 1) {
+  for (let index = 0; index < kept.length && kept.length < maxChainLength; index += 1) {
     const object = kept[index]
     const issuer = object === undefined ? undefined : linkedObject(object, 'CertificateLink')
     if (issuer === undefined || kept.some(({ id }) => id === issuer)) continue
