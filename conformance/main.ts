@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { type Way, ways } from 'warder/kmip'
+import { type Transport, transports } from 'warder/kmip'
 import { casesIn, vectorsFolder, vectorsVariable } from './cases/vectors.ts'
 import { failuresText } from './report/failures.ts'
 import { conformancePage } from './report/page.ts'
@@ -49,9 +49,9 @@ export async function main(args: readonly string[], print = toTerminal): Promise
     print(help)
     return 0
   }
-  const unknown = values.over.find((name) => !ways.some((way) => way === name))
+  const unknown = values.over.find((name) => !transports.some((way) => way === name))
   if (unknown !== undefined) {
-    print(`--over is one of ${ways.join(', ')}, not '${unknown}'`)
+    print(`--over is one of ${transports.join(', ')}, not '${unknown}'`)
     return 2
   }
   const folder = positionals[0] ?? vectorsFolder(process.env)
@@ -63,7 +63,7 @@ export async function main(args: readonly string[], print = toTerminal): Promise
   const isGiven = values.socket !== undefined || values.url !== undefined
   await using server = isGiven ? givenServer(values) : await startOwnServer()
   const all: WayResults[] = []
-  for (const way of values.over as readonly Way[]) {
+  for (const way of values.over as readonly Transport[]) {
     all.push({ way, results: await runCases(cases, server, way, { ownWords: values['own-words'] }) })
   }
   for (const line of tableOf(all)) print(line)
@@ -85,7 +85,7 @@ function parse(args: readonly string[]) {
     options: {
       help: { type: 'boolean', default: false },
       case: { type: 'string', default: '' },
-      over: { type: 'string', multiple: true, default: [...ways] },
+      over: { type: 'string', multiple: true, default: [...transports] },
       'own-words': { type: 'boolean', default: false },
       failures: { type: 'string' },
       write: { type: 'boolean', default: false },

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { openPostgres } from '@warder/foundation/sql'
 import { startTestPostgres } from '@warder/foundation/sql/testing'
-import { type Way, ways } from 'warder/kmip'
+import { type Transport, transports } from 'warder/kmip'
 import { servedCases, vectorsVariable } from './cases/vectors.ts'
 import { remarkOn } from './report/table.ts'
 import { runCases } from './run/run-cases.ts'
@@ -19,7 +19,7 @@ after(async () => {
   if (skip === false) await server[Symbol.asyncDispose]()
 })
 
-async function passAll(where: TestServer, way: Way): Promise<void> {
+async function passAll(where: TestServer, way: Transport): Promise<void> {
   const results = await runCases(cases, where, way)
   const failed = results.filter(({ outcome }) => outcome !== 'passed')
   assert.deepEqual(
@@ -29,7 +29,7 @@ async function passAll(where: TestServer, way: Way): Promise<void> {
   assert.equal(results.length, cases.length)
 }
 
-for (const way of ways) {
+for (const way of transports) {
   test(`Every public OASIS test case passes strictly over ${way}`, { skip }, () => passAll(server, way))
 }
 

@@ -1,5 +1,5 @@
 import type { HttpsClient } from 'warder/client'
-import { awsHeaders } from 'warder/external'
+import { signAwsRequest } from 'warder/external'
 import type { Installation } from 'warder/testing'
 import type { Scenario } from '../scenarios.ts'
 import { administratorOf, type Json } from './administrator.ts'
@@ -45,7 +45,13 @@ export async function awsScenarios(
       // A signature holds for five minutes: each drive has its own.
       get headers() {
         // The load generator names the host so, and adds the content type itself.
-        const all = awsHeaders(credential, `localhost:${new URL(warder.kmsUrl).port}`, path, body, Date.now())
+        const all = signAwsRequest(
+          credential,
+          `localhost:${new URL(warder.kmsUrl).port}`,
+          path,
+          body,
+          Date.now(),
+        )
         return Object.fromEntries(Object.entries(all).filter(([name]) => name !== 'content-type'))
       },
       expect: { status: 200, includes },
@@ -70,7 +76,7 @@ export async function awsScenarios(
   }
   const checked = { ...encrypt, ciphertextDataIntegrityValueAlgorithm: 'SHA_256' }
   const path = `/aws/kms/xks/v1/keys/${kid}/encrypt`
-  const signed = awsHeaders(credential, host, path, JSON.stringify(encrypt), Date.now())
+  const signed = signAwsRequest(credential, host, path, JSON.stringify(encrypt), Date.now())
   const sealed = await administrator.ask(path, encrypt, signed)
   const decrypt = {
     requestMetadata: requestMetadata('Decrypt'),

@@ -1,9 +1,9 @@
-import type { Way } from 'warder/kmip'
+import type { Transport } from 'warder/kmip'
 import type { CaseResult } from '../run/run-case.ts'
 
 /** Results of all cases over one way. */
 export interface WayResults {
-  readonly way: Way
+  readonly way: Transport
   readonly results: readonly CaseResult[]
 }
 

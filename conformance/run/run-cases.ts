@@ -1,4 +1,4 @@
-import { openConnection, type Way } from 'warder/kmip'
+import { openConnection, type Transport } from 'warder/kmip'
 import type { TestCase } from '../cases/test-case.ts'
 import type { TestServer } from '../server/own-server.ts'
 import { type CaseResult, type Exchanger, newKnown, runCase, type Strictness } from './run-case.ts'
@@ -10,7 +10,7 @@ import { type CaseResult, type Exchanger, newKnown, runCase, type Strictness } f
 export async function runCases(
   cases: readonly TestCase[],
   server: TestServer,
-  way: Way,
+  way: Transport,
   strictness: Strictness = {},
 ): Promise<readonly CaseResult[]> {
   const families = Map.groupBy(cases, ({ family, version }) => `${family}-${version}`)

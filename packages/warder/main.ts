@@ -1,10 +1,10 @@
 import { constants, setPriority } from 'node:os'
 import { suggestion } from '@warder/foundation/config'
 import { diskFull, StartupError } from '@warder/foundation/errors'
-import { alarm, helpInColour } from './cli/colour.ts'
-import { optionsOf, type Terminal, UsageError } from './cli/command.ts'
-import { databaseTrouble } from './cli/database-trouble.ts'
-import { realTerminal } from './cli/terminal.ts'
+import { styleError, styleHelp } from './cli/colour.ts'
+import { sliceBeforeSeparator, type Terminal, UsageError } from './cli/command.ts'
+import { describeDatabaseError } from './cli/database-error.ts'
+import { createTerminal } from './cli/terminal.ts'
 import { version } from './cli/version.ts'
 import { commands } from './commands.ts'
 
@@ -26,12 +26,14 @@ Exit codes: 0 done; 1 it failed, one line on standard error says why; 2 called w
 
 /** The whole command. @returns its exit code: 0 done, 1 failed, 2 called wrongly. */
 export async function main(given: readonly string[], from?: Terminal): Promise<number> {
-  const plain = optionsOf(given).includes('--no-color')
-  const args = given.filter((word, index) => word !== '--no-color' || index >= optionsOf(given).length)
-  const terminal = from ?? realTerminal(plain)
+  const plain = sliceBeforeSeparator(given).includes('--no-color')
+  const args = given.filter(
+    (word, index) => word !== '--no-color' || index >= sliceBeforeSeparator(given).length,
+  )
+  const terminal = from ?? createTerminal(plain)
   const [first, ...following] = args
   if (first === undefined || first === '--help' || first === '-h') {
-    terminal.out(helpInColour(overview))
+    terminal.out(styleHelp(overview))
     return 0
   }
   if (first === '--version' || first === 'version') {
@@ -39,7 +41,7 @@ export async function main(given: readonly string[], from?: Terminal): Promise<n
     return 0
   }
   if (first === 'help' && following.length === 0) {
-    terminal.out(helpInColour(overview))
+    terminal.out(styleHelp(overview))
     return 0
   }
   const [name = '', ...rest] = first === 'help' ? [...following, '--help'] : args
@@ -47,23 +49,23 @@ export async function main(given: readonly string[], from?: Terminal): Promise<n
   if (entry === undefined) {
     const names = commands.map((known) => known.name)
     const known = `these are: ${names.join(', ')}${suggestion(name, names)}`
-    terminal.err(alarm(`warder: there is no command '${name}'; ${known}`))
+    terminal.err(styleError(`warder: there is no command '${name}'; ${known}`))
     return 2
   }
   // Tests run commands in their own process, which keeps its priority.
-  if (entry.background && from === undefined) giveWay()
+  if (entry.background && from === undefined) lowerPriority()
   const command = await entry.load()
-  const options = optionsOf(rest)
+  const options = sliceBeforeSeparator(rest)
   if (options.includes('--help') || options.includes('-h')) {
     const [verb = '--help'] = rest
     const help = command.helpFor?.(rest)
     if (help === undefined && command.helpFor !== undefined && !verb.startsWith('-')) {
       const verbs = [...new Set(command.verbs?.map((known) => known.name))]
       const like = suggestion(verb, verbs).replace(/^;/, ',')
-      terminal.err(alarm(`warder ${name}: there is no '${verb}'${like}; see warder ${name} --help`))
+      terminal.err(styleError(`warder ${name}: there is no '${verb}'${like}; see warder ${name} --help`))
       return 2
     }
-    terminal.out(helpInColour(help ?? command.help))
+    terminal.out(styleHelp(help ?? command.help))
     return 0
   }
   try {
@@ -73,21 +75,23 @@ export async function main(given: readonly string[], from?: Terminal): Promise<n
       const topic = error.verb === undefined ? name : `${name} ${error.verb}`
       const more = `see warder ${topic} --help`
       const asks = error.message.endsWith('?')
-      terminal.err(alarm(`warder ${name}: ${error.message}${asks ? ` (${more})` : `; ${more}`}`))
+      terminal.err(styleError(`warder ${name}: ${error.message}${asks ? ` (${more})` : `; ${more}`}`))
       return 2
     }
     if (error instanceof StartupError) {
-      terminal.err(alarm(`warder ${name}: ${error.message}`))
+      terminal.err(styleError(`warder ${name}: ${error.message}`))
       return 1
     }
-    const trouble = databaseTrouble(error)
+    const trouble = describeDatabaseError(error)
     if (trouble !== undefined) {
-      terminal.err(alarm(`warder ${name}: ${trouble}`))
+      terminal.err(styleError(`warder ${name}: ${trouble}`))
       return 1
     }
     if (diskFull(error, '.') !== undefined) {
       const { path = 'a file', message } = error as NodeJS.ErrnoException
-      terminal.err(alarm(`warder ${name}: ${path} cannot be written: ${message}; make room and run it again`))
+      terminal.err(
+        styleError(`warder ${name}: ${path} cannot be written: ${message}; make room and run it again`),
+      )
       return 1
     }
     throw error
@@ -95,7 +99,7 @@ export async function main(given: readonly string[], from?: Terminal): Promise<n
 }
 
 /** The lowest priority of the processor; threads that are made later have it, too. */
-function giveWay(): void {
+function lowerPriority(): void {
   try {
     setPriority(constants.priority.PRIORITY_LOW)
   } catch {

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { foreignReference, settingsReference } from '@warder/foundation/config'
 import { Ajv } from 'ajv'
 import { parse } from 'yaml'
-import { foreignSettingsOf, settingsOf } from '../../packages/warder/installation/services.ts'
+import { getForeignSettings, getSettings } from '../../packages/warder/installation/services.ts'
 import { root } from '../bundle/entry-points.ts'
 import { manifestOf } from './manifest.ts'
 
@@ -29,7 +29,7 @@ test('the chart has the version of the product, and sets what the services read'
   )
   const known = (['auth', 'kms'] as const)
     .map(
-      (name) => settingsReference(name, settingsOf(name)) + foreignReference(name, foreignSettingsOf(name)),
+      (name) => settingsReference(name, getSettings(name)) + foreignReference(name, getForeignSettings(name)),
     )
     .join('\n')
   const template = read('templates/statefulset.yaml').replaceAll('{{ $service }}', 'KMS')

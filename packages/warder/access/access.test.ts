@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { parseRights, rights as rightsOfTheService } from '@warder/kms/access'
-import { newUser, type RunOptions, runInProcess, tokenOf } from '../testing/in-process.ts'
+import { logInUser, newUser, type RunOptions, runInProcess } from '../testing/in-process.ts'
 import { type Installation, runWarder, startInstallation } from '../testing/index.ts'
 import { access } from './command.ts'
 import { readRight, rightsLines } from './rights.ts'
@@ -13,7 +13,7 @@ let carol: string
 
 before(async () => {
   warder = await startInstallation()
-  admin = await tokenOf(warder, 'admin', warder.password)
+  admin = await logInUser(warder, 'admin', warder.password)
   bob = await newUser(warder, 'bob')
   carol = await newUser(warder, 'carol')
 })

@@ -1,5 +1,5 @@
-import { onlyName, requireNoNames } from '../cli/options.ts'
-import { printable, tableLines } from '../cli/table.ts'
+import { requireNoNames, requireOneName } from '../cli/options.ts'
+import { formatTable, printable } from '../cli/table.ts'
 import { kmsVerb } from '../kms/verb.ts'
 
 const forWhom = `For crypto officers; where none is named (roles.crypto_officer_users), for the default user.
@@ -14,7 +14,7 @@ Keys, grants and logins stay as they are. To end somebody's logins: warder admin
   examples: ['warder access block mallory --reason "token was stolen"', 'warder access block app:ci'],
   options: { reason: { type: 'text', value: 'TEXT', help: 'is kept with the block and in the audit log' } },
   parse({ reason }, names) {
-    const user = onlyName(names, 'user')
+    const user = requireOneName(names, 'user')
     return async ({ kms, show }) => {
       await kms.call('access.block', { body: { user_id: user, ...(reason !== undefined && { reason }) } })
       show({ blocked: user }, [`${printable(user)} is blocked: nothing that it asks for is done`])
@@ -31,7 +31,7 @@ export const unblockVerb = kmsVerb({
   examples: ['warder access unblock mallory'],
   options: {},
   parse(_, names) {
-    const user = onlyName(names, 'user')
+    const user = requireOneName(names, 'user')
     return async ({ kms, show }) => {
       const { success } = await kms.call('access.unblock', { body: { user_id: user } })
       show({ unblocked: user }, [printable(success)])
@@ -41,7 +41,7 @@ export const unblockVerb = kmsVerb({
 })
 
 /** As many as the service blocks. */
-const mostPages = 11
+const maxPages = 11
 
 export const blockedVerb = kmsVerb({
   name: 'blocked',
@@ -54,7 +54,7 @@ export const blockedVerb = kmsVerb({
     requireNoNames(names)
     return async ({ kms, show }) => {
       const found: { user_id: string; blocked_at: number; blocked_by: string; reason: string }[] = []
-      for (let page = 0; page < mostPages; page++) {
+      for (let page = 0; page < maxPages; page++) {
         const after = found.at(-1)?.user_id
         const more = await kms.call('access.blocked', { query: after === undefined ? {} : { after } })
         if (more.length === 0) break
@@ -66,7 +66,7 @@ export const blockedVerb = kmsVerb({
         blocked_by,
         reason,
       ])
-      show(found, tableLines(['USER', 'SINCE', 'BY', 'WHY'], rows, 'nobody is blocked'))
+      show(found, formatTable(['USER', 'SINCE', 'BY', 'WHY'], rows, 'nobody is blocked'))
       return 0
     }
   },

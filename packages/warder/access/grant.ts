@@ -1,25 +1,25 @@
 import type { KmsClient } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
 import { UsageError } from '../cli/command.ts'
-import { onlyName } from '../cli/options.ts'
+import { requireOneName } from '../cli/options.ts'
 import { printable } from '../cli/table.ts'
-import { readKid } from '../kms/key-word.ts'
-import { aboutKey } from '../kms/refusal.ts'
+import { readKid } from '../kms/key-argument.ts'
+import { withKeyErrors } from '../kms/refusal.ts'
 import { type KmsVerb, kmsVerb } from '../kms/verb.ts'
 import { readRight, rightsLines } from './rights.ts'
 
 type Change = 'grant' | 'revoke'
 
 /** The named key, and the other half of its pair when both are meant. */
-async function halvesOf(kms: KmsClient, kid: string, pair: boolean): Promise<readonly string[]> {
+async function listKids(kms: KmsClient, kid: string, pair: boolean): Promise<readonly string[]> {
   if (!pair) return [kid]
-  const { linked_kid } = await aboutKey('key', kid, () => kms.call('crypto.keys.get', { path: { kid } }))
+  const { linked_kid } = await withKeyErrors('key', kid, () => kms.call('crypto.keys.get', { path: { kid } }))
   if (linked_kid === undefined)
     throw new StartupError(`key ${printable(kid)} is no half of a pair: leave --pair out`)
   return [kid, linked_kid]
 }
 
-function shownUser(user: string): string {
+function formatUser(user: string): string {
   return user === '*' ? 'everybody' : printable(user)
 }
 
@@ -31,7 +31,7 @@ const anywayOption = {
 } as const
 
 /** Rights are taken back from whatever name: the flag is unknown there, and never given. */
-function anywayOf(change: Change): typeof anywayOption {
+function selectAnywayOption(change: Change): typeof anywayOption {
   return change === 'grant' ? anywayOption : ({} as typeof anywayOption)
 }
 
@@ -42,7 +42,7 @@ function changeVerb(change: Change, parts: Pick<KmsVerb, 'summary' | 'about' | '
     ...parts,
     options: {
       pair: { type: 'flag', help: 'means both halves of the pair' },
-      ...anywayOf(change),
+      ...selectAnywayOption(change),
     },
     parse({ pair, anyway }, [key, user, ...names]) {
       if (key === undefined || user === undefined || names.length === 0) {
@@ -53,17 +53,19 @@ function changeVerb(change: Change, parts: Pick<KmsVerb, 'summary' | 'about' | '
       const kid = readKid(key)
       const rights = [...new Set(names.map(readRight))]
       return async ({ kms, show }) => {
-        const kids = await halvesOf(kms, kid, pair)
+        const kids = await listKids(kms, kid, pair)
         let meant = user
         for (const unique_identifier of kids) {
           const body = { unique_identifier, user_id: meant, operation_types: rights, known: !anyway }
-          const done = await aboutKey('key', unique_identifier, () => kms.call(`access.${change}`, { body }))
+          const done = await withKeyErrors('key', unique_identifier, () =>
+            kms.call(`access.${change}`, { body }),
+          )
           meant = done.user_id
         }
         const verb = change === 'grant' ? 'may now' : 'may no longer'
         show(
           { [change]: rights, user: meant, keys: kids },
-          kids.map((id) => `${shownUser(meant)} ${verb}: ${rights.join(', ')}   on key ${printable(id)}`),
+          kids.map((id) => `${formatUser(meant)} ${verb}: ${rights.join(', ')}   on key ${printable(id)}`),
         )
         return 0
       }
@@ -104,15 +106,15 @@ function createRightVerb(change: Change, parts: Pick<KmsVerb, 'summary' | 'examp
     ...parts,
     about: `For crypto officers ([roles] crypto_officer_users in kms.toml): where they are named, nobody else may make keys unless
 they say so. Where nobody is named, everybody may, and this changes nothing.`,
-    options: anywayOf(change),
+    options: selectAnywayOption(change),
     parse({ anyway }, names) {
-      const named = onlyName(names, 'user')
+      const named = requireOneName(names, 'user')
       return async ({ kms, show }) => {
         const body = { user_id: named, operation_types: ['create'], known: !anyway }
         const { user_id: user } = await kms.call(`access.${change}`, { body })
         const verb = change === 'grant' ? 'may make' : 'may no longer make'
         show({ [change]: ['create'], user }, [
-          `${shownUser(user)} ${verb} keys, as far as crypto officers decide it`,
+          `${formatUser(user)} ${verb} keys, as far as crypto officers decide it`,
         ])
         return 0
       }

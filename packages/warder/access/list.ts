@@ -1,14 +1,14 @@
 import { ClientError, type KmsClient, type Reply } from '@warder/client'
 import { UsageError } from '../cli/command.ts'
-import { onlyName, requireNoNames } from '../cli/options.ts'
-import { printable, tableLines } from '../cli/table.ts'
-import { readKid } from '../kms/key-word.ts'
-import { aboutKey } from '../kms/refusal.ts'
+import { requireNoNames, requireOneName } from '../cli/options.ts'
+import { formatTable, printable } from '../cli/table.ts'
+import { readKid } from '../kms/key-argument.ts'
+import { withKeyErrors } from '../kms/refusal.ts'
 import { kmsVerb } from '../kms/verb.ts'
 
 type Grant = Reply<'access.list'>[number]
 
-function shownUser(user: string): string {
+function formatUser(user: string): string {
   return user === '*' ? '* (everybody)' : user
 }
 
@@ -20,13 +20,15 @@ export const listVerb = kmsVerb({
   examples: ['warder access list KEY', "warder access list KEY --json | jq -r '.[].user_id'"],
   options: {},
   parse(_, names) {
-    const kid = readKid(onlyName(names, 'key'))
+    const kid = readKid(requireOneName(names, 'key'))
     return async ({ kms, show }) => {
-      const grants = await aboutKey('key', kid, () => kms.call('access.list', { path: { object_id: kid } }))
-      const rows = grants.map(({ user_id, operations }) => [shownUser(user_id), operations.join(' ')])
+      const grants = await withKeyErrors('key', kid, () =>
+        kms.call('access.list', { path: { object_id: kid } }),
+      )
+      const rows = grants.map(({ user_id, operations }) => [formatUser(user_id), operations.join(' ')])
       show(
         grants,
-        tableLines(['USER', 'MAY'], rows, `nobody but its owner has rights on key ${printable(kid)}`),
+        formatTable(['USER', 'MAY'], rows, `nobody but its owner has rights on key ${printable(kid)}`),
       )
       return 0
     }
@@ -34,12 +36,12 @@ export const listVerb = kmsVerb({
 })
 
 const pageSize = 1000
-const usualKeys = 10_000
-const mostKeys = 1_000_000
+const defaultMaxKeys = 10_000
+const maxKeysLimit = 1_000_000
 /** As many as the client has connections. */
-const atATime = 8
+const concurrency = 8
 
-async function grantsOn(kms: KmsClient, kid: string): Promise<readonly Grant[]> {
+async function fetchGrants(kms: KmsClient, kid: string): Promise<readonly Grant[]> {
   try {
     return await kms.call('access.list', { path: { object_id: kid } })
   } catch (error) {
@@ -49,21 +51,21 @@ async function grantsOn(kms: KmsClient, kid: string): Promise<readonly Grant[]> 
   }
 }
 
-/** Ids of the caller's keys, at most `most`, and whether there are more. */
-async function ownKeys(
+/** Ids of the caller's keys, at most `maxKeys`, and whether there are more. */
+async function fetchOwnKeys(
   kms: KmsClient,
-  most: number,
+  maxKeys: number,
 ): Promise<{ readonly kids: readonly string[]; readonly more: boolean }> {
   const kids: string[] = []
-  while (kids.length <= most) {
-    const limit = Math.min(pageSize, most + 1 - kids.length)
+  while (kids.length <= maxKeys) {
+    const limit = Math.min(pageSize, maxKeys + 1 - kids.length)
     const after = kids.at(-1)
     const query = { limit: String(limit), ...(after !== undefined && { after }) }
     const page = await kms.call('access.owned', { query })
     for (const { object_id } of page) kids.push(object_id)
     if (page.length < limit) return { kids, more: false }
   }
-  return { kids: kids.slice(0, most), more: true }
+  return { kids: kids.slice(0, maxKeys), more: true }
 }
 
 export const ofVerb = kmsVerb({
@@ -77,19 +79,19 @@ What everybody may ('*') is shown too. What you may with keys of others: warder 
     limit: {
       type: 'number',
       value: 'N',
-      help: `stops after N keys (default ${usualKeys}, up to ${mostKeys})`,
+      help: `stops after N keys (default ${defaultMaxKeys}, up to ${maxKeysLimit})`,
     },
   },
-  parse({ limit: most = usualKeys }, names) {
-    if (most < 1 || most > mostKeys) throw new UsageError(`--limit is 1 to ${mostKeys}`)
-    const user = onlyName(names, 'user')
+  parse({ limit: maxKeys = defaultMaxKeys }, names) {
+    if (maxKeys < 1 || maxKeys > maxKeysLimit) throw new UsageError(`--limit is 1 to ${maxKeysLimit}`)
+    const user = requireOneName(names, 'user')
     return async ({ kms, show, note, progress, signal }) => {
-      const { kids, more } = await ownKeys(kms, most)
+      const { kids, more } = await fetchOwnKeys(kms, maxKeys)
       const found: { key: string; user_id: string; operations: readonly string[] }[] = []
-      for (let start = 0; start < kids.length; start += atATime) {
+      for (let start = 0; start < kids.length; start += concurrency) {
         signal.throwIfAborted()
-        const some = kids.slice(start, start + atATime)
-        const grants = await Promise.all(some.map((kid) => grantsOn(kms, kid)))
+        const some = kids.slice(start, start + concurrency)
+        const grants = await Promise.all(some.map((kid) => fetchGrants(kms, kid)))
         for (const [index, key] of some.entries()) {
           for (const { user_id, operations } of grants[index] ?? []) {
             if (user_id === user || user_id === '*') found.push({ key, user_id, operations })
@@ -99,12 +101,12 @@ What everybody may ('*') is shown too. What you may with keys of others: warder 
       }
       const rows = found.map(({ key, user_id, operations }) => [
         key,
-        shownUser(user_id),
+        formatUser(user_id),
         operations.join(' '),
       ])
       const nothing = `${printable(user)} has no rights on keys that you own`
-      show(found, tableLines(['KEY', 'GRANTED TO', 'MAY'], rows, nothing))
-      if (more) note(`only the first ${most} of your keys were looked at: --limit N for more`)
+      show(found, formatTable(['KEY', 'GRANTED TO', 'MAY'], rows, nothing))
+      if (more) note(`only the first ${maxKeys} of your keys were looked at: --limit N for more`)
       return 0
     }
   },

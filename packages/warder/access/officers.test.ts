@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { newUser, type RunOptions, runInProcess, tokenOf } from '../testing/in-process.ts'
+import { logInUser, newUser, type RunOptions, runInProcess } from '../testing/in-process.ts'
 import { startInstallation } from '../testing/index.ts'
 
 test('where crypto officers are named, they decide who makes keys, and look after keys without using them', async () => {
   const warder = await startInstallation({ env: { KMS_ROLES_CRYPTO_OFFICER_USERS: 'admin' } })
   try {
-    const officer = await tokenOf(warder, 'admin', warder.password)
+    const officer = await logInUser(warder, 'admin', warder.password)
     const bob = await newUser(warder, 'bob')
     const run = (token: string, words: string[], options: RunOptions = {}) =>
       runInProcess(warder, words, { token, ...options })

@@ -26,18 +26,18 @@ const otherRights = keyRights.filter(
   (right) => meanings[right] === undefined && !readingRights.includes(right),
 )
 
-const row = (name: string, meaning: string): string => `  ${name.padEnd(16)} ${meaning}`
+const formatRow = (name: string, meaning: string): string => `  ${name.padEnd(16)} ${meaning}`
 
 /** Lines of the help that explain rights. */
 export const rightsLines = `Rights; none of them implies another:
 ${Object.entries(meanings)
-  .map(([right, meaning]) => row(right, meaning))
+  .map(([right, meaning]) => formatRow(right, meaning))
   .join('\n')}
 and for KMIP clients:
-${row(readingRights.join(', '), 'have the key itself, in clear')}
+${formatRow(readingRights.join(', '), 'have the key itself, in clear')}
   ${otherRights.join(', ')}
 Groups, for several at once; the service writes the single ones down when it is granted:
-${[...rightGroups].map(([group, rights]) => row(group, rights.join(', '))).join('\n')}`
+${[...rightGroups].map(([group, rights]) => formatRow(group, rights.join(', '))).join('\n')}`
 
 /**
  * A right or a group as somebody typed it, in the service's spelling; `use-key` and `get_attributes` are understood.

@@ -1,5 +1,5 @@
 import type { Answer, HttpsClient } from '../client/index.ts'
-import { send, successful } from '../login/exchange.ts'
+import { requireSuccess, send } from '../login/exchange.ts'
 import type { Session } from '../login/login.ts'
 
 /** The API of the service with an administrator's session. */
@@ -8,14 +8,14 @@ export interface AdminApi {
   ask(method: string, path: string, json?: unknown): Promise<unknown>
   /** Reads a path; undefined for 404. @throws StartupError */
   find(path: string): Promise<unknown>
-  /** Entries of a list, page by page. `keyOf` is the key that the next page begins after. */
-  pages<T>(path: string, keyOf: (entry: T) => string): Promise<readonly T[]>
+  /** Entries of a list, page by page. `getKey` returns the key that the next page begins after. */
+  pages<T>(path: string, getKey: (entry: T) => string): Promise<readonly T[]>
   /** Ends the session of this run. */
   close(): Promise<void>
 }
 
 const pageSize = 5000
-const mostPages = 10_000
+const maxPages = 10_000
 
 /** @param session who asks; `close` ends it, unless it has an end of its own (`keep`) */
 export function adminApi(client: HttpsClient, { id, token }: Session, keep: boolean): AdminApi {
@@ -26,18 +26,18 @@ export function adminApi(client: HttpsClient, { id, token }: Session, keep: bool
       ...(json === undefined ? {} : { json }),
     })
   const ask: AdminApi['ask'] = async (method, path, json) =>
-    successful(await request(method, path, json)).json
+    requireSuccess(await request(method, path, json)).json
   return {
     ask,
     async find(path) {
       const answer = await request('GET', path)
-      return answer.status === 404 ? undefined : successful(answer).json
+      return answer.status === 404 ? undefined : requireSuccess(answer).json
     },
-    async pages<T>(path: string, keyOf: (entry: T) => string): Promise<readonly T[]> {
+    async pages<T>(path: string, getKey: (entry: T) => string): Promise<readonly T[]> {
       const entries: T[] = []
-      for (let page = 0; page < mostPages; page++) {
+      for (let page = 0; page < maxPages; page++) {
         const last = entries.at(-1)
-        const after = last === undefined ? '' : `&after=${encodeURIComponent(keyOf(last))}`
+        const after = last === undefined ? '' : `&after=${encodeURIComponent(getKey(last))}`
         const found = (await ask('GET', `${path}?limit=${pageSize}${after}`)) as readonly T[]
         for (const entry of found) entries.push(entry)
         if (found.length < pageSize) break

@@ -1,14 +1,14 @@
 import { StartupError } from '@warder/foundation/errors'
-import { onlyName, requireNoNames, type ValuesOf } from '../cli/options.ts'
-import { printable, tableLines } from '../cli/table.ts'
+import { requireNoNames, requireOneName, type ValuesOf } from '../cli/options.ts'
+import { formatTable, printable } from '../cli/table.ts'
 import type { AdminApi } from './api.ts'
-import { machineEstateOf } from './estate.ts'
+import { readMachineOwnership } from './ownership.ts'
 import { adminVerb, realmOption } from './verb.ts'
 
-const roleAt = (name: string): string => `/auth/approle/role/${encodeURIComponent(name)}`
+const getRolePath = (name: string): string => `/auth/approle/role/${encodeURIComponent(name)}`
 
 /** Settings of a role, as far as they are used here. */
-interface RoleShown {
+interface AppRole {
   readonly realm: string
 }
 
@@ -28,19 +28,19 @@ const limitOptions = {
   'secret-id-uses': { type: 'number', value: 'N', help: 'how often the secret id may be used' },
 } as const
 
-function limitsFrom(values: ValuesOf<typeof limitOptions>): SecretIdLimits {
+function readLimits(values: ValuesOf<typeof limitOptions>): SecretIdLimits {
   return { ttl: values['secret-id-ttl'], num_uses: values['secret-id-uses'] }
 }
 
-async function makeSecretId(api: AdminApi, role: string, limits: SecretIdLimits): Promise<SecretId> {
-  const { data } = (await api.ask('POST', `${roleAt(role)}/secret-id`, {
+async function createSecretId(api: AdminApi, role: string, limits: SecretIdLimits): Promise<SecretId> {
+  const { data } = (await api.ask('POST', `${getRolePath(role)}/secret-id`, {
     ttl: limits.ttl ?? 0,
     num_uses: limits.num_uses ?? 0,
   })) as { readonly data: SecretId }
   return data
 }
 
-const secretIdLines = (secret: SecretId): readonly string[] => [
+const formatSecretId = (secret: SecretId): readonly string[] => [
   `secret id: ${secret.secret_id}    (shown once)`,
   `accessor:  ${secret.secret_id_accessor}    (to destroy it by)`,
 ]
@@ -60,7 +60,7 @@ export const listAppRoles = adminVerb({
       const { keys } = answer.data
       show(
         keys,
-        tableLines(
+        formatTable(
           ['APPROLE'],
           keys.map((key) => [key]),
           'there is no AppRole that you administer',
@@ -83,27 +83,27 @@ export const addAppRole = adminVerb({
   },
   parse(values, names) {
     const { realm, policy: policies, 'token-ttl': tokenTtl } = values
-    const limits = limitsFrom(values)
-    const name = onlyName(names, 'role: warder admin add-approle NAME --realm R')
+    const limits = readLimits(values)
+    const name = requireOneName(names, 'role: warder admin add-approle NAME --realm R')
     return async ({ api, show }) => {
-      if ((await api.find(roleAt(name))) !== undefined) {
+      if ((await api.find(getRolePath(name))) !== undefined) {
         throw new StartupError(
           `there is an AppRole ${printable(name)} already; another secret id: new-secret-id ${printable(name)}`,
         )
       }
-      await api.ask('POST', `${roleAt(name)}?realm=${encodeURIComponent(realm)}`, {
+      await api.ask('POST', `${getRolePath(name)}?realm=${encodeURIComponent(realm)}`, {
         token_policies: policies,
         ...(tokenTtl === undefined ? {} : { token_ttl: tokenTtl }),
         ...(limits.ttl === undefined ? {} : { secret_id_ttl: limits.ttl }),
       })
-      const { data } = (await api.ask('GET', `${roleAt(name)}/role-id`)) as {
+      const { data } = (await api.ask('GET', `${getRolePath(name)}/role-id`)) as {
         readonly data: { readonly role_id: string }
       }
-      const secret = await makeSecretId(api, name, limits)
+      const secret = await createSecretId(api, name, limits)
       show({ name, realm, role_id: data.role_id, ...secret }, [
         `added AppRole ${printable(name)} of realm ${printable(realm)}`,
         `role id:   ${data.role_id}`,
-        ...secretIdLines(secret),
+        ...formatSecretId(secret),
       ])
     }
   },
@@ -116,11 +116,11 @@ export const newSecretId = adminVerb({
   examples: ['warder admin new-secret-id till --secret-id-uses 1'],
   options: limitOptions,
   parse(values, names) {
-    const limits = limitsFrom(values)
-    const name = onlyName(names, 'role: warder admin new-secret-id NAME')
+    const limits = readLimits(values)
+    const name = requireOneName(names, 'role: warder admin new-secret-id NAME')
     return async ({ api, show }) => {
-      const secret = await makeSecretId(api, name, limits)
-      show({ name, ...secret }, secretIdLines(secret))
+      const secret = await createSecretId(api, name, limits)
+      show({ name, ...secret }, formatSecretId(secret))
     }
   },
 })
@@ -137,20 +137,24 @@ export const deleteAppRole = adminVerb({
       help: 'gives its keys and grants to this user of the kms (bob, app:NAME) first;\nelse they belong to nobody',
     },
   },
-  parse({ 'transfer-to': heir }, names) {
-    const name = onlyName(names, 'role: warder admin delete-approle NAME')
+  parse({ 'transfer-to': newOwner }, names) {
+    const name = requireOneName(names, 'role: warder admin delete-approle NAME')
     return async ({ api, kms, show, confirm }) => {
-      const role = (await api.find(roleAt(name))) as RoleShown | undefined
+      const role = (await api.find(getRolePath(name))) as AppRole | undefined
       if (role === undefined) throw new StartupError(`there is no AppRole ${printable(name)}`)
       const { realm } = role
       // As the authentication service names the entities of roles of other realms than the first.
-      const estate = await machineEstateOf(kms, realm === '_' ? name : `${realm}/approle:${name}`, heir)
-      await confirm(`${estate.line}. Delete AppRole ${printable(name)}, its secret ids and its tokens?`)
-      const moved = await estate.transfer()
-      await api.ask('DELETE', roleAt(name))
-      show({ deleted: { approle: name }, ...estate.document }, [
+      const ownership = await readMachineOwnership(
+        kms,
+        realm === '_' ? name : `${realm}/approle:${name}`,
+        newOwner,
+      )
+      await confirm(`${ownership.line}. Delete AppRole ${printable(name)}, its secret ids and its tokens?`)
+      const moved = await ownership.transfer()
+      await api.ask('DELETE', getRolePath(name))
+      show({ deleted: { approle: name }, ...ownership.document }, [
         `deleted AppRole ${printable(name)}`,
-        moved ?? estate.line,
+        moved ?? ownership.line,
       ])
     }
   },

@@ -2,8 +2,8 @@ import type { Command } from '../cli/command.ts'
 import { optionsHelp } from '../cli/help.ts'
 import { type Prompter, terminalPrompter } from '../cli/prompter.ts'
 import { homeVerbsHelp, runHomeVerb } from '../cli/verb-command.ts'
-import { helpOfVerbs, verbsHelp } from '../cli/verbs.ts'
-import { adminAccountOptions, adminOptions, adminPlaceOptions } from './options.ts'
+import { createVerbHelp, formatVerbs } from '../cli/verbs.ts'
+import { adminAccountOptions, adminOptions, adminServiceOptions } from './options.ts'
 import { recoverVerb } from './recover.ts'
 import { runAdmin } from './run.ts'
 import { verbs } from './verbs.ts'
@@ -12,12 +12,12 @@ const commonHelp = `Who runs it:
 ${optionsHelp(adminAccountOptions)}
 
 Where and how:
-${optionsHelp(adminPlaceOptions)}`
+${optionsHelp(adminServiceOptions)}`
 
 /** All but the last work through the API. */
 const all = [...verbs, recoverVerb]
-const verbHelp = helpOfVerbs('admin', verbs, commonHelp)
-const recoveryHelp = helpOfVerbs('admin', [recoverVerb], homeVerbsHelp)
+const verbHelp = createVerbHelp('admin', verbs, commonHelp)
+const recoveryHelp = createVerbHelp('admin', [recoverVerb], homeVerbsHelp)
 
 /** `warder admin`, with the terminal that questions are asked on. */
 export function adminCommand(prompter: () => Prompter): Command {
@@ -32,7 +32,7 @@ export function adminCommand(prompter: () => Prompter): Command {
 
 Administers a started authentication service through its API, with the rights of the administrator who runs it.
 
-${verbsHelp(all)}
+${formatVerbs(all)}
 
   warder admin VERB --help    more about one of them
 

@@ -1,5 +1,5 @@
-import { onlyName, requireNoNames } from '../cli/options.ts'
-import { printable, tableLines, timeOf } from '../cli/table.ts'
+import { requireNoNames, requireOneName } from '../cli/options.ts'
+import { formatTable, formatTime, printable } from '../cli/table.ts'
 import { adminVerb, realmOption } from './verb.ts'
 
 /** A name of an identity provider's user as the service shows it. */
@@ -10,10 +10,10 @@ interface JwtSubject {
   readonly created_at: number
 }
 
-const subjectsOf = (realm: string): string => `/realms/${encodeURIComponent(realm)}/jwt-subjects`
-export const subjectAt = (realm: string, subject: string): string =>
-  `${subjectsOf(realm)}/${encodeURIComponent(subject)}`
-const described = (realm: string, subject: string): string =>
+const getSubjectsPath = (realm: string): string => `/realms/${encodeURIComponent(realm)}/jwt-subjects`
+export const getSubjectPath = (realm: string, subject: string): string =>
+  `${getSubjectsPath(realm)}/${encodeURIComponent(subject)}`
+const describeSubject = (realm: string, subject: string): string =>
   `${printable(subject)} of realm ${printable(realm)}`
 
 export const listSubjects = adminVerb({
@@ -25,17 +25,17 @@ export const listSubjects = adminVerb({
   parse({ realm }, names) {
     requireNoNames(names)
     return async ({ api, show }) => {
-      const subjects = await api.pages<JwtSubject>(subjectsOf(realm), ({ subject }) => subject)
+      const subjects = await api.pages<JwtSubject>(getSubjectsPath(realm), ({ subject }) => subject)
       const rows = subjects.map(({ subject, jwt_issuer_uri, assigned, created_at }) => [
         subject,
         jwt_issuer_uri,
         assigned ? 'assigned' : 'used first',
-        timeOf(created_at),
+        formatTime(created_at),
       ])
       const headings = ['NAME', 'IDENTITY PROVIDER', 'HOW', 'SINCE']
       show(
         subjects,
-        tableLines(headings, rows, `no name belongs to an identity provider in realm ${printable(realm)}`),
+        formatTable(headings, rows, `no name belongs to an identity provider in realm ${printable(realm)}`),
       )
     }
   },
@@ -56,14 +56,14 @@ export const assignSubject = adminVerb({
     },
   },
   parse({ realm, issuer }, names) {
-    const subject = onlyName(names, 'name: warder admin assign-jwt-subject NAME --realm R --issuer URL')
+    const subject = requireOneName(names, 'name: warder admin assign-jwt-subject NAME --realm R --issuer URL')
     return async ({ api, show, confirm }) => {
       const to = printable(issuer)
       await confirm(
-        `Give ${described(realm, subject)} to ${to}? If another provider has it, its sessions end.`,
+        `Give ${describeSubject(realm, subject)} to ${to}? If another provider has it, its sessions end.`,
       )
-      const assigned = await api.ask('PUT', subjectAt(realm, subject), { jwt_issuer_uri: issuer })
-      show(assigned, [`${described(realm, subject)} belongs to ${to} now`])
+      const assigned = await api.ask('PUT', getSubjectPath(realm, subject), { jwt_issuer_uri: issuer })
+      show(assigned, [`${describeSubject(realm, subject)} belongs to ${to} now`])
     }
   },
 })
@@ -75,12 +75,12 @@ export const releaseSubject = adminVerb({
   examples: ['warder admin release-jwt-subject ann --realm shop'],
   options: { realm: realmOption },
   parse({ realm }, names) {
-    const subject = onlyName(names, 'name: warder admin release-jwt-subject NAME --realm R')
+    const subject = requireOneName(names, 'name: warder admin release-jwt-subject NAME --realm R')
     return async ({ api, show, confirm }) => {
-      await confirm(`Set ${described(realm, subject)} free and end its sessions?`)
-      await api.ask('DELETE', subjectAt(realm, subject))
+      await confirm(`Set ${describeSubject(realm, subject)} free and end its sessions?`)
+      await api.ask('DELETE', getSubjectPath(realm, subject))
       show({ released: { realm, subject } }, [
-        `${described(realm, subject)} is free: the provider whose user logs in with it next has it`,
+        `${describeSubject(realm, subject)} is free: the provider whose user logs in with it next has it`,
       ])
     }
   },

@@ -20,7 +20,7 @@ export const passwordOptions = {
 } as const
 
 /** Reads `--new-password-file FILE`; without it a random password of 144 bits is made. */
-export function newPasswordFrom({
+export function createPasswordSource({
   'new-password-file': file,
 }: ValuesOf<typeof passwordOptions>): () => NewPassword {
   if (file === '') throw new UsageError('--new-password-file needs a value')

@@ -20,7 +20,7 @@ else WARDER_ADMIN_PASSWORD, else (for admin of _) HOME/initial-admin-password, e
 } as const
 
 /** Options of every verb: where, and how. */
-export const adminPlaceOptions = {
+export const adminServiceOptions = {
   home: { type: 'text', value: 'DIR', help: 'home of the started services on this machine' },
   url: { type: 'text', value: 'URL', help: 'another service instead: https://auth.example.com:8443' },
   'ca-file': {
@@ -32,4 +32,4 @@ export const adminPlaceOptions = {
   yes: { type: 'flag', help: 'does not ask before something is replaced, ended or deleted' },
 } as const
 
-export const adminOptions = { ...adminAccountOptions, ...adminPlaceOptions } as const
+export const adminOptions = { ...adminAccountOptions, ...adminServiceOptions } as const

@@ -1,5 +1,5 @@
 import { requireNoNames } from '../cli/options.ts'
-import { tableLines } from '../cli/table.ts'
+import { formatTable } from '../cli/table.ts'
 import { adminVerb } from './verb.ts'
 
 interface Realm {
@@ -35,7 +35,7 @@ export const listRealms = adminVerb({
         `${realm.session_max_stale_age_seconds} s`,
       ])
       const headings = ['REALM', 'LOGIN BY', 'SESSION', 'IDLE']
-      show(realms, tableLines(headings, rows, 'there is no realm that you administer'))
+      show(realms, formatTable(headings, rows, 'there is no realm that you administer'))
     }
   },
 })

@@ -5,7 +5,7 @@ import { after, test } from 'node:test'
 import { startTestPostgres } from '@warder/foundation/sql/testing'
 import { fromBase32 } from '../../auth/methods/totp/base32.ts'
 import { codeAt } from '../../auth/methods/totp/code.ts'
-import { tokenOf } from '../testing/in-process.ts'
+import { logInUser } from '../testing/in-process.ts'
 import { runWarder, startInstallation, temporaryHome, until } from '../testing/index.ts'
 
 const home = temporaryHome()
@@ -26,13 +26,13 @@ async function recoveries(): Promise<readonly Record<string, unknown>[]> {
 test('a locked-out administrator gets a new password on the machine itself, while the services run', async () => {
   let warder = await startInstallation({ home })
   try {
-    const old = await tokenOf(warder, 'admin', warder.password)
+    const old = await logInUser(warder, 'admin', warder.password)
     const { code, out, err } = await recover()
     assert.equal(code, 0, err)
     assert.match(out, /^the administrator admin has a new password; their sessions have ended$/m)
     const password = /^password: (\S+) /m.exec(out)?.[1] ?? ''
-    await tokenOf(warder, 'admin', password)
-    await assert.rejects(tokenOf(warder, 'admin', warder.password), 'the old password is none any more')
+    await logInUser(warder, 'admin', password)
+    await assert.rejects(logInUser(warder, 'admin', warder.password), 'the old password is none any more')
     const auth = warder.client('auth')
     const sessions = await auth.ask('/admins/realms', { headers: { cookie: `_ea_=${old}` } })
     auth.close()
@@ -46,7 +46,7 @@ test('a locked-out administrator gets a new password on the machine itself, whil
     assert.equal(again.code, 0, again.err)
     assert.doesNotMatch(again.out, /shown once|chosen/)
     warder = await startInstallation({ home })
-    await tokenOf(warder, 'admin', 'a password that was chosen')
+    await logInUser(warder, 'admin', 'a password that was chosen')
     const found = await recoveries()
     assert.equal(found.length, 2, 'the next start records it')
     for (const { outcome, object, realm } of found)
@@ -70,7 +70,7 @@ test('on PostgreSQL, recovery keeps an enrolled second factor until --remove-tot
     const passwordIn = (out: string): string => /^password: (\S+) /m.exec(out)?.[1] ?? ''
     const first = await again('--keep-password')
     assert.equal(first.code, 0, first.err)
-    const cookie = `_ea_=${await tokenOf(warder, 'admin', passwordIn(first.out))}`
+    const cookie = `_ea_=${await logInUser(warder, 'admin', passwordIn(first.out))}`
     const ask = (path: string, json: object) => auth.ask(path, { json, headers: { cookie } })
     const made = await ask('/realms/_/totp/generate?realm=_', { username: 'admin', issuer: 'Warder' })
     assert.equal(made.status, 200, made.text)
@@ -85,7 +85,7 @@ test('on PostgreSQL, recovery keeps an enrolled second factor until --remove-tot
     assert.equal(enrolled.status, 200, enrolled.text)
     const kept = await again()
     assert.equal(kept.code, 0, kept.err)
-    await assert.rejects(tokenOf(warder, 'admin', passwordIn(kept.out)), 'the second factor stays')
+    await assert.rejects(logInUser(warder, 'admin', passwordIn(kept.out)), 'the second factor stays')
     const logIn = async (totp_code: string) => {
       const basic = Buffer.from(`admin:${passwordIn(kept.out)}`).toString('base64')
       const headers = { authorization: `Basic ${basic}` }
@@ -96,7 +96,7 @@ test('on PostgreSQL, recovery keeps an enrolled second factor until --remove-tot
     assert.deepEqual(await logIn(codeOf(step + 1)), [200, 'Authenticated'])
     const removed = await again('--remove-totp')
     assert.equal(removed.code, 0, removed.err)
-    await tokenOf(warder, 'admin', passwordIn(removed.out))
+    await logInUser(warder, 'admin', passwordIn(removed.out))
   } finally {
     auth.close()
     await warder.stop()

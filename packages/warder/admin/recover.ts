@@ -6,16 +6,16 @@ import { inHome } from '@warder/foundation/home'
 import { databasePlace, openSealedDatabase, rootKeySource, systemClock } from '@warder/foundation/runtime'
 import { isUnsealed, loadRootKeys, openSeal } from '@warder/foundation/seal'
 import { UsageError } from '../cli/command.ts'
-import { realPerson } from '../cli/person.ts'
 import { confirm } from '../cli/prompter.ts'
 import { printable } from '../cli/table.ts'
+import { openUserTerminal } from '../cli/user-terminal.ts'
 import { type HomeContext, homeVerb } from '../cli/verb-command.ts'
 import { configure } from '../installation/configuration.ts'
-import { newPasswordFrom, passwordOptions } from './new-password.ts'
+import { createPasswordSource, passwordOptions } from './new-password.ts'
 
-interface Wanted {
+interface RecoveryRequest {
   readonly id: string
-  readonly password: ReturnType<typeof newPasswordFrom>
+  readonly password: ReturnType<typeof createPasswordSource>
   readonly changePassword: boolean
   readonly removeTotp: boolean
   readonly yes: boolean
@@ -38,15 +38,15 @@ of that administrator: guard the home and the root key accordingly.`,
   },
   parse(values, [id = 'admin', ...rest]) {
     if (rest.length > 0) throw new UsageError('name one administrator: warder admin recover NAME')
-    const wanted = {
-      ...{ id, password: newPasswordFrom(values), yes: values.yes },
+    const request = {
+      ...{ id, password: createPasswordSource(values), yes: values.yes },
       ...{ changePassword: !values['keep-password'], removeTotp: values['remove-totp'] },
     }
-    return (context) => recover(context, wanted)
+    return (context) => recover(context, request)
   },
 })
 
-async function recover({ home: given, terminal }: HomeContext, wanted: Wanted): Promise<number> {
+async function recover({ home: given, terminal }: HomeContext, request: RecoveryRequest): Promise<number> {
   const home = resolve(given)
   const { launch } = configure('auth', home, [], terminal.env)
   requireOwner(home)
@@ -56,14 +56,14 @@ async function recover({ home: given, terminal }: HomeContext, wanted: Wanted): 
     throw new StartupError(`the database ${place.path} is not there`)
   const source = rootKeySource(launch.config, (path) => inHome(home, path))
   const rootKeys = loadRootKeys(source, terminal.env, { create: false })
-  const { id, changePassword, removeTotp } = wanted
+  const { id, changePassword, removeTotp } = request
   const name = printable(id)
-  if (!wanted.yes)
+  if (!request.yes)
     await confirm(
       `Give the administrator ${name} a new password and end their sessions?`,
-      realPerson().prompter,
+      openUserTerminal().prompter,
     )
-  const { text: password, generated } = wanted.password()
+  const { text: password, generated } = request.password()
   const { recoverAdmin } = await import('@warder/auth/recovery')
   const { db, service, close } = await openSealedDatabase('auth', launch)
   try {

@@ -2,18 +2,18 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { type KmsClient, kmsClient } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
-import { homeOf, type Terminal, UsageError } from '../cli/command.ts'
+import { selectHome, type Terminal, UsageError } from '../cli/command.ts'
 import { readPemFile } from '../cli/pem-file.ts'
 import { NoAnswer, type Prompter } from '../cli/prompter.ts'
 import { printable } from '../cli/table.ts'
-import { inVerb, readVerb } from '../cli/verbs.ts'
-import { clientOf, type Server } from '../client/index.ts'
-import { initialPasswordFile, readEndpoints, serverAt } from '../installation/endpoints.ts'
-import { requireLive, requireTime } from '../login/ended.ts'
+import { readVerb, withVerb } from '../cli/verbs.ts'
+import { openClient, type Server } from '../client/index.ts'
+import { findInitialPasswordFile, readEndpoints, toServer } from '../installation/endpoints.ts'
+import { requireLive, requireUnexpired } from '../login/ended.ts'
 import { Refused } from '../login/exchange.ts'
-import { type LoginFacts, nameOf, serviceId } from '../login/kept-login.ts'
 import { logIn, nonEmpty, type Session } from '../login/login.ts'
 import { findLogin } from '../login/login-store.ts'
+import { formatUserName, type LoginFacts, toServiceId } from '../login/stored-login.ts'
 import { adminApi } from './api.ts'
 import { adminOptions } from './options.ts'
 import { verbs } from './verbs.ts'
@@ -29,7 +29,7 @@ export async function runAdmin(
   prompter: Prompter,
 ): Promise<number> {
   const { verb, common, values, names } = readVerb(verbs, adminOptions, args)
-  const home = resolve(homeOf(common.home, terminal.env))
+  const home = resolve(selectHome(common.home, terminal.env))
   const account = {
     username: common.admin ?? 'admin',
     realm: common['admin-realm'] ?? '_',
@@ -39,20 +39,20 @@ export async function runAdmin(
     withoutPassword:
       'there is no password: give --password-file FILE (- is standard input) or WARDER_ADMIN_PASSWORD',
   }
-  const act = inVerb(verb, () => verb.parse(values, names))
+  const act = withVerb(verb, () => verb.parse(values, names))
   try {
-    const server = serverOf(home, common.url, common['ca-file'])
-    const client = clientOf(server)
+    const server = findServer(home, common.url, common['ca-file'])
+    const client = openClient(server)
     const named = [common.admin, common['admin-realm'], account.passwordFile, account.code]
-    const kept = await keptSession(home, server, named, terminal.env)
+    const stored = await findStoredSession(home, server, named, terminal.env)
     const session =
-      kept?.session ??
+      stored?.session ??
       (await logIn(client, account, {
         ...{ env: terminal.env, prompter },
-        initialPassword: initialPasswordFile(home, server.url),
+        initialPassword: findInitialPasswordFile(home, server.url),
       }))
-    const api = adminApi(client, session, kept !== undefined)
-    const kms = common.url === undefined ? kmsOf(home, common['ca-file'], session.token) : undefined
+    const api = adminApi(client, session, stored !== undefined)
+    const kms = common.url === undefined ? openKmsClient(home, common['ca-file'], session.token) : undefined
     try {
       await act({
         api,
@@ -64,10 +64,10 @@ export async function runAdmin(
         confirm: (question) => (common.yes ? Promise.resolve() : confirm(question, prompter)),
       })
     } catch (error) {
-      if (kept === undefined || !(error instanceof Refused)) throw error
-      if (error.status === 401) await requireLive(client, { facts: kept.facts, token: session.token })
+      if (stored === undefined || !(error instanceof Refused)) throw error
+      if (error.status === 401) await requireLive(client, { facts: stored.facts, token: session.token })
       // Without it nobody would see why the first administrator of the home is not meant any more.
-      const hint = `(as ${nameOf(kept.facts)}, of warder login; --admin NAME asks as somebody else)`
+      const hint = `(as ${formatUserName(stored.facts)}, of warder login; --admin NAME asks as somebody else)`
       throw new StartupError(printable(`${error.message} ${hint}`), { cause: error })
     } finally {
       kms?.close()
@@ -88,16 +88,16 @@ async function confirm(question: string, prompter: Prompter): Promise<void> {
 }
 
 /** The key management service of the home, which knows the session of the administrator. */
-function kmsOf(home: string, caFile: string | undefined, token: string): KmsClient {
-  const { url, caFile: trusted, serverName } = serverAt(home, readEndpoints(home).kms, caFile)
+function openKmsClient(home: string, caFile: string | undefined, token: string): KmsClient {
+  const { url, caFile: trusted, serverName } = toServer(home, readEndpoints(home).kms, caFile)
   const ca = trusted === undefined ? undefined : readPemFile(trusted, 'CERTIFICATE')
   return kmsClient({ url, ca, serverName, credentials: { bearer: token } })
 }
 
 /** The service of the home, or the one at `--url`. */
-function serverOf(home: string, url: string | undefined, caFile: string | undefined): Server {
+function findServer(home: string, url: string | undefined, caFile: string | undefined): Server {
   if (caFile !== undefined && !existsSync(caFile)) throw new StartupError(`${caFile} is not there`)
-  if (url === undefined) return serverAt(home, readEndpoints(home).auth, caFile)
+  if (url === undefined) return toServer(home, readEndpoints(home).auth, caFile)
   if (!/^https:\/\/[^/@?#]+\/?$/.test(url))
     throw new UsageError('--url is like https://auth.example.com:8443')
   return { url, caFile }
@@ -107,7 +107,7 @@ function serverOf(home: string, url: string | undefined, caFile: string | undefi
  * The session of `warder login`, where nobody else is named and no password is given.
  * @throws StartupError when its time is over, or its file cannot be trusted
  */
-async function keptSession(
+async function findStoredSession(
   home: string,
   server: Server,
   named: readonly (string | undefined)[],
@@ -115,10 +115,10 @@ async function keptSession(
 ): Promise<{ readonly session: Session; readonly facts: LoginFacts } | undefined> {
   if (named.some((value) => value !== undefined)) return undefined
   if (nonEmpty(env.WARDER_ADMIN_PASSWORD) !== undefined) return undefined
-  const found = findLogin(home, { auth: serviceId(server), kms: undefined }, env)
+  const found = findLogin(home, { auth: toServiceId(server), kms: undefined }, env)
   const id = found?.facts.sessionId
   if (found === undefined || id === undefined) return undefined
   const { facts } = found
-  requireTime(facts, Date.now() / 1000)
+  requireUnexpired(facts, Date.now() / 1000)
   return { session: { id, token: await found.token() }, facts }
 }

@@ -2,7 +2,7 @@ import { createHash, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { StartupError } from '@warder/foundation/errors'
 import { UsageError } from '../cli/command.ts'
-import { printable, tableLines, timeOf } from '../cli/table.ts'
+import { formatTable, formatTime, printable } from '../cli/table.ts'
 import type { AdminApi } from './api.ts'
 import { type AdminContext, adminVerb } from './verb.ts'
 
@@ -19,7 +19,7 @@ interface SamlParams {
   readonly attribute_claim_map: Readonly<Record<string, string>>
 }
 
-interface Trial {
+interface DryRun {
   readonly accepted: boolean
   readonly check: string | null
   readonly reason: string | null
@@ -30,7 +30,7 @@ interface Trial {
 }
 
 const usage = 'warder admin saml show REALM, or warder admin saml test REALM --response FILE'
-const largestFile = 512 * 1024
+const maxFileBytes = 512 * 1024
 
 /** `warder admin saml`: what the administrator of an identity provider has to enter, and why a response is refused. */
 export const samlVerb = adminVerb({
@@ -57,7 +57,7 @@ export const samlVerb = adminVerb({
 })
 
 async function show({ api, show: print }: AdminContext, realm: string): Promise<void> {
-  const saml = await paramsOf(api, realm)
+  const saml = await fetchSamlParams(api, realm)
   const base = saml.sp_acs_url.replace(/\/acs$/, '')
   const entries: readonly (readonly [string, string])[] = [
     ['Metadata', `${base}/metadata`],
@@ -81,16 +81,16 @@ async function show({ api, show: print }: AdminContext, realm: string): Promise<
   const document = { realm, ...saml, metadata_xml: undefined, metadata_url: `${base}/metadata`, certificates }
   print(document, [
     `Enter at the identity provider ${printable(saml.idp_entity_id)}:`,
-    ...tableLines(
+    ...formatTable(
       ['', ''],
       entries.map(([name, value]) => [name, printable(value)]),
       '',
     ),
     '',
     'Its certificates, as the realm knows them:',
-    ...tableLines(
+    ...formatTable(
       ['SHA-256', 'ENDS'],
-      certificates.map(({ sha256, not_after }) => [sha256, timeOf(not_after)]),
+      certificates.map(({ sha256, not_after }) => [sha256, formatTime(not_after)]),
       'none',
     ),
   ])
@@ -98,11 +98,11 @@ async function show({ api, show: print }: AdminContext, realm: string): Promise<
 
 async function test({ api, show: print }: AdminContext, realm: string, captured: string): Promise<void> {
   const path = `/realms/${encodeURIComponent(realm)}/saml/test`
-  const trial = (await api.ask('POST', path, { saml_response: captured })) as Trial
-  print(trial, [sentenceOf(trial)])
+  const dryRun = (await api.ask('POST', path, { saml_response: captured })) as DryRun
+  print(dryRun, [formatDryRun(dryRun)])
 }
 
-function sentenceOf({ accepted, check, reason, subject, roles, claims, attributes }: Trial): string {
+function formatDryRun({ accepted, check, reason, subject, roles, claims, attributes }: DryRun): string {
   const has = attributes.length === 0 ? '' : ` (attributes: ${attributes.map(printable).join(', ')})`
   if (!accepted) return `refused, check ${check}: ${printable(reason ?? '')}${has}`
   const named = Object.keys(claims)
@@ -113,7 +113,7 @@ function sentenceOf({ accepted, check, reason, subject, roles, claims, attribute
   return `accepted: ${printable(subject ?? '')}${more.length === 0 ? '' : ` with ${more.join(' and ')}`}${has}`
 }
 
-async function paramsOf(api: AdminApi, realm: string): Promise<SamlParams> {
+async function fetchSamlParams(api: AdminApi, realm: string): Promise<SamlParams> {
   const found = (await api.ask('GET', `/admins/realms/${encodeURIComponent(realm)}`)) as {
     readonly auth_params: { readonly saml_params?: SamlParams }
   }
@@ -130,14 +130,14 @@ function readResponse(file: string): string {
   } catch (error) {
     throw new StartupError(`cannot read ${file}: ${error instanceof Error ? error.message : String(error)}`)
   }
-  if (text.length > largestFile) throw new StartupError(`${file} is larger than ${largestFile} bytes`)
+  if (text.length > maxFileBytes) throw new StartupError(`${file} is larger than ${maxFileBytes} bytes`)
   if (text.startsWith('<')) return Buffer.from(text).toString('base64')
   const field = /(?:^|&)SAMLResponse=([^&]*)/.exec(text)?.[1] ?? text
-  return unescaped(field).replaceAll(/\s/g, '')
+  return decodePercent(field).replaceAll(/\s/g, '')
 }
 
 /** A form that was copied as it was sent has its base64 percent-encoded. */
-function unescaped(field: string): string {
+function decodePercent(field: string): string {
   try {
     return decodeURIComponent(field)
   } catch {

@@ -1,6 +1,6 @@
 import { UsageError } from '../cli/command.ts'
 import { requireNoNames } from '../cli/options.ts'
-import { printable, tableLines, timeOf } from '../cli/table.ts'
+import { formatTable, formatTime, printable } from '../cli/table.ts'
 import type { AdminApi } from './api.ts'
 import { type AdminContext, adminVerb, realmOption } from './verb.ts'
 
@@ -13,11 +13,11 @@ interface Session {
 }
 
 const pageSize = 5000
-const mostPages = 10_000
+const maxPages = 10_000
 /** Ids that one request of the service takes. */
-const mostIds = 5000
+const maxIds = 5000
 
-async function sessionsOf(
+async function fetchSessions(
   api: AdminApi,
   realm: string,
   username: string | undefined,
@@ -25,7 +25,7 @@ async function sessionsOf(
   const found: Session[] = []
   const who = username === undefined ? '' : `&username=${encodeURIComponent(username)}`
   let after = ''
-  for (let page = 0; page < mostPages; page++) {
+  for (let page = 0; page < maxPages; page++) {
     const path = `/sessions/realms/${encodeURIComponent(realm)}?limit=${pageSize}${who}${after}`
     const answer = (await api.ask('GET', path)) as {
       readonly sessions: readonly Session[]
@@ -47,16 +47,16 @@ export const listSessions = adminVerb({
   parse({ realm, user: username }, names) {
     requireNoNames(names)
     return async ({ api, show }) => {
-      const sessions = await sessionsOf(api, realm, username)
+      const sessions = await fetchSessions(api, realm, username)
       const rows = sessions.map((session) => [
         session.username,
         session.auth_scheme,
-        timeOf(session.created_at),
-        timeOf(session.ends_at),
+        formatTime(session.created_at),
+        formatTime(session.ends_at),
         session.session_id,
       ])
       const headings = ['USER', 'BY', 'SINCE', 'UNTIL, IF NOT USED', 'SESSION']
-      show(sessions, tableLines(headings, rows, 'nobody is logged in'))
+      show(sessions, formatTable(headings, rows, 'nobody is logged in'))
     }
   },
 })
@@ -81,7 +81,7 @@ export const endSessions = adminVerb({
     if (realm === undefined) throw new UsageError('--realm is missing')
     return async ({ api, show, confirm }) => {
       if (username !== undefined) {
-        const found = (await sessionsOf(api, realm, username)).map(({ session_id }) => session_id)
+        const found = (await fetchSessions(api, realm, username)).map(({ session_id }) => session_id)
         return endAll(api, found, ` of ${printable(username)} in realm ${printable(realm)}`, {
           show,
           confirm,
@@ -102,8 +102,8 @@ async function endAll(
 ): Promise<void> {
   if (ids.length > 0) {
     await confirm(`End ${ids.length} ${ids.length === 1 ? 'session' : 'sessions'}${whose}?`)
-    for (let from = 0; from < ids.length; from += mostIds) {
-      await api.ask('DELETE', '/sessions', { session_ids: ids.slice(from, from + mostIds) })
+    for (let from = 0; from < ids.length; from += maxIds) {
+      await api.ask('DELETE', '/sessions', { session_ids: ids.slice(from, from + maxIds) })
     }
   }
   show({ ended: ids }, [`ended ${ids.length} ${ids.length === 1 ? 'session' : 'sessions'}${whose}`])

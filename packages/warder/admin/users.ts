@@ -1,14 +1,14 @@
 import { StartupError } from '@warder/foundation/errors'
-import { onlyName, requireNoNames } from '../cli/options.ts'
-import { printable, tableLines } from '../cli/table.ts'
+import { requireNoNames, requireOneName } from '../cli/options.ts'
+import { formatTable, printable } from '../cli/table.ts'
 import type { AdminApi } from './api.ts'
-import { estateOf } from './estate.ts'
-import { subjectAt } from './jwt-subjects.ts'
-import { newPasswordFrom, passwordOptions } from './new-password.ts'
+import { getSubjectPath } from './jwt-subjects.ts'
+import { createPasswordSource, passwordOptions } from './new-password.ts'
+import { readUserOwnership } from './ownership.ts'
 import { adminVerb, realmOption } from './verb.ts'
 
 /** How somebody has a name. */
-interface Person {
+interface LoginMethods {
   readonly password: boolean
   /** An identity provider has it. */
   readonly provider: boolean
@@ -23,11 +23,13 @@ interface User {
   readonly extra_claims?: Readonly<Record<string, unknown>>
 }
 
-const usersOf = (realm: string): string => `/realms/${encodeURIComponent(realm)}/userpass`
-const userAt = (realm: string, name: string): string => `${usersOf(realm)}/${encodeURIComponent(name)}`
-const personAt = (realm: string, name: string): string =>
+const getUsersPath = (realm: string): string => `/realms/${encodeURIComponent(realm)}/userpass`
+const getUserPath = (realm: string, name: string): string =>
+  `${getUsersPath(realm)}/${encodeURIComponent(name)}`
+const getAccountPath = (realm: string, name: string): string =>
   `/realms/${encodeURIComponent(realm)}/persons/${encodeURIComponent(name)}`
-const described = (realm: string, name: string): string => `${printable(name)} of realm ${printable(realm)}`
+const describeUser = (realm: string, name: string): string =>
+  `${printable(name)} of realm ${printable(realm)}`
 
 export const listUsers = adminVerb({
   name: 'users',
@@ -41,7 +43,7 @@ export const listUsers = adminVerb({
   parse({ realm }, names) {
     requireNoNames(names)
     return async ({ api, show }) => {
-      const users = await api.pages<User>(usersOf(realm), ({ username }) => username)
+      const users = await api.pages<User>(getUsersPath(realm), ({ username }) => username)
       const rows = users.map((user) => [
         user.username,
         user.roles.join(', '),
@@ -49,7 +51,7 @@ export const listUsers = adminVerb({
         Object.keys(user.extra_claims ?? {}).join(', '),
       ])
       const headings = ['USER', 'ROLES', 'PASSWORD', 'EXTRA CLAIMS']
-      show(users, tableLines(headings, rows, `there are no users with a password in realm ${realm}`))
+      show(users, formatTable(headings, rows, `there are no users with a password in realm ${realm}`))
     }
   },
 })
@@ -66,20 +68,20 @@ export const addUser = adminVerb({
   },
   parse(values, names) {
     const { realm, role: roles } = values
-    const choose = newPasswordFrom(values)
+    const choose = createPasswordSource(values)
     const change = !values['keep-password']
-    const username = onlyName(names, 'user: warder admin add-user NAME --realm R')
+    const username = requireOneName(names, 'user: warder admin add-user NAME --realm R')
     return async ({ api, show }) => {
       const password = choose()
-      const user = (await api.ask('POST', usersOf(realm), {
+      const user = (await api.ask('POST', getUsersPath(realm), {
         username,
         roles,
         change_password: change,
         password_input: { plaintext: password.text },
       })) as User
       const lines = [
-        `added ${described(realm, username)}`,
-        ...(await shownPassword(api, realm, password, change)),
+        `added ${describeUser(realm, username)}`,
+        ...(await formatPassword(api, realm, password, change)),
       ]
       show(password.generated ? { ...user, password: password.text } : user, lines)
     }
@@ -94,23 +96,23 @@ export const resetPassword = adminVerb({
   options: { realm: realmOption, ...passwordOptions },
   parse(values, names) {
     const { realm } = values
-    const choose = newPasswordFrom(values)
+    const choose = createPasswordSource(values)
     const change = !values['keep-password']
-    const username = onlyName(names, 'user: warder admin reset-password NAME --realm R')
+    const username = requireOneName(names, 'user: warder admin reset-password NAME --realm R')
     return async ({ api, show, confirm }) => {
-      const before = (await api.find(userAt(realm, username))) as User | undefined
-      if (before === undefined) throw new StartupError(`there is no user ${described(realm, username)}`)
-      await confirm(`Replace the password of ${described(realm, username)} and end their sessions?`)
+      const before = (await api.find(getUserPath(realm, username))) as User | undefined
+      if (before === undefined) throw new StartupError(`there is no user ${describeUser(realm, username)}`)
+      await confirm(`Replace the password of ${describeUser(realm, username)} and end their sessions?`)
       const password = choose()
-      const user = (await api.ask('PUT', userAt(realm, username), {
+      const user = (await api.ask('PUT', getUserPath(realm, username), {
         roles: before.roles,
         extra_claims: before.extra_claims ?? null,
         change_password: change,
         password_input: { plaintext: password.text },
       })) as User
       const lines = [
-        `${described(realm, username)} has a new password; sessions that began with the old one have ended`,
-        ...(await shownPassword(api, realm, password, change)),
+        `${describeUser(realm, username)} has a new password; sessions that began with the old one have ended`,
+        ...(await formatPassword(api, realm, password, change)),
       ]
       show(password.generated ? { ...user, password: password.text } : user, lines)
     }
@@ -135,23 +137,23 @@ export const deleteUser = adminVerb({
 else the keys stay, belong to nobody, and are given away by warder access transfer`,
     },
   },
-  parse({ realm, 'transfer-to': heir }, names) {
-    const username = onlyName(names, 'user: warder admin delete-user NAME --realm R')
+  parse({ realm, 'transfer-to': newOwner }, names) {
+    const username = requireOneName(names, 'user: warder admin delete-user NAME --realm R')
     return async ({ api, kms, show, confirm }) => {
-      const person = (await api.find(personAt(realm, username))) as Person | undefined
-      if (person === undefined) throw new StartupError(`there is no user ${described(realm, username)}`)
-      const estate = await estateOf(kms, realm, username, heir)
-      const what = `${described(realm, username)}, their second factor and their sessions`
-      await confirm(`${estate.line}. Delete ${what}?`)
-      const moved = await estate.transfer()
-      if (person.password) await api.ask('DELETE', userAt(realm, username))
-      if (person.provider) await api.ask('DELETE', subjectAt(realm, username))
-      await api.ask('DELETE', personAt(realm, username))
+      const methods = (await api.find(getAccountPath(realm, username))) as LoginMethods | undefined
+      if (methods === undefined) throw new StartupError(`there is no user ${describeUser(realm, username)}`)
+      const ownership = await readUserOwnership(kms, realm, username, newOwner)
+      const what = `${describeUser(realm, username)}, their second factor and their sessions`
+      await confirm(`${ownership.line}. Delete ${what}?`)
+      const moved = await ownership.transfer()
+      if (methods.password) await api.ask('DELETE', getUserPath(realm, username))
+      if (methods.provider) await api.ask('DELETE', getSubjectPath(realm, username))
+      await api.ask('DELETE', getAccountPath(realm, username))
       const lines = [
-        `deleted ${described(realm, username)}`,
-        ...(moved === undefined ? [estate.line] : [moved]),
+        `deleted ${describeUser(realm, username)}`,
+        ...(moved === undefined ? [ownership.line] : [moved]),
       ]
-      show({ deleted: { realm, username }, ...estate.document }, lines)
+      show({ deleted: { realm, username }, ...ownership.document }, lines)
     }
   },
 })
@@ -163,29 +165,29 @@ export const disableTotp = adminVerb({
   examples: ['warder admin disable-totp ann --realm shop'],
   options: { realm: realmOption },
   parse({ realm }, names) {
-    const username = onlyName(names, 'user: warder admin disable-totp NAME --realm R')
+    const username = requireOneName(names, 'user: warder admin disable-totp NAME --realm R')
     return async ({ api, show, confirm }) => {
-      await confirm(`Take away the second factor of ${described(realm, username)}?`)
+      await confirm(`Take away the second factor of ${describeUser(realm, username)}?`)
       await api.ask('DELETE', `/realms/${encodeURIComponent(realm)}/totp/${encodeURIComponent(username)}`)
       show({ totp_disabled: { realm, username } }, [
-        `${described(realm, username)} logs in without a TOTP code now`,
+        `${describeUser(realm, username)} logs in without a TOTP code now`,
       ])
     }
   },
 })
 
-async function shownPassword(
+async function formatPassword(
   api: AdminApi,
   realm: string,
   password: { readonly text: string; readonly generated: boolean },
   change: boolean,
 ): Promise<readonly string[]> {
   const first = password.generated ? [`password: ${password.text}    (shown once)`] : []
-  return change ? [...first, await nextLogin(api, realm)] : first
+  return change ? [...first, await describeNextLogin(api, realm)] : first
 }
 
 /** What a login with a password that is to be changed does in a realm. */
-async function nextLogin(api: AdminApi, realm: string): Promise<string> {
+async function describeNextLogin(api: AdminApi, realm: string): Promise<string> {
   const found = (await api.find(`/admins/realms/${encodeURIComponent(realm)}`).catch(() => undefined)) as
     | { readonly auth_params?: { readonly username_password_params?: PasswordParams | null } }
     | undefined

@@ -13,7 +13,7 @@ const anyOwner = '.'
  * Resolves an alias to the id of its key, since records name keys by their ids. Any other text is an id.
  * @throws StartupError for an alias that no key has, or that several owners have
  */
-export async function keyNamed(text: string, { home, terminal }: HomeContext): Promise<string> {
+export async function resolveKeyId(text: string, { home, terminal }: HomeContext): Promise<string> {
   const { aliasesNamed, fullForm, parseAlias } = await import('@warder/kms/access')
   const asked = parseAlias(text, anyOwner)
   if (asked === undefined) return text

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { StartupError } from '@warder/foundation/errors'
 
 /** The public key of a log's checkpoints in a file. @throws StartupError when the file holds none */
-export function checkpointKeyIn(path: string): KeyObject {
+export function readCheckpointKey(path: string): KeyObject {
   try {
     return createPublicKey(readFileSync(path))
   } catch (error) {

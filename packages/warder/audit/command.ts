@@ -1,18 +1,18 @@
 import { setTimeout } from 'node:timers/promises'
 import { timestampAnchors } from '@warder/foundation/audit'
 import { requireNoNames } from '../cli/options.ts'
-import { refusalOf } from '../cli/refused.ts'
+import { toFileRefused } from '../cli/refused.ts'
 import { homeVerb, verbCommand } from '../cli/verb-command.ts'
-import { checkpointKeyIn } from './checkpoint-key.ts'
-import { logsAt } from './logs.ts'
+import { readCheckpointKey } from './checkpoint-key.ts'
+import { findLogs } from './logs.ts'
 import { archive, prune } from './old-files.ts'
+import { readRecordedSeq } from './recorded-seq.ts'
 import { exportRecords, tail } from './records.ts'
-import { rememberedSeq } from './remembered.ts'
-import { logKeysOf } from './unlocked.ts'
+import { readLogKeys } from './unlock-log.ts'
 import { verifyLogs } from './verify.ts'
 
 /** Longer than a service takes to write a line. */
-const writingMs = 200
+const writeGraceMs = 200
 
 const verify = homeVerb({
   name: 'verify',
@@ -41,17 +41,20 @@ key and the database of the home; without them closed ones are verified as they 
     requireNoNames(rest)
     return async (context) => {
       try {
-        const trusted = key === undefined ? undefined : checkpointKeyIn(key)
+        const trusted = key === undefined ? undefined : readCheckpointKey(key)
         const anchors = ca === undefined ? undefined : timestampAnchors(ca)
-        const logs = logsAt(path, context)
+        const logs = findLogs(path, context)
         const where = { home: context.home, env: context.terminal.env }
-        const ofHome = path === undefined ? (log: string) => rememberedSeq(log, where) : undefined
-        const keysOf = (log: string) => logKeysOf(log, where)
-        return await verifyLogs(logs, { head, trusted, anchors, keysOf, ofHome }, context.terminal, () =>
-          setTimeout(writingMs),
+        const readRecordCount = path === undefined ? (log: string) => readRecordedSeq(log, where) : undefined
+        const readKeys = (log: string) => readLogKeys(log, where)
+        return await verifyLogs(
+          logs,
+          { head, trusted, anchors, readKeys, readRecordCount },
+          context.terminal,
+          () => setTimeout(writeGraceMs),
         )
       } catch (error) {
-        throw refusalOf(error)
+        throw toFileRefused(error)
       }
     }
   },

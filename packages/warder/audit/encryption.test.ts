@@ -17,10 +17,10 @@ import { systemClock } from '@warder/foundation/runtime'
 import { loadRootKeys, openSeal, sealMigrations } from '@warder/foundation/seal'
 import { migrate, openSqlite } from '@warder/foundation/sql'
 import { quietLog } from '@warder/foundation/telemetry/testing'
-import { auditHead } from '../backup/home-files.ts'
-import { sinceBackup } from '../backup/since-backup.ts'
+import { readAuditHead } from '../backup/home-files.ts'
+import { describeLostOperations } from '../backup/lost-operations.ts'
 import { main } from '../main.ts'
-import { logKeysOf } from './unlocked.ts'
+import { readLogKeys } from './unlock-log.ts'
 
 const room = mkdtempSync(join(tmpdir(), 'warder-audit-encrypted-'))
 after(() => rmSync(room, { recursive: true, force: true }))
@@ -96,10 +96,10 @@ test('commands open an encrypted log by the root key and the database, and say w
         )
         assert.match(out[0] ?? '', reason)
         // A backup is made all the same: the last closed file tells its head.
-        const head = await auditHead(log, (path) => logKeysOf(path, { home, env: {} }))
+        const head = await readAuditHead(log, (path) => readLogKeys(path, { home, env: {} }))
         assert.ok(head !== null && head.seq > 8 && head.seq < 17)
-        const keysOf = (path: string) => logKeysOf(path, { home, env: {} })
-        assert.match((await sinceBackup(join(home, 'audit'), {}, keysOf)).join(), reason)
+        const keysOf = (path: string) => readLogKeys(path, { home, env: {} })
+        assert.match((await describeLostOperations(join(home, 'audit'), {}, keysOf)).join(), reason)
       })
   })
 

@@ -15,31 +15,31 @@ export interface Logs {
 }
 
 /** The log at a path, else those of the home. @throws StartupError when there is none */
-export function logsAt(path: string | undefined, { home, terminal }: HomeContext): Logs {
-  return path === undefined ? logsOf(home, terminal.env) : logNamed(path)
+export function findLogs(path: string | undefined, { home, terminal }: HomeContext): Logs {
+  return path === undefined ? findHomeLogs(home, terminal.env) : findNamedLog(path)
 }
 
 /** The one log that was named. @throws StartupError when there is nothing of that name */
-function logNamed(path: string): Logs {
+function findNamedLog(path: string): Logs {
   if (!existsSync(path)) throw new StartupError(`${path} is not there`)
   return { paths: [resolve(path)], missing: [] }
 }
 
 /** Both services' logs; a service that was never started has none. @throws StartupError when there is no log at all */
-function logsOf(home: string, env: Terminal['env']): Logs {
+function findHomeLogs(home: string, env: Terminal['env']): Logs {
   const logs = serviceNames.map((name) => ({ name, folder: resolve(join(home, 'audit', name)) }))
   const paths = logs.map(({ folder }) => folder).filter((folder) => existsSync(folder))
   if (paths.length === 0)
     throw new StartupError(`there is no audit log in ${resolve(home)}/audit: name the home with --home`)
   const missing = logs.flatMap(({ name, folder }) => {
-    const database = paths.includes(folder) ? undefined : loggedDatabase(name, home, env)
+    const database = paths.includes(folder) ? undefined : findDatabase(name, home, env)
     return database === undefined ? [] : [`${folder}: ${name} has a database (${database}) and no log`]
   })
   return { paths, missing }
 }
 
 /** The database file of a service that was started and keeps a log. */
-function loggedDatabase(name: ServiceName, home: string, env: Terminal['env']): string | undefined {
+function findDatabase(name: ServiceName, home: string, env: Terminal['env']): string | undefined {
   const { config } = configure(name, home, [], env).launch
   if (!config.audit_enabled) return undefined
   const place = databasePlace(config, resolve(home), name)

@@ -3,11 +3,11 @@ import { archiveOld, type Done, pruneOld } from '@warder/foundation/audit'
 import { StartupError } from '@warder/foundation/errors'
 import { UsageError } from '../cli/command.ts'
 import { requireNoNames } from '../cli/options.ts'
-import { refusalOf } from '../cli/refused.ts'
+import { toFileRefused } from '../cli/refused.ts'
 import { type HomeContext, homeVerb } from '../cli/verb-command.ts'
-import { logsAt } from './logs.ts'
-import { timeNamed } from './times.ts'
-import { unlockedLog } from './unlocked.ts'
+import { findLogs } from './logs.ts'
+import { parseTime } from './times.ts'
+import { unlockLog } from './unlock-log.ts'
 
 const before = {
   type: 'text',
@@ -34,16 +34,16 @@ the service does, and again after it was interrupted.`,
   },
   parse({ before: time, to }, [path, ...rest]) {
     requireNoNames(rest)
-    const limit = timeNamed('before', time)
+    const limit = parseTime('before', time)
     return async (context) => {
       const { terminal } = context
-      return eachLog(path, context, limit, async (folder, common) => {
+      return forEachLog(path, context, limit, async (folder, common) => {
         const target = to === undefined ? undefined : `${to}/${folder.slice(folder.lastIndexOf('/') + 1)}`
         let count = 0
         const where = { home: context.home, env: terminal.env }
-        const unlocked = await unlockedLog(folder, where, { signs: to !== undefined })
+        const unlocked = await unlockLog(folder, where, { signs: to !== undefined })
         for await (const done of archiveOld({ folder, to: target, unlocked, ...common })) {
-          terminal.out(said('archived', done))
+          terminal.out(formatFile('archived', done))
           count += 1
         }
         return count
@@ -67,15 +67,15 @@ does.`,
   },
   parse({ before: time, yes }, [path, ...rest]) {
     requireNoNames(rest)
-    const limit = timeNamed('before', time)
+    const limit = parseTime('before', time)
     return async (context) => {
       const { terminal } = context
-      const code = await eachLog(path, context, limit, async (folder, common) => {
+      const code = await forEachLog(path, context, limit, async (folder, common) => {
         let count = 0
         const where = { home: context.home, env: terminal.env }
-        const signer = yes ? (await unlockedLog(folder, where, { signs: true }))?.signer : undefined
+        const signer = yes ? (await unlockLog(folder, where, { signs: true }))?.signer : undefined
         for (const done of pruneOld({ folder, dryRun: !yes, signer, ...common })) {
-          terminal.out(said(yes ? 'removed' : 'would remove', done))
+          terminal.out(formatFile(yes ? 'removed' : 'would remove', done))
           count += 1
         }
         return count
@@ -93,7 +93,7 @@ interface Common {
 }
 
 /** @param work gives how many files it found */
-async function eachLog(
+async function forEachLog(
   path: string | undefined,
   context: HomeContext,
   limit: number,
@@ -103,17 +103,17 @@ async function eachLog(
   if (limit > now) throw new UsageError('--before is a time in the past')
   try {
     let count = 0
-    for (const folder of logsAt(path, context).paths) {
+    for (const folder of findLogs(path, context).paths) {
       if (folder.includes('.jsonl')) throw new StartupError(`${folder} is a file: name the folder of a log`)
       count += await work(folder, { before: limit, by: userInfo().username, now })
     }
     if (count === 0) context.terminal.out('no closed file is as old as that')
     return 0
   } catch (error) {
-    throw refusalOf(error)
+    throw toFileRefused(error)
   }
 }
 
-function said(what: string, { file, records, path }: Done): string {
+function formatFile(what: string, { file, records, path }: Done): string {
   return `${what} ${file}: ${records} records (${path})`
 }

@@ -2,12 +2,12 @@ import { type ExportFormat, exportAudit, type RecordFilter, tailAudit } from '@w
 import { StartupError } from '@warder/foundation/errors'
 import { UsageError } from '../cli/command.ts'
 import { requireNoNames } from '../cli/options.ts'
-import { refusalOf } from '../cli/refused.ts'
+import { toFileRefused } from '../cli/refused.ts'
 import { type HomeContext, homeVerb } from '../cli/verb-command.ts'
-import { keyNamed } from './aliased-key.ts'
-import { logsAt } from './logs.ts'
-import { timeNamed } from './times.ts'
-import { logKeysOf } from './unlocked.ts'
+import { resolveKeyId } from './aliased-key.ts'
+import { findLogs } from './logs.ts'
+import { parseTime } from './times.ts'
+import { readLogKeys } from './unlock-log.ts'
 
 /** Options that say which records are wanted. */
 const filters = {
@@ -19,7 +19,7 @@ const filters = {
 
 const format = { type: 'text', value: 'json|cef', help: 'how they are written (default json)' } as const
 
-const usualLines = 20
+const defaultLines = 20
 
 export const exportRecords = homeVerb({
   name: 'export',
@@ -39,26 +39,26 @@ export const exportRecords = homeVerb({
   },
   parse({ since, until, ...more }, [path, ...rest]) {
     requireNoNames(rest)
-    const wanted = {
-      ...wantedBy(more),
-      ...(since !== undefined && { since: timeNamed('since', since) }),
-      ...(until !== undefined && { until: timeNamed('until', until) }),
+    const filter = {
+      ...readFilter(more),
+      ...(since !== undefined && { since: parseTime('since', since) }),
+      ...(until !== undefined && { until: parseTime('until', until) }),
     }
-    const objectOf = objectNamed(more.key)
+    const resolveObject = createObjectResolver(more.key)
     return async (context) => {
       const { terminal } = context
       try {
-        const object = await objectOf(context)
-        for (const folder of logsAt(path, context).paths) {
-          const keys = await logKeysOf(folder, { home: context.home, env: terminal.env })
-          for await (const line of exportAudit({ folder, keys, ...wanted, ...object })) {
+        const object = await resolveObject(context)
+        for (const folder of findLogs(path, context).paths) {
+          const keys = await readLogKeys(folder, { home: context.home, env: terminal.env })
+          for await (const line of exportAudit({ folder, keys, ...filter, ...object })) {
             if (terminal.isGone?.() === true) return 0
             terminal.out(line)
           }
         }
         return 0
       } catch (error) {
-        throw refusalOf(error)
+        throw toFileRefused(error)
       }
     }
   },
@@ -72,23 +72,23 @@ export const tail = homeVerb({
   about: 'Records of both services come in the order in which each of them writes.',
   examples: ['warder audit tail --follow', 'warder audit tail --lines 100 --outcome failure'],
   options: {
-    lines: { type: 'number', value: 'N', help: `how many of each log (default ${usualLines})` },
+    lines: { type: 'number', value: 'N', help: `how many of each log (default ${defaultLines})` },
     follow: { type: 'flag', short: 'f', help: 'goes on until it is interrupted; the same: -f' },
     format,
     ...filters,
   },
-  parse({ lines = usualLines, follow, ...more }, [path, ...rest]) {
+  parse({ lines = defaultLines, follow, ...more }, [path, ...rest]) {
     requireNoNames(rest)
-    const wanted = wantedBy(more)
-    const objectOf = objectNamed(more.key)
+    const filter = readFilter(more)
+    const resolveObject = createObjectResolver(more.key)
     return async (context) => {
       const { terminal } = context
       const stop = new AbortController()
       let object = {}
       const print = async (folder: string): Promise<void> => {
-        const keys = await logKeysOf(folder, { home: context.home, env: terminal.env })
+        const keys = await readLogKeys(folder, { home: context.home, env: terminal.env })
         const records = tailAudit(
-          { folder, keys, lines, ...wanted, ...object },
+          { folder, keys, lines, ...filter, ...object },
           follow ? stop.signal : undefined,
         )
         for await (const line of records) {
@@ -98,14 +98,14 @@ export const tail = homeVerb({
         }
       }
       try {
-        const folders = logsAt(path, context).paths
+        const folders = findLogs(path, context).paths
         const file = folders.find((folder) => folder.includes('.jsonl'))
         if (file !== undefined) throw new StartupError(`${file} is a file: tail reads the folder of a log`)
-        object = await objectOf(context)
+        object = await resolveObject(context)
         await Promise.all(folders.map(print))
         return 0
       } catch (error) {
-        throw refusalOf(error)
+        throw toFileRefused(error)
       } finally {
         stop.abort()
       }
@@ -113,7 +113,7 @@ export const tail = homeVerb({
   },
 })
 
-interface Given {
+interface FilterValues {
   readonly format: string | undefined
   readonly principal: string | undefined
   readonly key: string | undefined
@@ -122,13 +122,13 @@ interface Given {
 }
 
 /** The object that records are wanted of; an alias is resolved once the home is known. */
-function objectNamed(key: string | undefined) {
+function createObjectResolver(key: string | undefined) {
   return async (context: HomeContext): Promise<{ readonly object?: string }> =>
-    key === undefined ? {} : { object: await keyNamed(key, context) }
+    key === undefined ? {} : { object: await resolveKeyId(key, context) }
 }
 
 /** @throws UsageError */
-function wantedBy(given: Given): RecordFilter & { readonly format: ExportFormat } {
+function readFilter(given: FilterValues): RecordFilter & { readonly format: ExportFormat } {
   const { format: written = 'json', principal, operation, outcome } = given
   if (written !== 'json' && written !== 'cef')
     throw new UsageError(`--format is json or cef, not '${written}'`)

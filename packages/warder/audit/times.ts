@@ -6,7 +6,7 @@ import { UsageError } from '../cli/usage-error.ts'
  * @returns Unix milliseconds
  * @throws UsageError
  */
-export function timeNamed(option: string, value: string, now = Date.now()): number {
+export function parseTime(option: string, value: string, now = Date.now()): number {
   if (/^\d+[a-z]$/.test(value)) return now - readDuration(option, value)
   const time = Date.parse(value)
   if (Number.isNaN(time))

@@ -19,7 +19,7 @@ import type { Logs } from './logs.ts'
 export type Wait = () => Promise<void>
 
 /** A log whose last line is another one each time is read so often. */
-const mostReadings = 5
+const maxReads = 5
 
 /** Prints one line for each log. @returns the exit code: 0 when all are whole */
 export async function verifyLogs(
@@ -28,50 +28,51 @@ export async function verifyLogs(
     head,
     trusted,
     anchors,
-    keysOf,
-    ofHome,
+    readKeys,
+    readRecordCount,
   }: {
     readonly head?: string | undefined
     readonly trusted?: KeyObject | undefined
     /** Given: time stamps of closed files are checked, too. */
     readonly anchors?: TimestampAnchors | undefined
     /** Opens the encrypted files of a log. @throws StartupError when that cannot be done */
-    readonly keysOf?: (path: string) => Promise<LogKeys>
+    readonly readKeys?: (path: string) => Promise<LogKeys>
     /** They are logs of a home, which begin with their first record: how many records the database of one knows of. */
-    readonly ofHome?: ((path: string) => Promise<number | undefined>) | undefined
+    readonly readRecordCount?: ((path: string) => Promise<number | undefined>) | undefined
   },
   terminal: Pick<Terminal, 'out'>,
   wait: Wait,
 ): Promise<number> {
-  const expected = expectedHead(head, paths)
+  const expected = readExpectedHead(head, paths)
   const wrong = missing.map((line) => `MISSING ${line}`)
   for (const path of paths) {
-    const { keys, refusal } = await unlocked(path, keysOf)
+    const { keys, refusal } = await loadKeys(path, readKeys)
     const verdict = await verifyAtRest(path, { ...expected, logKeys: keys }, trusted, wait)
     const found =
-      whatIsWrong(path, verdict, refusal) ?? (ofHome && whatIsCutOff(path, verdict, await ofHome(path)))
+      describeDefect(path, verdict, refusal) ??
+      (readRecordCount && describeTruncation(path, verdict, await readRecordCount(path)))
     if (found !== undefined) wrong.push(found)
-    else terminal.out(whole(path, verdict))
+    else terminal.out(formatIntact(path, verdict))
     if (anchors !== undefined && statSync(path).isDirectory())
-      wrong.push(...stampsOf(path, anchors, terminal))
+      wrong.push(...verifyStamps(path, anchors, terminal))
   }
   for (const line of wrong) terminal.out(line)
   return wrong.length === 0 ? 0 : 1
 }
 
-interface Unlocked {
+interface LoadedKeys {
   readonly keys: LogKeys
   /** Why they are not there. */
   readonly refusal: string | undefined
 }
 
 /** Without keys, closed files are verified as they are stored. */
-async function unlocked(
+async function loadKeys(
   path: string,
-  keysOf: ((path: string) => Promise<LogKeys>) | undefined,
-): Promise<Unlocked> {
+  readKeys: ((path: string) => Promise<LogKeys>) | undefined,
+): Promise<LoadedKeys> {
   try {
-    return { keys: (await keysOf?.(path)) ?? noLogKeys, refusal: undefined }
+    return { keys: (await readKeys?.(path)) ?? noLogKeys, refusal: undefined }
   } catch (error) {
     if (!(error instanceof StartupError)) throw error
     return { keys: noLogKeys, refusal: error.message }
@@ -90,13 +91,13 @@ async function verifyAtRest(
   for (let reading = 1; ; reading += 1) {
     const verdict = await verifyAudit(path, { thorough: true, keys, ...expected })
     const { torn } = verdict
-    if (torn === undefined || reading === mostReadings) return verdict
+    if (torn === undefined || reading === maxReads) return verdict
     await wait()
     if (statSync(torn.file).size === torn.at + torn.bytes) return verdict
   }
 }
 
-function whatIsWrong(
+function describeDefect(
   path: string,
   { firstBroken, torn, records, removed, unexplained, unread }: Verdict,
   refusal: string | undefined,
@@ -120,7 +121,7 @@ function whatIsWrong(
 }
 
 /** Files whose beginning was taken away look like an archive; the log of a home is none. */
-function whatIsCutOff(path: string, { first = 1, head }: Verdict, known = 0): string | undefined {
+function describeTruncation(path: string, { first = 1, head }: Verdict, known = 0): string | undefined {
   if (first !== 1)
     return `MISSING ${path}: begins with record ${first}: the files before it, and their checkpoints, are gone`
   const last = head?.seq ?? 0
@@ -128,7 +129,7 @@ function whatIsCutOff(path: string, { first = 1, head }: Verdict, known = 0): st
   return `MISSING ${path}: ends with record ${last}, but the database recorded ${known} records`
 }
 
-function whole(path: string, { records, files, removed, unopened, first = 1, head }: Verdict): string {
+function formatIntact(path: string, { records, files, removed, unopened, first = 1, head }: Verdict): string {
   const last = head === undefined ? '' : `, head ${head.seq}:${head.hash}`
   const gone = removed === 0 ? '' : `, ${removed} older files removed`
   const sealed = unopened === 0 ? '' : `, ${unopened} of them encrypted and verified without their key`
@@ -137,7 +138,7 @@ function whole(path: string, { records, files, removed, unopened, first = 1, hea
 }
 
 /** Prints what the time stamps of a log say. @returns lines about those that do not hold */
-function stampsOf(
+function verifyStamps(
   path: string,
   anchors: TimestampAnchors,
   terminal: Pick<Terminal, 'out'>,
@@ -151,7 +152,7 @@ function stampsOf(
   return wrong.map(({ file, problem }) => `BROKEN  ${path}: ${file}: ${problem}`)
 }
 
-function expectedHead(
+function readExpectedHead(
   text: string | undefined,
   paths: readonly string[],
 ): { readonly expectHead?: ChainHead } {

@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs'
 import { StartupError } from '@warder/foundation/errors'
 import { snapshotOf } from '@warder/foundation/runtime'
-import { logKeysOf } from '../audit/unlocked.ts'
+import { readLogKeys } from '../audit/unlock-log.ts'
 import type { Terminal } from '../cli/command.ts'
 import { version } from '../cli/version.ts'
 import type { ServiceName } from '../installation/services.ts'
-import { auditHead, fileLines } from './home-files.ts'
-import { type AuditHead, type BackupLine, rowLines } from './lines.ts'
-import { placesOf } from './places.ts'
+import { findBackupSources } from './backup-sources.ts'
+import { readAuditHead, readFileLines } from './home-files.ts'
+import { type AuditHead, type BackupLine, encodeRows } from './lines.ts'
 
 export interface CollectOptions {
   /** Absolute. */
@@ -37,14 +37,14 @@ type DatabaseCopy = Awaited<ReturnType<typeof snapshotOf>> & { readonly service:
 export async function* collect(options: CollectOptions): AsyncGenerator<BackupLine> {
   const { home, env, rootKey, audit, now, signal } = options
   if (!existsSync(home)) throw new StartupError(`the home folder ${home} is not there`)
-  const { databases, isKept } = placesOf(home, env, { rootKey, audit })
+  const { databases, isKept } = findBackupSources(home, env, { rootKey, audit })
   yield { kind: 'backup', warder: version, made_at: new Date(now).toISOString(), root_key: rootKey, audit }
   const heads = new Map<string, AuditHead | null>()
   for (const { service, log } of databases)
-    heads.set(service, await auditHead(log, (path) => logKeysOf(path, { home, env })))
+    heads.set(service, await readAuditHead(log, (path) => readLogKeys(path, { home, env })))
   let files = 0
   let rows = 0
-  for await (const line of fileLines(home, isKept)) {
+  for await (const line of readFileLines(home, isKept)) {
     if (line.kind === 'file' && line.first) files += 1
     yield line
   }
@@ -61,7 +61,7 @@ export async function* collect(options: CollectOptions): AsyncGenerator<BackupLi
         for await (const batch of snapshot.rows(table)) {
           signal?.throwIfAborted()
           rows += batch.length
-          yield* rowLines(batch)
+          yield* encodeRows(batch)
           options.onRow?.(rows, all)
         }
       }

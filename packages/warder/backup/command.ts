@@ -2,19 +2,19 @@ import { createReadStream, existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { diskFull, StartupError } from '@warder/foundation/errors'
-import { logKeysOf } from '../audit/unlocked.ts'
-import { type Command, homeOf, homeOption, UsageError } from '../cli/command.ts'
+import { readLogKeys } from '../audit/unlock-log.ts'
+import { type Command, homeOption, selectHome, UsageError } from '../cli/command.ts'
 import { optionsHelp, optionsUsage } from '../cli/help.ts'
 import { readArguments } from '../cli/options.ts'
-import { realPerson } from '../cli/person.ts'
 import { progressBar } from '../cli/progress.ts'
-import { refusalOf } from '../cli/refused.ts'
+import { toFileRefused } from '../cli/refused.ts'
+import { openUserTerminal } from '../cli/user-terminal.ts'
+import { describeLostOperations } from './lost-operations.ts'
 import { makeBackup } from './make.ts'
-import { rowProgress, watched } from './progress.ts'
+import { reportProgress, rowProgress } from './progress.ts'
 import { restore } from './restore.ts'
-import { recipientOptions, recipientsOf, unlockOf, unlockOptions } from './secrets.ts'
+import { readRecipients, readUnlock, recipientOptions, unlockOptions } from './secrets.ts'
 import { requireSender, senderOptions } from './sender.ts'
-import { sinceBackup } from './since-backup.ts'
 
 const backupOptions = {
   home: homeOption,
@@ -59,7 +59,7 @@ Examples:
   warder backup /mnt/far/warder.backup --spool tonight.backup --continue`,
   async run(args, terminal) {
     const { values, names } = readArguments(args, backupOptions)
-    const path = oneFile(names)
+    const path = requireOneFile(names)
     const { spool, from } = values
     const goesOn = values.continue || from !== undefined
     if (from !== undefined && spool === undefined) throw new UsageError('--from belongs to --spool')
@@ -74,21 +74,21 @@ Examples:
         {
           path,
           spool,
-          from: from === undefined ? 0 : bytesOf(from),
-          recipients: goesOn ? undefined : recipientsOf(values['passphrase-file'], values.to, env),
-          home: resolve(homeOf(values.home, env)),
+          from: from === undefined ? 0 : readByteOffset(from),
+          recipients: goesOn ? undefined : readRecipients(values['passphrase-file'], values.to, env),
+          home: resolve(selectHome(values.home, env)),
           rootKey: values['root-key'],
           audit: values.audit,
         },
         terminal,
       )
     } catch (error) {
-      throw refusalOf(error, spool ?? path)
+      throw toFileRefused(error, spool ?? path)
     }
   },
 }
 
-function bytesOf(text: string): number {
+function readByteOffset(text: string): number {
   if (!/^\d{1,15}$/.test(text)) throw new UsageError(`--from takes a number of bytes, not ${text}`)
   return Number(text)
 }
@@ -133,13 +133,13 @@ Example:
   warder restore nightly.backup --home /var/lib/warder --from /safe/backup-signing.pub --passphrase-file /etc/warder/backup-passphrase`,
   async run(args, terminal) {
     const { values, names } = readArguments(args, restoreOptions)
-    const path = oneFile(names)
-    const unlock = unlockOf(values['passphrase-file'], values.key, terminal.env)
-    const home = resolve(homeOf(values.home, terminal.env))
+    const path = requireOneFile(names)
+    const unlock = readUnlock(values['passphrase-file'], values.key, terminal.env)
+    const home = resolve(selectHome(values.home, terminal.env))
     const { 'auth-database': auth, 'kms-database': kms, 'surviving-audit': audit } = values
     if (path !== '-' && !existsSync(path)) throw new StartupError(`${path} is not there`)
     if (audit !== undefined && !existsSync(audit)) throw new StartupError(`${audit} is not there`)
-    const { screen, prompter } = realPerson()
+    const { screen, prompter } = openUserTerminal()
     const sender = requireSender(
       {
         from: values.from,
@@ -157,7 +157,7 @@ Example:
     const source: AsyncIterable<Uint8Array> =
       path === '-'
         ? Readable.from(process.stdin)
-        : watched(createReadStream(path), statSync(path).size, progress)
+        : reportProgress(createReadStream(path), statSync(path).size, progress)
     try {
       const restored = await restore({
         source,
@@ -174,18 +174,19 @@ Example:
       const { madeAt, rootKey, files, rows, heads } = restored
       terminal.out(`${home}: ${rows} rows and ${files} files, as of ${madeAt}`)
       if (!rootKey) terminal.out(`the backup has no root key: put root.key into ${home} before the start`)
-      const keysOf = (log: string) => logKeysOf(log, { home, env: terminal.env })
-      if (audit !== undefined) for (const line of await sinceBackup(audit, heads, keysOf)) terminal.out(line)
+      const readKeys = (log: string) => readLogKeys(log, { home, env: terminal.env })
+      if (audit !== undefined)
+        for (const line of await describeLostOperations(audit, heads, readKeys)) terminal.out(line)
       return 0
     } catch (error) {
       progress.clear()
       // What is read is the backup; what finds no room is the home.
-      throw refusalOf(error, diskFull(error, home) === undefined ? path : home)
+      throw toFileRefused(error, diskFull(error, home) === undefined ? path : home)
     }
   },
 }
 
-function oneFile(names: readonly string[]): string {
+function requireOneFile(names: readonly string[]): string {
   const [path, ...rest] = names
   if (path === undefined || rest.length > 0) throw new UsageError('name one file, or - for a pipe')
   return path

@@ -10,11 +10,11 @@ const partBytes = 512 * 1024
  * Lines for the files of a home. Of a file that is written meanwhile: what it has when its turn comes.
  * @param isKept asked with the absolute path, before anything is opened
  */
-export async function* fileLines(
+export async function* readFileLines(
   home: string,
   isKept: (path: string) => boolean,
 ): AsyncGenerator<BackupLine> {
-  for (const path of filesBelow(home).filter(isKept)) {
+  for (const path of listFiles(home).filter(isKept)) {
     const { mode, size } = statSync(path)
     const common = { kind: 'file', path: relative(home, path), mode: mode & 0o777 } as const
     let first = true
@@ -28,7 +28,7 @@ export async function* fileLines(
 }
 
 /** Files below a folder; links and sockets are left alone. */
-function filesBelow(folder: string): readonly string[] {
+function listFiles(folder: string): readonly string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
@@ -39,12 +39,12 @@ function filesBelow(folder: string): readonly string[] {
  * The last record of a log; null: there is none.
  * @param keysOf opens a log that is encrypted; where it cannot, the last closed file tells: a backup needs no root key
  */
-export async function auditHead(
+export async function readAuditHead(
   folder: string,
-  keysOf: (folder: string) => Promise<LogKeys>,
+  readKeys: (folder: string) => Promise<LogKeys>,
 ): Promise<AuditHead | null> {
   if (!existsSync(folder)) return null
-  const keys = await keysOf(folder).catch((error: unknown) => {
+  const keys = await readKeys(folder).catch((error: unknown) => {
     if (error instanceof StartupError) return undefined
     throw error
   })

@@ -45,10 +45,10 @@ type CopiedValue = string | number | null | { readonly bytes: string }
 
 /** Characters of a line of rows, unless a single row has more. */
 const rowsLength = 1024 * 1024
-const longestLine = 256 * 1024 * 1024
+const maxLineBytes = 256 * 1024 * 1024
 
 /** Lines for rows: none is much longer than a megabyte. */
-export function* rowLines(rows: readonly CopiedRow[]): Generator<BackupLine> {
+export function* encodeRows(rows: readonly CopiedRow[]): Generator<BackupLine> {
   let some: (readonly CopiedValue[])[] = []
   let length = 0
   for (const row of rows) {
@@ -68,7 +68,7 @@ export function* rowLines(rows: readonly CopiedRow[]): Generator<BackupLine> {
   if (some.length > 0) yield { kind: 'rows', rows: some }
 }
 
-export function rowsOf({
+export function decodeRows({
   rows,
 }: {
   readonly rows: readonly (readonly CopiedValue[])[]
@@ -81,7 +81,7 @@ export function rowsOf({
 }
 
 /** Lines as compressed bytes (zstd, RFC 8878). */
-export function compressedLines(lines: AsyncIterable<BackupLine>): AsyncIterable<Uint8Array> {
+export function compressLines(lines: AsyncIterable<BackupLine>): AsyncIterable<Uint8Array> {
   const text = async function* (): AsyncGenerator<string> {
     for await (const line of lines) yield `${JSON.stringify(line)}\n`
   }
@@ -91,7 +91,7 @@ export function compressedLines(lines: AsyncIterable<BackupLine>): AsyncIterable
 }
 
 /** @throws BackupRefused at a line that is none; what the bytes end with is not looked at */
-export async function* linesIn(compressed: AsyncIterable<Uint8Array>): AsyncGenerator<BackupLine> {
+export async function* readLines(compressed: AsyncIterable<Uint8Array>): AsyncGenerator<BackupLine> {
   const plain = createZstdDecompress()
   pipeline(Readable.from(compressed, { objectMode: false }), plain, () => undefined)
   let parts: Buffer[] = []
@@ -99,19 +99,19 @@ export async function* linesIn(compressed: AsyncIterable<Uint8Array>): AsyncGene
   for await (const chunk of plain as AsyncIterable<Buffer>) {
     let start = 0
     for (let end = chunk.indexOf(10); end >= 0; end = chunk.indexOf(10, start)) {
-      yield parsed(Buffer.concat([...parts, chunk.subarray(start, end)]))
+      yield parseLine(Buffer.concat([...parts, chunk.subarray(start, end)]))
       parts = []
       length = 0
       start = end + 1
     }
     parts.push(chunk.subarray(start))
     length += chunk.length - start
-    if (length > longestLine) throw new BackupRefused('a line of the backup is too long')
+    if (length > maxLineBytes) throw new BackupRefused('a line of the backup is too long')
   }
   if (length > 0) throw new BackupRefused('the last line of the backup is not whole')
 }
 
-function parsed(line: Buffer): BackupLine {
+function parseLine(line: Buffer): BackupLine {
   try {
     return JSON.parse(line.toString('utf8')) as BackupLine
   } catch {

@@ -3,16 +3,16 @@ import { existsSync, rmSync, statSync } from 'node:fs'
 import { StartupError } from '@warder/foundation/errors'
 import { note } from '@warder/foundation/runtime'
 import type { Terminal } from '../cli/command.ts'
-import { exitCodeOf } from '../cli/exit-codes.ts'
-import { realPerson } from '../cli/person.ts'
+import { toExitCode } from '../cli/exit-codes.ts'
 import { progressBar } from '../cli/progress.ts'
-import { refusalOf } from '../cli/refused.ts'
-import { fingerprint, openSigningKey } from '../installation/signing-key.ts'
+import { toFileRefused } from '../cli/refused.ts'
+import { openUserTerminal } from '../cli/user-terminal.ts'
+import { computeFingerprint, openSigningKey } from '../installation/signing-key.ts'
+import { findBackupSources } from './backup-sources.ts'
 import { collect } from './collect.ts'
-import { copyOn } from './copy-on.ts'
-import { compressedLines } from './lines.ts'
-import { placesOf } from './places.ts'
+import { compressLines } from './lines.ts'
 import { rowProgress } from './progress.ts'
+import { resumeCopy } from './resume-copy.ts'
 import { sealStream } from './sealed-stream.ts'
 import { sendFrom, standardOutput } from './send.ts'
 import type { Recipients } from './wrapped-keys.ts'
@@ -38,12 +38,12 @@ export async function makeBackup(work: BackupWork, terminal: Terminal): Promise<
   const { home, path, spool } = work
   const interruption = new AbortController()
   let stoppedBy: NodeJS.Signals | undefined
-  const unlisten = realPerson().onInterrupt((signal) => {
+  const unlisten = openUserTerminal().onInterrupt((signal) => {
     stoppedBy = signal
     interruption.abort()
   })
   try {
-    const madeAt = await carryOut(work, terminal, interruption.signal)
+    const madeAt = await executeBackup(work, terminal, interruption.signal)
     const unnoted = existsSync(home) ? note(home, 'backup', madeAt) : undefined
     if (unnoted !== undefined) terminal.err(unnoted)
     return 0
@@ -55,14 +55,14 @@ export async function makeBackup(work: BackupWork, terminal: Terminal): Promise<
         ? `${spool} is whole, go on with ${next}`
         : 'nothing was left, begin anew'
     terminal.err(`interrupted (${stoppedBy}): ${left}`)
-    return exitCodeOf(stoppedBy)
+    return toExitCode(stoppedBy)
   } finally {
     unlisten()
   }
 }
 
 /** @returns when the backup was made, Unix milliseconds */
-async function carryOut(work: BackupWork, terminal: Terminal, signal: AbortSignal): Promise<number> {
+async function executeBackup(work: BackupWork, terminal: Terminal, signal: AbortSignal): Promise<number> {
   const { home, path, spool, from, recipients } = work
   if (path !== '-') {
     requireNew(path)
@@ -70,11 +70,11 @@ async function carryOut(work: BackupWork, terminal: Terminal, signal: AbortSigna
   }
   if (spool !== undefined) requireSpool(spool, work)
   const now = Date.now()
-  if (recipients !== undefined) await make(work, recipients, { terminal, signal, now })
+  if (recipients !== undefined) await createBackup(work, recipients, { terminal, signal, now })
   if (spool === undefined) return now
   const { mtimeMs } = statSync(spool)
   if (path === '-') await sendFrom(spool, from, standardOutput(), signal)
-  else await copyToPlace(spool, path, terminal, signal)
+  else await copyToTarget(spool, path, terminal, signal)
   return mtimeMs
 }
 
@@ -90,7 +90,7 @@ function requireSpool(spool: string, { path, recipients }: BackupWork): void {
     )
 }
 
-async function make(
+async function createBackup(
   { home, path, spool, rootKey, audit }: BackupWork,
   recipients: Recipients,
   {
@@ -100,16 +100,16 @@ async function make(
   }: { readonly terminal: Terminal; readonly signal: AbortSignal; readonly now: number },
 ): Promise<void> {
   const { env, err } = terminal
-  const progress = rowProgress(realPerson().screen, err)
+  const progress = rowProgress(openUserTerminal().screen, err)
   const options = { home, env, rootKey, audit, now, onRow: progress.update, signal }
-  const { elsewhere } = placesOf(home, env, { rootKey, audit })
+  const { externalFiles: elsewhere } = findBackupSources(home, env, { rootKey, audit })
   const file = spool ?? path
   if (!existsSync(home)) throw new StartupError(`the home folder ${home} is not there`)
   const signer = openSigningKey(home)
   try {
     if (file === '-') {
       const output = standardOutput()
-      for await (const chunk of sealStream(compressedLines(collect(options)), recipients, signer))
+      for await (const chunk of sealStream(compressLines(collect(options)), recipients, signer))
         await output.write(chunk)
       progress.clear()
       err(`${output.bytes} bytes, SHA-256 ${output.digest()}; nobody has read them back`)
@@ -122,20 +122,22 @@ async function make(
   } finally {
     progress.clear()
   }
-  err(`signed by ${fingerprint(createPublicKey(signer))}; a restore requires this fingerprint (--from)`)
+  err(
+    `signed by ${computeFingerprint(createPublicKey(signer))}; a restore requires this fingerprint (--from)`,
+  )
   for (const one of elsewhere) err(`not in the backup, as it is not in the home: ${one}`)
   if (!rootKey) err('the root key is not in the backup: keep a copy of it apart from this file')
 }
 
-async function copyToPlace(
+async function copyToTarget(
   spool: string,
   path: string,
   terminal: Terminal,
   signal: AbortSignal,
 ): Promise<void> {
-  const bar = progressBar(realPerson().screen)
+  const bar = progressBar(openUserTerminal().screen)
   try {
-    const digest = await copyOn(spool, path, { signal, onBytes: bar.update })
+    const digest = await resumeCopy(spool, path, { signal, onBytes: bar.update })
     rmSync(spool)
     bar.clear()
     terminal.out(`${path}: read back, SHA-256 ${digest}; ${spool} is removed`)
@@ -143,6 +145,6 @@ async function copyToPlace(
     bar.clear()
     if (signal.aborted) throw error
     terminal.err(`${spool} is whole: --continue copies it on to ${path}`)
-    throw refusalOf(error, `${path}.arriving`)
+    throw toFileRefused(error, `${path}.arriving`)
   }
 }

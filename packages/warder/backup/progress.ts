@@ -1,16 +1,16 @@
 import { type Progress, type ProgressOutput, progressBar } from '../cli/progress.ts'
 
-const tellEvery = 100_000
+const reportEvery = 100_000
 
 /** A bar that counts rows; where there is no terminal, a line now and then. @param size 0 = nobody knows */
 export function rowProgress(screen: ProgressOutput, say: (line: string) => void): Progress {
   const bar = progressBar(screen, undefined, { name: 'rows', size: 1 })
-  let told = 0
+  let reported = 0
   return {
     update(done, size) {
       if (screen.isTTY === true && size > 0) return bar.update(done, size)
-      if (done - told < tellEvery) return
-      told = done
+      if (done - reported < reportEvery) return
+      reported = done
       say(size > 0 ? `${done} of ${size} rows …` : `${done} rows …`)
     },
     clear: bar.clear,
@@ -18,7 +18,7 @@ export function rowProgress(screen: ProgressOutput, say: (line: string) => void)
 }
 
 /** The same bytes; tells how many have come. */
-export async function* watched(
+export async function* reportProgress(
   source: AsyncIterable<Uint8Array>,
   size: number,
   progress: Progress,

@@ -1,14 +1,14 @@
 import { StartupError } from '@warder/foundation/errors'
 import type { DatabaseRestore } from '@warder/foundation/runtime'
 import type { ServiceName } from '../installation/services.ts'
-import { digested } from './digest.ts'
-import { type AuditHead, type BackupLine, linesIn, rowsOf } from './lines.ts'
+import { hashStream } from './digest.ts'
+import { type AuditHead, type BackupLine, decodeRows, readLines } from './lines.ts'
 import { BackupRefused } from './refused.ts'
 import { type DatabaseChoice, RestoredDatabases } from './restored-databases.ts'
-import { type Complete, type HomeRestore, type Move, takeHome } from './restored-home.ts'
+import { beginHomeRestore, type Complete, type HomeRestore, type Move } from './restored-home.ts'
 import { openStream } from './sealed-stream.ts'
 import type { RequireSender } from './sender.ts'
-import { placeFile } from './staging.ts'
+import { writeFilePart } from './staging.ts'
 import type { Unlock } from './wrapped-keys.ts'
 
 export interface RestoreOptions extends DatabaseChoice {
@@ -39,14 +39,14 @@ export interface Restored {
  */
 export async function restore(options: RestoreOptions): Promise<Restored> {
   const { home, source, unlock, requireSender, now } = options
-  const target = takeHome<Restored>(home, now)
+  const target = beginHomeRestore<Restored>(home, now)
   try {
     if (target.complete !== undefined) return await finishInterrupted(source, home, target, target.complete)
     let work: Restoring | undefined
     try {
       work = new Restoring(options, target)
-      const { bytes, digest } = digested(source)
-      for await (const line of linesIn(openStream(bytes, unlock, requireSender))) await work.take(line)
+      const { bytes, digest } = hashStream(source)
+      for await (const line of readLines(openStream(bytes, unlock, requireSender))) await work.take(line)
       target.requirePlace()
       await work.finish(digest())
       target.finish({ digest: digest(), moves: work.moves, told: work.result })
@@ -70,7 +70,7 @@ async function finishInterrupted(
   target: HomeRestore<Restored>,
   complete: Complete<Restored>,
 ): Promise<Restored> {
-  const { bytes, digest } = digested(source)
+  const { bytes, digest } = hashStream(source)
   for await (const _ of bytes);
   if (digest() !== complete.digest)
     throw new StartupError(
@@ -126,14 +126,14 @@ class Restoring {
     void this.#start
     switch (line.kind) {
       case 'file':
-        this.#fileCount += placeFile(this.#files, line) ? 1 : 0
+        this.#fileCount += writeFilePart(this.#files, line) ? 1 : 0
         return
       case 'database':
         return this.#open(line)
       case 'table':
-        return this.#opened.begin(line)
+        return this.#currentDatabase.begin(line)
       case 'rows':
-        await this.#opened.add(rowsOf(line))
+        await this.#currentDatabase.add(decodeRows(line))
         this.#rows += line.rows.length
         this.#options.onRow?.(this.#rows)
         return
@@ -144,7 +144,7 @@ class Restoring {
     }
   }
 
-  get #opened(): DatabaseRestore {
+  get #currentDatabase(): DatabaseRestore {
     if (this.#database === undefined) throw new BackupRefused('rows of the backup belong to no database')
     return this.#database
   }

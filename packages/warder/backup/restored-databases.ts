@@ -13,10 +13,10 @@ import type { RestoredBackup } from '@warder/foundation/sql'
 import type { Terminal } from '../cli/command.ts'
 import { configure } from '../installation/configuration.ts'
 import { type ServiceName, serviceModules } from '../installation/services.ts'
-import { isOutside } from './places.ts'
+import { isOutside } from './backup-sources.ts'
 import { BackupRefused } from './refused.ts'
 import type { Move } from './restored-home.ts'
-import { freshFolder, removeFolder, setDatabase } from './staging.ts'
+import { createEmptyFolder, removeFolder, setDatabase } from './staging.ts'
 
 export interface DatabaseChoice {
   readonly env: Terminal['env']
@@ -26,7 +26,7 @@ export interface DatabaseChoice {
   readonly outsideHome: boolean
 }
 
-export interface RestoredPlaces {
+export interface RestoreTarget {
   /** Absolute. */
   readonly home: string
   /** Folder for its files until then. */
@@ -37,7 +37,7 @@ export interface RestoredPlaces {
 
 /** The databases of a restore. A file of SQLite lies in a folder of its own until everything has come. */
 export class RestoredDatabases {
-  readonly #places: RestoredPlaces
+  readonly #target: RestoreTarget
   readonly #choice: DatabaseChoice
   readonly #begun: DatabaseRestore[] = []
   /** Files that lie elsewhere than in the home. */
@@ -45,8 +45,8 @@ export class RestoredDatabases {
   readonly #locks: (() => void)[] = []
 
   /** @throws StartupError when a database is chosen that the environment overrules */
-  constructor(places: RestoredPlaces, choice: DatabaseChoice) {
-    this.#places = places
+  constructor(target: RestoreTarget, choice: DatabaseChoice) {
+    this.#target = target
     this.#choice = choice
     for (const [service, url] of Object.entries(choice.databases)) {
       const name = `${service.toUpperCase()}_DATABASE_URL`
@@ -60,15 +60,15 @@ export class RestoredDatabases {
 
   /** @throws StartupError when there is something in its place */
   async begin(service: ServiceName, schema: CopiedSchema): Promise<DatabaseRestore> {
-    const { interruptedAt } = this.#places
-    const place = this.#placeOf(service)
+    const { interruptedAt } = this.#target
+    const place = this.#resolvePlace(service)
     const database = await restoreDatabase(serviceModules[service], place, { ...schema, interruptedAt })
     this.#begun.push(database)
     return database
   }
 
-  #placeOf(service: ServiceName): DatabasePlace {
-    const { files, home } = this.#places
+  #resolvePlace(service: ServiceName): DatabasePlace {
+    const { files, home } = this.#target
     const { env, databases } = this.#choice
     const given = databases[service]
     if (given !== undefined) setDatabase(files, service, given)
@@ -87,7 +87,7 @@ export class RestoredDatabases {
         (pid) => `a restore into ${place.path} is under way (process ${pid})`,
       ),
     )
-    const from = freshFolder(`${place.path}.restoring`)
+    const from = createEmptyFolder(`${place.path}.restoring`)
     this.moves.push({ from: join(from, 'database'), path: place.path })
     return { kind: 'sqlite', path: join(from, 'database') }
   }

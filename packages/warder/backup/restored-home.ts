@@ -35,15 +35,15 @@ export interface Move {
 }
 
 /** Remaining steps of a restore, and its report. */
-export interface Complete<Told> {
+export interface Complete<Report> {
   readonly digest: string
   /** Files that lie elsewhere than in the home. */
   readonly moves: readonly Move[]
-  readonly told: Told
+  readonly told: Report
 }
 
 /** A home that is being filled. */
-export interface HomeRestore<Told> {
+export interface HomeRestore<Report> {
   /** Folder for its files. */
   readonly files: string
   /** When this restore was begun: of one that goes on after an interruption, the first time. Unix milliseconds. */
@@ -51,11 +51,11 @@ export interface HomeRestore<Told> {
   /** Databases may have been finished by a restore that was interrupted. */
   readonly isInterrupted: boolean
   /** Everything was there when that one was interrupted. */
-  readonly complete: Complete<Told> | undefined
+  readonly complete: Complete<Report> | undefined
   /** @throws StartupError when a file is in the way */
   requirePlace(): void
   /** Puts everything into its place, for good. What is interrupted here is finished by the next restore. */
-  finish(complete: Complete<Told>): void
+  finish(complete: Complete<Report>): void
   /**
    * Takes away what was put there, unless all of it is there and only renames are left.
    * @param databasesFinished a database may be finished: the next restore has to know it as its own
@@ -71,7 +71,7 @@ export interface HomeRestore<Told> {
  * @param now Unix milliseconds
  * @throws StartupError when there is something in it, or another restore has it
  */
-export function takeHome<Told>(home: string, now: number): HomeRestore<Told> {
+export function beginHomeRestore<Report>(home: string, now: number): HomeRestore<Report> {
   if (existsSync(home) && !statSync(home).isDirectory()) throw new StartupError(`${home} is not a folder`)
   const made = mkdirSync(home, { recursive: true, mode: 0o700 }) !== undefined
   const staging = join(home, restoreFolder)
@@ -83,12 +83,12 @@ export function takeHome<Told>(home: string, now: number): HomeRestore<Told> {
   }
   try {
     unlock = takeLock(join(home, lockName), (pid) => `a restore into ${home} is under way (process ${pid})`)
-    const complete = readComplete<Told>(staging)
+    const complete = readComplete<Report>(staging)
     let isComplete = complete !== undefined
     if (complete === undefined) requireEmpty(home)
     const interruptedAt = readTime(join(staging, 'restored_at'))
     const isInterrupted = interruptedAt !== undefined
-    if (complete === undefined) beginAnew(staging, files, isInterrupted ? undefined : now)
+    if (complete === undefined) resetStaging(staging, files, isInterrupted ? undefined : now)
     return {
       files,
       restoredAt: interruptedAt ?? now,
@@ -96,11 +96,11 @@ export function takeHome<Told>(home: string, now: number): HomeRestore<Told> {
       complete,
       requirePlace: () => requireOneRootKey(home, files),
       finish(found) {
-        giveToOwner(home, [join(home, rootKeyName), files, ...found.moves.map(({ from }) => from)])
+        changeOwners(home, [join(home, rootKeyName), files, ...found.moves.map(({ from }) => from)])
         writeDurably(join(staging, 'complete'), JSON.stringify(found))
         isComplete = true
-        for (const { from, path } of found.moves) if (existsSync(from)) intoPlace(from, path)
-        for (const name of readdirSync(files)) intoPlace(join(files, name), join(home, name))
+        for (const { from, path } of found.moves) if (existsSync(from)) renameDurably(from, path)
+        for (const name of readdirSync(files)) renameDurably(join(files, name), join(home, name))
         for (const { from } of found.moves) removeFolder(dirname(from))
         removeFolder(staging)
       },
@@ -118,7 +118,7 @@ export function takeHome<Told>(home: string, now: number): HomeRestore<Told> {
 }
 
 /** @param restoredAt to be noted; undefined = that of the restore which was interrupted stays */
-function beginAnew(staging: string, files: string, restoredAt: number | undefined): void {
+function resetStaging(staging: string, files: string, restoredAt: number | undefined): void {
   removeFolder(restoredAt === undefined ? files : staging)
   mkdirSync(files, { recursive: true, mode: 0o700 })
   if (restoredAt === undefined) return
@@ -147,22 +147,22 @@ function requireOneRootKey(home: string, files: string): void {
 }
 
 /** Gives files that root restores into the folder of a service to that service. */
-function giveToOwner(home: string, paths: readonly string[]): void {
+function changeOwners(home: string, paths: readonly string[]): void {
   if (process.getuid?.() !== 0) return
   const { uid, gid } = statSync(home)
   if (uid === 0) return
-  const give = (path: string): void => lchownSync(path, uid, gid)
+  const changeOwner = (path: string): void => lchownSync(path, uid, gid)
   for (const path of paths.filter(existsSync)) {
-    give(path)
+    changeOwner(path)
     if (!statSync(path).isDirectory()) continue
     for (const entry of readdirSync(path, { recursive: true, withFileTypes: true }))
-      give(join(entry.parentPath, entry.name))
+      changeOwner(join(entry.parentPath, entry.name))
   }
 }
 
-function readComplete<Told>(staging: string): Complete<Told> | undefined {
+function readComplete<Report>(staging: string): Complete<Report> | undefined {
   const path = join(staging, 'complete')
-  return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Complete<Told>) : undefined
+  return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as Complete<Report>) : undefined
 }
 
 function readTime(path: string): number | undefined {
@@ -173,11 +173,11 @@ function readTime(path: string): number | undefined {
 /** Whole, or not there. */
 function writeDurably(path: string, text: string): void {
   writeFileSync(`${path}.new`, text, { mode: 0o600, flush: true })
-  intoPlace(`${path}.new`, path)
+  renameDurably(`${path}.new`, path)
 }
 
 /** Gives something that is whole its name, for good. */
-function intoPlace(from: string, path: string): void {
+function renameDurably(from: string, path: string): void {
   renameSync(from, path)
   const folder = openSync(dirname(path), 'r')
   try {

@@ -14,7 +14,7 @@ import {
 } from 'node:crypto'
 import { BackupRefused } from './refused.ts'
 import type { RequireSender } from './sender.ts'
-import { type Recipients, type Unlock, unwrap, type WrappedKey, wrapFor } from './wrapped-keys.ts'
+import { type Recipients, type Unlock, unwrap, type WrappedKey, wrapForRecipients } from './wrapped-keys.ts'
 
 // Layout of a backup: a line of JSON with the parameters of the key and the public key of the sender, its authentication
 // code, a signature over both, then chunks (STREAM, as in docs/reference/file-format.md), each with its signature: a recipient, who has the key of
@@ -28,7 +28,7 @@ const tagBytes = 16
 const prefixBytes = 7
 const macBytes = 32
 const signatureBytes = 64
-const longestHeader = 64 * 1024
+const maxHeaderBytes = 64 * 1024
 
 /** First bytes of every backup. */
 export const firstBytes = Buffer.from(`{"format":"${format}"`)
@@ -57,21 +57,21 @@ export async function* sealStream(
     format,
     version,
     prefix: prefix.toString('base64url'),
-    keys: wrapFor(recipients, fileKey),
+    keys: wrapForRecipients(recipients, fileKey),
     sender: createPublicKey(signer).export({ type: 'spki', format: 'der' }).toString('base64url'),
   }
   const line = Buffer.from(`${JSON.stringify(header)}\n`)
-  const keys = derive(fileKey)
-  const mac = macOf(line, keys.header)
+  const keys = deriveKeys(fileKey)
+  const mac = computeMac(line, keys.header)
   const chunks = new Chunks(keys.chunks, prefix, mac)
   fileKey.fill(0)
   yield line
   yield mac
-  yield sign(null, signedHeader(line, mac), signer)
+  yield sign(null, buildHeaderInput(line, mac), signer)
   let index = 0
-  for await (const { bytes, last } of cut(plain, chunkBytes)) {
+  for await (const { bytes, last } of splitChunks(plain, chunkBytes)) {
     const sealed = chunks.seal(bytes, last)
-    yield Buffer.concat([sealed, sign(null, signedChunk(mac, index, last, sealed), signer)])
+    yield Buffer.concat([sealed, sign(null, buildChunkInput(mac, index, last, sealed), signer)])
     index += 1
   }
 }
@@ -87,32 +87,32 @@ export async function* openStream(
   requireSender: RequireSender,
 ): AsyncGenerator<Uint8Array> {
   const source = new Source(sealed)
-  const line = await source.line(longestHeader)
+  const line = await source.line(maxHeaderBytes)
   const header = parseHeader(line)
   const mac = await source.take(macBytes)
   const sender = header.version === unsignedVersion ? undefined : readSender(header)
   if (sender !== undefined) {
     const signature = await source.take(signatureBytes)
-    if (!verify(null, signedHeader(line, mac), sender, signature))
+    if (!verify(null, buildHeaderInput(line, mac), sender, signature))
       throw new BackupRefused('the header of the backup was changed: its signature is not valid')
   }
   await requireSender(sender)
   const fileKey = unwrap(header.keys, unlock)
-  const keys = derive(fileKey)
+  const keys = deriveKeys(fileKey)
   fileKey.fill(0)
-  if (mac.length !== macBytes || !timingSafeEqual(mac, macOf(line, keys.header)))
+  if (mac.length !== macBytes || !timingSafeEqual(mac, computeMac(line, keys.header)))
     throw new BackupRefused('the header of the backup was changed')
   const chunks = new Chunks(keys.chunks, Buffer.from(header.prefix, 'base64url'), mac)
   const size = chunkBytes + tagBytes + (sender === undefined ? 0 : signatureBytes)
   let index = 0
-  for await (const { bytes, last } of cut(source.rest(), size)) {
+  for await (const { bytes, last } of splitChunks(source.rest(), size)) {
     const end = sender === undefined ? bytes.length : bytes.length - signatureBytes
     const chunk = bytes.subarray(0, Math.max(0, end))
     if (
       sender !== undefined &&
-      !verify(null, signedChunk(mac, index, last, chunk), sender, bytes.subarray(Math.max(0, end)))
+      !verify(null, buildChunkInput(mac, index, last, chunk), sender, bytes.subarray(Math.max(0, end)))
     )
-      throw changedAt(index + 1)
+      throw createTamperError(index + 1)
     index += 1
     yield chunks.open(chunk, last)
   }
@@ -147,28 +147,28 @@ function readSender({ sender = '' }: Header): KeyObject {
 const headerDomain = 'warder backup header 2\n'
 const chunkDomain = 'warder backup chunk 2\n'
 
-function signedHeader(line: Buffer, mac: Buffer): Buffer {
+function buildHeaderInput(line: Buffer, mac: Buffer): Buffer {
   return Buffer.concat([Buffer.from(headerDomain), mac, line])
 }
 
-function signedChunk(mac: Buffer, index: number, last: boolean, sealed: Uint8Array): Buffer {
+function buildChunkInput(mac: Buffer, index: number, last: boolean, sealed: Uint8Array): Buffer {
   const place = Buffer.alloc(9)
   place.writeBigUInt64BE(BigInt(index), 0)
   place.writeUInt8(last ? 1 : 0, 8)
   return Buffer.concat([Buffer.from(chunkDomain), mac, place, createHash('sha512').update(sealed).digest()])
 }
 
-function changedAt(part: number): BackupRefused {
+function createTamperError(part: number): BackupRefused {
   return new BackupRefused(`the backup was changed, truncated or extended at or after part ${part}`)
 }
 
-function derive(fileKey: Uint8Array) {
+function deriveKeys(fileKey: Uint8Array) {
   const key = (purpose: string): Buffer =>
     Buffer.from(hkdfSync('sha256', fileKey, Buffer.alloc(0), `warder backup v1 ${purpose}`, 32))
   return { header: key('header'), chunks: key('chunks') }
 }
 
-function macOf(line: Buffer, key: Buffer): Buffer {
+function computeMac(line: Buffer, key: Buffer): Buffer {
   return createHmac('sha256', key).update(line).digest()
 }
 
@@ -204,8 +204,8 @@ class Chunks {
   open(sealed: Uint8Array, last: boolean): Buffer {
     const end = sealed.length - tagBytes
     const part = this.#index + 1
-    const changed = (): BackupRefused => changedAt(part)
-    if (end < 0) throw changed()
+    const createError = (): BackupRefused => createTamperError(part)
+    if (end < 0) throw createError()
     const decipher = createDecipheriv('aes-256-gcm', this.#key, this.#nonce(last), {
       authTagLength: tagBytes,
     })
@@ -214,13 +214,13 @@ class Chunks {
     try {
       return Buffer.concat([decipher.update(sealed.subarray(0, end)), decipher.final()])
     } catch {
-      throw changed()
+      throw createError()
     }
   }
 }
 
 /** Pieces of one size; the last has what is left, and is there even where nothing is. */
-async function* cut(
+async function* splitChunks(
   stream: AsyncIterable<Uint8Array>,
   size: number,
 ): AsyncGenerator<{ readonly bytes: Buffer; readonly last: boolean }> {
@@ -245,7 +245,7 @@ async function* cut(
 /** Reads a stream piece by piece. */
 class Source {
   readonly #stream: AsyncIterator<Uint8Array>
-  #held: Buffer = Buffer.alloc(0)
+  #buffered: Buffer = Buffer.alloc(0)
 
   constructor(stream: AsyncIterable<Uint8Array>) {
     this.#stream = stream[Symbol.asyncIterator]()
@@ -254,26 +254,26 @@ class Source {
   async #more(): Promise<boolean> {
     const { value, done } = await this.#stream.next()
     if (done === true) return false
-    this.#held = Buffer.concat([this.#held, value])
+    this.#buffered = Buffer.concat([this.#buffered, value])
     return true
   }
 
   /** With its end. Of a stream that has none: what there is, at most so much. */
-  async line(longest: number): Promise<Buffer> {
-    while (!this.#held.includes(10) && this.#held.length < longest) if (!(await this.#more())) break
-    const end = this.#held.indexOf(10)
-    return this.take(end < 0 ? Math.min(this.#held.length, longest) : end + 1)
+  async line(maxBytes: number): Promise<Buffer> {
+    while (!this.#buffered.includes(10) && this.#buffered.length < maxBytes) if (!(await this.#more())) break
+    const end = this.#buffered.indexOf(10)
+    return this.take(end < 0 ? Math.min(this.#buffered.length, maxBytes) : end + 1)
   }
 
   async take(length: number): Promise<Buffer> {
-    while (this.#held.length < length) if (!(await this.#more())) break
-    const taken = this.#held.subarray(0, length)
-    this.#held = this.#held.subarray(taken.length)
+    while (this.#buffered.length < length) if (!(await this.#more())) break
+    const taken = this.#buffered.subarray(0, length)
+    this.#buffered = this.#buffered.subarray(taken.length)
     return taken
   }
 
   async *rest(): AsyncGenerator<Uint8Array> {
-    if (this.#held.length > 0) yield this.#held
+    if (this.#buffered.length > 0) yield this.#buffered
     for (;;) {
       const { value, done } = await this.#stream.next()
       if (done === true) return

@@ -28,37 +28,37 @@ export const recipientOptions = {
 type Env = Readonly<Record<string, string | undefined>>
 
 /** Shorter ones are guessed by whoever gets hold of the file. */
-const shortestPassphrase = 12
+const minPassphraseLength = 12
 
 /** @throws UsageError when nobody could open the backup */
-export function recipientsOf(file: string | undefined, keys: readonly string[], env: Env): Recipients {
-  const passphrase = passphraseOf(file, env)
+export function readRecipients(file: string | undefined, keys: readonly string[], env: Env): Recipients {
+  const passphrase = readPassphrase(file, env)
   if (passphrase === undefined && keys.length === 0)
     throw new UsageError(
       'a backup is encrypted: give --passphrase-file FILE or WARDER_BACKUP_PASSPHRASE, or --to with a public key (openssl genpkey -algorithm X25519 makes the private one)',
     )
-  if (passphrase !== undefined && passphrase.length < shortestPassphrase)
-    throw new BackupRefused(`the passphrase has fewer than ${shortestPassphrase} characters`)
-  return { passphrase, publicKeys: keys.map((path) => x25519(path, createPublicKey)) }
+  if (passphrase !== undefined && passphrase.length < minPassphraseLength)
+    throw new BackupRefused(`the passphrase has fewer than ${minPassphraseLength} characters`)
+  return { passphrase, publicKeys: keys.map((path) => readX25519Key(path, createPublicKey)) }
 }
 
 /** @throws UsageError when there is nothing to open it with */
-export function unlockOf(file: string | undefined, key: string | undefined, env: Env): Unlock {
-  const passphrase = passphraseOf(file, env)
+export function readUnlock(file: string | undefined, key: string | undefined, env: Env): Unlock {
+  const passphrase = readPassphrase(file, env)
   if (passphrase === undefined && key === undefined)
     throw new UsageError(
       'a backup is encrypted: give --passphrase-file FILE or WARDER_BACKUP_PASSPHRASE, or --key',
     )
-  return { passphrase, privateKey: key === undefined ? undefined : x25519(key, createPrivateKey) }
+  return { passphrase, privateKey: key === undefined ? undefined : readX25519Key(key, createPrivateKey) }
 }
 
-function passphraseOf(file: string | undefined, env: Env): string | undefined {
+function readPassphrase(file: string | undefined, env: Env): string | undefined {
   if (file !== undefined) return readSecretFile(file, 'the passphrase')
   const given = env.WARDER_BACKUP_PASSPHRASE
   return given === undefined || given === '' ? undefined : given
 }
 
-function x25519(path: string, read: (pem: Buffer) => KeyObject): KeyObject {
+function readX25519Key(path: string, read: (pem: Buffer) => KeyObject): KeyObject {
   let key: KeyObject
   try {
     key = read(readFileSync(path))

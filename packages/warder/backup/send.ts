@@ -13,10 +13,10 @@ export interface StandardOutput {
 
 export function standardOutput(): StandardOutput {
   const hash = createHash('sha256')
-  let taken = 0
+  let sentBytes = 0
   return {
     get bytes() {
-      return taken
+      return sentBytes
     },
     digest: () => hash.copy().digest('hex'),
     write: (bytes) =>
@@ -26,7 +26,7 @@ export function standardOutput(): StandardOutput {
             return reject(
               new StartupError(`standard output was closed (${error.message}): what was sent is not whole`),
             )
-          taken += bytes.length
+          sentBytes += bytes.length
           hash.update(bytes)
           resolve()
         })

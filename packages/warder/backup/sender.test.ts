@@ -5,11 +5,11 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { fingerprint } from '../installation/signing-key.ts'
+import { computeFingerprint } from '../installation/signing-key.ts'
 import { type BackedUp, backedUp } from '../testing/backed-up.ts'
 import { runWarder } from '../testing/installation.ts'
 import { collect } from './collect.ts'
-import { type BackupLine, compressedLines } from './lines.ts'
+import { type BackupLine, compressLines } from './lines.ts'
 import { sealStream } from './sealed-stream.ts'
 
 // A public key is public, so that everyone can make a backup for it.
@@ -46,11 +46,11 @@ async function forged(
     }
   }
   const chunks: Uint8Array[] = []
-  for await (const chunk of sealStream(compressedLines(lines()), { publicKeys: [toOfficer] }, signer))
+  for await (const chunk of sealStream(compressLines(lines()), { publicKeys: [toOfficer] }, signer))
     chunks.push(chunk)
   const file = join(room, `${name}.bak`)
   writeFileSync(file, Buffer.concat(chunks))
-  return { file, sender: fingerprint(createPublicKey(signer)) }
+  return { file, sender: computeFingerprint(createPublicKey(signer)) }
 }
 
 const asItIs = (_path: string, text: string): string => text
@@ -83,7 +83,7 @@ test('the first sender is accepted by a flag alone where nobody can be asked, an
   const first = await apart('restore', nightly, '--home', at('first'), '--accept-new-sender', ...secret)
   assert.equal(first.code, 0, first.err)
   const known = readFileSync(join(config, 'warder', 'backup-senders'), 'utf8')
-  assert.equal(known, `${fingerprint(createPublicKey(own()))}\n`)
+  assert.equal(known, `${computeFingerprint(createPublicKey(own()))}\n`)
   const second = await apart('restore', nightly, '--home', at('second'), ...secret)
   assert.equal(second.code, 0, second.err)
   const { file, sender } = await forged('later', asItIs)

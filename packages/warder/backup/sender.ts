@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { StartupError, writeProblem } from '@warder/foundation/errors'
 import { UsageError } from '../cli/command.ts'
 import type { Prompter } from '../cli/prompter.ts'
-import { fingerprint } from '../installation/signing-key.ts'
+import { computeFingerprint } from '../installation/signing-key.ts'
 import { BackupRefused } from './refused.ts'
 
 // A public key is public: everyone who has it can encrypt a backup for it. What a backup says is believed when a known
@@ -53,14 +53,14 @@ export function requireSender(choice: SenderChoice, context: SenderContext): Req
   const known = new KnownSenders(context.env)
   return async (sender) => {
     if (sender === undefined) return requireAccepted(acceptUnsigned, context)
-    const found = fingerprint(sender)
+    const found = computeFingerprint(sender)
     if (named.length > 0) {
       if (!named.includes(found))
         throw new BackupRefused(`the backup is signed by ${found}, and --from names ${named.join(', ')}`)
       known.remember(found, { mayFail: true })
       return
     }
-    if (context.own !== undefined && fingerprint(context.own) === found) return
+    if (context.own !== undefined && computeFingerprint(context.own) === found) return
     const pinned = known.list()
     if (pinned.includes(found)) return
     if (pinned.length > 0 || context.own !== undefined)
@@ -110,7 +110,7 @@ function readFingerprint(text: string): string {
   }
   if (key.asymmetricKeyType !== 'ed25519')
     throw new StartupError(`${text} holds a key of ${key.asymmetricKeyType}; backups are signed with Ed25519`)
-  return fingerprint(key)
+  return computeFingerprint(key)
 }
 
 /** Senders that this user has trusted: a line each, in the configuration folder of the user (XDG). */

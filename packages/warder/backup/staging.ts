@@ -15,7 +15,7 @@ import { BackupRefused } from './refused.ts'
 // Folder that a restore fills, under another name until all of it is there.
 
 /** An empty folder for its owner alone; what an interrupted restore has left of it is removed. */
-export function freshFolder(path: string): string {
+export function createEmptyFolder(path: string): string {
   removeFolder(path)
   mkdirSync(path, { recursive: true, mode: 0o700 })
   return path
@@ -30,7 +30,7 @@ export function removeFolder(path: string): void {
  * @returns true for the first part
  * @throws BackupRefused when the file would lie outside
  */
-export function placeFile(home: string, line: Extract<BackupLine, { kind: 'file' }>): boolean {
+export function writeFilePart(home: string, line: Extract<BackupLine, { kind: 'file' }>): boolean {
   const inside = normalize(line.path)
   if (isAbsolute(inside) || inside.startsWith('..') || inside === '.')
     throw new BackupRefused('a file of the backup would lie outside of the home')

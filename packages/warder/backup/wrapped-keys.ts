@@ -44,14 +44,14 @@ export type WrappedKey =
 /** RFC 7914; 128 MiB of memory and some tenths of a second. */
 const cost = { n: 2 ** 17, r: 8, p: 1 } as const
 /** A header from elsewhere must not take all of the memory. */
-const mostMemory = 1024 ** 3
+const maxMemoryBytes = 1024 ** 3
 const tagBytes = 16
 
 /**
  * The recipients of one backup, and what opens it as long as it is being made, so that it can be read back: a key pair
  * of the moment is among the recipients, and its private half never leaves this process.
  */
-export function unlockFor(recipients: Recipients): {
+export function addEphemeralRecipient(recipients: Recipients): {
   readonly recipients: Recipients
   readonly unlock: Unlock
 } {
@@ -62,12 +62,15 @@ export function unlockFor(recipients: Recipients): {
   }
 }
 
-export function wrapFor({ passphrase, publicKeys }: Recipients, fileKey: Uint8Array): readonly WrappedKey[] {
+export function wrapForRecipients(
+  { passphrase, publicKeys }: Recipients,
+  fileKey: Uint8Array,
+): readonly WrappedKey[] {
   const keys: WrappedKey[] = publicKeys.map((key) => wrapForKey(key, fileKey))
   if (passphrase !== undefined) {
     const salt = randomBytes(16)
-    const wrapped = sealKey(passphraseKey(passphrase, salt, cost), fileKey)
-    keys.push({ type: 'scrypt', salt: text(salt), ...cost, wrapped })
+    const wrapped = encryptKey(derivePassphraseKey(passphrase, salt, cost), fileKey)
+    keys.push({ type: 'scrypt', salt: toBase64url(salt), ...cost, wrapped })
   }
   if (keys.length === 0) throw new BackupRefused('a backup needs a passphrase or a public key')
   return keys
@@ -75,10 +78,10 @@ export function wrapFor({ passphrase, publicKeys }: Recipients, fileKey: Uint8Ar
 
 /** @throws BackupRefused with what would open it */
 export function unwrap(keys: readonly WrappedKey[], { passphrase, privateKey }: Unlock): Buffer {
-  const mine = privateKey === undefined ? undefined : rawPublic(createPublicKey(privateKey))
+  const mine = privateKey === undefined ? undefined : exportPublicKey(createPublicKey(privateKey))
   for (const key of keys) {
     if (key.type === 'scrypt' && passphrase !== undefined) {
-      const found = openKey(passphraseKey(passphrase, bytes(key.salt), key), key.wrapped)
+      const found = decryptKey(derivePassphraseKey(passphrase, fromBase64url(key.salt), key), key.wrapped)
       if (found === undefined) throw new BackupRefused('the passphrase is not the one of this backup')
       return found
     }
@@ -86,10 +89,15 @@ export function unwrap(keys: readonly WrappedKey[], { passphrase, privateKey }: 
       key.type === 'x25519' &&
       privateKey !== undefined &&
       mine !== undefined &&
-      key.recipient === text(mine)
+      key.recipient === toBase64url(mine)
     ) {
-      const found = openKey(
-        agreedKey(privateKey, publicFrom(bytes(key.ephemeral)), bytes(key.ephemeral), mine),
+      const found = decryptKey(
+        deriveSharedKey(
+          privateKey,
+          importPublicKey(fromBase64url(key.ephemeral)),
+          fromBase64url(key.ephemeral),
+          mine,
+        ),
         key.wrapped,
       )
       if (found !== undefined) return found
@@ -103,12 +111,12 @@ export function unwrap(keys: readonly WrappedKey[], { passphrase, privateKey }: 
 
 function wrapForKey(recipient: KeyObject, fileKey: Uint8Array): WrappedKey {
   const { publicKey, privateKey } = generateKeyPairSync('x25519')
-  const [ephemeral, mine] = [rawPublic(publicKey), rawPublic(recipient)]
-  const wrapped = sealKey(agreedKey(privateKey, recipient, ephemeral, mine), fileKey)
-  return { type: 'x25519', recipient: text(mine), ephemeral: text(ephemeral), wrapped }
+  const [ephemeral, mine] = [exportPublicKey(publicKey), exportPublicKey(recipient)]
+  const wrapped = encryptKey(deriveSharedKey(privateKey, recipient, ephemeral, mine), fileKey)
+  return { type: 'x25519', recipient: toBase64url(mine), ephemeral: toBase64url(ephemeral), wrapped }
 }
 
-function agreedKey(
+function deriveSharedKey(
   privateKey: KeyObject,
   publicKey: KeyObject,
   ephemeral: Buffer,
@@ -122,28 +130,28 @@ function agreedKey(
   return key
 }
 
-function passphraseKey(
+function derivePassphraseKey(
   passphrase: string,
   salt: Buffer,
   { n, r, p }: { readonly n: number; readonly r: number; readonly p: number },
 ): Buffer {
   try {
-    return scryptSync(passphrase.normalize('NFC'), salt, 32, { N: n, r, p, maxmem: mostMemory })
+    return scryptSync(passphrase.normalize('NFC'), salt, 32, { N: n, r, p, maxmem: maxMemoryBytes })
   } catch {
     throw new BackupRefused('the header of the backup asks for more work than a passphrase may cost')
   }
 }
 
 /** The wrapping key is used once: its nonce is zero. */
-function sealKey(key: Buffer, fileKey: Uint8Array): string {
+function encryptKey(key: Buffer, fileKey: Uint8Array): string {
   const cipher = createCipheriv('aes-256-gcm', key, Buffer.alloc(12), { authTagLength: tagBytes })
   const sealed = Buffer.concat([cipher.update(fileKey), cipher.final(), cipher.getAuthTag()])
   key.fill(0)
-  return text(sealed)
+  return toBase64url(sealed)
 }
 
-function openKey(key: Buffer, wrapped: string): Buffer | undefined {
-  const sealed = bytes(wrapped)
+function decryptKey(key: Buffer, wrapped: string): Buffer | undefined {
+  const sealed = fromBase64url(wrapped)
   const end = sealed.length - tagBytes
   if (end !== 32) return undefined
   const decipher = createDecipheriv('aes-256-gcm', key, Buffer.alloc(12), { authTagLength: tagBytes })
@@ -157,23 +165,23 @@ function openKey(key: Buffer, wrapped: string): Buffer | undefined {
 }
 
 /** The 32 bytes of RFC 7748. */
-function rawPublic(key: KeyObject): Buffer {
+function exportPublicKey(key: KeyObject): Buffer {
   const { x = '' } = key.export({ format: 'jwk' })
-  return bytes(x)
+  return fromBase64url(x)
 }
 
-function publicFrom(raw: Buffer): KeyObject {
+function importPublicKey(raw: Buffer): KeyObject {
   try {
-    return createPublicKey({ key: { kty: 'OKP', crv: 'X25519', x: text(raw) }, format: 'jwk' })
+    return createPublicKey({ key: { kty: 'OKP', crv: 'X25519', x: toBase64url(raw) }, format: 'jwk' })
   } catch {
     throw new BackupRefused('the header of the backup is broken')
   }
 }
 
-function text(value: Uint8Array): string {
+function toBase64url(value: Uint8Array): string {
   return Buffer.from(value).toString('base64url')
 }
 
-function bytes(value: string): Buffer {
+function fromBase64url(value: string): Buffer {
   return Buffer.from(value, 'base64url')
 }

@@ -16,16 +16,16 @@ import { open } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
-import { fingerprint } from '../installation/signing-key.ts'
+import { computeFingerprint } from '../installation/signing-key.ts'
+import { isOutside } from './backup-sources.ts'
 import { type CollectOptions, collect } from './collect.ts'
-import { digested } from './digest.ts'
-import { compressedLines, linesIn } from './lines.ts'
-import { isOutside } from './places.ts'
+import { hashStream } from './digest.ts'
+import { compressLines, readLines } from './lines.ts'
 import { BackupRefused } from './refused.ts'
 import { firstBytes, openStream, sealStream } from './sealed-stream.ts'
-import { type Recipients, unlockFor } from './wrapped-keys.ts'
+import { addEphemeralRecipient, type Recipients } from './wrapped-keys.ts'
 
-export interface Written {
+export interface BackupSummary {
   readonly bytes: number
   /** SHA-256 of the file, in lower-case hexadecimal digits. */
   readonly digest: string
@@ -35,7 +35,7 @@ export interface Written {
 
 const thisHost = hostname().replaceAll('.', '_')
 /** A lock that nobody on another host has renewed for so long was left by a process that was killed. */
-const leftAfterMs = 3_600_000
+const staleAfterMs = 3_600_000
 
 /**
  * Writes a backup into a new file and reads it back. Until that is done the file has another name.
@@ -46,7 +46,7 @@ export async function writeBackup(
   recipients: Recipients,
   path: string,
   signer: KeyObject,
-): Promise<Written> {
+): Promise<BackupSummary> {
   requireNew(path)
   requireOutside(options.home, path)
   removeLeftovers(dirname(resolve(path)), options.now)
@@ -54,9 +54,9 @@ export async function writeBackup(
   const file = await open(part, 'wx', 0o600)
   try {
     let bytes = 0
-    const own = unlockFor(recipients)
+    const own = addEphemeralRecipient(recipients)
     try {
-      for await (const chunk of sealStream(compressedLines(collect(options)), own.recipients, signer)) {
+      for await (const chunk of sealStream(compressLines(collect(options)), own.recipients, signer)) {
         options.signal?.throwIfAborted()
         await file.writeFile(chunk)
         bytes += chunk.length
@@ -65,8 +65,8 @@ export async function writeBackup(
     } finally {
       await file.close()
     }
-    const found = await readBack(part, own, fingerprint(createPublicKey(signer)))
-    give(part, path)
+    const found = await readBack(part, own, computeFingerprint(createPublicKey(signer)))
+    publishFile(part, path)
     await syncFolder(dirname(resolve(path)))
     return { bytes, ...found }
   } finally {
@@ -89,7 +89,7 @@ export function requireOutside(home: string, path: string): void {
 }
 
 /** Gives the file its name, unless another one has got that meanwhile; the other name may stay beside it. */
-export function give(part: string, path: string): void {
+export function publishFile(part: string, path: string): void {
   try {
     linkSync(part, path)
   } catch (error) {
@@ -110,8 +110,8 @@ function removeLeftovers(folder: string, now: number): void {
     const path = join(folder, name)
     const found = lstatSync(path, { throwIfNoEntry: false })
     if (found === undefined || !found.isFile()) continue
-    const isLeft = host === thisHost ? !isAlive(Number(pid)) : now - found.mtimeMs > leftAfterMs
-    if (isLeft && isBackup(path)) rmSync(path, { force: true })
+    const isStale = host === thisHost ? !isAlive(Number(pid)) : now - found.mtimeMs > staleAfterMs
+    if (isStale && isBackup(path)) rmSync(path, { force: true })
   }
 }
 
@@ -152,16 +152,20 @@ export async function syncFolder(path: string): Promise<void> {
 }
 
 /** @throws BackupRefused when it is not whole */
-async function readBack(path: string, { unlock }: ReturnType<typeof unlockFor>, signedBy: string) {
+async function readBack(
+  path: string,
+  { unlock }: ReturnType<typeof addEphemeralRecipient>,
+  expectedSender: string,
+) {
   let files = 0
   let rows = 0
   let ended = false
-  const { bytes, digest } = digested(createReadStream(path))
+  const { bytes, digest } = hashStream(createReadStream(path))
   const requireOwn = async (sender: KeyObject | undefined): Promise<void> => {
-    if (sender === undefined || fingerprint(sender) !== signedBy)
+    if (sender === undefined || computeFingerprint(sender) !== expectedSender)
       throw new BackupRefused(`${path} is signed by another installation: it was replaced during the backup`)
   }
-  for await (const line of linesIn(openStream(bytes, unlock, requireOwn))) {
+  for await (const line of readLines(openStream(bytes, unlock, requireOwn))) {
     if (line.kind === 'file' && line.first) files += 1
     if (line.kind === 'rows') rows += line.rows.length
     ended = line.kind === 'end' && line.files === files && line.rows === rows

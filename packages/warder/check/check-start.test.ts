@@ -11,8 +11,8 @@ import { loadDefinition } from '../../foundation/runtime/load-definition.ts'
 import { prepareService } from '../../foundation/runtime/primary.ts'
 import { beginStart } from '../../foundation/runtime/primary-start.ts'
 import { config } from '../config/command.ts'
-import { serviceNames, settingsOf } from '../installation/services.ts'
-import { configureBoth, requireTogether, startedTogether } from '../installation/together.ts'
+import { getSettings, serviceNames } from '../installation/services.ts'
+import { configureBoth, configureTogether, requireTogether } from '../installation/together.ts'
 import { runWarder, startInstallation, temporaryHome } from '../testing/index.ts'
 import { check } from './command.ts'
 
@@ -105,7 +105,7 @@ const texts = [
 /** They open ports, wait for a database, or have to do with the time that a test takes. */
 const leftOut = /^(host|port|metrics_port|database_|log_level|workers|node_name|watchdog|drain|.*hostname)/
 
-type Table = ReturnType<typeof settingsOf>
+type Table = ReturnType<typeof getSettings>
 
 /** A value of the type of a setting, as TOML. */
 function tomlValue(setting: Table[string], choice: number): string {
@@ -119,7 +119,7 @@ function tomlValue(setting: Table[string], choice: number): string {
 }
 
 function settingsFile(name: (typeof serviceNames)[number]): fc.Arbitrary<string> {
-  const table = settingsOf(name)
+  const table = getSettings(name)
   const keys = Object.keys(table).filter((key) => !leftOut.test(key))
   const line = fc.tuple(fc.constantFrom(...keys), fc.nat(10_000))
   return fc.uniqueArray(line, { selector: ([key]) => key, maxLength: 3 }).map((lines) =>
@@ -135,7 +135,7 @@ function settingsFile(name: (typeof serviceNames)[number]): fc.Arbitrary<string>
 /** Both services go through their starts to the point where they would listen. @returns why one is refused */
 async function startRefusal(env: Readonly<Record<string, string>>): Promise<string | undefined> {
   try {
-    const { auth, kms, authUrl } = startedTogether(configureBoth(home, env), env, { auth: 1, kms: 2 })
+    const { auth, kms, authUrl } = configureTogether(configureBoth(home, env), env, { auth: 1, kms: 2 })
     await requireTogether(auth, kms, authUrl)
     for (const { launch } of [auth, kms]) await prepare({ ...launch, env })
     return undefined

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path'
-import { type Command, homeOf, homeOption } from '../cli/command.ts'
+import { type Command, homeOption, selectHome } from '../cli/command.ts'
 import { optionsHelp, optionsUsage } from '../cli/help.ts'
 import { readArguments, requireNoNames } from '../cli/options.ts'
 import { printable } from '../cli/table.ts'
-import { checkStart, refusalsOf } from './check-start.ts'
-import { linesOf } from './lines.ts'
+import { checkStart, listRefusals } from './check-start.ts'
+import { formatStates } from './lines.ts'
 
 const options = { home: homeOption } as const
 
@@ -27,11 +27,11 @@ Example:
   async run(args, terminal) {
     const { values, names } = readArguments(args, options)
     requireNoNames(names)
-    const home = resolve(homeOf(values.home, terminal.env))
+    const home = resolve(selectHome(values.home, terminal.env))
     const checked = await checkStart(home, terminal.env)
-    for (const line of linesOf(checked.databases)) terminal.out(printable(line))
+    for (const line of formatStates(checked.databases)) terminal.out(printable(line))
     for (const warning of checked.warnings) terminal.err(printable(`warning: ${warning}`))
-    const refusals = refusalsOf(checked)
+    const refusals = listRefusals(checked)
     for (const refusal of refusals) terminal.err(printable(`warder check: ${refusal}`))
     if (refusals.length > 0) terminal.err('warder check: neither service would change anything')
     return refusals.length === 0 ? 0 : 1

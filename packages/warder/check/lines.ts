@@ -2,42 +2,44 @@ import type { MigrationPlan } from '@warder/foundation/sql'
 import type { DatabaseState } from './state.ts'
 
 /** Lines about both databases. */
-export function linesOf(states: readonly DatabaseState[]): readonly string[] {
-  const lines = states.flatMap(databaseLines)
+export function formatStates(states: readonly DatabaseState[]): readonly string[] {
+  const lines = states.flatMap(formatDatabase)
   const pending = states.flatMap(({ plans }) => [...(plans?.values() ?? [])].flatMap((plan) => plan.pending))
   if (pending.length === 0) return lines
   const stops = pending.some(({ older }) => older === undefined)
-  const undone = pending.every(({ older }) => older === true)
+  const isReversible = pending.every(({ older }) => older === true)
   return [
     ...lines,
     stops
       ? 'Stop every node before the first one of this version is started.'
       : 'Nodes can be upgraded one after the other; what the old ones do not heed meanwhile is said above.',
-    undone
+    isReversible
       ? 'The version before can be started again on this database.'
       : 'The version before cannot be started again on this database: take a backup first (warder backup).',
   ]
 }
 
-function databaseLines({ service, engine, plans, refusal }: DatabaseState): readonly string[] {
+function formatDatabase({ service, engine, plans, refusal }: DatabaseState): readonly string[] {
   const title = `${service.padEnd(4)}  ${engine}`
   if (refusal !== undefined) return [`${title}: a start is refused`]
   if (plans === undefined) return [`${title}: not there yet; the first start makes it`]
-  const changes = [...plans].flatMap(([component, plan]) => componentLines(component, plan))
+  const changes = [...plans].flatMap(([component, plan]) => formatComponent(component, plan))
   const { done = 0, pending = [] } = plans.get(service) ?? {}
   const to = done + pending.length
   const schema = pending.length === 0 ? `schema ${done}` : `schema ${done} -> ${to}`
   return [changes.length === 0 ? `${title}: ${schema}, nothing to change` : `${title}: ${schema}`, ...changes]
 }
 
-function componentLines(component: string, { pending, ahead }: MigrationPlan): readonly string[] {
+function formatComponent(component: string, { pending, ahead }: MigrationPlan): readonly string[] {
   return [
-    ...pending.map(({ number, name, older }) => `  ${component} ${number}: ${name}. ${beside(older)}`),
+    ...pending.map(
+      ({ number, name, older }) => `  ${component} ${number}: ${name}. ${describeOlderNodes(older)}`,
+    ),
     ...ahead.map(({ number, name }) => `  ${component} ${number}: ${name}. Done by a newer version.`),
   ]
 }
 
-function beside(older: MigrationPlan['pending'][number]['older']): string {
+function describeOlderNodes(older: MigrationPlan['pending'][number]['older']): string {
   if (older === undefined) return 'Nodes of the version before stop.'
   return older === true
     ? 'Nodes of the version before go on.'

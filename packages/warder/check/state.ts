@@ -1,7 +1,7 @@
 import { databasePlace, inspectDatabase, type ServiceLaunch, systemClock } from '@warder/foundation/runtime'
 import type { MigrationPlan } from '@warder/foundation/sql'
 import type { ServiceName } from '../installation/services.ts'
-import { roomWarning } from './room.ts'
+import { warnOfDiskSpace } from './disk-space.ts'
 
 /** State of a database as a start of its service would find it. */
 export interface DatabaseState {
@@ -17,11 +17,11 @@ export interface DatabaseState {
 }
 
 /** @returns what a start would find and do; its refusal is no error */
-export async function stateOf(service: ServiceName, launch: ServiceLaunch): Promise<DatabaseState> {
+export async function readDatabaseState(service: ServiceName, launch: ServiceLaunch): Promise<DatabaseState> {
   const place = databasePlace(launch.config, launch.home, service)
   const engine = place.kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'
   const found = await inspectDatabase(launch, place, systemClock.now())
   const isChanged = [...(found.plans?.values() ?? [])].some(({ pending }) => pending.length > 0)
-  const warning = isChanged && place.kind === 'sqlite' ? roomWarning(place.path) : undefined
+  const warning = isChanged && place.kind === 'sqlite' ? warnOfDiskSpace(place.path) : undefined
   return { service, engine, ...found, warning }
 }

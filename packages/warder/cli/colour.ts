@@ -8,26 +8,26 @@ interface Streams {
 
 /** Colours are for terminals alone, and for nobody who does not want them: https://no-color.org, `TERM=dumb`. */
 export function allowColour(env: Readonly<Record<string, string | undefined>>, { out, err }: Streams): void {
-  const wanted = (env.NO_COLOR === undefined || env.NO_COLOR === '') && env.TERM !== 'dumb'
-  allowed.out = wanted && out.isTTY === true
-  allowed.err = wanted && err.isTTY === true
+  const enabled = (env.NO_COLOR === undefined || env.NO_COLOR === '') && env.TERM !== 'dumb'
+  allowed.out = enabled && out.isTTY === true
+  allowed.err = enabled && err.isTTY === true
 }
 
 /** A heading on standard output. */
-export function heading(text: string): string {
+export function styleHeading(text: string): string {
   return allowed.out ? `\u001b[1m${text}\u001b[22m` : text
 }
 
 /** Colours a failure on standard error. */
-export function alarm(text: string): string {
+export function styleError(text: string): string {
   return allowed.err ? `\u001b[31m${text}\u001b[39m` : text
 }
 
 /** The first line of a help, and lines like `Example:`, as headings. */
-export function helpInColour(help: string): string {
+export function styleHelp(help: string): string {
   if (!allowed.out) return help
   return help
     .split('\n')
-    .map((line, index) => (index === 0 || /^[A-Z][\w ]*:$/.test(line) ? heading(line) : line))
+    .map((line, index) => (index === 0 || /^[A-Z][\w ]*:$/.test(line) ? styleHeading(line) : line))
     .join('\n')
 }

@@ -13,7 +13,7 @@ export interface Terminal {
   /** Nobody takes the output any more: what prints without end may stop. */
   isGone?(): boolean
   /** The same for a process that serves: it goes on whether or not its lines are read. */
-  ofService?(): Terminal
+  forService?(): Terminal
 }
 
 /** One word after `warder`. Each says what it does, how it is called, and shows an example. */
@@ -39,7 +39,7 @@ export interface Command {
 const separator = '--'
 
 /** The arguments among which options may be. */
-export function optionsOf(args: readonly string[]): readonly string[] {
+export function sliceBeforeSeparator(args: readonly string[]): readonly string[] {
   const end = args.indexOf(separator)
   return end === -1 ? args : args.slice(0, end)
 }
@@ -52,6 +52,6 @@ export const homeOption = {
 } as const
 
 /** `--home`, else `WARDER_HOME`, else `./.warder`. */
-export function homeOf(option: string | undefined, env: Terminal['env']): string {
+export function selectHome(option: string | undefined, env: Terminal['env']): string {
   return option ?? (env.WARDER_HOME === undefined || env.WARDER_HOME === '' ? '.warder' : env.WARDER_HOME)
 }

@@ -4,7 +4,7 @@ import { constants } from 'node:os'
 export const exitNotValid = 3
 
 /** Exit code that a shell sees of a command that a signal has ended. */
-export function exitCodeOf(signal: NodeJS.Signals): number {
+export function toExitCode(signal: NodeJS.Signals): number {
   return 128 + constants.signals[signal]
 }
 

@@ -18,7 +18,7 @@ export function optionsHelp(options: Options): string {
 }
 
 /** Longer lists of options are told below the line alone. */
-const longestUsage = 90
+const maxUsageLength = 90
 
 /**
  * Options as they stand in the line that shows how a verb is called: `--key KEY [--force]`; of many, those that are
@@ -34,6 +34,6 @@ export function optionsUsage(options: Options): string {
     ]
   })
   const all = shown.map(({ text }) => text).join(' ')
-  if (all.length <= longestUsage) return all
+  if (all.length <= maxUsageLength) return all
   return [...shown.filter(({ required }) => required).map(({ text }) => text), '[OPTIONS]'].join(' ')
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { UsageError } from './command.ts'
 import { optionsHelp, optionsUsage } from './help.ts'
-import { readArguments, readDeclared } from './options.ts'
+import { readArguments, readKnownOptions } from './options.ts'
 import { readVerb } from './verbs.ts'
 
 const options = {
@@ -51,7 +51,7 @@ test('what is wrong is one sentence', () => {
 
 test('arguments of another reader are kept as they are, in their order', () => {
   const args = ['--port', '0', '--key', 'k', '--roles=a', '-x', '--no-audit', '--force', '--', '--key']
-  const { values, rest } = readDeclared(args, options)
+  const { values, rest } = readKnownOptions(args, options)
   assert.deepEqual([values.key, values.force], ['k', true])
   assert.deepEqual(rest, ['--port', '0', '--roles=a', '-x', '--no-audit', '--', '--key'])
 })

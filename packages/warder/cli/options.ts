@@ -45,40 +45,40 @@ export interface Arguments<O extends Options> {
 export function readArguments<const O extends Options>(args: readonly string[], options: O): Arguments<O> {
   const values = new Map<string, string | number | boolean | string[]>()
   const names: string[] = []
-  for (const token of tokensOf(args, options)) {
+  for (const token of tokenize(args, options)) {
     if (token.kind === 'positional') names.push(token.value)
     if (token.kind !== 'option') continue
-    const option = declared(token, options)
-    if (option === undefined) throw unknownOption(token.rawName, options)
-    take(values, token.name, option, token.value)
+    const option = findOption(token, options)
+    if (option === undefined) throw createUnknownOptionError(token.rawName, options)
+    addValue(values, token.name, option, token.value)
   }
-  return { values: complete(values, options), names }
+  return { values: completeValues(values, options), names }
 }
 
 /** As `readArguments`, but what is not declared is kept, in its order: `rest` is for another reader. */
-export function readDeclared<const O extends Options>(
+export function readKnownOptions<const O extends Options>(
   args: readonly string[],
   options: O,
 ): { readonly values: ValuesOf<O>; readonly rest: readonly string[] } {
   const values = new Map<string, string | number | boolean | string[]>()
   const taken = new Set<number>()
-  for (const token of tokensOf(args, options)) {
-    const option = token.kind === 'option' ? declared(token, options) : undefined
+  for (const token of tokenize(args, options)) {
+    const option = token.kind === 'option' ? findOption(token, options) : undefined
     if (token.kind !== 'option' || option === undefined) continue
-    take(values, token.name, option, token.value)
+    addValue(values, token.name, option, token.value)
     taken.add(token.index)
     if (token.inlineValue === false) taken.add(token.index + 1)
   }
-  return { values: complete(values, options), rest: args.filter((_, index) => !taken.has(index)) }
+  return { values: completeValues(values, options), rest: args.filter((_, index) => !taken.has(index)) }
 }
 
 /** The words that are no options, as far as they can be told without knowing every option. */
-export function namesIn(args: readonly string[], options: Options): readonly string[] {
-  return tokensOf(args, options).flatMap((token) => (token.kind === 'positional' ? [token.value] : []))
+export function readNames(args: readonly string[], options: Options): readonly string[] {
+  return tokenize(args, options).flatMap((token) => (token.kind === 'positional' ? [token.value] : []))
 }
 
 /** The one name that is expected. @param what it names, for the error @throws UsageError */
-export function onlyName(names: readonly string[], what: string): string {
+export function requireOneName(names: readonly string[], what: string): string {
   const [first, ...rest] = names
   if (first === undefined) throw new UsageError(`say which ${what}`)
   requireNoNames(rest)
@@ -90,9 +90,9 @@ export function requireNoNames([first]: readonly string[]): void {
   if (first !== undefined) throw new UsageError(`unknown argument: ${first}`)
 }
 
-type Token = ReturnType<typeof tokensOf>[number]
+type Token = ReturnType<typeof tokenize>[number]
 
-function tokensOf(args: readonly string[], options: Options) {
+function tokenize(args: readonly string[], options: Options) {
   const shapes = Object.entries(options).map(
     ([name, { type, short }]) =>
       [
@@ -105,7 +105,7 @@ function tokensOf(args: readonly string[], options: Options) {
     .tokens
 }
 
-function declared(
+function findOption(
   { name, rawName }: Extract<Token, { kind: 'option' }>,
   options: Options,
 ): Option | undefined {
@@ -113,12 +113,12 @@ function declared(
   return rawName === `--${name}` || rawName === `-${option?.short}` ? option : undefined
 }
 
-function unknownOption(rawName: string, options: Options): UsageError {
+function createUnknownOptionError(rawName: string, options: Options): UsageError {
   const known = Object.entries(options).flatMap(([name, { help }]) => (help === undefined ? [] : [name]))
   return new UsageError(`unknown option: ${rawName}${suggestion(rawName.replace(/^-+/, ''), known, '--')}`)
 }
 
-function take(
+function addValue(
   values: Map<string, string | number | boolean | string[]>,
   name: string,
   { type }: Option,
@@ -143,7 +143,7 @@ function take(
   values.set(name, type === 'number' ? Number(value) : value)
 }
 
-function complete<O extends Options>(
+function completeValues<O extends Options>(
   given: ReadonlyMap<string, string | number | boolean | string[]>,
   options: O,
 ): ValuesOf<O> {

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { type PemLabel, pemText } from '@warder/pki/pem'
-import { refusalOf } from './refused.ts'
+import { toFileRefused } from './refused.ts'
 
 /** PEM of a file, which may be DER. @throws StartupError */
 export function readPemFile(file: string, label: PemLabel): string {
   try {
     return pemText(readFileSync(file), label)
   } catch (error) {
-    throw refusalOf(error, file)
+    throw toFileRefused(error, file)
   }
 }

@@ -17,7 +17,7 @@ export interface ProgressUnit {
   readonly size: number
 }
 
-const everyMs = 100
+const drawEveryMs = 100
 const mebibytes: ProgressUnit = { name: 'MiB', size: 1024 * 1024 }
 const clearLine = '\r\u001b[K'
 
@@ -35,7 +35,7 @@ export function progressBar(
   return {
     update(done, size) {
       const time = now()
-      if (time - drawn < everyMs) return
+      if (time - drawn < drawEveryMs) return
       drawn = time
       shown = true
       const seconds = Math.max((time - started) / 1000, 0.001)

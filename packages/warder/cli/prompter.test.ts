@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { PassThrough } from 'node:stream'
 import { describe, it } from 'node:test'
 import { NoAnswer, type TerminalInput, terminalPrompter } from './prompter.ts'
-import { printable, tableLines } from './table.ts'
+import { formatTable, printable } from './table.ts'
 
 /** A terminal that a test types on; `raw` remembers how it was switched. */
 function terminal() {
@@ -77,7 +77,7 @@ describe('questions at the terminal', () => {
 describe('tables', () => {
   it('are aligned, and let no name move the cursor', () => {
     assert.deepEqual(
-      tableLines(
+      formatTable(
         ['A', 'LONG'],
         [
           ['ann', 'x'],
@@ -87,7 +87,7 @@ describe('tables', () => {
       ),
       ['A    LONG', 'ann  x', 'b'],
     )
-    assert.deepEqual(tableLines(['A'], [], 'nothing'), ['nothing'])
+    assert.deepEqual(formatTable(['A'], [], 'nothing'), ['nothing'])
     const evil = 'a\u001b[2Jb\u009b1m\u202ec\nd\u2028'
     assert.doesNotMatch(printable(evil), /[\p{Cc}\p{Cf}\p{Zl}]/u)
     assert.equal(printable('Zoë 李'), 'Zoë 李')

@@ -18,7 +18,7 @@ export interface TerminalInput extends Readable {
 }
 
 /** Longer lines are none that a person typed. */
-const longestAnswer = 4096
+const maxAnswerLength = 4096
 const [interrupt, endOfInput, backspace, erase] = ['\u0003', '\u0004', '\b', '\u007f']
 
 /** Nothing, or Ctrl-C, in place of an answer. */
@@ -32,21 +32,21 @@ export function terminalPrompter(input: TerminalInput, output: Writable): Prompt
   async function read(question: string, secret: boolean, signal?: AbortSignal): Promise<string> {
     const { promise, resolve, reject } = Promise.withResolvers<string>()
     let line: string[] = []
-    function press(key: string): void {
+    function handleKey(key: string): void {
       if (key === '\r' || key === '\n') resolve(line.join(''))
       else if (key === interrupt || key === endOfInput) reject(new NoAnswer('there was no answer'))
       else if (key === backspace || key === erase) {
         if (line.length > 0 && !secret) output.write('\b \b')
         line = line.slice(0, -1)
-      } else if (key >= ' ' && line.length < longestAnswer) {
+      } else if (key >= ' ' && line.length < maxAnswerLength) {
         line.push(key)
         if (!secret) output.write(key)
       }
     }
     const onData = (chunk: Buffer | string): void => {
-      for (const key of chunk.toString()) press(key)
+      for (const key of chunk.toString()) handleKey(key)
     }
-    const onEnd = (): void => press(endOfInput)
+    const onEnd = (): void => handleKey(endOfInput)
     signal?.throwIfAborted()
     output.write(question)
     signal?.addEventListener('abort', onEnd)

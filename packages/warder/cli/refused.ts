@@ -6,11 +6,11 @@ import { PkiError } from '@warder/pki/error'
 export class FileRefused extends StartupError {
   override readonly name = 'FileRefused'
   /** The sentence says which file it is about. */
-  readonly saysWhich: boolean
+  readonly namesFile: boolean
 
-  constructor(message: string, options: { readonly cause?: unknown; readonly saysWhich?: boolean } = {}) {
+  constructor(message: string, options: { readonly cause?: unknown; readonly namesFile?: boolean } = {}) {
     super(message, options)
-    this.saysWhich = options.saysWhich ?? false
+    this.namesFile = options.namesFile ?? false
   }
 }
 
@@ -19,8 +19,8 @@ export class FileRefused extends StartupError {
  * errors stay as they are.
  * @param name of the file, for errors that do not say it
  */
-export function refusalOf(error: unknown, name?: string): unknown {
-  if (error instanceof FileRefused && name !== undefined && !error.saysWhich && !error.message.includes(name))
+export function toFileRefused(error: unknown, name?: string): unknown {
+  if (error instanceof FileRefused && name !== undefined && !error.namesFile && !error.message.includes(name))
     return new FileRefused(`${name}: ${error.message}`, { cause: error })
   if (error instanceof PkiError && name !== undefined)
     return new FileRefused(`${name}: ${error.message}`, { cause: error })

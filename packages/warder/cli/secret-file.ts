@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { StartupError } from '@warder/foundation/errors'
-import { refusalOf } from './refused.ts'
+import { toFileRefused } from './refused.ts'
 
 /** A secret from a file; one line end at its end belongs to the file, not to the secret. @throws StartupError */
 export function readSecretFile(file: string, what = 'the password'): string {
@@ -8,7 +8,7 @@ export function readSecretFile(file: string, what = 'the password'): string {
   try {
     text = readFileSync(file === '-' ? 0 : file, 'utf8')
   } catch (error) {
-    throw refusalOf(error, file === '-' ? 'standard input' : file)
+    throw toFileRefused(error, file === '-' ? 'standard input' : file)
   }
   const secret = text.replace(/^\ufeff/, '').replace(/\r?\n$/, '')
   if (secret === '' || /[\r\n]/.test(secret)) {

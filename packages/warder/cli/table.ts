@@ -1,7 +1,7 @@
-import { heading } from './colour.ts'
+import { styleHeading } from './colour.ts'
 
 /** Rows below their headings, each column as wide as its widest cell; `nothing` instead when there are no rows. */
-export function tableLines(
+export function formatTable(
   headings: readonly string[],
   rows: readonly (readonly string[])[],
   nothing: string,
@@ -15,7 +15,7 @@ export function tableLines(
       .join('  ')
       .trimEnd(),
   )
-  return lines.map((line, index) => (index === 0 ? heading(line) : line))
+  return lines.map((line, index) => (index === 0 ? styleHeading(line) : line))
 }
 
 /** Control and direction characters of names must not reach the terminal: they can move and colour what it shows. */
@@ -24,6 +24,6 @@ export function printable(text: string): string {
 }
 
 /** Unix seconds as `2026-11-21 14:05:09Z`. */
-export function timeOf(unixSeconds: number): string {
+export function formatTime(unixSeconds: number): string {
   return `${new Date(unixSeconds * 1000).toISOString().slice(0, 19).replace('T', ' ')}Z`
 }

@@ -1,9 +1,9 @@
 import type { MaybePromise } from '@warder/foundation/promises'
-import { type Command, homeOf, homeOption, type Terminal } from './command.ts'
+import { type Command, homeOption, selectHome, type Terminal } from './command.ts'
 import { optionsHelp } from './help.ts'
 import type { Options, Values, ValuesOf } from './options.ts'
 import type { Verb } from './verbs.ts'
-import { helpOfVerbs, inVerb, readVerb, verbsHelp } from './verbs.ts'
+import { createVerbHelp, formatVerbs, readVerb, withVerb } from './verbs.ts'
 
 /** Context of a verb that needs nothing but a home and a terminal. */
 export interface HomeContext {
@@ -49,7 +49,7 @@ export function verbCommand(parts: {
 
 ${about}
 
-${verbsHelp(verbs)}
+${formatVerbs(verbs)}
 
   warder ${name} VERB --help    more about one of them
 
@@ -57,7 +57,7 @@ ${homeVerbsHelp}
 
 Example:
 ${examples.map((line) => `  ${line}`).join('\n')}`,
-    helpFor: helpOfVerbs(name, verbs, homeVerbsHelp),
+    helpFor: createVerbHelp(name, verbs, homeVerbsHelp),
     run: (args, terminal) => runHomeVerb(verbs, args, terminal),
   }
 }
@@ -74,6 +74,6 @@ export async function runHomeVerb(
   terminal: Terminal,
 ): Promise<number> {
   const call = readVerb(verbs, common, args)
-  const act = inVerb(call.verb, () => call.verb.parse(call.values, call.names))
-  return await act({ home: homeOf(call.common.home, terminal.env), terminal })
+  const act = withVerb(call.verb, () => call.verb.parse(call.values, call.names))
+  return await act({ home: selectHome(call.common.home, terminal.env), terminal })
 }

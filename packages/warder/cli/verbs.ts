@@ -1,6 +1,6 @@
 import { suggestion } from '@warder/foundation/config'
 import { optionsHelp, optionsUsage } from './help.ts'
-import { namesIn, type Options, readArguments, type Values, type ValuesOf } from './options.ts'
+import { type Options, readArguments, readNames, type Values, type ValuesOf } from './options.ts'
 import { UsageError } from './usage-error.ts'
 import type { Verb } from './verb.ts'
 
@@ -14,7 +14,7 @@ export interface VerbCall<V extends Verb, Common extends Options> {
   readonly names: readonly string[]
 }
 
-const longestLine = 118
+const maxLineLength = 118
 
 /** The verb that the words begin with. */
 function findVerb<V extends Verb>(verbs: readonly V[], words: readonly string[]): V | undefined {
@@ -30,10 +30,10 @@ export function readVerb<V extends Verb, const Common extends Options>(
   common: Common,
   args: readonly string[],
 ): VerbCall<V, Common> {
-  const words = namesIn(args, Object.assign({}, ...verbs.map(({ options }) => options), common))
+  const words = readNames(args, Object.assign({}, ...verbs.map(({ options }) => options), common))
   const verb = findVerb(verbs, words)
-  if (verb === undefined) throw noVerb(verbs, words[0])
-  return inVerb(verb, () => {
+  if (verb === undefined) throw createNoVerbError(verbs, words[0])
+  return withVerb(verb, () => {
     const { values, names } = readArguments(args, { ...verb.options, ...common })
     return {
       verb,
@@ -45,7 +45,7 @@ export function readVerb<V extends Verb, const Common extends Options>(
 }
 
 /** Errors of `act` name the verb. @throws UsageError */
-export function inVerb<R>(verb: Verb, act: () => R): R {
+export function withVerb<R>(verb: Verb, act: () => R): R {
   try {
     return act()
   } catch (error) {
@@ -54,7 +54,7 @@ export function inVerb<R>(verb: Verb, act: () => R): R {
   }
 }
 
-function noVerb(verbs: readonly Verb[], word: string | undefined): UsageError {
+function createNoVerbError(verbs: readonly Verb[], word: string | undefined): UsageError {
   const known = verbs.map(({ name }) => name)
   if (word !== undefined) {
     return new UsageError(`there is no '${word}'; these are: ${known.join(', ')}${suggestion(word, known)}`)
@@ -65,31 +65,31 @@ function noVerb(verbs: readonly Verb[], word: string | undefined): UsageError {
 }
 
 /** How a verb is called, behind the name of its command. */
-function callOf({ name, words, usage, options }: Verb): string {
+function formatCall({ name, words, usage, options }: Verb): string {
   return [name, words, usage ?? optionsUsage(options)].filter((part) => part !== '').join(' ')
 }
 
 /** A call of many options on several lines, none of them divided. */
-function wrapped(call: string): string {
+function wrapCall(call: string): string {
   const lines = ['']
   for (const part of call.split(/ (?=\[|--)/)) {
     const line = lines.at(-1) ?? ''
-    if (line !== '' && line.length + part.length >= longestLine) lines.push(`    ${part}`)
+    if (line !== '' && line.length + part.length >= maxLineLength) lines.push(`    ${part}`)
     else lines[lines.length - 1] = line === '' ? part : `${line} ${part}`
   }
   return lines.join('\n')
 }
 
 /** The verbs of a command, for its help. */
-export function verbsHelp(verbs: readonly Verb[]): string {
-  return verbs.map((verb) => `  ${callOf(verb)}\n      ${verb.summary}`).join('\n')
+export function formatVerbs(verbs: readonly Verb[]): string {
+  return verbs.map((verb) => `  ${formatCall(verb)}\n      ${verb.summary}`).join('\n')
 }
 
 /** Lines of `warder COMMAND VERB --help`. @param common help that all verbs of the command share */
-function verbHelp(command: string, verb: Verb, common: string): string {
+function formatVerbHelp(command: string, verb: Verb, common: string): string {
   const about = [verb.about ?? '', optionsHelp(verb.options)].filter((part) => part !== '').join('\n')
   return [
-    wrapped(`warder ${command} ${callOf(verb)}`),
+    wrapCall(`warder ${command} ${formatCall(verb)}`),
     verb.summary,
     ...(about === '' ? [] : [about]),
     `Example:\n${verb.examples.map((line) => `  ${line}`).join('\n')}`,
@@ -98,7 +98,7 @@ function verbHelp(command: string, verb: Verb, common: string): string {
 }
 
 /** `helpFor` of a command with verbs. */
-export function helpOfVerbs(
+export function createVerbHelp(
   command: string,
   verbs: readonly Verb[],
   common: string,
@@ -106,9 +106,9 @@ export function helpOfVerbs(
   return (args) => {
     const words = args.filter((word) => word !== '--help' && word !== '-h')
     const verb = findVerb(verbs, words)
-    if (verb !== undefined) return verbHelp(command, verb, common)
+    if (verb !== undefined) return formatVerbHelp(command, verb, common)
     // `tag` of `tag add` and `tag remove`.
     const group = verbs.filter(({ name }) => name.startsWith(`${words[0]} `))
-    return group.length === 0 ? undefined : `warder ${command} ${words[0]} VERB\n\n${verbsHelp(group)}`
+    return group.length === 0 ? undefined : `warder ${command} ${words[0]} VERB\n\n${formatVerbs(group)}`
   }
 }

@@ -6,20 +6,20 @@ import { openSqlite } from '@warder/foundation/sql'
 import { kmsOperations } from '@warder/kms/operations'
 
 /** The same operations by another address or method, for clients of other servers. */
-const otherForm = /^v1\.|\.put$/
+const alternateForm = /^v1\.|\.put$/
 
 /** Generated types of `packages/client`, by their paths; `npm run docs` writes them. */
-export function currentTypes(): Readonly<Record<string, string>> {
+export function generateClientTypes(): Readonly<Record<string, string>> {
   const db = openSqlite({ path: ':memory:' })
   const kms = kmsOperations({ db, clock: systemClock, baseUrl: 'https://localhost' })
   return {
-    'packages/client/api.gen.ts': typesOf('key management service', kms),
-    'packages/client/auth.gen.ts': typesOf('authentication service', authOperations),
+    'packages/client/api.gen.ts': generateTypes('key management service', kms),
+    'packages/client/auth.gen.ts': generateTypes('authentication service', authOperations),
   }
 }
 
-function typesOf<S>(service: string, operations: readonly Operation<S>[]): string {
+function generateTypes<S>(service: string, operations: readonly Operation<S>[]): string {
   const place = { version: '0', serverUrl: 'https://localhost' }
   const document = openApiDocument({ title: `Warder ${service}`, ...place, operations })
-  return clientTypes(document, service, (name) => !otherForm.test(name))
+  return clientTypes(document, service, (name) => !alternateForm.test(name))
 }

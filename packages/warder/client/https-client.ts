@@ -34,7 +34,7 @@ export interface Server {
 }
 
 /** A client of a server. @throws StartupError when it cannot be used */
-export function clientOf(
+export function openClient(
   { url, caFile, serverName }: Server,
   certificate?: { readonly cert: string; readonly key: string },
 ): HttpsClient {
@@ -73,7 +73,7 @@ export function httpsClient(
         content,
       )
       const text = new TextDecoder().decode(body)
-      return { status, headers, text, json: parsed(text) }
+      return { status, headers, text, json: parseJson(text) }
     },
     close: () => transport.close(),
   }
@@ -88,7 +88,7 @@ export function openTransport(options: TransportOptions): Transport {
   }
 }
 
-function parsed(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

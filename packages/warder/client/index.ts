@@ -1,9 +1,9 @@
 export {
   type Answer,
   type Ask,
-  clientOf,
   type HttpsClient,
   httpsClient,
+  openClient,
   openTransport,
   type Server,
 } from './https-client.ts'

@@ -1,11 +1,11 @@
 import { defaultConfigToml, envNameOf, settingsHelp } from '@warder/foundation/config'
-import { checkStart, refusalsOf } from '../check/check-start.ts'
+import { checkStart, listRefusals } from '../check/check-start.ts'
 import type { Terminal } from '../cli/command.ts'
 import { UsageError } from '../cli/command.ts'
 import { requireNoNames } from '../cli/options.ts'
 import { homeVerb, verbCommand } from '../cli/verb-command.ts'
 import { configure } from '../installation/configuration.ts'
-import { type ServiceName, serviceNames, settingsOf } from '../installation/services.ts'
+import { getSettings, type ServiceName, serviceNames } from '../installation/services.ts'
 import { migrateVerb } from './migrate.ts'
 
 const printVerb = homeVerb({
@@ -15,9 +15,9 @@ const printVerb = homeVerb({
   examples: ['warder config print kms > kms.toml'],
   options: {},
   parse(_, names) {
-    const name = serviceName(names)
+    const name = readServiceName(names)
     return ({ terminal }) => {
-      terminal.out(defaultConfigToml(name, settingsOf(name)))
+      terminal.out(defaultConfigToml(name, getSettings(name)))
       return 0
     }
   },
@@ -30,9 +30,9 @@ const explainVerb = homeVerb({
   examples: ['warder config explain auth'],
   options: {},
   parse(_, names) {
-    const name = serviceName(names)
+    const name = readServiceName(names)
     return ({ terminal }) => {
-      terminal.out(settingsHelp(name, settingsOf(name)))
+      terminal.out(settingsHelp(name, getSettings(name)))
       return 0
     }
   },
@@ -49,7 +49,7 @@ const checkVerb = homeVerb({
     return async ({ home, terminal }) => {
       const checked = await checkStart(home, terminal.env)
       for (const warning of checked.warnings) terminal.err(`warning: ${warning}`)
-      const refusals = refusalsOf(checked)
+      const refusals = listRefusals(checked)
       for (const refusal of refusals) terminal.err(`warder config check: ${refusal}`)
       if (refusals.length > 0) return 1
       terminal.out(`the configuration in ${home} is right`)
@@ -68,7 +68,7 @@ const showVerb = homeVerb({
     requireNoNames(names)
     return ({ home, terminal }) => {
       for (const name of serviceNames)
-        for (const line of valuesOf(name, home, terminal.env)) terminal.out(line)
+        for (const line of formatValues(name, home, terminal.env)) terminal.out(line)
       return 0
     }
   },
@@ -84,9 +84,9 @@ export const config = verbCommand({
 })
 
 /** A line for each setting of a service. */
-function valuesOf(name: ServiceName, home: string, env: Terminal['env']): readonly string[] {
+function formatValues(name: ServiceName, home: string, env: Terminal['env']): readonly string[] {
   const { loaded } = configure(name, home, [], env)
-  return Object.entries(settingsOf(name)).map(([key, setting]) => {
+  return Object.entries(getSettings(name)).map(([key, setting]) => {
     const value =
       setting.type === 'secret' && loaded.values[key] !== undefined ? '[secret]' : loaded.values[key]
     const from = loaded.provenance[key]
@@ -95,7 +95,7 @@ function valuesOf(name: ServiceName, home: string, env: Terminal['env']): readon
   })
 }
 
-function serviceName([name, ...rest]: readonly string[]): ServiceName {
+function readServiceName([name, ...rest]: readonly string[]): ServiceName {
   requireNoNames(rest)
   if (name !== 'auth' && name !== 'kms') throw new UsageError('name the service: auth or kms')
   return name

@@ -5,7 +5,7 @@ import type { Terminal } from '../cli/command.ts'
 import { UsageError } from '../cli/command.ts'
 import { requireNoNames } from '../cli/options.ts'
 import { homeVerb } from '../cli/verb-command.ts'
-import { foreignSettingsOf, settingsOf } from '../installation/services.ts'
+import { getForeignSettings, getSettings } from '../installation/services.ts'
 
 export const migrateVerb = homeVerb({
   name: 'migrate',
@@ -26,8 +26,8 @@ export const migrateVerb = homeVerb({
 
 function migrate(file: string, output: string | undefined, force: boolean, terminal: Terminal): number {
   if (!existsSync(file)) throw new StartupError(`${file} is not there`)
-  const table = settingsOf('kms')
-  const { found, notices, refusals } = readSettingsFile(file, table, foreignSettingsOf('kms'))
+  const table = getSettings('kms')
+  const { found, notices, refusals } = readSettingsFile(file, table, getForeignSettings('kms'))
   for (const notice of notices) terminal.err(notice)
   if (refusals.length > 0) {
     for (const refusal of refusals) terminal.err(refusal)
@@ -44,13 +44,13 @@ function migrate(file: string, output: string | undefined, force: boolean, termi
     terminal.out(text.trimEnd())
     return 0
   }
-  write(output, text, force)
+  writeSettingsFile(output, text, force)
   terminal.err(`${output} is written`)
   return 0
 }
 
 /** Whole or not at all, for its owner only. @throws StartupError for a file that is there, unless it is to be replaced */
-function write(path: string, text: string, replace: boolean): void {
+function writeSettingsFile(path: string, text: string, replace: boolean): void {
   if (!replace && existsSync(path)) throw new StartupError(`${path} is there already; --force replaces it`)
   const beside = `${path}.new`
   try {

@@ -18,7 +18,7 @@ export const tagBytes = 16
  */
 const stepBytes = 64 * 1024
 /** The counter of the nonce has 32 bits: 4 PiB. */
-const mostChunks = 2 ** 32
+const maxChunks = 2 ** 32
 
 /** Seals and opens the chunks of one file. */
 export interface ChunkCipher {
@@ -38,8 +38,8 @@ export interface ChunkCipher {
  */
 export function chunkCipher(header: Header, keys: FileKeys): ChunkCipher {
   const key: KeyObject = createSecretKey(keys.chunks)
-  const nonceOf = (index: number, last: boolean): Buffer => {
-    if (index >= mostChunks) throw new FileRefused('the file is too large')
+  const createNonce = (index: number, last: boolean): Buffer => {
+    if (index >= maxChunks) throw new FileRefused('the file is too large')
     const nonce = Buffer.alloc(12)
     header.prefix.copy(nonce)
     nonce.writeUInt32BE(index, prefixBytes)
@@ -48,32 +48,34 @@ export function chunkCipher(header: Header, keys: FileKeys): ChunkCipher {
   }
   return {
     *seal(plain, index, last) {
-      const cipher = createCipheriv('aes-256-gcm', key, nonceOf(index, last), { authTagLength: tagBytes })
+      const cipher = createCipheriv('aes-256-gcm', key, createNonce(index, last), { authTagLength: tagBytes })
       cipher.setAAD(header.binding)
-      yield* released(throughCipher(cipher, plain))
+      yield* releaseEach(runCipher(cipher, plain))
       cipher.final()
       yield cipher.getAuthTag()
     },
     open(sealed, index, last) {
       const bodyBytes = sealed.length - tagBytes
       // The last chunk is empty only where the whole file is: there is one way to write a file.
-      if (bodyBytes < 0 || (bodyBytes === 0 && index > 0)) throw changed(index)
-      const decipher = createDecipheriv('aes-256-gcm', key, nonceOf(index, last), { authTagLength: tagBytes })
+      if (bodyBytes < 0 || (bodyBytes === 0 && index > 0)) throw createTamperError(index)
+      const decipher = createDecipheriv('aes-256-gcm', key, createNonce(index, last), {
+        authTagLength: tagBytes,
+      })
       decipher.setAAD(header.binding)
       decipher.setAuthTag(sealed.subarray(bodyBytes))
-      const plain = [...throughCipher(decipher, sealed.subarray(0, bodyBytes))]
+      const plain = [...runCipher(decipher, sealed.subarray(0, bodyBytes))]
       try {
         decipher.final()
       } catch {
         for (const part of plain) part.fill(0)
-        throw changed(index)
+        throw createTamperError(index)
       }
-      return released(plain)
+      return releaseEach(plain)
     },
   }
 }
 
-function* throughCipher(cipher: Cipheriv | Decipheriv, bytes: Uint8Array): Generator<Buffer> {
+function* runCipher(cipher: Cipheriv | Decipheriv, bytes: Uint8Array): Generator<Buffer> {
   for (let at = 0; at < bytes.length; at += stepBytes) yield cipher.update(bytes.subarray(at, at + stepBytes))
 }
 
@@ -81,7 +83,7 @@ function* throughCipher(cipher: Cipheriv | Decipheriv, bytes: Uint8Array): Gener
  * Gives the memory of each part back when the next one is asked for. Else it would wait for the garbage collector, which
  * 64 MiB of such buffers set off: a quarter of the processor time of a large file.
  */
-function* released(parts: Iterable<Buffer>): Generator<Buffer> {
+function* releaseEach(parts: Iterable<Buffer>): Generator<Buffer> {
   for (const part of parts) {
     yield part
     const { buffer } = part
@@ -89,7 +91,7 @@ function* released(parts: Iterable<Buffer>): Generator<Buffer> {
   }
 }
 
-function changed(index: number): FileRefused {
+function createTamperError(index: number): FileRefused {
   return new FileRefused(
     `the file was changed, cut or added to, at or after its part ${index + 1}: nothing was written`,
   )

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import { FileRefused } from '../cli/refused.ts'
+import { writeAtomically } from './atomic-file.ts'
 import { chunkBytes, chunkCipher, tagBytes } from './chunk.ts'
 import { dataKeyBytes, deriveKeys, prefixBytes, readHeader, verifyHeader, writeHeader } from './header.ts'
 import { openFile } from './open-file.ts'
-import { type Fill, fillFrom, fillFromStream, piecesOf } from './read.ts'
-import { writeWhole } from './whole-file.ts'
-import { isForPolicy, kidOf, type WrappedKey } from './wrapped-key.ts'
-import { type Sink, sinkOf, sinkTo } from './write.ts'
+import { type Fill, fillFrom, fillFromStream, readPieces } from './read.ts'
+import { isForPolicy, readKeyId, type WrappedKey } from './wrapped-key.ts'
+import { createFileSink, createPipeSink, type Sink } from './write.ts'
 
 export interface FileOptions {
   /** A file by its name, or what is piped in. */
@@ -42,10 +42,10 @@ export async function encryptFile(
   try {
     const header = writeHeader(await wrap(dataKey), randomBytes(prefixBytes), keys)
     const cipher = chunkCipher(header, keys)
-    return await intoSink(options, async (out) => {
+    return await withSink(options, async (out) => {
       let done = { bytes: 0, chunks: 0 }
       await out.write([header.bytes, header.binding])
-      for await (const { bytes, index, last } of piecesOf(input.fill, chunkBytes)) {
+      for await (const { bytes, index, last } of readPieces(input.fill, chunkBytes)) {
         options.signal?.throwIfAborted()
         await out.write(cipher.seal(bytes, index, last))
         done = { bytes: done.bytes + bytes.length, chunks: index + 1 }
@@ -72,7 +72,7 @@ export async function decryptFile(
 ): Promise<FileDone & { readonly kid: string }> {
   await using input = await openSource(options)
   const header = await readHeader(input.fill)
-  const kid = kidOf(header.wrapped)
+  const kid = readKeyId(header.wrapped)
   if (options.kid !== undefined && options.kid !== kid && !isForPolicy(header.wrapped)) {
     throw new FileRefused('the file is encrypted with another key than the one you name')
   }
@@ -82,10 +82,10 @@ export async function decryptFile(
     if (dataKey.length !== dataKeyBytes) throw new FileRefused('the header of the file is broken')
     verifyHeader(header, keys)
     const cipher = chunkCipher(header, keys)
-    return await intoSink(options, async (out) => {
+    return await withSink(options, async (out) => {
       let done = { bytes: 0, chunks: 0, kid }
       let read = header.bytes.length + header.binding.length
-      for await (const { bytes, index, last } of piecesOf(input.fill, chunkBytes + tagBytes)) {
+      for await (const { bytes, index, last } of readPieces(input.fill, chunkBytes + tagBytes)) {
         options.signal?.throwIfAborted()
         await out.write(cipher.open(bytes, index, last))
         read += bytes.length
@@ -125,13 +125,13 @@ async function openSource({ input, onProgress, signal }: FileOptions): Promise<S
 }
 
 /** A file appears whole or not at all. */
-function intoSink<R>({ output, ...options }: FileOptions, act: (sink: Sink) => Promise<R>): Promise<R> {
-  const through = async (sink: Sink): Promise<R> => {
+function withSink<R>({ output, ...options }: FileOptions, act: (sink: Sink) => Promise<R>): Promise<R> {
+  const runAndEnd = async (sink: Sink): Promise<R> => {
     const result = await act(sink)
     // After a failure nobody waits for a reader of a pipe that takes nothing; the closing of a file does.
     await sink.end()
     return result
   }
-  if (typeof output !== 'string') return through(sinkTo(output))
-  return writeWhole(output, options, (file) => through(sinkOf(file)))
+  if (typeof output !== 'string') return runAndEnd(createPipeSink(output))
+  return writeAtomically(output, options, (file) => runAndEnd(createFileSink(file)))
 }

@@ -1,7 +1,7 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
 import { FileRefused } from '../cli/refused.ts'
 import type { Fill } from './read.ts'
-import { brokenHeader, parseWrappedKey, type WrappedKey, wrappedKeyText } from './wrapped-key.ts'
+import { createBrokenHeaderError, formatWrappedKey, parseWrappedKey, type WrappedKey } from './wrapped-key.ts'
 
 /**
  * The byte behind the magic letters. 1: what was written before wrapped keys could be replaced. 2: what is written now.
@@ -38,7 +38,7 @@ const prefixAt = magic.length + 1
 const lengthAt = prefixAt + prefixBytes
 const fixedBytes = lengthAt + 4
 const macBytes = 32
-const longestWrappedKey = 16 * 1024
+const maxWrappedKeyBytes = 16 * 1024
 
 /** Keys for the chunks and for the header, from the data key (HKDF-SHA-256, RFC 5869). */
 export function deriveKeys(dataKey: Uint8Array, format: Format = 2): FileKeys {
@@ -58,19 +58,19 @@ export function deriveKeys(dataKey: Uint8Array, format: Format = 2): FileKeys {
 
 /** A header as it is written, with its authentication code (HMAC-SHA-256) at the end. */
 export function writeHeader(wrapped: WrappedKey, prefix: Buffer, keys: FileKeys): Header {
-  const bytes = headerBytes(2, prefix, wrapped)
-  return { format: 2, wrapped, prefix, bytes, binding: macOf(bytes.subarray(0, lengthAt), keys) }
+  const bytes = encodeHeader(2, prefix, wrapped)
+  return { format: 2, wrapped, prefix, bytes, binding: computeMac(bytes.subarray(0, lengthAt), keys) }
 }
 
 /** The same header with another encryption of the same data key: the chunks stay as they are. */
-export function withWrappedKey({ format, prefix, binding }: Header, wrapped: WrappedKey): Header {
+export function replaceWrappedKey({ format, prefix, binding }: Header, wrapped: WrappedKey): Header {
   const next = format === 1 ? 3 : format
-  return { format: next, wrapped, prefix, bytes: headerBytes(next, prefix, wrapped), binding }
+  return { format: next, wrapped, prefix, bytes: encodeHeader(next, prefix, wrapped), binding }
 }
 
-function headerBytes(format: Format, prefix: Buffer, wrapped: WrappedKey): Buffer {
-  const json = Buffer.from(wrappedKeyText(wrapped), 'utf8')
-  if (json.length > longestWrappedKey)
+function encodeHeader(format: Format, prefix: Buffer, wrapped: WrappedKey): Buffer {
+  const json = Buffer.from(formatWrappedKey(wrapped), 'utf8')
+  if (json.length > maxWrappedKeyBytes)
     throw new FileRefused('the policy has too many alternatives for a file')
   const length = Buffer.alloc(4)
   length.writeUInt32BE(json.length)
@@ -92,16 +92,16 @@ export async function readHeader(fill: Fill): Promise<Header> {
     throw new FileRefused(
       'the file has a format that this version of warder does not know: a newer one wrote it',
     )
-  if (found < fixedBytes) throw cut()
+  if (found < fixedBytes) throw createTruncatedError()
   const length = start.readUInt32BE(lengthAt)
-  if (length > longestWrappedKey) throw brokenHeader()
+  if (length > maxWrappedKeyBytes) throw createBrokenHeaderError()
   const rest = Buffer.alloc(length + macBytes)
-  if ((await fill(rest)) < rest.length) throw cut()
+  if ((await fill(rest)) < rest.length) throw createTruncatedError()
   const json = rest.subarray(0, length)
   const text = json.toString('utf8')
   const wrapped = parseWrappedKey(text)
   // No code of the file covers the wrapped key in formats 2 and 3: there is one way to write it.
-  if (format !== 1 && wrappedKeyText(wrapped) !== text) throw brokenHeader()
+  if (format !== 1 && formatWrappedKey(wrapped) !== text) throw createBrokenHeaderError()
   return {
     format,
     wrapped,
@@ -119,15 +119,15 @@ export async function readHeader(fill: Fill): Promise<Header> {
 export function verifyHeader({ format, bytes, binding }: Header, keys: FileKeys): void {
   if (format === 3) return
   const covered = format === 1 ? bytes : bytes.subarray(0, lengthAt)
-  if (!timingSafeEqual(macOf(covered, keys), binding)) {
+  if (!timingSafeEqual(computeMac(covered, keys), binding)) {
     throw new FileRefused('the header of the file was changed')
   }
 }
 
-function macOf(bytes: Uint8Array, keys: FileKeys): Buffer {
+function computeMac(bytes: Uint8Array, keys: FileKeys): Buffer {
   return createHmac('sha256', keys.header).update(bytes).digest()
 }
 
-function cut(): FileRefused {
+function createTruncatedError(): FileRefused {
   return new FileRefused('the file ends within its header: copy it again from where it is whole')
 }

@@ -7,7 +7,7 @@ import { after, test } from 'node:test'
 import { macVerb } from '../crypto/mac.ts'
 import type { KmsContext } from '../kms/verb.ts'
 import { decryptFile, encryptFile } from './encrypt-file.ts'
-import { payloadOf, readSignature } from './signature.ts'
+import { computePayload, readSignature } from './signature.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-open-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
@@ -19,7 +19,7 @@ function everyReader(input: string): readonly (() => Promise<unknown>)[] {
   return [
     () => encryptFile(options, never),
     () => decryptFile(options, never),
-    () => payloadOf(input),
+    () => computePayload(input),
     () => readSignature(input),
     () => macVerb.parse({ key: 'k' }, [input])({} as KmsContext),
   ]

@@ -7,7 +7,7 @@ import { FileRefused } from '../cli/refused.ts'
  * @throws FileRefused for a folder, a device or a pipe: they may never end, or give something else each time
  */
 export function openFile(path: string): Promise<FileHandle> {
-  return opened(path, constants.O_RDONLY)
+  return openRegularFile(path, constants.O_RDONLY)
 }
 
 /**
@@ -16,7 +16,7 @@ export function openFile(path: string): Promise<FileHandle> {
  */
 export async function openToChange(path: string): Promise<FileHandle> {
   try {
-    return await opened(path, constants.O_RDWR | (constants.O_NOFOLLOW ?? 0))
+    return await openRegularFile(path, constants.O_RDWR | (constants.O_NOFOLLOW ?? 0))
   } catch (error) {
     // POSIX says ELOOP; some systems say EMLINK or EFTYPE.
     const { code = '' } = error as NodeJS.ErrnoException
@@ -25,7 +25,7 @@ export async function openToChange(path: string): Promise<FileHandle> {
   }
 }
 
-async function opened(path: string, flags: number): Promise<FileHandle> {
+async function openRegularFile(path: string, flags: number): Promise<FileHandle> {
   // Without O_NONBLOCK the opening of a pipe waits for a writer, in a thread that no signal ends; Windows has neither.
   const file = await open(path, flags | (constants.O_NONBLOCK ?? 0))
   try {

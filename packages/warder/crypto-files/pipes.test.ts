@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
 import { decryptFile, encryptFile } from './encrypt-file.ts'
-import { fillFromStream, piecesOf } from './read.ts'
+import { fillFromStream, readPieces } from './read.ts'
 import { type WrappedKey, wrappingContext } from './wrapped-key.ts'
 
 const mebibyte = 1024 * 1024
@@ -177,7 +177,7 @@ test('pieces are whole but for the last, and say which it is', async () => {
       [...bytes].map((byte) => Buffer.of(byte)),
       { objectMode: false },
     )
-    for await (const piece of piecesOf(fillFromStream(input, undefined), 4)) {
+    for await (const piece of readPieces(fillFromStream(input, undefined), 4)) {
       seen.push([piece.bytes.length, piece.last])
       parts.push(Buffer.from(piece.bytes))
     }

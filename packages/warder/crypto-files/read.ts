@@ -51,24 +51,24 @@ export interface Piece {
  * nothing at all. While a piece is worked on the next but one is read: whoever stops early may find a reading under way,
  * for which the closing of a file waits. Three buffers are all the memory it takes.
  */
-export async function* piecesOf(fill: Fill, size: number): AsyncGenerator<Piece> {
+export async function* readPieces(fill: Fill, size: number): AsyncGenerator<Piece> {
   const buffers = Array.from({ length: 3 }, () => Buffer.allocUnsafeSlow(size))
   const read = async (index: number): Promise<Buffer> => {
     const buffer = buffers[index % 3] ?? Buffer.alloc(0)
     return buffer.subarray(0, await fill(buffer))
   }
   const nothing = Promise.resolve(Buffer.alloc(0))
-  const after = (piece: Buffer, index: number): Promise<Buffer> => {
+  const readAhead = (piece: Buffer, index: number): Promise<Buffer> => {
     const next = piece.length === size ? read(index) : nothing
     // It is awaited later; until then a failure is nobody's.
     next.catch(() => undefined)
     return next
   }
   let current = await read(0)
-  let reading = after(current, 1)
+  let reading = readAhead(current, 1)
   for (let index = 0; ; index += 1) {
     const following = await reading
-    reading = after(following, index + 2)
+    reading = readAhead(following, index + 2)
     yield { bytes: current, index, last: following.length === 0 }
     if (following.length === 0) return
     current = following

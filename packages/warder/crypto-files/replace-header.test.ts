@@ -15,7 +15,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { FileRefused } from '../cli/refused.ts'
 import { decryptFile, encryptFile } from './encrypt-file.ts'
-import { type Header, readHeader, withWrappedKey } from './header.ts'
+import { type Header, readHeader, replaceWrappedKey } from './header.ts'
 import { openFile } from './open-file.ts'
 import { fillFrom } from './read.ts'
 import { replaceHeader } from './replace-header.ts'
@@ -68,7 +68,7 @@ test('a header of the same length in the first sector is written over the old on
   const { path, opens, header } = await sealed(wrapping('a'), plain)
   chmodSync(path, 0o640)
   const before = statSync(path)
-  assert.equal(await replaceHeader(path, header, withWrappedKey(header, wrapping('b'))), 'in place')
+  assert.equal(await replaceHeader(path, header, replaceWrappedKey(header, wrapping('b'))), 'in place')
   const now = statSync(path)
   assert.deepEqual([now.ino, now.size, now.mode], [before.ino, before.size, before.mode])
   await opens('b')
@@ -86,7 +86,7 @@ test('any other file is written anew, and keeps its mode and its owner', async (
     const before = statSync(path)
     const seen: number[] = []
     const options = { onProgress: (done: number) => void seen.push(done) }
-    assert.equal(await replaceHeader(path, header, withWrappedKey(header, is), options), 'copied')
+    assert.equal(await replaceHeader(path, header, replaceWrappedKey(header, is), options), 'copied')
     const now = statSync(path)
     assert.notEqual(now.ino, before.ino)
     assert.deepEqual([now.mode, now.uid, now.gid], [before.mode, before.uid, before.gid])
@@ -104,7 +104,7 @@ test('a copy that is interrupted leaves the file as it was, and nothing beside i
   const { path, opens, header } = await sealed(wrapping('a', 256), Buffer.alloc(3 * mebibyte))
   const stop = new AbortController()
   const options = { signal: stop.signal, onProgress: () => stop.abort() }
-  const next = withWrappedKey(header, wrapping('b', 256))
+  const next = replaceWrappedKey(header, wrapping('b', 256))
   await assert.rejects(replaceHeader(path, header, next, options), { name: 'AbortError' })
   await opens('a')
   assert.deepEqual(partials(), [])
@@ -112,7 +112,7 @@ test('a copy that is interrupted leaves the file as it was, and nothing beside i
 
 test('what changed meanwhile, a link and a file with other names are refused, and stay as they are', async () => {
   const { path, opens, header } = await sealed(wrapping('a', 256), Buffer.from('text'))
-  const next = withWrappedKey(header, wrapping('b', 256))
+  const next = replaceWrappedKey(header, wrapping('b', 256))
   const refused = (name: string, before: Header, told: RegExp) =>
     assert.rejects(
       replaceHeader(name, before, next),

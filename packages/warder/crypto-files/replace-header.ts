@@ -1,18 +1,18 @@
 import type { Stats } from 'node:fs'
 import type { FileHandle } from 'node:fs/promises'
 import { FileRefused } from '../cli/refused.ts'
+import { writeAtomically } from './atomic-file.ts'
 import { type Header, readHeader } from './header.ts'
 import { openToChange } from './open-file.ts'
-import { fillFrom, piecesOf } from './read.ts'
-import { writeWhole } from './whole-file.ts'
-import { sinkOf } from './write.ts'
+import { fillFrom, readPieces } from './read.ts'
+import { createFileSink } from './write.ts'
 
 /**
  * Size that a disk writes whole or not at all, also when the power goes. PostgreSQL relies on the same for `pg_control`
  * (PG_CONTROL_MAX_SAFE_SIZE).
  */
 const sectorBytes = 512
-const copiedAtOnce = 1024 * 1024
+const copyBytes = 1024 * 1024
 
 export interface ReplaceOptions {
   readonly signal?: AbortSignal | undefined
@@ -36,9 +36,9 @@ export async function replaceHeader(
 ): Promise<'in place' | 'copied'> {
   await using file = await openToChange(path)
   const found = await readHeader(fillFrom(file))
-  if (!wholeOf(found).equals(wholeOf(before)))
+  if (!serializeHeader(found).equals(serializeHeader(before)))
     throw new FileRefused(`${path} was changed by somebody else meanwhile: nothing was written`)
-  const [old, fresh] = [wholeOf(before), wholeOf(after)]
+  const [old, fresh] = [serializeHeader(before), serializeHeader(after)]
   if (old.length === fresh.length && fresh.length <= sectorBytes) {
     await overwrite(file, old, fresh)
     return 'in place'
@@ -47,7 +47,7 @@ export async function replaceHeader(
   return 'copied'
 }
 
-function wholeOf({ bytes, binding }: Header): Buffer {
+function serializeHeader({ bytes, binding }: Header): Buffer {
   return Buffer.concat([bytes, binding])
 }
 
@@ -79,9 +79,9 @@ async function rewrite(
     throw new FileRefused(
       `${path} has ${stat.nlink} names (hard links), and the new header does not fit in its place`,
     )
-  await writeWhole(path, { overwrite: true, signal }, async (copy) => {
+  await writeAtomically(path, { overwrite: true, signal }, async (copy) => {
     await copyChunks(file, copy, fresh, options)
-    await takeOver(path, copy, stat)
+    await copyOwnerAndMode(path, copy, stat)
   })
 }
 
@@ -92,10 +92,10 @@ async function copyChunks(
   fresh: Buffer,
   { signal, onProgress }: ReplaceOptions,
 ): Promise<void> {
-  const sink = sinkOf(copy)
+  const sink = createFileSink(copy)
   await sink.write([fresh])
   let done = fresh.length
-  for await (const { bytes } of piecesOf(fillFrom(file), copiedAtOnce)) {
+  for await (const { bytes } of readPieces(fillFrom(file), copyBytes)) {
     signal?.throwIfAborted()
     await sink.write([bytes])
     done += bytes.length
@@ -105,7 +105,7 @@ async function copyChunks(
 }
 
 /** Owner first: a change of it takes some bits of the mode away. */
-async function takeOver(path: string, copy: FileHandle, { uid, gid, mode }: Stats): Promise<void> {
+async function copyOwnerAndMode(path: string, copy: FileHandle, { uid, gid, mode }: Stats): Promise<void> {
   const now = await copy.stat()
   if (now.uid !== uid || now.gid !== gid)
     await copy.chown(uid, gid).catch((error: unknown) => {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { FileRefused } from '../cli/refused.ts'
 import { openFile } from './open-file.ts'
-import { fillFrom, piecesOf } from './read.ts'
+import { fillFrom, readPieces } from './read.ts'
 
 /** A detached JWS (RFC 7515 appendix F) as the key management service makes and verifies it. */
 export interface FileSignature {
@@ -9,15 +9,15 @@ export interface FileSignature {
   readonly signature: string
 }
 
-const longestSignatureFile = 64 * 1024
-const hashedAtOnce = 1024 * 1024
+const maxSignatureFileBytes = 64 * 1024
+const hashBytes = 1024 * 1024
 
 /**
  * The JWS payload that stands for a file: the ASCII text `warder-file-sha256:` and the SHA-256 of its bytes in 64
  * hexadecimal digits. The words before the digest keep a signature over a file from being one over anything else.
  * @throws FileRefused when it is not a file
  */
-export async function payloadOf(
+export async function computePayload(
   path: string,
   options: {
     readonly onProgress?: (done: number, size: number) => void
@@ -28,7 +28,7 @@ export async function payloadOf(
   const { size } = await file.stat()
   const hash = createHash('sha256')
   let done = 0
-  for await (const { bytes } of piecesOf(fillFrom(file), hashedAtOnce)) {
+  for await (const { bytes } of readPieces(fillFrom(file), hashBytes)) {
     options.signal?.throwIfAborted()
     hash.update(bytes)
     done += bytes.length
@@ -45,7 +45,7 @@ export function writeSignature({ protected: header, signature }: FileSignature):
 export async function readSignature(path: string): Promise<FileSignature> {
   await using file = await openFile(path)
   const broken = new FileRefused(`${path} is not a signature that warder crypto sign wrote`)
-  if ((await file.stat()).size > longestSignatureFile) throw broken
+  if ((await file.stat()).size > maxSignatureFileBytes) throw broken
   const text = await file.readFile('utf8')
   let json: unknown
   try {
@@ -59,7 +59,7 @@ export async function readSignature(path: string): Promise<FileSignature> {
 }
 
 /** The key that a signature says it is of: to be believed when it has verified. undefined: it names none. */
-export function signerOf({ protected: header }: FileSignature): string | undefined {
+export function readSigner({ protected: header }: FileSignature): string | undefined {
   try {
     const { kid } = JSON.parse(Buffer.from(header, 'base64url').toString('utf8')) as { kid?: unknown }
     return typeof kid === 'string' ? kid : undefined

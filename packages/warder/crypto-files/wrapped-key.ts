@@ -11,7 +11,7 @@ export type WrappedKey = Readonly<Record<JweMember, string>>
 export const wrappingContext = Buffer.from('warder file v1').toString('base64url')
 
 /** The one way in which a wrapped key is written. */
-export function wrappedKeyText(wrapped: WrappedKey): string {
+export function formatWrappedKey(wrapped: WrappedKey): string {
   return JSON.stringify(Object.fromEntries(jweMembers.map((name) => [name, wrapped[name]])))
 }
 
@@ -21,45 +21,45 @@ export function parseWrappedKey(text: string): WrappedKey {
   try {
     json = JSON.parse(text)
   } catch {
-    throw brokenHeader()
+    throw createBrokenHeaderError()
   }
   return toWrappedKey(json)
 }
 
 /** @throws FileRefused when it is not a flattened JWE of a data key */
 export function toWrappedKey(json: unknown): WrappedKey {
-  if (typeof json !== 'object' || json === null) throw brokenHeader()
+  if (typeof json !== 'object' || json === null) throw createBrokenHeaderError()
   const found = json as Readonly<Record<string, unknown>>
-  const read = (name: JweMember): string => {
+  const readMember = (name: JweMember): string => {
     const value = found[name]
-    if (typeof value !== 'string' || !/^[A-Za-z0-9_-]*$/.test(value)) throw brokenHeader()
+    if (typeof value !== 'string' || !/^[A-Za-z0-9_-]*$/.test(value)) throw createBrokenHeaderError()
     return value
   }
-  if (Object.keys(found).length !== jweMembers.length) throw brokenHeader()
+  if (Object.keys(found).length !== jweMembers.length) throw createBrokenHeaderError()
   const wrapped = {
-    protected: read('protected'),
-    encrypted_key: read('encrypted_key'),
-    iv: read('iv'),
-    ciphertext: read('ciphertext'),
-    tag: read('tag'),
-    aad: read('aad'),
+    protected: readMember('protected'),
+    encrypted_key: readMember('encrypted_key'),
+    iv: readMember('iv'),
+    ciphertext: readMember('ciphertext'),
+    tag: readMember('tag'),
+    aad: readMember('aad'),
   }
-  if (wrapped.aad !== wrappingContext) throw brokenHeader()
+  if (wrapped.aad !== wrappingContext) throw createBrokenHeaderError()
   return wrapped
 }
 
 /** The key that a wrapped data key names. @throws FileRefused */
-export function kidOf(wrapped: WrappedKey): string {
-  return namedIn(wrapped).kid
+export function readKeyId(wrapped: WrappedKey): string {
+  return readProtectedHeader(wrapped).kid
 }
 
 /** Whether the data key is encrypted for a policy: a user key opens it, which the header cannot name. @throws FileRefused */
 export function isForPolicy(wrapped: WrappedKey): boolean {
-  return namedIn(wrapped).alg === 'ABE'
+  return readProtectedHeader(wrapped).alg === 'ABE'
 }
 
 /** Members of the JWE's protected header. @throws FileRefused when they are not there */
-export function namedIn(wrapped: WrappedKey): {
+export function readProtectedHeader(wrapped: WrappedKey): {
   readonly kid: string
   readonly alg: unknown
   readonly enc: unknown
@@ -74,9 +74,9 @@ export function namedIn(wrapped: WrappedKey): {
   } catch {
     // Said below.
   }
-  throw brokenHeader()
+  throw createBrokenHeaderError()
 }
 
-export function brokenHeader(): FileRefused {
+export function createBrokenHeaderError(): FileRefused {
   return new FileRefused('the header of the file is broken')
 }

@@ -15,7 +15,7 @@ const blockBytes = 64 * 1024
 const blocks = 32
 
 /** Writes to a file behind the back of the caller, who makes the next bytes meanwhile. */
-export function sinkOf(file: FileHandle): Sink {
+export function createFileSink(file: FileHandle): Sink {
   return writeBehind(async (bytes) => {
     for (let written = 0; written < bytes.length; ) {
       const { bytesWritten } = await file.write(bytes, written)
@@ -25,7 +25,7 @@ export function sinkOf(file: FileHandle): Sink {
 }
 
 /** Writes to a pipe. @param write resolves when the bytes were taken */
-export function sinkTo(write: (bytes: Uint8Array) => Promise<void>): Sink {
+export function createPipeSink(write: (bytes: Uint8Array) => Promise<void>): Sink {
   return writeBehind(write)
 }
 
@@ -39,18 +39,18 @@ function writeBehind(act: (bytes: Uint8Array) => Promise<void>): Sink {
   let filled = 0
   let failure: { readonly error: unknown } | undefined
   let working = Promise.resolve()
-  const settled = (): void => {
+  const throwFailure = (): void => {
     if (failure !== undefined) throw failure.error
   }
-  const take = async (): Promise<Buffer<ArrayBuffer>> => {
+  const acquireBlock = async (): Promise<Buffer<ArrayBuffer>> => {
     for (;;) {
-      settled()
+      throwFailure()
       const found = free.pop()
       if (found !== undefined) return found
       await working
     }
   }
-  const handOver = (full: Buffer<ArrayBuffer>, length: number): void => {
+  const enqueue = (full: Buffer<ArrayBuffer>, length: number): void => {
     const before = working
     working = (async () => {
       await before
@@ -67,22 +67,22 @@ function writeBehind(act: (bytes: Uint8Array) => Promise<void>): Sink {
     async write(parts) {
       for (const part of parts)
         for (let at = 0; at < part.length; ) {
-          block ??= await take()
+          block ??= await acquireBlock()
           const piece = part.subarray(at, at + blockBytes - filled)
           block.set(piece, filled)
           at += piece.length
           filled += piece.length
           if (filled < blockBytes) continue
-          handOver(block, filled)
+          enqueue(block, filled)
           block = undefined
           filled = 0
         }
     },
     async end() {
-      if (block !== undefined) handOver(block, filled)
+      if (block !== undefined) enqueue(block, filled)
       block = undefined
       await working
-      settled()
+      throwFailure()
     },
   }
 }

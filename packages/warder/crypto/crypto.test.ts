@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { flattenedVerify, importJWK } from 'jose'
-import { newUser, type RunOptions, runInProcess, tokenOf } from '../testing/in-process.ts'
+import { logInUser, newUser, type RunOptions, runInProcess } from '../testing/in-process.ts'
 import {
   cleanEnvironment,
   type Installation,
@@ -34,7 +34,7 @@ let aes: string
 
 before(async () => {
   warder = await startInstallation()
-  admin = await tokenOf(warder, 'admin', warder.password)
+  admin = await logInUser(warder, 'admin', warder.password)
   bob = await newUser(warder, 'bob')
   aes = await newKey('A256GCM')
 })

@@ -3,20 +3,20 @@ import { UsageError } from '../cli/command.ts'
 import { requireNoNames } from '../cli/options.ts'
 import { printable } from '../cli/table.ts'
 import type { JweMember } from '../crypto-files/wrapped-key.ts'
-import { keyOption, readKid } from '../kms/key-word.ts'
-import { aboutKey } from '../kms/refusal.ts'
+import { keyOption, readKid } from '../kms/key-argument.ts'
+import { withKeyErrors } from '../kms/refusal.ts'
 import { kmsVerb } from '../kms/verb.ts'
-import { isSameKey, protectionFor, readProtection } from './key-use.ts'
+import { isSameKey, readProtection, selectProtection } from './key-use.ts'
 
 /** The service takes bodies of 64 MiB; base64url makes a third more of the bytes, and JSON is around them. */
-export const mostData = 32 * 1024 * 1024
-const mostJwe = 64 * 1024 * 1024
+export const maxDataBytes = 32 * 1024 * 1024
+const maxJweBytes = 64 * 1024 * 1024
 
-const mebibytes = mostData / 1024 / 1024
+const mebibytes = maxDataBytes / 1024 / 1024
 type Jwe = Readonly<Record<JweMember, string | undefined>>
 
-function base64url(text: string): string {
-  return Buffer.from(text, 'utf8').toString('base64url')
+function toBase64url(readMember: string): string {
+  return Buffer.from(readMember, 'utf8').toString('base64url')
 }
 
 /** A flattened JWE (RFC 7516 §7.2.2). @throws StartupError */
@@ -32,23 +32,23 @@ function readJwe(bytes: Buffer): Jwe {
   }
   if (typeof json !== 'object' || json === null) throw broken
   const found = json as Readonly<Record<string, unknown>>
-  const text = (name: JweMember): string | undefined => {
+  const readMember = (name: JweMember): string | undefined => {
     const value = found[name]
     if (value === undefined || typeof value === 'string') return value
     throw broken
   }
   return {
-    protected: text('protected'),
-    encrypted_key: text('encrypted_key'),
-    iv: text('iv'),
-    ciphertext: text('ciphertext'),
-    tag: text('tag'),
-    aad: text('aad'),
+    protected: readMember('protected'),
+    encrypted_key: readMember('encrypted_key'),
+    iv: readMember('iv'),
+    ciphertext: readMember('ciphertext'),
+    tag: readMember('tag'),
+    aad: readMember('aad'),
   }
 }
 
 /** The key that a JWE's header names; undefined when it names none. */
-function kidIn(header: string): string | undefined {
+function readHeaderKeyId(header: string): string | undefined {
   try {
     const { kid } = JSON.parse(Buffer.from(header, 'base64url').toString('utf8')) as { kid?: unknown }
     return typeof kid === 'string' ? kid : undefined
@@ -64,11 +64,11 @@ function readAad(aad: string | undefined): string | undefined {
 }
 
 /** Said here, so that nobody takes data of one place for data of another: the JWE itself would open. */
-function requireAad(found: string | undefined, said: string | undefined): void {
-  if (found === (said === undefined ? undefined : base64url(said))) return
+function requireAad(found: string | undefined, givenAad: string | undefined): void {
+  if (found === (givenAad === undefined ? undefined : toBase64url(givenAad))) return
   if (found === undefined) throw new StartupError('it was encrypted without --aad: leave it out')
   throw new StartupError(
-    `it was encrypted with ${said === undefined ? 'an --aad: say which' : 'another --aad'}`,
+    `it was encrypted with ${givenAad === undefined ? 'an --aad: say which' : 'another --aad'}`,
   )
 }
 
@@ -96,16 +96,16 @@ comes back as a JWE (RFC 7516) in JSON, on one line. Takes the right encrypt on 
     },
   },
   readsInput: () => true,
-  parse({ key, aad: said, alg: usedAs }, names) {
+  parse({ key, aad: givenAad, alg: usedAs }, names) {
     requireNoNames(names)
     const kid = readKid(key)
-    const aad = readAad(said)
+    const aad = readAad(givenAad)
     const asked = readProtection(usedAs)
     return async ({ kms, readInput, writeOutput }) => {
-      const data = (await readInput(mostData)).toString('base64url')
-      const { alg, enc } = await protectionFor(kms, kid, asked)
-      const body = { kid, alg, enc, data, ...(aad !== undefined && { aad: base64url(aad) }) }
-      const jwe = await aboutKey('key', kid, () => kms.call('crypto.encrypt', { body }))
+      const data = (await readInput(maxDataBytes)).toString('base64url')
+      const { alg, enc } = await selectProtection(kms, kid, asked)
+      const body = { kid, alg, enc, data, ...(aad !== undefined && { aad: toBase64url(aad) }) }
+      const jwe = await withKeyErrors('key', kid, () => kms.call('crypto.encrypt', { body }))
       await writeOutput(Buffer.from(`${JSON.stringify(jwe)}\n`))
       return 0
     }
@@ -131,14 +131,14 @@ export const decryptDataVerb = kmsVerb({
     },
   },
   readsInput: () => true,
-  parse({ aad: said, key: named }, names) {
+  parse({ aad: givenAad, key: named }, names) {
     requireNoNames(names)
-    const aad = readAad(said)
+    const aad = readAad(givenAad)
     const only = named === undefined ? undefined : readKid(named)
     return async ({ kms, readInput, writeOutput }) => {
-      const jwe = readJwe(await readInput(mostJwe))
+      const jwe = readJwe(await readInput(maxJweBytes))
       const { protected: header = '', encrypted_key, iv = '', ciphertext = '', tag = '' } = jwe
-      const kid = kidIn(header)
+      const kid = readHeaderKeyId(header)
       if (kid === undefined) throw new StartupError('the header of the JWE names no key')
       requireAad(jwe.aad === '' ? undefined : jwe.aad, aad)
       if (only !== undefined && !(await isSameKey(kms, kid, only))) {
@@ -154,7 +154,9 @@ export const decryptDataVerb = kmsVerb({
         ...(encrypted_key !== undefined && { encrypted_key }),
         ...(jwe.aad !== undefined && { aad: jwe.aad }),
       }
-      const { data } = await aboutKey('the key of the data,', kid, () => kms.call('crypto.decrypt', { body }))
+      const { data } = await withKeyErrors('the key of the data,', kid, () =>
+        kms.call('crypto.decrypt', { body }),
+      )
       await writeOutput(Buffer.from(data, 'base64url'))
       return 0
     }

@@ -1,16 +1,16 @@
 import { basename } from 'node:path'
 import type { KmsClient } from '@warder/client'
 import { UsageError } from '../cli/command.ts'
-import { onlyName, type ValuesOf } from '../cli/options.ts'
-import { FileRefused, refusalOf } from '../cli/refused.ts'
+import { requireOneName, type ValuesOf } from '../cli/options.ts'
+import { FileRefused, toFileRefused } from '../cli/refused.ts'
 import { printable } from '../cli/table.ts'
+import { requireAbsent } from '../crypto-files/atomic-file.ts'
 import { decryptFile, encryptFile } from '../crypto-files/encrypt-file.ts'
-import { requireFree } from '../crypto-files/whole-file.ts'
-import { isForPolicy, kidOf, type WrappedKey, wrappingContext } from '../crypto-files/wrapped-key.ts'
-import { keyOption, readKid } from '../kms/key-word.ts'
-import { aboutKey } from '../kms/refusal.ts'
+import { isForPolicy, readKeyId, type WrappedKey, wrappingContext } from '../crypto-files/wrapped-key.ts'
+import { keyOption, readKid } from '../kms/key-argument.ts'
+import { withKeyErrors } from '../kms/refusal.ts'
 import { type KmsContext, kmsVerb } from '../kms/verb.ts'
-import { isSameKey, type Protection, protectionFor, readProtection } from './key-use.ts'
+import { isSameKey, type Protection, readProtection, selectProtection } from './key-use.ts'
 
 /** Suffix of an encrypted file's name, unless another is given. */
 const suffix = '.warder'
@@ -36,18 +36,18 @@ const fileOptions = {
 function readFiles(
   { output, force: overwrite }: ValuesOf<typeof fileOptions>,
   names: readonly string[],
-  usualOutput: (input: string) => string,
+  defaultOutput: (input: string) => string,
 ): Files {
-  const input = onlyName(names, 'file')
+  const input = requireOneName(names, 'file')
   if (input === '' || output === '') throw new UsageError('the name of a file is not empty')
-  const files = { input, output: output ?? (input === pipe ? pipe : usualOutput(input)), overwrite }
+  const files = { input, output: output ?? (input === pipe ? pipe : defaultOutput(input)), overwrite }
   // Looked at again when the output is written; now, so that nobody logs in for nothing.
-  if (files.output !== pipe && !overwrite) requireFree(files.output)
+  if (files.output !== pipe && !overwrite) requireAbsent(files.output)
   return files
 }
 
 /** The places as bytes are read and written there. */
-function ends(
+function toStreams(
   { input, output, overwrite }: Files,
   { input: stdin, writeOutput, progress, signal }: KmsContext,
 ) {
@@ -60,11 +60,11 @@ function ends(
 }
 
 /** Of a pipe nothing is told: what comes out is the output. */
-function tell(files: Files, { show }: KmsContext, document: unknown, line: string): void {
+function showOutcome(files: Files, { show }: KmsContext, document: unknown, line: string): void {
   if (files.output !== pipe) show(document, [line])
 }
 
-function withoutSuffix(input: string): string {
+function removeSuffix(input: string): string {
   if (input.endsWith(suffix) && basename(input) !== suffix) return input.slice(0, -suffix.length)
   throw new UsageError(`the name does not end with ${suffix}: say --output OUT`)
 }
@@ -72,7 +72,7 @@ function withoutSuffix(input: string): string {
 const forPolicy: Protection = { alg: 'ABE', enc: 'A256GCM' }
 
 /** @throws StartupError without a user key; as the service refuses */
-async function openForPolicy(
+async function decryptForPolicy(
   kms: KmsClient,
   wrapped: WrappedKey,
   userKey: string | undefined,
@@ -80,18 +80,22 @@ async function openForPolicy(
 ): Promise<Buffer> {
   if (userKey === undefined)
     throw new FileRefused(printable(`${input} is encrypted for a policy: name your user key, --key KEY`))
-  const { data } = await aboutKey('user key', userKey, () =>
+  const { data } = await withKeyErrors('user key', userKey, () =>
     kms.call('crypto.decrypt', { body: { ...wrapped, kid: userKey } }),
   )
   return Buffer.from(data, 'base64url')
 }
 
-async function work<R>({ input }: Files, { signal }: KmsContext, act: () => Promise<R>): Promise<R> {
+async function withFileErrors<R>(
+  { input }: Files,
+  { signal }: KmsContext,
+  act: () => Promise<R>,
+): Promise<R> {
   try {
     return await act()
   } catch (error) {
     // An interruption is reported once, by its caller.
-    throw signal.aborted ? error : refusalOf(error, input === pipe ? 'standard input' : input)
+    throw signal.aborted ? error : toFileRefused(error, input === pipe ? 'standard input' : input)
   }
 }
 
@@ -138,13 +142,13 @@ said for keys that you may use but not read about, if they are not A256GCM)`,
     const files = readFiles(values, names, (input) => `${input}${suffix}`)
     return async (context) => {
       const { kms } = context
-      const { bytes } = await work(files, context, () =>
-        encryptFile(ends(files, context), async (dataKey) => {
-          const { alg, enc } = policy === undefined ? await protectionFor(kms, kid, asked) : forPolicy
+      const { bytes } = await withFileErrors(files, context, () =>
+        encryptFile(toStreams(files, context), async (dataKey) => {
+          const { alg, enc } = policy === undefined ? await selectProtection(kms, kid, asked) : forPolicy
           const data = Buffer.from(dataKey.buffer, dataKey.byteOffset, dataKey.byteLength).toString(
             'base64url',
           )
-          const wrapped = await aboutKey('key', kid, () =>
+          const wrapped = await withKeyErrors('key', kid, () =>
             kms.call('crypto.encrypt', {
               body: { kid, alg, enc, data, aad: wrappingContext, ...(policy !== undefined && { policy }) },
             }),
@@ -154,7 +158,7 @@ said for keys that you may use but not read about, if they are not A256GCM)`,
       )
       const document = { input: files.input, output: files.output, bytes, key: kid }
       const done = `${bytes} bytes encrypted with key ${kid}`
-      tell(files, context, document, printable(`${files.output}  written, ${done}`))
+      showOutcome(files, context, document, printable(`${files.output}  written, ${done}`))
       return 0
     }
   },
@@ -186,19 +190,19 @@ chose it. Of a file for a policy: your user key, which must be said`,
   },
   parse(values, names) {
     const only = values.key === undefined ? undefined : readKid(values.key)
-    const files = readFiles(values, names, withoutSuffix)
+    const files = readFiles(values, names, removeSuffix)
     return async (context) => {
       const { kms } = context
-      const { bytes, kid } = await work(files, context, () =>
-        decryptFile(ends(files, context), async (wrapped) => {
-          const kid = kidOf(wrapped)
-          if (isForPolicy(wrapped)) return openForPolicy(kms, wrapped, only, files.input)
+      const { bytes, kid } = await withFileErrors(files, context, () =>
+        decryptFile(toStreams(files, context), async (wrapped) => {
+          const kid = readKeyId(wrapped)
+          if (isForPolicy(wrapped)) return decryptForPolicy(kms, wrapped, only, files.input)
           if (only !== undefined && !(await isSameKey(kms, kid, only))) {
             throw new FileRefused(
               printable(`${files.input} is encrypted with another key, ${kid}: leave --key out to accept it`),
             )
           }
-          const { data } = await aboutKey(
+          const { data } = await withKeyErrors(
             `the key of ${files.input === pipe ? 'the input' : files.input},`,
             kid,
             () => kms.call('crypto.decrypt', { body: wrapped }),
@@ -208,7 +212,7 @@ chose it. Of a file for a policy: your user key, which must be said`,
       )
       const document = { input: files.input, output: files.output, bytes, key: kid }
       const done = `${bytes} bytes decrypted with key ${kid}`
-      tell(files, context, document, printable(`${files.output}  written, ${done}`))
+      showOutcome(files, context, document, printable(`${files.output}  written, ${done}`))
       return 0
     }
   },

@@ -3,7 +3,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { commandsOf, missingPrograms, runCommands, startInstallation } from '../testing/index.ts'
+import { missingPrograms, readCommands, runCommands, startInstallation } from '../testing/index.ts'
 
 test('the commands of the guide to files work, in their order', {
   skip: missingPrograms('cut', 'sed'),
@@ -11,7 +11,7 @@ test('the commands of the guide to files work, in their order', {
   const folder = mkdtempSync(join(tmpdir(), 'warder-guide-'))
   const warder = await startInstallation()
   try {
-    const [first = '', ...rest] = commandsOf('docs/start/files.md')
+    const [first = '', ...rest] = readCommands('docs/start/files.md')
     assert.match(first, /^alias warder=/)
     assert.ok(rest.length >= 8)
     const { status, text } = await runCommands(rest, folder, { WARDER_HOME: warder.home })

@@ -3,7 +3,7 @@ import { StartupError } from '@warder/foundation/errors'
 import { UsageError } from '../cli/command.ts'
 import { printable } from '../cli/table.ts'
 import { keyAlgorithms } from '../kms/declared.gen.ts'
-import { aboutKey } from '../kms/refusal.ts'
+import { withKeyErrors } from '../kms/refusal.ts'
 
 /** `alg` and `enc` of a JWE (RFC 7516). */
 export interface Protection {
@@ -20,7 +20,7 @@ const protections: ReadonlyMap<string, Protection> = new Map(
 )
 
 /** Each curve is bound to one algorithm. */
-const signatureOfCurve: ReadonlyMap<string | undefined, string> = new Map(
+const curveSignatures: ReadonlyMap<string | undefined, string> = new Map(
   [...keyAlgorithms].flatMap(([name, { use, crv }]) =>
     use === 'signature' && crv !== undefined ? [[crv, name] as const] : [],
   ),
@@ -40,13 +40,13 @@ export function readProtection(alg: string | undefined): Protection | undefined 
  * How to encrypt with a key: as asked for, else as its type says. Who may encrypt with a key but not read about it
  * gets the usual form.
  */
-export async function protectionFor(
+export async function selectProtection(
   kms: KmsClient,
   kid: string,
   asked: Protection | undefined,
 ): Promise<Protection> {
   if (asked !== undefined) return asked
-  const key = await describe(kms, kid)
+  const key = await fetchKey(kms, kid)
   if (key === undefined) return { alg: 'dir', enc: 'A256GCM' }
   if (key.kty === 'oct' && key.key_ops.includes('encrypt')) {
     return { alg: 'dir', enc: key.alg ?? `A${key.bits ?? 256}GCM` }
@@ -54,30 +54,34 @@ export async function protectionFor(
   if (key.kty === 'RSA' && (key.alg === undefined || key.alg.startsWith('RSA-OAEP'))) {
     return { alg: key.alg ?? 'RSA-OAEP-256', enc: 'A256GCM' }
   }
-  throw wrongKey(key, 'encrypts nothing: make one with warder keys create --alg A256GCM')
+  throw createWrongKeyError(key, 'encrypts nothing: make one with warder keys create --alg A256GCM')
 }
 
 /** The algorithm to sign with: as asked for, else the one that the key is bound to, else its type's usual one. */
-export async function signatureFor(kms: KmsClient, kid: string, asked: string | undefined): Promise<string> {
+export async function selectSignature(
+  kms: KmsClient,
+  kid: string,
+  asked: string | undefined,
+): Promise<string> {
   if (asked !== undefined) return asked
-  const key = requireKnown(await describe(kms, kid), kid)
-  const usual =
+  const key = requireReadable(await fetchKey(kms, kid), kid)
+  const selected =
     key.alg ??
-    signatureOfCurve.get(key.crv) ??
+    curveSignatures.get(key.crv) ??
     { RSA: 'PS256', OKP: 'EdDSA', AKP: 'MLDSA44' }[key.kty as string]
   const signs = key.kty !== 'oct' && key.key_ops.includes('sign')
-  if (usual === undefined || !signs) {
-    throw wrongKey(key, 'signs nothing: make one with warder keys create --alg ES256')
+  if (selected === undefined || !signs) {
+    throw createWrongKeyError(key, 'signs nothing: make one with warder keys create --alg ES256')
   }
-  return usual
+  return selected
 }
 
 /** The algorithm of an HMAC key. */
-export async function macFor(kms: KmsClient, kid: string, asked: string | undefined): Promise<string> {
+export async function selectMac(kms: KmsClient, kid: string, asked: string | undefined): Promise<string> {
   if (asked !== undefined) return asked
-  const key = requireKnown(await describe(kms, kid), kid)
+  const key = requireReadable(await fetchKey(kms, kid), kid)
   if (key.kty === 'oct' && key.alg !== undefined && key.key_ops.includes('sign')) return key.alg
-  throw wrongKey(key, 'makes no MACs: make one with warder keys create --alg HS256')
+  throw createWrongKeyError(key, 'makes no MACs: make one with warder keys create --alg HS256')
 }
 
 /**
@@ -87,9 +91,9 @@ export async function macFor(kms: KmsClient, kid: string, asked: string | undefi
  * @throws StartupError when neither can be read about, so that nobody knows
  */
 export async function isSameKey(kms: KmsClient, found: string, said: string): Promise<boolean> {
-  const named = await keyOfAlias(kms, said)
+  const named = await resolveAlias(kms, said)
   if (found === named) return true
-  const whole = await keyOfVersion(kms, found)
+  const whole = await resolveVersion(kms, found)
   if (whole === named) return true
   for (const [half, other] of [
     [named, whole],
@@ -110,7 +114,7 @@ export async function isSameKey(kms: KmsClient, found: string, said: string): Pr
 }
 
 /** The key that a version belongs to; the same id where it is none, or the caller may not read about it. */
-async function keyOfVersion(kms: KmsClient, kid: string): Promise<string> {
+async function resolveVersion(kms: KmsClient, kid: string): Promise<string> {
   try {
     return (await kms.call('crypto.keys.get', { path: { kid } })).version_of ?? kid
   } catch (error) {
@@ -120,14 +124,15 @@ async function keyOfVersion(kms: KmsClient, kid: string): Promise<string> {
 }
 
 /** The key of an alias; an id as it is. */
-async function keyOfAlias(kms: KmsClient, said: string): Promise<string> {
+async function resolveAlias(kms: KmsClient, said: string): Promise<string> {
   if (!said.startsWith('alias/')) return said
-  return (await aboutKey('alias', said, () => kms.call('crypto.aliases.get', { path: { alias: said } }))).kid
+  return (await withKeyErrors('alias', said, () => kms.call('crypto.aliases.get', { path: { alias: said } })))
+    .kid
 }
 
 /** undefined: the caller has rights on it, but not the one to read about it. */
-async function describe(kms: KmsClient, kid: string): Promise<KeyDescription | undefined> {
-  return aboutKey('key', kid, async () => {
+async function fetchKey(kms: KmsClient, kid: string): Promise<KeyDescription | undefined> {
+  return withKeyErrors('key', kid, async () => {
     try {
       return await kms.call('crypto.keys.get', { path: { kid } })
     } catch (error) {
@@ -137,12 +142,12 @@ async function describe(kms: KmsClient, kid: string): Promise<KeyDescription | u
   })
 }
 
-function requireKnown(key: KeyDescription | undefined, kid: string): KeyDescription {
+function requireReadable(key: KeyDescription | undefined, kid: string): KeyDescription {
   if (key !== undefined) return key
   throw new StartupError(`you may not read about key ${printable(kid)}: name its algorithm with --alg`)
 }
 
-function wrongKey(key: KeyDescription, sentence: string): StartupError {
+function createWrongKeyError(key: KeyDescription, sentence: string): StartupError {
   const kind = key.alg ?? [key.kty, key.crv].filter(Boolean).join(' ')
   return new StartupError(printable(`key ${key.kid} (${kind}) ${sentence}`))
 }

@@ -1,35 +1,35 @@
 import { StartupError } from '@warder/foundation/errors'
 import { UsageError } from '../cli/command.ts'
 import { exitNotValid } from '../cli/exit-codes.ts'
-import { onlyName } from '../cli/options.ts'
-import { FileRefused, refusalOf } from '../cli/refused.ts'
+import { requireOneName } from '../cli/options.ts'
+import { FileRefused, toFileRefused } from '../cli/refused.ts'
 import { printable } from '../cli/table.ts'
 import { openFile } from '../crypto-files/open-file.ts'
-import { keyOption, readKid } from '../kms/key-word.ts'
-import { aboutKey } from '../kms/refusal.ts'
+import { keyOption, readKid } from '../kms/key-argument.ts'
+import { withKeyErrors } from '../kms/refusal.ts'
 import { type KmsContext, kmsVerb } from '../kms/verb.ts'
-import { mostData } from './data.ts'
-import { macFor } from './key-use.ts'
+import { maxDataBytes } from './data.ts'
+import { selectMac } from './key-use.ts'
 
-const mebibytes = mostData / 1024 / 1024
+const mebibytes = maxDataBytes / 1024 / 1024
 
 async function readSmallFile(path: string): Promise<Buffer> {
   try {
     await using file = await openFile(path)
     const { size } = await file.stat()
-    if (size > mostData) {
+    if (size > maxDataBytes) {
       throw new FileRefused(
         `${path} has more than ${mebibytes} MiB: the service computes no MAC of it; sign it`,
       )
     }
     return await file.readFile()
   } catch (error) {
-    throw refusalOf(error, path)
+    throw toFileRefused(error, path)
   }
 }
 
-async function dataOf(input: string, { readInput }: KmsContext): Promise<string> {
-  const bytes = input === '-' ? await readInput(mostData) : await readSmallFile(input)
+async function readData(input: string, { readInput }: KmsContext): Promise<string> {
+  const bytes = input === '-' ? await readInput(maxDataBytes) : await readSmallFile(input)
   return bytes.toString('base64url')
 }
 
@@ -57,13 +57,13 @@ base64url. Takes the right mac on KEY.`,
     const kid = readKid(key)
     if (given !== undefined && !/^[A-Za-z0-9_-]+$/.test(given))
       throw new UsageError('--verify is a MAC in base64url')
-    const input = onlyName(names, 'file')
+    const input = requireOneName(names, 'file')
     return async (context) => {
       const { kms, show } = context
-      const data = await dataOf(input, context)
-      const alg = await macFor(kms, kid, asked)
+      const data = await readData(input, context)
+      const alg = await selectMac(kms, kid, asked)
       const body = { kid, alg, data, ...(given !== undefined && { mac: given }) }
-      const reply = await aboutKey('key', kid, () => kms.call('crypto.mac', { body }))
+      const reply = await withKeyErrors('key', kid, () => kms.call('crypto.mac', { body }))
       if ('mac' in reply) {
         show({ input, key: kid, alg, mac: reply.mac }, [printable(reply.mac)])
         return 0

@@ -1,7 +1,7 @@
 import { ClientError, type Reply } from '@warder/client'
 import { FileRefused } from '../cli/refused.ts'
-import { namedIn, toWrappedKey, type WrappedKey } from '../crypto-files/wrapped-key.ts'
-import { aboutKey } from '../kms/refusal.ts'
+import { readProtectedHeader, toWrappedKey, type WrappedKey } from '../crypto-files/wrapped-key.ts'
+import { withKeyErrors } from '../kms/refusal.ts'
 
 type Answer = Reply<'crypto.batch'>['results'][number]
 
@@ -16,16 +16,16 @@ interface RenewedKey {
  * Reads the service's answer to `rewrap` of a wrapped data key.
  * @throws StartupError why there is no new wrapping; FileRefused for an answer that wraps in another way than before
  */
-export function renewedOf(before: WrappedKey, answer: Answer | undefined): Promise<RenewedKey> {
-  const was = namedIn(before)
-  return aboutKey('key', was.kid, async () => {
+export function readRenewedKey(before: WrappedKey, answer: Answer | undefined): Promise<RenewedKey> {
+  const was = readProtectedHeader(before)
+  return withKeyErrors('key', was.kid, async () => {
     if (answer === undefined) throw new FileRefused('the service gave no answer about it')
     if ('error' in answer) {
       const { error: kind, description, status } = answer
       throw new ClientError({ kind, description, status })
     }
     const wrapped = toWrappedKey(answer.result)
-    const is = namedIn(wrapped)
+    const is = readProtectedHeader(wrapped)
     if (is.alg !== was.alg || is.enc !== was.enc)
       throw new FileRefused('the service wrapped the data key in another way than it was')
     return { wrapped, kid: is.kid }

@@ -17,7 +17,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { newUser, type RunOptions, runInProcess, tokenOf } from '../testing/in-process.ts'
+import { logInUser, newUser, type RunOptions, runInProcess } from '../testing/in-process.ts'
 import { cleanEnvironment, type Installation, program, startInstallation } from '../testing/index.ts'
 import { until } from '../testing/until.ts'
 
@@ -28,7 +28,7 @@ let bob: string
 
 before(async () => {
   warder = await startInstallation()
-  admin = await tokenOf(warder, 'admin', warder.password)
+  admin = await logInUser(warder, 'admin', warder.password)
   bob = await newUser(warder, 'bob')
 })
 after(async () => {

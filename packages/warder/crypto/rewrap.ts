@@ -1,16 +1,16 @@
 import { resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
 import { UsageError } from '../cli/command.ts'
-import { FileRefused, refusalOf } from '../cli/refused.ts'
+import { FileRefused, toFileRefused } from '../cli/refused.ts'
 import { printable } from '../cli/table.ts'
-import { type Header, readHeader, withWrappedKey } from '../crypto-files/header.ts'
+import { type Header, readHeader, replaceWrappedKey } from '../crypto-files/header.ts'
 import { openToChange } from '../crypto-files/open-file.ts'
 import { fillFrom } from '../crypto-files/read.ts'
 import { replaceHeader } from '../crypto-files/replace-header.ts'
-import { isForPolicy, kidOf } from '../crypto-files/wrapped-key.ts'
+import { isForPolicy, readKeyId } from '../crypto-files/wrapped-key.ts'
 import { type KmsContext, kmsVerb } from '../kms/verb.ts'
-import { renewedOf } from './renewed-key.ts'
-import { type Place, placeFinder } from './version-place.ts'
+import { createVersionFinder, type KeyVersion } from './key-version.ts'
+import { readRenewedKey } from './renewed-key.ts'
 
 /** Files whose wrapped keys are renewed by one request. */
 const filesAtOnce = 100
@@ -32,10 +32,10 @@ interface Found {
   readonly header: Header
   readonly kid: string
   /** undefined: the caller may not read about the key. */
-  readonly place: Place | undefined
+  readonly keyVersion: KeyVersion | undefined
 }
 
-function lineOf({ file, status, key, version, newest_version: newest }: Outcome): string {
+function formatOutcome({ file, status, key, version, newest_version: newest }: Outcome): string {
   const from = version === undefined || newest === undefined ? '' : `version ${version} to ${newest} of `
   const what = {
     rewrapped: `rewrapped, ${from}key ${key}`,
@@ -46,9 +46,9 @@ function lineOf({ file, status, key, version, newest_version: newest }: Outcome)
   return printable(`${file}  ${what}`)
 }
 
-function about({ kid, place }: Pick<Found, 'kid' | 'place'>) {
-  if (place === undefined) return { key: kid }
-  return { key: place.key, version: place.version, newest_version: place.newest.version }
+function describeVersion({ kid, keyVersion }: Pick<Found, 'kid' | 'keyVersion'>) {
+  if (keyVersion === undefined) return { key: kid }
+  return { key: keyVersion.key, version: keyVersion.version, newest_version: keyVersion.newest.version }
 }
 
 /** Rewraps files, a batch of them after the other. What is done with a file does not depend on the others. */
@@ -56,14 +56,14 @@ class Rewrapping {
   readonly outcomes: Outcome[] = []
   readonly #context: KmsContext
   readonly #dryRun: boolean
-  readonly #placeOf: (kid: string) => Promise<Place | undefined>
+  readonly #findVersion: (kid: string) => Promise<KeyVersion | undefined>
   #doneBytes = 0
   #allBytes = 0
 
   constructor(context: KmsContext, dryRun: boolean) {
     this.#context = context
     this.#dryRun = dryRun
-    this.#placeOf = placeFinder(context.kms)
+    this.#findVersion = createVersionFinder(context.kms)
   }
 
   /** @throws StartupError when the service cannot be asked: what was done before stays done, and is told */
@@ -74,7 +74,7 @@ class Rewrapping {
         await this.#runBatch(files.slice(at, at + filesAtOnce))
     } finally {
       const told = this.outcomes.filter(({ status }) => status !== 'failed')
-      show({ files: this.outcomes }, told.map(lineOf))
+      show({ files: this.outcomes }, told.map(formatOutcome))
     }
     return this.outcomes.some(({ status }) => status === 'failed') ? 1 : 0
   }
@@ -86,7 +86,7 @@ class Rewrapping {
       await this.#attempt(path, async () => {
         const file = await this.#find(path)
         this.#allBytes += file.size
-        if (file.place?.newest.kid === file.kid) this.#settle(file, 'current')
+        if (file.keyVersion?.newest.kid === file.kid) this.#settle(file, 'current')
         else if (this.#dryRun) this.#settle(file, 'would_rewrap')
         else found.push(file)
       })
@@ -97,9 +97,9 @@ class Rewrapping {
     for (const [index, file] of found.entries()) {
       this.#context.signal.throwIfAborted()
       await this.#attempt(file.path, async () => {
-        const next = await renewedOf(file.header.wrapped, answers[index])
+        const next = await readRenewedKey(file.header.wrapped, answers[index])
         if (next.kid === file.kid) this.#settle(file, 'current')
-        else await this.#replace(file, withWrappedKey(file.header, next.wrapped))
+        else await this.#replace(file, replaceWrappedKey(file.header, next.wrapped))
       })
     }
   }
@@ -110,8 +110,8 @@ class Rewrapping {
     const header = await readHeader(fillFrom(file))
     if (isForPolicy(header.wrapped))
       throw new FileRefused('it is encrypted for a policy, which is not rewrapped: its master key renews')
-    const kid = kidOf(header.wrapped)
-    return { path, size, header, kid, place: await this.#placeOf(kid) }
+    const kid = readKeyId(header.wrapped)
+    return { path, size, header, kid, keyVersion: await this.#findVersion(kid) }
   }
 
   async #replace(file: Found, header: Header): Promise<void> {
@@ -124,7 +124,7 @@ class Rewrapping {
   #settle(file: Found, status: Outcome['status']): void {
     this.#doneBytes += file.size
     this.#context.progress(this.#doneBytes, this.#allBytes)
-    this.outcomes.push({ file: file.path, status, ...about(file) })
+    this.outcomes.push({ file: file.path, status, ...describeVersion(file) })
   }
 
   /** Reports what is wrong with one file, and goes on with the next one. */
@@ -133,7 +133,7 @@ class Rewrapping {
     try {
       await act()
     } catch (thrown) {
-      const error = refusalOf(thrown, path)
+      const error = toFileRefused(thrown, path)
       if (signal.aborted || !(error instanceof StartupError)) throw error
       const sentence = error.message.startsWith(path) ? error.message : `${path}: ${error.message}`
       note(printable(sentence))

@@ -1,24 +1,24 @@
 import { StartupError } from '@warder/foundation/errors'
 import { exitNotValid } from '../cli/exit-codes.ts'
-import { onlyName } from '../cli/options.ts'
-import { FileRefused, refusalOf } from '../cli/refused.ts'
+import { requireOneName } from '../cli/options.ts'
+import { FileRefused, toFileRefused } from '../cli/refused.ts'
 import { printable } from '../cli/table.ts'
-import { payloadOf, readSignature, signerOf, writeSignature } from '../crypto-files/signature.ts'
-import { requireFree, writeWhole } from '../crypto-files/whole-file.ts'
-import { keyOption, readKid } from '../kms/key-word.ts'
-import { aboutKey } from '../kms/refusal.ts'
+import { requireAbsent, writeAtomically } from '../crypto-files/atomic-file.ts'
+import { computePayload, readSignature, readSigner, writeSignature } from '../crypto-files/signature.ts'
+import { keyOption, readKid } from '../kms/key-argument.ts'
+import { withKeyErrors } from '../kms/refusal.ts'
 import { type KmsContext, kmsVerb } from '../kms/verb.ts'
-import { isSameKey, signatureFor } from './key-use.ts'
+import { isSameKey, selectSignature } from './key-use.ts'
 
 /** Suffix of a signature file's name, unless another is given. */
 const suffix = '.sig'
 
 /** The JWS payload that stands for the file, base64url. */
-async function payload(path: string, { progress, signal }: KmsContext): Promise<string> {
+async function computeFilePayload(path: string, { progress, signal }: KmsContext): Promise<string> {
   try {
-    return (await payloadOf(path, { signal, onProgress: progress })).toString('base64url')
+    return (await computePayload(path, { signal, onProgress: progress })).toString('base64url')
   } catch (error) {
-    throw signal.aborted ? error : refusalOf(error, path)
+    throw signal.aborted ? error : toFileRefused(error, path)
   }
 }
 
@@ -43,20 +43,20 @@ warder-file-sha256: and the digest in hexadecimal. Takes the right sign on KEY, 
   },
   parse({ key, output, force: overwrite, alg: asked }, names) {
     const kid = readKid(key)
-    const input = onlyName(names, 'file')
+    const input = requireOneName(names, 'file')
     const file = output ?? `${input}${suffix}`
-    if (!overwrite) requireFree(file)
+    if (!overwrite) requireAbsent(file)
     return async (context) => {
       const { kms, show } = context
-      const data = await payload(input, context)
-      const alg = await signatureFor(kms, kid, asked)
-      const signature = await aboutKey('key', kid, () =>
+      const data = await computeFilePayload(input, context)
+      const alg = await selectSignature(kms, kid, asked)
+      const signature = await withKeyErrors('key', kid, () =>
         kms.call('crypto.sign', { body: { kid, alg, data } }),
       )
       try {
-        await writeWhole(file, { overwrite }, (out) => out.writeFile(writeSignature(signature)))
+        await writeAtomically(file, { overwrite }, (out) => out.writeFile(writeSignature(signature)))
       } catch (error) {
-        throw refusalOf(error, file)
+        throw toFileRefused(error, file)
       }
       show({ input, signature: file, key: kid, alg }, [
         `${printable(file)}  written, ${alg} with key ${printable(kid)}`,
@@ -77,7 +77,7 @@ another key; 1: it could not be checked.`,
   options: { key: keyOption, signature: { type: 'text', value: 'SIG', help: 'file of the signature' } },
   parse({ key, signature: given }, names) {
     const kid = readKid(key)
-    const input = onlyName(names, 'file')
+    const input = requireOneName(names, 'file')
     return async (context) => {
       const { kms, show } = context
       const file = given ?? `${input}${suffix}`
@@ -86,14 +86,16 @@ another key; 1: it could not be checked.`,
           throw new FileRefused(
             `${printable(file)}: there is no signature; name another with --signature SIG`,
           )
-        throw refusalOf(error, file)
+        throw toFileRefused(error, file)
       })
-      const signer = signerOf(signature)
+      const signer = readSigner(signature)
       if (signer === undefined) throw new StartupError(`${printable(file)}: names no key`)
       const isKey = await isSameKey(kms, signer, kid)
-      const data = await payload(input, context)
+      const data = await computeFilePayload(input, context)
       const { valid } = isKey
-        ? await aboutKey('key', signer, () => kms.call('crypto.verify', { body: { ...signature, data } }))
+        ? await withKeyErrors('key', signer, () =>
+            kms.call('crypto.verify', { body: { ...signature, data } }),
+          )
         : { valid: false }
       const verdict = isKey
         ? 'NOT VALID: the file or the signature was changed'

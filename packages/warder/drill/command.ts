@@ -3,19 +3,19 @@ import { join, resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
 import { inHome } from '@warder/foundation/home'
 import { note, rootKeySource } from '@warder/foundation/runtime'
-import { unlockOf, unlockOptions } from '../backup/secrets.ts'
+import { readUnlock, unlockOptions } from '../backup/secrets.ts'
 import { requireSender, senderOptions } from '../backup/sender.ts'
-import { type Command, homeOf, homeOption, UsageError } from '../cli/command.ts'
-import { exitCodeOf } from '../cli/exit-codes.ts'
+import { type Command, homeOption, selectHome, UsageError } from '../cli/command.ts'
+import { toExitCode } from '../cli/exit-codes.ts'
 import { optionsHelp, optionsUsage } from '../cli/help.ts'
 import { readArguments } from '../cli/options.ts'
-import { realPerson } from '../cli/person.ts'
-import { refusalOf } from '../cli/refused.ts'
+import { toFileRefused } from '../cli/refused.ts'
 import { readSecretFile } from '../cli/secret-file.ts'
+import { openUserTerminal } from '../cli/user-terminal.ts'
 import { configure } from '../installation/configuration.ts'
 import { findSender } from '../installation/signing-key.ts'
 import { TryFailed } from '../try/step.ts'
-import { drill } from './drill.ts'
+import { testRestore } from './drill.ts'
 
 const options = {
   home: {
@@ -35,7 +35,7 @@ const options = {
   keys: { type: 'number', value: 'N', help: 'keys that are opened at most (default 10000)' },
 } as const
 
-const usualKeys = 10_000
+const defaultMaxKeys = 10_000
 
 export const drillCommand: Command = {
   name: 'drill',
@@ -56,8 +56,8 @@ Example:
     const { values, names } = readArguments(args, options)
     const [path, ...rest] = names
     if (path === undefined || rest.length > 0) throw new UsageError('name one backup, or a folder of them')
-    const unlock = unlockOf(values['passphrase-file'], values.key, terminal.env)
-    const home = resolve(homeOf(values.home, terminal.env))
+    const unlock = readUnlock(values['passphrase-file'], values.key, terminal.env)
+    const home = resolve(selectHome(values.home, terminal.env))
     const { user, realm = '_' } = values
     const passwordFile = values['password-file']
     if ((user === undefined) !== (passwordFile === undefined))
@@ -72,25 +72,25 @@ Example:
         acceptNew: values['accept-new-sender'],
         acceptUnsigned: values['accept-unsigned'],
       },
-      { env: terminal.env, prompter: realPerson().prompter, own: findSender(home), say: terminal.out },
+      { env: terminal.env, prompter: openUserTerminal().prompter, own: findSender(home), say: terminal.out },
     )
     const interruption = new AbortController()
     let stoppedBy: NodeJS.Signals | undefined
-    const unlisten = realPerson().onInterrupt((signal) => {
+    const unlisten = openUserTerminal().onInterrupt((signal) => {
       stoppedBy = signal
       interruption.abort()
     })
     try {
-      const backup = newest(path)
+      const backup = findNewestBackup(path)
       terminal.out(`backup      ${backup}`)
-      await drill({
+      await testRestore({
         backup,
         unlock,
         requireSender: sender,
-        rootKeyFile: values['root-key-file'] ?? rootKeyOf(home, terminal.env),
+        rootKeyFile: values['root-key-file'] ?? findRootKeyFile(home, terminal.env),
         env: terminal.env,
         login,
-        keys: values.keys ?? usualKeys,
+        keys: values.keys ?? defaultMaxKeys,
         signal: interruption.signal,
         say: terminal.out,
       })
@@ -101,9 +101,9 @@ Example:
     } catch (error) {
       if (stoppedBy !== undefined) {
         terminal.err(`interrupted (${stoppedBy}): what the drill had made is removed`)
-        return exitCodeOf(stoppedBy)
+        return toExitCode(stoppedBy)
       }
-      if (!(error instanceof TryFailed)) throw refusalOf(error)
+      if (!(error instanceof TryFailed)) throw toFileRefused(error)
       terminal.err(`warder drill: ${error.message}`)
       return 1
     } finally {
@@ -113,7 +113,7 @@ Example:
 }
 
 /** @throws StartupError when there is none */
-function newest(path: string): string {
+function findNewestBackup(path: string): string {
   if (!existsSync(path)) throw new StartupError(`${path} is not there`)
   if (!statSync(path).isDirectory()) return path
   const found = readdirSync(path)
@@ -125,7 +125,10 @@ function newest(path: string): string {
   return first
 }
 
-function rootKeyOf(home: string, env: Readonly<Record<string, string | undefined>>): string | undefined {
+function findRootKeyFile(
+  home: string,
+  env: Readonly<Record<string, string | undefined>>,
+): string | undefined {
   if (!existsSync(home)) return undefined
   const source = rootKeySource(configure('kms', home, [], env).launch.config, (file) => inHome(home, file))
   return source.kind === 'file' ? source.path : undefined

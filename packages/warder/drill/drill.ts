@@ -6,20 +6,20 @@ import { inHome } from '@warder/foundation/home'
 import { openSealedDatabase, rootKeySource, systemClock } from '@warder/foundation/runtime'
 import { loadRootKeys, openSeal } from '@warder/foundation/seal'
 import { tryKeys } from '@warder/kms/drill'
-import { logKeysOf } from '../audit/unlocked.ts'
+import { readLogKeys } from '../audit/unlock-log.ts'
 import { type Restored, restore } from '../backup/restore.ts'
 import type { RequireSender } from '../backup/sender.ts'
 import type { Unlock } from '../backup/wrapped-keys.ts'
-import { clientOf } from '../client/https-client.ts'
+import { openClient } from '../client/https-client.ts'
 import { configure } from '../installation/configuration.ts'
-import { readEndpoints, serverAt } from '../installation/endpoints.ts'
+import { readEndpoints, toServer } from '../installation/endpoints.ts'
 import { serviceNames } from '../installation/services.ts'
-import { throwAwayEnvironment, whileStarted } from '../installation/throw-away.ts'
+import { createTempEnvironment, withStartedServices } from '../installation/temp-installation.ts'
 import { tryServices } from '../try/run.ts'
-import { removeRoom, takeRoom } from './room.ts'
 import { restrictSettings } from './settings.ts'
+import { createTempDirectory, removeTempDirectory } from './temp-directory.ts'
 
-export interface DrillOptions {
+export interface RestoreTestOptions {
   readonly backup: string
   readonly unlock: Unlock
   readonly requireSender: RequireSender
@@ -40,26 +40,26 @@ export interface DrillOptions {
  * whether everything works: nothing of the installation that runs is touched.
  * @throws StartupError at the first step that fails, which says what to do
  */
-export async function drill(given: DrillOptions): Promise<void> {
-  const room = takeRoom()
-  const home = join(room, 'home')
-  const options = { ...given, env: throwAwayEnvironment(given.env) }
+export async function testRestore(given: RestoreTestOptions): Promise<void> {
+  const directory = createTempDirectory()
+  const home = join(directory, 'home')
+  const options = { ...given, env: createTempEnvironment(given.env) }
   const { signal, say } = options
   try {
     const restored = await restoreInto(home, options)
     say(`restored    ${restored.rows} rows and ${restored.files} files, as of ${restored.madeAt}`)
     const env = { ...options.env, ...rootKeyEnvironment(home, restored, options) }
     for (const name of serviceNames) restrictSettings(name, home)
-    for (const step of [openKeys, startAndAsk, verifyLogs]) {
+    for (const step of [openKeys, testServices, verifyLogs]) {
       signal.throwIfAborted()
       await step(home, { ...options, env })
     }
   } finally {
-    removeRoom(room)
+    removeTempDirectory(directory)
   }
 }
 
-async function restoreInto(home: string, options: DrillOptions): Promise<Restored> {
+async function restoreInto(home: string, options: RestoreTestOptions): Promise<Restored> {
   const { backup, unlock, requireSender, env, signal } = options
   if (!existsSync(backup)) throw new StartupError(`${backup} is not there`)
   return restore({
@@ -81,7 +81,7 @@ async function restoreInto(home: string, options: DrillOptions): Promise<Restore
 function rootKeyEnvironment(
   home: string,
   { rootKey }: Restored,
-  { rootKeyFile, env }: DrillOptions,
+  { rootKeyFile, env }: RestoreTestOptions,
 ): NodeJS.ProcessEnv {
   const { launch } = configure('kms', home, [], env)
   const source = rootKeySource(launch.config, (path) => inHome(home, path))
@@ -94,13 +94,15 @@ function rootKeyEnvironment(
   return { AUTH_ROOT_KEY_FILE: path, KMS_ROOT_KEY_FILE: path }
 }
 
-async function openKeys(home: string, { env, keys, say }: DrillOptions): Promise<void> {
+async function openKeys(home: string, { env, keys, say }: RestoreTestOptions): Promise<void> {
   const { launch } = configure('kms', home, [], env)
   const { db, close } = await openSealedDatabase('kms', launch)
   try {
     const source = rootKeySource(launch.config, (path) => inHome(home, path))
     const rootKeys = loadRootKeys(source, env, { create: false })
-    const seal = await openSeal({ db, rootKeys, service: 'kms', clock: systemClock }).catch(withReason)
+    const seal = await openSeal({ db, rootKeys, service: 'kms', clock: systemClock }).catch(
+      explainWrongRootKey,
+    )
     const { opened, broken } = await tryKeys(db, seal, keys)
     if (broken.length > 0)
       throw new StartupError(
@@ -113,7 +115,7 @@ async function openKeys(home: string, { env, keys, say }: DrillOptions): Promise
 }
 
 /** The usual reason of a root key that is not the right one. */
-function withReason(error: unknown): never {
+function explainWrongRootKey(error: unknown): never {
   if (!(error instanceof StartupError) || !error.message.startsWith('wrong root key')) throw error
   throw new StartupError(
     `${error.message}. Was the root key rotated after the backup? Then make a new one, and keep the old key (--root-key-file) for as long as the old backups`,
@@ -121,45 +123,45 @@ function withReason(error: unknown): never {
   )
 }
 
-async function startAndAsk(home: string, options: DrillOptions): Promise<void> {
+async function testServices(home: string, options: RestoreTestOptions): Promise<void> {
   const what = 'the services of the backup'
-  await whileStarted(home, options.env, what, () => ask(home, options), options.signal)
+  await withStartedServices(home, options.env, what, () => requestHealth(home, options), options.signal)
 }
 
-async function ask(home: string, { login, say }: DrillOptions): Promise<void> {
+async function requestHealth(home: string, { login, say }: RestoreTestOptions): Promise<void> {
   const endpoints = readEndpoints(home)
-  let isHeld = false
+  let isOnHold = false
   for (const name of serviceNames) {
-    const client = clientOf(serverAt(home, endpoints[name]))
+    const client = openClient(toServer(home, endpoints[name]))
     try {
       const path = name === 'kms' ? '/health' : '/public/version'
       const { status, text } = await client.ask(path)
-      if (name === 'kms') isHeld = /"restore":\{[^{}]*"DOWN"/.test(text)
+      if (name === 'kms') isOnHold = /"restore":\{[^{}]*"DOWN"/.test(text)
       if (status !== 200) throw new StartupError(`${name} answers ${status} to ${path} from the backup`)
     } finally {
       client.close()
     }
     say(`${name.padEnd(12)}started and healthy`)
   }
-  if (isHeld) say('approval    a restored kms waits for its officers: keys were opened, and none is used')
+  if (isOnHold) say('approval    a restored kms waits for its officers: keys were opened, and none is used')
   if (login === undefined) return
   const steps = await tryServices({
-    auth: serverAt(home, endpoints.auth),
-    kms: serverAt(home, endpoints.kms),
+    auth: toServer(home, endpoints.auth),
+    kms: toServer(home, endpoints.kms),
     realm: login.realm,
     username: login.user,
     password: login.password,
     file: undefined,
-    withKeys: !isHeld,
+    withKeys: !isOnHold,
     out: () => undefined,
   })
-  say(`login       ${login.user} logged in${isHeld ? '' : ' and used keys'}: ${steps} steps`)
+  say(`login       ${login.user} logged in${isOnHold ? '' : ' and used keys'}: ${steps} steps`)
 }
 
-async function verifyLogs(home: string, { say, env }: DrillOptions): Promise<void> {
+async function verifyLogs(home: string, { say, env }: RestoreTestOptions): Promise<void> {
   for (const name of serviceNames) {
     const folder = join(home, 'audit', name)
-    const logKeys = await logKeysOf(folder, { home, env })
+    const logKeys = await readLogKeys(folder, { home, env })
     const key = publicCheckpointKey(folder)
     const keys = key === undefined ? [] : [key]
     const verdict = await verifyAudit(folder, { thorough: true, keys, logKeys })

@@ -2,15 +2,15 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readSettingsFile, settingsToml } from '@warder/foundation/config'
 import { inHome } from '@warder/foundation/home'
-import { isOutside } from '../backup/places.ts'
-import { foreignSettingsOf, type ServiceName, settingsOf } from '../installation/services.ts'
+import { isOutside } from '../backup/backup-sources.ts'
+import { getForeignSettings, getSettings, type ServiceName } from '../installation/services.ts'
 
 /**
  * Settings of a backup that take part in a drill: those that say what the stored data mean. All others have their
  * defaults, those of later versions among them: no address is asked or told anything, no file elsewhere is read, and no
  * fixed port is taken.
  */
-const kept: ReadonlySet<string> = new Set([
+const allowedSettings: ReadonlySet<string> = new Set([
   'database_url',
   'root_key_source',
   'audit_enabled',
@@ -62,15 +62,15 @@ const kept: ReadonlySet<string> = new Set([
 ])
 
 /** Files that take part where they are in the home, and came with the backup therefore. */
-const keptFiles: ReadonlySet<string> = new Set(['root_key_file'])
+const allowedFiles: ReadonlySet<string> = new Set(['root_key_file'])
 
 /** Writes the settings of a drill from what the parsed file says: another way to write a line changes nothing. */
 export function restrictSettings(service: ServiceName, home: string): void {
   const file = join(home, `${service}.toml`)
   if (!existsSync(file)) return
-  const { found } = readSettingsFile(file, settingsOf(service), foreignSettingsOf(service))
-  const mayStay = ([key, value]: [string, unknown]): boolean =>
-    kept.has(key) ||
-    (keptFiles.has(key) && typeof value === 'string' && !isOutside(home, inHome(home, value)))
-  writeFileSync(file, settingsToml(new Map([...found].filter(mayStay))), { mode: 0o600 })
+  const { found } = readSettingsFile(file, getSettings(service), getForeignSettings(service))
+  const isAllowed = ([key, value]: [string, unknown]): boolean =>
+    allowedSettings.has(key) ||
+    (allowedFiles.has(key) && typeof value === 'string' && !isOutside(home, inHome(home, value)))
+  writeFileSync(file, settingsToml(new Map([...found].filter(isAllowed))), { mode: 0o600 })
 }

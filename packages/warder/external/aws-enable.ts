@@ -2,10 +2,17 @@ import { settingsToml } from '@warder/foundation/config'
 import { StartupError } from '@warder/foundation/errors'
 import type { KmsContext } from '../kms/verb.ts'
 import { authoritiesSetting, partners, readAuthoritiesFile, writePartnerFiles } from './partner-files.ts'
-import { writeWhole } from './settings-file.ts'
-import { addressNotes, grantKey, publicUrlOf, setStopped, stateOf, writeSettings } from './store.ts'
+import { writeFileAtomically } from './settings-file.ts'
+import {
+  fetchStoreState,
+  getPublicUrl,
+  grantKey,
+  noteAddressProblems,
+  setStopped,
+  writeSettings,
+} from './store.ts'
 
-export interface AwsWish {
+export interface AwsRequest {
   readonly region: string
   readonly prefix: string
   /** undefined: a new one is made. */
@@ -19,15 +26,15 @@ export interface AwsWish {
 }
 
 /** Makes what a new external key store needs, and says what to enter at AWS. */
-export async function enableAws(context: KmsContext, wish: AwsWish): Promise<number> {
-  const { kms, places } = context
-  const { region, prefix, key, out, clientCa } = wish
-  if (clientCa !== undefined && places.elsewhere)
+export async function enableAws(context: KmsContext, request: AwsRequest): Promise<number> {
+  const { kms, endpoints: places } = context
+  const { region, prefix, key, out, clientCa } = request
+  if (clientCa !== undefined && places.isRemote)
     throw new StartupError(
       '--client-ca writes files into the home of the service: run it there, without --url',
     )
   const authorities = clientCa === undefined ? undefined : readAuthoritiesFile(clientCa)
-  const state = await stateOf(context, 'aws')
+  const state = await fetchStoreState(context, 'aws')
   if (state.enabled && Array.isArray(state.paths) && !state.paths.includes(`${prefix}/kms/xks/v1`))
     throw new StartupError(
       `the server has the paths ${state.paths.join(', ')}: add '${prefix}' to aws_xks_config.aws_xks_uri_path_prefixes`,
@@ -35,22 +42,22 @@ export async function enableAws(context: KmsContext, wish: AwsWish): Promise<num
   const kid =
     key ??
     (await kms.call('crypto.keys.create', { body: { kty: 'oct', alg: 'A256GCM', tags: ['aws-xks'] } })).kid
-  const names = wish.principals.length === 0 ? ['*'] : wish.principals
+  const names = request.principals.length === 0 ? ['*'] : request.principals
   // Names without a path mean the first key store of the settings.
   const isFirst = !Array.isArray(state.paths) || state.paths[0] === `${prefix}/kms/xks/v1`
-  const grantees = names.map((name) => (isFirst ? `aws:${name}` : granteeAt(prefix, name)))
+  const grantees = names.map((name) => (isFirst ? `aws:${name}` : formatGrantee(prefix, name)))
   await grantKey(context, kid, grantees)
   const accessKey = await kms.call('external.aws.keys.create', { body: { region, uri_prefix: prefix } })
   if (authorities !== undefined) await writePartnerFiles(places.home, 'aws', authorities, Date.now())
-  const settings = writtenSettings(context, wish, state.enabled)
+  const settings = writeAwsSettings(context, request, state.enabled)
   if (state.stopped !== null) await setStopped(context, 'aws', false)
   const uriPath = `${prefix}/kms/xks/v1`
   const file = {
     XksProxyUriPath: uriPath,
     XksProxyAuthenticationCredential: { AccessKeyId: accessKey.id, RawSecretAccessKey: accessKey.secret },
   }
-  if (out !== undefined) writeWhole(out, `${JSON.stringify(file, undefined, 2)}\n`)
-  const endpoint = publicUrlOf(context, state)
+  if (out !== undefined) writeFileAtomically(out, `${JSON.stringify(file, undefined, 2)}\n`)
+  const endpoint = getPublicUrl(context, state)
   const secretLine =
     out === undefined
       ? [`  Secret access key       ${accessKey.secret}`, '  It is shown this once and can be read nowhere.']
@@ -68,7 +75,7 @@ export async function enableAws(context: KmsContext, wish: AwsWish): Promise<num
       ...secretLine,
       'Connect it, then create a key in it:',
       `  External key ID         ${kid}`,
-      ...addressNotes(endpoint),
+      ...noteAddressProblems(endpoint),
       ...(new URL(endpoint).port === ''
         ? []
         : [
@@ -83,20 +90,20 @@ export async function enableAws(context: KmsContext, wish: AwsWish): Promise<num
 }
 
 /** Name in grants of a principal of the key store at a path. */
-export function granteeAt(prefix: string, name: string): string {
+export function formatGrantee(prefix: string, name: string): string {
   return `aws:${prefix === '' ? '/' : prefix}:${name}`
 }
 
 /** Writes the settings, or says what to write. @returns lines for people */
-function writtenSettings(
+function writeAwsSettings(
   context: KmsContext,
-  { region, prefix, clientCa }: AwsWish,
+  { region, prefix, clientCa }: AwsRequest,
   isEnabled: boolean,
 ): readonly string[] {
-  const certified = clientCa === undefined ? new Map<string, unknown>() : clientSettings(region)
-  const lines = writeSettings(context, new Map([...settingsFor(prefix), ...certified]), isEnabled)
+  const clientSettings = clientCa === undefined ? new Map<string, unknown>() : buildClientSettings(region)
+  const lines = writeSettings(context, new Map([...buildSettings(prefix), ...clientSettings]), isEnabled)
   if (clientCa === undefined || !isEnabled) return lines
-  const [, ...missing] = settingsToml(certified).trim().split('\n')
+  const [, ...missing] = settingsToml(clientSettings).trim().split('\n')
   return [
     'For client certificates kms.toml needs this in [aws_xks_config], and then a restart:',
     ...missing.map((line) => `  ${line}`),
@@ -104,14 +111,14 @@ function writtenSettings(
 }
 
 /** By which requests need a client certificate of AWS KMS in this region; the test client has one, too. */
-function clientSettings(region: string): ReadonlyMap<string, unknown> {
+function buildClientSettings(region: string): ReadonlyMap<string, unknown> {
   return new Map<string, unknown>([
     ['aws_xks_config.aws_xks_client_names', [`cks.kms.${region}.amazonaws.com`, partners.aws.testClient]],
     ['aws_xks_config.aws_xks_client_ca_cert_file', authoritiesSetting('aws')],
   ])
 }
 
-function settingsFor(prefix: string): ReadonlyMap<string, unknown> {
+function buildSettings(prefix: string): ReadonlyMap<string, unknown> {
   return new Map<string, unknown>([
     ['aws_xks_config.aws_xks_enable', true],
     ...(prefix === '/aws' ? [] : ([['aws_xks_config.aws_xks_uri_path_prefixes', [prefix]]] as const)),

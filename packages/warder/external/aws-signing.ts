@@ -14,7 +14,7 @@ const signedHeaders = ['content-type', 'host', 'x-amz-date'] as const
  * @param host as the header Host will have it
  * @param now Unix milliseconds
  */
-export function awsHeaders(
+export function signAwsRequest(
   credential: AwsCredential,
   host: string,
   path: string,

@@ -1,15 +1,15 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { clientOf, type HttpsClient } from '../client/index.ts'
+import { type HttpsClient, openClient } from '../client/index.ts'
 import type { KmsContext } from '../kms/verb.ts'
-import { granteeAt } from './aws-enable.ts'
-import { type AwsCredential, awsHeaders } from './aws-signing.ts'
+import { formatGrantee } from './aws-enable.ts'
+import { type AwsCredential, signAwsRequest } from './aws-signing.ts'
 import { readTestClient } from './partner-files.ts'
-import { cleanUp, grantKey, requireServing, type Step, showSteps, stateOf } from './store.ts'
+import { cleanUp, fetchStoreState, grantKey, requireServing, type Step, showSteps } from './store.ts'
 
 const principal = 'arn:aws:iam::000000000000:role/warder-external-test'
 
 /** How AWS KMS would ask. */
-interface Asker {
+interface ProxyClient {
   /** @returns status and body */
   ask(
     rest: string,
@@ -23,9 +23,9 @@ interface Asker {
  * @param prefix path before `/kms/xks/v1`
  */
 export async function testAws(context: KmsContext, prefix: string, region: string): Promise<number> {
-  const state = await stateOf(context, 'aws')
+  const state = await fetchStoreState(context, 'aws')
   requireServing(state)
-  const { kms, places } = context
+  const { kms, endpoints: places } = context
   const certified = Array.isArray(state.client_names) && state.client_names.length > 0
   const certificate = certified
     ? readTestClient(places.home, 'aws', 'warder external aws enable --client-ca FILE')
@@ -33,27 +33,28 @@ export async function testAws(context: KmsContext, prefix: string, region: strin
   const { id, secret } = await kms.call('external.aws.keys.create', {
     body: { region, uri_prefix: prefix },
   })
-  const http = clientOf(places.kms, certificate)
-  const stranger = certified ? clientOf(places.kms) : undefined
+  const http = openClient(places.kms, certificate)
+  const uncertified = certified ? openClient(places.kms) : undefined
   try {
     const { kid } = await kms.call('crypto.keys.create', {
       body: { kty: 'oct', alg: 'A256GCM', tags: ['warder-external-test'] },
     })
     try {
       const credential = { id, secret, region }
-      const askerBy = (client: HttpsClient) => askerOf(client, places.kms.url, prefix, credential)
-      const done = await steps(context, askerBy(http), kid, {
+      const createClient = (client: HttpsClient) =>
+        createProxyClient(client, places.kms.url, prefix, credential)
+      const done = await runSteps(context, createClient(http), kid, {
         credential,
-        grantee: granteeAt(prefix, principal),
+        grantee: formatGrantee(prefix, principal),
       })
-      const refused = stranger && (await withoutCertificate(askerBy(stranger)))
+      const refused = uncertified && (await testWithoutCertificate(createClient(uncertified)))
       return showSteps(context, 'aws', refused === undefined ? done : [...done, refused])
     } finally {
       await cleanUp(context, () => kms.call('crypto.keys.destroy', { path: { kid } }), `the test key ${kid}`)
     }
   } finally {
     http.close()
-    stranger?.close()
+    uncertified?.close()
     await cleanUp(
       context,
       () => kms.call('external.aws.keys.delete', { path: { id } }),
@@ -62,12 +63,12 @@ export async function testAws(context: KmsContext, prefix: string, region: strin
   }
 }
 
-function askerOf(http: HttpsClient, url: string, prefix: string, own: AwsCredential): Asker {
+function createProxyClient(http: HttpsClient, url: string, prefix: string, own: AwsCredential): ProxyClient {
   const { host } = new URL(url)
   return {
     async ask(rest, body, credential = own) {
       const path = `${prefix}/kms/xks/v1/${rest}`
-      const headers = awsHeaders(credential, host, path, JSON.stringify(body), Date.now())
+      const headers = signAwsRequest(credential, host, path, JSON.stringify(body), Date.now())
       const answer = await http.ask(path, { json: body, headers })
       const { json } = answer
       return { status: answer.status, json: typeof json === 'object' && json !== null ? { ...json } : {} }
@@ -75,7 +76,7 @@ function askerOf(http: HttpsClient, url: string, prefix: string, own: AwsCredent
   }
 }
 
-async function withoutCertificate({ ask }: Asker): Promise<Step> {
+async function testWithoutCertificate({ ask }: ProxyClient): Promise<Step> {
   const { status } = await ask('health', {
     requestMetadata: { kmsOperation: 'KmsHealthCheck', kmsRequestId: 'warder-external-test' },
   })
@@ -85,66 +86,72 @@ async function withoutCertificate({ ask }: Asker): Promise<Step> {
   }
 }
 
-async function steps(
+async function runSteps(
   context: KmsContext,
-  asker: Asker,
+  proxy: ProxyClient,
   kid: string,
   { credential, grantee }: { readonly credential: AwsCredential; readonly grantee: string },
 ): Promise<readonly Step[]> {
   const done: Step[] = []
-  const step = (what: string, problem: string | undefined): void => {
+  const addStep = (what: string, problem: string | undefined): void => {
     done.push({ what, problem })
   }
   const expect = (
-    { status, json }: Awaited<ReturnType<Asker['ask']>>,
-    wanted: number,
+    { status, json }: Awaited<ReturnType<ProxyClient['ask']>>,
+    expected: number,
     errorName?: string,
   ): string | undefined =>
-    status === wanted && (errorName === undefined || json.errorName === errorName)
+    status === expected && (errorName === undefined || json.errorName === errorName)
       ? undefined
       : `${status} ${json.errorName ?? ''} ${json.errorMessage ?? ''}`.trim()
-  const metadata = (kmsOperation: string) => ({
+  const buildMetadata = (kmsOperation: string) => ({
     awsPrincipalArn: principal,
     kmsKeyArn: 'arn:aws:kms:xx-test-1:000000000000:key/test',
     kmsOperation,
     kmsRequestId: 'warder-external-test',
   })
-  const described = { requestMetadata: metadata('DescribeKey') }
-  step('health', expect(await asker.ask('health', { requestMetadata: metadata('KmsHealthCheck') }), 200))
-  const ungranted = await asker.ask(`keys/${kid}/metadata`, described)
-  step('a key without a grant is not there', expect(ungranted, 404, 'KeyNotFoundException'))
+  const described = { requestMetadata: buildMetadata('DescribeKey') }
+  addStep(
+    'health',
+    expect(await proxy.ask('health', { requestMetadata: buildMetadata('KmsHealthCheck') }), 200),
+  )
+  const ungranted = await proxy.ask(`keys/${kid}/metadata`, described)
+  addStep('a key without a grant is not there', expect(ungranted, 404, 'KeyNotFoundException'))
   await grantKey(context, kid, [grantee])
-  const shown = await asker.ask(`keys/${kid}/metadata`, described)
+  const shown = await proxy.ask(`keys/${kid}/metadata`, described)
   const { keySpec, keyStatus } = shown.json
   const usable = keySpec === 'AES_256' && keyStatus === 'ENABLED'
-  step('metadata', expect(shown, 200) ?? (usable ? undefined : `${keySpec} ${keyStatus}`))
+  addStep('metadata', expect(shown, 200) ?? (usable ? undefined : `${keySpec} ${keyStatus}`))
   const dataKey = randomBytes(32).toString('base64')
   const aad = randomBytes(48).toString('base64')
-  const sealed = await asker.ask(`keys/${kid}/encrypt`, {
-    requestMetadata: metadata('GenerateDataKey'),
+  const sealed = await proxy.ask(`keys/${kid}/encrypt`, {
+    requestMetadata: buildMetadata('GenerateDataKey'),
     plaintext: dataKey,
     additionalAuthenticatedData: aad,
     encryptionAlgorithm: 'AES_GCM',
     ciphertextDataIntegrityValueAlgorithm: 'SHA_256',
   })
-  step('encrypt', expect(sealed, 200) ?? integrityProblem(sealed.json, aad))
+  addStep('encrypt', expect(sealed, 200) ?? checkIntegrity(sealed.json, aad))
   const { ciphertextDataIntegrityValue: _, ...parts } = sealed.json
-  const decrypt = { requestMetadata: metadata('Decrypt'), encryptionAlgorithm: 'AES_GCM', ...parts }
-  const opened = await asker.ask(`keys/${kid}/decrypt`, { ...decrypt, additionalAuthenticatedData: aad })
+  const decrypt = { requestMetadata: buildMetadata('Decrypt'), encryptionAlgorithm: 'AES_GCM', ...parts }
+  const opened = await proxy.ask(`keys/${kid}/decrypt`, { ...decrypt, additionalAuthenticatedData: aad })
   const same = opened.json.plaintext === dataKey ? undefined : 'the plaintext is another'
-  step('decrypt', expect(opened, 200) ?? same)
-  const bare = await asker.ask(`keys/${kid}/decrypt`, decrypt)
-  step('without its encryption context it does not decrypt', expect(bare, 400, 'InvalidCiphertextException'))
-  const forged = await asker.ask(`keys/${kid}/decrypt`, decrypt, {
+  addStep('decrypt', expect(opened, 200) ?? same)
+  const bare = await proxy.ask(`keys/${kid}/decrypt`, decrypt)
+  addStep(
+    'without its encryption context it does not decrypt',
+    expect(bare, 400, 'InvalidCiphertextException'),
+  )
+  const forged = await proxy.ask(`keys/${kid}/decrypt`, decrypt, {
     ...credential,
     secret: randomBytes(32).toString('base64'),
   })
-  step('another signature is refused', expect(forged, 401, 'AuthenticationFailedException'))
+  addStep('another signature is refused', expect(forged, 401, 'AuthenticationFailedException'))
   return done
 }
 
 /** Recomputes the value that AWS KMS checks (XKS Proxy API, appendix C). */
-function integrityProblem(sealed: Readonly<Record<string, unknown>>, aad: string): string | undefined {
+function checkIntegrity(sealed: Readonly<Record<string, unknown>>, aad: string): string | undefined {
   const parts = [
     aad,
     sealed.ciphertextMetadata ?? '',

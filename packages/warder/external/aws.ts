@@ -1,16 +1,16 @@
 import { UsageError } from '../cli/command.ts'
 import { requireNoNames } from '../cli/options.ts'
-import { printable, tableLines } from '../cli/table.ts'
-import { readKid } from '../kms/key-word.ts'
+import { formatTable, printable } from '../cli/table.ts'
+import { readKid } from '../kms/key-argument.ts'
 import { type KmsContext, kmsVerb } from '../kms/verb.ts'
 import { enableAws } from './aws-enable.ts'
 import { testAws } from './aws-test.ts'
-import { disable, readAction, stateLine, stateOf } from './store.ts'
+import { disable, fetchStoreState, formatState, readAction } from './store.ts'
 
 const actions = ['enable', 'show', 'test', 'disable', 'new-credential', 'remove-credential'] as const
 
 async function show(context: KmsContext): Promise<number> {
-  const state = await stateOf(context, 'aws')
+  const state = await fetchStoreState(context, 'aws')
   const keys = await context.kms.call('external.aws.keys.list')
   const rows = keys.map(({ id, uri_prefix, region, created_at, created_by, ended }) => [
     id,
@@ -21,13 +21,13 @@ async function show(context: KmsContext): Promise<number> {
     ended === null ? 'signs' : `ended: ${ended.replaceAll('_', ' ')}`,
   ])
   context.show({ ...state, access_keys: keys }, [
-    stateLine(state),
+    formatState(state),
     ...(Array.isArray(state.client_names)
       ? [
           `  and a client certificate of ${state.client_names.map((name) => printable(String(name))).join(', ')}`,
         ]
       : []),
-    ...tableLines(
+    ...formatTable(
       ['access key', 'region', 'path', 'made', 'by', 'state'],
       rows,
       'No access key: AWS KMS cannot sign in. `warder external aws enable` makes one.',
@@ -53,7 +53,7 @@ async function removeCredential({ kms, show }: KmsContext, id: string): Promise<
   return 0
 }
 
-function regionIn(region: string | undefined): string {
+function requireRegion(region: string | undefined): string {
   if (region === undefined) throw new UsageError('say the AWS region of the key store: --region eu-west-1')
   return region
 }
@@ -101,15 +101,15 @@ new-credential, remove-credential ID    exchange the access key without an inter
     requireNoNames(rest)
     switch (action) {
       case 'enable': {
-        const wish = {
-          region: regionIn(region),
+        const request = {
+          region: requireRegion(region),
           prefix,
           key: key === undefined ? undefined : readKid(key),
           principals: principal,
           out,
           clientCa,
         }
-        return (context) => enableAws(context, wish)
+        return (context) => enableAws(context, request)
       }
       case 'show':
         return show
@@ -118,7 +118,7 @@ new-credential, remove-credential ID    exchange the access key without an inter
       case 'disable':
         return (context) => disable(context, 'aws')
       case 'new-credential': {
-        const where = regionIn(region)
+        const where = requireRegion(region)
         return (context) => newCredential(context, where, prefix)
       }
       case 'remove-credential': {

@@ -13,23 +13,24 @@ export interface AzureCertificates {
 
 /** @throws StartupError */
 export function readAzureCertificates(file: string): AzureCertificates {
-  const wrong = (what: string) =>
+  const createFormatError = (what: string) =>
     new StartupError(`${file} is not what \`az keyvault ekm-connection certificate show\` prints: ${what}`)
   let json: unknown
   try {
     json = JSON.parse(readFileSync(file, 'utf8'))
   } catch (error) {
-    throw wrong(error instanceof Error ? error.message : String(error))
+    throw createFormatError(error instanceof Error ? error.message : String(error))
   }
   const { subjectCommonName: name, caCertificates } = { ...(json as object) } as Record<string, unknown>
   if (typeof name !== 'string' || name.trim() !== name || name === '')
-    throw wrong('subjectCommonName is no name')
-  if (!Array.isArray(caCertificates) || caCertificates.length === 0) throw wrong('caCertificates is no list')
+    throw createFormatError('subjectCommonName is no name')
+  if (!Array.isArray(caCertificates) || caCertificates.length === 0)
+    throw createFormatError('caCertificates is no list')
   const authorities = caCertificates.map((text) => {
     try {
       return new X509Certificate(Buffer.from(String(text), 'base64'))
     } catch {
-      throw wrong('a certificate of caCertificates cannot be read')
+      throw createFormatError('a certificate of caCertificates cannot be read')
     }
   })
   return { name, authorities }
@@ -41,7 +42,7 @@ export interface EkmAnswer {
 }
 
 const answerWithinMs = 30_000
-const mostBytes = 1024 * 1024
+const maxAnswerBytes = 1024 * 1024
 
 /** Posts to the EKM proxy as Managed HSM does, with the certificate of the test client or without one. */
 export async function postEkm(
@@ -50,7 +51,7 @@ export async function postEkm(
   body: object,
   identity: TestClient | undefined,
 ): Promise<EkmAnswer> {
-  const asked = {
+  const requestOptions = {
     method: 'POST',
     agent: false,
     signal: AbortSignal.timeout(answerWithinMs),
@@ -60,12 +61,12 @@ export async function postEkm(
     ...identity,
   } as const
   const target = new URL(`${path}?api-version=0.1-preview`, url)
-  const response = await send(target, asked, Buffer.from(JSON.stringify(body)))
-  const text = (await readWhole(response, mostBytes)).toString('utf8')
-  return { status: response.statusCode ?? 0, json: objectIn(text) }
+  const response = await send(target, requestOptions, Buffer.from(JSON.stringify(body)))
+  const text = (await readWhole(response, maxAnswerBytes)).toString('utf8')
+  return { status: response.statusCode ?? 0, json: parseObject(text) }
 }
 
-function objectIn(text: string): Readonly<Record<string, unknown>> {
+function parseObject(text: string): Readonly<Record<string, unknown>> {
   try {
     const json: unknown = JSON.parse(text)
     return typeof json === 'object' && json !== null ? { ...json } : {}

@@ -2,9 +2,16 @@ import { StartupError } from '@warder/foundation/errors'
 import type { KmsContext } from '../kms/verb.ts'
 import { readAzureCertificates } from './azure-client.ts'
 import { authoritiesSetting, partnerFiles, partners, writePartnerFiles } from './partner-files.ts'
-import { addressNotes, grantKey, publicUrlOf, setStopped, stateOf, writeSettings } from './store.ts'
+import {
+  fetchStoreState,
+  getPublicUrl,
+  grantKey,
+  noteAddressProblems,
+  setStopped,
+  writeSettings,
+} from './store.ts'
 
-export interface AzureWish {
+export interface AzureRequest {
   /** Output of `az keyvault ekm-connection certificate show`. */
   readonly certificates: string
   readonly prefix: string
@@ -13,14 +20,14 @@ export interface AzureWish {
 }
 
 /** Makes what an EKM connection needs, and says what to enter at Azure. */
-export async function enableAzure(context: KmsContext, wish: AzureWish): Promise<number> {
-  const { kms, places } = context
-  if (places.elsewhere)
+export async function enableAzure(context: KmsContext, request: AzureRequest): Promise<number> {
+  const { kms, endpoints: places } = context
+  if (places.isRemote)
     throw new StartupError('this writes files into the home of the service: run it there, without --url')
-  const { name, authorities } = readAzureCertificates(wish.certificates)
-  const state = await stateOf(context, 'azure')
+  const { name, authorities } = readAzureCertificates(request.certificates)
+  const state = await fetchStoreState(context, 'azure')
   const kid =
-    wish.key ??
+    request.key ??
     (
       await kms.call('crypto.keys.create', {
         body: { kty: 'RSA', bits: 3072, alg: 'RSA-OAEP-256', tags: ['azure-ekm'] },
@@ -29,10 +36,10 @@ export async function enableAzure(context: KmsContext, wish: AzureWish): Promise
   await grantKey(context, kid, [`azure:${name}`])
   const files = partnerFiles(places.home, 'azure')
   await writePartnerFiles(places.home, 'azure', authorities, Date.now())
-  const settings = writeSettings(context, settingsFor(name, wish.prefix), state.enabled)
+  const settings = writeSettings(context, buildSettings(name, request.prefix), state.enabled)
   if (state.stopped !== null) await setStopped(context, 'azure', false)
-  const endpoint = publicUrlOf(context, state)
-  const path = wish.prefix === '' ? 'azureekm' : `azureekm/${wish.prefix}`
+  const endpoint = getPublicUrl(context, state)
+  const path = request.prefix === '' ? 'azureekm' : `azureekm/${request.prefix}`
   context.show({ key: kid, pool: name, endpoint, path_prefix: path, authorities: files.authorities }, [
     ...settings,
     ...(state.enabled
@@ -49,7 +56,7 @@ export async function enableAzure(context: KmsContext, wish: AzureWish): Promise
     '  az keyvault ekm-connection check --hsm-name HSM',
     `  az keyvault key create --hsm-name HSM --name NAME --external-key-id ${kid}`,
     'ROOT.pem is the root of the certificate of this service, whose name has to be that host.',
-    ...addressNotes(endpoint),
+    ...noteAddressProblems(endpoint),
     '',
     `Azure reaches the host by its public name on port 443. \`warder external azure test\` tries the exchange from here, as`,
     `${partners.azure.testClient}, with a certificate that was made for it and runs out in 30 days.`,
@@ -57,7 +64,7 @@ export async function enableAzure(context: KmsContext, wish: AzureWish): Promise
   return 0
 }
 
-function settingsFor(name: string, prefix: string): ReadonlyMap<string, unknown> {
+function buildSettings(name: string, prefix: string): ReadonlyMap<string, unknown> {
   return new Map<string, unknown>([
     ['azure_ekm_config.azure_ekm_enable', true],
     ['azure_ekm_config.azure_ekm_ca_cert_file', authoritiesSetting('azure')],

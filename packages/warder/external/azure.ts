@@ -1,17 +1,17 @@
 import { UsageError } from '../cli/command.ts'
 import { requireNoNames } from '../cli/options.ts'
-import { readKid } from '../kms/key-word.ts'
+import { readKid } from '../kms/key-argument.ts'
 import { type KmsContext, kmsVerb } from '../kms/verb.ts'
 import { enableAzure } from './azure-enable.ts'
 import { testAzure } from './azure-test.ts'
-import { disable, readAction, stateLine, stateOf } from './store.ts'
+import { disable, fetchStoreState, formatState, readAction } from './store.ts'
 
 const actions = ['enable', 'show', 'test', 'disable'] as const
 
 async function show(context: KmsContext): Promise<number> {
-  const state = await stateOf(context, 'azure')
+  const state = await fetchStoreState(context, 'azure')
   const paths = Array.isArray(state.paths) ? state.paths.map((path) => `  ${state.endpoint}${path}`) : []
-  context.show(state, [stateLine(state), ...paths])
+  context.show(state, [formatState(state), ...paths])
   return 0
 }
 
@@ -52,8 +52,8 @@ The pool is told by its client certificate: az keyvault ekm-connection certifica
           throw new UsageError(
             'say where the certificates of the pool are: az keyvault ekm-connection certificate show … > pool.json, then --certificates pool.json',
           )
-        const wish = { certificates, prefix, key: key === undefined ? undefined : readKid(key) }
-        return (context) => enableAzure(context, wish)
+        const request = { certificates, prefix, key: key === undefined ? undefined : readKid(key) }
+        return (context) => enableAzure(context, request)
       }
       case 'show':
         return show

@@ -1,15 +1,15 @@
 import type { HttpsClient } from '../client/index.ts'
 import type { Step } from './store.ts'
 
-export interface Answered {
+export interface KaclsAnswer {
   readonly status: number
   readonly json: Readonly<Record<string, unknown>>
 }
 
 /** Asks the key service without credentials but those of the body: `ask('wrap', {...})`; without a body by GET. */
-export type AskKacls = (operation: string, body?: object) => Promise<Answered>
+export type AskKacls = (operation: string, body?: object) => Promise<KaclsAnswer>
 
-export function askerOfKacls(http: HttpsClient): AskKacls {
+export function createKaclsClient(http: HttpsClient): AskKacls {
   return async (operation, body) => {
     const answer = await http.ask(`/google_cse/${operation}`, body === undefined ? {} : { json: body })
     const { json } = answer
@@ -17,8 +17,8 @@ export function askerOfKacls(http: HttpsClient): AskKacls {
   }
 }
 
-export function problemOf({ status, json }: Answered, wanted: number): string | undefined {
-  return status === wanted ? undefined : `${status} ${json.message ?? ''}`.trim()
+export function describeProblem({ status, json }: KaclsAnswer, expected: number): string | undefined {
+  return status === expected ? undefined : `${status} ${json.message ?? ''}`.trim()
 }
 
 /** Steps of an exchange, noted as they are done. */
@@ -29,13 +29,13 @@ export interface Exchange {
   /** The answer must have this status; of 200 the member must be so, where one is given. */
   expect(
     what: string,
-    answer: Answered,
+    answer: KaclsAnswer,
     status: number,
     member?: readonly [name: string, value: unknown],
   ): void
 }
 
-export function newExchange(): Exchange {
+export function createExchange(): Exchange {
   const done: Step[] = []
   const step = (what: string, problem: string | undefined): void => void done.push({ what, problem })
   return {
@@ -44,7 +44,7 @@ export function newExchange(): Exchange {
     expect(what, answer, status, member) {
       const [name = '', value] = member ?? []
       const same = member === undefined || answer.json[name] === value
-      step(what, problemOf(answer, status) ?? (same ? undefined : `${name} is another`))
+      step(what, describeProblem(answer, status) ?? (same ? undefined : `${name} is another`))
     },
   }
 }

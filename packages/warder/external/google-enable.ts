@@ -2,17 +2,17 @@ import { StartupError } from '@warder/foundation/errors'
 import type { KmsContext } from '../kms/verb.ts'
 import { makeSigningKey } from './own-token.ts'
 import {
-  addressNotes,
+  fetchStoreState,
+  getPublicUrl,
   grantKey,
   isSwitchedOn,
-  publicUrlOf,
+  noteAddressProblems,
   requireServing,
   setStopped,
-  stateOf,
   writeSettings,
 } from './store.ts'
 
-export interface GoogleWish {
+export interface GoogleRequest {
   readonly domain: string
   /** `issuer,key set,audience…` */
   readonly providers: readonly string[]
@@ -22,13 +22,13 @@ export interface GoogleWish {
   readonly key: string | undefined
 }
 
-const everybody = 'google:*'
+const allUsers = 'google:*'
 const section = 'google_cse_config.google_cse_'
 
 /** Makes what client-side encryption needs, and says what to enter at Google. */
-export async function enableGoogle(context: KmsContext, wish: GoogleWish): Promise<number> {
+export async function enableGoogle(context: KmsContext, request: GoogleRequest): Promise<number> {
   const { show } = context
-  const state = await stateOf(context, 'google')
+  const state = await fetchStoreState(context, 'google')
   if (state.enabled) {
     // The settings have its keys: they stay, and nothing new would be used.
     if (state.stopped !== null) await setStopped(context, 'google', false)
@@ -37,23 +37,23 @@ export async function enableGoogle(context: KmsContext, wish: GoogleWish): Promi
   }
   if (isSwitchedOn(context, `${section}enable`))
     throw new StartupError('kms.toml switches it on already: restart the service, which does not know it yet')
-  const wrapping = wish.key ?? (await makeWrappingKey(context))
-  await grantKey(context, wrapping, [everybody], ['encrypt', 'decrypt'])
-  const signing = await makeSigningKey(context, everybody, 'google-cse')
-  const trial = await makeSigningKey(context, everybody, 'google-cse-trial')
-  const settings = writeSettings(context, settingsFor(wish, { wrapping, signing, trial }), false)
+  const wrapping = request.key ?? (await makeWrappingKey(context))
+  await grantKey(context, wrapping, [allUsers], ['encrypt', 'decrypt'])
+  const signing = await makeSigningKey(context, allUsers, 'google-cse')
+  const trial = await makeSigningKey(context, allUsers, 'google-cse-trial')
+  const settings = writeSettings(context, buildSettings(request, { wrapping, signing, trial }), false)
   if (state.stopped !== null) await setStopped(context, 'google', false)
-  const publicUrl = publicUrlOf(context, state)
+  const publicUrl = getPublicUrl(context, state)
   const url = `${publicUrl}/google_cse`
   show({ wrapping_key: wrapping, signing_key: signing, kacls_url: url }, [
     ...settings,
-    `Key ${wrapping} wraps for ${everybody}, key ${signing} signs tokens of this key service.`,
+    `Key ${wrapping} wraps for ${allUsers}, key ${signing} signs tokens of this key service.`,
     '',
     'In the Google Admin console: Security, Access and data control, Client-side encryption:',
     `  External key service    name Warder, URL ${url}`,
     '  Identity provider       the one of --idp, with the same client ID as audience',
     'Then assign the key service to organisational units.',
-    ...addressNotes(publicUrl),
+    ...noteAddressProblems(publicUrl),
     '',
     "Browsers of your users and Google's servers reach the URL by its public name. `warder external google test` tries the",
     'exchange from here.',
@@ -72,18 +72,21 @@ interface MadeKeys {
   readonly trial: string
 }
 
-function settingsFor(wish: GoogleWish, { wrapping, signing, trial }: MadeKeys): ReadonlyMap<string, unknown> {
+function buildSettings(
+  request: GoogleRequest,
+  { wrapping, signing, trial }: MadeKeys,
+): ReadonlyMap<string, unknown> {
   const lists = {
-    identity_providers: wish.providers,
-    administrators: wish.administrators,
-    incoming_url_whitelist: wish.peers,
+    identity_providers: request.providers,
+    administrators: request.administrators,
+    incoming_url_whitelist: request.peers,
   }
   return new Map<string, unknown>([
     [`${section}enable`, true],
     [`${section}key`, wrapping],
     [`${section}signing_key`, signing],
     [`${section}trial_key`, trial],
-    [`${section}owner_domain`, wish.domain],
+    [`${section}owner_domain`, request.domain],
     ...Object.entries(lists).flatMap(([name, values]) =>
       values.length === 0 ? [] : [[`${section}${name}`, values] as const],
     ),
@@ -92,16 +95,16 @@ function settingsFor(wish: GoogleWish, { wrapping, signing, trial }: MadeKeys): 
 
 /** The next version of the wrapping key. Each node may be told of it in its turn. */
 export async function newGoogleKey(context: KmsContext): Promise<number> {
-  const state = await stateOf(context, 'google')
+  const state = await fetchStoreState(context, 'google')
   requireServing(state)
   const kid = await makeWrappingKey(context)
-  await grantKey(context, kid, [everybody], ['encrypt', 'decrypt'])
+  await grantKey(context, kid, [allUsers], ['encrypt', 'decrypt'])
   context.show({ wrapping_key: kid, before: state.wrapping_key }, [
     `Key ${kid} is ready: every node opens what it wraps from now on.`,
     'It wraps when kms.toml says so, and the service was restarted:',
     '  [google_cse_config]',
     `  google_cse_key = "${kid}"`,
-    `What ${state.wrapping_key} wrapped opens as long as that key is there and granted to ${everybody}, and has the`,
+    `What ${state.wrapping_key} wrapped opens as long as that key is there and granted to ${allUsers}, and has the`,
     'same owner: do not destroy it.',
   ])
   return 0

@@ -1,10 +1,10 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { StartupError } from '@warder/foundation/errors'
-import { clientOf } from '../client/index.ts'
+import { openClient } from '../client/index.ts'
 import type { KmsContext } from '../kms/verb.ts'
-import { type AskKacls, askerOfKacls, problemOf } from './google-answers.ts'
-import { signedByKey } from './own-token.ts'
-import { requireServing, type Step, showSteps, stateOf } from './store.ts'
+import { type AskKacls, createKaclsClient, describeProblem } from './google-answers.ts'
+import { signWithKey } from './own-token.ts'
+import { fetchStoreState, requireServing, type Step, showSteps } from './store.ts'
 
 type Claims = Readonly<Record<string, unknown>>
 
@@ -13,18 +13,18 @@ type Claims = Readonly<Record<string, unknown>>
  * resources that Google does not use (docs/adr/google-and-microsoft.md).
  */
 export async function testGoogle(context: KmsContext): Promise<number> {
-  const state = await stateOf(context, 'google')
+  const state = await fetchStoreState(context, 'google')
   requireServing(state)
   const { trial_key: signing } = state
   if (typeof signing !== 'string')
     throw new StartupError(
       'the settings of the server have no trial: google_cse_trial_key is the id of an RS256 key of yours that was granted to google:* for sign',
     )
-  const http = clientOf(context.places.kms)
-  const ask = askerOfKacls(http)
+  const http = openClient(context.endpoints.kms)
+  const ask = createKaclsClient(http)
   const kaclsUrl = String(state.kacls_url)
   const token = (claims: Claims): Promise<string> =>
-    signedByKey(context, signing, {
+    signWithKey(context, signing, {
       iss: `${kaclsUrl}/trial`,
       aud: 'warder-trial',
       email: 'trial@example.com',
@@ -33,85 +33,97 @@ export async function testGoogle(context: KmsContext): Promise<number> {
       ...claims,
     })
   try {
-    return showSteps(context, 'google', await steps(ask, token, kaclsUrl))
+    return showSteps(context, 'google', await runSteps(ask, token, kaclsUrl))
   } finally {
     http.close()
   }
 }
 
-async function steps(
+async function runSteps(
   ask: AskKacls,
   token: (claims: Claims) => Promise<string>,
   kacls: string,
 ): Promise<readonly Step[]> {
   const done: Step[] = []
-  const step = (what: string, problem: string | undefined): void => {
+  const addStep = (what: string, problem: string | undefined): void => {
     done.push({ what, problem })
   }
   const status = await ask('status')
-  step('status', problemOf(status, 200) ?? (status.json.server_type === 'KACLS' ? undefined : 'no KACLS'))
+  addStep(
+    'status',
+    describeProblem(status, 200) ?? (status.json.server_type === 'KACLS' ? undefined : 'no KACLS'),
+  )
   const certs = await ask('certs')
-  step('certs', problemOf(certs, 200) ?? (Array.isArray(certs.json.keys) ? undefined : 'no key set'))
+  addStep('certs', describeProblem(certs, 200) ?? (Array.isArray(certs.json.keys) ? undefined : 'no key set'))
   const resource = `warder-trial/${randomBytes(8).toString('hex')}`
-  const both = async (claims: Claims) => ({
+  const signBoth = async (claims: Claims) => ({
     authentication: await token({ resource_name: resource, ...claims }),
     authorization: await token({ resource_name: resource, perimeter_id: 'trial', ...claims }),
     reason: "{client:'warder' op:'test'}",
   })
   const dataKey = randomBytes(32)
   const key = dataKey.toString('base64')
-  step('without tokens nothing is wrapped', problemOf(await ask('wrap', { key }), 401))
-  const wrapped = await ask('wrap', { ...(await both({})), key })
-  step('wrap', problemOf(wrapped, 200))
+  addStep('without tokens nothing is wrapped', describeProblem(await ask('wrap', { key }), 401))
+  const wrapped = await ask('wrap', { ...(await signBoth({})), key })
+  addStep('wrap', describeProblem(wrapped, 200))
   const { wrapped_key } = wrapped.json
-  const opened = await ask('unwrap', { ...(await both({ role: 'reader' })), wrapped_key })
-  step('unwrap', problemOf(opened, 200) ?? (opened.json.key === key ? undefined : 'the key is another'))
+  const opened = await ask('unwrap', { ...(await signBoth({ role: 'reader' })), wrapped_key })
+  addStep(
+    'unwrap',
+    describeProblem(opened, 200) ?? (opened.json.key === key ? undefined : 'the key is another'),
+  )
   const verifier = await token({ role: 'verifier', resource_name: resource })
   const digest = await ask('digest', { authorization: verifier, wrapped_key })
   const data = `ResourceKeyDigest:${resource}:trial`
   const hash = createHmac('sha256', dataKey).update(data).digest('base64')
   const same = digest.json.resource_key_hash === hash ? undefined : 'the hash is another'
-  step('digest', problemOf(digest, 200) ?? same)
-  const reader = await ask('wrap', { ...(await both({ role: 'reader' })), key })
-  step('a reader does not wrap', problemOf(reader, 403))
-  const elsewhere = await ask('unwrap', { ...(await both({ resource_name: `${resource}x` })), wrapped_key })
-  step('for another resource it does not open', problemOf(elsewhere, 400))
-  const outside = await ask('unwrap', { ...(await both({ perimeter_id: 'outside' })), wrapped_key })
-  step('in another perimeter it does not open', problemOf(outside, 403))
-  const stranger = {
-    ...(await both({})),
+  addStep('digest', describeProblem(digest, 200) ?? same)
+  const reader = await ask('wrap', { ...(await signBoth({ role: 'reader' })), key })
+  addStep('a reader does not wrap', describeProblem(reader, 403))
+  const elsewhere = await ask('unwrap', {
+    ...(await signBoth({ resource_name: `${resource}x` })),
+    wrapped_key,
+  })
+  addStep('for another resource it does not open', describeProblem(elsewhere, 400))
+  const outside = await ask('unwrap', { ...(await signBoth({ perimeter_id: 'outside' })), wrapped_key })
+  addStep('in another perimeter it does not open', describeProblem(outside, 403))
+  const otherUser = {
+    ...(await signBoth({})),
     authentication: await token({ resource_name: resource, email: 'b@example.com' }),
   }
-  step('tokens of two people are refused', problemOf(await ask('unwrap', { ...stranger, wrapped_key }), 403))
-  await delegated()
-  await privileged()
+  addStep(
+    'tokens of two people are refused',
+    describeProblem(await ask('unwrap', { ...otherUser, wrapped_key }), 403),
+  )
+  await testDelegation()
+  await testPrivileged()
   return done
 
   /** A user lets somebody else open the one resource, as Google has it for people outside of the organisation. */
-  async function delegated(): Promise<void> {
+  async function testDelegation(): Promise<void> {
     const helper = 'helper@example.net'
-    const { authentication } = await both({})
+    const { authentication } = await signBoth({})
     const named = await token({ resource_name: resource, role: 'reader', delegated_to: helper })
     const given = await ask('delegate', { authentication, authorization: named, reason: 'trial' })
-    step('delegate', problemOf(given, 200))
+    addStep('delegate', describeProblem(given, 200))
     const reading = await token({
       ...{ resource_name: resource, perimeter_id: 'trial', role: 'reader' },
       delegated_to: helper,
     })
     const tokens = { authentication: given.json.delegated_authentication, authorization: reading }
     const read = await ask('unwrap', { ...tokens, reason: 'trial', wrapped_key })
-    step(
+    addStep(
       'unwrap by delegation',
-      problemOf(read, 200) ?? (read.json.key === key ? undefined : 'the key is another'),
+      describeProblem(read, 200) ?? (read.json.key === key ? undefined : 'the key is another'),
     )
-    const { authorization } = await both({ role: 'reader' })
+    const { authorization } = await signBoth({ role: 'reader' })
     const misused = await ask('unwrap', { ...tokens, authorization, reason: 'trial', wrapped_key })
-    step('a delegated token without its authorization is refused', problemOf(misused, 403))
+    addStep('a delegated token without its authorization is refused', describeProblem(misused, 403))
   }
 
   /** The tokens of a trial are of no administrator, and of no other key service. */
-  async function privileged(): Promise<void> {
-    const { authentication } = await both({})
+  async function testPrivileged(): Promise<void> {
+    const { authentication } = await signBoth({})
     const asked = { authentication, resource_name: resource, reason: 'trial' }
     const refused = [
       ['privilegedwrap', { ...asked, key }],
@@ -122,7 +134,7 @@ async function steps(
     ] as const
     for (const [operation, body] of refused) {
       const { status } = await ask(operation, body)
-      step(
+      addStep(
         `${operation} without an administrator`,
         status === 401 || status === 403 || status === 400 ? undefined : `${status}`,
       )

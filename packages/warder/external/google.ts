@@ -1,16 +1,16 @@
 import { UsageError } from '../cli/command.ts'
 import { requireNoNames } from '../cli/options.ts'
-import { readKid } from '../kms/key-word.ts'
+import { readKid } from '../kms/key-argument.ts'
 import { type KmsContext, kmsVerb } from '../kms/verb.ts'
 import { enableGoogle, newGoogleKey } from './google-enable.ts'
-import { rehearseGoogle } from './google-rehearsal.ts'
+import { selfTestGoogle } from './google-self-test.ts'
 import { testGoogle } from './google-test.ts'
-import { disable, readAction, stateLine, stateOf } from './store.ts'
+import { disable, fetchStoreState, formatState, readAction } from './store.ts'
 
 const actions = ['enable', 'show', 'test', 'disable', 'new-key'] as const
 
 async function show(context: KmsContext): Promise<number> {
-  const state = await stateOf(context, 'google')
+  const state = await fetchStoreState(context, 'google')
   const facts = state.enabled
     ? [
         `  key service URL   ${state.kacls_url}`,
@@ -18,7 +18,7 @@ async function show(context: KmsContext): Promise<number> {
         `  signs with        ${state.signing_key}`,
       ]
     : []
-  context.show(state, [stateLine(state), ...facts])
+  context.show(state, [formatState(state), ...facts])
   return 0
 }
 
@@ -73,13 +73,13 @@ new-key  makes the next version of the wrapping key; what older ones wrapped ope
         if (idp.length === 0)
           throw new UsageError("say who knows the users: --idp 'issuer,key set (https),audience'")
         const kid = key === undefined ? undefined : readKid(key)
-        const wish = { domain, providers: idp, administrators: admin, peers: peer, key: kid }
-        return (context) => enableGoogle(context, wish)
+        const request = { domain, providers: idp, administrators: admin, peers: peer, key: kid }
+        return (context) => enableGoogle(context, request)
       }
       case 'show':
         return show
       case 'test':
-        return rehearse ? rehearseGoogle : testGoogle
+        return rehearse ? selfTestGoogle : testGoogle
       case 'disable':
         return (context) => disable(context, 'google')
       case 'new-key':

@@ -1,1 +1,1 @@
-export { type AwsCredential, awsHeaders } from './aws-signing.ts'
+export { type AwsCredential, signAwsRequest } from './aws-signing.ts'

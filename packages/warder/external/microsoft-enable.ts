@@ -3,18 +3,18 @@ import { printable } from '../cli/table.ts'
 import type { KmsContext } from '../kms/verb.ts'
 import { makeSigningKey } from './own-token.ts'
 import {
-  addressNotes,
+  fetchStoreState,
+  getPublicUrl,
   grantKey,
   isSwitchedOn,
-  publicUrlOf,
+  noteAddressProblems,
   requireServing,
   type StoreState,
   setStopped,
-  stateOf,
   writeSettings,
 } from './store.ts'
 
-export interface MicrosoftWish {
+export interface MicrosoftRequest {
   readonly tenants: readonly string[]
   readonly name: string
   readonly emails: readonly string[]
@@ -27,10 +27,10 @@ const section = 'ms_dke_config.ms_dke_'
 export const trialName = 'warder-trial'
 
 /** Makes what Double Key Encryption needs, and says what to enter at Microsoft. */
-export async function enableMicrosoft(context: KmsContext, wish: MicrosoftWish): Promise<number> {
+export async function enableMicrosoft(context: KmsContext, request: MicrosoftRequest): Promise<number> {
   const { show } = context
-  const { name, tenants } = wish
-  const state = await stateOf(context, 'microsoft')
+  const { name, tenants } = request
+  const state = await fetchStoreState(context, 'microsoft')
   if (state.enabled) {
     // The settings have its keys: they stay, and nothing new would be used.
     if (state.stopped !== null) await setStopped(context, 'microsoft', false)
@@ -39,11 +39,11 @@ export async function enableMicrosoft(context: KmsContext, wish: MicrosoftWish):
   }
   if (isSwitchedOn(context, `${section}enable`))
     throw new StartupError('kms.toml switches it on already: restart the service, which does not know it yet')
-  const kid = wish.key ?? (await makeVersion(context, name))
+  const kid = request.key ?? (await makeVersion(context, name))
   await tagVersion(context, kid, name)
   const users = [
-    ...wish.emails.map((email) => `microsoft:${lowerCase(email.trim())}`),
-    ...wish.roles.map((role) => `microsoft:role:${role}`),
+    ...request.emails.map((email) => `microsoft:${toAsciiLowerCase(email.trim())}`),
+    ...request.roles.map((role) => `microsoft:role:${role}`),
   ]
   await grantKey(context, kid, users, ['decrypt'])
   const trial = await makeVersion(context, trialName)
@@ -58,7 +58,7 @@ export async function enableMicrosoft(context: KmsContext, wish: MicrosoftWish):
   ])
   const written = writeSettings(context, settings, false)
   if (state.stopped !== null) await setStopped(context, 'microsoft', false)
-  const url = publicUrlOf(context, state)
+  const url = getPublicUrl(context, state)
   show({ key: kid, name, url: `${url}/ms_dke/${name}`, users }, [
     ...written,
     `Key ${kid} decrypts for ${users.join(', ')}.`,
@@ -69,7 +69,7 @@ export async function enableMicrosoft(context: KmsContext, wish: MicrosoftWish):
     '  Authorized client       d3590ed6-52b3-4102-aeff-aad2292ab01c (Office), and the same for the other clients',
     'In the Microsoft Purview portal, the sensitivity label: Control access, Use Double Key Encryption:',
     `  Key service URL         ${url}/ms_dke/${name}`,
-    ...addressNotes(url),
+    ...noteAddressProblems(url),
     '',
     'Office reaches the URL by its public name. `warder external microsoft test` tries the exchange from here.',
   ])
@@ -77,7 +77,7 @@ export async function enableMicrosoft(context: KmsContext, wish: MicrosoftWish):
 }
 
 /** A to Z, as the service compares addresses. */
-function lowerCase(email: string): string {
+function toAsciiLowerCase(email: string): string {
   return email.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
 }
 
@@ -93,9 +93,9 @@ async function tagVersion({ kms }: KmsContext, kid: string, name: string): Promi
 /** The next version of a key, granted to whom the current one is. Each node may be told of it in its turn. */
 export async function newMicrosoftKey(context: KmsContext, name: string): Promise<number> {
   const { kms, show } = context
-  const state = await stateOf(context, 'microsoft')
+  const state = await fetchStoreState(context, 'microsoft')
   requireServing(state)
-  const before = currentOf(state, name)
+  const before = findCurrentKey(state, name)
   const grants = await kms.call('access.list', { path: { object_id: before } })
   const kid = await makeVersion(context, name)
   await tagVersion(context, kid, name)
@@ -118,7 +118,7 @@ export async function newMicrosoftKey(context: KmsContext, name: string): Promis
   return 0
 }
 
-function currentOf(state: StoreState, name: string): string {
+function findCurrentKey(state: StoreState, name: string): string {
   const { keys } = state as { readonly keys?: Readonly<Record<string, string>> }
   const kid = keys !== undefined && Object.hasOwn(keys, name) ? keys[name] : undefined
   if (kid === undefined)

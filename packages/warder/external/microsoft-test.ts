@@ -1,31 +1,31 @@
 import { constants, createPublicKey, publicEncrypt, randomBytes } from 'node:crypto'
 import { StartupError } from '@warder/foundation/errors'
-import { clientOf } from '../client/index.ts'
+import { openClient } from '../client/index.ts'
 import type { KmsContext } from '../kms/verb.ts'
 import { trialName } from './microsoft-enable.ts'
-import { signedByKey } from './own-token.ts'
-import { requireServing, type Step, type StoreState, showSteps, stateOf } from './store.ts'
+import { signWithKey } from './own-token.ts'
+import { fetchStoreState, requireServing, type Step, type StoreState, showSteps } from './store.ts'
 
-interface Answered {
+interface DkeAnswer {
   readonly status: number
   readonly json: Readonly<Record<string, unknown>>
   readonly challenge: string
 }
-type Ask = (path: string, token?: string, body?: object) => Promise<Answered>
+type Ask = (path: string, token?: string, body?: object) => Promise<DkeAnswer>
 
 /**
  * A whole exchange as Office has it. The token is of a trial: a key of the settings signs it, and it decrypts with the key
  * `warder-trial` alone (docs/adr/google-and-microsoft.md).
  */
 export async function testMicrosoft(context: KmsContext): Promise<number> {
-  const state = await stateOf(context, 'microsoft')
+  const state = await fetchStoreState(context, 'microsoft')
   requireServing(state)
   const { trial_key: signing, service_url: serviceUrl } = state
-  if (typeof signing !== 'string' || !namesOf(state).includes(trialName))
+  if (typeof signing !== 'string' || !listKeyNames(state).includes(trialName))
     throw new StartupError(
       `the settings of the server have no trial: ms_dke_trial_key, and ${trialName}=KEY in ms_dke_keys`,
     )
-  const http = clientOf(context.places.kms)
+  const http = openClient(context.endpoints.kms)
   const ask: Ask = async (path, token, body) => {
     const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
     const answer = await http.ask(`/ms_dke/${path}`, { headers, ...(body !== undefined && { json: body }) })
@@ -38,38 +38,38 @@ export async function testMicrosoft(context: KmsContext): Promise<number> {
     }
   }
   const token = (audience: string): Promise<string> =>
-    signedByKey(context, signing, {
+    signWithKey(context, signing, {
       iss: `${serviceUrl}/trial`,
       aud: audience,
       email: 'trial@example.com',
     })
   try {
-    return showSteps(context, 'microsoft', await steps(ask, token, namesOf(state)))
+    return showSteps(context, 'microsoft', await runSteps(ask, token, listKeyNames(state)))
   } finally {
     http.close()
   }
 }
 
-function namesOf({ keys }: StoreState): readonly string[] {
+function listKeyNames({ keys }: StoreState): readonly string[] {
   return typeof keys === 'object' && keys !== null ? Object.keys(keys) : []
 }
 
-function problemOf({ status, json }: Answered, wanted: number): string | undefined {
-  return status === wanted ? undefined : `${status} ${json.description ?? ''}`.trim()
+function describeProblem({ status, json }: DkeAnswer, expected: number): string | undefined {
+  return status === expected ? undefined : `${status} ${json.description ?? ''}`.trim()
 }
 
-async function steps(
+async function runSteps(
   ask: Ask,
   token: (audience: string) => Promise<string>,
   names: readonly string[],
 ): Promise<readonly Step[]> {
   const done: Step[] = []
-  const step = (what: string, problem: string | undefined): void => {
+  const addStep = (what: string, problem: string | undefined): void => {
     done.push({ what, problem })
   }
   for (const name of names) {
     const given = await ask(name)
-    step(`the public key of ${name}`, problemOf(given, 200) ?? shapeProblem(given.json))
+    addStep(`the public key of ${name}`, describeProblem(given, 200) ?? checkKeyShape(given.json))
   }
   const { json } = await ask(trialName)
   const { key } = json as { readonly key?: Readonly<Record<string, unknown>> }
@@ -79,34 +79,34 @@ async function steps(
       .at(-1) ?? ''
   const path = `${trialName}/${kid}/decrypt`
   const secret = randomBytes(32)
-  const body = { alg: 'RSA-OAEP-256', value: key === undefined ? '' : encryptedFor(key, secret) }
+  const body = { alg: 'RSA-OAEP-256', value: key === undefined ? '' : encryptFor(key, secret) }
   const refused = await ask(path, undefined, body)
   const [, audience = ''] =
     /^Bearer resource="([^"]*)", authorization="https:[^"]*", realm="/.exec(refused.challenge) ?? []
-  step(
+  addStep(
     'without a token it is refused, and told where to get one',
-    problemOf(refused, 401) ?? (audience === '' ? refused.challenge : undefined),
+    describeProblem(refused, 401) ?? (audience === '' ? refused.challenge : undefined),
   )
   const opened = await ask(path, await token(audience), body)
   const same = opened.json.value === secret.toString('base64') ? undefined : 'the value is another'
-  step('decrypt', problemOf(opened, 200) ?? same)
+  addStep('decrypt', describeProblem(opened, 200) ?? same)
   const elsewhere = await ask(path, await token('https://elsewhere.example'), body)
-  step('a token for another audience is refused', problemOf(elsewhere, 401))
+  addStep('a token for another audience is refused', describeProblem(elsewhere, 401))
   const other = names.find((name) => name !== trialName) ?? 'none'
   const foreign = await ask(`${other}/${kid}/decrypt`, await token(audience), body)
-  step('a trial decrypts nothing of people', problemOf(foreign, 403))
+  addStep('a trial decrypts nothing of people', describeProblem(foreign, 403))
   const unknown = await ask(path, await token(audience), { ...body, alg: 'RSA1_5' })
-  step('another algorithm is refused', problemOf(unknown, 400))
+  addStep('another algorithm is refused', describeProblem(unknown, 400))
   return done
 }
 
-function shapeProblem(json: Readonly<Record<string, unknown>>): string | undefined {
+function checkKeyShape(json: Readonly<Record<string, unknown>>): string | undefined {
   const { key } = json as { readonly key?: Readonly<Record<string, unknown>> }
   const right = key?.kty === 'RSA' && key.alg === 'RS256' && typeof key.e === 'number'
   return right ? undefined : 'it has not the form that Office reads'
 }
 
-function encryptedFor({ n, e }: Readonly<Record<string, unknown>>, data: Uint8Array): string {
+function encryptFor({ n, e }: Readonly<Record<string, unknown>>, data: Uint8Array): string {
   const hex = Number(e).toString(16)
   const jwk = {
     kty: 'RSA',

@@ -1,21 +1,21 @@
 import { UsageError } from '../cli/command.ts'
 import { requireNoNames } from '../cli/options.ts'
-import { readKid } from '../kms/key-word.ts'
+import { readKid } from '../kms/key-argument.ts'
 import { type KmsContext, kmsVerb } from '../kms/verb.ts'
 import { enableMicrosoft, newMicrosoftKey } from './microsoft-enable.ts'
 import { testMicrosoft } from './microsoft-test.ts'
-import { disable, readAction, stateLine, stateOf } from './store.ts'
+import { disable, fetchStoreState, formatState, readAction } from './store.ts'
 
 const actions = ['enable', 'show', 'test', 'disable', 'new-key'] as const
 
 async function show(context: KmsContext): Promise<number> {
-  const state = await stateOf(context, 'microsoft')
+  const state = await fetchStoreState(context, 'microsoft')
   const urls = Array.isArray(state.key_urls) ? state.key_urls.map((url) => `  ${url}`) : []
-  context.show(state, [stateLine(state), ...urls])
+  context.show(state, [formatState(state), ...urls])
   return 0
 }
 
-function nameIn(name: string | undefined): string {
+function requireName(name: string | undefined): string {
   if (name === undefined || !/^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/.test(name))
     throw new UsageError('say what labels call the key: --name finance (letters, digits, - and _)')
   return name
@@ -61,8 +61,8 @@ new-key  makes the next version of a key, for the same people; what older ones p
         if (email.length + role.length === 0)
           throw new UsageError('say who may decrypt: --email ann@contoso.com, or --role Finance')
         const kid = key === undefined ? undefined : readKid(key)
-        const wish = { tenants: tenant, name: nameIn(name), emails: email, roles: role, key: kid }
-        return (context) => enableMicrosoft(context, wish)
+        const request = { tenants: tenant, name: requireName(name), emails: email, roles: role, key: kid }
+        return (context) => enableMicrosoft(context, request)
       }
       case 'show':
         return show
@@ -71,8 +71,8 @@ new-key  makes the next version of a key, for the same people; what older ones p
       case 'disable':
         return (context) => disable(context, 'microsoft')
       case 'new-key': {
-        const wanted = nameIn(name)
-        return (context) => newMicrosoftKey(context, wanted)
+        const keyName = requireName(name)
+        return (context) => newMicrosoftKey(context, keyName)
       }
     }
   },

@@ -1,7 +1,7 @@
 import type { KmsContext } from '../kms/verb.ts'
 
 /** Has a key of this service sign claims: a compact JWT, as a trial shows it (RS256). */
-export async function signedByKey(
+export async function signWithKey(
   { kms }: KmsContext,
   kid: string,
   claims: Readonly<Record<string, unknown>>,

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
 import { issueCertificate } from '@warder/foundation/tls'
-import { writeWhole } from './settings-file.ts'
+import { writeFileAtomically } from './settings-file.ts'
 
 /** Files of a home about a cloud's client certificates: the authorities, and the client that tries the exchange. */
 interface Partner {
@@ -60,15 +60,15 @@ export async function writePartnerFiles(
   const own = await issueCertificate({ ...plan, purpose: 'authority', commonName: testAuthority }, undefined)
   const client = await issueCertificate({ ...plan, purpose: 'client', commonName: testClient }, own)
   mkdirSync(files.folder, { recursive: true, mode: 0o700 })
-  const kept = existsSync(files.authorities) ? certificatesIn(readFileSync(files.authorities, 'utf8')) : []
+  const kept = existsSync(files.authorities) ? parseCertificates(readFileSync(files.authorities, 'utf8')) : []
   const all = [...kept.filter(({ subject }) => subject !== `CN=${testAuthority}`), ...authorities]
   const distinct = new Map(all.map((one) => [one.fingerprint256, one.toString()]))
-  writeWhole(
+  writeFileAtomically(
     files.authorities,
     [...distinct.values(), own.certificatePem].map((pem) => `${pem.trim()}\n`).join(''),
   )
-  writeWhole(files.key, client.keyPem)
-  writeWhole(files.certificate, client.certificatePem)
+  writeFileAtomically(files.key, client.keyPem)
+  writeFileAtomically(files.certificate, client.certificatePem)
 }
 
 export interface TestClient {
@@ -89,7 +89,7 @@ export function readTestClient(home: string, partner: PartnerName, enable: strin
 /** The certificates of a PEM file. @throws StartupError when it has none, or one that cannot be read */
 export function readAuthoritiesFile(file: string): readonly X509Certificate[] {
   try {
-    const found = certificatesIn(readFileSync(file, 'utf8'))
+    const found = parseCertificates(readFileSync(file, 'utf8'))
     if (found.length > 0) return found
   } catch (error) {
     throw new StartupError(
@@ -99,7 +99,7 @@ export function readAuthoritiesFile(file: string): readonly X509Certificate[] {
   throw new StartupError(`${file} has no certificate in PEM`)
 }
 
-function certificatesIn(pem: string): readonly X509Certificate[] {
+function parseCertificates(pem: string): readonly X509Certificate[] {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? []
   return blocks.map((block) => new X509Certificate(block))
 }

@@ -27,12 +27,12 @@ export function addSettings(path: string, settings: ReadonlyMap<string, unknown>
   const [section = ''] = [...settings.keys()].map((key) => key.split('.')[0] ?? '')
   if (new RegExp(`^\\s*(?:\\[\\s*)?"?${section}"?\\s*[\\].=]`, 'm').test(before)) return 'not ours'
   const gap = before === '' || before.endsWith('\n\n') ? '' : before.endsWith('\n') ? '\n' : '\n\n'
-  writeWhole(path, `${before}${gap}${added}\n`)
+  writeFileAtomically(path, `${before}${gap}${added}\n`)
   return 'written'
 }
 
 /** @throws StartupError */
-export function writeWhole(path: string, text: string): void {
+export function writeFileAtomically(path: string, text: string): void {
   const beside = `${path}.new`
   try {
     rmSync(beside, { force: true })

@@ -4,7 +4,7 @@ import { settingsToml } from '@warder/foundation/config'
 import { StartupError } from '@warder/foundation/errors'
 import { UsageError } from '../cli/command.ts'
 import { configure } from '../installation/configuration.ts'
-import { lineFor } from '../kms/refusal.ts'
+import { toUserError } from '../kms/refusal.ts'
 import type { KmsContext } from '../kms/verb.ts'
 import { addSettings } from './settings-file.ts'
 
@@ -21,7 +21,7 @@ export interface StoreState {
   readonly [fact: string]: unknown
 }
 
-export async function stateOf({ kms }: KmsContext, name: StoreName): Promise<StoreState> {
+export async function fetchStoreState({ kms }: KmsContext, name: StoreName): Promise<StoreState> {
   const stores: readonly StoreState[] = await kms.call('external.list', {})
   const found = stores.find((store) => store.name === name)
   if (found === undefined) throw new StartupError(`this server knows no external key store ${name}`)
@@ -29,12 +29,12 @@ export async function stateOf({ kms }: KmsContext, name: StoreName): Promise<Sto
 }
 
 /** Address to enter at the cloud: `kms_public_url` of the server, without a slash at its end. */
-export function publicUrlOf({ places }: KmsContext, { public_url }: StoreState): string {
+export function getPublicUrl({ endpoints: places }: KmsContext, { public_url }: StoreState): string {
   return (typeof public_url === 'string' ? public_url : places.kms.url).replace(/\/+$/, '')
 }
 
 /** Remaining steps if no cloud can use the address. */
-export function addressNotes(publicUrl: string): readonly string[] {
+export function noteAddressProblems(publicUrl: string): readonly string[] {
   const host = new URL(publicUrl).hostname.replace(/^\[|\]$/g, '')
   const remedy = 'set kms_public_url in kms.toml, restart, and enter that address instead.'
   const isAddress = isIP(host) !== 0
@@ -46,7 +46,7 @@ export function addressNotes(publicUrl: string): readonly string[] {
 }
 
 /** One line about the state, for people. */
-export function stateLine({ name, enabled, stopped }: StoreState): string {
+export function formatState({ name, enabled, stopped }: StoreState): string {
   if (stopped !== null)
     return `${name}: stopped by ${stopped.by} at ${stopped.at}: every request is refused on every node`
   return enabled ? `${name}: on` : `${name}: off: the settings of the server do not switch it on`
@@ -60,7 +60,7 @@ export async function setStopped(context: KmsContext, name: StoreName, stop: boo
 export async function disable(context: KmsContext, name: StoreName): Promise<number> {
   const state = await setStopped(context, name, true)
   context.show(state, [
-    stateLine(state),
+    formatState(state),
     `Keys, grants and credentials stay. \`warder external ${name} enable\` lets it in again.`,
   ])
   return 0
@@ -71,13 +71,13 @@ export async function disable(context: KmsContext, name: StoreName): Promise<num
  * @returns lines for people
  */
 export function writeSettings(
-  { places }: KmsContext,
+  { endpoints: places }: KmsContext,
   settings: ReadonlyMap<string, unknown>,
   isEnabled: boolean,
 ): readonly string[] {
   const text = settingsToml(settings).trim().split('\n')
-  if (places.elsewhere)
-    return isEnabled ? [] : ['Its kms.toml needs this, and then a restart:', ...indented(text)]
+  if (places.isRemote)
+    return isEnabled ? [] : ['Its kms.toml needs this, and then a restart:', ...indent(text)]
   const file = join(places.home, 'kms.toml')
   switch (addSettings(file, settings)) {
     case 'written':
@@ -85,19 +85,17 @@ export function writeSettings(
     case 'there already':
       return isEnabled ? [] : [`${file} switches it on already: restart the service.`]
     case 'not ours':
-      return isEnabled
-        ? []
-        : [`${file} has this section already. Make it say, and restart:`, ...indented(text)]
+      return isEnabled ? [] : [`${file} has this section already. Make it say, and restart:`, ...indent(text)]
   }
 }
 
-function indented(lines: readonly string[]): readonly string[] {
+function indent(lines: readonly string[]): readonly string[] {
   return lines.map((line) => `  ${line}`)
 }
 
 /** Whether the settings in the home switch a store on, though the service was not restarted yet. */
-export function isSwitchedOn({ places, env }: KmsContext, setting: string): boolean {
-  if (places.elsewhere) return false
+export function isSwitchedOn({ endpoints: places, env }: KmsContext, setting: string): boolean {
+  if (places.isRemote) return false
   const values: Readonly<Record<string, unknown>> = configure('kms', places.home, [], env).loaded.values
   return values[setting] === true
 }
@@ -147,8 +145,8 @@ export function showSteps(context: KmsContext, name: StoreName, steps: readonly 
 /** @throws StartupError unless the store serves now */
 export function requireServing(state: StoreState): void {
   if (!state.enabled)
-    throw new StartupError(`${stateLine(state)}: \`warder external ${state.name} enable\`, and restart it`)
-  if (state.stopped !== null) throw new StartupError(stateLine(state))
+    throw new StartupError(`${formatState(state)}: \`warder external ${state.name} enable\`, and restart it`)
+  if (state.stopped !== null) throw new StartupError(formatState(state))
 }
 
 /** Runs what undoes a trial, whatever came of it; what cannot be undone is told. */
@@ -160,7 +158,7 @@ export async function cleanUp(
   try {
     await undo()
   } catch (error) {
-    const told = lineFor(error)
+    const told = toUserError(error)
     context.note(`${what} is still there: ${told instanceof Error ? told.message : String(told)}`)
   }
 }

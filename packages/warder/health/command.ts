@@ -1,10 +1,10 @@
 import { resolve } from 'node:path'
-import { type Command, homeOf, homeOption } from '../cli/command.ts'
+import { type Command, homeOption, selectHome } from '../cli/command.ts'
 import { optionsHelp, optionsUsage } from '../cli/help.ts'
 import { readArguments, requireNoNames } from '../cli/options.ts'
 import { printable } from '../cli/table.ts'
-import { clientOf, type Server } from '../client/https-client.ts'
-import { readEndpoints, serverAt } from '../installation/endpoints.ts'
+import { openClient, type Server } from '../client/https-client.ts'
+import { readEndpoints, toServer } from '../installation/endpoints.ts'
 import { serviceNames } from '../installation/services.ts'
 
 const options = { home: homeOption } as const
@@ -26,30 +26,30 @@ Example:
   async run(args, terminal) {
     const { values, names } = readArguments(args, options)
     requireNoNames(names)
-    const home = resolve(homeOf(values.home, terminal.env))
+    const home = resolve(selectHome(values.home, terminal.env))
     const endpoints = readEndpoints(home)
     const found = await Promise.all(
-      serviceNames.map((name) => healthOf(name, serverAt(home, endpoints[name]))),
+      serviceNames.map((name) => checkHealth(name, toServer(home, endpoints[name]))),
     )
     for (const { up, line } of found) (up ? terminal.out : terminal.err)(printable(line))
     return found.every(({ up }) => up) ? 0 : 1
   },
 }
 
-async function healthOf(
+async function checkHealth(
   name: string,
   server: Server,
 ): Promise<{ readonly up: boolean; readonly line: string }> {
-  const place = `${name} ${server.url}`
-  const client = clientOf(server)
+  const address = `${name} ${server.url}`
+  const client = openClient(server)
   try {
     const { status, text } = await client.ask('/health')
     return status === 200
-      ? { up: true, line: `${place} is up` }
-      : { up: false, line: `${place} answers ${status}: ${text}` }
+      ? { up: true, line: `${address} is up` }
+      : { up: false, line: `${address} answers ${status}: ${text}` }
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
-    return { up: false, line: `${place} does not answer: ${why}` }
+    return { up: false, line: `${address} does not answer: ${why}` }
   } finally {
     client.close()
   }

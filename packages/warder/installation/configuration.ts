@@ -3,11 +3,11 @@ import { type LoadedConfig, loadConfig } from '@warder/foundation/config'
 import type { RuntimeConfig, ServiceLaunch } from '@warder/foundation/runtime'
 import { version } from '../cli/version.ts'
 import { localCertificates } from './local-certificates.ts'
-import { foreignSettingsOf, type ServiceName, serviceModules, settingsOf } from './services.ts'
+import { getForeignSettings, getSettings, type ServiceName, serviceModules } from './services.ts'
 
 export interface ServiceConfiguration {
   readonly launch: ServiceLaunch
-  readonly loaded: LoadedConfig<ReturnType<typeof settingsOf>>
+  readonly loaded: LoadedConfig<ReturnType<typeof getSettings>>
 }
 
 /**
@@ -24,13 +24,13 @@ export function configure(
 ): ServiceConfiguration {
   const loaded = loadConfig({
     service: name,
-    table: settingsOf(name),
+    table: getSettings(name),
     file: join(home, `${name}.toml`),
     firstFile,
     env,
     args,
-    foreign: foreignSettingsOf(name),
-    contradictions: [oneOfTwo('tls_cert_file', 'tls_key_file'), oneOfTwo(...rsaPair)],
+    foreign: getForeignSettings(name),
+    contradictions: [requireBothOrNeither('tls_cert_file', 'tls_key_file'), requireBothOrNeither(...rsaPair)],
   })
   const config = loaded.values as unknown as RuntimeConfig & Readonly<Record<string, unknown>>
   return { launch: { ...serviceModules[name], config, home, version, env, localCertificates }, loaded }
@@ -38,7 +38,7 @@ export function configure(
 
 const rsaPair = ['socket_server_rsa_cert_file', 'socket_server_rsa_key_file'] as const
 
-function oneOfTwo(certSetting: string, keySetting: string) {
+function requireBothOrNeither(certSetting: string, keySetting: string) {
   return (values: Readonly<Record<string, unknown>>): string | undefined => {
     const [cert, key] = [values[certSetting], values[keySetting]]
     if ((cert === undefined) === (key === undefined)) return undefined

@@ -72,15 +72,15 @@ export function readEndpoints(home: string): Endpoints {
 }
 
 /** How a client reaches a started service of a home. @param caFile to trust, whatever the home says */
-export function serverAt(home: string, { url, tls }: ServiceEndpoint, caFile?: string): Server {
-  return { url, caFile: caFile ?? trustedFile(home, tls), serverName: tls?.server_name }
+export function toServer(home: string, { url, tls }: ServiceEndpoint, caFile?: string): Server {
+  return { url, caFile: caFile ?? findTrustedFile(home, tls), serverName: tls?.server_name }
 }
 
 /**
  * Where the first administrator's password may lie, for a login at this address.
  * @returns undefined for an address that is not of the home: its password is for its own services
  */
-export function initialPasswordFile(home: string, authUrl: string): string | undefined {
+export function findInitialPasswordFile(home: string, authUrl: string): string | undefined {
   try {
     const ofHome = new URL(readEndpoints(home).auth.url).origin === new URL(authUrl).origin
     return ofHome ? join(home, 'initial-admin-password') : undefined
@@ -90,14 +90,14 @@ export function initialPasswordFile(home: string, authUrl: string): string | und
   }
 }
 
-function trustedFile(home: string, tls: OwnTls | undefined): string | undefined {
+function findTrustedFile(home: string, tls: OwnTls | undefined): string | undefined {
   if (tls !== undefined) return tls.ca_file === undefined ? undefined : inHome(home, tls.ca_file)
   const localAuthority = join(home, 'tls', 'ca.crt')
   return existsSync(localAuthority) ? localAuthority : undefined
 }
 
 /** A file as `ca_file` names it: from the home where it is in there, so that the home may be mounted elsewhere. */
-export function namedFromHome(home: string, file: string): string {
+export function toHomePath(home: string, file: string): string {
   const name = relative(home, file)
   return name.startsWith('..') || isAbsolute(name) ? file : name
 }

@@ -22,7 +22,7 @@ clients_ca_cert_file = "tls/ca.crt"
 } as const
 
 /** The settings file of a service as the first run writes it. */
-export function firstConfiguration(service: ServiceName): string {
+export function getFirstConfiguration(service: ServiceName): string {
   return files[`${service}.toml`]
 }
 

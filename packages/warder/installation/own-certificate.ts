@@ -6,10 +6,10 @@ import { StartupError } from '@warder/foundation/errors'
 import { inHome } from '@warder/foundation/home'
 import { clientRefusal, type ServerFiles } from '@warder/foundation/tls'
 import type { ServiceConfiguration } from './configuration.ts'
-import { namedFromHome, type OwnTls } from './endpoints.ts'
+import { type OwnTls, toHomePath } from './endpoints.ts'
 
 /** The files of a certificate of the user's own; undefined = the service has one of the local authority, or none. */
-function ownFiles({ launch }: ServiceConfiguration): ServerFiles | undefined {
+function findOwnFiles({ launch }: ServiceConfiguration): ServerFiles | undefined {
   const { home, config } = launch
   const { plaintext_http: plain, tls_cert_file: cert, tls_key_file: key } = config
   if (plain || cert === undefined || key === undefined) return undefined
@@ -26,13 +26,13 @@ export async function requireReachableAuth(
   kms: ServiceConfiguration,
   authUrl: string,
 ): Promise<void> {
-  const files = ownFiles(auth)
+  const files = findOwnFiles(auth)
   if (files === undefined || kms.loaded.provenance.auth_verifier_url !== 'default') return
   if (!existsSync(files.certFile) || !existsSync(files.keyFile)) return // The service itself says which.
-  const authority = settingFile(kms, 'auth_verifier_ca_cert')
+  const authority = findSettingFile(kms, 'auth_verifier_ca_cert')
   const trusted = authority === undefined ? undefined : [...rootCertificates, readFileSync(authority, 'utf8')]
   const { port } = new URL(authUrl)
-  const refusal = await clientRefusal(files, hostOf(authUrl), trusted)
+  const refusal = await clientRefusal(files, getHost(authUrl), trusted)
   if (refusal === undefined) return
   const what = `the kms cannot verify auth's certificate ${files.certFile} (tls_cert_file) at ${authUrl}`
   if (refusal.reason === 'trust') {
@@ -40,7 +40,7 @@ export async function requireReachableAuth(
       `${what}: ${refusal.detail}; set auth_verifier_ca_cert in kms.toml to the PEM file of its authority`,
     )
   }
-  const name = nameIn(files.certFile) ?? 'NAME'
+  const name = findDnsName(files.certFile) ?? 'NAME'
   throw new StartupError(
     `${what}, which is not a name in it; set auth_verifier_url in kms.toml, to https://${name}:${port} for example, ` +
       'and vault_auth_verifier_url to the same where machine tokens are used',
@@ -51,49 +51,49 @@ export async function requireReachableAuth(
  * How clients on this machine verify a service's own certificate; undefined = it has one of the local authority, or none.
  * @param others whose settings may name its authority
  */
-export async function ownTls(
+export async function findOwnTls(
   service: ServiceConfiguration,
   url: string,
   others: readonly ServiceConfiguration[],
 ): Promise<OwnTls | undefined> {
   const { home } = service.launch
-  const files = ownFiles(service)
+  const files = findOwnFiles(service)
   if (files === undefined) return undefined
-  const address = hostOf(url)
-  const name = otherName(files, address)
+  const address = getHost(url)
+  const name = findOtherName(files, address)
   const named = name === undefined ? {} : { server_name: name }
   const known = others.flatMap((one) =>
     ['auth_verifier_ca_cert', 'outbound_ca_file', 'clients_ca_cert_file'].map((setting) =>
-      settingFile(one, setting),
+      findSettingFile(one, setting),
     ),
   )
   for (const authority of [undefined, ...known.filter((file) => file !== undefined)]) {
     const trusted = authority === undefined ? undefined : [readFileSync(authority, 'utf8')]
     if ((await clientRefusal(files, name ?? address, trusted)) === undefined)
-      return { ...named, ...(authority === undefined ? {} : { ca_file: namedFromHome(home, authority) }) }
+      return { ...named, ...(authority === undefined ? {} : { ca_file: toHomePath(home, authority) }) }
   }
   // Its authority is not known here: the certificate itself is trusted (RFC 5280 §6.1: any certificate may be an anchor).
-  return { ...named, ca_file: namedFromHome(home, files.certFile) }
+  return { ...named, ca_file: toHomePath(home, files.certFile) }
 }
 
-function hostOf(url: string): string {
+function getHost(url: string): string {
   return new URL(url).hostname.replace(/^\[|\]$/g, '')
 }
 
 /** A name that the certificate has, where it has none for the address that the service listens on. */
-function otherName({ certFile }: ServerFiles, address: string): string | undefined {
+function findOtherName({ certFile }: ServerFiles, address: string): string | undefined {
   const certificate = new X509Certificate(readFileSync(certFile))
   const covered = isIP(address) === 0 ? certificate.checkHost(address) : certificate.checkIP(address)
-  return covered === undefined ? nameIn(certFile) : undefined
+  return covered === undefined ? findDnsName(certFile) : undefined
 }
 
 /** The first DNS name of a certificate that is one name. */
-function nameIn(certFile: string): string | undefined {
+function findDnsName(certFile: string): string | undefined {
   const names = new X509Certificate(readFileSync(certFile)).subjectAltName ?? ''
   return /(?:^|, )DNS:([A-Za-z0-9][A-Za-z0-9.-]*)/.exec(names)?.[1]
 }
 
-function settingFile({ launch }: ServiceConfiguration, setting: string): string | undefined {
+function findSettingFile({ launch }: ServiceConfiguration, setting: string): string | undefined {
   const value = launch.config[setting]
   const file = typeof value === 'string' ? inHome(launch.home, value) : undefined
   return file !== undefined && existsSync(file) ? file : undefined

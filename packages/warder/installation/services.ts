@@ -6,14 +6,14 @@ export const serviceNames = ['auth', 'kms'] as const
 export type ServiceName = (typeof serviceNames)[number]
 
 /** All settings of a service: the common ones and its own. */
-export function settingsOf(name: ServiceName): SettingsTable {
+export function getSettings(name: ServiceName): SettingsTable {
   return name === 'auth'
     ? { ...foundationSettings(authDefaults), ...authSettings }
     : { ...foundationSettings(kmsDefaults), ...kmsSettings }
 }
 
 /** Names of other servers' settings that a service understands. */
-export function foreignSettingsOf(name: ServiceName): ForeignSettings {
+export function getForeignSettings(name: ServiceName): ForeignSettings {
   return name === 'auth' ? {} : peerSettings
 }
 

@@ -48,13 +48,13 @@ export function findSender(home: string): KeyObject | undefined {
 }
 
 /** `SHA256:` and the digest of the SubjectPublicKeyInfo (RFC 5280 §4.1) in base64url. */
-export function fingerprint(publicKey: KeyObject): string {
+export function computeFingerprint(publicKey: KeyObject): string {
   const spki = publicKey.export({ type: 'spki', format: 'der' })
   return `SHA256:${createHash('sha256').update(spki).digest('base64url')}`
 }
 
 function readSigningKey(path: string): KeyObject {
-  const unusable = (why: string): StartupError =>
+  const createUnusableError = (why: string): StartupError =>
     new StartupError(
       `${path} is not a key that signs backups (Ed25519, PEM): ${why}. Move it away, and the next backup creates another`,
     )
@@ -62,9 +62,10 @@ function readSigningKey(path: string): KeyObject {
   try {
     key = createPrivateKey(readFileSync(path))
   } catch (error) {
-    throw unusable(error instanceof Error ? error.message : String(error))
+    throw createUnusableError(error instanceof Error ? error.message : String(error))
   }
-  if (key.asymmetricKeyType !== 'ed25519') throw unusable(`it holds a key of ${key.asymmetricKeyType}`)
+  if (key.asymmetricKeyType !== 'ed25519')
+    throw createUnusableError(`it holds a key of ${key.asymmetricKeyType}`)
   return key
 }
 

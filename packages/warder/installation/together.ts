@@ -3,7 +3,7 @@ import { StartupError } from '@warder/foundation/errors'
 import { baseUrlOf } from '@warder/foundation/supervision'
 import type { Terminal } from '../cli/command.ts'
 import { configure, type ServiceConfiguration } from './configuration.ts'
-import { firstConfiguration } from './first-run.ts'
+import { getFirstConfiguration } from './first-run.ts'
 import { requireReachableAuth } from './own-certificate.ts'
 
 /** The settings of both services. */
@@ -18,8 +18,8 @@ export interface BothConfigurations {
  */
 export function configureBoth(home: string, env: Terminal['env']): BothConfigurations {
   return {
-    auth: configure('auth', home, [], env, firstConfiguration('auth')),
-    kms: configure('kms', home, [], env, firstConfiguration('kms')),
+    auth: configure('auth', home, [], env, getFirstConfiguration('auth')),
+    kms: configure('kms', home, [], env, getFirstConfiguration('kms')),
   }
 }
 
@@ -28,17 +28,17 @@ export function configureBoth(home: string, env: Terminal['env']): BothConfigura
  * @returns also where the kms looks for auth
  * @throws StartupError
  */
-export function startedTogether(
+export function configureTogether(
   { auth, kms }: BothConfigurations,
   env: Terminal['env'],
   ports: { readonly auth: number; readonly kms: number },
 ): BothConfigurations & { readonly authUrl: string } {
   const { plaintext_http: plain, host } = auth.launch.config
   const authUrl = baseUrlOf(plain ? 'http' : 'https', host, ports.auth)
-  const peerSecret = peerSecretOf(env, kms, true)
+  const peerSecret = readPeerSecret(env, kms, true)
   return {
-    auth: withLaunch(besideKms(auth), {}, { port: ports.auth }),
-    kms: withLaunch(besideAuth(kms, authUrl, auth), { peerSecret }, { port: ports.kms }),
+    auth: withLaunch(configureBesideKms(auth), {}, { port: ports.auth }),
+    kms: withLaunch(configureBesideAuth(kms, authUrl, auth), { peerSecret }, { port: ports.kms }),
     authUrl,
   }
 }
@@ -63,7 +63,7 @@ export async function requireTogether(
 ): Promise<void> {
   const { provenance, values } = kms.loaded
   const asksAuth = provenance.auth_verifier_url === 'default' && values.auth_verifier_jwks === undefined
-  if (asksAuth && besideKms(auth).launch.config.publish_session_jwks === false)
+  if (asksAuth && configureBesideKms(auth).launch.config.publish_session_jwks === false)
     throw new StartupError(
       `publish_session_jwks is false (${auth.loaded.provenance.publish_session_jwks}), but the kms verifies session tokens with the keys that auth publishes: set it to true in auth.toml, or name the keys with auth_verifier_jwks in kms.toml`,
     )
@@ -71,7 +71,7 @@ export async function requireTogether(
 }
 
 /** Started together, auth publishes its session keys to the kms unless its settings say otherwise. */
-export function besideKms(auth: ServiceConfiguration): ServiceConfiguration {
+export function configureBesideKms(auth: ServiceConfiguration): ServiceConfiguration {
   if (auth.loaded.provenance.publish_session_jwks !== 'default') return auth
   return withLaunch(auth, {}, { publish_session_jwks: true })
 }
@@ -80,7 +80,7 @@ export function besideKms(auth: ServiceConfiguration): ServiceConfiguration {
  * Started together, the kms asks the auth service beside it unless its settings say otherwise.
  * @param url of that service
  */
-export function besideAuth(
+export function configureBesideAuth(
   kms: ServiceConfiguration,
   url: string,
   auth: ServiceConfiguration,
@@ -105,7 +105,7 @@ export function besideAuth(
  * started apart. A kms that was started beside an auth service and asks another one shows it to nobody.
  * @throws StartupError when it could be guessed
  */
-export function peerSecretOf(
+export function readPeerSecret(
   env: Terminal['env'],
   { loaded }: ServiceConfiguration,
   isBesideAuth: boolean,

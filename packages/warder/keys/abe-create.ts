@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs'
 import type { Input } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
 import { UsageError } from '../cli/command.ts'
-import { onlyName } from '../cli/options.ts'
+import { requireOneName } from '../cli/options.ts'
 import { printable } from '../cli/table.ts'
-import { readKid } from '../kms/key-word.ts'
-import { aboutKey } from '../kms/refusal.ts'
+import { readKid } from '../kms/key-argument.ts'
+import { withKeyErrors } from '../kms/refusal.ts'
 import { kmsVerb } from '../kms/verb.ts'
 
 type Structure = NonNullable<Input<'crypto.keys.create'>['body']['access_structure']>
@@ -18,7 +18,7 @@ const commonOptions = {
   },
 } as const
 
-const mostBytes = 256 * 1024
+const maxStructureBytes = 256 * 1024
 
 export const createMasterVerb = kmsVerb({
   name: 'abe create',
@@ -37,11 +37,12 @@ whether a public key that you are given is this one.`,
   options: commonOptions,
   readsInput: (names) => names.includes('-'),
   parse({ tag, 'not-extractable': notExtractable }, names) {
-    const file = onlyName(names, 'file of an access structure')
-    const read = file === '-' ? undefined : structureIn(file, readStructure(file))
+    const file = requireOneName(names, 'file of an access structure')
+    const read = file === '-' ? undefined : parseStructure(file, readStructure(file))
     return async ({ kms, show, readInput }) => {
-      const access_structure = read ?? structureIn(file, (await readInput(mostBytes)).toString('utf8'))
-      const body = { kty: 'ABE', access_structure, ...bodyOf(tag, notExtractable) }
+      const access_structure =
+        read ?? parseStructure(file, (await readInput(maxStructureBytes)).toString('utf8'))
+      const body = { kty: 'ABE', access_structure, ...buildCommonBody(tag, notExtractable) }
       const made = await kms.call('crypto.keys.create', { body })
       show(made, [
         `${printable(made.kid)}  ABE, master`,
@@ -61,9 +62,9 @@ function readStructure(file: string): string {
 }
 
 /** The service checks what it means. @throws StartupError */
-function structureIn(file: string, text: string): Structure {
+function parseStructure(file: string, text: string): Structure {
   const name = file === '-' ? 'standard input' : file
-  if (Buffer.byteLength(text) > mostBytes)
+  if (Buffer.byteLength(text) > maxStructureBytes)
     throw new StartupError(`${name}: the access structure is too large`)
   try {
     const value: unknown = JSON.parse(text)
@@ -90,17 +91,17 @@ MASTER. Give the key to its user: warder access grant USER KEY decrypt.`,
     ...commonOptions,
   },
   parse({ policy, tag, 'not-extractable': notExtractable }, names) {
-    const master = readKid(onlyName(names, 'master key'))
+    const master = readKid(requireOneName(names, 'master key'))
     if (policy.trim() === '') throw new UsageError('--policy is not empty: * reads everything')
-    const body = { kty: 'ABE', master, policy, ...bodyOf(tag, notExtractable) }
+    const body = { kty: 'ABE', master, policy, ...buildCommonBody(tag, notExtractable) }
     return async ({ kms, show }) => {
-      const made = await aboutKey('master key', master, () => kms.call('crypto.keys.create', { body }))
+      const made = await withKeyErrors('master key', master, () => kms.call('crypto.keys.create', { body }))
       show(made, [`${printable(made.kid)}  ABE, reads ${printable(policy)}`])
       return 0
     }
   },
 })
 
-function bodyOf(tags: readonly string[], notExtractable: boolean) {
+function buildCommonBody(tags: readonly string[], notExtractable: boolean) {
   return { ...(tags.length > 0 && { tags: [...tags] }), ...(notExtractable && { ext: false }) }
 }

@@ -1,16 +1,16 @@
 import type { Input, Reply } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
 import { UsageError } from '../cli/command.ts'
-import { type Options, onlyName, type ValuesOf } from '../cli/options.ts'
+import { type Options, requireOneName, type ValuesOf } from '../cli/options.ts'
 import { printable } from '../cli/table.ts'
-import { readKid } from '../kms/key-word.ts'
-import { aboutKey } from '../kms/refusal.ts'
+import { readKid } from '../kms/key-argument.ts'
+import { withKeyErrors } from '../kms/refusal.ts'
 import { type KmsVerb, kmsVerb } from '../kms/verb.ts'
 
 type Action = Input<'crypto.keys.rotate'>['body']
 type MasterRotation = Extract<Reply<'crypto.keys.rotate'>, { readonly digest: string }>
 
-const refreshed = `User keys that MASTER made and that are not revoked are refreshed with it, in the same commit. Takes the right rekey on
+const refreshHelp = `User keys that MASTER made and that are not revoked are refreshed with it, in the same commit. Takes the right rekey on
 both keys of the pair.`
 
 function rotationVerb<const O extends Options>(parts: {
@@ -30,32 +30,32 @@ function rotationVerb<const O extends Options>(parts: {
       const kid = readKid(first)
       const body = action(values as ValuesOf<O>, rest)
       return async ({ kms, show, note }) => {
-        const done = await aboutKey('master key', kid, () =>
+        const done = await withKeyErrors('master key', kid, () =>
           kms.call('crypto.keys.rotate', { path: { kid }, body }),
         )
         if (!('digest' in done))
           throw new StartupError(`${printable(kid)} is no master key: it has a new version now`)
         for (const other of done.not_refreshed)
           note(`${printable(other)} was not refreshed: it is not of this master key`)
-        show(done, [lineOf(done)])
+        show(done, [formatRotation(done)])
         return 0
       }
     },
   })
 }
 
-function lineOf({ kid_public, digest, refreshed: users }: MasterRotation): string {
+function formatRotation({ kid_public, digest, refreshed: users }: MasterRotation): string {
   const count = `${users.length} user ${users.length === 1 ? 'key' : 'keys'} refreshed`
   return `${printable(kid_public)}  changed, digest ${printable(digest)}; ${count}`
 }
 
 const policy = { type: 'text', value: 'POLICY', required: true, help: 'what is renewed' } as const
 
-function noMore(rest: readonly string[]): void {
+function requireNoMore(rest: readonly string[]): void {
   if (rest[0] !== undefined) throw new UsageError(`unknown argument: ${rest[0]}`)
 }
 
-function attributes(rest: readonly string[]): string[] {
+function requireAttributes(rest: readonly string[]): string[] {
   if (rest.length === 0) throw new UsageError('say which attributes: Dimension::Attribute')
   return [...rest]
 }
@@ -73,11 +73,11 @@ export const rotationVerbs: readonly KmsVerb[] = [
     summary: 'renews what a policy reads: keys that are not refreshed open nothing new of it',
     about: `To shut somebody out: destroy or revoke the user key, then rekey its policy. What was encrypted before stays readable
 for those who could read it; to end that, encrypt it anew and prune.
-${refreshed}`,
+${refreshHelp}`,
     examples: ["warder keys abe rekey MASTER --policy 'Team::blue'"],
     options: { policy },
     action({ policy }, rest) {
-      noMore(rest)
+      requireNoMore(rest)
       return { RekeyAccessPolicy: policy }
     },
   }),
@@ -86,11 +86,11 @@ ${refreshed}`,
     words: 'MASTER',
     summary:
       'forgets the former secrets of a policy: what was encrypted before its last rekey opens for nobody',
-    about: refreshed,
+    about: refreshHelp,
     examples: ["warder keys abe prune MASTER --policy 'Team::blue'"],
     options: { policy: { ...policy, help: 'whose former secrets go' } },
     action({ policy }, rest) {
-      noMore(rest)
+      requireNoMore(rest)
       return { PruneAccessPolicy: policy }
     },
   }),
@@ -114,7 +114,9 @@ ${refreshed}`,
     action({ above, protection = 'classic' }, rest) {
       const mode = Object.hasOwn(modes, protection) ? modes[protection] : undefined
       if (mode === undefined) throw new UsageError(`--protection is one of ${Object.keys(modes).join(', ')}`)
-      return { AddAttribute: [[onlyName(rest, 'attribute: Dimension::Attribute'), mode, above ?? null]] }
+      return {
+        AddAttribute: [[requireOneName(rest, 'attribute: Dimension::Attribute'), mode, above ?? null]],
+      }
     },
   }),
   rotationVerb({
@@ -127,7 +129,7 @@ ${refreshed}`,
     action(_, [attribute, name, ...rest]) {
       if (attribute === undefined || name === undefined)
         throw new UsageError('say which attribute, and its new name: Team::red crimson')
-      noMore(rest)
+      requireNoMore(rest)
       return { RenameAttribute: [[attribute, name]] }
     },
   }),
@@ -138,16 +140,16 @@ ${refreshed}`,
     about: 'It cannot be undone.',
     examples: ['warder keys abe disable MASTER Team::red'],
     options: {},
-    action: (_, rest) => ({ DisableAttribute: attributes(rest) }),
+    action: (_, rest) => ({ DisableAttribute: requireAttributes(rest) }),
   }),
   rotationVerb({
     name: 'abe delete',
     words: 'MASTER ATTRIBUTE...',
     summary: 'deletes attributes: what was encrypted for them opens for no key that is kept here',
     about: `Their names may be used again, and mean other attributes then.
-${refreshed}`,
+${refreshHelp}`,
     examples: ['warder keys abe delete MASTER Team::red'],
     options: {},
-    action: (_, rest) => ({ DeleteAttribute: attributes(rest) }),
+    action: (_, rest) => ({ DeleteAttribute: requireAttributes(rest) }),
   }),
 ]

@@ -1,8 +1,8 @@
 import type { Reply } from '@warder/client'
-import { onlyName } from '../cli/options.ts'
-import { printable, tableLines } from '../cli/table.ts'
-import { readKid } from '../kms/key-word.ts'
-import { aboutKey } from '../kms/refusal.ts'
+import { requireOneName } from '../cli/options.ts'
+import { formatTable, printable } from '../cli/table.ts'
+import { readKid } from '../kms/key-argument.ts'
+import { withKeyErrors } from '../kms/refusal.ts'
 import { kmsVerb } from '../kms/verb.ts'
 
 type Structure = Reply<'crypto.keys.structure'>
@@ -22,19 +22,19 @@ getattributes on both keys of the pair.`,
     policy: { type: 'text', value: 'POLICY', help: 'who reads what is encrypted for it' },
   },
   parse({ policy }, names) {
-    const kid = readKid(onlyName(names, 'master key'))
+    const kid = readKid(requireOneName(names, 'master key'))
     const query = policy === undefined ? {} : { policy }
     return async ({ kms, show }) => {
-      const structure = await aboutKey('master key', kid, () =>
+      const structure = await withKeyErrors('master key', kid, () =>
         kms.call('crypto.keys.structure', { path: { kid }, query }),
       )
-      show(structure, [...dimensionLines(structure), '', ...readerLines(structure, policy)])
+      show(structure, [...formatDimensions(structure), '', ...formatReaders(structure, policy)])
       return 0
     }
   },
 })
 
-function dimensionLines({ kid_public, digest, dimensions }: Structure): readonly string[] {
+function formatDimensions({ kid_public, digest, dimensions }: Structure): readonly string[] {
   const lines = dimensions.map(({ name, ordered, attributes }) => {
     const names = attributes.map(({ name, mode, enabled }) => {
       const notes = [mode === 'Classic' ? [] : mode.toLowerCase(), enabled ? [] : 'disabled'].flat()
@@ -49,12 +49,12 @@ function dimensionLines({ kid_public, digest, dimensions }: Structure): readonly
   ]
 }
 
-function readerLines(
+function formatReaders(
   { dimensions, user_keys: users }: Structure,
   policy: string | undefined,
 ): readonly string[] {
   const none = 'there are no user keys'
-  const own = ({ kid, owner, state, policy }: Structure['user_keys'][number]) => [
+  const formatUserKey = ({ kid, owner, state, policy }: Structure['user_keys'][number]) => [
     kid,
     owner,
     state,
@@ -62,17 +62,20 @@ function readerLines(
   ]
   const headings = ['USER KEY', 'OWNER', 'STATE', 'MADE FOR']
   if (policy !== undefined)
-    return tableLines(
+    return formatTable(
       [...headings, 'READS IT'],
-      users.map((user) => [...own(user), user.opens === true ? 'yes' : 'no']),
+      users.map((user) => [...formatUserKey(user), user.opens === true ? 'yes' : 'no']),
       none,
     )
   const attributes = dimensions.flatMap(({ name, attributes }) =>
     attributes.map((one) => `${name}::${one.name}`),
   )
-  return tableLines(
+  return formatTable(
     [...headings, ...attributes.map(printable)],
-    users.map((user) => [...own(user), ...attributes.map((name) => (user.reads.includes(name) ? 'x' : '-'))]),
+    users.map((user) => [
+      ...formatUserKey(user),
+      ...attributes.map((name) => (user.reads.includes(name) ? 'x' : '-')),
+    ]),
     none,
   )
 }

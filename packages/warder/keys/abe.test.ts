@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { type RunOptions, runInProcess, tokenOf } from '../testing/in-process.ts'
+import { logInUser, type RunOptions, runInProcess } from '../testing/in-process.ts'
 import { type Installation, startInstallation } from '../testing/index.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-abe-'))
@@ -15,7 +15,7 @@ let publicKey: string
 
 before(async () => {
   warder = await startInstallation()
-  admin = await tokenOf(warder, 'admin', warder.password)
+  admin = await logInUser(warder, 'admin', warder.password)
   writeFileSync(path('structure.json'), '{"Level::<":["low","high::+"],"Team":["blue","red"]}')
   const made = await json(['keys', 'abe', 'create', path('structure.json'), '--tag', 'tests'])
   ;({ kid: master, kid_public: publicKey } = made as { kid: string; kid_public: string })

@@ -1,8 +1,8 @@
 import type { Reply } from '@warder/client'
 import { UsageError } from '../cli/command.ts'
-import { printable, tableLines } from '../cli/table.ts'
-import { readKid } from '../kms/key-word.ts'
-import { aboutKey } from '../kms/refusal.ts'
+import { formatTable, printable } from '../cli/table.ts'
+import { readKid } from '../kms/key-argument.ts'
+import { withKeyErrors } from '../kms/refusal.ts'
 import { type KmsVerb, kmsVerb } from '../kms/verb.ts'
 
 type Alias = Reply<'crypto.aliases.get'>
@@ -10,7 +10,7 @@ type Work = ReturnType<KmsVerb['parse']>
 
 const pageSize = 1000
 
-const rowOf = ({ alias, kid, changed_at }: Alias) => [alias, kid, changed_at]
+const toRow = ({ alias, kid, changed_at }: Alias) => [alias, kid, changed_at]
 
 const list: Work = async ({ kms, show }) => {
   const aliases: Alias[] = []
@@ -20,13 +20,15 @@ const list: Work = async ({ kms, show }) => {
     aliases.push(...page)
     if (page.length < pageSize) break
   }
-  show({ aliases }, tableLines(['ALIAS', 'KEY', 'SINCE'], aliases.map(rowOf), 'you have no aliases'))
+  show({ aliases }, formatTable(['ALIAS', 'KEY', 'SINCE'], aliases.map(toRow), 'you have no aliases'))
   return 0
 }
 
 function showOne(alias: string): Work {
   return async ({ kms, show }) => {
-    const found = await aboutKey('alias', alias, () => kms.call('crypto.aliases.get', { path: { alias } }))
+    const found = await withKeyErrors('alias', alias, () =>
+      kms.call('crypto.aliases.get', { path: { alias } }),
+    )
     show(found, [printable(`${found.full_alias} is ${found.kid}`)])
     return 0
   }
@@ -34,7 +36,7 @@ function showOne(alias: string): Work {
 
 function remove(alias: string): Work {
   return async ({ kms, show }) => {
-    await aboutKey('alias', alias, () => kms.call('crypto.aliases.delete', { path: { alias } }))
+    await withKeyErrors('alias', alias, () => kms.call('crypto.aliases.delete', { path: { alias } }))
     show({ alias, deleted: true }, [printable(`${alias}: deleted; the key stays`)])
     return 0
   }
@@ -42,7 +44,9 @@ function remove(alias: string): Work {
 
 function create(alias: string, kid: string): Work {
   return async ({ kms, show }) => {
-    const made = await aboutKey('key', kid, () => kms.call('crypto.aliases.create', { body: { alias, kid } }))
+    const made = await withKeyErrors('key', kid, () =>
+      kms.call('crypto.aliases.create', { body: { alias, kid } }),
+    )
     show(made, [printable(`${made.alias} is ${made.kid}`)])
     return 0
   }
@@ -50,7 +54,7 @@ function create(alias: string, kid: string): Work {
 
 function move(alias: string, kid: string): Work {
   return async ({ kms, show }) => {
-    const moved = await aboutKey('alias', alias, () =>
+    const moved = await withKeyErrors('alias', alias, () =>
       kms.call('crypto.aliases.move', { path: { alias }, body: { kid } }),
     )
     show(moved, [printable(`${moved.alias} is ${moved.kid} from now on`)])

@@ -1,33 +1,39 @@
 import { ClientError, type Reply } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
-import { onlyName, requireNoNames } from '../cli/options.ts'
+import { requireNoNames, requireOneName } from '../cli/options.ts'
 import { printable } from '../cli/table.ts'
 import { keyAlgorithms } from '../kms/declared.gen.ts'
-import { sentenceOf } from '../kms/refusal.ts'
+import { formatClientError } from '../kms/refusal.ts'
 import { type KmsContext, kmsVerb } from '../kms/verb.ts'
-import { importRequest, keyText, mostKeyBytes, passphraseFrom, readKeyFile } from './import-file.ts'
-import { generateRequest, type KeyRequest } from './key-request.ts'
+import {
+  buildImportRequest,
+  createPassphraseReader,
+  maxKeyBytes,
+  readKeyFile,
+  toKeyText,
+} from './import-file.ts'
+import { buildGenerateRequest, type KeyRequest } from './key-request.ts'
 import { requireOwnHalfInside } from './pem.ts'
 
-async function make({ kms, show }: KmsContext, body: KeyRequest): Promise<number> {
+async function createKey({ kms, show }: KmsContext, body: KeyRequest): Promise<number> {
   const made = await kms.call('crypto.keys.create', { body }).catch((error: unknown) => {
     if (!(error instanceof ClientError) || error.kind !== 'forbidden') throw error
     const hint =
       'Crypto officers decide who makes keys here; one of them can say: warder access grant-create USER.'
-    throw new StartupError(sentenceOf(error, hint), { cause: error })
+    throw new StartupError(formatClientError(error, hint), { cause: error })
   })
-  show(made, linesOf(made))
+  show(made, formatCreatedKey(made))
   return 0
 }
 
-function linesOf({ kid, kid_public, kty, alg }: Reply<'crypto.keys.create'>): readonly string[] {
+function formatCreatedKey({ kid, kid_public, kty, alg }: Reply<'crypto.keys.create'>): readonly string[] {
   const what = printable(alg === undefined ? kty : `${kty}, ${alg}`)
   if (typeof kid_public !== 'string') return [`${printable(kid)}  ${what}`]
   return [`${printable(kid)}  ${what}, private`, `${printable(kid_public)}  ${what}, public`]
 }
 
 /** The algorithms that sign, in lines of the text below. */
-function signing(): string {
+function formatSignatureAlgorithms(): string {
   const names = [...keyAlgorithms].filter(([, { use, optional }]) => use === 'signature' && !optional)
   const lines = ['']
   for (const [name] of names) {
@@ -51,7 +57,7 @@ export const createKeyVerb = kmsVerb({
                                                                    half alone can encrypt and not decrypt
   ECDH-ES+A128KW … A256KW                                          the same, on P-256 or --crv
   A192KW A256KW A128GCMKW … A256GCMKW                              wraps the keys of what others encrypt
-${signing()}
+${formatSignatureAlgorithms()}
   HS256 HS384 HS512                                                MACs
 --kty RSA (or EC with --crv, OKP, AKP) makes a pair for every algorithm of the type.`,
   examples: [
@@ -73,8 +79,8 @@ ${signing()}
   },
   parse({ tag: tags, 'not-extractable': notExtractable, ...kind }, names) {
     requireNoNames(names)
-    const body = generateRequest({ ...kind, tags, notExtractable })
-    return (context) => make(context, body)
+    const body = buildGenerateRequest({ ...kind, tags, notExtractable })
+    return (context) => createKey(context, body)
   },
 })
 
@@ -108,19 +114,19 @@ Of a pair the private key alone is kept; it verifies, too.`,
   readsInput: (names) => names.includes('-'),
   parse({ alg, tag: tags, 'not-extractable': notExtractable, 'passphrase-file': passphraseFile }, names) {
     const options = { alg, tags, notExtractable }
-    const file = onlyName(names, 'file')
+    const file = requireOneName(names, 'file')
     const name = file === '-' ? 'standard input' : file
-    const passphrase = passphraseFrom(file, passphraseFile)
-    const requestFor = (content: string): KeyRequest =>
-      importRequest(name, content, { ...options, passphrase })
+    const passphrase = createPassphraseReader(file, passphraseFile)
+    const buildRequest = (content: string): KeyRequest =>
+      buildImportRequest(name, content, { ...options, passphrase })
     // Read at once: what is wrong with it is told before anybody is asked for a password.
     const content = file === '-' ? undefined : readKeyFile(file)
-    const read = content === undefined ? undefined : requestFor(content)
+    const read = content === undefined ? undefined : buildRequest(content)
     return async (context) => {
-      const text = content ?? keyText(name, await context.readInput(mostKeyBytes))
-      const request = read ?? requestFor(text)
+      const text = content ?? toKeyText(name, await context.readInput(maxKeyBytes))
+      const request = read ?? buildRequest(text)
       await requireOwnHalfInside(name, text, passphrase)
-      return make(context, request)
+      return createKey(context, request)
     }
   },
 })

@@ -2,14 +2,14 @@ import { ClientError, type KmsClient } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
 import { UsageError } from '../cli/command.ts'
 import { printable } from '../cli/table.ts'
-import { readKid } from '../kms/key-word.ts'
-import { aboutKey, sentenceOf } from '../kms/refusal.ts'
+import { readKid } from '../kms/key-argument.ts'
+import { formatClientError, withKeyErrors } from '../kms/refusal.ts'
 import { kmsVerb } from '../kms/verb.ts'
-import { shownDate } from './life-words.ts'
+import { formatDate } from './life-format.ts'
 
 /** A key in words, for the question. Who may destroy it may not be allowed to read about it. */
-async function describe(kms: KmsClient, kid: string): Promise<string> {
-  const key = await aboutKey('key', kid, () =>
+async function describeKey(kms: KmsClient, kid: string): Promise<string> {
+  const key = await withKeyErrors('key', kid, () =>
     kms.call('crypto.keys.get', { path: { kid } }).catch((error: unknown) => {
       if (error instanceof ClientError && error.kind === 'forbidden') return undefined
       throw error
@@ -37,7 +37,7 @@ revoke and destroy, on the half that is named. All keys are looked up before any
     if (kids.length === 0) throw new UsageError('say which key')
     return async ({ kms, show, confirm }) => {
       const described: string[] = []
-      for (const kid of kids) described.push(await describe(kms, kid))
+      for (const kid of kids) described.push(await describeKey(kms, kid))
       await confirm(
         `Destroy ${described.join(', ')}? What was encrypted with ${kids.length === 1 ? 'it' : 'them'} cannot be read again.`,
       )
@@ -60,7 +60,7 @@ revoke and destroy, on the half that is named. All keys are looked up before any
           const done = [...destroyed, ...waiting.map(({ kid }) => printable(kid))]
           if (!(error instanceof ClientError) || done.length === 0) throw error
           throw new StartupError(
-            `destroyed ${done.join(', ')}; then, at ${printable(kid)}: ${sentenceOf(error)}`,
+            `destroyed ${done.join(', ')}; then, at ${printable(kid)}: ${formatClientError(error)}`,
             { cause: error },
           )
         }
@@ -70,7 +70,7 @@ revoke and destroy, on the half that is named. All keys are looked up before any
         ...destroyed.map((kid) => `${kid}  destroyed`),
         ...waiting.map(
           ({ kid, destruction_at: at }) =>
-            `${printable(kid)}  waits: destroyed on ${printable(shownDate(at))}, until then: warder keys restore`,
+            `${printable(kid)}  waits: destroyed on ${printable(formatDate(at))}, until then: warder keys restore`,
         ),
         ...gone.map((kid) => `${kid}  was gone already`),
       ])

@@ -15,7 +15,7 @@ import { after, test } from 'node:test'
 import { derNull, derNumber, derObjectIdentifier, derOctets, derSequence } from '@warder/pki/asn1'
 import { missingOpenssl, modernFile, opensslFolder } from '@warder/pki/testing'
 import { readSecretFile, readTokenFile } from '../cli/secret-file.ts'
-import { importRequest, readKeyFile } from './import-file.ts'
+import { buildImportRequest, readKeyFile } from './import-file.ts'
 import { requireOwnHalfInside } from './pem.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-import-'))
@@ -29,7 +29,7 @@ const file = (content: string | Uint8Array): string => {
 const options = { alg: undefined, tags: [], notExtractable: false, passphrase: () => 'secret' }
 const read = (content: string | Uint8Array, alg?: string) => {
   const name = file(content)
-  return importRequest(name, readKeyFile(name), { ...options, alg })
+  return buildImportRequest(name, readKeyFile(name), { ...options, alg })
 }
 const pem = (key: KeyObject, type: 'pkcs8' | 'pkcs1' | 'sec1' = 'pkcs8') =>
   key.export({ format: 'pem', type: type as 'pkcs8' }).toString()

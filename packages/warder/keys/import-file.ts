@@ -2,15 +2,15 @@ import { readFileSync } from 'node:fs'
 import { StartupError } from '@warder/foundation/errors'
 import { factorJwkMembers, publicJwkMembers, secretJwkMembers } from '@warder/foundation/memory'
 import { privateKeyText, withoutByteOrderMark } from '@warder/pki/pem'
-import { refusalOf } from '../cli/refused.ts'
+import { toFileRefused } from '../cli/refused.ts'
 import { readSecretFile } from '../cli/secret-file.ts'
 import type { KeyOptions, KeyRequest } from './key-request.ts'
-import { isEncryptedPem, isPem, jwkOfPem, pssOnly } from './pem.ts'
+import { isEncryptedPem, isPem, pemToJwk, pssOnly } from './pem.ts'
 
 /** RSA of more than two primes (`oth`) and drafts are left out: the service does not have them. */
 const materialMembers = [...secretJwkMembers, ...factorJwkMembers, ...publicJwkMembers]
 /** Larger files hold no key. */
-export const mostKeyBytes = 64 * 1024
+export const maxKeyBytes = 64 * 1024
 
 export interface ImportOptions extends Pick<KeyOptions, 'alg' | 'tags' | 'notExtractable'> {
   /** Gives the passphrase of an encrypted file; asked for such a file alone. */
@@ -20,9 +20,9 @@ export interface ImportOptions extends Pick<KeyOptions, 'alg' | 'tags' | 'notExt
 /** Text of a file with a key. @throws StartupError */
 export function readKeyFile(file: string): string {
   try {
-    return keyText(file, readFileSync(file))
+    return toKeyText(file, readFileSync(file))
   } catch (error) {
-    throw refusalOf(error, file)
+    throw toFileRefused(error, file)
   }
 }
 
@@ -31,7 +31,7 @@ export function readKeyFile(file: string): string {
  * @param file with the passphrase
  * @throws StartupError when asked without a file
  */
-export function passphraseFrom(keyFile: string, file: string | undefined): () => string {
+export function createPassphraseReader(keyFile: string, file: string | undefined): () => string {
   let known: string | undefined
   return () => {
     if (file === undefined)
@@ -44,11 +44,11 @@ export function passphraseFrom(keyFile: string, file: string | undefined): () =>
 }
 
 /** Text of a key that is PEM, DER or a JWK. @throws StartupError for a PKCS#12 file */
-export function keyText(name: string, bytes: Uint8Array): string {
+export function toKeyText(name: string, bytes: Uint8Array): string {
   try {
     return privateKeyText(bytes)
   } catch (error) {
-    throw refusalOf(error, name)
+    throw toFileRefused(error, name)
   }
 }
 
@@ -58,7 +58,7 @@ export function keyText(name: string, bytes: Uint8Array): string {
  * @param name of the file, for the person who has to put it right
  * @throws StartupError for what is not one whole private or secret key
  */
-export function importRequest(name: string, content: string, options: ImportOptions): KeyRequest {
+export function buildImportRequest(name: string, content: string, options: ImportOptions): KeyRequest {
   const jwk = readKey(name, content, options.passphrase)
   const text = (member: string): string | undefined => {
     const value = jwk[member]
@@ -77,7 +77,7 @@ export function importRequest(name: string, content: string, options: ImportOpti
   // Taken for what it does not say, it would let a key out that was to stay.
   if (jwk.ext !== undefined && typeof jwk.ext !== 'boolean')
     throw new StartupError(`${name}: ext is neither true nor false`)
-  const alg = pssAlg(name, jwk[pssOnly], options.alg ?? text('alg'))
+  const alg = selectPssAlg(name, jwk[pssOnly], options.alg ?? text('alg'))
   const ops = readOps(name, jwk.key_ops)
   const use = text('use')
   const crv = text('crv')
@@ -106,7 +106,7 @@ function readOps(name: string, ops: unknown): readonly string[] | undefined {
 }
 
 /** A key that is for RSASSA-PSS alone is bound to one of its algorithms. @throws StartupError */
-function pssAlg(name: string, only: unknown, alg: string | undefined): string | undefined {
+function selectPssAlg(name: string, only: unknown, alg: string | undefined): string | undefined {
   if (only === undefined) return alg
   const permitted = only === 'any' ? ['PS256', 'PS384', 'PS512'] : [String(only)]
   if (alg === undefined && only !== 'any') return String(only)
@@ -120,12 +120,12 @@ function readKey(
   passphrase: () => string,
 ): Readonly<Record<string | symbol, unknown>> {
   const content = withoutByteOrderMark(text)
-  if (content.length > mostKeyBytes) throw new StartupError(`${name}: is too large for one key`)
+  if (content.length > maxKeyBytes) throw new StartupError(`${name}: is too large for one key`)
   if (content.startsWith('PuTTY-User-Key-File'))
     throw new StartupError(
       `${name}: is a private key of PuTTY: export it as an OpenSSH key, and convert that to PKCS#8`,
     )
-  if (isPem(content)) return jwkOfPem(name, content, isEncryptedPem(content) ? passphrase() : undefined)
+  if (isPem(content)) return pemToJwk(name, content, isEncryptedPem(content) ? passphrase() : undefined)
   let json: unknown
   try {
     json = JSON.parse(content)

@@ -15,7 +15,7 @@ export interface KeyOptions {
 }
 
 /** Request for a generated key: the algorithm alone gives its type and curve. @throws UsageError */
-export function generateRequest({ kty, alg, crv, bits, tags, notExtractable }: KeyOptions): KeyRequest {
+export function buildGenerateRequest({ kty, alg, crv, bits, tags, notExtractable }: KeyOptions): KeyRequest {
   const declared = keyAlgorithms.get(alg ?? '')
   const type = kty ?? declared?.kty
   if (type === undefined) {

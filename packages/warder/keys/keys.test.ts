@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { algorithms } from '@warder/kms/crypto'
-import { newUser, type RunOptions, runInProcess, tokenOf } from '../testing/in-process.ts'
+import { logInUser, newUser, type RunOptions, runInProcess } from '../testing/in-process.ts'
 import { type Installation, program, runWarder, startInstallation } from '../testing/index.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-keys-'))
@@ -16,7 +16,7 @@ let bob: string
 
 before(async () => {
   warder = await startInstallation()
-  admin = await tokenOf(warder, 'admin', warder.password)
+  admin = await logInUser(warder, 'admin', warder.password)
   bob = await newUser(warder, 'bob')
 })
 after(async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { type RunOptions, runInProcess, tokenOf } from '../testing/in-process.ts'
+import { logInUser, type RunOptions, runInProcess } from '../testing/in-process.ts'
 import { type Installation, startInstallation } from '../testing/index.ts'
 
 let warder: Installation
@@ -8,7 +8,7 @@ let admin: string
 
 before(async () => {
   warder = await startInstallation({ env: { KMS_PENDING_DESTRUCTION_DAYS_BY: 'tag:waits=7' } })
-  admin = await tokenOf(warder, 'admin', warder.password)
+  admin = await logInUser(warder, 'admin', warder.password)
 })
 after(() => warder.stop())
 

@@ -1,16 +1,16 @@
 import { ClientError, type Reply } from '@warder/client'
 import { UsageError } from '../cli/command.ts'
-import { onlyName } from '../cli/options.ts'
+import { requireOneName } from '../cli/options.ts'
 import { printable } from '../cli/table.ts'
-import { readKid } from '../kms/key-word.ts'
-import { aboutKey } from '../kms/refusal.ts'
+import { readKid } from '../kms/key-argument.ts'
+import { withKeyErrors } from '../kms/refusal.ts'
 import { type KmsVerb, kmsVerb } from '../kms/verb.ts'
-import { shownState } from './life-words.ts'
+import { formatState } from './life-format.ts'
 
 type Life = Reply<'crypto.keys.disable'>
 
-function lifeLine(life: Life): string {
-  return printable(`${life.kid}  ${shownState(life)}`)
+function formatLife(life: Life): string {
+  return printable(`${life.kid}  ${formatState(life)}`)
 }
 
 function lifeVerb(
@@ -28,8 +28,8 @@ function lifeVerb(
       return async ({ kms, show }) => {
         const done: Life[] = []
         for (const kid of kids)
-          done.push(await aboutKey('key', kid, () => kms.call(`crypto.keys.${name}`, { path: { kid } })))
-        show(done, done.map(lifeLine))
+          done.push(await withKeyErrors('key', kid, () => kms.call(`crypto.keys.${name}`, { path: { kid } })))
+        show(done, done.map(formatLife))
         return 0
       }
     },
@@ -57,7 +57,7 @@ for days. warder keys list --state waiting shows which do. Takes the right activ
 })
 
 /** The dates of a key, as the service calls them and as the command does. */
-const optionOf: Readonly<Record<string, string>> = {
+const dateOptions: Readonly<Record<string, string>> = {
   activation_at: '--begin',
   process_start_at: '--process-start',
   protect_stop_at: '--protect-stop',
@@ -65,9 +65,9 @@ const optionOf: Readonly<Record<string, string>> = {
 }
 
 /** A refusal about dates in the words of who called. */
-function inOptions({ kind, status, description, requestId }: ClientError): ClientError {
-  const said = description.replaceAll(/\b[a-z]+(?:_[a-z]+)*_at\b/g, (name) => optionOf[name] ?? name)
-  return new ClientError({ kind, status, description: said, requestId })
+function renameDates({ kind, status, description, requestId }: ClientError): ClientError {
+  const renamed = description.replaceAll(/\b[a-z]+(?:_[a-z]+)*_at\b/g, (name) => dateOptions[name] ?? name)
+  return new ClientError({ kind, status, description: renamed, requestId })
 }
 
 const datePattern = /^(none|\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?)$/
@@ -94,26 +94,26 @@ modifyattribute, which is in the group Modify.`,
     end: { type: 'text', value: 'DATE', help: 'deactivated from then on: it decrypts and verifies only' },
   },
   parse({ begin, 'process-start': processStart, 'protect-stop': protectStop, end }, names) {
-    const kid = readKid(onlyName(names, 'key'))
-    const wanted = {
+    const kid = readKid(requireOneName(names, 'key'))
+    const dates = {
       activation_at: begin,
       process_start_at: processStart,
       protect_stop_at: protectStop,
       deactivation_at: end,
     }
-    const given = Object.entries(wanted).filter(([, text]) => text !== undefined)
+    const given = Object.entries(dates).filter(([, text]) => text !== undefined)
     if (given.length === 0)
       throw new UsageError('say which date: --begin, --process-start, --protect-stop or --end')
     for (const [name, text = ''] of given)
-      if (!datePattern.test(text)) throw new UsageError(`${optionOf[name]} is ${dateHelp}; not '${text}'`)
+      if (!datePattern.test(text)) throw new UsageError(`${dateOptions[name]} is ${dateHelp}; not '${text}'`)
     const body = Object.fromEntries(given.map(([name, text]) => [name, text === 'none' ? null : text]))
     return async ({ kms, show }) => {
-      const life = await aboutKey('key', kid, () =>
+      const life = await withKeyErrors('key', kid, () =>
         kms.call('crypto.keys.dates', { path: { kid }, body }).catch((error: unknown) => {
-          throw error instanceof ClientError ? inOptions(error) : error
+          throw error instanceof ClientError ? renameDates(error) : error
         }),
       )
-      show(life, [lifeLine(life)])
+      show(life, [formatLife(life)])
       return 0
     }
   },

@@ -38,30 +38,38 @@ const states: Readonly<Record<string, Query>> = {
 }
 
 /** Names in JOSE have a digit, or two letters behind two capitals; those of KMIP are in this list. */
-const words: ReadonlySet<string> = new Set(['AES', 'HMAC', 'RSA', 'EC', 'Ed25519', 'ML-DSA-44', 'CoverCrypt'])
+const kmipNames: ReadonlySet<string> = new Set([
+  'AES',
+  'HMAC',
+  'RSA',
+  'EC',
+  'Ed25519',
+  'ML-DSA-44',
+  'CoverCrypt',
+])
 
 /**
  * Query to the service. @param now Unix milliseconds
  * @throws UsageError
  */
-export function filterQuery(values: ValuesOf<typeof filterOptions>, now: number): Query {
+export function buildQuery(values: ValuesOf<typeof filterOptions>, now: number): Query {
   const { tag, algorithm, state, expiring, unused, 'not-rotated': notRotated, older, owner, all } = values
-  const at = (ms: number): string => new Date(ms).toISOString()
-  const before = (name: string, text: string): string => at(now - readDuration(name, text))
+  const formatMoment = (ms: number): string => new Date(ms).toISOString()
+  const formatPast = (name: string, text: string): string => formatMoment(now - readDuration(name, text))
   if (all && owner !== undefined) throw new UsageError('--all and --owner exclude each other')
-  const wanted = state === undefined ? {} : states[state.toLowerCase()]
-  if (wanted === undefined) throw new UsageError(`--state is one of ${Object.keys(states).join(', ')}`)
+  const stateQuery = state === undefined ? {} : states[state.toLowerCase()]
+  if (stateQuery === undefined) throw new UsageError(`--state is one of ${Object.keys(states).join(', ')}`)
   return {
-    ...wanted,
+    ...stateQuery,
     ...(tag !== undefined && { tag }),
-    ...(algorithm !== undefined && (words.has(algorithm) ? { algorithm } : { alg: algorithm })),
+    ...(algorithm !== undefined && (kmipNames.has(algorithm) ? { algorithm } : { alg: algorithm })),
     ...(expiring !== undefined && {
-      expires_after: at(now),
-      expires_before: at(now + readDuration('expiring', expiring)),
+      expires_after: formatMoment(now),
+      expires_before: formatMoment(now + readDuration('expiring', expiring)),
     }),
-    ...(unused !== undefined && { unused_since: before('unused', unused) }),
-    ...(notRotated !== undefined && { rotated_before: before('not-rotated', notRotated) }),
-    ...(older !== undefined && { created_before: before('older', older) }),
+    ...(unused !== undefined && { unused_since: formatPast('unused', unused) }),
+    ...(notRotated !== undefined && { rotated_before: formatPast('not-rotated', notRotated) }),
+    ...(older !== undefined && { created_before: formatPast('older', older) }),
     ...(owner !== undefined && { owner }),
     ...(all && { owner: '*' }),
   }

@@ -1,10 +1,10 @@
 import type { Input, KmsClient, Reply } from '@warder/client'
 import { UsageError } from '../cli/command.ts'
 import { requireNoNames } from '../cli/options.ts'
-import { tableLines } from '../cli/table.ts'
+import { formatTable } from '../cli/table.ts'
 import { type KmsVerb, kmsVerb } from '../kms/verb.ts'
-import { shownDate, shownState } from './life-words.ts'
-import { filterOptions, filterQuery } from './list-filter.ts'
+import { formatDate, formatState } from './life-format.ts'
+import { buildQuery, filterOptions } from './list-filter.ts'
 
 type Obtained = Reply<'access.obtained'>[number]
 type Query = NonNullable<Input<'crypto.keys.list'>['query']>
@@ -12,8 +12,8 @@ type Listed = Reply<'crypto.keys.list'>['keys'][number]
 
 /** Rows that one request of the service gives at most. */
 const pageSize = 1000
-const usualLimit = 100
-const mostRows = 1_000_000
+const defaultLimit = 100
+const maxRows = 1_000_000
 
 interface ListOptions {
   readonly limit: number
@@ -22,7 +22,7 @@ interface ListOptions {
 }
 
 /** At most `limit` rows of others' keys, page by page, and the id to go on after when there are more. */
-async function obtainedRows(
+async function fetchObtained(
   kms: KmsClient,
   { limit, after }: ListOptions,
 ): Promise<{ readonly rows: readonly Obtained[]; readonly next: string | null }> {
@@ -30,12 +30,12 @@ async function obtainedRows(
   let last = after
   // One more than wanted tells whether there are more.
   while (rows.length <= limit) {
-    const wanted = Math.min(pageSize, limit + 1 - rows.length)
-    const query = { limit: String(wanted), ...(last !== undefined && { after: last }) }
+    const pageLimit = Math.min(pageSize, limit + 1 - rows.length)
+    const query = { limit: String(pageLimit), ...(last !== undefined && { after: last }) }
     const page = await kms.page('access.obtained', { query })
     rows.push(...page.rows)
     // A page that is not full is the last one, unless the service says where it goes on.
-    if (page.rows.length < wanted && page.next === undefined) return { rows, next: null }
+    if (page.rows.length < pageLimit && page.next === undefined) return { rows, next: null }
     last = page.next ?? page.rows.at(-1)?.object_id
   }
   const shown = rows.slice(0, limit)
@@ -43,7 +43,7 @@ async function obtainedRows(
 }
 
 /** At most `limit` keys, page by page: a page need not be full to have another behind it. */
-async function listedKeys(
+async function fetchKeys(
   kms: KmsClient,
   filter: Query,
   { limit, after }: ListOptions,
@@ -64,15 +64,15 @@ async function listedKeys(
 
 function listKeys(filter: Query, options: ListOptions): ReturnType<KmsVerb['parse']> {
   return async ({ kms, show }) => {
-    const { keys, next } = await listedKeys(kms, filter, options)
+    const { keys, next } = await fetchKeys(kms, filter, options)
     const ofOthers = filter.owner !== undefined
     const cells = keys.map((key) => [
       key.kid,
-      nameOf(key),
-      kindOf(key),
-      shownState(key),
-      shownDate(key.rotated_at ?? key.created_at),
-      key.deactivation_at === undefined ? '' : shownDate(key.deactivation_at),
+      formatName(key),
+      formatKind(key),
+      formatState(key),
+      formatDate(key.rotated_at ?? key.created_at),
+      key.deactivation_at === undefined ? '' : formatDate(key.deactivation_at),
       key.last_used ?? 'never',
       ...(ofOthers ? [key.owner] : []),
       key.tags.join(' '),
@@ -80,28 +80,32 @@ function listKeys(filter: Query, options: ListOptions): ReturnType<KmsVerb['pars
     const headings = ['KEY', 'NAME', 'KIND', 'STATE', 'MADE', 'ENDS', 'LAST USED']
     const empty =
       Object.keys(filter).length === 0 ? 'there are no keys that you own' : 'there are no such keys'
-    show({ keys: keys.map(forPrograms), next }, [
-      ...tableLines([...headings, ...(ofOthers ? ['OWNER'] : []), 'TAGS'], cells, nothing(empty, options)),
-      ...more(options, next),
+    show({ keys: keys.map(toJson), next }, [
+      ...formatTable(
+        [...headings, ...(ofOthers ? ['OWNER'] : []), 'TAGS'],
+        cells,
+        formatEmpty(empty, options),
+      ),
+      ...formatMore(options, next),
     ])
     return 0
   }
 }
 
-function nameOf({ name, aliases }: Listed): string {
+function formatName({ name, aliases }: Listed): string {
   const [alias] = aliases
   return alias === undefined ? (name ?? '') : `alias/${alias}`
 }
 
 /** The algorithm, the size where it does not say it, and which half of a pair it is. */
-function kindOf({ alg, algorithm, kty, crv, bits, object_type: type }: Listed): string {
+function formatKind({ alg, algorithm, kty, crv, bits, object_type: type }: Listed): string {
   const what = alg ?? crv ?? `${algorithm ?? type}${bits === undefined ? '' : ` ${bits}`}`
   const half = type === 'PrivateKey' ? ' private' : type === 'PublicKey' ? ' public' : ''
   return `${kty === 'ABE' ? 'ABE' : what}${half}`
 }
 
 /** With the members under which lists of before had them. */
-function forPrograms(key: Listed) {
+function toJson(key: Listed) {
   const { kid, object_type, algorithm, bits } = key
   const attributes = {
     object_type,
@@ -113,7 +117,7 @@ function forPrograms(key: Listed) {
 
 function listObtained(options: ListOptions): ReturnType<KmsVerb['parse']> {
   return async ({ kms, show }) => {
-    const { rows, next } = await obtainedRows(kms, options)
+    const { rows, next } = await fetchObtained(kms, options)
     const cells = rows.map(({ object_id, owner_id, state, operations }) => [
       object_id,
       owner_id,
@@ -121,23 +125,23 @@ function listObtained(options: ListOptions): ReturnType<KmsVerb['parse']> {
       operations.join(' '),
     ])
     show({ keys: rows, next }, [
-      ...tableLines(
+      ...formatTable(
         ['KEY', 'OWNER', 'STATE', 'YOU MAY'],
         cells,
-        nothing('nobody has granted you rights on a key', options),
+        formatEmpty('nobody has granted you rights on a key', options),
       ),
-      ...more(options, next),
+      ...formatMore(options, next),
     ])
     return 0
   }
 }
 
 /** Behind the last key of a list there is nothing, which says nothing about the list. */
-function nothing(sentence: string, { after }: ListOptions): string {
+function formatEmpty(sentence: string, { after }: ListOptions): string {
   return after === undefined ? sentence : 'there are no more'
 }
 
-function more({ limit, command }: ListOptions, next: string | null): readonly string[] {
+function formatMore({ limit, command }: ListOptions, next: string | null): readonly string[] {
   return next === null ? [] : ['', `there are more: ${command} --limit ${limit} --after ${next}`]
 }
 
@@ -157,21 +161,25 @@ Options that say which keys are joined: --tag payments --unused 90d. With --json
   options: {
     ...filterOptions,
     obtained: { type: 'flag', help: 'keys of others on which you have rights' },
-    limit: { type: 'number', value: 'N', help: `shows N at most (default ${usualLimit}, up to ${mostRows})` },
+    limit: {
+      type: 'number',
+      value: 'N',
+      help: `shows N at most (default ${defaultLimit}, up to ${maxRows})`,
+    },
     after: {
       type: 'text',
       value: 'PLACE',
       help: 'goes on there; the last line of a list that goes on says how',
     },
   },
-  parse({ obtained, limit = usualLimit, after, ...filter }, names) {
+  parse({ obtained, limit = defaultLimit, after, ...filter }, names) {
     requireNoNames(names)
-    if (limit < 1 || limit > mostRows) throw new UsageError(`--limit is 1 to ${mostRows}`)
-    const query = filterQuery(filter, Date.now())
+    if (limit < 1 || limit > maxRows) throw new UsageError(`--limit is 1 to ${maxRows}`)
+    const query = buildQuery(filter, Date.now())
     if (obtained && Object.keys(query).length > 0)
       throw new UsageError('--obtained takes no other filter: what others own is theirs to look after')
     const given = Object.keys(filterOptions).flatMap((name) =>
-      wordsOf(name, filter[name as keyof typeof filter]),
+      quoteOption(name, filter[name as keyof typeof filter]),
     )
     const options = { limit, after, command: `warder keys list${obtained ? ' --obtained' : given.join('')}` }
     return obtained ? listObtained(options) : listKeys(query, options)
@@ -179,7 +187,7 @@ Options that say which keys are joined: --tag payments --unused 90d. With --json
 })
 
 /** An option as it was typed, for a shell. */
-function wordsOf(name: string, value: string | boolean | undefined): readonly string[] {
+function quoteOption(name: string, value: string | boolean | undefined): readonly string[] {
   if (value === undefined || value === false) return []
   return value === true ? [` --${name}`] : [` --${name} '${value.replaceAll("'", "'\\''")}'`]
 }

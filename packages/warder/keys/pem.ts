@@ -25,7 +25,7 @@ export function isEncryptedPem(text: string): boolean {
  * The private key of a PEM file as a JWK (RFC 7517).
  * @throws StartupError for what is not one private key that has a JWK
  */
-export function jwkOfPem(
+export function pemToJwk(
   name: string,
   text: string,
   passphrase: string | undefined,
@@ -48,7 +48,7 @@ export function jwkOfPem(
   }
   try {
     requireTwoPrimes(name, key)
-    if (key.asymmetricKeyType === 'rsa-pss') return pssJwk(name, key)
+    if (key.asymmetricKeyType === 'rsa-pss') return exportPssJwk(name, key)
     return { ...key.export({ format: 'jwk' }) }
   } catch (error) {
     if (error instanceof StartupError) throw error
@@ -65,7 +65,7 @@ const encryptedBlock =
   /-----BEGIN ENCRYPTED PRIVATE KEY-----([A-Za-z0-9+/=\s]+)-----END ENCRYPTED PRIVATE KEY-----/
 
 /**
- * Checks the public key inside of an encrypted PKCS#8 key, as `jwkOfPem` does of one in clear: OpenSSL, which decrypts it
+ * Checks the public key inside of an encrypted PKCS#8 key, as `pemToJwk` does of one in clear: OpenSSL, which decrypts it
  * there, drops it. A protection that OpenSSL alone supports leaves it unchecked; the JWK has the computed public key.
  * @throws StartupError for a public key of another private key
  */
@@ -110,7 +110,7 @@ function requireTwoPrimes(name: string, key: KeyObject): void {
  * JWK says the one algorithm that this leaves.
  * @throws StartupError for parameters that no algorithm of RFC 7518 §3.5 has
  */
-function pssJwk(name: string, key: KeyObject): Readonly<Record<string | symbol, unknown>> {
+function exportPssJwk(name: string, key: KeyObject): Readonly<Record<string | symbol, unknown>> {
   let alg: string | undefined
   try {
     alg = pssAlgorithm((key.asymmetricKeyDetails ?? {}) as PssParameters)

@@ -1,11 +1,11 @@
 import { UsageError } from '../cli/command.ts'
 import { readDuration } from '../cli/duration.ts'
-import { onlyName } from '../cli/options.ts'
+import { requireOneName } from '../cli/options.ts'
 import { printable } from '../cli/table.ts'
-import { readKid } from '../kms/key-word.ts'
-import { aboutKey } from '../kms/refusal.ts'
+import { readKid } from '../kms/key-argument.ts'
+import { withKeyErrors } from '../kms/refusal.ts'
 import { kmsVerb } from '../kms/verb.ts'
-import { rotationWords } from './life-words.ts'
+import { formatRotation } from './life-format.ts'
 
 const none = 'none'
 
@@ -48,7 +48,7 @@ key is in warder keys show. Takes the right rekey.`,
     },
   },
   parse({ every, 'after-messages': messages, 'min-decrypt-version': oldest }, names) {
-    const kid = readKid(onlyName(names, 'key'))
+    const kid = readKid(requireOneName(names, 'key'))
     const body = {
       ...(every !== undefined && { rotate_every: every === none ? 0 : readDuration('every', every) / 1000 }),
       ...(messages !== undefined && { rotate_after_messages: readCount('after-messages', messages) }),
@@ -57,12 +57,14 @@ key is in warder keys show. Takes the right rekey.`,
     if (Object.keys(body).length === 0)
       throw new UsageError('say what: --every, --after-messages or --min-decrypt-version')
     return async ({ kms, show }) => {
-      const set = await aboutKey('key', kid, () =>
+      const set = await withKeyErrors('key', kid, () =>
         kms.call('crypto.keys.rotation.set', { path: { kid }, body }),
       )
       const oldestText =
         set.min_decrypt_version > 1 ? `; opens versions ${set.min_decrypt_version} and later` : ''
-      show(set, [printable(`${set.kid}  ${rotationWords(set) ?? 'not rotated by the service'}${oldestText}`)])
+      show(set, [
+        printable(`${set.kid}  ${formatRotation(set) ?? 'not rotated by the service'}${oldestText}`),
+      ])
       return 0
     }
   },

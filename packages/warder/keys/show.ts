@@ -1,14 +1,14 @@
 import { ClientError, type KmsClient, type Reply } from '@warder/client'
-import { onlyName } from '../cli/options.ts'
+import { requireOneName } from '../cli/options.ts'
 import { printable } from '../cli/table.ts'
-import { readKid } from '../kms/key-word.ts'
-import { aboutKey } from '../kms/refusal.ts'
+import { readKid } from '../kms/key-argument.ts'
+import { withKeyErrors } from '../kms/refusal.ts'
 import { kmsVerb } from '../kms/verb.ts'
-import { messageWords, type Rotation, rotationWords, shownState } from './life-words.ts'
+import { formatMessageCount, formatRotation, formatState, type Rotation } from './life-format.ts'
 
 type Shown = Reply<'crypto.keys.get'>
 
-function linesOf(key: Shown, more: More): readonly string[] {
+function formatKey(key: Shown, more: Details): readonly string[] {
   const rows: readonly (readonly [string, string | undefined])[] = [
     ['key', key.kid],
     ['kind', key.object_type],
@@ -18,10 +18,10 @@ function linesOf(key: Shown, more: More): readonly string[] {
     ],
     ['bound to', key.alg],
     ['for', key.key_ops.join(', ')],
-    ['state', shownState(key)],
+    ['state', formatState(key)],
     ['version', key.rotated_at === undefined ? undefined : `${key.version}, made ${key.rotated_at}`],
-    ['rotated', more.rotation && rotationWords(more.rotation)],
-    ['encrypted', more.rotation && messageWords(more.rotation)],
+    ['rotated', more.rotation && formatRotation(more.rotation)],
+    ['encrypted', more.rotation && formatMessageCount(more.rotation)],
     ...dates.map(([name, member]) => [name, key[member]] as const),
     ['owner', key.owner],
     ['other half', key.linked_kid],
@@ -59,9 +59,9 @@ const dates = [
 ] as const satisfies readonly (readonly [string, keyof Shown])[]
 
 /** Versions and users that are shown. */
-const mostShown = 10
+const maxShown = 10
 
-interface More {
+interface Details {
   /** Of what can be rotated. */
   readonly rotation: Rotation | undefined
   readonly versions: Reply<'crypto.keys.versions'>['versions']
@@ -70,11 +70,11 @@ interface More {
 }
 
 /** Facts besides the key itself; empty where the caller may not know them. */
-async function moreOf(
+async function fetchDetails(
   kms: KmsClient,
   { kid, version, version_of: key, object_type: type }: Shown,
-): Promise<More> {
-  const permitted = async <R>(asked: Promise<R>, otherwise: R): Promise<R> =>
+): Promise<Details> {
+  const unlessForbidden = async <R>(asked: Promise<R>, otherwise: R): Promise<R> =>
     asked.catch((error: unknown) => {
       if (error instanceof ClientError && error.kind === 'forbidden') return otherwise
       throw error
@@ -82,13 +82,16 @@ async function moreOf(
   const versions =
     version === 1
       ? []
-      : (await kms.call('crypto.keys.versions', { path: { kid }, query: { limit: String(mostShown) } }))
+      : (await kms.call('crypto.keys.versions', { path: { kid }, query: { limit: String(maxShown) } }))
           .versions
-  const grants = await permitted<More['grants']>(kms.call('access.list', { path: { object_id: kid } }), [])
-  const { uses } = await permitted(kms.call('crypto.keys.uses', { path: { kid } }), { kid, uses: [] })
+  const grants = await unlessForbidden<Details['grants']>(
+    kms.call('access.list', { path: { object_id: kid } }),
+    [],
+  )
+  const { uses } = await unlessForbidden(kms.call('crypto.keys.uses', { path: { kid } }), { kid, uses: [] })
   const rotates = key === undefined && (type === 'SymmetricKey' || type === 'PrivateKey')
   const rotation = rotates ? await kms.call('crypto.keys.rotation.get', { path: { kid } }) : undefined
-  return { rotation, versions, grants: grants.slice(0, mostShown), uses: uses.slice(0, mostShown) }
+  return { rotation, versions, grants: grants.slice(0, maxShown), uses: uses.slice(0, maxShown) }
 }
 
 export const showKeyVerb = kmsVerb({
@@ -101,11 +104,11 @@ verifies signatures, or encrypts, without the service.`,
   examples: ['warder keys show KEY', 'warder keys show KEY --json | jq .public_jwk > public.jwk'],
   options: {},
   parse(_, names) {
-    const kid = readKid(onlyName(names, 'key'))
+    const kid = readKid(requireOneName(names, 'key'))
     return async ({ kms, show }) => {
-      const key = await aboutKey('key', kid, () => kms.call('crypto.keys.get', { path: { kid } }))
-      const more = await moreOf(kms, key)
-      show({ ...key, ...more }, linesOf(key, more))
+      const key = await withKeyErrors('key', kid, () => kms.call('crypto.keys.get', { path: { kid } }))
+      const more = await fetchDetails(kms, key)
+      show({ ...key, ...more }, formatKey(key, more))
       return 0
     }
   },

@@ -1,7 +1,7 @@
 import { UsageError } from '../cli/command.ts'
 import { printable } from '../cli/table.ts'
-import { readKid } from '../kms/key-word.ts'
-import { aboutKey } from '../kms/refusal.ts'
+import { readKid } from '../kms/key-argument.ts'
+import { withKeyErrors } from '../kms/refusal.ts'
 import { type KmsVerb, kmsVerb } from '../kms/verb.ts'
 
 const aboutJwks = `The tag jwks publishes a public key: while the key is active, everybody finds it at /.well-known/jwks.json and can
@@ -19,7 +19,9 @@ function tagVerb(name: 'tag' | 'untag', parts: Pick<KmsVerb, 'summary' | 'about'
       if (first === undefined || tags.length === 0) throw new UsageError('say which key, and which tags')
       const kid = readKid(first)
       return async ({ kms, show }) => {
-        const after = await aboutKey('key', kid, () => kms.call(operation, { path: { kid }, body: { tags } }))
+        const after = await withKeyErrors('key', kid, () =>
+          kms.call(operation, { path: { kid }, body: { tags } }),
+        )
         const list = after.tags.length === 0 ? 'no tags' : after.tags.map(printable).join(', ')
         show(after, [`${printable(after.kid)}  ${list}`])
         return 0

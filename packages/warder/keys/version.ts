@@ -2,26 +2,26 @@ import type { Reply } from '@warder/client'
 import { UsageError } from '../cli/command.ts'
 import type { Options, ValuesOf } from '../cli/options.ts'
 import { printable } from '../cli/table.ts'
-import { readKid } from '../kms/key-word.ts'
-import { aboutKey } from '../kms/refusal.ts'
+import { readKid } from '../kms/key-argument.ts'
+import { withKeyErrors } from '../kms/refusal.ts'
 import { type KmsContext, type KmsVerb, kmsVerb } from '../kms/verb.ts'
-import { shownState } from './life-words.ts'
+import { formatState } from './life-format.ts'
 
 type Version = Reply<'crypto.keys.versions.revoke'>
-type Place = { readonly kid: string; readonly version: string }
+type VersionPath = { readonly kid: string; readonly version: string }
 
 function versionVerb<const O extends Options>(
   name: string,
   parts: Pick<KmsVerb, 'summary' | 'about' | 'examples'> & {
     readonly options: O
-    act(context: KmsContext, path: Place, values: ValuesOf<O>): Promise<Version>
+    act(context: KmsContext, path: VersionPath, values: ValuesOf<O>): Promise<Version>
   },
 ): KmsVerb {
-  const { act, ...told } = parts
+  const { act, ...help } = parts
   return kmsVerb({
     name: `version ${name}`,
     words: 'KEY N',
-    ...told,
+    ...help,
     parse(values, [key, version, ...more]) {
       if (key === undefined || version === undefined || more.length > 0)
         throw new UsageError('say one key, and the number of one version (see warder keys versions KEY)')
@@ -31,10 +31,12 @@ function versionVerb<const O extends Options>(
           `a version is a number from 1 on, not '${version}' (see warder keys versions KEY)`,
         )
       return async (context) => {
-        const done = await aboutKey(`version ${version} of key`, kid, () =>
+        const done = await withKeyErrors(`version ${version} of key`, kid, () =>
           act(context, { kid, version }, values as ValuesOf<O>),
         )
-        context.show(done, [printable(`${done.kid}  version ${done.version} of ${kid}: ${shownState(done)}`)])
+        context.show(done, [
+          printable(`${done.kid}  version ${done.version} of ${kid}: ${formatState(done)}`),
+        ])
         return 0
       }
     },

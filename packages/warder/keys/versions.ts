@@ -1,11 +1,11 @@
 import type { Reply } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
-import { onlyName } from '../cli/options.ts'
+import { requireOneName } from '../cli/options.ts'
 import { printable } from '../cli/table.ts'
-import { readKid } from '../kms/key-word.ts'
-import { aboutKey } from '../kms/refusal.ts'
+import { readKid } from '../kms/key-argument.ts'
+import { withKeyErrors } from '../kms/refusal.ts'
 import { kmsVerb } from '../kms/verb.ts'
-import { shownState } from './life-words.ts'
+import { formatState } from './life-format.ts'
 
 export const rotateKeyVerb = kmsVerb({
   name: 'rotate',
@@ -17,9 +17,9 @@ under old versions are renewed by warder crypto rewrap, JWEs by POST /v1/crypto/
   examples: ['warder keys rotate KEY', 'warder keys versions KEY'],
   options: {},
   parse(_, names) {
-    const kid = readKid(onlyName(names, 'key'))
+    const kid = readKid(requireOneName(names, 'key'))
     return async ({ kms, show }) => {
-      const done = await aboutKey('key', kid, () =>
+      const done = await withKeyErrors('key', kid, () =>
         kms.call('crypto.keys.rotate', { path: { kid }, body: {} }),
       )
       if (!('version' in done)) throw new StartupError('the service answers as of an attribute-based key')
@@ -32,11 +32,11 @@ under old versions are renewed by warder crypto rewrap, JWEs by POST /v1/crypto/
 
 type Version = Reply<'crypto.keys.versions'>['versions'][number]
 
-function lineOf(shown: Version, oldest: number): string {
+function formatVersion(shown: Version, oldest: number): string {
   const { version, kid, newest, created_at } = shown
   const role = newest ? 'protects' : version < oldest ? 'opens nothing' : ''
   return printable(
-    `${String(version).padStart(5)}  ${kid}  ${shownState(shown).padEnd(11)}  ${created_at}  ${role}`,
+    `${String(version).padStart(5)}  ${kid}  ${formatState(shown).padEnd(11)}  ${created_at}  ${role}`,
   ).trimEnd()
 }
 
@@ -48,12 +48,14 @@ export const keyVersionsVerb = kmsVerb({
   examples: ['warder keys versions KEY', 'warder keys versions KEY --json | jq -r .versions[0].kid'],
   options: {},
   parse(_, names) {
-    const kid = readKid(onlyName(names, 'key'))
+    const kid = readKid(requireOneName(names, 'key'))
     return async ({ kms, show }) => {
-      const answer = await aboutKey('key', kid, () => kms.call('crypto.keys.versions', { path: { kid } }))
+      const answer = await withKeyErrors('key', kid, () =>
+        kms.call('crypto.keys.versions', { path: { kid } }),
+      )
       show(
         answer,
-        answer.versions.map((version) => lineOf(version, answer.min_decrypt_version)),
+        answer.versions.map((version) => formatVersion(version, answer.min_decrypt_version)),
       )
       return 0
     }

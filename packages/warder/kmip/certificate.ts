@@ -5,7 +5,7 @@ import { StartupError } from '@warder/foundation/errors'
 import { issueCertificate, peerCommonName, recordClientCertificate } from '@warder/foundation/tls'
 import { UsageError } from '../cli/command.ts'
 
-export interface CertificateWish {
+export interface CertificateRequest {
   /** Becomes the common name, which is the user. */
   readonly name: string
   readonly home: string
@@ -33,10 +33,10 @@ const backdateMs = 60 * 60 * 1000
  * overwritten; the key's file is its owner's alone.
  * @throws UsageError for a name that cannot be a user, StartupError when it cannot be made
  */
-export async function makeCertificate(wish: CertificateWish): Promise<CertificateFiles> {
-  const { name, home, out, days, rsa, now } = wish
+export async function makeCertificate(request: CertificateRequest): Promise<CertificateFiles> {
+  const { name, home, out, days, rsa, now } = request
   const [cert, key] = [`${out}.crt`, `${out}.key`]
-  for (const file of [key, cert]) if (existsSync(file)) throw taken(file)
+  for (const file of [key, cert]) if (existsSync(file)) throw createExistsError(file)
   const [caFile, caKeyFile] = [join(home, 'tls', 'ca.crt'), join(home, 'tls', 'ca.key')]
   for (const file of [caFile, caKeyFile]) {
     if (!existsSync(file))
@@ -66,7 +66,7 @@ export async function makeCertificate(wish: CertificateWish): Promise<Certificat
   return { cert, key, validTo: notAfter }
 }
 
-function taken(path: string): StartupError {
+function createExistsError(path: string): StartupError {
   return new StartupError(`${path} exists already and is not overwritten: move it away, or say --out PATH`)
 }
 
@@ -75,7 +75,7 @@ function write(path: string, pem: string): void {
     writeFileSync(path, pem, { mode: 0o600, flag: 'wx' })
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
-    if (code === 'EEXIST') throw taken(path)
+    if (code === 'EEXIST') throw createExistsError(path)
     if (code === 'ENOENT') throw new StartupError(`${path} was not written: there is no such folder`)
     if (code === 'EACCES') throw new StartupError(`${path} was not written: the folder may not be written to`)
     throw new StartupError(`${path} was not written: ${error instanceof Error ? error.message : error}`)

@@ -3,18 +3,18 @@ import { StartupError } from '@warder/foundation/errors'
 import { type KmipVersion, kmipVersions } from '@warder/kmip/tables'
 import { KmipDecodeError, type TtlvNode } from '@warder/kmip/ttlv'
 import { UsageError } from '../cli/command.ts'
-import { onlyName, requireNoNames } from '../cli/options.ts'
+import { requireNoNames, requireOneName } from '../cli/options.ts'
 import { homeVerb, verbCommand } from '../cli/verb-command.ts'
 import { makeCertificate } from './certificate.ts'
 import { openConnection } from './connection.ts'
 import { explain } from './explain.ts'
-import { hasSucceeded, messageOf, readInput } from './input.ts'
-import { type Place, placeOptions, readPlace } from './places.ts'
-import { type Form, formOf, forms, linesOf } from './print.ts'
-import { queryEverything, queryLines } from './query.ts'
+import { decodeMessage, hasSucceeded, readInput } from './input.ts'
+import { type Form, formatMessage, forms, selectForm } from './print.ts'
+import { buildFullQuery, formatQueryAnswer } from './query.ts'
 import { clientReasons, revokeCertificates } from './revoke-certificate.ts'
+import { type KmipTarget, readTarget, targetOptions } from './target.ts'
 
-const usualDays = 397
+const defaultDays = 397
 
 const as = {
   type: 'text',
@@ -41,17 +41,17 @@ operation: {"tag":"Query","value":[…]}; it gets an envelope.`,
     as,
     'kmip-version': { type: 'text', value: 'V', help: 'version of a single operation (default 2.1)' },
     'show-secrets': showSecrets,
-    ...placeOptions,
+    ...targetOptions,
   },
   parse(values, names) {
-    const place = readPlace(values)
-    const form = formIn(values.as)
-    const version = versionIn(values['kmip-version'])
-    const input = readInput(onlyName(names, 'file'), { hex: false })
-    const message = messageOf(input, version)
+    const selectTarget = readTarget(values)
+    const form = readForm(values.as)
+    const version = readVersion(values['kmip-version'])
+    const input = readInput(requireOneName(names, 'file'), { hex: false })
+    const message = decodeMessage(input, version)
     return async ({ home, terminal }) => {
-      const answer = await exchange(place(resolve(home)), message)
-      const lines = linesOf(answer, form ?? formOf(input.encoding), values['show-secrets'])
+      const answer = await exchange(selectTarget(resolve(home)), message)
+      const lines = formatMessage(answer, form ?? selectForm(input.encoding), values['show-secrets'])
       for (const line of lines) terminal.out(line)
       return hasSucceeded(answer) ? 0 : 1
     }
@@ -69,14 +69,15 @@ it; exit code 1 then.`,
     'xxd capture.bin | warder kmip explain -',
   ],
   options: { 'show-secrets': showSecrets },
-  parse({ 'show-secrets': shown }, names) {
-    const input = readInput(onlyName(names, 'hex dump or file'), { hex: true })
+  parse({ 'show-secrets': showSecretValues }, names) {
+    const input = readInput(requireOneName(names, 'hex dump or file'), { hex: true })
     return ({ terminal }) => {
       if (input.encoding !== 'ttlv') {
-        for (const line of linesOf(messageOf(input, '2.1'), 'text', shown)) terminal.out(line)
+        for (const line of formatMessage(decodeMessage(input, '2.1'), 'text', showSecretValues))
+          terminal.out(line)
         return 0
       }
-      const { lines, problems } = explain(input.bytes, { showSecrets: shown })
+      const { lines, problems } = explain(input.bytes, { showSecrets: showSecretValues })
       for (const line of lines) terminal.out(line)
       for (const problem of problems) terminal.err(problem)
       return problems.length === 0 ? 0 : 1
@@ -90,16 +91,16 @@ const query = homeVerb({
   usage: '[OPTIONS]',
   summary: 'asks a server for its versions, operations, object types, profiles and whatever else Query tells',
   examples: ['warder kmip query'],
-  options: { as, ...placeOptions },
+  options: { as, ...targetOptions },
   parse(values, names) {
-    const place = readPlace(values)
-    const form = formIn(values.as)
+    const selectTarget = readTarget(values)
+    const form = readForm(values.as)
     requireNoNames(names)
     return async ({ home, terminal }) => {
-      const answer = await exchange(place(resolve(home)), queryEverything())
+      const answer = await exchange(selectTarget(resolve(home)), buildFullQuery())
       const succeeded = hasSucceeded(answer)
       const short = form === undefined && succeeded
-      for (const line of short ? queryLines(answer) : linesOf(answer, form ?? 'text', false))
+      for (const line of short ? formatQueryAnswer(answer) : formatMessage(answer, form ?? 'text', false))
         terminal.out(line)
       return succeeded ? 0 : 1
     }
@@ -114,17 +115,17 @@ const certificate = homeVerb({
   examples: ['warder kmip certificate storage-1'],
   options: {
     out: { type: 'text', value: 'PATH', help: 'writes PATH.crt and PATH.key' },
-    days: { type: 'number', value: 'N', help: `how long it is valid (default ${usualDays})` },
+    days: { type: 'number', value: 'N', help: `how long it is valid (default ${defaultDays})` },
     rsa: { type: 'flag', help: 'makes an RSA key, for devices that know no other; else it is a P-256 key' },
   },
-  parse({ out, days = usualDays, rsa }, names) {
+  parse({ out, days = defaultDays, rsa }, names) {
     if (days === 0) throw new UsageError('--days is at least 1')
-    const name = onlyName(names, 'user')
+    const name = requireOneName(names, 'user')
     if (out === undefined && !/^[\w.@-]+$/.test(name))
       throw new UsageError('the name does not do for a file: say --out PATH')
     return async ({ home, terminal }) => {
-      const wish = { name, home: resolve(home), out: out ?? name, days, rsa, now: Date.now() }
-      const { cert, key, validTo } = await makeCertificate(wish)
+      const request = { name, home: resolve(home), out: out ?? name, days, rsa, now: Date.now() }
+      const { cert, key, validTo } = await makeCertificate(request)
       terminal.out(`${cert} and ${key}: ${name}, until ${validTo.toISOString().slice(0, 10)}`)
       return 0
     }
@@ -147,7 +148,7 @@ certificate that was issued before there was this command, or elsewhere, is name
     cert: { type: 'text', value: 'FILE', help: 'revokes this certificate alone, whose common name is NAME' },
   },
   parse({ reason = clientReasons[0], cert }, names) {
-    const name = onlyName(names, 'user')
+    const name = requireOneName(names, 'user')
     const why = clientReasons.find((known) => known === reason)
     if (why === undefined) throw new UsageError(`--reason is one of ${clientReasons.join(', ')}`)
     return async ({ home, terminal }) => {
@@ -169,7 +170,7 @@ told otherwise.`,
   verbs: [send, explainVerb, query, certificate, revokeCertificate],
 })
 
-async function exchange({ endpoint, way }: Place, message: TtlvNode): Promise<TtlvNode> {
+async function exchange({ endpoint, transport: way }: KmipTarget, message: TtlvNode): Promise<TtlvNode> {
   const connection = openConnection(endpoint, way)
   try {
     return await connection.exchange(message)
@@ -184,14 +185,14 @@ async function exchange({ endpoint, way }: Place, message: TtlvNode): Promise<Tt
   }
 }
 
-function formIn(word: string | undefined): Form | undefined {
+function readForm(word: string | undefined): Form | undefined {
   const form = forms.find((name) => name === word)
   if (word !== undefined && form === undefined)
     throw new UsageError(`--as is ${forms.join(', ')}, not '${word}'`)
   return form
 }
 
-function versionIn(word = '2.1'): KmipVersion {
+function readVersion(word = '2.1'): KmipVersion {
   const version = kmipVersions.find((name) => name === word)
   if (version === undefined)
     throw new UsageError(`--kmip-version is one of ${kmipVersions.join(', ')}, not '${word}'`)

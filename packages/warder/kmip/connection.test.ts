@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test'
 import { createServer, type Server, type TlsOptions } from 'node:tls'
 import { issueCertificate } from '@warder/foundation/tls'
 import { openConnection } from './connection.ts'
-import { queryEverything } from './query.ts'
+import { buildFullQuery } from './query.ts'
 
 const day = 24 * 60 * 60 * 1000
 const plan = {
@@ -53,7 +53,7 @@ function connection(host: string, to = server) {
 
 test('A server is believed when its certificate is for the host that was asked for', async () => {
   const open = connection('127.0.0.1')
-  const query = queryEverything()
+  const query = buildFullQuery()
   assert.deepEqual(await open.exchange(query), query)
   open.close()
 })
@@ -61,7 +61,7 @@ test('A server is believed when its certificate is for the host that was asked f
 test('A certificate for another host is refused before anything is sent', async () => {
   received = 0
   const open = connection('localhost')
-  await assert.rejects(open.exchange(queryEverything()), /does not match/)
+  await assert.rejects(open.exchange(buildFullQuery()), /does not match/)
   open.close()
   assert.equal(received, 0)
 })
@@ -74,7 +74,7 @@ test('A server that does not speak KMIP is told from one that does', async () =>
   })
   await new Promise<void>((resolve) => web.listen(0, '127.0.0.1', resolve))
   const open = connection('127.0.0.1', web)
-  await assert.rejects(open.exchange(queryEverything()), { name: 'KmipDecodeError' })
+  await assert.rejects(open.exchange(buildFullQuery()), { name: 'KmipDecodeError' })
   open.close()
   await new Promise((resolve) => web.close(resolve))
 })

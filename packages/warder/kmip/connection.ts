@@ -22,9 +22,9 @@ export interface Endpoint {
 }
 
 /** How messages travel: binary over the socket, or one of the encodings over HTTPS. */
-export type Way = 'socket' | `https-${Encoding}`
+export type Transport = 'socket' | `https-${Encoding}`
 
-export const ways: readonly Way[] = ['socket', 'https-ttlv', 'https-json', 'https-xml']
+export const transports: readonly Transport[] = ['socket', 'https-ttlv', 'https-json', 'https-xml']
 
 /** An open connection of one client. */
 export interface Connection {
@@ -34,11 +34,11 @@ export interface Connection {
 }
 
 const answerWithinMs = 30_000
-const largestAnswer = 64 * 1024 * 1024
+const maxAnswerBytes = 64 * 1024 * 1024
 
-export function openConnection(endpoint: Endpoint, way: Way): Connection {
-  if (way === 'socket') return socketConnection(endpoint)
-  return httpsConnection(endpoint, way.slice('https-'.length) as Encoding)
+export function openConnection(endpoint: Endpoint, transport: Transport): Connection {
+  if (transport === 'socket') return socketConnection(endpoint)
+  return httpsConnection(endpoint, transport.slice('https-'.length) as Encoding)
 }
 
 function httpsConnection(endpoint: Endpoint, encoding: Encoding): Connection {
@@ -50,7 +50,7 @@ function httpsConnection(endpoint: Endpoint, encoding: Encoding): Connection {
     ...(cert !== undefined && key !== undefined && { certificate: { cert, key } }),
     timeoutMs: answerWithinMs,
     maxConnections: 1,
-    maxAnswerBytes: largestAnswer,
+    maxAnswerBytes: maxAnswerBytes,
   })
   return {
     async exchange(message) {
@@ -68,7 +68,7 @@ function httpsConnection(endpoint: Endpoint, encoding: Encoding): Connection {
 function socketConnection({ socket, ca, serverName, cert, key }: Endpoint): Connection {
   if (socket === undefined) throw new Error('the server has no KMIP socket')
   let open: Promise<TLSSocket> | undefined
-  const connected = (): Promise<TLSSocket> => {
+  const ensureConnected = (): Promise<TLSSocket> => {
     open ??= new Promise((resolve, reject) => {
       // The certificate must be for the host that was asked for (RFC 9525), unless a name is given.
       const named = serverName === undefined ? {} : { servername: serverName }
@@ -82,7 +82,7 @@ function socketConnection({ socket, ca, serverName, cert, key }: Endpoint): Conn
   }
   return {
     async exchange(message) {
-      const tls = await connected()
+      const tls = await ensureConnected()
       const answer = readFrame(tls)
       tls.write(encodeNode(message, 'ttlv'))
       return decodeNode(await answer, 'ttlv')
@@ -103,7 +103,7 @@ function readFrame(tls: TLSSocket): Promise<Buffer> {
       received = Buffer.concat([received, part])
       let length: number | undefined
       try {
-        length = frameLength(received, largestAnswer)
+        length = frameLength(received, maxAnswerBytes)
       } catch (error) {
         end(() => reject(error))
         return

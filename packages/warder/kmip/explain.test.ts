@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { decodeNode, encodeNode } from '@warder/kmip/messages'
 import fc from 'fast-check'
 import { explain } from './explain.ts'
-import { bytesOfDump } from './hex-dump.ts'
+import { parseHexDump } from './hex-dump.ts'
 
 const xml = `<RequestMessage><RequestHeader><ProtocolVersion><ProtocolVersionMajor type="Integer" value="1"/>
 <ProtocolVersionMinor type="Integer" value="2"/></ProtocolVersion><BatchCount type="Integer" value="1"/></RequestHeader>
@@ -102,6 +102,6 @@ test('A dump is read as people copy it', () => {
       ),
     ].join('\n'),
   ]
-  for (const dump of dumps) assert.deepEqual(bytesOfDump(dump), bytes, dump)
-  for (const none of ['', 'x', '420', 'hello', '42 00 7g']) assert.equal(bytesOfDump(none), undefined, none)
+  for (const dump of dumps) assert.deepEqual(parseHexDump(dump), bytes, dump)
+  for (const none of ['', 'x', '420', 'hello', '42 00 7g']) assert.equal(parseHexDump(none), undefined, none)
 })

@@ -49,16 +49,16 @@ const secrets: ReadonlySet<number> = new Set([
   Tag.OneTimePassword,
 ])
 
-const longestShown = 64
-const deepest = 64
-const mostLines = 10_000
+const maxShownBytes = 64
+const maxDepth = 64
+const maxLines = 10_000
 
 export interface ExplainOptions {
   /** Prints key material and passwords too. */
   readonly showSecrets: boolean
 }
 
-export interface Explained {
+export interface Explanation {
   readonly lines: readonly string[]
   /** Sentences about what is wrong with the bytes. */
   readonly problems: readonly string[]
@@ -68,21 +68,21 @@ export interface Explained {
  * Reads binary TTLV for people, an item a line: offset, name, type, value. Made for bytes that a client or a server
  * refuses, so it goes on where a decoder stops, and says what is wrong and where.
  */
-export function explain(bytes: Buffer, options: ExplainOptions): Explained {
+export function explain(bytes: Buffer, options: ExplainOptions): Explanation {
   const lines: string[] = []
   const problems: string[] = []
   readItems(0, { end: bytes.length, indent: 0, attributeName: undefined })
   return { lines, problems }
 
-  function problem(at: number, sentence: string): void {
+  function addProblem(at: number, sentence: string): void {
     problems.push(`at byte ${at}: ${sentence}`)
   }
 
   function readItems(start: number, level: Level): void {
     let at = start
-    while (at < level.end && lines.length < mostLines) {
+    while (at < level.end && lines.length < maxLines) {
       if (level.end - at < 8) {
-        problem(at, `${level.end - at} bytes are left, an item begins with 8`)
+        addProblem(at, `${level.end - at} bytes are left, an item begins with 8`)
         return
       }
       at = readItem(at, level)
@@ -96,17 +96,17 @@ export function explain(bytes: Buffer, options: ExplainOptions): Explained {
     const begin = at + 8
     const padded = type === 1 ? length : Math.ceil(length / 8) * 8
     if (tagName(tag) === undefined && tag >>> 16 !== 0x54)
-      problem(at, `${tagText(tag)} is no tag of the standard`)
+      addProblem(at, `${tagText(tag)} is no tag of the standard`)
     const typeName = typeNames[type]
-    if (typeName === undefined) problem(at + 3, `${type} is no type`)
+    if (typeName === undefined) addProblem(at + 3, `${type} is no type`)
     const expected = fixedLengths[type]
     if (expected !== undefined && length !== expected)
-      problem(at + 4, `${typeName} has length ${length}, not ${expected}`)
+      addProblem(at + 4, `${typeName} has length ${length}, not ${expected}`)
     if (type === 1 && length % 8 !== 0)
-      problem(at + 4, `the length ${length} of a structure is no multiple of 8`)
+      addProblem(at + 4, `the length ${length} of a structure is no multiple of 8`)
     const available = Math.min(length, level.end - begin)
     if (available < length)
-      problem(
+      addProblem(
         at + 4,
         `the length is ${length}, and ${Math.max(0, available)} bytes are left in what holds it`,
       )
@@ -114,60 +114,60 @@ export function explain(bytes: Buffer, options: ExplainOptions): Explained {
     const value = bytes.subarray(begin, begin + available)
     if (type === 1) {
       lines.push(`${head}  (${length} bytes)`)
-      if (level.indent + 1 >= deepest) problem(at, `structures are nested more than ${deepest} deep`)
+      if (level.indent + 1 >= maxDepth) addProblem(at, `structures are nested more than ${maxDepth} deep`)
       else readItems(begin, { end: begin + available, indent: level.indent + 1, attributeName: undefined })
     } else {
-      lines.push(`${head}  ${typeName ?? `type ${type}`}  ${shown(tag, type, value, level)}`)
+      lines.push(`${head}  ${typeName ?? `type ${type}`}  ${formatValue(tag, type, value, level)}`)
       if (bytes.subarray(begin + available, Math.min(begin + padded, level.end)).some((byte) => byte !== 0))
-        problem(begin + length, 'the padding is not zero')
+        addProblem(begin + length, 'the padding is not zero')
       if (tag === Tag.AttributeName && type === 7) level.attributeName = value.toString('utf8')
     }
     return begin + padded
   }
 
-  function shown(tag: number, type: number, value: Buffer, level: Level): string {
+  function formatValue(tag: number, type: number, value: Buffer, level: Level): string {
     if (value.length < (fixedLengths[type] ?? 0)) return `${value.toString('hex')} (cut off)`
     switch (type) {
       case 2:
-        return integerText(tag, value.readInt32BE(0))
+        return formatInteger(tag, value.readInt32BE(0))
       case 3:
         return String(value.readBigInt64BE(0))
       case 5:
-        return enumerationText(tag, value.readUInt32BE(0), level.attributeName)
+        return formatEnumeration(tag, value.readUInt32BE(0), level.attributeName)
       case 6:
-        return booleanText(value.readBigUInt64BE(0))
+        return formatBoolean(value.readBigUInt64BE(0))
       case 7:
         return secrets.has(tag) && !options.showSecrets
-          ? hidden(value)
+          ? formatHidden(value)
           : JSON.stringify(value.toString('utf8'))
       case 9:
-        return dateText(value.readBigInt64BE(0))
+        return formatDate(value.readBigInt64BE(0))
       case 10:
         return `${value.readUInt32BE(0)} seconds`
       case 11:
         return `${value.readBigInt64BE(0)} microseconds since 1970`
       default:
-        return secrets.has(tag) && !options.showSecrets ? hidden(value) : bytesText(value)
+        return secrets.has(tag) && !options.showSecrets ? formatHidden(value) : formatBytes(value)
     }
   }
 }
 
-function hidden(value: Buffer): string {
+function formatHidden(value: Buffer): string {
   return `${value.length} bytes, secret (--show-secrets prints them)`
 }
 
-function bytesText(value: Buffer): string {
-  const hex = value.subarray(0, longestShown).toString('hex')
-  return `${hex === '' ? 'empty' : hex}${value.length > longestShown ? '…' : ''} (${value.length} bytes)`
+function formatBytes(value: Buffer): string {
+  const hex = value.subarray(0, maxShownBytes).toString('hex')
+  return `${hex === '' ? 'empty' : hex}${value.length > maxShownBytes ? '…' : ''} (${value.length} bytes)`
 }
 
-function integerText(tag: number, value: number): string {
+function formatInteger(tag: number, value: number): string {
   const mask = maskOf(tag)
   const names = mask === undefined ? undefined : maskValueNames(mask, value)
   return names === undefined || names.length === 0 ? String(value) : `${value} = ${names.join(' | ')}`
 }
 
-function enumerationText(tag: number, value: number, attributeName: string | undefined): string {
+function formatEnumeration(tag: number, value: number, attributeName: string | undefined): string {
   const meaning = tag === Tag.AttributeValue ? (attributeByLegacyName(attributeName ?? '')?.tag ?? tag) : tag
   const enumeration = enumerationOf(meaning)
   const name =
@@ -177,11 +177,11 @@ function enumerationText(tag: number, value: number, attributeName: string | und
   return `${name ?? 'unknown value'} (0x${value.toString(16)})`
 }
 
-function booleanText(value: bigint): string {
+function formatBoolean(value: bigint): string {
   return value === 0n ? 'false' : value === 1n ? 'true' : `neither true nor false (${value})`
 }
 
-function dateText(seconds: bigint): string {
+function formatDate(seconds: bigint): string {
   const date = new Date(Number(seconds) * 1000)
   return Number.isNaN(date.getTime())
     ? `${seconds} seconds since 1970`

@@ -5,22 +5,22 @@ import { Buffer } from 'node:buffer'
  * them, or the lines of `xxd` and `hexdump -C` with their offsets and their text at the side.
  * @returns undefined when it is something else
  */
-export function bytesOfDump(text: string): Buffer | undefined {
-  const digits = text.split(/\r?\n/).map(digitsOfLine).join('')
+export function parseHexDump(text: string): Buffer | undefined {
+  const digits = text.split(/\r?\n/).map(extractDigits).join('')
   if (digits === '' || digits.length % 2 === 1 || !/^[0-9a-f]+$/i.test(digits)) return undefined
   return Buffer.from(digits, 'hex')
 }
 
-function digitsOfLine(line: string): string {
+function extractDigits(line: string): string {
   // xxd: `00000000: 4200 7801 0000 0078  B.x....x`, the text after two blanks
   const xxd = /^\s*[0-9a-f]{4,8}:\s+((?:[0-9a-f]{2,8}\s)*[0-9a-f]{2,8})(?:\s{2,}.*)?$/i.exec(line)
-  if (xxd !== null) return compact(xxd[1] ?? '')
+  if (xxd !== null) return removeSeparators(xxd[1] ?? '')
   // hexdump -C: `00000000  42 00 78 01 …  |B.x.…|`; its last line is an offset alone
   const canonical = /^\s*[0-9a-f]{8}(?:\s\s([0-9a-f\s]+?))?\s*\|.*\|\s*$/i.exec(line)
-  if (canonical !== null) return compact(canonical[1] ?? '')
-  return compact(line)
+  if (canonical !== null) return removeSeparators(canonical[1] ?? '')
+  return removeSeparators(line)
 }
 
-function compact(text: string): string {
+function removeSeparators(text: string): string {
   return text.replace(/0x/gi, '').replace(/[\s:,]+/g, '')
 }

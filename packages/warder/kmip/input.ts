@@ -5,8 +5,8 @@ import { decodeNode, decodeRequest, type Encoding, writeRequest } from '@warder/
 import type { KmipVersion } from '@warder/kmip/tables'
 import { Tag } from '@warder/kmip/tables'
 import { KmipDecodeError, type TtlvNode } from '@warder/kmip/ttlv'
-import { refusalOf } from '../cli/refused.ts'
-import { bytesOfDump } from './hex-dump.ts'
+import { toFileRefused } from '../cli/refused.ts'
+import { parseHexDump } from './hex-dump.ts'
 
 /** Given bytes, and how they are written. */
 export interface Input {
@@ -22,26 +22,26 @@ const standardInput = 0
  */
 export function readInput(word: string, options: { readonly hex: boolean }): Input {
   if (word !== '-' && !existsSync(word)) {
-    const bytes = options.hex ? bytesOfDump(word) : undefined
+    const bytes = options.hex ? parseHexDump(word) : undefined
     if (bytes !== undefined) return { bytes, encoding: 'ttlv' }
     throw new StartupError(`${word} is not there${options.hex ? ', and it is no hex dump' : ''}`)
   }
-  const bytes = bytesOf(word)
+  const bytes = readBytes(word)
   if (bytes[0] === 0x42 && bytes[1] === 0) return { bytes, encoding: 'ttlv' }
   const text = bytes.toString('utf8').trim()
   if (text.startsWith('<')) return { bytes: Buffer.from(text), encoding: 'xml' }
   if (text.startsWith('{')) return { bytes: Buffer.from(text), encoding: 'json' }
-  const dumped = bytesOfDump(text)
+  const dumped = parseHexDump(text)
   if (dumped === undefined)
     throw new StartupError('this is neither binary KMIP, nor a hex dump of it, nor JSON or XML')
   return { bytes: dumped, encoding: 'ttlv' }
 }
 
-function bytesOf(word: string): Buffer {
+function readBytes(word: string): Buffer {
   try {
     return readFileSync(word === '-' ? standardInput : word)
   } catch (error) {
-    throw refusalOf(error, word === '-' ? 'standard input' : word)
+    throw toFileRefused(error, word === '-' ? 'standard input' : word)
   }
 }
 
@@ -49,10 +49,10 @@ function bytesOf(word: string): Buffer {
  * The message that the input is. JSON may be one operation without envelope; it gets one of this version.
  * @throws StartupError with the reason when it cannot be read
  */
-export function messageOf({ bytes, encoding }: Input, bareVersion: KmipVersion): TtlvNode {
+export function decodeMessage({ bytes, encoding }: Input, bareVersion: KmipVersion): TtlvNode {
   try {
     if (encoding !== 'json') return decodeNode(bytes, encoding)
-    const { tag } = rootOf(bytes)
+    const { tag } = parseRoot(bytes)
     if (tag === 'RequestMessage' || tag === 'ResponseMessage') return decodeNode(bytes, encoding)
     return writeRequest({ ...decodeRequest(bytes, encoding, { bareVersion }), bare: false })
   } catch (error) {
@@ -61,7 +61,7 @@ export function messageOf({ bytes, encoding }: Input, bareVersion: KmipVersion):
   }
 }
 
-function rootOf(bytes: Buffer): { readonly tag?: unknown } {
+function parseRoot(bytes: Buffer): { readonly tag?: unknown } {
   return JSON.parse(bytes.toString('utf8')) as { readonly tag?: unknown }
 }
 

@@ -9,7 +9,7 @@ export type Form = 'json' | 'xml' | 'hex' | 'text'
 export const forms: readonly Form[] = ['text', 'json', 'xml', 'hex']
 
 /** Lines of a message in a form, for people: indented, and in `text` without key material. */
-export function linesOf(node: TtlvNode, form: Form, showSecrets: boolean): readonly string[] {
+export function formatMessage(node: TtlvNode, form: Form, showSecrets: boolean): readonly string[] {
   switch (form) {
     case 'json':
       return JSON.stringify(JSON.parse(encodeNode(node, 'json').toString('utf8')), undefined, 2).split('\n')
@@ -23,6 +23,6 @@ export function linesOf(node: TtlvNode, form: Form, showSecrets: boolean): reado
 }
 
 /** The form in which a message of this encoding was written. */
-export function formOf(encoding: Encoding): Form {
+export function selectForm(encoding: Encoding): Form {
   return encoding === 'ttlv' ? 'text' : encoding
 }

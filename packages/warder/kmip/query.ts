@@ -3,7 +3,7 @@ import { Enumeration, maskOf, maskValueNames, Tag, tagName, tagText } from '@war
 import { enumeration, integer, structure, type TtlvNode } from '@warder/kmip/ttlv'
 
 /** A Query for everything that a server tells about itself, and a DiscoverVersions, in one message of KMIP 2.1. */
-export function queryEverything(): TtlvNode {
+export function buildFullQuery(): TtlvNode {
   const functions = Object.values(Enumeration.QueryFunction)
   const version = structure(Tag.ProtocolVersion, [
     integer(Tag.ProtocolVersionMajor, 2),
@@ -25,12 +25,12 @@ export function queryEverything(): TtlvNode {
   ])
 }
 
-/** Lines about an answer to `queryEverything`, for people: one for each kind, its values in a row. */
-export function queryLines(answer: TtlvNode): readonly string[] {
-  const members = payloadsOf(answer)
+/** Lines about an answer to `buildFullQuery`, for people: one for each kind, its values in a row. */
+export function formatQueryAnswer(answer: TtlvNode): readonly string[] {
+  const members = listPayloadItems(answer)
   const lines: string[] = []
   for (const [tag, nodes] of Map.groupBy(members, (node) => node.tag)) {
-    const values = nodes.map(valueText).filter((value) => value !== '')
+    const values = nodes.map(formatValue).filter((value) => value !== '')
     // DefaultsInformation of who has no defaults is an empty structure.
     if (values.length === 0) continue
     const name = labels[tag] ?? tagText(tag)
@@ -51,25 +51,25 @@ const labels: Readonly<Record<number, string>> = {
   [Tag.CapabilityInformation]: 'Capabilities',
 }
 
-function payloadsOf(answer: TtlvNode): readonly TtlvNode[] {
-  return childrenOf(answer)
+function listPayloadItems(answer: TtlvNode): readonly TtlvNode[] {
+  return getChildren(answer)
     .filter(({ tag }) => tag === Tag.BatchItem)
-    .flatMap(childrenOf)
+    .flatMap(getChildren)
     .filter(({ tag }) => tag === Tag.ResponsePayload)
-    .flatMap(childrenOf)
+    .flatMap(getChildren)
 }
 
-function childrenOf(node: TtlvNode): readonly TtlvNode[] {
+function getChildren(node: TtlvNode): readonly TtlvNode[] {
   return node.type === 'Structure' ? node.value : []
 }
 
-function valueText(node: TtlvNode): string {
+function formatValue(node: TtlvNode): string {
   const mask = maskOf(node.tag)
   const names = node.type === 'Integer' && mask !== undefined ? maskValueNames(mask, node.value) : undefined
   if (names !== undefined) return names.join(' | ')
   if (node.type !== 'Structure') return String((JSON.parse(encodeJson(node)) as { value: unknown }).value)
   const parts = node.value.map(
-    (member) => `${tagName(member.tag) ?? tagText(member.tag)} ${valueText(member)}`,
+    (member) => `${tagName(member.tag) ?? tagText(member.tag)} ${formatValue(member)}`,
   )
   if (node.tag === Tag.ProtocolVersion) return node.value.map(({ value }) => String(value)).join('.')
   return parts.join(', ')

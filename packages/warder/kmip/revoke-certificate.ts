@@ -18,7 +18,7 @@ export const clientReasons = [
   'cessationOfOperation',
 ] as const
 
-export interface RevocationWish {
+export interface RevocationRequest {
   /** The common name. */
   readonly name: string
   readonly home: string
@@ -40,16 +40,16 @@ export async function revokeCertificates({
   home,
   cert,
   reason,
-}: RevocationWish): Promise<readonly ClientCertificate[]> {
+}: RevocationRequest): Promise<readonly ClientCertificate[]> {
   const folder = join(home, 'tls')
-  const wanted = cert === undefined ? named(folder, name) : [fromFile(cert, name)]
-  const revoked = await revokeClientCertificates(folder, wanted, reason, systemClock)
+  const certificates = cert === undefined ? findCertificates(folder, name) : [readCertificateFor(cert, name)]
+  const revoked = await revokeClientCertificates(folder, certificates, reason, systemClock)
   if (revoked.length === 0) throw new StartupError(`every certificate of ${name} is revoked already`)
   await pause(seenAfterMs)
   return revoked
 }
 
-function named(folder: string, name: string): readonly ClientCertificate[] {
+function findCertificates(folder: string, name: string): readonly ClientCertificate[] {
   const found = clientCertificates(folder).filter((each) => each.name === name)
   if (found.length > 0) return found
   throw new StartupError(
@@ -57,7 +57,7 @@ function named(folder: string, name: string): readonly ClientCertificate[] {
   )
 }
 
-function fromFile(file: string, name: string): ClientCertificate {
+function readCertificateFor(file: string, name: string): ClientCertificate {
   const certificate = readClientCertificate(file)
   if (certificate.name === name) return certificate
   throw new UsageError(`${file} is the certificate of ${certificate.name}, not of ${name}`)

@@ -5,8 +5,8 @@ import type { ValuesOf } from '../cli/options.ts'
 import type { Prompter } from '../cli/prompter.ts'
 import { readTokenFile } from '../cli/secret-file.ts'
 import type { HttpsClient } from '../client/index.ts'
-import type { LoginFacts } from '../login/kept-login.ts'
 import { logIn as begin, nonEmpty } from '../login/login.ts'
+import type { LoginFacts } from '../login/stored-login.ts'
 
 /** Account at the key management service, as far as the command's words name it. */
 export interface Account {
@@ -18,11 +18,11 @@ export interface Account {
   /** Somebody is named: a token that lies in the environment is not meant. */
   readonly named: boolean
   /** As `warder login` was called with; undefined: it may be anybody's. */
-  readonly asked: { readonly username: string | undefined; readonly realm: string | undefined }
+  readonly requested: { readonly username: string | undefined; readonly realm: string | undefined }
 }
 
 /** Credentials for one run, and how to give them back. */
-export interface SignedIn {
+export interface SignIn {
   readonly credentials: Credentials
   end(): Promise<void>
   /** Says more of a refusal where the credentials are those of a session that lasts. */
@@ -65,32 +65,40 @@ export function readAccount(values: ValuesOf<typeof accountOptions>): Account {
       '--token-file says who asks: leave --user, --realm, --password-file and --totp-code out',
     )
   }
-  const asked = { username: user, realm }
-  return { username: user ?? 'admin', realm: realm ?? '_', passwordFile, tokenFile, totpCode, named, asked }
+  const requested = { username: user, realm }
+  return {
+    username: user ?? 'admin',
+    realm: realm ?? '_',
+    passwordFile,
+    tokenFile,
+    totpCode,
+    named,
+    requested,
+  }
 }
 
 /** A token that was given, undefined when there is none and a login is needed. */
-export function givenToken({ tokenFile, named }: Account, env: Terminal['env']): Credentials | undefined {
+export function readToken({ tokenFile, named }: Account, env: Terminal['env']): Credentials | undefined {
   const fromEnv = named ? undefined : nonEmpty(env.WARDER_TOKEN)
   const token = tokenFile === undefined ? fromEnv : readTokenFile(tokenFile)
   if (token === undefined) return undefined
-  return credentialsOf(token)
+  return toCredentials(token)
 }
 
 /** Whether the session that `warder login` keeps is meant: nobody brings a password, and nobody else is named. */
-export function meansKept(
-  { username, realm, passwordFile, totpCode, asked }: Account,
+export function usesStoredLogin(
+  { username, realm, passwordFile, totpCode, requested }: Account,
   env: Terminal['env'],
-  kept: LoginFacts,
+  stored: LoginFacts,
 ): boolean {
   if (passwordFile !== undefined || totpCode !== undefined || nonEmpty(env.WARDER_PASSWORD) !== undefined)
     return false
-  if (asked.username === undefined && asked.realm === undefined) return true
-  return kept.kind === 'session' && kept.username === username && kept.realm === realm
+  if (requested.username === undefined && requested.realm === undefined) return true
+  return stored.kind === 'session' && stored.username === username && stored.realm === realm
 }
 
 /** A token as the services take it. */
-export function credentialsOf(token: string): Credentials {
+export function toCredentials(token: string): Credentials {
   return token.startsWith('wt.') ? { secretToken: token } : { bearer: token }
 }
 
@@ -106,7 +114,7 @@ export async function logIn(
     readonly env: Terminal['env']
     readonly prompter: Prompter
   },
-): Promise<SignedIn> {
+): Promise<SignIn> {
   const { username, realm, passwordFile, totpCode } = account
   const login = {
     username,

@@ -1,14 +1,14 @@
 import type { Command } from '../cli/command.ts'
 import { exitCodesHelp } from '../cli/exit-codes.ts'
 import { optionsHelp } from '../cli/help.ts'
-import { namesIn } from '../cli/options.ts'
-import { type Person, realPerson } from '../cli/person.ts'
+import { readNames } from '../cli/options.ts'
+import { openUserTerminal, type UserTerminal } from '../cli/user-terminal.ts'
 import { type HomeVerb, homeVerbsHelp, runHomeVerb } from '../cli/verb-command.ts'
-import { helpOfVerbs, verbsHelp } from '../cli/verbs.ts'
+import { createVerbHelp, formatVerbs } from '../cli/verbs.ts'
 import { accountOptions } from './account.ts'
 import { commonOptions, outputOptions } from './options.ts'
-import { placeOptions } from './places.ts'
 import { runKms } from './run.ts'
+import { endpointOptions } from './service-endpoints.ts'
 import type { KmsVerb } from './verb.ts'
 
 /** Parts in which commands of the key management service differ. */
@@ -28,7 +28,7 @@ const commonHelp = `Who asks:
 ${optionsHelp(accountOptions)}
 
 Where:
-${optionsHelp(placeOptions)}
+${optionsHelp(endpointOptions)}
 
 How:
 ${optionsHelp(outputOptions)}
@@ -36,12 +36,15 @@ ${optionsHelp(outputOptions)}
 ${exitCodesHelp}`
 
 /** `warder NAME VERB …` for verbs that work with the key management service. */
-export function kmsCommand(parts: KmsCommandParts, person: () => Person = realPerson): Command {
+export function kmsCommand(
+  parts: KmsCommandParts,
+  openTerminal: () => UserTerminal = openUserTerminal,
+): Command {
   const { name, summary, about, verbs, homeVerbs = [], example } = parts
   const all = [...verbs, ...homeVerbs]
   const options = Object.assign({}, ...all.map((verb) => verb.options), commonOptions)
-  const helpOfKmsVerbs = helpOfVerbs(name, verbs, commonHelp)
-  const helpOfHomeVerbs = helpOfVerbs(name, homeVerbs, homeVerbsHelp)
+  const formatKmsHelp = createVerbHelp(name, verbs, commonHelp)
+  const formatHomeHelp = createVerbHelp(name, homeVerbs, homeVerbsHelp)
   return {
     name,
     summary,
@@ -53,7 +56,7 @@ export function kmsCommand(parts: KmsCommandParts, person: () => Person = realPe
 
 ${about}
 
-${verbsHelp(all)}
+${formatVerbs(all)}
 
   warder ${name} VERB --help    more about one of them, with examples
 
@@ -61,11 +64,13 @@ ${commonHelp}
 
 Example:
 ${example}`,
-    helpFor: (args) => helpOfKmsVerbs(args) ?? helpOfHomeVerbs(args),
+    helpFor: (args) => formatKmsHelp(args) ?? formatHomeHelp(args),
     run(args, terminal) {
-      const [word] = namesIn(args, options)
+      const [word] = readNames(args, options)
       const isOnFiles = homeVerbs.some((verb) => verb.name === word)
-      return isOnFiles ? runHomeVerb(homeVerbs, args, terminal) : runKms(verbs, args, terminal, person())
+      return isOnFiles
+        ? runHomeVerb(homeVerbs, args, terminal)
+        : runKms(verbs, args, terminal, openTerminal())
     },
   }
 }

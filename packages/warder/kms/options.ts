@@ -1,5 +1,5 @@
 import { accountOptions } from './account.ts'
-import { placeOptions } from './places.ts'
+import { endpointOptions } from './service-endpoints.ts'
 
 export const outputOptions = {
   json: { type: 'flag', help: 'prints one JSON document instead of lines for people' },
@@ -7,4 +7,4 @@ export const outputOptions = {
 } as const
 
 /** Options of every verb of `warder keys`, `crypto` and `access`. */
-export const commonOptions = { ...accountOptions, ...placeOptions, ...outputOptions } as const
+export const commonOptions = { ...accountOptions, ...endpointOptions, ...outputOptions } as const

@@ -2,7 +2,7 @@ import { ClientError } from '@warder/client'
 import { errorKinds, StartupError } from '@warder/foundation/errors'
 import { NoAnswer } from '../cli/prompter.ts'
 import { printable } from '../cli/table.ts'
-import { connectionHint, reasonOf } from '../login/exchange.ts'
+import { formatReason, getConnectionHint } from '../login/exchange.ts'
 
 /** Advice after a refusal, where the kind alone determines it. */
 const advice: Readonly<Record<string, string>> = {
@@ -12,7 +12,7 @@ const advice: Readonly<Record<string, string>> = {
 }
 
 /** A refusal that says more than `Access denied.` says itself what to do. */
-function adviceOn({ kind, description }: ClientError): string | undefined {
+function getAdvice({ kind, description }: ClientError): string | undefined {
   if (kind === 'not_found' && description === 'There is nothing at this path.')
     return 'Is the address that of the key management service?'
   const saysMore = kind === 'forbidden' && description !== errorKinds.forbidden.sentence
@@ -20,17 +20,17 @@ function adviceOn({ kind, description }: ClientError): string | undefined {
 }
 
 /** One line for the person, without control characters that a service could have put into it. */
-export function lineFor(error: unknown): unknown {
+export function toUserError(error: unknown): unknown {
   if (error instanceof NoAnswer) return new StartupError('nothing was changed: there was no answer')
-  if (error instanceof ClientError) return new StartupError(sentenceOf(error), { cause: error })
+  if (error instanceof ClientError) return new StartupError(formatClientError(error), { cause: error })
   return error
 }
 
 /** A refusal of the service as one line, with what finds it in the service's logs. */
-export function sentenceOf(error: ClientError, hint = adviceOn(error)): string {
+export function formatClientError(error: ClientError, hint = getAdvice(error)): string {
   const { kind, status, description, requestId, retryAfter } = error
   if (status === undefined) {
-    return printable(`the key management service: ${reasonOf(error)}${connectionHint(error.cause)}`)
+    return printable(`the key management service: ${formatReason(error)}${getConnectionHint(error.cause)}`)
   }
   const later = retryAfter === undefined ? '' : ` Try again in ${retryAfter} seconds.`
   const request = requestId === undefined ? '' : `, request ${requestId}`
@@ -41,7 +41,7 @@ export function sentenceOf(error: ClientError, hint = adviceOn(error)): string {
  * Does something about one key. What is refused is told with the key's id: `whatKey` before it, as in `the key of
  * the file`.
  */
-export async function aboutKey<R>(whatKey: string, kid: string, call: () => Promise<R>): Promise<R> {
+export async function withKeyErrors<R>(whatKey: string, kid: string, call: () => Promise<R>): Promise<R> {
   try {
     return await call()
   } catch (error) {
@@ -49,7 +49,9 @@ export async function aboutKey<R>(whatKey: string, kid: string, call: () => Prom
     const missing = 'There is no such key, or it was destroyed, or you have no right on it.'
     // A sentence that says more than that the key is not found, as `The key has no version 9.`, is enough.
     const isMissing = error.kind === 'not_found' && /not found\.$/.test(error.description)
-    const hint = isMissing ? missing : adviceOn(error)
-    throw new StartupError(`${whatKey} ${printable(kid)}: ${sentenceOf(error, hint)}`, { cause: error })
+    const hint = isMissing ? missing : getAdvice(error)
+    throw new StartupError(`${whatKey} ${printable(kid)}: ${formatClientError(error, hint)}`, {
+      cause: error,
+    })
   }
 }

@@ -3,29 +3,29 @@ import { ClientError, type Credentials, type KmsClient, kmsClient } from '@warde
 import { StartupError } from '@warder/foundation/errors'
 import type { Terminal } from '../cli/command.ts'
 import { UsageError } from '../cli/command.ts'
-import { exitCodeOf } from '../cli/exit-codes.ts'
+import { toExitCode } from '../cli/exit-codes.ts'
 import { readPemFile } from '../cli/pem-file.ts'
-import { type Person, readAll } from '../cli/person.ts'
 import { progressBar } from '../cli/progress.ts'
 import { confirm, type Prompter } from '../cli/prompter.ts'
-import { inVerb, readVerb } from '../cli/verbs.ts'
-import { clientOf } from '../client/index.ts'
-import { initialPasswordFile } from '../installation/endpoints.ts'
-import { LoginEnded, requireLive, requireTime } from '../login/ended.ts'
-import { serviceId } from '../login/kept-login.ts'
+import { readAll, type UserTerminal } from '../cli/user-terminal.ts'
+import { readVerb, withVerb } from '../cli/verbs.ts'
+import { openClient } from '../client/index.ts'
+import { findInitialPasswordFile } from '../installation/endpoints.ts'
+import { LoginEnded, requireLive, requireUnexpired } from '../login/ended.ts'
 import { findLogin } from '../login/login-store.ts'
+import { toServiceId } from '../login/stored-login.ts'
 import {
   type Account,
-  credentialsOf,
-  givenToken,
   logIn,
-  meansKept,
   readAccount,
-  type SignedIn,
+  readToken,
+  type SignIn,
+  toCredentials,
+  usesStoredLogin,
 } from './account.ts'
 import { commonOptions } from './options.ts'
-import { findPlaces, type Places, readPlaceOptions } from './places.ts'
-import { lineFor } from './refusal.ts'
+import { toUserError } from './refusal.ts'
+import { findServiceEndpoints, readEndpointOptions, type ServiceEndpoints } from './service-endpoints.ts'
 import type { KmsVerb } from './verb.ts'
 
 /**
@@ -37,33 +37,33 @@ export async function runKms(
   verbs: readonly KmsVerb[],
   args: readonly string[],
   terminal: Terminal,
-  person: Person,
+  user: UserTerminal,
 ): Promise<number> {
   const { verb, common, values, names } = readVerb(verbs, commonOptions, args)
   const { json, yes } = common
   const account = readAccount(common)
-  const places = readPlaceOptions(common, terminal.env)
+  const endpoints = readEndpointOptions(common, terminal.env)
   requireOneReader(verb, names, account)
-  const act = inVerb(verb, () => verb.parse(values, names))
-  const progress = progressBar(person.screen)
+  const act = withVerb(verb, () => verb.parse(values, names))
+  const progress = progressBar(user.screen)
   const interruption = new AbortController()
   let stoppedBy: NodeJS.Signals | undefined
-  const unlisten = person.onInterrupt((signal) => {
+  const unlisten = user.onInterrupt((signal) => {
     stoppedBy = signal
     interruption.abort()
   })
   const { signal } = interruption
   const prompter: Prompter = {
-    interactive: person.prompter.interactive,
-    ask: (question) => person.prompter.ask(question, signal),
-    askSecret: (question) => person.prompter.askSecret(question, signal),
+    interactive: user.prompter.interactive,
+    ask: (question) => user.prompter.ask(question, signal),
+    askSecret: (question) => user.prompter.askSecret(question, signal),
   }
   try {
-    const found = findPlaces(places)
+    const found = findServiceEndpoints(endpoints)
     return await withClient(found, account, { terminal, prompter, signal }, (kms) =>
       act({
         kms,
-        places: found,
+        endpoints: found,
         env: terminal.env,
         signal,
         show(document, lines) {
@@ -77,17 +77,17 @@ export async function runKms(
         },
         confirm: (question) => (yes ? Promise.resolve() : confirm(question, prompter)),
         progress: progress.update,
-        input: person.input,
-        readInput: (most) => readAll(person.input, most, signal),
-        writeOutput: (bytes) => person.writeOutput(bytes),
+        input: user.input,
+        readInput: (maxBytes) => readAll(user.input, maxBytes, signal),
+        writeOutput: (bytes) => user.writeOutput(bytes),
       }),
     )
   } catch (error) {
-    if (stoppedBy === undefined) throw lineFor(error)
+    if (stoppedBy === undefined) throw toUserError(error)
     progress.clear()
     const outcome = verb.interrupted === undefined ? '' : `: ${verb.interrupted}`
     terminal.err(`interrupted (${stoppedBy})${outcome}`)
-    return exitCodeOf(stoppedBy)
+    return toExitCode(stoppedBy)
   } finally {
     unlisten()
     progress.clear()
@@ -101,22 +101,22 @@ function requireOneReader(verb: KmsVerb, names: readonly string[], account: Acco
   }
 }
 
-interface Surroundings {
+interface RunContext {
   readonly terminal: Terminal
   readonly prompter: Prompter
   readonly signal: AbortSignal
 }
 
 async function withClient(
-  places: Places,
+  endpoints: ServiceEndpoints,
   account: Account,
-  surroundings: Surroundings,
+  context: RunContext,
   act: (kms: KmsClient) => Promise<number>,
 ): Promise<number> {
-  const { signal } = surroundings
-  const { credentials, end, explain } = await signIn(places, account, surroundings)
+  const { signal } = context
+  const { credentials, end, explain } = await signIn(endpoints, account, context)
   try {
-    const kms = clientFor(places, credentials, signal)
+    const kms = openKmsClient(endpoints, credentials, signal)
     // Ends the calls that wait for an answer, too.
     const hangUp = (): void => kms.close()
     signal.addEventListener('abort', hangUp)
@@ -134,8 +134,8 @@ async function withClient(
   }
 }
 
-function clientFor(
-  { kms: { url, caFile, serverName } }: Places,
+function openKmsClient(
+  { kms: { url, caFile, serverName } }: ServiceEndpoints,
   credentials: Credentials,
   signal: AbortSignal,
 ): KmsClient {
@@ -150,27 +150,27 @@ function clientFor(
 }
 
 async function signIn(
-  places: Places,
+  endpoints: ServiceEndpoints,
   account: Account,
-  { terminal: { env }, prompter, signal }: Surroundings,
-): Promise<SignedIn> {
-  const { home, auth: server } = places
-  const token = givenToken(account, env)
+  { terminal: { env }, prompter, signal }: RunContext,
+): Promise<SignIn> {
+  const { home, auth: server } = endpoints
+  const token = readToken(account, env)
   if (token !== undefined) return { credentials: token, end: async () => undefined }
-  const kept = await keptSignIn(places, account, env)
-  if (kept !== undefined) return kept
+  const stored = await useStoredLogin(endpoints, account, env)
+  if (stored !== undefined) return stored
   if (server === undefined) {
     throw new StartupError(
       'nobody is logged in: give a token (--token-file, WARDER_TOKEN), or --auth-url to log in at',
     )
   }
-  const auth = clientOf(server)
+  const auth = openClient(server)
   const hangUp = (): void => auth.close()
   signal.addEventListener('abort', hangUp)
   try {
     const { credentials, end } = await logIn(auth, account, {
       ...{ env, prompter },
-      initialPassword: initialPasswordFile(home, server.url),
+      initialPassword: findInitialPasswordFile(home, server.url),
     })
     return {
       credentials,
@@ -188,23 +188,23 @@ async function signIn(
 }
 
 /** The session of `warder login`. @throws StartupError when its time is over, or its file cannot be trusted */
-async function keptSignIn(
-  { home, auth: server, kms }: Places,
+async function useStoredLogin(
+  { home, auth: server, kms }: ServiceEndpoints,
   account: Account,
   env: Terminal['env'],
-): Promise<SignedIn | undefined> {
-  const auth = server === undefined ? undefined : serviceId(server)
-  const found = findLogin(home, { auth, kms: serviceId(kms) }, env)
-  if (found === undefined || !meansKept(account, env, found.facts)) return undefined
+): Promise<SignIn | undefined> {
+  const auth = server === undefined ? undefined : toServiceId(server)
+  const found = findLogin(home, { auth, kms: toServiceId(kms) }, env)
+  if (found === undefined || !usesStoredLogin(account, env, found.facts)) return undefined
   const { facts } = found
-  requireTime(facts, Date.now() / 1000)
+  requireUnexpired(facts, Date.now() / 1000)
   const token = await found.token()
   return {
-    credentials: credentialsOf(token),
+    credentials: toCredentials(token),
     end: async () => undefined,
     async explain(error) {
       if (!isUnauthorized(error) || server === undefined) return error
-      const client = clientOf(server)
+      const client = openClient(server)
       try {
         await requireLive(client, { facts, token })
         return error
@@ -217,7 +217,7 @@ async function keptSignIn(
   }
 }
 
-/** Refused with 401, told by `aboutKey` or as it came. */
+/** Refused with 401, told by `withKeyErrors` or as it came. */
 function isUnauthorized(error: unknown): boolean {
   const said = error instanceof StartupError ? error.cause : error
   return said instanceof ClientError && said.status === 401

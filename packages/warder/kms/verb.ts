@@ -2,13 +2,13 @@ import type { Readable } from 'node:stream'
 import type { KmsClient } from '@warder/client'
 import type { Options, Values, ValuesOf } from '../cli/options.ts'
 import type { Verb } from '../cli/verbs.ts'
-import type { Places } from './places.ts'
+import type { ServiceEndpoints } from './service-endpoints.ts'
 
 /** Context of a verb, once the caller is known. */
 export interface KmsContext {
   readonly kms: KmsClient
   /** Its address, for other protocols. */
-  readonly places: Places
+  readonly endpoints: ServiceEndpoints
   /** Environment of the command. */
   readonly env: Readonly<Record<string, string | undefined>>
   /** Aborted by Ctrl-C and the like: what is under way has to leave nothing behind. */
@@ -21,8 +21,8 @@ export interface KmsContext {
   confirm(question: string): Promise<void>
   /** Shows on a terminal how far a long work is; nothing where nobody looks. */
   progress(done: number, size: number): void
-  /** Standard input to its end. @throws StartupError when there are more than `most` bytes */
-  readInput(most: number): Promise<Buffer>
+  /** Standard input to its end. @throws StartupError when there are more than `maxBytes` bytes */
+  readInput(maxBytes: number): Promise<Buffer>
   /** Standard input, for what reads it piece by piece. */
   readonly input: Readable
   /** Bytes to standard output, as they are. */

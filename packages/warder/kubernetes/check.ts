@@ -10,7 +10,7 @@ const withinMs = 3000
 export async function checkProvider(socket: string, terminal: Terminal): Promise<number> {
   const client = new Client(`unix:${socket}`, credentials.createInsecure())
   try {
-    const { version, healthz, keyId } = await statusOf(client)
+    const { version, healthz, keyId } = await fetchStatus(client)
     terminal.out(`${printable(version)} ${printable(healthz)}, key id ${printable(keyId)}`)
     return healthz === 'ok' ? 0 : 1
   } catch (error) {
@@ -22,7 +22,7 @@ export async function checkProvider(socket: string, terminal: Terminal): Promise
   }
 }
 
-function statusOf(client: Client): Promise<StatusResponse> {
+function fetchStatus(client: Client): Promise<StatusResponse> {
   return new Promise((resolve, reject) => {
     client.makeUnaryRequest(
       '/v2.KeyManagementService/Status',

@@ -20,7 +20,7 @@ const headerAt = 3
  * The compact form: 1 ‖ length of the protected header, two bytes ‖ the header as JSON ‖ iv 12 ‖ tag 16 ‖ ciphertext.
  * @throws Refused when it is longer than the interface takes
  */
-export function packed(sealed: Sealed): Buffer {
+export function encodeCiphertext(sealed: Sealed): Buffer {
   const header = Buffer.from(sealed.protected, 'base64url')
   const iv = Buffer.from(sealed.iv, 'base64url')
   const tag = Buffer.from(sealed.tag, 'base64url')
@@ -39,43 +39,44 @@ export function packed(sealed: Sealed): Buffer {
 }
 
 /** The reverse. @throws Refused for bytes that Encrypt did not make */
-export function unpacked(bytes: Uint8Array): Sealed {
+export function decodeCiphertext(bytes: Uint8Array): Sealed {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   if (
     buffer.length > maxCiphertextBytes ||
     buffer.length < headerAt + ivBytes + tagBytes ||
     buffer[0] !== format
   )
-    throw notOurs()
+    throw createForeignError()
   const ivAt = headerAt + buffer.readUInt16BE(1)
   const tagAt = ivAt + ivBytes
   const ciphertextAt = tagAt + tagBytes
-  if (ciphertextAt > buffer.length) throw notOurs()
-  const part = (from: number, to?: number): string => buffer.subarray(from, to).toString('base64url')
+  if (ciphertextAt > buffer.length) throw createForeignError()
+  const encodePart = (from: number, to?: number): string => buffer.subarray(from, to).toString('base64url')
   return {
-    protected: part(headerAt, ivAt),
-    iv: part(ivAt, tagAt),
-    tag: part(tagAt, ciphertextAt),
-    ciphertext: part(ciphertextAt),
+    protected: encodePart(headerAt, ivAt),
+    iv: encodePart(ivAt, tagAt),
+    tag: encodePart(tagAt, ciphertextAt),
+    ciphertext: encodePart(ciphertextAt),
   }
 }
 
 /** The key version that a protected header names. @throws Refused */
-export function keyIdOf(header: string): string {
-  const json = parsed(Buffer.from(header, 'base64url').toString('utf8'))
+export function readKeyId(header: string): string {
+  const json = parseHeader(Buffer.from(header, 'base64url').toString('utf8'))
   const { kid } = (json ?? {}) as { kid?: unknown }
-  if (typeof kid !== 'string' || kid === '' || Buffer.byteLength(kid) > maxKeyIdBytes) throw notOurs()
+  if (typeof kid !== 'string' || kid === '' || Buffer.byteLength(kid) > maxKeyIdBytes)
+    throw createForeignError()
   return kid
 }
 
-function parsed(text: string): unknown {
+function parseHeader(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw notOurs()
+    throw createForeignError()
   }
 }
 
-function notOurs(): Refused {
+function createForeignError(): Refused {
   return new Refused('invalid', 'the ciphertext was not made by this provider')
 }

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { type Command, UsageError } from '../cli/command.ts'
 import { optionsHelp } from '../cli/help.ts'
 import { readArguments, requireNoNames, type ValuesOf } from '../cli/options.ts'
-import { findPlaces, placeOptions, readPlaceOptions } from '../kms/places.ts'
+import { endpointOptions, findServiceEndpoints, readEndpointOptions } from '../kms/service-endpoints.ts'
 import { leaveParentProcess, whenParentProcessEnds } from '../service/launcher.ts'
 import { watchStopSignals } from '../service/stop-signals.ts'
 import type { MachineLogin } from './machine-tokens.ts'
@@ -36,7 +36,7 @@ a machine token (wt.…) is renewed while the authentication service is known`,
     help: 'asks the provider at the socket for its status instead, as the API server does; 0 if it is well',
   },
   'metrics-port': { type: 'number', value: 'N', help: 'GET /metrics on 127.0.0.1 (default: none)' },
-  ...placeOptions,
+  ...endpointOptions,
 } as const
 
 /** `warder kubernetes-kms`: the provider that encrypts the secrets of a cluster. */
@@ -66,8 +66,8 @@ Example:
     const { key } = values
     if (key === undefined || key === '')
       throw new UsageError('say which key encrypts: --key KEY (see warder keys list)')
-    const login = loginIn(values)
-    const { kms, auth } = findPlaces(readPlaceOptions(values, terminal.env))
+    const login = readLogin(values)
+    const { kms, auth } = findServiceEndpoints(readEndpointOptions(values, terminal.env))
     if (auth === undefined && 'roleId' in login)
       throw new UsageError(
         '--role-id logs in at the authentication service: say where it is, with --auth-url',
@@ -98,7 +98,7 @@ Example:
 }
 
 /** @throws UsageError */
-function loginIn(values: ValuesOf<typeof options>): MachineLogin {
+function readLogin(values: ValuesOf<typeof options>): MachineLogin {
   const { 'role-id': roleId, 'secret-id-file': secretIdFile, 'token-file': tokenFile } = values
   if (tokenFile !== undefined) {
     if (roleId !== undefined || secretIdFile !== undefined)

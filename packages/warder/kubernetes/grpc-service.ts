@@ -20,7 +20,7 @@ const codes: Readonly<Record<RefusedKind, grpcStatus>> = {
   denied: grpcStatus.PERMISSION_DENIED,
   not_found: grpcStatus.NOT_FOUND,
   busy: grpcStatus.RESOURCE_EXHAUSTED,
-  away: grpcStatus.UNAVAILABLE,
+  unavailable: grpcStatus.UNAVAILABLE,
   internal: grpcStatus.INTERNAL,
 }
 
@@ -31,21 +31,21 @@ export interface GrpcServiceOptions {
 }
 
 /** `v2.KeyManagementService` over gRPC, not yet bound. */
-export function grpcService({ provider, log, metrics }: GrpcServiceOptions): Server {
+export function createGrpcServer({ provider, log, metrics }: GrpcServiceOptions): Server {
   let calls = 0
 
   /** Answers a call; its metrics have the method and the status of gRPC, its log neither data nor key id. */
-  function answering<Request, Reply>(
+  function createHandler<Request, Reply>(
     method: string,
     act: (request: Request) => Promise<Reply>,
-    uidOf: (request: Request) => string,
+    getUid: (request: Request) => string,
   ): handleUnaryCall<Request, Reply> {
     return (call: ServerUnaryCall<Request, Reply>, callback: sendUnaryData<Reply>) => {
       const begun = performance.now()
-      const done = (code: grpcStatus): void =>
+      const recordCall = (code: grpcStatus): void =>
         metrics.operation(`kubernetes.${method}`, code, performance.now() - begun)
       if (calls >= maxCalls) {
-        done(grpcStatus.RESOURCE_EXHAUSTED)
+        recordCall(grpcStatus.RESOURCE_EXHAUSTED)
         callback({ code: grpcStatus.RESOURCE_EXHAUSTED, details: 'too many calls at once' })
         return
       }
@@ -53,17 +53,17 @@ export function grpcService({ provider, log, metrics }: GrpcServiceOptions): Ser
       act(call.request)
         .then(
           (reply) => {
-            done(grpcStatus.OK)
+            recordCall(grpcStatus.OK)
             callback(null, reply)
           },
           (error: unknown) => {
             const refused = error instanceof Refused ? error : undefined
             const code = refused === undefined ? grpcStatus.INTERNAL : codes[refused.kind]
             const details = refused?.message ?? 'the provider failed; its log says more'
-            const fields = { method, uid: printable(uidOf(call.request)), code: grpcStatus[code] }
+            const fields = { method, uid: sanitizeUid(getUid(call.request)), code: grpcStatus[code] }
             if (refused === undefined) log.error({ ...fields, error }, 'a call failed')
             else log.warn({ ...fields, reason: refused.message }, 'a call was refused')
-            done(code)
+            recordCall(code)
             callback({ code, details })
           },
         )
@@ -79,22 +79,22 @@ export function grpcService({ provider, log, metrics }: GrpcServiceOptions): Ser
     'grpc-node.max_session_memory': 10,
   })
   server.addService(definition, {
-    Status: answering(
+    Status: createHandler(
       'Status',
       () => provider.status(),
       () => '',
     ),
-    Encrypt: answering('Encrypt', provider.encrypt.bind(provider), ({ uid }) => uid),
-    Decrypt: answering('Decrypt', provider.decrypt.bind(provider), ({ uid }) => uid),
+    Encrypt: createHandler('Encrypt', provider.encrypt.bind(provider), ({ uid }) => uid),
+    Decrypt: createHandler('Decrypt', provider.decrypt.bind(provider), ({ uid }) => uid),
   })
   return server
 }
 
 const unary = { requestStream: false, responseStream: false } as const
-const unsent = (): never => {
+const refuseRequest = (): never => {
   throw new Error('a server does not send requests')
 }
-const unread = (): never => {
+const refuseReply = (): never => {
   throw new Error('a server does not read replies')
 }
 
@@ -105,28 +105,28 @@ const definition = {
     // It has no fields.
     requestDeserialize: () => ({}),
     responseSerialize: statusMessages.encode,
-    requestSerialize: unsent,
-    responseDeserialize: unread,
+    requestSerialize: refuseRequest,
+    responseDeserialize: refuseReply,
   },
   Encrypt: {
     ...unary,
     path: '/v2.KeyManagementService/Encrypt',
     requestDeserialize: encryptMessages.decode,
     responseSerialize: encryptMessages.encode,
-    requestSerialize: unsent,
-    responseDeserialize: unread,
+    requestSerialize: refuseRequest,
+    responseDeserialize: refuseReply,
   },
   Decrypt: {
     ...unary,
     path: '/v2.KeyManagementService/Decrypt',
     requestDeserialize: decryptMessages.decode,
     responseSerialize: decryptMessages.encode,
-    requestSerialize: unsent,
-    responseDeserialize: unread,
+    requestSerialize: refuseRequest,
+    responseDeserialize: refuseReply,
   },
 }
 
 /** The identifier of a request comes from the API server: its log finds it. */
-function printable(uid: string): string {
+function sanitizeUid(uid: string): string {
   return /^[\w.-]{1,64}$/.test(uid) ? uid : ''
 }

@@ -20,7 +20,7 @@ export interface MachineTokensOptions {
   readonly now?: () => number
 }
 
-interface Held {
+interface HeldToken {
   readonly token: string
   /** undefined: it does not end, as far as is known. */
   readonly endsAt: number | undefined
@@ -29,7 +29,7 @@ interface Held {
 
 /** Between two tries after one that failed: doubled each time. */
 const firstPauseMs = 1000
-const longestPauseMs = 30_000
+const maxPauseMs = 30_000
 /** A lease is renewed when so much of it is over; a try that failed is repeated ten times before its end. */
 const renewAfter = 0.5
 const retriesInLease = 10
@@ -42,8 +42,8 @@ const maxTimerMs = 2_000_000_000
 export class MachineTokens {
   readonly #options: MachineTokensOptions
   readonly #now: () => number
-  #held: Held | undefined
-  #underWay: Promise<Held> | undefined
+  #held: HeldToken | undefined
+  #underWay: Promise<HeldToken> | undefined
   #failures = 0
   #failure: Refused | undefined
   #notBefore = 0
@@ -68,11 +68,11 @@ export class MachineTokens {
       held !== undefined &&
       (held.endsAt === undefined || this.#now() < held.endsAt) &&
       held.fileStamp === this.#fileStamp()
-    return credentialsOf((usable ? held : await this.#obtained()).token)
+    return toCredentials((usable ? held : await this.#obtainOnce()).token)
   }
 
   /** The service did not accept them: the next `current` logs in again. */
-  refused(credentials: Credentials): void {
+  invalidate(credentials: Credentials): void {
     const token = credentials.bearer ?? credentials.secretToken
     if (this.#held !== undefined && this.#held.token === token) this.#held = undefined
   }
@@ -82,7 +82,7 @@ export class MachineTokens {
     clearTimeout(this.#timer)
   }
 
-  #obtained(): Promise<Held> {
+  #obtainOnce(): Promise<HeldToken> {
     if (this.#failure !== undefined && this.#now() < this.#notBefore) throw this.#failure
     this.#underWay ??= this.#obtain().finally(() => {
       this.#underWay = undefined
@@ -90,7 +90,7 @@ export class MachineTokens {
     return this.#underWay
   }
 
-  async #obtain(): Promise<Held> {
+  async #obtain(): Promise<HeldToken> {
     const { login, log } = this.#options
     try {
       const held = 'tokenFile' in login ? await this.#fromFile(login.tokenFile) : await this.#logIn(login)
@@ -100,27 +100,27 @@ export class MachineTokens {
       this.#failure = undefined
       return held
     } catch (error) {
-      const refused = toRefused(error)
-      const pause = Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(this.#failures, 10))
+      const invalidate = toRefused(error)
+      const pause = Math.min(maxPauseMs, firstPauseMs * 2 ** Math.min(this.#failures, 10))
       this.#failures += 1
-      this.#failure = refused
+      this.#failure = invalidate
       this.#notBefore = this.#now() + pause
-      log.warn({ failures: this.#failures, reason: refused.message }, 'the machine gets no token')
-      throw refused
+      log.warn({ failures: this.#failures, reason: invalidate.message }, 'the machine gets no token')
+      throw invalidate
     }
   }
 
-  async #logIn({ roleId, secretIdFile }: Extract<MachineLogin, { roleId: string }>): Promise<Held> {
+  async #logIn({ roleId, secretIdFile }: Extract<MachineLogin, { roleId: string }>): Promise<HeldToken> {
     const json = { role_id: roleId, secret_id: readSecretFile(secretIdFile, 'the secret id') }
-    return this.#grantOf(await this.#ask('/auth/approle/login', { json }), undefined)
+    return this.#readGrant(await this.#ask('/auth/approle/login', { json }), undefined)
   }
 
-  async #fromFile(file: string): Promise<Held> {
+  async #fromFile(file: string): Promise<HeldToken> {
     const fileStamp = this.#fileStamp()
     const token = readSecretFile(file, 'the token').trim()
     if (this.#options.auth === undefined || !token.startsWith('wt.'))
       return { token, endsAt: undefined, fileStamp }
-    return this.#grantOf(await this.#renewal(token), fileStamp)
+    return this.#readGrant(await this.#renewal(token), fileStamp)
   }
 
   #renewal(token: string): Promise<Answer> {
@@ -134,22 +134,22 @@ export class MachineTokens {
       return await auth.ask(path, ask)
     } catch (cause) {
       const why = cause instanceof Error ? cause.message : String(cause)
-      throw new Refused('away', `the authentication service does not answer: ${why}`, { cause })
+      throw new Refused('unavailable', `the authentication service does not answer: ${why}`, { cause })
     }
   }
 
-  #grantOf({ status, json }: Answer, fileStamp: string | undefined): Held {
+  #readGrant({ status, json }: Answer, fileStamp: string | undefined): HeldToken {
     const { auth, errors } = (json ?? {}) as { auth?: Record<string, unknown>; errors?: unknown }
     const { client_token: token, lease_duration: lease } = auth ?? {}
     if (status >= 200 && status < 300 && typeof token === 'string' && typeof lease === 'number')
       return { token, endsAt: lease > 0 ? this.#now() + lease * 1000 : undefined, fileStamp }
     const [sentence] = Array.isArray(errors) ? errors : []
-    const kind = status >= 500 || status === 429 ? 'away' : 'denied'
+    const kind = status >= 500 || status === 429 ? 'unavailable' : 'denied'
     const said = typeof sentence === 'string' ? sentence.slice(0, 200) : 'no reason was given'
     throw new Refused(kind, `the authentication service answered ${status} to the machine's login: ${said}`)
   }
 
-  #hold(held: Held): void {
+  #hold(held: HeldToken): void {
     this.#held = held
     clearTimeout(this.#timer)
     if (held.endsAt === undefined || this.#closed) return
@@ -168,12 +168,12 @@ export class MachineTokens {
     const held = this.#held
     if (held === undefined) return
     try {
-      this.#hold(this.#grantOf(await this.#renewal(held.token), held.fileStamp))
+      this.#hold(this.#readGrant(await this.#renewal(held.token), held.fileStamp))
     } catch (error) {
       if (this.#held !== held) return
-      const refused = toRefused(error)
-      this.#options.log.warn({ reason: refused.message }, 'the token of the machine was not renewed')
-      if (refused.kind === 'denied') this.#held = undefined
+      const invalidate = toRefused(error)
+      this.#options.log.warn({ reason: invalidate.message }, 'the token of the machine was not renewed')
+      if (invalidate.kind === 'denied') this.#held = undefined
       else if (held.endsAt !== undefined && this.#now() < held.endsAt)
         this.#renewIn(lease / 2 / retriesInLease, lease)
     }
@@ -188,7 +188,7 @@ export class MachineTokens {
   }
 }
 
-function credentialsOf(token: string): Credentials {
+function toCredentials(token: string): Credentials {
   return token.startsWith('wt.') ? { secretToken: token } : { bearer: token }
 }
 

@@ -32,7 +32,7 @@ export interface DecryptRequest {
 }
 
 /** Makes a message of its fields; those that are not known are skipped, as proto3 has it. @throws for bytes that are no message */
-function fieldsOf(
+function readFields(
   bytes: Uint8Array,
   take: (field: number, wire: number, reader: protobuf.Reader) => boolean,
 ): void {
@@ -50,7 +50,7 @@ const lengthDelimited = 2
 export const status = {
   decode(bytes: Uint8Array): StatusResponse {
     const texts = new Map<number, string>()
-    fieldsOf(bytes, (field, _wire, reader) => {
+    readFields(bytes, (field, _wire, reader) => {
       if (field > 3) return false
       texts.set(field, reader.string())
       return true
@@ -58,7 +58,7 @@ export const status = {
     return { version: texts.get(1) ?? '', healthz: texts.get(2) ?? '', keyId: texts.get(3) ?? '' }
   },
   encode: ({ version, healthz, keyId }: StatusResponse): Buffer =>
-    written((writer) =>
+    encodeMessage((writer) =>
       writer.uint32(10).string(version).uint32(18).string(healthz).uint32(26).string(keyId),
     ),
 }
@@ -67,7 +67,7 @@ export const encryptMessages = {
   decode(bytes: Uint8Array): EncryptRequest {
     let plaintext: Uint8Array = new Uint8Array(0)
     let uid = ''
-    fieldsOf(bytes, (field, _wire, reader) => {
+    readFields(bytes, (field, _wire, reader) => {
       if (field === 1) plaintext = reader.bytes()
       else if (field === 2) uid = reader.string()
       else return false
@@ -76,7 +76,7 @@ export const encryptMessages = {
     return { plaintext, uid }
   },
   encode: ({ ciphertext, keyId }: EncryptResponse): Buffer =>
-    written((writer) => writer.uint32(10).bytes(ciphertext).uint32(18).string(keyId)),
+    encodeMessage((writer) => writer.uint32(10).bytes(ciphertext).uint32(18).string(keyId)),
 }
 
 export const decryptMessages = {
@@ -85,7 +85,7 @@ export const decryptMessages = {
     let uid = ''
     let keyId = ''
     let annotations = 0
-    fieldsOf(bytes, (field, wire, reader) => {
+    readFields(bytes, (field, wire, reader) => {
       if (field === 1) ciphertext = reader.bytes()
       else if (field === 2) uid = reader.string()
       else if (field === 3) keyId = reader.string()
@@ -97,9 +97,9 @@ export const decryptMessages = {
     })
     return { ciphertext, uid, keyId, annotations }
   },
-  encode: (plaintext: Uint8Array): Buffer => written((writer) => writer.uint32(10).bytes(plaintext)),
+  encode: (plaintext: Uint8Array): Buffer => encodeMessage((writer) => writer.uint32(10).bytes(plaintext)),
 }
 
-function written(write: (writer: protobuf.Writer) => protobuf.Writer): Buffer {
+function encodeMessage(write: (writer: protobuf.Writer) => protobuf.Writer): Buffer {
   return Buffer.from(write(protobuf.Writer.create()).finish())
 }

@@ -9,7 +9,7 @@ import { status } from '@grpc/grpc-js'
 import { createLogger } from '@warder/foundation/telemetry'
 import { httpsClient } from '../client/index.ts'
 import { cleanEnvironment, type Installation, program, startInstallation, until } from '../testing/index.ts'
-import { packed } from './ciphertext.ts'
+import { encodeCiphertext } from './ciphertext.ts'
 import { kubernetesKms } from './command.ts'
 import { type MachineLogin, MachineTokens } from './machine-tokens.ts'
 import { type RunningProvider, type RunOptions, startProvider } from './run.ts'
@@ -119,7 +119,7 @@ test('Status, Encrypt and Decrypt keep the rules of the interface', async () => 
 test('what Encrypt did not make, and what the limits leave out, is refused and harms nobody', async () => {
   const { ciphertext, key_id } = await api.call('Encrypt', { plaintext, uid: '1' })
   const other = await kms('/v1/crypto/encrypt', { kid: first, alg: 'dir', enc: 'A256GCM', data: 'QUJD' })
-  const foreign = packed(other as never)
+  const foreign = encodeCiphertext(other as never)
   const changed = (at: number) =>
     Buffer.from(ciphertext.map((byte, index) => (index === at ? byte ^ 1 : byte)))
   const wrong: readonly object[] = [
@@ -140,16 +140,19 @@ test('what Encrypt did not make, and what the limits leave out, is refused and h
     })),
   ]
   for (const [index, message] of wrong.entries()) {
-    const { code, details } = await api.fails('Decrypt', { uid: '1', ...message })
+    const { code, details } = await api.callRefused('Decrypt', { uid: '1', ...message })
     assert.equal(code, status.INVALID_ARGUMENT, `${index}: ${details}`)
   }
-  assert.equal((await api.fails('Encrypt', { plaintext: Buffer.alloc(1024) })).code, status.INVALID_ARGUMENT)
   assert.equal(
-    (await api.fails('Encrypt', { plaintext: Buffer.alloc(100_000) })).code,
+    (await api.callRefused('Encrypt', { plaintext: Buffer.alloc(1024) })).code,
+    status.INVALID_ARGUMENT,
+  )
+  assert.equal(
+    (await api.callRefused('Encrypt', { plaintext: Buffer.alloc(100_000) })).code,
     status.RESOURCE_EXHAUSTED,
   )
   for (const bytes of ['0a', '0aff', '0aff01', 'ffffffffffffffffff', '00', '0b', '07'])
-    assert.notEqual((await api.fails('Decrypt', Buffer.from(bytes, 'hex'))).code, status.OK)
+    assert.notEqual((await api.callRefused('Decrypt', Buffer.from(bytes, 'hex'))).code, status.OK)
   // Unknown members are skipped, as later versions of the interface may have more.
   const more = Buffer.concat([Buffer.from([0x0a, plaintext.length]), plaintext, Buffer.from([0x78, 1])])
   assert.equal((await api.call('Encrypt', more)).key_id, key_id)
@@ -171,7 +174,7 @@ test('another key under the alias changes the key id of Status, and what was enc
   for (const { ciphertext, key_id } of [old, fresh])
     assert.deepEqual((await api.call('Decrypt', { ciphertext, key_id })).plaintext, plaintext)
   const crossed = { ciphertext: old.ciphertext, key_id: fresh.key_id }
-  assert.equal((await api.fails('Decrypt', crossed)).code, status.INVALID_ARGUMENT)
+  assert.equal((await api.callRefused('Decrypt', crossed)).code, status.INVALID_ARGUMENT)
 })
 
 test('a rotation of the key changes the key id of Status, and former versions decrypt', async () => {
@@ -231,7 +234,7 @@ test('a token that was revoked is replaced by a login, and a token in a file is 
   const tokens = new MachineTokens({ login, auth: httpsClient(warder.authUrl, warder.caFile), log })
   const one = await tokens.current()
   assert.deepEqual(await tokens.current(), one)
-  tokens.refused(one)
+  tokens.invalidate(one)
   assert.notDeepEqual(await tokens.current(), one)
   tokens.close()
 })
@@ -267,7 +270,7 @@ test('a login that is refused is told, and not tried at each call', async () => 
     const logins = () => lines.filter((line) => line.includes('gets no token')).length
     const before = logins()
     const failures = await Promise.all(
-      Array.from({ length: 20 }, () => caller.fails('Encrypt', { plaintext })),
+      Array.from({ length: 20 }, () => caller.callRefused('Encrypt', { plaintext })),
     )
     for (const { code, details } of failures) {
       assert.equal(code, status.PERMISSION_DENIED)
@@ -275,7 +278,7 @@ test('a login that is refused is told, and not tried at each call', async () => 
     }
     assert.ok(logins() - before <= 3, `${logins() - before} logins`)
     // Nothing is known of the key: there is no Status.
-    assert.equal((await caller.fails('Status', {})).code, status.UNAVAILABLE)
+    assert.equal((await caller.callRefused('Status', {})).code, status.UNAVAILABLE)
   } finally {
     caller.close()
     await other.stop()
@@ -367,7 +370,7 @@ test('metrics count the calls by method and status, and the log holds no secret'
   const caller = new ApiServer(path)
   try {
     const { ciphertext, key_id } = await caller.call('Encrypt', { plaintext, uid: 'u-1' })
-    await caller.fails('Decrypt', { ciphertext: Buffer.alloc(60), key_id, uid: 'u-2\n' })
+    await caller.callRefused('Decrypt', { ciphertext: Buffer.alloc(60), key_id, uid: 'u-2\n' })
     await caller.call('Status', {})
     const text = await (await fetch(`http://127.0.0.1:${other.metricsPort}/metrics`)).text()
     assert.match(text, /warder_operations_total\{operation="kubernetes.Encrypt",status="0"\} 1/)
@@ -389,7 +392,7 @@ test('while the kms is away Status says so with the key id of before, and all go
   const { ciphertext, key_id } = await api.call('Encrypt', { plaintext })
   process.kill(warder.pid('kms'), 'SIGSTOP')
   try {
-    const slow = await api.fails('Encrypt', { plaintext }, 300)
+    const slow = await api.callRefused('Encrypt', { plaintext }, 300)
     assert.equal(slow.code, status.DEADLINE_EXCEEDED)
     const { healthz, key_id: kept } = await (async () => {
       for (;;) {
@@ -399,7 +402,7 @@ test('while the kms is away Status says so with the key id of before, and all go
     })()
     assert.match(healthz, /did not answer within/)
     assert.equal(kept, key_id)
-    assert.equal((await api.fails('Decrypt', { ciphertext, key_id })).code, status.UNAVAILABLE)
+    assert.equal((await api.callRefused('Decrypt', { ciphertext, key_id })).code, status.UNAVAILABLE)
   } finally {
     process.kill(warder.pid('kms'), 'SIGCONT')
   }

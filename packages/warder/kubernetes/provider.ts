@@ -1,14 +1,14 @@
 import type { Credentials, KmsClient } from '@warder/client'
 import { ClientError } from '@warder/client'
-import { keyIdOf, packed, type Sealed, unpacked } from './ciphertext.ts'
+import { decodeCiphertext, encodeCiphertext, readKeyId, type Sealed } from './ciphertext.ts'
 import type { MachineTokens } from './machine-tokens.ts'
 import type { DecryptRequest, EncryptRequest, EncryptResponse, StatusResponse } from './messages.ts'
-import { Refused, refusedBy } from './refused.ts'
+import { Refused, toProviderError } from './refused.ts'
 
 export interface ProviderOptions {
   /** Id or alias of the key. */
   readonly key: string
-  readonly tokens: Pick<MachineTokens, 'current' | 'refused'>
+  readonly tokens: Pick<MachineTokens, 'current' | 'invalidate'>
   client(credentials: Credentials): KmsClient
   /** Milliseconds that only grow. */
   readonly now?: () => number
@@ -47,25 +47,25 @@ export class Provider {
     const recent = this.#probed !== undefined && this.#now() - this.#probed.at < probeMs
     const healthz = recent ? (this.#probed?.healthz ?? '') : await this.#probe()
     // The interface knows no Status without a key id.
-    if (this.#keyId === undefined) throw new Refused('away', healthz)
+    if (this.#keyId === undefined) throw new Refused('unavailable', healthz)
     return { version: 'v2', healthz, keyId: this.#keyId }
   }
 
   async encrypt({ plaintext }: EncryptRequest): Promise<EncryptResponse> {
     const sealed = await this.#seal(Buffer.from(plaintext).toString('base64url'))
-    const keyId = keyIdOf(sealed.protected)
-    const ciphertext = packed(sealed)
+    const keyId = readKeyId(sealed.protected)
+    const ciphertext = encodeCiphertext(sealed)
     this.#keyId = keyId
     return { ciphertext, keyId }
   }
 
   /** @throws Refused also for a key id other than the one that Encrypt gave with this ciphertext */
   async decrypt({ ciphertext, keyId, annotations }: DecryptRequest): Promise<Uint8Array> {
-    const sealed = unpacked(ciphertext)
-    if (keyIdOf(sealed.protected) !== keyId)
+    const sealed = decodeCiphertext(ciphertext)
+    if (readKeyId(sealed.protected) !== keyId)
       throw new Refused('invalid', 'the key id is not the one that was given with this ciphertext')
     if (annotations > 0) throw new Refused('invalid', 'this provider gives no annotations')
-    return this.#opened(sealed)
+    return this.#decrypt(sealed)
   }
 
   close(): void {
@@ -85,11 +85,11 @@ export class Provider {
   async #tryBoth(): Promise<string> {
     try {
       const sealed = await this.#seal(probe)
-      await this.#opened(sealed)
-      this.#keyId = keyIdOf(sealed.protected)
+      await this.#decrypt(sealed)
+      this.#keyId = readKeyId(sealed.protected)
       return 'ok'
     } catch (error) {
-      return refusedBy(error).message
+      return toProviderError(error).message
     }
   }
 
@@ -98,7 +98,7 @@ export class Provider {
     return this.#call((client) => client.call('crypto.encrypt', { body }))
   }
 
-  async #opened(sealed: Sealed): Promise<Buffer> {
+  async #decrypt(sealed: Sealed): Promise<Buffer> {
     const body = { ...sealed, encrypted_key: '', aad: purpose }
     const { data } = await this.#call((client) => client.call('crypto.decrypt', { body }))
     return Buffer.from(data, 'base64url')
@@ -113,11 +113,11 @@ export class Provider {
         return await this.#clientFor(credentials).use(act)
       } catch (error) {
         if (!(error instanceof ClientError) || error.kind !== 'unauthorized') throw error
-        tokens.refused(credentials)
+        tokens.invalidate(credentials)
       }
       return await this.#clientFor(await tokens.current()).use(act)
     } catch (error) {
-      throw refusedBy(error)
+      throw toProviderError(error)
     }
   }
 

@@ -1,7 +1,7 @@
 import { ClientError } from '@warder/client'
 
 /** Why a call does not succeed, as far as the API server has to tell one from another. */
-export type RefusedKind = 'invalid' | 'denied' | 'not_found' | 'busy' | 'away' | 'internal'
+export type RefusedKind = 'invalid' | 'denied' | 'not_found' | 'busy' | 'unavailable' | 'internal'
 
 /** A call that does not succeed. The sentence goes to the API server and into its log: it holds no secret. */
 export class Refused extends Error {
@@ -15,10 +15,10 @@ export class Refused extends Error {
 }
 
 const kinds: Readonly<Record<string, RefusedKind>> = {
-  unreachable: 'away',
-  timeout: 'away',
-  closed: 'away',
-  unexpected_reply: 'away',
+  unreachable: 'unavailable',
+  timeout: 'unavailable',
+  closed: 'unavailable',
+  unexpected_reply: 'unavailable',
   unauthorized: 'denied',
   forbidden: 'denied',
   not_found: 'not_found',
@@ -36,10 +36,10 @@ const hints: Readonly<Record<string, string>> = {
 }
 
 /** Refusal by the key management service, or by the way to it. */
-export function refusedBy(error: unknown): Refused {
+export function toProviderError(error: unknown): Refused {
   if (error instanceof Refused) return error
   if (!(error instanceof ClientError)) throw error
-  const kind = kinds[error.kind] ?? ((error.status ?? 500) >= 500 ? 'away' : 'internal')
+  const kind = kinds[error.kind] ?? ((error.status ?? 500) >= 500 ? 'unavailable' : 'internal')
   const request = error.requestId === undefined ? '' : ` (request ${error.requestId})`
   const hint = hints[error.kind] ?? ''
   return new Refused(kind, `the key management service: ${error.description}${hint}${request}`, {

@@ -2,8 +2,8 @@ import { kmsClient } from '@warder/client'
 import { startMetricsListener } from '@warder/foundation/runtime'
 import { createLogger, createMetrics, type Logger } from '@warder/foundation/telemetry'
 import { readPemFile } from '../cli/pem-file.ts'
-import { clientOf, type Server } from '../client/index.ts'
-import { grpcService } from './grpc-service.ts'
+import { openClient, type Server } from '../client/index.ts'
+import { createGrpcServer } from './grpc-service.ts'
 import { type MachineLogin, MachineTokens } from './machine-tokens.ts'
 import { Provider } from './provider.ts'
 import { bindSocket } from './socket.ts'
@@ -31,7 +31,7 @@ const timeoutMs = 2500
 export async function startProvider(options: RunOptions): Promise<RunningProvider> {
   const log = options.log ?? createLogger({ level: 'info', service: 'kubernetes-kms' })
   const metrics = createMetrics()
-  const auth = options.auth === undefined ? undefined : clientOf(options.auth)
+  const auth = options.auth === undefined ? undefined : openClient(options.auth)
   const tokens = new MachineTokens({ login: options.login, auth, log })
   const { url, caFile, serverName } = options.kms
   const ca = caFile === undefined ? undefined : readPemFile(caFile, 'CERTIFICATE')
@@ -58,7 +58,7 @@ export async function startProvider(options: RunOptions): Promise<RunningProvide
     'Seconds until the token of the machine ends; 0: it has none.',
     () => Math.floor(tokens.secondsLeft ?? 0),
   )
-  const socket = await bindSocket(grpcService({ provider, log, metrics }), options.socket)
+  const socket = await bindSocket(createGrpcServer({ provider, log, metrics }), options.socket)
   const listener =
     options.metricsPort === undefined
       ? undefined

@@ -34,7 +34,7 @@ export async function bindSocket(server: Server, path: string): Promise<BoundSoc
   const { ino } = lstatSync(path)
   return {
     async close() {
-      await ended(server)
+      await shutDown(server)
       // The runtime removes its socket; one that another provider made meanwhile stays.
       if (lstatSync(path, { throwIfNoEntry: false })?.ino === ino) rmSync(path, { force: true })
     },
@@ -79,7 +79,7 @@ async function bind(server: Server, path: string): Promise<void> {
   chmodSync(path, onlyOwner)
 }
 
-function ended(server: Server): Promise<void> {
+function shutDown(server: Server): Promise<void> {
   return new Promise((resolve) => {
     const late = setTimeout(() => {
       server.forceShutdown()

@@ -1,5 +1,5 @@
 import type { HttpsClient } from '../client/index.ts'
-import { refusal, send } from './exchange.ts'
+import { createRefused, send } from './exchange.ts'
 
 /** Facts from the authentication service about a session. */
 export interface SessionFacts {
@@ -24,7 +24,7 @@ const schemes: Readonly<Record<string, string>> = {
  * @returns undefined when it is of none, or of one that has ended
  * @throws StartupError when the service cannot be asked
  */
-export async function sessionFacts(
+export async function fetchSession(
   auth: HttpsClient,
   realm: string,
   token: string,
@@ -32,7 +32,7 @@ export async function sessionFacts(
   const headers = { cookie: `_ea_=${token}` }
   const answer = await send(auth, `/whoami?realm=${encodeURIComponent(realm)}`, { headers })
   if (answer.status === 401) return undefined
-  if (answer.status !== 200) throw refusal(answer)
+  if (answer.status !== 200) throw createRefused(answer)
   const { sub, jti, exp, as_as, as_rid } = (answer.json ?? {}) as Readonly<Record<string, unknown>>
   if (typeof sub !== 'string' || typeof jti !== 'string' || typeof exp !== 'number') return undefined
   return {
@@ -45,7 +45,7 @@ export async function sessionFacts(
 }
 
 /** Claims of a JWT, which nobody has verified; undefined for anything else. */
-export function unverifiedClaims(token: string): Readonly<Record<string, unknown>> | undefined {
+export function decodeClaims(token: string): Readonly<Record<string, unknown>> | undefined {
   const [, payload, signature, ...rest] = token.split('.')
   if (payload === undefined || signature === undefined || rest.length > 0) return undefined
   try {

@@ -1,6 +1,6 @@
 import type { HttpsClient } from '../client/index.ts'
-import { refusal, send } from './exchange.ts'
-import type { KeptLogin } from './kept-login.ts'
+import { createRefused, send } from './exchange.ts'
+import type { StoredLogin } from './stored-login.ts'
 
 /**
  * Ends a login at the authentication service; one that has ended there already is no failure.
@@ -9,7 +9,7 @@ import type { KeptLogin } from './kept-login.ts'
  */
 export async function endLogin(
   auth: HttpsClient,
-  { kind, sessionId, token }: Pick<KeptLogin, 'kind' | 'sessionId' | 'token'>,
+  { kind, sessionId, token }: Pick<StoredLogin, 'kind' | 'sessionId' | 'token'>,
 ): Promise<boolean> {
   if (kind === 'token') return false
   const answer =
@@ -21,6 +21,6 @@ export async function endLogin(
           headers: { cookie: `_ea_=${token}` },
         })
   const hadEnded = answer.status === 401 || (kind === 'app' && answer.status === 403)
-  if (answer.status !== 204 && !hadEnded) throw refusal(answer)
+  if (answer.status !== 204 && !hadEnded) throw createRefused(answer)
   return true
 }

@@ -7,20 +7,20 @@ export async function send(client: HttpsClient, path: string, ask: Ask): Promise
   try {
     return await client.ask(path, ask)
   } catch (error) {
-    throw new StartupError(`the authentication service: ${reasonOf(error)}${connectionHint(error)}`, {
+    throw new StartupError(`the authentication service: ${formatReason(error)}${getConnectionHint(error)}`, {
       cause: error,
     })
   }
 }
 
 /** Message of the client, without the runtime's advice to programmers. */
-export function reasonOf(error: unknown): string {
+export function formatReason(error: unknown): string {
   const why = error instanceof Error ? error.message || error.name : String(error)
   return why.replace(/; if the root CA is installed locally, try running Node\.js with \S+$/, '')
 }
 
 /** Advice about a connection that cannot be made, to follow the system's message; else nothing. */
-export function connectionHint(error: unknown): string {
+export function getConnectionHint(error: unknown): string {
   const { code } = ((error instanceof ClientError ? error.cause : error) ?? {}) as { code?: unknown }
   if (code === 'ECONNREFUSED') return '; is it started? (warder start)'
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return '; is the name in --url right?'
@@ -43,7 +43,7 @@ export class Refused extends StartupError {
 }
 
 /** The service's refusal, as one line. */
-export function refusal(answer: Answer): Refused {
+export function createRefused(answer: Answer): Refused {
   const { description } = (answer.json ?? {}) as { description?: unknown }
   const sentence = typeof description === 'string' ? description : 'no reason was given'
   const retry = answer.headers['retry-after']
@@ -52,7 +52,7 @@ export function refusal(answer: Answer): Refused {
 }
 
 /** @throws StartupError unless the answer has a status of success */
-export function successful(answer: Answer): Answer {
+export function requireSuccess(answer: Answer): Answer {
   if (answer.status >= 200 && answer.status < 300) return answer
-  throw refusal(answer)
+  throw createRefused(answer)
 }

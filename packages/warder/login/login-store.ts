@@ -2,23 +2,23 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
+import { findKeyring, type Keyring } from './keyring.ts'
+import { isPrivateFolder, readPrivateFile, removePrivateFile, writePrivateFile } from './private-file.ts'
 import {
+  hashServices,
   isSameService,
-  type KeptLogin,
   type LoginFacts,
   type LoginKind,
-  type LoginPlaces,
-  placesName,
+  type LoginServices,
   type ServiceId,
-} from './kept-login.ts'
-import { type Keyring, systemKeyring } from './keyring.ts'
-import { isPrivateFolder, readPrivateFile, removePrivateFile, writePrivateFile } from './private-file.ts'
+  type StoredLogin,
+} from './stored-login.ts'
 
 /** The folder of a home that holds a file for each login that lasts. */
-const folderOf = (home: string): string => join(home, 'logins')
-const mostBytes = 64 * 1024
+const getLoginsFolder = (home: string): string => join(home, 'logins')
+const maxFileBytes = 64 * 1024
 /** More services than anybody uses from one home. */
-const mostLogins = 64
+const maxLogins = 64
 
 type Env = Readonly<Record<string, string | undefined>>
 
@@ -52,27 +52,27 @@ interface Content {
  * @returns how it is kept, in words
  * @throws StartupError when it cannot be written
  */
-export async function keepLogin(
+export async function storeLogin(
   home: string,
-  { token, ...facts }: KeptLogin,
+  { token, ...facts }: StoredLogin,
   keyring: Keyring | undefined,
 ): Promise<string> {
-  const path = join(folderOf(home), `${placesName(facts.places)}.json`)
-  const before = contentOf(path)
-  const sealedBy = keyring === undefined ? undefined : await keyInKeyring(keyring)
+  const path = join(getLoginsFolder(home), `${hashServices(facts.places)}.json`)
+  const before = readContent(path)
+  const sealedBy = keyring === undefined ? undefined : await createKeyringKey(keyring)
   const content: Content =
     sealedBy === undefined
       ? { version: 1, facts, token }
       : { version: 1, facts, account: sealedBy.account, sealed: seal(token, sealedBy.key, facts) }
   writePrivateFile(path, `${JSON.stringify(content, undefined, 2)}\n`)
   if (before?.account !== undefined) await keyring?.remove(before.account)
-  return sealedBy === undefined ? inFile(path) : `${path}, sealed by ${keyring?.name}`
+  return sealedBy === undefined ? describeFile(path) : `${path}, sealed by ${keyring?.name}`
 }
 
-const inFile = (path: string): string => `${path}, which only you can read (mode 0600)`
+const describeFile = (path: string): string => `${path}, which only you can read (mode 0600)`
 
 /** A key of its own for each login. */
-async function keyInKeyring(
+async function createKeyringKey(
   keyring: Keyring,
 ): Promise<{ readonly account: string; readonly key: Buffer } | undefined> {
   const account = `login-${randomBytes(12).toString('hex')}`
@@ -93,14 +93,14 @@ export function findLogin(
   places: { readonly auth: ServiceId | undefined; readonly kms: ServiceId | undefined },
   env: Env,
 ): FoundLogin | undefined {
-  const folder = folderOf(home)
+  const folder = getLoginsFolder(home)
   if (!isPrivateFolder(folder)) return undefined
   const files = readdirSync(folder).filter((name) => /^[0-9a-f]{32}\.json$/.test(name))
-  if (files.length > mostLogins)
-    throw new StartupError(`${folder} holds more than ${mostLogins} logins: remove what nobody uses`)
+  if (files.length > maxLogins)
+    throw new StartupError(`${folder} holds more than ${maxLogins} logins: remove what nobody uses`)
   const found = files.flatMap((name) => {
     const path = join(folder, name)
-    const content = contentOf(path)
+    const content = readContent(path)
     return content !== undefined && isFor(content.facts.places, places) ? [{ path, content }] : []
   })
   const [only, another] = found
@@ -110,13 +110,13 @@ export function findLogin(
   return {
     path,
     facts: content.facts,
-    kept: content.sealed === undefined ? inFile(path) : `${path}, sealed by the keyring of this system`,
-    token: () => tokenOf(path, content, env),
+    kept: content.sealed === undefined ? describeFile(path) : `${path}, sealed by the keyring of this system`,
+    token: () => decryptToken(path, content, env),
   }
 }
 
 function isFor(
-  kept: LoginPlaces,
+  kept: LoginServices,
   asked: { readonly auth: ServiceId | undefined; readonly kms: ServiceId | undefined },
 ): boolean {
   if (asked.kms !== undefined && !isSameService(kept.kms, asked.kms)) return false
@@ -124,10 +124,10 @@ function isFor(
   return asked.kms !== undefined
 }
 
-async function tokenOf(path: string, content: Content, env: Env): Promise<string> {
+async function decryptToken(path: string, content: Content, env: Env): Promise<string> {
   const { token, sealed, account, facts } = content
   if (token !== undefined) return token
-  const key = account === undefined ? undefined : await systemKeyring(env)?.get(account)
+  const key = account === undefined ? undefined : await findKeyring(env)?.get(account)
   const opened =
     key === undefined || sealed === undefined ? undefined : open(sealed, Buffer.from(key, 'hex'), facts)
   if (opened !== undefined) return opened
@@ -138,22 +138,22 @@ async function tokenOf(path: string, content: Content, env: Env): Promise<string
 
 /** Forgets a login on this machine. @throws StartupError when its file is still there */
 export async function forgetLogin(login: FoundLogin, env: Env): Promise<void> {
-  const account = contentOf(login.path)?.account
+  const account = readContent(login.path)?.account
   removePrivateFile(login.path)
-  if (account !== undefined) await systemKeyring(env)?.remove(account)
+  if (account !== undefined) await findKeyring(env)?.remove(account)
 }
 
-function contentOf(path: string): Content | undefined {
+function readContent(path: string): Content | undefined {
   if (!existsSync(path)) return undefined
-  const text = readPrivateFile(path, mostBytes)
+  const text = readPrivateFile(path, maxFileBytes)
   if (text === undefined) return undefined
-  const content = parsed(text)
+  const content = parseContent(text)
   if (content === undefined)
     throw new StartupError(`${path} is not what warder login wrote: remove it, and log in again`)
   return content
 }
 
-function parsed(text: string): Content | undefined {
+function parseContent(text: string): Content | undefined {
   try {
     const content = JSON.parse(text) as Content
     const { facts, token, sealed, account } = content
@@ -173,7 +173,7 @@ function parsed(text: string): Content | undefined {
 function seal(token: string, key: Buffer, facts: LoginFacts): Sealed {
   const iv = randomBytes(12)
   const cipher = createCipheriv('aes-256-gcm', key, iv)
-  cipher.setAAD(contextOf(facts))
+  cipher.setAAD(buildContext(facts))
   const ciphertext = Buffer.concat([cipher.update(token, 'utf8'), cipher.final(), cipher.getAuthTag()])
   key.fill(0)
   return { iv: iv.toString('base64url'), ciphertext: ciphertext.toString('base64url') }
@@ -183,7 +183,7 @@ function open({ iv, ciphertext }: Sealed, key: Buffer, facts: LoginFacts): strin
   const bytes = Buffer.from(ciphertext, 'base64url')
   try {
     const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(iv, 'base64url'), { authTagLength: 16 })
-    decipher.setAAD(contextOf(facts))
+    decipher.setAAD(buildContext(facts))
     decipher.setAuthTag(bytes.subarray(-16))
     return Buffer.concat([decipher.update(bytes.subarray(0, -16)), decipher.final()]).toString('utf8')
   } catch {
@@ -194,6 +194,9 @@ function open({ iv, ciphertext }: Sealed, key: Buffer, facts: LoginFacts): strin
 }
 
 /** Members that are undefined are not in the file: the same text before and after. */
-function contextOf(facts: LoginFacts): Buffer {
-  return Buffer.from(`warder login v1\n${placesName(facts.places)}\n${facts.kind}\n${facts.username}`, 'utf8')
+function buildContext(facts: LoginFacts): Buffer {
+  return Buffer.from(
+    `warder login v1\n${hashServices(facts.places)}\n${facts.kind}\n${facts.username}`,
+    'utf8',
+  )
 }

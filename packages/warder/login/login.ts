@@ -3,7 +3,7 @@ import { StartupError } from '@warder/foundation/errors'
 import type { Prompter } from '../cli/prompter.ts'
 import { readSecretFile } from '../cli/secret-file.ts'
 import type { Answer, HttpsClient } from '../client/index.ts'
-import { refusal, send, successful } from './exchange.ts'
+import { createRefused, requireSuccess, send } from './exchange.ts'
 
 /** The user to log in, and sources of what is not given. */
 export interface Login {
@@ -46,7 +46,7 @@ interface Password {
  * @throws StartupError with one line that helps
  */
 export async function logIn(client: HttpsClient, login: Login, sources: Sources): Promise<Session> {
-  const password = await passwordOf(login, sources)
+  const password = await findPassword(login, sources)
   return logInWith(client, login, password, sources)
 }
 
@@ -57,15 +57,15 @@ async function logInWith(
   sources: Sources,
 ): Promise<Session> {
   const { prompter } = sources
-  let answer = await attempt(client, login, password, login.code)
-  if (stepOf(answer) === 'TotpRequired') {
+  let answer = await requestLogin(client, login, password, login.code)
+  if (getNextStep(answer) === 'TotpRequired') {
     if (!prompter.interactive) {
       throw new StartupError(`${login.username} has a second factor: give its code with --totp-code`)
     }
     const code = (await prompter.ask(`TOTP code of ${login.username}: `)).trim()
-    answer = await attempt(client, login, password, code)
+    answer = await requestLogin(client, login, password, code)
   }
-  if (stepOf(answer) === 'ChangePassword') {
+  if (getNextStep(answer) === 'ChangePassword') {
     if (!prompter.interactive)
       throw new StartupError(
         `${login.username} must choose a new password first: run warder login at a terminal, or POST /password`,
@@ -92,23 +92,23 @@ async function chooseNewPassword(
   const text = await prompter.askSecret(`${username} must choose a new password. New password: `)
   if ((await prompter.askSecret('The same again: ')) !== text)
     throw new StartupError('the two passwords differ: nothing was changed')
-  const change = (code: string | undefined) =>
+  const requestChange = (code: string | undefined) =>
     send(client, `/password?realm=${encodeURIComponent(realm)}`, {
       json: { new_password: text, ...(code !== undefined && { totp_code: code }) },
-      headers: { authorization: basicOf(username, old.text) },
+      headers: { authorization: formatBasic(username, old.text) },
     })
-  let answer = await change(undefined)
+  let answer = await requestChange(undefined)
   if (answer.status === 401)
-    answer = await change((await prompter.ask(`Next TOTP code of ${username}: `)).trim())
-  successful(answer)
+    answer = await requestChange((await prompter.ask(`Next TOTP code of ${username}: `)).trim())
+  requireSuccess(answer)
   return { text, from: 'the prompt' }
 }
 
-function basicOf(username: string, password: string): string {
+function formatBasic(username: string, password: string): string {
   return `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
 }
 
-async function attempt(
+async function requestLogin(
   client: HttpsClient,
   { username, realm }: Login,
   password: Password,
@@ -116,17 +116,17 @@ async function attempt(
 ): Promise<Answer> {
   const answer = await send(client, `/login?realm=${encodeURIComponent(realm)}`, {
     json: code === undefined ? {} : { totp_code: code },
-    headers: { authorization: basicOf(username, password.text) },
+    headers: { authorization: formatBasic(username, password.text) },
   })
   if (answer.status === 200) return answer
-  if (answer.status !== 401) throw refusal(answer)
+  if (answer.status !== 401) throw createRefused(answer)
   throw new StartupError(
     `the login of ${username} to realm ${realm} was refused (password from ${password.from}` +
       `${code === undefined ? '' : ', with a TOTP code'}): is each of them right?`,
   )
 }
 
-async function passwordOf(login: Login, { initialPassword, env, prompter }: Sources): Promise<Password> {
+async function findPassword(login: Login, { initialPassword, env, prompter }: Sources): Promise<Password> {
   const { username, realm, passwordFile, passwordVariable } = login
   if (passwordFile !== undefined) {
     return {
@@ -144,7 +144,7 @@ async function passwordOf(login: Login, { initialPassword, env, prompter }: Sour
   return { text, from: 'the prompt' }
 }
 
-function stepOf(answer: Answer): string {
+function getNextStep(answer: Answer): string {
   const { next_step } = (answer.json ?? {}) as { next_step?: unknown }
   return typeof next_step === 'string' ? next_step : ''
 }

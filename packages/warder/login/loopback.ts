@@ -17,7 +17,7 @@ const path = '/warder-login'
 const host = '127.0.0.1'
 const codePattern = /^[A-Za-z0-9_-]{1,256}$/
 /** A browser opens a few; what else there is on this computer gets no more. */
-const mostConnections = 16
+const maxConnections = 16
 const requestMs = 10_000
 
 interface Page {
@@ -46,28 +46,28 @@ const pages = {
  * @throws StartupError when there is no port
  */
 export async function openLoopback(state: string, withinMs: number): Promise<Loopback> {
-  const brought = Promise.withResolvers<string>()
+  const received = Promise.withResolvers<string>()
   // It may fail before anybody waits for it.
-  brought.promise.catch(() => undefined)
+  received.promise.catch(() => undefined)
   let isTaken = false
   let own = ''
-  const pageFor = (request: IncomingMessage, response: ServerResponse): Page => {
+  const selectPage = (request: IncomingMessage, response: ServerResponse): Page => {
     // A name of somebody else that leads here (DNS rebinding) does not have this address.
     if (request.headers.host !== own) return pages.unknown
     if (request.method !== 'GET') return pages.method
     const target = URL.parse(request.url ?? '', `http://${own}`)
     if (target?.pathname !== path) return pages.unknown
     if (isTaken) return pages.again
-    const code = codeOf(target.searchParams, state)
+    const code = readCode(target.searchParams, state)
     if (code === undefined) return pages.foreign
     isTaken = true
-    response.once('close', () => brought.resolve(code))
+    response.once('close', () => received.resolve(code))
     return pages.taken
   }
   const answer = (request: IncomingMessage, response: ServerResponse): void =>
-    send(response, pageFor(request, response))
+    send(response, selectPage(request, response))
   const server = createServer({ maxHeaderSize: 8192, requestTimeout: requestMs, keepAlive: false }, answer)
-  server.maxConnections = mostConnections
+  server.maxConnections = maxConnections
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause) =>
       reject(new StartupError(`there is no port to listen on at ${host}: ${cause.message}`, { cause })),
@@ -77,7 +77,7 @@ export async function openLoopback(state: string, withinMs: number): Promise<Loo
   own = `${host}:${(server.address() as AddressInfo).port}`
   const timer = setTimeout(
     () =>
-      brought.reject(
+      received.reject(
         new StartupError(
           `nobody was logged in: no browser came back within ${Math.ceil(withinMs / 1000)} seconds. If the ` +
             'login was refused, the page in the browser says why',
@@ -87,7 +87,7 @@ export async function openLoopback(state: string, withinMs: number): Promise<Loo
   )
   return {
     url: `http://${own}${path}`,
-    code: () => brought.promise,
+    code: () => received.promise,
     close() {
       clearTimeout(timer)
       server.close()
@@ -97,7 +97,7 @@ export async function openLoopback(state: string, withinMs: number): Promise<Loo
 }
 
 /** The code of an answer to our own login; undefined for every other request. */
-function codeOf(query: URLSearchParams, state: string): string | undefined {
+function readCode(query: URLSearchParams, state: string): string | undefined {
   const [states, codes] = [query.getAll('state'), query.getAll('code')]
   const [code = ''] = codes
   const isOurs = states.length === 1 && isSame(states[0] ?? '', state)
@@ -106,8 +106,8 @@ function codeOf(query: URLSearchParams, state: string): string | undefined {
 
 /** Digests are of one length, whatever was sent. */
 function isSame(given: string, wanted: string): boolean {
-  const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
-  return timingSafeEqual(digest(given), digest(wanted))
+  const hash = (text: string): Buffer => createHash('sha256').update(text).digest()
+  return timingSafeEqual(hash(given), hash(wanted))
 }
 
 function send(response: ServerResponse, { status, sentence }: Page): void {

@@ -1,6 +1,6 @@
 import { StartupError } from '@warder/foundation/errors'
 import type { HttpsClient } from '../client/index.ts'
-import { refusal, send } from './exchange.ts'
+import { createRefused, send } from './exchange.ts'
 
 /** A token of a machine, and what is known about it. */
 export interface MachineLogin {
@@ -11,7 +11,7 @@ export interface MachineLogin {
 }
 
 /** Exchanges a role id and a secret id for a token. @throws StartupError when they are refused */
-export async function appRoleLogin(
+export async function logInMachine(
   auth: HttpsClient,
   roleId: string,
   secretId: string | undefined,
@@ -21,7 +21,7 @@ export async function appRoleLogin(
   if (answer.status === 400)
     throw new StartupError('the login was refused: the role id or the secret id is wrong')
   if (answer.status === 403) throw new StartupError('the login was refused: the secret id is used up')
-  if (answer.status !== 200) throw refusal(answer)
+  if (answer.status !== 200) throw createRefused(answer)
   const { auth: said } = (answer.json ?? {}) as { auth?: Readonly<Record<string, unknown>> }
   const { client_token: token, lease_duration: lease, metadata } = said ?? {}
   if (typeof token !== 'string') throw new StartupError('the service let nobody in and did not say why')
@@ -34,13 +34,13 @@ export async function appRoleLogin(
 }
 
 /** Asks about a token of a machine. @returns undefined when it is not valid, or not any more @throws StartupError */
-export async function machineFacts(
+export async function fetchMachine(
   auth: HttpsClient,
   token: string,
 ): Promise<{ readonly entity: string; readonly seconds: number | undefined } | undefined> {
   const answer = await send(auth, '/auth/token/lookup-self', { headers: { 'x-secret-token': token } })
   if (answer.status === 403 || answer.status === 401) return undefined
-  if (answer.status !== 200) throw refusal(answer)
+  if (answer.status !== 200) throw createRefused(answer)
   const { data } = (answer.json ?? {}) as { data?: { entity_id?: unknown; ttl?: unknown } }
   return {
     entity: String(data?.entity_id),

@@ -28,26 +28,27 @@ const hasOwners = process.platform !== 'win32'
  * @returns undefined when it is not there
  * @throws StartupError for a link, a file of somebody else, one that others can read or write, one that is too long
  */
-export function readPrivateFile(path: string, mostBytes: number): string | undefined {
+export function readPrivateFile(path: string, maxBytes: number): string | undefined {
   if (!isPrivateFolder(dirname(path))) return undefined
   let file: number
   try {
     // Not followed: a link could be changed between a look at its target and the reading.
     file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0))
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined
-    if (codeOf(error) === 'ELOOP') throw new StartupError(`${path} is a link, and is not used: remove it`)
-    throw new StartupError(`${path}: ${wordsOf(error)}`, { cause: error })
+    if (getErrorCode(error) === 'ENOENT') return undefined
+    if (getErrorCode(error) === 'ELOOP')
+      throw new StartupError(`${path} is a link, and is not used: remove it`)
+    throw new StartupError(`${path}: ${describeError(error)}`, { cause: error })
   }
   try {
     const found = fstatSync(file)
     if (!found.isFile()) throw new StartupError(`${path} is not a file, and is not used: remove it`)
     requireOwn(path, found, 0o077)
-    const bytes = Buffer.alloc(mostBytes + 1)
+    const bytes = Buffer.alloc(maxBytes + 1)
     let length = 0
-    for (let read = 1; read > 0 && length <= mostBytes; length += read)
+    for (let read = 1; read > 0 && length <= maxBytes; length += read)
       read = readSync(file, bytes, length, bytes.length - length, null)
-    if (length > mostBytes) throw new StartupError(`${path} is too long, and is not used: remove it`)
+    if (length > maxBytes) throw new StartupError(`${path} is too long, and is not used: remove it`)
     return bytes.toString('utf8', 0, length)
   } finally {
     closeSync(file)
@@ -60,7 +61,7 @@ export function writePrivateFile(path: string, content: string): void {
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
   } catch (error) {
-    throw new StartupError(`${folder} cannot be made: ${wordsOf(error)}`, { cause: error })
+    throw new StartupError(`${folder} cannot be made: ${describeError(error)}`, { cause: error })
   }
   isPrivateFolder(folder)
   removeUnfinished(path)
@@ -77,7 +78,7 @@ export function writePrivateFile(path: string, content: string): void {
     renameSync(fresh, path)
   } catch (error) {
     removePrivateFile(fresh)
-    throw new StartupError(`${path} cannot be written: ${wordsOf(error)}`, { cause: error })
+    throw new StartupError(`${path} cannot be written: ${describeError(error)}`, { cause: error })
   }
 }
 
@@ -99,8 +100,8 @@ export function removePrivateFile(path: string): void {
   try {
     unlinkSync(path)
   } catch (error) {
-    if (codeOf(error) !== 'ENOENT')
-      throw new StartupError(`${path} cannot be removed: ${wordsOf(error)}`, { cause: error })
+    if (getErrorCode(error) !== 'ENOENT')
+      throw new StartupError(`${path} cannot be removed: ${describeError(error)}`, { cause: error })
   }
 }
 
@@ -126,12 +127,12 @@ function requireOwn(path: string, { uid, mode }: Stats, forbidden: number): void
   }
 }
 
-function codeOf(error: unknown): string {
+function getErrorCode(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : String(error)
 }
 
 /** `no space left on device`. */
-function wordsOf(error: unknown): string {
+function describeError(error: unknown): string {
   const { errno } = error as NodeJS.ErrnoException
-  return errno === undefined ? codeOf(error) : getSystemErrorMessage(errno)
+  return errno === undefined ? getErrorCode(error) : getSystemErrorMessage(errno)
 }

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { StartupError } from '@warder/foundation/errors'
 import type { HttpsClient } from '../client/index.ts'
-import { refusal, send } from './exchange.ts'
+import { createRefused, send } from './exchange.ts'
 import { openLoopback } from './loopback.ts'
 
 export interface SamlLogin {
@@ -18,10 +18,13 @@ export interface SamlLogin {
  * @returns the value of the session cookie
  * @throws StartupError with one line that helps
  */
-export async function samlLogin(auth: HttpsClient, { realm, withinMs, show }: SamlLogin): Promise<string> {
+export async function logInWithSaml(
+  auth: HttpsClient,
+  { realm, withinMs, show }: SamlLogin,
+): Promise<string> {
   const at = `/saml/${encodeURIComponent(realm)}`
-  const page = await loginPage(auth, at)
-  const [verifier, state] = [randomText(), randomText()]
+  const page = await fetchLoginPage(auth, at)
+  const [verifier, state] = [createRandomText(), createRandomText()]
   const loopback = await openLoopback(state, withinMs)
   try {
     const query = new URLSearchParams({
@@ -31,7 +34,7 @@ export async function samlLogin(auth: HttpsClient, { realm, withinMs, show }: Sa
     // Asked here first: a realm that is not set up for it is told in the terminal, and nobody waits.
     const begun = await send(auth, `${at}/login?${query}`, {})
     if (begun.status !== 302) {
-      const { message } = refusal(begun)
+      const { message } = createRefused(begun)
       const help = /return origin/.test(message)
         ? `: an administrator has to put http://127.0.0.1 into allowed_return_origins of ${realm}`
         : ''
@@ -40,7 +43,7 @@ export async function samlLogin(auth: HttpsClient, { realm, withinMs, show }: Sa
     show(`${page}?${query}`)
     const json = { code: await loopback.code(), code_verifier: verifier }
     const answer = await send(auth, `${at}/session`, { json })
-    if (answer.status !== 200) throw refusal(answer)
+    if (answer.status !== 200) throw createRefused(answer)
     const token = /^_ea_=([^;]+)/.exec([answer.headers['set-cookie']].flat()[0] ?? '')?.[1]
     if (token === undefined) throw new StartupError('the service let nobody in and did not say why')
     return token
@@ -53,9 +56,9 @@ export async function samlLogin(auth: HttpsClient, { realm, withinMs, show }: Sa
  * Where browsers begin: beside the address to which the identity provider sends them back, because the cookie of a login
  * is of that host. The command may know the service by another one.
  */
-async function loginPage(auth: HttpsClient, at: string): Promise<string> {
+async function fetchLoginPage(auth: HttpsClient, at: string): Promise<string> {
   const answer = await send(auth, `${at}/metadata`, {})
-  if (answer.status !== 200) throw refusal(answer)
+  if (answer.status !== 200) throw createRefused(answer)
   const page = /AssertionConsumerService[^>]* Location="(https:\/\/[^"&<>\s]+\/)acs"/.exec(answer.text)?.[1]
   if (page === undefined)
     throw new StartupError('the service did not say where browsers log in: is it of this version?')
@@ -63,6 +66,6 @@ async function loginPage(auth: HttpsClient, at: string): Promise<string> {
 }
 
 /** 256 bits. */
-function randomText(): string {
+function createRandomText(): string {
   return randomBytes(32).toString('base64url')
 }

@@ -1,11 +1,11 @@
 import type { KmsClient, Reply } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
 import { UsageError } from '../cli/command.ts'
-import { onlyName, requireNoNames } from '../cli/options.ts'
-import { printable, tableLines } from '../cli/table.ts'
+import { requireNoNames, requireOneName } from '../cli/options.ts'
+import { formatTable, printable } from '../cli/table.ts'
 import { configure } from '../installation/configuration.ts'
-import { readKid } from '../kms/key-word.ts'
-import { aboutKey } from '../kms/refusal.ts'
+import { readKid } from '../kms/key-argument.ts'
+import { withKeyErrors } from '../kms/refusal.ts'
 import { type KmsContext, type KmsVerb, kmsVerb } from '../kms/verb.ts'
 
 const onKeys = ['destroy', 'export', 'grant'] as const
@@ -19,10 +19,10 @@ const readOperation = (word: string | undefined): Operation | undefined =>
   operations.find((operation) => operation === word)
 
 /** A request as one sentence. */
-function sentenceOf(request: Reply<'access.approvals.get'>): string {
+function formatRequest(request: Reply<'access.approvals.get'>): string {
   const { operation, key, requester, user_id, operation_types, settings, restore } = request
   const by = `asked for by ${printable(requester)}`
-  if (settings !== undefined) return `${settingsSentence(settings)}, ${by}`
+  if (settings !== undefined) return `${formatSettings(settings)}, ${by}`
   if (operation === 'activate') return `make ${printable(key)} an active crypto officer`
   if (operation === 'root_key') return `a new root key, ${by}`
   if (restore !== undefined)
@@ -33,17 +33,17 @@ function sentenceOf(request: Reply<'access.approvals.get'>): string {
     return `make an access key for AWS KMS, region ${printable(request.region ?? '')}, path ${printable(request.uri_prefix ?? '')}, ${by}`
   const about =
     user_id === undefined ? '' : ` of ${(operation_types ?? []).join(', ')} to ${printable(user_id)}`
-  return `${operation}${about}, key ${printable(key)}${formOf(request)}, ${by}`
+  return `${operation}${about}, key ${printable(key)}${formatWrapping(request)}, ${by}`
 }
 
 /** In which form material leaves. */
-function formOf({ operation, wrapping_key: wrapping }: Reply<'access.approvals.get'>): string {
+function formatWrapping({ operation, wrapping_key: wrapping }: Reply<'access.approvals.get'>): string {
   if (operation !== 'export') return ''
   return wrapping === undefined ? ', in clear or wrapped by any key' : `, wrapped by ${printable(wrapping)}`
 }
 
 /** All that the officers agree to. */
-function settingsSentence(settings: NonNullable<Reply<'access.approvals.get'>['settings']>): string {
+function formatSettings(settings: NonNullable<Reply<'access.approvals.get'>['settings']>): string {
   const members = Object.entries(settings).map(
     ([name, value]) => `${name} = ${printable(JSON.stringify(value))}`,
   )
@@ -85,13 +85,13 @@ this asks again after a refusal.`,
     if (operation === undefined) throw new UsageError(`say what: warder officers ask ${askWords}`)
     if (wrapping !== undefined && operation !== 'export') throw new UsageError('--wrapped-by is of an export')
     const wrapped = wrapping === undefined ? {} : { wrapping_key: readKid(wrapping) }
-    const subjectOf = readSubject(operation, words, anyway)
-    const bodyOf = (context: KmsContext) => ({ ...subjectOf(context), ...wrapped })
+    const buildSubject = readSubject(operation, words, anyway)
+    const buildBody = (context: KmsContext) => ({ ...buildSubject(context), ...wrapped })
     return async (context) => {
       const { kms, show } = context
-      const body = { operation: apiOperationOf(operation), ...bodyOf(context) }
+      const body = { operation: toApiOperation(operation), ...buildBody(context) }
       const call = () => kms.call('access.approvals.ask', { body })
-      const request = await ('key' in body ? aboutKey('key', String(body.key), call) : call())
+      const request = await ('key' in body ? withKeyErrors('key', String(body.key), call) : call())
       show(request, [
         `request ${request.id}: ${request.needed} officers have to approve it until ${request.until}`,
         `next: each of them runs  warder officers approve ${request.id}`,
@@ -101,9 +101,9 @@ this asks again after a refusal.`,
   },
 })
 
-function apiOperationOf(operation: Operation): Reply<'access.approvals.get'>['operation'] {
+function toApiOperation(operation: Operation): Reply<'access.approvals.get'>['operation'] {
   if (operation === 'restore') return 'restore_backup'
-  return operation.replace('-', '_') as Exclude<ReturnType<typeof apiOperationOf>, 'restore_backup'>
+  return operation.replace('-', '_') as Exclude<ReturnType<typeof toApiOperation>, 'restore_backup'>
 }
 
 /** Subject of the request. @throws UsageError */
@@ -112,48 +112,50 @@ function readSubject(
   [subject, user, ...rights]: readonly string[],
   anyway: boolean,
 ): (context: KmsContext) => object {
-  const usage = (sentence: string): UsageError =>
+  const createUsageError = (sentence: string): UsageError =>
     new UsageError(`${sentence}: warder officers ask ${askWords}`)
   if (onAll.some((one) => one === operation)) {
-    if (subject !== undefined) throw usage(`${operation} is about no key`)
-    return operation === 'settings' ? ({ places }) => ({ settings: settingsOf(places) }) : () => ({})
+    if (subject !== undefined) throw createUsageError(`${operation} is about no key`)
+    return operation === 'settings'
+      ? ({ endpoints: places }) => ({ settings: readSettings(places) })
+      : () => ({})
   }
   if (operation === 'access-key') {
     if (subject === undefined || rights.length > 0)
-      throw usage('name the AWS region, and optionally the path of the store')
+      throw createUsageError('name the AWS region, and optionally the path of the store')
     return () => ({ region: subject, ...(user !== undefined && { uri_prefix: user }) })
   }
-  if (subject === undefined) throw usage('say which key, or which store')
+  if (subject === undefined) throw createUsageError('say which key, or which store')
   const isGrant = operation === 'grant'
   if (isGrant !== (user !== undefined && rights.length > 0) || (!isGrant && user !== undefined))
-    throw usage('a grant names a user and rights, nothing else does')
+    throw createUsageError('a grant names a user and rights, nothing else does')
   if (onStores.some((one) => one === operation)) return () => ({ store: subject })
   const key = readKid(subject)
   return () => ({ key, ...(isGrant && { user_id: user, operation_types: rights, known: !anyway }) })
 }
 
 /** Settings that the next start of the service in the home would use. @throws StartupError for a service that is elsewhere */
-function settingsOf({ home, elsewhere }: KmsContext['places']): object {
+function readSettings({ home, isRemote: elsewhere }: KmsContext['endpoints']): object {
   if (elsewhere)
     throw new StartupError('settings are read from the home of the service: run this on its machine')
   const { values } = configure('kms', home, [], process.env).loaded
-  const of = (name: string): unknown => values[name] ?? null
+  const getValue = (name: string): unknown => values[name] ?? null
   return {
-    crypto_officer_users: of('roles.crypto_officer_users'),
-    crypto_officer_require_ceremony: of('roles.crypto_officer_require_ceremony'),
-    ceremony_quorum: of('roles.ceremony_quorum'),
-    ceremony_validity: of('roles.ceremony_validity'),
-    operations: of('approvals.operations'),
-    tags: of('approvals.tags'),
-    algorithms: of('approvals.algorithms'),
-    owners: of('approvals.owners'),
-    validity: of('approvals.validity'),
-    vote_with: of('approvals.vote_with'),
-    credential_wait: of('approvals.credential_wait'),
+    crypto_officer_users: getValue('roles.crypto_officer_users'),
+    crypto_officer_require_ceremony: getValue('roles.crypto_officer_require_ceremony'),
+    ceremony_quorum: getValue('roles.ceremony_quorum'),
+    ceremony_validity: getValue('roles.ceremony_validity'),
+    operations: getValue('approvals.operations'),
+    tags: getValue('approvals.tags'),
+    algorithms: getValue('approvals.algorithms'),
+    owners: getValue('approvals.owners'),
+    validity: getValue('approvals.validity'),
+    vote_with: getValue('approvals.vote_with'),
+    credential_wait: getValue('approvals.credential_wait'),
   }
 }
 
-const atATime = 100
+const pageSize = 100
 
 export const requestsVerb = kmsVerb({
   name: 'requests',
@@ -168,18 +170,18 @@ export const requestsVerb = kmsVerb({
       const found = []
       for (let after = ''; ; ) {
         signal.throwIfAborted()
-        const page = await kms.call('access.approvals.list', { query: { after, limit: String(atATime) } })
+        const page = await kms.call('access.approvals.list', { query: { after, limit: String(pageSize) } })
         found.push(...page.filter(({ state }) => all || state === 'open' || state === 'approved'))
         const last = page.at(-1)
-        if (page.length < atATime || last === undefined) break
+        if (page.length < pageSize || last === undefined) break
         after = last.id
       }
       const rows = found.map((request) => [
         request.id,
         `${request.state} ${request.approved_by.length}/${request.needed}`,
-        sentenceOf(request),
+        formatRequest(request),
       ])
-      show(found, tableLines(['REQUEST', 'STATE', 'WHAT'], rows, 'there is no such request'))
+      show(found, formatTable(['REQUEST', 'STATE', 'WHAT'], rows, 'there is no such request'))
       return 0
     }
   },
@@ -200,14 +202,14 @@ function decisionVerb(verb: 'approve' | 'refuse', parts: Pick<KmsVerb, 'summary'
     examples: [`warder officers ${verb} REQUEST`],
     options: {},
     parse(_, names) {
-      const id = onlyName(names, 'request')
+      const id = requireOneName(names, 'request')
       return async ({ kms, show, confirm }) => {
         const request = await kms.call('access.approvals.get', { path: { id } })
-        await confirm(`${verb} this? ${sentenceOf(request)}`)
+        await confirm(`${verb} this? ${formatRequest(request)}`)
         // The decision is about the request that was shown: a changed one has another hash.
         const after = await decide(kms, verb, id, request.hash)
         show(after, [
-          `${after.state}: ${after.approved_by.length} of ${after.needed} approvals (${sentenceOf(after)})`,
+          `${after.state}: ${after.approved_by.length} of ${after.needed} approvals (${formatRequest(after)})`,
         ])
         return 0
       }
@@ -233,10 +235,10 @@ export const withdrawVerb = kmsVerb({
   examples: ['warder officers withdraw REQUEST'],
   options: {},
   parse(_, names) {
-    const id = onlyName(names, 'request')
+    const id = requireOneName(names, 'request')
     return async ({ kms, show }) => {
       const request = await kms.call('access.approvals.withdraw', { path: { id } })
-      show(request, [`withdrawn: ${sentenceOf(request)}`])
+      show(request, [`withdrawn: ${formatRequest(request)}`])
       return 0
     }
   },

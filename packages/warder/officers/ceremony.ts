@@ -1,7 +1,7 @@
 import type { KmsClient } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
 import { UsageError } from '../cli/command.ts'
-import { onlyName, requireNoNames } from '../cli/options.ts'
+import { requireNoNames, requireOneName } from '../cli/options.ts'
 import { printable } from '../cli/table.ts'
 import { kmsVerb } from '../kms/verb.ts'
 
@@ -49,7 +49,7 @@ The key itself is kept nowhere: it is in its shares alone.`,
 })
 
 /** The latest ceremony, with the share of the caller. @throws StartupError when the caller has none */
-async function ceremonyOf(kms: KmsClient) {
+async function findCeremony(kms: KmsClient) {
   const ceremony = await kms.call('access.officers.ceremony')
   const { user } = await kms.call('server.me')
   const own = ceremony.officers.find((officer) => officer.user === user)?.share_id
@@ -69,9 +69,9 @@ export const giveVerb = kmsVerb({
   examples: ['warder officers give ann'],
   options: {},
   parse(_, names) {
-    const user = onlyName(names, 'user')
+    const user = requireOneName(names, 'user')
     return async ({ kms, show }) => {
-      const { own, officers } = await ceremonyOf(kms)
+      const { own, officers } = await findCeremony(kms)
       if (!officers.some((officer) => officer.user === user))
         throw new UsageError(
           `${printable(user)} is no officer of the latest ceremony: warder officers status`,
@@ -94,8 +94,8 @@ export const activateVerb = kmsVerb({
   parse(_, names) {
     requireNoNames(names)
     return async ({ kms, show }) => {
-      const { id, own, officers, threshold } = await ceremonyOf(kms)
-      const obtained = await sharesGiven(kms, id)
+      const { id, own, officers, threshold } = await findCeremony(kms)
+      const obtained = await fetchGivenShares(kms, id)
       const shares = officers
         .map(({ share_id }) => share_id)
         .filter((share) => share === own || obtained.has(share))
@@ -112,7 +112,7 @@ export const activateVerb = kmsVerb({
 })
 
 /** Shares of the ceremony that others let the caller get. */
-async function sharesGiven(kms: KmsClient, ceremony: string): Promise<ReadonlySet<string>> {
+async function fetchGivenShares(kms: KmsClient, ceremony: string): Promise<ReadonlySet<string>> {
   const found = await kms.call('access.obtained', { query: { after: ceremony, limit: '255' } })
   return new Set(
     found.filter(({ operations }) => operations.includes('get')).map(({ object_id }) => object_id),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
 import { test } from 'node:test'
-import { newUser, runInProcess, tokenOf } from '../testing/in-process.ts'
+import { logInUser, newUser, runInProcess } from '../testing/in-process.ts'
 import { startInstallation, temporaryHome } from '../testing/index.ts'
 
 test('an owner asks, officers read what it is and approve, and the key is gone', async () => {
@@ -14,7 +14,7 @@ test('an owner asks, officers read what it is and approve, and the key is gone',
   })
   try {
     const tokens = {
-      admin: await tokenOf(warder, 'admin', warder.password),
+      admin: await logInUser(warder, 'admin', warder.password),
       ben: await newUser(warder, 'ben'),
       cid: await newUser(warder, 'cid'),
     }
@@ -56,7 +56,7 @@ test('three users who become officers hold a ceremony with the command at once, 
   let warder = await startInstallation({ home })
   try {
     const tokens = {
-      admin: await tokenOf(warder, 'admin', warder.password),
+      admin: await logInUser(warder, 'admin', warder.password),
       ben: await newUser(warder, 'ben'),
       cid: await newUser(warder, 'cid'),
       eve: await newUser(warder, 'eve'),

@@ -6,9 +6,9 @@ import { inHome } from '@warder/foundation/home'
 import { openSealedDatabase, rootKeySource, systemClock } from '@warder/foundation/runtime'
 import { isUnsealed, loadRootKeys, openSeal } from '@warder/foundation/seal'
 import { requireNoNames } from '../cli/options.ts'
-import { realPerson } from '../cli/person.ts'
 import { confirm } from '../cli/prompter.ts'
 import { printable } from '../cli/table.ts'
+import { openUserTerminal } from '../cli/user-terminal.ts'
 import { type HomeContext, homeVerb } from '../cli/verb-command.ts'
 import { configure } from '../installation/configuration.ts'
 
@@ -41,13 +41,13 @@ async function reset({ home: given, terminal }: HomeContext, yes: boolean): Prom
     const seal = await openSeal({ db, service, rootKeys, clock: systemClock })
     const policy = await policyToReset({ db, seal })
     const { officers, operations, held } = policy
-    terminal.out(`officers    ${listed(officers)}`)
-    terminal.out(`approvals   ${listed(operations)}`)
+    terminal.out(`officers    ${formatList(officers)}`)
+    terminal.out(`approvals   ${formatList(operations)}`)
     if (held !== null) terminal.out(`held        a restored backup, SHA-256 ${held}`)
     if (!yes)
       await confirm(
         'take all of it away? Officers who are there can do it with an approval.',
-        realPerson().prompter,
+        openUserTerminal().prompter,
       )
     await resetPolicy({ db, seal }, { ...policy, at: systemClock.now(), by: userInfo().username })
     terminal.out('reset: the next start takes [roles] and [approvals] of kms.toml, and records it')
@@ -57,6 +57,6 @@ async function reset({ home: given, terminal }: HomeContext, yes: boolean): Prom
   }
 }
 
-function listed(names: readonly string[]): string {
+function formatList(names: readonly string[]): string {
   return names.length === 0 ? 'none' : names.map(printable).join(', ')
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { test } from 'node:test'
 import { samlParams, sharedKey, TestIdp, toAcsUrl, toSpEntityId } from '@warder/auth/methods/saml/testing'
-import { newUser, tokenOf } from '../testing/in-process.ts'
+import { logInUser, newUser } from '../testing/in-process.ts'
 import { type Installation, startInstallation } from '../testing/index.ts'
 
 const officers = ['ann', 'ben', 'cid']
@@ -29,7 +29,7 @@ async function callers(warder: Installation) {
   return {
     asAdmin,
     as,
-    logIn: (user: string, password: string) => tokenOf(warder, user, password),
+    logIn: (user: string, password: string) => logInUser(warder, user, password),
     close() {
       auth.close()
       kms.close()

@@ -4,7 +4,7 @@ import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { tailAudit } from '@warder/foundation/audit'
-import { newUser, runInProcess, tokenOf } from '../testing/in-process.ts'
+import { logInUser, newUser, runInProcess } from '../testing/in-process.ts'
 import { runWarder, startInstallation, temporaryHome } from '../testing/index.ts'
 
 test('other officers, and another root key, take the approval of those before', async () => {
@@ -18,7 +18,7 @@ test('other officers, and another root key, take the approval of those before', 
   let warder = await startInstallation({ home })
   try {
     const tokens = {
-      admin: await tokenOf(warder, 'admin', warder.password),
+      admin: await logInUser(warder, 'admin', warder.password),
       ben: await newUser(warder, 'ben'),
       cid: await newUser(warder, 'cid'),
     }

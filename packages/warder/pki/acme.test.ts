@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { newUser, type RunOptions, runInProcess, tokenOf } from '../testing/in-process.ts'
+import { logInUser, newUser, type RunOptions, runInProcess } from '../testing/in-process.ts'
 import { type Installation, startInstallation } from '../testing/index.ts'
 
 let warder: Installation
@@ -8,7 +8,7 @@ let admin: string
 let ca: string
 before(async () => {
   warder = await startInstallation()
-  admin = await tokenOf(warder, 'admin', warder.password)
+  admin = await logInUser(warder, 'admin', warder.password)
   ca = JSON.parse((await run(['create', 'CN=Acme Root', '--json'])).out).id
 })
 after(() => warder.stop())

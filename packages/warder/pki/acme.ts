@@ -1,9 +1,9 @@
 import { UsageError } from '../cli/command.ts'
-import { onlyName } from '../cli/options.ts'
-import { printable, tableLines } from '../cli/table.ts'
-import { aboutKey } from '../kms/refusal.ts'
+import { requireOneName } from '../cli/options.ts'
+import { formatTable, printable } from '../cli/table.ts'
+import { withKeyErrors } from '../kms/refusal.ts'
 import { kmsVerb } from '../kms/verb.ts'
-import { readWord } from './words.ts'
+import { readId } from './arguments.ts'
 
 const challengeTypes = ['http-01', 'dns-01', 'tls-alpn-01'] as const
 type ChallengeType = (typeof challengeTypes)[number]
@@ -34,7 +34,7 @@ const openVerb = kmsVerb({
     },
   },
   parse({ days, profile, challenge, caa, 'orders-per-hour': orders, 'without-credentials': free }, names) {
-    const id = readWord(onlyName(names, 'authority'))
+    const id = readId(requireOneName(names, 'authority'))
     if (profile !== undefined && profile !== 'server' && profile !== 'client')
       throw new UsageError(`--profile is server or client, not '${profile}'`)
     const wrong = challenge.find((each) => !challengeTypes.includes(each as ChallengeType))
@@ -49,7 +49,7 @@ const openVerb = kmsVerb({
       ...(free && { external_account_required: false }),
     }
     return async ({ kms, show }) => {
-      const open = await aboutKey('authority', id, () =>
+      const open = await withKeyErrors('authority', id, () =>
         kms.call('pki.acme.open', { path: { id }, body: body as never }),
       )
       show(open, [printable(open.directory)])
@@ -66,9 +66,9 @@ const closeVerb = kmsVerb({
   examples: ['warder pki acme close AUTHORITY'],
   options: {},
   parse(_, names) {
-    const id = readWord(onlyName(names, 'authority'))
+    const id = readId(requireOneName(names, 'authority'))
     return async ({ kms, show }) => {
-      await aboutKey('authority', id, () => kms.call('pki.acme.close', { path: { id } }))
+      await withKeyErrors('authority', id, () => kms.call('pki.acme.close', { path: { id } }))
       show({ closed: id }, [`${printable(id)}  closed`])
       return 0
     }
@@ -86,10 +86,10 @@ const credentialVerb = kmsVerb({
     days: { type: 'number', value: 'N', help: 'how long an account can be bound with it (default 7)' },
   },
   parse({ name, days }, names) {
-    const id = readWord(onlyName(names, 'authority'))
+    const id = readId(requireOneName(names, 'authority'))
     const body = { ...(name !== undefined && { name }), ...(days !== undefined && { days }) }
     return async ({ kms, show }) => {
-      const made = await aboutKey('authority', id, () =>
+      const made = await withKeyErrors('authority', id, () =>
         kms.call('pki.acme.credentials.create', { path: { id }, body }),
       )
       show(made, [
@@ -111,26 +111,26 @@ const listVerb = kmsVerb({
   examples: ['warder pki acme list AUTHORITY'],
   options: {},
   parse(_, names) {
-    const id = readWord(onlyName(names, 'authority'))
+    const id = readId(requireOneName(names, 'authority'))
     return async ({ kms, show }) => {
-      const accounts = await everyPage((query) =>
-        aboutKey('authority', id, () => kms.call('pki.acme.accounts.list', { path: { id }, query })),
+      const accounts = await fetchAllPages((query) =>
+        withKeyErrors('authority', id, () => kms.call('pki.acme.accounts.list', { path: { id }, query })),
       )
-      const credentials = await everyPage((query) =>
-        aboutKey('authority', id, () => kms.call('pki.acme.credentials.list', { path: { id }, query })),
+      const credentials = await fetchAllPages((query) =>
+        withKeyErrors('authority', id, () => kms.call('pki.acme.credentials.list', { path: { id }, query })),
       )
       const all = accounts.flatMap((page) => page.accounts)
       const unused = credentials
         .flatMap((page) => page.credentials)
         .filter(({ account }) => account === undefined)
       show({ accounts: all, credentials: unused }, [
-        ...tableLines(
+        ...formatTable(
           ['ACCOUNT', 'STATUS', 'OWNER', 'CONTACT'],
           all.map((each) => [each.id, each.status, each.owner, each.contact.join(' ')]),
           'there are no accounts',
         ),
         '',
-        ...tableLines(
+        ...formatTable(
           ['CREDENTIAL', 'UNTIL', 'OWNER', 'FOR'],
           unused.map((each) => [each.kid, each.expires_at, each.owner, each.name]),
           'there are no unused credentials',
@@ -141,7 +141,7 @@ const listVerb = kmsVerb({
   },
 })
 
-async function everyPage<P extends { readonly next?: string }>(
+async function fetchAllPages<P extends { readonly next?: string }>(
   read: (query: { readonly after?: string }) => Promise<P>,
 ): Promise<readonly P[]> {
   const pages: P[] = []
@@ -166,14 +166,14 @@ const removeVerb = kmsVerb({
   options: { credential: { type: 'flag', help: 'ID is that of a credential' } },
   parse({ credential }, [authority = '', other = '', ...more]) {
     if (other === '' || more.length > 0) throw new UsageError('say which authority, and which account')
-    const [id, which] = [readWord(authority), readWord(other)]
+    const [id, which] = [readId(authority), readId(other)]
     return async ({ kms, show }) => {
       if (credential)
-        await aboutKey('credential', which, () =>
+        await withKeyErrors('credential', which, () =>
           kms.call('pki.acme.credentials.delete', { path: { id, kid: which } }),
         )
       else
-        await aboutKey('account', which, () =>
+        await withKeyErrors('account', which, () =>
           kms.call('pki.acme.accounts.revoke', { path: { id, account: which } }),
         )
       show({ removed: which }, [`${printable(which)}  removed`])

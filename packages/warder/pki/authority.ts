@@ -1,13 +1,13 @@
 import { UsageError } from '../cli/command.ts'
-import { onlyName, requireNoNames } from '../cli/options.ts'
+import { requireNoNames, requireOneName } from '../cli/options.ts'
 import { readPemFile } from '../cli/pem-file.ts'
-import { printable, tableLines } from '../cli/table.ts'
-import { importRequest, passphraseFrom, readKeyFile } from '../keys/import-file.ts'
+import { formatTable, printable } from '../cli/table.ts'
+import { buildImportRequest, createPassphraseReader, readKeyFile } from '../keys/import-file.ts'
 import type { KeyRequest } from '../keys/key-request.ts'
 import { requireOwnHalfInside } from '../keys/pem.ts'
-import { aboutKey } from '../kms/refusal.ts'
+import { withKeyErrors } from '../kms/refusal.ts'
 import { kmsVerb } from '../kms/verb.ts'
-import { outOption, readWord, savePem } from './words.ts'
+import { outOption, readId, savePem } from './arguments.ts'
 
 const limitOptions = {
   'path-length': { type: 'number', value: 'N', help: 'authorities that may follow below it' },
@@ -36,7 +36,7 @@ interface Limits {
 const profiles = ['server', 'client', 'code_signing', 'spiffe', 'authority'] as const
 type GrantedProfile = (typeof profiles)[number]
 
-function limitsOf({ 'path-length': path_length, permit, exclude, profile, 'max-days': max_days }: Limits) {
+function readLimits({ 'path-length': path_length, permit, exclude, profile, 'max-days': max_days }: Limits) {
   const wrong = profile.find((each) => !profiles.includes(each as GrantedProfile))
   if (wrong !== undefined) throw new UsageError(`--profile is one of ${profiles.join(', ')}, not '${wrong}'`)
   return {
@@ -58,7 +58,7 @@ const keyOptions = {
   key: { type: 'text', value: 'KEY', help: 'a private key that is there, in place of a new one' },
 } as const
 
-function keyOf({
+function readKeyOptions({
   alg,
   bits,
   key: kid,
@@ -93,28 +93,28 @@ lists, and nothing else. --permit and --exclude are in the certificate as name c
     out: outOption,
   },
   parse({ issuer, days, out, ...rest }, names) {
-    const subject = onlyName(names, 'subject')
-    const above = issuer === undefined ? undefined : readWord(issuer)
+    const subject = requireOneName(names, 'subject')
+    const above = issuer === undefined ? undefined : readId(issuer)
     const body = {
       subject,
-      ...keyOf(rest),
-      ...limitsOf(rest),
+      ...readKeyOptions(rest),
+      ...readLimits(rest),
       ...(above !== undefined && { issuer: above }),
       ...(days !== undefined && { days }),
     }
     return async ({ kms, show, note }) => {
       const make = () => kms.call('pki.authorities.create', { body })
-      const made = above === undefined ? await make() : await aboutKey('issuer', above, make)
+      const made = above === undefined ? await make() : await withKeyErrors('issuer', above, make)
       await savePem(out, made.certificate + made.chain)
       show(made, [`${printable(made.id)}  authority, ${printable(subject)}`])
-      tellAddress(made.crl_url, note)
+      warnOfAddress(made.crl_url, note)
       return 0
     }
   },
 })
 
 /** Warns where relying parties would not find the revocation list and the responder of what it issues. */
-function tellAddress(crlUrl: string | undefined, note: (line: string) => void): void {
+function warnOfAddress(crlUrl: string | undefined, note: (line: string) => void): void {
   if (crlUrl === undefined)
     note(
       'warning: certificates that it issues name no revocation list and no OCSP responder, because the service does not know its address: set pki_public_url (or kms_public_url) in kms.toml before it issues any',
@@ -137,8 +137,8 @@ CERTIFICATE --key KEY, with the id that is printed to standard error.`,
   ],
   options: keyOptions,
   parse(options, names) {
-    const subject = onlyName(names, 'subject')
-    const key = keyOf(options)
+    const subject = requireOneName(names, 'subject')
+    const key = readKeyOptions(options)
     return async ({ kms, show, note }) => {
       const made = await kms.call('pki.requests.create', { body: { subject, ...key } })
       note(`key ${printable(made.kid)}`)
@@ -171,10 +171,10 @@ authority that is refused leaves nothing behind, its key neither.`,
     { key, 'key-file': keyFile, 'passphrase-file': passphraseFile, profile, 'max-days': maxDays },
     names,
   ) {
-    const certificate = readPemFile(onlyName(names, 'file'), 'CERTIFICATE')
+    const certificate = readPemFile(requireOneName(names, 'file'), 'CERTIFICATE')
     if ((key === undefined) === (keyFile === undefined))
       throw new UsageError('say which key: --key KEY or --key-file F')
-    const limits = limitsOf({
+    const limits = readLimits({
       profile,
       'max-days': maxDays,
       permit: [],
@@ -186,17 +186,17 @@ authority that is refused leaves nothing behind, its key neither.`,
       await material?.check()
       const create = (body: { readonly kid: string } | { readonly key: KeyRequest }) =>
         kms.call('pki.authorities.create', { body: { certificate, ...body, ...limits } })
-      const kid = material === undefined ? readWord(key ?? '') : undefined
+      const kid = material === undefined ? readId(key ?? '') : undefined
       const made =
         kid === undefined && material !== undefined
           ? await create({ key: material.request })
-          : await aboutKey('key', kid ?? '', () => create({ kid: kid ?? '' }))
+          : await withKeyErrors('key', kid ?? '', () => create({ kid: kid ?? '' }))
       show(made, [`${printable(made.id)}  authority, imported`])
       if (!made.signs_crl)
         note(
           'warning: its certificate does not permit it to sign revocation lists (keyUsage without cRLSign): none is served, and relying parties learn of revocations by OCSP alone',
         )
-      tellAddress(made.signs_crl ? made.crl_url : made.ocsp_url, note)
+      warnOfAddress(made.signs_crl ? made.crl_url : made.ocsp_url, note)
       return 0
     }
   },
@@ -222,7 +222,7 @@ export const listAuthoritiesVerb = kmsVerb({
       const rows = authorities.map((each) => [each.id, each.subject, each.not_after])
       show(
         { authorities },
-        tableLines(['AUTHORITY', 'SUBJECT', 'UNTIL'], rows, 'there are no authorities of yours'),
+        formatTable(['AUTHORITY', 'SUBJECT', 'UNTIL'], rows, 'there are no authorities of yours'),
       )
       return 0
     }
@@ -232,9 +232,9 @@ export const listAuthoritiesVerb = kmsVerb({
 /** The request for the key of a file, and the check that needs a moment. @throws StartupError */
 function readMaterial(file: string, passphraseFile: string | undefined) {
   const text = readKeyFile(file)
-  const passphrase = passphraseFrom(file, passphraseFile)
+  const passphrase = createPassphraseReader(file, passphraseFile)
   return {
-    request: importRequest(file, text, { alg: undefined, tags: [], notExtractable: true, passphrase }),
+    request: buildImportRequest(file, text, { alg: undefined, tags: [], notExtractable: true, passphrase }),
     check: () => requireOwnHalfInside(file, text, passphrase),
   }
 }

@@ -17,13 +17,13 @@ import {
 import { type Finding, lintCertificate } from '@warder/pki/x509/lint'
 import { printable } from '../cli/table.ts'
 
-function derOf(pem: string): Buffer {
+function pemToDer(pem: string): Buffer {
   return Buffer.from(pem.replaceAll(/-----[A-Z ]+-----|\s/g, ''), 'base64')
 }
 
 /** Defects of a certificate. @param pem one certificate */
-export function findingsIn(pem: string): readonly Finding[] {
-  return lintCertificate(derOf(pem))
+export function lintPem(pem: string): readonly Finding[] {
+  return lintCertificate(pemToDer(pem))
 }
 
 const purposeNames: ReadonlyMap<string, string> = new Map(
@@ -31,40 +31,42 @@ const purposeNames: ReadonlyMap<string, string> = new Map(
 )
 
 /** A certificate as lines for people. @param pem one certificate */
-export function certificateLines(pem: string): readonly string[] {
-  const der = derOf(pem)
+export function formatCertificate(pem: string): readonly string[] {
+  const der = pemToDer(pem)
   const { subject, issuer, serial, notBefore, notAfter, key, extensions } = parseCertificate(der)
   const { authority, pathLength } = readBasicConstraints(extensions)
   const constraints = readNameConstraints(extensions)
   const access = readAuthorityInformationAccess(extensions)
   const names = extensions.find(({ identifier }) => identifier === extensionIdentifiers.subjectAltName)
-  const of = (subtrees: readonly { readonly whole: Uint8Array }[] = []) =>
+  const formatNames = (subtrees: readonly { readonly whole: Uint8Array }[] = []) =>
     subtrees.map(({ whole }) => generalNameText(whole))
   const details = key.asymmetricKeyDetails
   const rows: readonly (readonly [string, string | undefined])[] = [
     ['subject', nameText(subject)],
     ['issuer', nameText(issuer)],
     ['serial number', Buffer.from(serial).toString('hex')],
-    ['from', dateOf(notBefore)],
-    ['until', dateOf(notAfter)],
+    ['from', formatDate(notBefore)],
+    ['until', formatDate(notAfter)],
     [
       'key',
-      [key.asymmetricKeyType, details?.namedCurve, bitsOf(details?.modulusLength)].filter(Boolean).join(', '),
+      [key.asymmetricKeyType, details?.namedCurve, formatBits(details?.modulusLength)]
+        .filter(Boolean)
+        .join(', '),
     ],
-    ['names', list(names === undefined ? [] : of(derMembers(names.value, 'subjectAltName')))],
+    ['names', joinValues(names === undefined ? [] : formatNames(derMembers(names.value, 'subjectAltName')))],
     [
       'authority',
       authority ? (pathLength === undefined ? 'yes' : `yes, ${pathLength} may follow below it`) : undefined,
     ],
-    ['permitted names', list(of(constraints?.permitted))],
-    ['excluded names', list(of(constraints?.excluded))],
-    ['usages', list(readKeyUsage(extensions) ?? [])],
+    ['permitted names', joinValues(formatNames(constraints?.permitted))],
+    ['excluded names', joinValues(formatNames(constraints?.excluded))],
+    ['usages', joinValues(readKeyUsage(extensions) ?? [])],
     [
       'purposes',
-      list((readExtendedKeyUsage(extensions) ?? []).map((each) => purposeNames.get(each) ?? each)),
+      joinValues((readExtendedKeyUsage(extensions) ?? []).map((each) => purposeNames.get(each) ?? each)),
     ],
-    ['CRL', list(urlsIn(readCrlDistributionPoints(extensions)))],
-    ['OCSP', list(access.ocsp)],
+    ['CRL', joinValues(urlsIn(readCrlDistributionPoints(extensions)))],
+    ['OCSP', joinValues(access.ocsp)],
     ['SHA-256', createHash('sha256').update(der).digest('hex')],
   ]
   return rows.flatMap(([name, value]) =>
@@ -72,14 +74,14 @@ export function certificateLines(pem: string): readonly string[] {
   )
 }
 
-function list(values: readonly string[]): string | undefined {
+function joinValues(values: readonly string[]): string | undefined {
   return values.length === 0 ? undefined : values.join(', ')
 }
 
-function bitsOf(bits: number | undefined): string | undefined {
+function formatBits(bits: number | undefined): string | undefined {
   return bits === undefined ? undefined : `${bits} bits`
 }
 
-function dateOf(ms: number): string {
+function formatDate(ms: number): string {
   return new Date(ms).toISOString().replace('.000Z', 'Z')
 }

@@ -1,11 +1,11 @@
 import { ClientError, type KmsClient, type Reply } from '@warder/client'
 import { UsageError } from '../cli/command.ts'
 import { requireNoNames } from '../cli/options.ts'
-import { tableLines } from '../cli/table.ts'
+import { formatTable } from '../cli/table.ts'
 import { kmsVerb } from '../kms/verb.ts'
 
-const usualDays = 30
-const mostDays = 36_500
+const defaultDays = 30
+const maxDays = 36_500
 const day = 86_400_000
 
 export const expiringVerb = kmsVerb({
@@ -15,19 +15,20 @@ export const expiringVerb = kmsVerb({
   summary: 'valid certificates that end soon and have no successor, of all authorities that you may read',
   about: 'Exit code 1 when there are any, for a script that watches. With --json: {"certificates": […]}.',
   examples: ['warder pki expiring', 'warder pki expiring --days 7'],
-  options: { days: { type: 'number', value: 'N', help: `within N days (default ${usualDays})` } },
-  parse({ days = usualDays }, names) {
+  options: { days: { type: 'number', value: 'N', help: `within N days (default ${defaultDays})` } },
+  parse({ days = defaultDays }, names) {
     requireNoNames(names)
-    if (days < 1 || days > mostDays) throw new UsageError(`--days is 1 to ${mostDays}`)
+    if (days < 1 || days > maxDays) throw new UsageError(`--days is 1 to ${maxDays}`)
     return async ({ kms, show }) => {
       const until = new Date(Date.now() + days * day).toISOString()
       const found: (readonly [authority: string, certificate: Expiring])[] = []
-      for await (const authority of authorities(kms))
-        for await (const certificate of expiring(kms, authority, until)) found.push([authority, certificate])
+      for await (const authority of fetchAuthorities(kms))
+        for await (const certificate of fetchExpiring(kms, authority, until))
+          found.push([authority, certificate])
       found.sort(([, one], [, other]) => one.not_after.localeCompare(other.not_after))
       show(
         { certificates: found.map(([authority, certificate]) => ({ authority, ...certificate })) },
-        tableLines(
+        formatTable(
           ['UNTIL', 'CERTIFICATE', 'SUBJECT', 'AUTHORITY'],
           found.map(([authority, { not_after, id = '', subject }]) => [not_after, id, subject, authority]),
           `no valid certificate ends within ${days} days`,
@@ -41,7 +42,7 @@ export const expiringVerb = kmsVerb({
 type Expiring = Reply<'pki.certificates.list'>[number]
 
 /** Identifiers of the authorities that the caller sees. */
-async function* authorities(kms: KmsClient): AsyncGenerator<string> {
+async function* fetchAuthorities(kms: KmsClient): AsyncGenerator<string> {
   let after: string | undefined
   do {
     const page = await kms.page('pki.authorities.list', { query: after === undefined ? {} : { after } })
@@ -51,7 +52,7 @@ async function* authorities(kms: KmsClient): AsyncGenerator<string> {
 }
 
 /** Nothing of an authority with which the caller may certify and not read what others got. */
-async function* expiring(kms: KmsClient, id: string, until: string): AsyncGenerator<Expiring> {
+async function* fetchExpiring(kms: KmsClient, id: string, until: string): AsyncGenerator<Expiring> {
   let after: string | undefined
   try {
     do {

@@ -1,15 +1,15 @@
 import { UsageError } from '../cli/command.ts'
-import { onlyName } from '../cli/options.ts'
+import { requireOneName } from '../cli/options.ts'
 import { readPemFile } from '../cli/pem-file.ts'
 import { printable } from '../cli/table.ts'
-import { aboutKey } from '../kms/refusal.ts'
+import { withKeyErrors } from '../kms/refusal.ts'
 import { kmsVerb } from '../kms/verb.ts'
-import { outOption, readWord, savePem } from './words.ts'
+import { outOption, readId, savePem } from './arguments.ts'
 
 const profiles = ['server', 'client', 'code_signing', 'spiffe'] as const
 type Profile = (typeof profiles)[number]
 
-function profileOf(word: string | undefined): { readonly profile?: Profile } {
+function readProfile(word: string | undefined): { readonly profile?: Profile } {
   if (word === undefined) return {}
   const profile = profiles.find((each) => each === word)
   if (profile === undefined) throw new UsageError(`--profile is one of ${profiles.join(', ')}, not '${word}'`)
@@ -17,7 +17,7 @@ function profileOf(word: string | undefined): { readonly profile?: Profile } {
 }
 
 /** One line for people: with `--out` the certificate is in the file, else it follows. */
-function linesOf(
+function formatIssued(
   {
     id,
     serial,
@@ -57,25 +57,25 @@ it is valid for 90 days. What breaks a rule of the standards is not issued, and 
     out: outOption,
   },
   parse({ csr, 'public-key': publicKey, key, alg, subject, name, profile, days, out }, names) {
-    const authority = readWord(onlyName(names, 'authority'))
+    const authority = readId(requireOneName(names, 'authority'))
     if ([csr, publicKey, key, alg].filter((each) => each !== undefined).length !== 1)
       throw new UsageError('say whose key is certified: one of --csr, --public-key, --key and --alg')
     const body = {
       ...(csr !== undefined && { csr: readPemFile(csr, 'CERTIFICATE REQUEST') }),
       ...(publicKey !== undefined && { public_key: readPemFile(publicKey, 'PUBLIC KEY') }),
-      ...(key !== undefined && { kid: readWord(key) }),
+      ...(key !== undefined && { kid: readId(key) }),
       ...(alg !== undefined && { alg }),
       ...(subject !== undefined && { subject }),
       ...(name.length > 0 && { names: name }),
-      ...profileOf(profile),
+      ...readProfile(profile),
       ...(days !== undefined && { days }),
     }
     return async ({ kms, show }) => {
-      const made = await aboutKey('authority', authority, () =>
+      const made = await withKeyErrors('authority', authority, () =>
         kms.call('pki.certificates.issue', { path: { id: authority }, body }),
       )
       await savePem(out, made.certificate + made.chain)
-      show(made, linesOf(made, out))
+      show(made, formatIssued(made, out))
       return 0
     }
   },
@@ -92,14 +92,14 @@ export const renewVerb = kmsVerb({
     out: outOption,
   },
   parse({ days, out }, names) {
-    const id = readWord(onlyName(names, 'certificate'))
+    const id = readId(requireOneName(names, 'certificate'))
     const body = days === undefined ? {} : { days }
     return async ({ kms, show }) => {
-      const made = await aboutKey('certificate', id, () =>
+      const made = await withKeyErrors('certificate', id, () =>
         kms.call('pki.certificates.renew', { path: { id }, body }),
       )
       await savePem(out, made.certificate + made.chain)
-      show(made, linesOf(made, out))
+      show(made, formatIssued(made, out))
       return 0
     }
   },

@@ -1,14 +1,14 @@
 import type { Reply } from '@warder/client'
 import { UsageError } from '../cli/command.ts'
-import { onlyName } from '../cli/options.ts'
-import { tableLines } from '../cli/table.ts'
-import { aboutKey } from '../kms/refusal.ts'
+import { requireOneName } from '../cli/options.ts'
+import { formatTable } from '../cli/table.ts'
+import { withKeyErrors } from '../kms/refusal.ts'
 import { kmsVerb } from '../kms/verb.ts'
-import { readWord } from './words.ts'
+import { readId } from './arguments.ts'
 
 const states = ['valid', 'hold', 'revoked', 'expired'] as const
-const usualLimit = 100
-const mostRows = 1_000_000
+const defaultLimit = 100
+const maxRows = 1_000_000
 const pageSize = 1000
 
 export const listCertificatesVerb = kmsVerb({
@@ -25,15 +25,15 @@ export const listCertificatesVerb = kmsVerb({
     state: { type: 'text', value: 'S', help: `only those that are ${states.join(', ')}` },
     subject: { type: 'text', value: 'T', help: 'only those with this text in their subject' },
     'expires-before': { type: 'text', value: 'DATE', help: 'only those that end by then' },
-    limit: { type: 'number', value: 'N', help: `shows N at most (default ${usualLimit})` },
+    limit: { type: 'number', value: 'N', help: `shows N at most (default ${defaultLimit})` },
     after: { type: 'text', value: 'PLACE', help: 'goes on after this one' },
   },
-  parse({ state: word, subject, 'expires-before': expires, limit = usualLimit, after }, names) {
-    const id = readWord(onlyName(names, 'authority'))
+  parse({ state: word, subject, 'expires-before': expires, limit = defaultLimit, after }, names) {
+    const id = readId(requireOneName(names, 'authority'))
     const state = states.find((each) => each === word)
     if (word !== undefined && state === undefined)
       throw new UsageError(`--state is one of ${states.join(', ')}, not '${word}'`)
-    if (limit < 1 || limit > mostRows) throw new UsageError(`--limit is 1 to ${mostRows}`)
+    if (limit < 1 || limit > maxRows) throw new UsageError(`--limit is 1 to ${maxRows}`)
     const filter = {
       ...(state !== undefined && { state }),
       ...(subject !== undefined && { subject }),
@@ -43,9 +43,9 @@ export const listCertificatesVerb = kmsVerb({
       const certificates: Reply<'pki.certificates.list'>[number][] = []
       let next: string | undefined = after
       do {
-        const wanted = String(Math.min(pageSize, limit - certificates.length))
-        const query = { ...filter, limit: wanted, ...(next !== undefined && { after: next }) }
-        const page = await aboutKey('authority', id, () =>
+        const pageLimit = String(Math.min(pageSize, limit - certificates.length))
+        const query = { ...filter, limit: pageLimit, ...(next !== undefined && { after: next }) }
+        const page = await withKeyErrors('authority', id, () =>
           kms.page('pki.certificates.list', { path: { id }, query }),
         )
         certificates.push(...page.rows)
@@ -59,7 +59,7 @@ export const listCertificatesVerb = kmsVerb({
         each.subject,
       ])
       show({ certificates, next: next ?? null }, [
-        ...tableLines(
+        ...formatTable(
           ['CERTIFICATE', 'STATE', 'UNTIL', 'PROFILE', 'SUBJECT'],
           rows,
           'there are no such certificates',

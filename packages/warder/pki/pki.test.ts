@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { missingOpenssl, opensslFolder } from '@warder/pki/testing'
-import { type RunOptions, runInProcess, tokenOf } from '../testing/in-process.ts'
+import { logInUser, type RunOptions, runInProcess } from '../testing/in-process.ts'
 import { type Installation, startInstallation } from '../testing/index.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-pki-'))
@@ -14,7 +14,7 @@ let admin: string
 
 before(async () => {
   warder = await startInstallation()
-  admin = await tokenOf(warder, 'admin', warder.password)
+  admin = await logInUser(warder, 'admin', warder.password)
 })
 after(async () => {
   await warder.stop()

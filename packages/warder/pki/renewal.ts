@@ -1,9 +1,9 @@
 import { UsageError } from '../cli/command.ts'
-import { onlyName } from '../cli/options.ts'
+import { requireOneName } from '../cli/options.ts'
 import { printable } from '../cli/table.ts'
-import { aboutKey } from '../kms/refusal.ts'
+import { withKeyErrors } from '../kms/refusal.ts'
 import { kmsVerb } from '../kms/verb.ts'
-import { readWord } from './words.ts'
+import { readId } from './arguments.ts'
 
 export const autoRenewVerb = kmsVerb({
   name: 'auto-renew',
@@ -20,7 +20,7 @@ new key each time, where the key of the certificate is in the service.`,
     show: { type: 'flag', help: 'only says how it is' },
   },
   parse({ every, 'new-key': newKey, off, show: only }, names) {
-    const id = readWord(onlyName(names, 'certificate'))
+    const id = readId(requireOneName(names, 'certificate'))
     const given = every !== undefined || newKey
     if ((off && only) || ((off || only) && given)) throw new UsageError('--off and --show stand alone')
     const body = {
@@ -29,7 +29,7 @@ new key each time, where the key of the certificate is in the service.`,
       ...(every !== undefined && { interval_days: every }),
     }
     return async ({ kms, show }) => {
-      const renewal = await aboutKey('certificate', id, () =>
+      const renewal = await withKeyErrors('certificate', id, () =>
         only
           ? kms.call('pki.certificates.renewal.get', { path: { id } })
           : kms.call('pki.certificates.renewal.set', { path: { id }, body }),

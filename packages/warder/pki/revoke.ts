@@ -1,9 +1,9 @@
 import { UsageError } from '../cli/command.ts'
-import { onlyName } from '../cli/options.ts'
+import { requireOneName } from '../cli/options.ts'
 import { printable } from '../cli/table.ts'
-import { aboutKey } from '../kms/refusal.ts'
+import { withKeyErrors } from '../kms/refusal.ts'
 import { kmsVerb } from '../kms/verb.ts'
-import { readWord } from './words.ts'
+import { readId } from './arguments.ts'
 
 /** Of RFC 5280 §5.3.1. */
 const reasons = [
@@ -37,18 +37,18 @@ export const revokeVerb = kmsVerb({
     },
   },
   parse({ reason: word = 'unspecified', since }, names) {
-    const id = readWord(onlyName(names, 'certificate'))
+    const id = readId(requireOneName(names, 'certificate'))
     const reason = reasons.find((each) => each.toLowerCase() === word.toLowerCase())
     if (reason === undefined) throw new UsageError(`--reason is one of ${reasons.join(', ')}, not '${word}'`)
     const body = { reason, ...(since !== undefined && { invalidity_date: since }) }
     return async ({ kms, show, confirm }) => {
       if (reason !== 'certificateHold') {
-        const { subject } = await aboutKey('certificate', id, () =>
+        const { subject } = await withKeyErrors('certificate', id, () =>
           kms.call('pki.certificates.get', { path: { id } }),
         )
         await confirm(`Revoke the certificate of ${printable(subject)} for good?`)
       }
-      const revoked = await aboutKey('certificate', id, () =>
+      const revoked = await withKeyErrors('certificate', id, () =>
         kms.call('pki.certificates.revoke', { path: { id }, body }),
       )
       show(revoked, [`${printable(id)}  ${printable(revoked.state)}, ${printable(revoked.reason ?? reason)}`])
@@ -65,9 +65,9 @@ export const releaseVerb = kmsVerb({
   examples: ['warder pki release CERTIFICATE'],
   options: {},
   parse(_, names) {
-    const id = readWord(onlyName(names, 'certificate'))
+    const id = readId(requireOneName(names, 'certificate'))
     return async ({ kms, show }) => {
-      const released = await aboutKey('certificate', id, () =>
+      const released = await withKeyErrors('certificate', id, () =>
         kms.call('pki.certificates.release', { path: { id } }),
       )
       show(released, [`${printable(id)}  ${printable(released.state)}`])

@@ -1,9 +1,9 @@
-import { onlyName } from '../cli/options.ts'
+import { requireOneName } from '../cli/options.ts'
 import { printable } from '../cli/table.ts'
-import { aboutKey } from '../kms/refusal.ts'
+import { withKeyErrors } from '../kms/refusal.ts'
 import { kmsVerb } from '../kms/verb.ts'
-import { certificateLines, findingsIn } from './certificate-text.ts'
-import { readWord } from './words.ts'
+import { readId } from './arguments.ts'
+import { formatCertificate, lintPem } from './certificate-text.ts'
 
 export const showCertificateVerb = kmsVerb({
   name: 'show',
@@ -14,9 +14,9 @@ export const showCertificateVerb = kmsVerb({
   examples: ['warder pki show CERTIFICATE', 'warder pki show AUTHORITY --pem > ca.pem'],
   options: { pem: { type: 'flag', help: 'prints the certificate in PEM and nothing else' } },
   parse({ pem }, names) {
-    const id = readWord(onlyName(names, 'certificate'))
+    const id = readId(requireOneName(names, 'certificate'))
     return async ({ kms, show }) => {
-      const known = await aboutKey('certificate', id, () =>
+      const known = await withKeyErrors('certificate', id, () =>
         kms.call('pki.certificates.get', { path: { id } }),
       )
       const { certificate } = known
@@ -28,12 +28,12 @@ export const showCertificateVerb = kmsVerb({
         known.state,
         known.reason === undefined ? undefined : `${known.reason}, ${known.revoked_at}`,
       ].filter((each) => each !== undefined)
-      const findings = certificate === undefined ? [] : findingsIn(certificate)
+      const findings = certificate === undefined ? [] : lintPem(certificate)
       show({ ...known, findings }, [
         `${'certificate'.padEnd(16)} ${printable(id)}`,
         `${'state'.padEnd(16)} ${printable(state.join(': '))}`,
         `${'owner'.padEnd(16)} ${printable(known.owner)}`,
-        ...(certificate === undefined ? [] : certificateLines(certificate)),
+        ...(certificate === undefined ? [] : formatCertificate(certificate)),
         ...(findings.length === 0 && certificate !== undefined ? ['nothing is wrong with it'] : []),
         ...findings.map(({ severity, sentence, clause }) =>
           printable(`${severity}: ${sentence} (${clause})`),

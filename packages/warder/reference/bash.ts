@@ -1,11 +1,11 @@
-import type { Place } from './words.ts'
+import type { CompletionPoint } from './completion-points.ts'
 
 /** Completion for bash 3.2 and later. */
-export function bashScript(places: readonly Place[]): string {
-  const rows = places
+export function formatBashScript(points: readonly CompletionPoint[]): string {
+  const rows = points
     .map(
       ({ path, words, options, valued }) =>
-        `    '${path.join(' ')}') words='${names(words)}' options='${names(options)}' valued=' ${valued.join(' ')} ' ;;`,
+        `    '${path.join(' ')}') words='${joinWords(words)}' options='${joinWords(options)}' valued=' ${valued.join(' ')} ' ;;`,
     )
     .join('\n')
   return `# Completion of warder for bash: source <(warder completion bash)
@@ -44,4 +44,4 @@ _warder() {
 complete -F _warder warder`
 }
 
-const names = (words: Place['words']): string => words.map(([word]) => word).join(' ')
+const joinWords = (words: CompletionPoint['words']): string => words.map(([word]) => word).join(' ')

@@ -1,15 +1,15 @@
 import type { Command } from '../cli/command.ts'
 import { UsageError } from '../cli/command.ts'
-import { onlyName, readArguments } from '../cli/options.ts'
-import { bashScript } from './bash.ts'
-import { fishScript } from './fish.ts'
-import { type Place, placesOf } from './words.ts'
-import { zshScript } from './zsh.ts'
+import { readArguments, requireOneName } from '../cli/options.ts'
+import { formatBashScript } from './bash.ts'
+import { type CompletionPoint, listCompletionPoints } from './completion-points.ts'
+import { formatFishScript } from './fish.ts'
+import { formatZshScript } from './zsh.ts'
 
-const shells: Readonly<Record<string, (places: readonly Place[]) => string>> = {
-  bash: bashScript,
-  zsh: zshScript,
-  fish: fishScript,
+const shells: Readonly<Record<string, (places: readonly CompletionPoint[]) => string>> = {
+  bash: formatBashScript,
+  zsh: formatZshScript,
+  fish: formatFishScript,
 }
 
 /** `warder completion SHELL`. @param loadAll every command, itself among them */
@@ -29,10 +29,10 @@ Example:
   warder completion fish > ~/.config/fish/completions/warder.fish`,
     async run(args, terminal) {
       const { names } = readArguments(args, {})
-      const shell = onlyName(names, 'shell: bash, zsh or fish')
+      const shell = requireOneName(names, 'shell: bash, zsh or fish')
       const script = Object.hasOwn(shells, shell) ? shells[shell] : undefined
       if (script === undefined) throw new UsageError(`the shell is bash, zsh or fish, not '${shell}'`)
-      terminal.out(script(placesOf(await loadAll())))
+      terminal.out(script(listCompletionPoints(await loadAll())))
       return 0
     },
   }

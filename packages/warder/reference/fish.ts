@@ -1,16 +1,16 @@
-import type { Place } from './words.ts'
+import type { CompletionPoint } from './completion-points.ts'
 
 /** Completion for fish. */
-export function fishScript(places: readonly Place[]): string {
-  const known = places.map(({ path }) => quoted(path.join(' '))).join(' ')
-  const valued = [...new Set(places.flatMap((place) => place.valued))].join(' ')
-  const rows = places.flatMap(({ path, words, options, valued: withValue }) => {
-    const here = `-n ${quoted(`__warder_at ${quoted(path.join(' '))}`)}`
+export function formatFishScript(points: readonly CompletionPoint[]): string {
+  const known = points.map(({ path }) => quote(path.join(' '))).join(' ')
+  const valued = [...new Set(points.flatMap((place) => place.valued))].join(' ')
+  const rows = points.flatMap(({ path, words, options, valued: withValue }) => {
+    const here = `-n ${quote(`__warder_at ${quote(path.join(' '))}`)}`
     return [
-      ...words.map(([word, help]) => `complete -c warder ${here} -f -a ${quoted(word)} -d ${quoted(help)}`),
+      ...words.map(([word, help]) => `complete -c warder ${here} -f -a ${quote(word)} -d ${quote(help)}`),
       ...options.map(([option, help]) => {
         const value = withValue.includes(option) ? ' -r' : ''
-        return `complete -c warder ${here} -l ${quoted(option.slice(2))}${value} -d ${quoted(help)}`
+        return `complete -c warder ${here} -l ${quote(option.slice(2))}${value} -d ${quote(help)}`
       }),
     ]
   })
@@ -34,6 +34,6 @@ end
 ${rows.join('\n')}`
 }
 
-function quoted(text: string): string {
+function quote(text: string): string {
   return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
 }

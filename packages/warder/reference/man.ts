@@ -2,9 +2,9 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Command } from '../cli/command.ts'
 import { UsageError } from '../cli/command.ts'
-import { onlyName, readArguments, requireNoNames } from '../cli/options.ts'
-import { refusalOf } from '../cli/refused.ts'
-import { manualPage, overviewPage } from './manual-page.ts'
+import { readArguments, requireNoNames, requireOneName } from '../cli/options.ts'
+import { toFileRefused } from '../cli/refused.ts'
+import { formatManualPage, formatOverviewPage } from './manual-page.ts'
 
 const options = {
   dir: { type: 'text', value: 'DIR', help: 'writes every page into this folder, which is made' },
@@ -36,13 +36,13 @@ Example:
         return 0
       }
       if (names.length === 0) {
-        terminal.out(overviewPage(commands))
+        terminal.out(formatOverviewPage(commands))
         return 0
       }
-      const name = onlyName(names, 'command')
+      const name = requireOneName(names, 'command')
       const command = commands.find((one) => one.name === name)
       if (command === undefined) throw new UsageError(`there is no command '${name}'`)
-      terminal.out(manualPage(command))
+      terminal.out(formatManualPage(command))
       return 0
     },
   }
@@ -51,11 +51,11 @@ Example:
 function writePages(folder: string, commands: readonly Command[]): number {
   try {
     mkdirSync(folder, { recursive: true })
-    writeFileSync(join(folder, 'warder.1'), `${overviewPage(commands)}\n`)
+    writeFileSync(join(folder, 'warder.1'), `${formatOverviewPage(commands)}\n`)
     for (const command of commands)
-      writeFileSync(join(folder, `warder-${command.name}.1`), `${manualPage(command)}\n`)
+      writeFileSync(join(folder, `warder-${command.name}.1`), `${formatManualPage(command)}\n`)
   } catch (error) {
-    throw refusalOf(error, folder)
+    throw toFileRefused(error, folder)
   }
   return commands.length + 1
 }

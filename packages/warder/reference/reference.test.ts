@@ -131,7 +131,7 @@ describe('manual pages', () => {
 })
 
 test('colours are for terminals whose user wants them', async () => {
-  const { allowColour, alarm, heading, helpInColour } = await import('../cli/colour.ts')
+  const { allowColour, styleError, styleHeading, styleHelp } = await import('../cli/colour.ts')
   const [terminal, pipe] = [{ isTTY: true }, {}]
   try {
     for (const [env, out, coloured] of [
@@ -142,9 +142,9 @@ test('colours are for terminals whose user wants them', async () => {
       [{}, pipe, false],
     ] as const) {
       allowColour(env, { out, err: pipe })
-      assert.equal(heading('KEY') !== 'KEY', coloured)
-      assert.equal(alarm('no'), 'no', 'the other stream is none')
-      const help = helpInColour('warder x\n\nExample:\n  warder x')
+      assert.equal(styleHeading('KEY') !== 'KEY', coloured)
+      assert.equal(styleError('no'), 'no', 'the other stream is none')
+      const help = styleHelp('warder x\n\nExample:\n  warder x')
       assert.equal(help.includes('\u001b[1mExample:\u001b[22m'), coloured)
     }
   } finally {

@@ -1,12 +1,12 @@
-import type { Place } from './words.ts'
+import type { CompletionPoint } from './completion-points.ts'
 
 /** Completion for zsh: a function for a folder of `fpath`. */
-export function zshScript(places: readonly Place[]): string {
-  const rows = places
+export function formatZshScript(points: readonly CompletionPoint[]): string {
+  const rows = points
     .map(
       ({ path, words, options, valued }) => `    '${path.join(' ')}')
-      words=(${words.map(described).join(' ')})
-      options=(${options.map(described).join(' ')})
+      words=(${words.map(formatEntry).join(' ')})
+      options=(${options.map(formatEntry).join(' ')})
       valued=' ${valued.join(' ')} '
       ;;`,
     )
@@ -52,6 +52,6 @@ if [ "$funcstack[1]" = _warder ]; then _warder "$@"; else compdef _warder warder
 }
 
 /** `'word:what it is for'`, as \`_describe\` reads it. */
-function described([word, help]: readonly [string, string]): string {
+function formatEntry([word, help]: readonly [string, string]): string {
   return `'${`${word.replaceAll(':', '\\:')}:${help}`.replaceAll("'", "'\\''")}'`
 }

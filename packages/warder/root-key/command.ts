@@ -64,11 +64,11 @@ async function rotate(home: string, terminal: Terminal): Promise<number> {
     }
   }
   // Before a database is opened: that makes one where there is none.
-  const change = changeOf(source, terminal)
+  const change = prepareRotation(source, terminal)
   const databases: (SealedDatabase & { close(): Promise<void> })[] = []
   try {
     for (const { name, launch } of launches) databases.push(await openSealedDatabase(name, launch))
-    const approved = await requireApproval(databases, keysOf(source, terminal))
+    const approved = await requireApproval(databases, loadKeys(source, terminal))
     await change({ databases, onStep: (step) => terminal.out(`  ${step}`) })
     await approved()
     return 0
@@ -78,7 +78,7 @@ async function rotate(home: string, terminal: Terminal): Promise<number> {
 }
 
 /** Those that the databases may be under: both, of a rotation that was interrupted. */
-function keysOf(source: RootKeySource, { env }: Terminal): readonly RootKey[] {
+function loadKeys(source: RootKeySource, { env }: Terminal): readonly RootKey[] {
   const keys = loadRootKeys(source, env, { create: false })
   if (source.kind === 'file') return keys
   const next = { ...source, variable: `${source.variable}_NEW` }
@@ -106,7 +106,10 @@ async function requireApproval(
 }
 
 /** Reads the keys; what it returns does the work. @throws StartupError when one is not there */
-function changeOf(source: RootKeySource, terminal: Terminal): (options: RotateOptions) => Promise<void> {
+function prepareRotation(
+  source: RootKeySource,
+  terminal: Terminal,
+): (options: RotateOptions) => Promise<void> {
   if (source.kind === 'file') {
     requireRootKeyFile(source.path)
     return async (options) => {
@@ -114,16 +117,16 @@ function changeOf(source: RootKeySource, terminal: Terminal): (options: RotateOp
       terminal.out(`${source.path} is new: make a copy of it somewhere else`)
     }
   }
-  const read = (variable: string): RootKey =>
-    only(loadRootKeys({ ...source, variable }, terminal.env, { create: false }))
-  const [old, fresh] = [read(source.variable), read(`${source.variable}_NEW`)]
+  const readKey = (variable: string): RootKey =>
+    requireOneKey(loadRootKeys({ ...source, variable }, terminal.env, { create: false }))
+  const [old, fresh] = [readKey(source.variable), readKey(`${source.variable}_NEW`)]
   return async (options) => {
     await rotateRootKey(old, fresh, options)
     terminal.out(`both databases are on the new root key: start the services with it as ${source.variable}`)
   }
 }
 
-function only(keys: readonly RootKey[]): RootKey {
+function requireOneKey(keys: readonly RootKey[]): RootKey {
   const [key] = keys
   if (key === undefined) throw new StartupError('there is no root key')
   return key

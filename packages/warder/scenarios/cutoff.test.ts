@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { connect, type TLSSocket } from 'node:tls'
 import { makeCertificate } from '../kmip/certificate.ts'
-import { runInProcess, tokenOf } from '../testing/in-process.ts'
+import { logInUser, runInProcess } from '../testing/in-process.ts'
 import { type Installation, runWarder, startInstallation } from '../testing/index.ts'
 
 let warder: Installation
@@ -117,7 +117,7 @@ function answers(socket: TLSSocket): Promise<boolean> {
 test('a deleted user’s token, cookie and certificate are refused by REST and KMIP with the next request', async () => {
   for (const name of ['ann', 'ben', 'cid']) {
     await addUser(name)
-    const token = await tokenOf(warder, name, password)
+    const token = await logInUser(warder, name, password)
     const login = JSON.stringify({ username: name, password })
     const page = await new Promise<string>((resolve, reject) => {
       const agent = new Agent({ ca: readFileSync(warder.caFile) })
@@ -181,7 +181,7 @@ test('a machine token that was revoked, or whose role was deleted, is refused wi
 test('a logout, a new password and the end of a realm’s sessions cut off what was begun before, and no more', async () => {
   await addUser('dora')
   const session = async () => {
-    const token = await tokenOf(warder, 'dora', password)
+    const token = await logInUser(warder, 'dora', password)
     return { token, ask: caller({ headers: { authorization: `Bearer ${token}` } }) }
   }
   const [first, second] = [await session(), await session()]
@@ -202,7 +202,7 @@ test('a logout, a new password and the end of a realm’s sessions cut off what 
 
 test('warder access block cuts a user off by every credential, also on open KMIP connections, until unblock', async () => {
   await addUser('eve')
-  const token = await tokenOf(warder, 'eve', password)
+  const token = await logInUser(warder, 'eve', password)
   const wish = { name: 'eve', home: warder.home, out: join(warder.home, 'eve'), days: 30, rsa: false }
   const files = await makeCertificate({ ...wish, now: Date.now() })
   const [cert, key] = [readFileSync(files.cert, 'utf8'), readFileSync(files.key, 'utf8')]
@@ -264,7 +264,7 @@ test('a name that is given again inherits nothing; delete-user says what is left
   }
   const gus = async () => {
     await addUser('gus')
-    const token = await tokenOf(warder, 'gus', password)
+    const token = await logInUser(warder, 'gus', password)
     return caller({ headers: { authorization: `Bearer ${token}` } })
   }
   const first = await gus()
@@ -310,7 +310,7 @@ test('a service that was stopped while a session ended refuses it with the first
 }, async () => {
   await addUser('sue')
   for (let round = 0; round < 3; round += 1) {
-    const token = await tokenOf(warder, 'sue', password)
+    const token = await logInUser(warder, 'sue', password)
     const headers = { authorization: `Bearer ${token}` }
     const connections = Array.from({ length: 4 }, () => caller({ headers }))
     for (const ask of connections) assert.equal((await ask('GET', '/me')).status, 200)

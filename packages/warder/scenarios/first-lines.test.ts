@@ -4,8 +4,8 @@ import { rmSync } from 'node:fs'
 import { after, test } from 'node:test'
 import {
   cleanEnvironment,
-  linesToPaste,
   ownAuthority,
+  readLinesToPaste,
   runWarder,
   startInstallation,
   temporaryHome,
@@ -21,7 +21,7 @@ const { caFile, certificate } = await ownAuthority(folder)
 
 /** Pastes the three lines of what was printed. @returns what the last one answers */
 function paste(output: string, env: Readonly<Record<string, string>> = {}): Promise<Record<string, string>> {
-  const lines = linesToPaste(output)
+  const lines = readLinesToPaste(output)
   assert.equal(lines.length, 3, output)
   return new Promise((resolve, reject) => {
     execFile(

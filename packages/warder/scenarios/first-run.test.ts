@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import {
   type Installation,
-  linesToPaste,
+  readLinesToPaste,
   runWarder,
   startInstallation,
   temporaryHome,
@@ -74,7 +74,7 @@ test('warder health says that both services are up, and that those of another ho
 test('the three lines that the start prints work as they are in a shell', {
   skip: spawnSync('curl', ['--version']).status !== 0 && 'there is no curl here',
 }, async () => {
-  const lines = linesToPaste(warder.output())
+  const lines = readLinesToPaste(warder.output())
   assert.equal(lines.length, 3)
   const answer = await new Promise<string>((resolve, reject) => {
     execFile('sh', ['-eu', '-c', lines.join('\n')], (error, stdout, stderr) => {

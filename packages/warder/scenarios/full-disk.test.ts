@@ -24,13 +24,13 @@ import { quietLog } from '@warder/foundation/telemetry/testing'
 import { startInstallation } from '../testing/installation.ts'
 import { fillOld, oldHome, oldInstallation } from '../testing/old-installation.ts'
 import {
-  limitOfFiles,
+  limitFileSizes,
   noLimits,
   noMounts,
   type Room,
   runOnSmallFileSystem,
   smallFileSystem,
-  warderWords,
+  warderArguments,
 } from '../testing/small-disk.ts'
 import { until } from '../testing/until.ts'
 
@@ -39,7 +39,7 @@ import { until } from '../testing/until.ts'
 // (WARDER_FULL_DISK_LIMITS=1: is not).
 
 const place = process.env.WARDER_SMALL_DISK
-const disk = place === undefined ? limitOfFiles() : smallFileSystem(place)
+const disk = place === undefined ? limitFileSizes() : smallFileSystem(place)
 const skip = place === undefined && noLimits
 const unmountable = noMounts()
 const leftToOther =
@@ -59,7 +59,7 @@ const nothing: Room = { eachFile: 0, wholeDisk: 0 }
 
 /** Runs the command twice: it fails for want of room, and goes on when there is room. @returns what the failure said */
 async function fails(room: Room, ...words: readonly string[]): Promise<string> {
-  const { code, out, err } = await disk.run(warderWords(...words), room)
+  const { code, out, err } = await disk.run(warderArguments(...words), room)
   assert.equal(code, 1, `${out}${err}`)
   assert.match(err, disk.full)
   assert.doesNotMatch(err, /\n\s+at /, 'no trace of a stack')
@@ -67,7 +67,7 @@ async function fails(room: Room, ...words: readonly string[]): Promise<string> {
 }
 
 async function succeeds(...words: readonly string[]): Promise<string> {
-  const { code, out, err } = await disk.run(warderWords(...words))
+  const { code, out, err } = await disk.run(warderArguments(...words))
   assert.equal(code, 0, err)
   return `${out}${err}`
 }
@@ -121,7 +121,7 @@ test('services on a full disk refuse what they cannot keep, say why, and go on w
 
     await t.test('a backup of a full home is whole, and says that it is not noted', async () => {
       const { code, out, err } = await disk.run(
-        warderWords('backup', '-', '--home', home, ...secret),
+        warderArguments('backup', '-', '--home', home, ...secret),
         nothing,
       )
       assert.equal(code, 0, err)
@@ -181,7 +181,7 @@ test('old audit files are archived, moved and removed without a loss on a disk t
   // A disk without room for one file more lets its files go to another, and be removed.
   const elsewhere = join(room, 'archive')
   if (disk.isFileSystem) {
-    const moved = await disk.run(warderWords(...archive, '--to', elsewhere), nothing)
+    const moved = await disk.run(warderArguments(...archive, '--to', elsewhere), nothing)
     assert.equal(moved.code, 0, moved.err)
     await requireWhole(join(elsewhere, 'kms'), folder)
     const other = join(disk.folder, 'other', 'kms')
@@ -189,7 +189,7 @@ test('old audit files are archived, moved and removed without a loss on a disk t
     await writeLog(other, homeOfOther)
     const before = new Date().toISOString()
     const prune = ['audit', 'prune', other, '--home', homeOfOther, '--before', before, '--yes']
-    const pruned = await disk.run(warderWords(...prune), nothing)
+    const pruned = await disk.run(warderArguments(...prune), nothing)
     assert.equal(pruned.code, 0, pruned.err)
     assert.match(pruned.out.toString(), /^removed audit-0+1\.jsonl/)
     await requireVerified(other)
@@ -327,18 +327,18 @@ for (const engine of disk.isFileSystem ? [sqlite, postgresql] : [sqlite])
       KMS_DATABASE_URL: urls.kms,
     }
     for (const left of [nothing, { eachFile: 400_000, wholeDisk: 400_000 }]) {
-      const { code, out, err } = await disk.run(warderWords('start', '--home', home), left, env)
+      const { code, out, err } = await disk.run(warderArguments('start', '--home', home), left, env)
       assert.equal(code, 1, `${out}${err}`)
       assert.match(`${out}${err}`, engine.full)
       assert.ok((await version('auth')) >= 6 && (await version('kms')) >= 17)
     }
     if (engine === sqlite && disk.isFileSystem) {
       const small = { eachFile: 0, wholeDisk: 200_000 }
-      const { code, err } = await disk.run(warderWords('check', '--home', home), small, env)
+      const { code, err } = await disk.run(warderArguments('check', '--home', home), small, env)
       assert.equal(code, 0, err)
       assert.match(err, /kms\.db has \d+ KiB and its disk \d+ KiB free: an upgrade may need twice/)
     }
-    const checked = await disk.run(warderWords('check', '--home', home), undefined, env)
+    const checked = await disk.run(warderArguments('check', '--home', home), undefined, env)
     assert.equal(checked.code, 0, checked.err)
     assert.match(checked.out.toString(), /schema \d+ -> \d+/)
     const warder = await startInstallation({ home, env })

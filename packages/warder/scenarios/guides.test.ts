@@ -7,9 +7,9 @@ import { after, before, test } from 'node:test'
 import { sharedKey, TestIdp } from '@warder/auth/methods/saml/testing'
 import { issueCertificate } from '@warder/foundation/tls'
 import {
-  commandsOf,
   type Installation,
   missingPrograms,
+  readCommands,
   runCommands,
   startInstallation,
 } from '../testing/index.ts'
@@ -43,7 +43,7 @@ async function follow(
 }
 
 test('the commands of the README work, in their order', { skip }, async () => {
-  const commands = commandsOf('README.md')
+  const commands = readCommands('README.md')
   assert.equal(commands.length, 1)
   copyFileSync(new URL('../../../README.md', import.meta.url), join(folder, 'README.md'))
   await follow(commands, {}, [
@@ -64,7 +64,7 @@ test('the commands of the guide to SAML work, in their order', { skip }, async (
   }
   writeFileSync(join(folder, 'idp.xml'), idp.metadata())
   writeFileSync(join(folder, 'response.txt'), Buffer.from(idp.response(wishes)).toString('base64'))
-  const [first = '', ...rest] = commandsOf('docs/how-to/saml.md')
+  const [first = '', ...rest] = readCommands('docs/how-to/saml.md')
   assert.match(first, /^AUTH=https/)
   const addresses = { AUTH: warder.authUrl, CA: warder.caFile, PASSWORD: warder.password }
   await follow([first.replace(/^(AUTH|CA|PASSWORD)=.*$/gm, ''), ...rest], addresses, [
@@ -78,7 +78,7 @@ test('the commands of the guide to SAML work, in their order', { skip }, async (
 test('the commands of the guide to certificates work, in their order', {
   skip: skip || missingPrograms('openssl', 'grep'),
 }, async () => {
-  const [first = '', ...rest] = commandsOf('docs/how-to/pki.md')
+  const [first = '', ...rest] = readCommands('docs/how-to/pki.md')
   const addresses = { H: warder.home, KMS: warder.kmsUrl }
   await follow([first.replace(/^(H|KMS)=.*$/gm, ''), ...rest], addresses, [
     /CN=Acme Issuing,O=Acme/,
@@ -92,7 +92,7 @@ test('the commands of the guide to certificates work, in their order', {
 })
 
 test('the commands of the guide to keys work, in their order', { skip }, async () => {
-  const [first = '', ...rest] = commandsOf('docs/start/kms.md')
+  const [first = '', ...rest] = readCommands('docs/start/kms.md')
   assert.match(first, /^H=\.warder/)
   assert.ok(rest.length >= 6)
   const addresses = { H: warder.home, AUTH: warder.authUrl, KMS: warder.kmsUrl }
@@ -107,8 +107,8 @@ test('the commands of the guide to keys work, in their order', { skip }, async (
 })
 
 test('the commands of the guide to transit work, in their order', { skip }, async () => {
-  const [first = ''] = commandsOf('docs/start/kms.md')
-  const commands = commandsOf('docs/how-to/transit.md')
+  const [first = ''] = readCommands('docs/start/kms.md')
+  const commands = readCommands('docs/how-to/transit.md')
   assert.equal(commands.length, 1)
   const addresses = { H: warder.home, AUTH: warder.authUrl, KMS: warder.kmsUrl }
   await follow([first.replace(/^(H|AUTH|KMS)=.*$/gm, ''), ...commands], addresses, [
@@ -120,7 +120,7 @@ test('the commands of the guide to transit work, in their order', { skip }, asyn
 test('the hospital of the guide to attribute-based encryption reads what its policies say', {
   skip,
 }, async () => {
-  const [first = '', ...rest] = commandsOf('docs/how-to/abe.md')
+  const [first = '', ...rest] = readCommands('docs/how-to/abe.md')
   assert.match(first, /^alias warder=/)
   assert.ok(rest.length >= 6)
   await follow(rest, {}, [
@@ -150,7 +150,7 @@ test('the hospital of the guide to attribute-based encryption reads what its pol
 test('the commands of the guide to KMIP work, in their order', {
   skip: skip === false ? missingPrograms('openssl') : skip,
 }, async () => {
-  const [first = '', ...rest] = commandsOf('docs/how-to/kmip.md')
+  const [first = '', ...rest] = readCommands('docs/how-to/kmip.md')
   assert.match(first, /^alias warder=/)
   assert.ok(rest.length >= 6)
   const { kmip } = JSON.parse(readFileSync(join(warder.home, 'endpoints.json'), 'utf8'))
@@ -167,7 +167,7 @@ test('the commands of the guide to KMIP work, in their order', {
 })
 
 test('the commands of the guides to external key stores work, in their order', { skip }, async () => {
-  await follow(commandsOf('docs/how-to/external-aws.md'), {}, [
+  await follow(readCommands('docs/how-to/external-aws.md'), {}, [
     /switches it on now: restart the service/,
     /External key ID +[0-9a-f-]{36}/,
     /^aws: off: the settings of the server do not switch it on$/m,
@@ -190,19 +190,19 @@ test('the commands of the guides to external key stores work, in their order', {
   const der = new X509Certificate(authority.certificatePem).raw.toString('base64')
   const pool = { caCertificates: [der], subjectCommonName: 'contoso.managedhsmclient.azure.net' }
   writeFileSync(join(folder, 'pool.json'), JSON.stringify(pool))
-  await follow(commandsOf('docs/how-to/external-azure.md'), {}, [
+  await follow(readCommands('docs/how-to/external-azure.md'), {}, [
     /az keyvault ekm-connection create --hsm-name HSM/,
     /^azure: off: the settings of the server do not switch it on$/m,
     /^azure:contoso\.managedhsmclient\.azure\.net may now: /m,
     /^azure: stopped by admin at /m,
   ])
-  await follow(commandsOf('docs/how-to/external-google.md'), {}, [
+  await follow(readCommands('docs/how-to/external-google.md'), {}, [
     /External key service +name Warder, URL https:.*\/google_cse$/m,
     /^google: off: the settings of the server do not switch it on$/m,
     /not before the restart/,
     /^google: stopped by admin at /m,
   ])
-  await follow(commandsOf('docs/how-to/external-microsoft.md'), {}, [
+  await follow(readCommands('docs/how-to/external-microsoft.md'), {}, [
     /Key service URL +https:.*\/ms_dke\/finance$/m,
     /^microsoft: off: the settings of the server do not switch it on$/m,
     /^microsoft:role:Legal may now: decrypt/m,
@@ -212,7 +212,7 @@ test('the commands of the guides to external key stores work, in their order', {
 })
 
 test('the commands of the guide to Kubernetes work, in their order', { skip }, async () => {
-  const [first = '', ...rest] = commandsOf('docs/how-to/kubernetes.md')
+  const [first = '', ...rest] = readCommands('docs/how-to/kubernetes.md')
   assert.match(first, /^alias warder=/)
   await follow(rest, { AUTH: warder.authUrl, KMS: warder.kmsUrl, CA: warder.caFile }, [
     /^v2 ok, key id [0-9a-f-]{36}$/m,
@@ -223,7 +223,7 @@ test('the commands of the guide to Kubernetes work, in their order', { skip }, a
 })
 
 test('the commands of the guide to rotation work, in their order', { skip }, async () => {
-  const [first = '', ...rest] = commandsOf('docs/how-to/rotation.md')
+  const [first = '', ...rest] = readCommands('docs/how-to/rotation.md')
   assert.match(first, /^alias warder=/)
   await follow(rest, {}, [
     /^[0-9a-f-]{36} {2}version 2: [0-9a-f-]{36}$/m,

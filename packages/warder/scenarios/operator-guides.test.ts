@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import {
-  commandsOf,
   type Installation,
   missingPrograms,
+  readCommands,
   runCommands,
   startInstallation,
   until,
@@ -48,7 +48,7 @@ async function follow(
     ['/mnt/', `${join(folder, 'mnt')}/`],
     ...also,
   ]
-  const blocks = commandsOf(page).map((block) =>
+  const blocks = readCommands(page).map((block) =>
     places.reduce((text, [named, here]) => text.replaceAll(named, here), block),
   )
   assert.ok(blocks.length > 0)

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { foreignReference, settingsReference } from '@warder/foundation/config'
 import { commands } from '../commands.ts'
-import { foreignSettingsOf, settingsOf } from '../installation/services.ts'
+import { getForeignSettings, getSettings } from '../installation/services.ts'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
 const pages = globSync(['*.md', 'docs/**/*.md'], { cwd: root }).map((path) => ({
@@ -55,8 +55,8 @@ test('the environment variables that the pages name are read', () => {
   const settings = ['auth', 'kms'] as const
   const known = settings
     .flatMap((service) => [
-      settingsReference(service, settingsOf(service)),
-      foreignReference(service, foreignSettingsOf(service)),
+      settingsReference(service, getSettings(service)),
+      foreignReference(service, getForeignSettings(service)),
     ])
     .join('\n')
   const unknown: string[] = []

@@ -3,7 +3,7 @@ import { chmodSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } 
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { loadConfig } from '@warder/foundation/config'
-import { foreignSettingsOf, settingsOf } from '../installation/services.ts'
+import { getForeignSettings, getSettings } from '../installation/services.ts'
 import { runWarder, startInstallation, temporaryHome } from '../testing/index.ts'
 
 // The kms.toml of the deployed peer starts this server.
@@ -68,8 +68,8 @@ rust_log = "cosmian_kms=debug,warn"
 const load = (text: string, env: Readonly<Record<string, string>> = {}) => {
   const file = join(home, 'loaded.toml')
   writeFileSync(file, text)
-  const table = settingsOf('kms')
-  return loadConfig({ service: 'kms', table, file, env, args: [], foreign: foreignSettingsOf('kms') })
+  const table = getSettings('kms')
+  return loadConfig({ service: 'kms', table, file, env, args: [], foreign: getForeignSettings('kms') })
 }
 
 const ours = {
@@ -93,8 +93,8 @@ const ours = {
 }
 
 test('every row stands for a setting that there is', () => {
-  const table = settingsOf('kms')
-  for (const [key, row] of Object.entries(foreignSettingsOf('kms'))) {
+  const table = getSettings('kms')
+  for (const [key, row] of Object.entries(getForeignSettings('kms'))) {
     assert.ok(!('to' in row) || row.to in table, key)
   }
 })

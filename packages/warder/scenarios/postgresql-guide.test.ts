@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { startTestPostgres, writeServerFile } from '@warder/foundation/sql/testing'
 import { issueCertificate } from '@warder/foundation/tls'
-import { commandsOf, missingPrograms, runCommands } from '../testing/index.ts'
+import { missingPrograms, readCommands, runCommands } from '../testing/index.ts'
 
 // The commands and the settings of the page on PostgreSQL, on a server with TLS and passwords.
 
@@ -60,7 +60,7 @@ test('the settings and the commands of the page on PostgreSQL work', { skip }, a
   const { port } = new URL(await server.database())
   for (const service of ['auth', 'kms'])
     writeFileSync(join(home, `${service}.toml`), settingsFor(service, port), { mode: 0o600 })
-  const commands = commandsOf(page).map((block) =>
+  const commands = readCommands(page).map((block) =>
     block
       .replaceAll('/var/lib/warder', home)
       .replaceAll('/run/secrets/', `${folder}/`)

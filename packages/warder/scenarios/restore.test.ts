@@ -19,7 +19,7 @@ import { inspect } from 'node:util'
 import { findRestored, openPostgres } from '@warder/foundation/sql'
 import { startTestPostgres } from '@warder/foundation/sql/testing'
 import { restore } from '../backup/restore.ts'
-import { unlockOf } from '../backup/secrets.ts'
+import { readUnlock } from '../backup/secrets.ts'
 import { type BackedUp, backedUp } from '../testing/backed-up.ts'
 import { cleanEnvironment, runWarder, startInstallation } from '../testing/installation.ts'
 import { program } from '../testing/program.ts'
@@ -232,7 +232,7 @@ async function restoreWith(
   const { nightly, secret } = there
   return restore({
     source: createReadStream(nightly),
-    unlock: unlockOf(secret[1], undefined, {}),
+    unlock: readUnlock(secret[1], undefined, {}),
     requireSender: async () => undefined,
     outsideHome: false,
     home,

@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test'
 import { tailAudit } from '@warder/foundation/audit'
 import { startTestPostgres } from '@warder/foundation/sql/testing'
 import { main } from '../main.ts'
-import { newUser, runInProcess, tokenOf } from '../testing/in-process.ts'
+import { logInUser, newUser, runInProcess } from '../testing/in-process.ts'
 import { type Installation, startInstallation } from '../testing/installation.ts'
 
 // Backup, restore, refused, approved, works: the policy is that of the backup.
@@ -97,10 +97,10 @@ for (const engine of ['SQLite', 'PostgreSQL'] as const) {
       warder.output(),
     )?.[1]
     assert.ok(id, warder.output())
-    const admin = await tokenOf(warder, 'admin', source.password)
+    const admin = await logInUser(warder, 'admin', source.password)
     const tokens = { admin, ben: '', cid: '' }
     for (const name of ['ben', 'cid'] as const)
-      tokens[name] = await tokenOf(warder, name, `the password of ${name}`)
+      tokens[name] = await logInUser(warder, name, `the password of ${name}`)
     const officers = (user: keyof typeof tokens, ...words: string[]) =>
       runInProcess(warder, ['officers', ...words], { token: tokens[user] })
     const why = /restored from a backup of 20.*serves nothing until its crypto officers approve/

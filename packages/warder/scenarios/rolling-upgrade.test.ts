@@ -7,7 +7,13 @@ import { change, openPostgres, query } from '@warder/foundation/sql'
 import { startTestPostgres } from '@warder/foundation/sql/testing'
 import { newUser } from '../testing/in-process.ts'
 import { type Installation, startInstallation, temporaryHome, until } from '../testing/index.ts'
-import { authorityOf, type NodeUser, plaintext, userAt, workTogether } from '../testing/neighbours.ts'
+import {
+  createAuthority,
+  type NodeUser,
+  openNodeUser,
+  plaintext,
+  workTogether,
+} from '../testing/neighbours.ts'
 
 // Nodes of two versions on one database. This version is the older one; the newer one is this program with a migration
 // more (testing/next-version.mjs). WARDER_OLD_RELEASE names a checkout, or an unpacked package, of a version before, with
@@ -99,8 +105,8 @@ for (const [older, newer] of pairs)
       filter: (path) => !/\/(?:audit|endpoints\.json|.*\.lock|\.writable-.*)$/.test(path),
     })
     const token = await first.adminToken()
-    const before = userAt(first, token)
-    const authority = await authorityOf(before)
+    const before = openNodeUser(first, token)
+    const authority = await createAuthority(before)
     const sealed = await before.encrypt(await before.create())
     const loading = load(before, sealed)
 
@@ -108,8 +114,8 @@ for (const [older, newer] of pairs)
     const [ann, newToken] = [await newUser(second, 'ann'), await second.adminToken()]
     // Each node takes the sessions that the other one began.
     const pairsOfUsers = [
-      [userAt(first, newToken), userAt(second, token), userAt(second, ann)],
-      [userAt(second, token), userAt(first, newToken), userAt(first, ann)],
+      [openNodeUser(first, newToken), openNodeUser(second, token), openNodeUser(second, ann)],
+      [openNodeUser(second, token), openNodeUser(first, newToken), openNodeUser(first, ann)],
     ] as const
     for (const [one, other, stranger] of pairsOfUsers) {
       await workTogether(one, other, stranger)
@@ -122,9 +128,9 @@ for (const [older, newer] of pairs)
     // A node of the older version may come back.
     await stop(first)
     const again = await start(homes[0], older)
-    const back = userAt(again, token)
-    await workTogether(back, userAt(second, newToken), userAt(second, ann))
-    await workTogether(userAt(second, newToken), back, userAt(again, ann))
+    const back = openNodeUser(again, token)
+    await workTogether(back, openNodeUser(second, newToken), openNodeUser(second, ann))
+    await workTogether(openNodeUser(second, newToken), back, openNodeUser(again, ann))
 
     // A migration that says nothing of older programs ends the service that runs, and its start is refused.
     const db = await openPostgres({ url: kmsDatabase, readers: 1, writers: 1 })

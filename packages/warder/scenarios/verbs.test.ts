@@ -8,7 +8,7 @@ import { after, before, test } from 'node:test'
 import { sharedKey, TestIdp } from '@warder/auth/methods/saml/testing'
 import { issueCertificate } from '@warder/foundation/tls'
 import { loadAll } from '../commands.ts'
-import { tokenOf } from '../testing/in-process.ts'
+import { logInUser } from '../testing/in-process.ts'
 import {
   cleanEnvironment,
   command,
@@ -338,7 +338,7 @@ test('verbs of officers', async () => {
     KMS_APPROVALS_CREDENTIAL_WAIT: '0',
     KMS_APPROVALS_OPERATIONS: 'destroy',
   })
-  const as = async (name: string) => ({ WARDER_TOKEN: await tokenOf(warder, name, passwords(name)) })
+  const as = async (name: string) => ({ WARDER_TOKEN: await logInUser(warder, name, passwords(name)) })
   const [ann, ben, dora] = [await as('ann'), await as('ben'), await as('dora')]
   await run('officers begin', [], ann)
   await run('officers give', ['ann'], ben)

@@ -3,16 +3,16 @@ import { url as debuggerUrl } from 'node:inspector'
 import { settingsHelp } from '@warder/foundation/config'
 import { openHome } from '@warder/foundation/home'
 import { checkSettings, type RunningService, runService } from '@warder/foundation/runtime'
-import { type Command, homeOf, homeOption, type Terminal } from '../cli/command.ts'
+import { type Command, homeOption, selectHome, type Terminal } from '../cli/command.ts'
 import { optionsHelp } from '../cli/help.ts'
-import { readDeclared } from '../cli/options.ts'
+import { readKnownOptions } from '../cli/options.ts'
 import { writeServiceLine } from '../cli/service-line.ts'
 import { configure, type ServiceConfiguration } from '../installation/configuration.ts'
 import { writeFirstConfiguration } from '../installation/first-run.ts'
 import { requireOpenFiles } from '../installation/open-files.ts'
-import { type ServiceName, settingsOf } from '../installation/services.ts'
-import { besideAuth, besideKms, peerSecretOf } from '../installation/together.ts'
-import { firstPassword } from './first-password.ts'
+import { getSettings, type ServiceName } from '../installation/services.ts'
+import { configureBesideAuth, configureBesideKms, readPeerSecret } from '../installation/together.ts'
+import { readFirstPassword } from './first-password.ts'
 import { leaveParentProcess, whenParentProcessEnds } from './launcher.ts'
 import { watchStopSignals } from './stop-signals.ts'
 
@@ -50,26 +50,31 @@ ${optionsHelp(options)}
 
 Settings (flag, then environment, then HOME/${name}.toml, then the default):
 
-${settingsHelp(name, settingsOf(name))}
+${settingsHelp(name, getSettings(name))}
 
 Example:
   warder ${name} --home /var/lib/warder --workers 4`
     },
     async run(args, terminal) {
-      const { values, rest } = readDeclared(args, options)
+      const { values, rest } = readKnownOptions(args, options)
       const { supervised, 'beside-auth': beside } = values
       if (values['print-default-config']) {
         const { defaultConfigToml } = await import('@warder/foundation/config')
-        terminal.out(defaultConfigToml(name, settingsOf(name)))
+        terminal.out(defaultConfigToml(name, getSettings(name)))
         return 0
       }
       requireOpenFiles()
-      const folder = openHome(homeOf(values.home, terminal.env))
+      const folder = openHome(selectHome(values.home, terminal.env))
       writeFirstConfiguration(folder)
-      const configuration = startedAs(name, configure(name, folder, rest, terminal.env), terminal.env, values)
+      const configuration = adaptConfiguration(
+        name,
+        configure(name, folder, rest, terminal.env),
+        terminal.env,
+        values,
+      )
       const { launch, loaded } = configuration
-      const peerSecret = peerSecretOf(terminal.env, configuration, beside !== undefined)
-      for (const warning of [...loaded.warnings, ...debuggerWarning()])
+      const peerSecret = readPeerSecret(terminal.env, configuration, beside !== undefined)
+      for (const warning of [...loaded.warnings, ...warnOfDebugger()])
         writeServiceLine(terminal, 'warn', `warder ${name}: warning: ${warning}`)
       if (values['check-config']) {
         for (const warning of await checkSettings(launch)) terminal.err(`warder ${name}: warning: ${warning}`)
@@ -89,28 +94,28 @@ Example:
           heldPorts,
           peerSecret,
           onWaiting,
-          ...(supervised && values['migrate-together'] && { beforeMigrating: awaitTheOther }),
+          ...(supervised && values['migrate-together'] && { beforeMigrating: awaitOtherService }),
           acceptRollback: values['accept-rollback'],
         })
       } finally {
         // Watched on, the channel would keep a process alive whose start was refused.
         unwatch()
       }
-      return serve(service, { home: folder, supervised }, terminal.ofService?.() ?? terminal)
+      return serve(service, { home: folder, supervised }, terminal.forService?.() ?? terminal)
     },
   }
 }
 
 /** The settings of a service that was started together with the other one, or by itself. */
-function startedAs(
+function adaptConfiguration(
   name: ServiceName,
   configuration: ServiceConfiguration,
   env: Terminal['env'],
   { 'beside-auth': authUrl, 'beside-kms': besideTheKms }: ServiceArguments,
 ): ServiceConfiguration {
-  if (name === 'auth') return besideTheKms ? besideKms(configuration) : configuration
+  if (name === 'auth') return besideTheKms ? configureBesideKms(configuration) : configuration
   if (authUrl === undefined) return configuration
-  return besideAuth(configuration, authUrl, configure('auth', configuration.launch.home, [], env))
+  return configureBesideAuth(configuration, authUrl, configure('auth', configuration.launch.home, [], env))
 }
 
 interface ServiceArguments {
@@ -118,14 +123,14 @@ interface ServiceArguments {
   readonly 'beside-kms': boolean
 }
 
-function debuggerWarning(): readonly string[] {
+function warnOfDebugger(): readonly string[] {
   return debuggerUrl() === undefined
     ? []
     : ['a debugger can be attached (--inspect): every user of this machine can read keys with it']
 }
 
 /** Waits until the other service's database was checked, too, where this one's is to be changed. */
-async function awaitTheOther(pending: boolean): Promise<void> {
+async function awaitOtherService(pending: boolean): Promise<void> {
   const told = pending ? once(process, 'message') : undefined
   process.send?.({ type: 'checked', pending })
   await told
@@ -135,7 +140,7 @@ async function awaitTheOther(pending: boolean): Promise<void> {
 const aliveEveryMs = 1000
 
 /** Tells the supervisor that this process answers. What it did not take yet is not told again. */
-function tellAlive(): () => void {
+function sendHeartbeats(): () => void {
   let told = true
   const timer = setInterval(() => {
     if (!told || !process.connected) return
@@ -148,19 +153,19 @@ function tellAlive(): () => void {
   return () => clearInterval(timer)
 }
 
-interface ServedIn {
+interface ServeOptions {
   readonly home: string
   readonly supervised: boolean
 }
 
-function announce(service: RunningService, { home, supervised }: ServedIn, terminal: Terminal): void {
+function announce(service: RunningService, { home, supervised }: ServeOptions, terminal: Terminal): void {
   const { url, notices, socket, aliveWithinMs } = service
   const kmip = socket === undefined ? {} : { kmip: { host: socket.host, port: socket.port } }
   if (supervised) process.send?.({ type: 'ready', url, notices, aliveWithinMs, ...kmip })
   else
     for (const notice of [
       ...notices,
-      ...(terminal.isTerminal?.out === true ? firstPassword(home, notices) : []),
+      ...(terminal.isTerminal?.out === true ? readFirstPassword(home, notices) : []),
     ])
       writeServiceLine(terminal, 'info', notice)
 }
@@ -171,7 +176,7 @@ function announce(service: RunningService, { home, supervised }: ServedIn, termi
  */
 async function serve(
   service: RunningService,
-  { home, supervised }: ServedIn,
+  { home, supervised }: ServeOptions,
   terminal: Terminal,
 ): Promise<number> {
   let stopping = false
@@ -199,7 +204,7 @@ async function serve(
   })
   // Only now: whoever is told may stop it at once, and that is in order.
   announce(service, { home, supervised }, terminal)
-  const quiet = supervised ? tellAlive() : undefined
+  const quiet = supervised ? sendHeartbeats() : undefined
   const code = await stopped
   quiet?.()
   for (const end of unwatch) end()

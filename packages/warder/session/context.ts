@@ -3,22 +3,22 @@ import { type KmsClient, kmsClient } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
 import type { Terminal } from '../cli/command.ts'
 import type { ValuesOf } from '../cli/options.ts'
-import { clientOf, type HttpsClient } from '../client/index.ts'
-import { findPlaces, type Places, readPlaceOptions } from '../kms/places.ts'
-import { serviceId } from '../login/kept-login.ts'
+import { type HttpsClient, openClient } from '../client/index.ts'
+import { findServiceEndpoints, readEndpointOptions, type ServiceEndpoints } from '../kms/service-endpoints.ts'
 import { type FoundLogin, findLogin } from '../login/login-store.ts'
+import { toServiceId } from '../login/stored-login.ts'
 import type { sessionOptions } from './options.ts'
 
 /** Context of `login`, `logout` and `whoami`. */
 export interface SessionContext {
-  readonly places: Places
+  readonly endpoints: ServiceEndpoints
   readonly terminal: Terminal
   /** The authentication service, where it is known. */
   readonly auth: HttpsClient | undefined
   /** The login that is kept for these places. */
   found(): FoundLogin | undefined
   /** The key management service, with a token. The caller closes it. */
-  kmsWith(token: string): KmsClient
+  openKms(token: string): KmsClient
   /** Prints lines for people, or with `--json` one document for programs. */
   show(document: unknown, lines: readonly string[]): void
 }
@@ -29,15 +29,15 @@ export async function withServices<R>(
   terminal: Terminal,
   act: (context: SessionContext) => Promise<R>,
 ): Promise<R> {
-  const places = findPlaces(readPlaceOptions(values, terminal.env))
-  const auth = places.auth === undefined ? undefined : clientOf(places.auth)
+  const endpoints = findServiceEndpoints(readEndpointOptions(values, terminal.env))
+  const auth = endpoints.auth === undefined ? undefined : openClient(endpoints.auth)
   try {
     return await act({
-      places,
+      endpoints,
       terminal,
       auth,
-      found: () => findLogin(places.home, idsOf(places), terminal.env),
-      kmsWith: (token) => kmsWith(places, token),
+      found: () => findLogin(endpoints.home, toServiceIds(endpoints), terminal.env),
+      openKms: (token) => openKms(endpoints, token),
       show(document, lines) {
         if (values.json) terminal.out(JSON.stringify(document, undefined, 2))
         else for (const line of lines) terminal.out(line)
@@ -49,11 +49,11 @@ export async function withServices<R>(
 }
 
 /** The places as a kept login is bound to them. */
-export function idsOf({ auth, kms }: Places) {
-  return { auth: auth === undefined ? undefined : serviceId(auth), kms: serviceId(kms) }
+export function toServiceIds({ auth, kms }: ServiceEndpoints) {
+  return { auth: auth === undefined ? undefined : toServiceId(auth), kms: toServiceId(kms) }
 }
 
-function kmsWith({ kms: { url, caFile, serverName } }: Places, token: string): KmsClient {
+function openKms({ kms: { url, caFile, serverName } }: ServiceEndpoints, token: string): KmsClient {
   const ca = caFile === undefined ? undefined : readFileSync(caFile, 'utf8')
   const credentials = token.startsWith('wt.') ? { secretToken: token } : { bearer: token }
   try {

@@ -3,21 +3,21 @@ import type { Command } from '../cli/command.ts'
 import { optionsHelp } from '../cli/help.ts'
 import { readArguments, requireNoNames } from '../cli/options.ts'
 import { NoAnswer, type Prompter, terminalPrompter } from '../cli/prompter.ts'
-import { printable, timeOf } from '../cli/table.ts'
-import { initialPasswordFile } from '../installation/endpoints.ts'
-import { lineFor } from '../kms/refusal.ts'
+import { formatTime, printable } from '../cli/table.ts'
+import { findInitialPasswordFile } from '../installation/endpoints.ts'
+import { toUserError } from '../kms/refusal.ts'
 import { endLogin } from '../login/ending.ts'
-import { nameOf } from '../login/kept-login.ts'
-import { systemKeyring } from '../login/keyring.ts'
-import { type FoundLogin, keepLogin } from '../login/login-store.ts'
-import { idsOf, type SessionContext, withServices } from './context.ts'
+import { findKeyring } from '../login/keyring.ts'
+import { type FoundLogin, storeLogin } from '../login/login-store.ts'
+import { formatUserName } from '../login/stored-login.ts'
+import { type SessionContext, toServiceIds, withServices } from './context.ts'
+import { type LoginMethod, type NewLogin, readMethod } from './login-methods.ts'
 import { loginOptions, sessionOptions } from './options.ts'
-import { type LoginWay, type NewLogin, readWay } from './ways.ts'
 
 const options = { ...loginOptions, ...sessionOptions } as const
 
 /** `warder login`, with the terminal that questions are asked on. */
-export function loginCommand(
+export function createLoginCommand(
   prompter: () => Prompter,
   now = (): number => Date.now() / 1000,
   browserMs = 5 * 60_000,
@@ -49,27 +49,27 @@ Example:
     async run(args, terminal) {
       const { values, names } = readArguments(args, options)
       requireNoNames(names)
-      const way = readWay(values)
+      const logInUser = readMethod(values)
       try {
         return await withServices(values, terminal, (context) =>
-          logInAndKeep(context, way, {
+          logInAndStore(context, logInUser, {
             ...{ prompter: prompter(), now: now(), browserMs },
             keyring: !values['no-keyring'],
           }),
         )
       } catch (error) {
         if (error instanceof NoAnswer) throw new StartupError('nobody was logged in: there was no answer')
-        throw lineFor(error)
+        throw toUserError(error)
       }
     },
   }
 }
 
-export const login: Command = loginCommand(() => terminalPrompter(process.stdin, process.stderr))
+export const login: Command = createLoginCommand(() => terminalPrompter(process.stdin, process.stderr))
 
-async function logInAndKeep(
+async function logInAndStore(
   context: SessionContext,
-  way: LoginWay,
+  logInUser: LoginMethod,
   {
     prompter,
     now,
@@ -82,16 +82,16 @@ async function logInAndKeep(
     readonly keyring: boolean
   },
 ): Promise<number> {
-  const { places, terminal, auth, show } = context
+  const { endpoints: places, terminal, auth, show } = context
   const { home } = places
   // Before somebody is asked for a password: what is in the way of keeping a session shows now.
   const before = context.found()
-  const login = await way({
+  const login = await logInUser({
     ...{ env: terminal.env, prompter, now, browserMs, auth },
-    initialPassword: places.auth && initialPasswordFile(home, places.auth.url),
+    initialPassword: places.auth && findInitialPasswordFile(home, places.auth.url),
     say: (line) => terminal.err(printable(line)),
     async userAtKms(token) {
-      const kms = context.kmsWith(token)
+      const kms = context.openKms(token)
       try {
         return (await kms.call('server.me')).user
       } finally {
@@ -99,26 +99,26 @@ async function logInAndKeep(
       }
     },
   })
-  const system = keyring ? systemKeyring(terminal.env) : undefined
+  const system = keyring ? findKeyring(terminal.env) : undefined
   let kept: string
   try {
-    kept = await keepLogin(home, { ...login, places: idsOf(places) }, system)
+    kept = await storeLogin(home, { ...login, places: toServiceIds(places) }, system)
   } catch (error) {
     // Nobody could use it, and nobody could end it.
     if (auth !== undefined) await endLogin(auth, login).catch(() => undefined)
     throw error
   }
-  await endBefore(context, before, login)
+  await endPreviousLogin(context, before, login)
   const { username, realm, how, expiresAt } = login
-  show(documentOf(login, kept), [
-    printable(`logged in as ${nameOf({ username, realm })} (${how})${untilText(expiresAt)}`),
+  show(toDocument(login, kept), [
+    printable(`logged in as ${formatUserName({ username, realm })} (${how})${formatUntil(expiresAt)}`),
     printable(`kept in ${kept}`),
   ])
   return 0
 }
 
 /** The session that a new one takes the place of; one that cannot be ended ends by itself. */
-async function endBefore(
+async function endPreviousLogin(
   { auth }: SessionContext,
   before: FoundLogin | undefined,
   login: NewLogin,
@@ -130,14 +130,14 @@ async function endBefore(
 }
 
 /** Document for `--json`: never the token. */
-export function documentOf(
+export function toDocument(
   { kind, username, realm, how, expiresAt }: Omit<NewLogin, 'token'>,
   kept: string,
 ): unknown {
-  const until = expiresAt === undefined ? undefined : timeOf(expiresAt)
+  const until = expiresAt === undefined ? undefined : formatTime(expiresAt)
   return { kind, username, realm, how, until, kept }
 }
 
-export function untilText(expiresAt: number | undefined): string {
-  return expiresAt === undefined ? '' : `, until ${timeOf(expiresAt)}`
+export function formatUntil(expiresAt: number | undefined): string {
+  return expiresAt === undefined ? '' : `, until ${formatTime(expiresAt)}`
 }

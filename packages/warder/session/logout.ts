@@ -4,8 +4,8 @@ import { optionsHelp } from '../cli/help.ts'
 import { readArguments, requireNoNames } from '../cli/options.ts'
 import { printable } from '../cli/table.ts'
 import { endLogin } from '../login/ending.ts'
-import { nameOf } from '../login/kept-login.ts'
 import { forgetLogin } from '../login/login-store.ts'
+import { formatUserName } from '../login/stored-login.ts'
 import { type SessionContext, withServices } from './context.ts'
 import { sessionOptions } from './options.ts'
 
@@ -25,17 +25,17 @@ Example:
   async run(args, terminal) {
     const { values, names } = readArguments(args, sessionOptions)
     requireNoNames(names)
-    return withServices(values, terminal, endKept)
+    return withServices(values, terminal, endStoredLogin)
   },
 }
 
-async function endKept({ auth, terminal, found, show }: SessionContext): Promise<number> {
+async function endStoredLogin({ auth, terminal, found, show }: SessionContext): Promise<number> {
   const login = found()
   if (login === undefined) {
     show({ ended: false }, ['nobody is logged in'])
     return 0
   }
-  const who = printable(nameOf(login.facts))
+  const who = printable(formatUserName(login.facts))
   let ended = false
   let why: string | undefined
   try {

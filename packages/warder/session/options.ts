@@ -1,8 +1,8 @@
-import { placeOptions } from '../kms/places.ts'
+import { endpointOptions } from '../kms/service-endpoints.ts'
 
 /** Options of `warder login`, `logout` and `whoami`: where, and how. */
 export const sessionOptions = {
-  ...placeOptions,
+  ...endpointOptions,
   json: { type: 'flag', help: 'prints one JSON document instead of lines for people' },
 } as const
 

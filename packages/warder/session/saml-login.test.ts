@@ -7,7 +7,7 @@ import { type Client, client, sharedKey, TestIdp } from '@warder/auth/methods/sa
 import type { Prompter } from '../cli/prompter.ts'
 import { type Installation, startInstallation, temporaryHome } from '../testing/index.ts'
 import { until } from '../testing/until.ts'
-import { loginCommand } from './login.ts'
+import { createLoginCommand } from './login.ts'
 import { logout } from './logout.ts'
 import { whoami } from './whoami.ts'
 
@@ -56,7 +56,7 @@ const nobody: Prompter = {
 /** Runs the command; `address` is what it wants to be opened. */
 function logIn(words: readonly string[], { env = {}, withinMs = 60_000 } = {}) {
   const [out, err]: [string[], string[]] = [[], []]
-  const command = loginCommand(() => nobody, undefined, withinMs)
+  const command = createLoginCommand(() => nobody, undefined, withinMs)
   const terminal = {
     out: (line: string) => void out.push(line),
     err: (line: string) => void err.push(line),

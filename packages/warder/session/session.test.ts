@@ -19,7 +19,7 @@ import type { Command } from '../cli/command.ts'
 import type { Prompter } from '../cli/prompter.ts'
 import { runInProcess } from '../testing/in-process.ts'
 import { type Installation, startInstallation, temporaryHome } from '../testing/index.ts'
-import { loginCommand } from './login.ts'
+import { createLoginCommand } from './login.ts'
 import { logout } from './logout.ts'
 import { whoami } from './whoami.ts'
 
@@ -117,7 +117,7 @@ async function run(
 
 const logIn = (words: readonly string[], answers: readonly Given[] = [], env = {}, home = warder.home) =>
   run(
-    loginCommand(() => person(answers)),
+    createLoginCommand(() => person(answers)),
     words,
     env,
     home,

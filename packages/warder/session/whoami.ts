@@ -3,11 +3,11 @@ import type { Command } from '../cli/command.ts'
 import { optionsHelp } from '../cli/help.ts'
 import { readArguments, requireNoNames } from '../cli/options.ts'
 import { printable } from '../cli/table.ts'
-import { lineFor } from '../kms/refusal.ts'
-import { requireLive, requireTime } from '../login/ended.ts'
-import { nameOf } from '../login/kept-login.ts'
+import { toUserError } from '../kms/refusal.ts'
+import { requireLive, requireUnexpired } from '../login/ended.ts'
+import { formatUserName } from '../login/stored-login.ts'
 import { type SessionContext, withServices } from './context.ts'
-import { documentOf, untilText } from './login.ts'
+import { formatUntil, toDocument } from './login.ts'
 import { sessionOptions } from './options.ts'
 
 export const whoami: Command = {
@@ -28,26 +28,26 @@ Example:
     const { values, names } = readArguments(args, sessionOptions)
     requireNoNames(names)
     try {
-      return await withServices(values, terminal, tell)
+      return await withServices(values, terminal, showLogin)
     } catch (error) {
-      throw lineFor(error)
+      throw toUserError(error)
     }
   },
 }
 
-async function tell({ auth, found, kmsWith, show }: SessionContext): Promise<number> {
+async function showLogin({ auth, found, openKms: kmsWith, show }: SessionContext): Promise<number> {
   const login = found()
   if (login === undefined) throw new StartupError('nobody is logged in: warder login --help')
   const { facts, kept } = login
-  requireTime(facts, Date.now() / 1000)
+  requireUnexpired(facts, Date.now() / 1000)
   const token = await login.token()
   if (auth !== undefined) await requireLive(auth, { facts, token })
   // Only the key management service can say whether it takes a token of another issuer.
   const kms = kmsWith(token)
   const { user } = await kms.call('server.me').finally(() => kms.close())
-  const document = documentOf(facts, kept) as Readonly<Record<string, unknown>>
+  const document = toDocument(facts, kept) as Readonly<Record<string, unknown>>
   show({ ...document, user, url: facts.places.kms.url, auth_url: facts.places.auth?.url }, [
-    printable(`${nameOf(facts)} (${facts.how})${untilText(facts.expiresAt)}`),
+    printable(`${formatUserName(facts)} (${facts.how})${formatUntil(facts.expiresAt)}`),
     printable(`at ${facts.places.kms.url} known as ${user}`),
     printable(`kept in ${kept}`),
   ])

@@ -1,7 +1,7 @@
 const firstWaitMs = 1_000
-const longestWaitMs = 30_000
+const maxWaitMs = 30_000
 /** A service that served for so long is well: its next end is the first one. */
-const wellAfterMs = 60_000
+const healthyAfterMs = 60_000
 
 /** How long to wait before a service is started again: not at all at first, then 1, 2, 4 … 30 seconds. */
 export class RestartBackoff {
@@ -19,9 +19,9 @@ export class RestartBackoff {
 
   /** @returns milliseconds to wait */
   ended(now: number): number {
-    if (this.#servingSince !== undefined && now - this.#servingSince >= wellAfterMs) this.#ends = 0
+    if (this.#servingSince !== undefined && now - this.#servingSince >= healthyAfterMs) this.#ends = 0
     this.#servingSince = undefined
     this.#ends += 1
-    return this.#ends === 1 ? 0 : Math.min(firstWaitMs * 2 ** (this.#ends - 2), longestWaitMs)
+    return this.#ends === 1 ? 0 : Math.min(firstWaitMs * 2 ** (this.#ends - 2), maxWaitMs)
   }
 }

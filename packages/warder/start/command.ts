@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { type Command, homeOf, homeOption } from '../cli/command.ts'
+import { type Command, homeOption, selectHome } from '../cli/command.ts'
 import { optionsHelp, optionsUsage } from '../cli/help.ts'
 import { readArguments, requireNoNames } from '../cli/options.ts'
 import { startBoth } from './supervisor.ts'
@@ -38,7 +38,7 @@ Example:
   async run(args, terminal) {
     const { values, names } = readArguments(args, options)
     requireNoNames(names)
-    return startBoth(resolve(homeOf(values.home, terminal.env)), terminal.ofService?.() ?? terminal, {
+    return startBoth(resolve(selectHome(values.home, terminal.env)), terminal.forService?.() ?? terminal, {
       acceptRollback: values['accept-rollback'],
     })
   },

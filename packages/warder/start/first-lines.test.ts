@@ -3,19 +3,19 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { writeServiceLine } from '../cli/service-line.ts'
-import { firstPassword } from '../service/first-password.ts'
+import { readFirstPassword } from '../service/first-password.ts'
 import { temporaryHome } from '../testing/index.ts'
-import { firstLines, tryCommand } from './first-lines.ts'
+import { formatFirstLines, formatTryCommand } from './first-lines.ts'
 
 const tls = { ca_file: 'tls/own.crt' }
 const endpoints = { auth: { url: 'https://127.0.0.1:1', tls }, kms: { url: 'https://127.0.0.1:2', tls } }
 
 test('what is printed to be pasted names the home, unless it is the one that everybody looks in', () => {
-  assert.equal(tryCommand(join(process.cwd(), '.warder')), 'npx warder try')
-  assert.equal(tryCommand('/var/lib/warder'), 'npx warder try --home /var/lib/warder')
-  assert.equal(tryCommand("/it's here"), "npx warder try --home '/it'\\''s here'")
-  assert.equal(tryCommand('/var/lib/warder', 'warder'), 'warder try --home /var/lib/warder')
-  for (const line of firstLines('/var/lib/warder', endpoints))
+  assert.equal(formatTryCommand(join(process.cwd(), '.warder')), 'npx warder try')
+  assert.equal(formatTryCommand('/var/lib/warder'), 'npx warder try --home /var/lib/warder')
+  assert.equal(formatTryCommand("/it's here"), "npx warder try --home '/it'\\''s here'")
+  assert.equal(formatTryCommand('/var/lib/warder', 'warder'), 'warder try --home /var/lib/warder')
+  for (const line of formatFirstLines('/var/lib/warder', endpoints))
     assert.match(line, /--cacert \/var\/lib\/warder\/tls\/own\.crt/)
 })
 
@@ -24,10 +24,10 @@ test('the first password is for the start that made it, and lines are prose at a
   try {
     const file = join(home, 'initial-admin-password')
     const notices = [`The realm _ has its first administrator: admin. Its password is in ${file}`]
-    assert.deepEqual(firstPassword(home, notices), [])
+    assert.deepEqual(readFirstPassword(home, notices), [])
     writeFileSync(file, 'a first password\n')
-    assert.deepEqual(firstPassword(home, notices), ['Password: a first password'])
-    assert.deepEqual(firstPassword(home, []), [], 'a later start says nothing of it')
+    assert.deepEqual(readFirstPassword(home, notices), ['Password: a first password'])
+    assert.deepEqual(readFirstPassword(home, []), [], 'a later start says nothing of it')
     const out: string[] = []
     const err: string[] = []
     const streams = {

@@ -2,9 +2,9 @@
 
 import { StartupError } from '@warder/foundation/errors'
 import { configure, type ServiceConfiguration } from '../installation/configuration.ts'
-import { ownTls } from '../installation/own-certificate.ts'
+import { findOwnTls } from '../installation/own-certificate.ts'
 import { requireTogether } from '../installation/together.ts'
-import { placesOf } from './places.ts'
+import { getListenAddresses } from './listen-addresses.ts'
 import type { Answers, Question, Reply } from './settings-reader.ts'
 
 const [home = ''] = process.argv.slice(2)
@@ -18,7 +18,7 @@ const answers: {
   [Kind in Question['kind']]: (question: Question & { kind: Kind }) => Promise<Answers[Kind]>
 } = {
   async places() {
-    return placesOf(...read())
+    return getListenAddresses(...read())
   },
   async reach({ authUrl }) {
     const [auth, kms] = read()
@@ -26,7 +26,7 @@ const answers: {
   },
   async trust({ authUrl, kmsUrl }) {
     const both = read()
-    return { auth: await ownTls(both[0], authUrl, both), kms: await ownTls(both[1], kmsUrl, both) }
+    return { auth: await findOwnTls(both[0], authUrl, both), kms: await findOwnTls(both[1], kmsUrl, both) }
   },
 }
 

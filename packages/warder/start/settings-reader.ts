@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { StartupError } from '@warder/foundation/errors'
 import type { OwnTls } from '../installation/endpoints.ts'
 import { forwardLines } from './forward-lines.ts'
-import type { Places } from './places.ts'
+import type { ListenAddresses } from './listen-addresses.ts'
 
 export interface SettingsStart {
   readonly home: string
@@ -19,7 +19,7 @@ export type Question =
   | { readonly kind: 'trust'; readonly authUrl: string; readonly kmsUrl: string }
 
 export interface Answers {
-  places: Places
+  places: ListenAddresses
   reach: undefined
   trust: { readonly auth: OwnTls | undefined; readonly kms: OwnTls | undefined }
 }
@@ -29,7 +29,7 @@ export type Reply = { readonly answer: unknown } | { readonly refused: string; r
 /** Answers what the starter wants to know of the settings of both services. */
 export interface SettingsReader {
   /** Addresses of both services. @throws StartupError with what is wrong in the settings */
-  places(): Promise<Places>
+  places(): Promise<ListenAddresses>
   /** @throws StartupError when the kms could not reach auth there, because of auth's own certificate */
   requireReachableAuth(authUrl: string): Promise<void>
   /** How clients on this machine verify certificates of the user's own. */
@@ -41,7 +41,7 @@ export interface SettingsReader {
 const entry = fileURLToPath(new URL('./settings-process.ts', import.meta.url))
 
 /** Reads settings in a process of their own: it takes the code of both services, for which the starter keeps no room. */
-export function openSettings({ home, env, tell }: SettingsStart): SettingsReader {
+export function openSettingsReader({ home, env, tell }: SettingsStart): SettingsReader {
   let child: ChildProcess | undefined
   const startReader = (): ChildProcess => {
     const reader = fork(entry, [home], {

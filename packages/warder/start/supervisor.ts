@@ -8,16 +8,16 @@ import { writeServiceLine } from '../cli/service-line.ts'
 import { type Endpoints, removeEndpoints, writeEndpoints } from '../installation/endpoints.ts'
 import { writeFirstConfiguration } from '../installation/first-run.ts'
 import { requireOpenFiles } from '../installation/open-files.ts'
-import { firstPassword } from '../service/first-password.ts'
+import { readFirstPassword } from '../service/first-password.ts'
 import { leaveParentProcess, whenParentProcessEnds } from '../service/launcher.ts'
 import { watchStopSignals } from '../service/stop-signals.ts'
 import { RestartBackoff } from './backoff.ts'
 import { type ServiceChild, type ServiceReady, startChild } from './child.ts'
-import { firstLines, tryCommand } from './first-lines.ts'
-import { claimPorts } from './places.ts'
-import { openSettings, type SettingsReader } from './settings-reader.ts'
+import { formatFirstLines, formatTryCommand } from './first-lines.ts'
+import { claimPorts } from './listen-addresses.ts'
+import { openSettingsReader, type SettingsReader } from './settings-reader.ts'
 
-const lookForParentEveryMs = 250
+const parentPollMs = 250
 
 /**
  * `npm start` runs a shell between itself and this process, and a signal to npm ends the shell alone: nobody would be
@@ -30,13 +30,13 @@ function whenParentEnds(env: Terminal['env'], stop: () => void): () => void {
     if (process.ppid === parent) return
     clearInterval(timer)
     stop()
-  }, lookForParentEveryMs)
+  }, parentPollMs)
   timer.unref()
   return () => clearInterval(timer)
 }
 
 /** How soon a wait before a restart ends when the whole is stopped. */
-const lookForStopEveryMs = 200
+const stopPollMs = 200
 
 interface Supervised {
   readonly name: 'auth' | 'kms'
@@ -86,18 +86,18 @@ export async function startBoth(
   const reload = (): void => {
     for (const { child } of running) child.signal('SIGHUP')
   }
-  const parentEnded = (): void => stop('the process that started this one has ended')
+  const stopWithParent = (): void => stop('the process that started this one has ended')
   const endings = [
-    whenParentEnds(terminal.env, parentEnded),
-    whenParentProcessEnds(parentEnded),
+    whenParentEnds(terminal.env, stopWithParent),
+    whenParentProcessEnds(stopWithParent),
     watchStopSignals(stop, stopAtOnce),
   ]
   process.on('SIGHUP', reload)
   writeFirstConfiguration(home)
-  const settings = openSettings({ home, env: { ...terminal.env }, tell: terminal.err })
+  const settings = openSettingsReader({ home, env: { ...terminal.env }, tell: terminal.err })
   try {
     const [auth, kms] = await beginBoth(home, settings, terminal, options, running, () => stopping)
-    const endpoints = await endpointsOf(settings, auth, kms)
+    const endpoints = await findEndpoints(settings, auth, kms)
     await settings.close()
     writeEndpoints(home, endpoints)
     welcome(home, endpoints, [...auth.notices, ...kms.notices], terminal)
@@ -133,11 +133,11 @@ async function beginBoth(
   running: Supervised[],
   stopping: () => boolean,
 ): Promise<readonly [ServiceReady, ServiceReady]> {
-  const places = await settings.places()
-  const [authPort, kmsPort, socketPort] = await claimPorts(places)
+  const addresses = await settings.places()
+  const [authPort, kmsPort, socketPort] = await claimPorts(addresses)
   // Nobody was there yet to be told.
   if (stopping()) throw new Error('stopped before anything was started')
-  const authUrl = baseUrlOf(places.plain ? 'http' : 'https', places.auth.host, authPort.port)
+  const authUrl = baseUrlOf(addresses.plain ? 'http' : 'https', addresses.auth.host, authPort.port)
   await settings.requireReachableAuth(authUrl)
   // In the environment, not among the arguments, which everybody on the machine can list.
   const env = { WARDER_PEER_SECRET: randomBytes(32).toString('base64url'), ...terminal.env }
@@ -199,7 +199,7 @@ async function supervise(one: Supervised, stopping: () => boolean, terminal: Ter
     const when = waitMs === 0 ? '' : ` in ${waitMs / 1000} s`
     writeServiceLine(terminal, 'error', `${one.name} ended with code ${code}; starting it again${when}`)
     const until = performance.now() + waitMs
-    while (performance.now() < until && !stopping()) await setTimeout(lookForStopEveryMs)
+    while (performance.now() < until && !stopping()) await setTimeout(stopPollMs)
     if (stopping()) return 0
     one.child = startChild(one.name, one.args, one.env, terminal)
     await one.child.ready.then(
@@ -209,7 +209,7 @@ async function supervise(one: Supervised, stopping: () => boolean, terminal: Ter
   }
 }
 
-async function endpointsOf(
+async function findEndpoints(
   settings: SettingsReader,
   auth: ServiceReady,
   kms: ServiceReady,
@@ -223,14 +223,14 @@ async function endpointsOf(
 }
 
 function welcome(home: string, endpoints: Endpoints, notices: readonly string[], terminal: Terminal): void {
-  const tried = tryCommand(home, terminal.env.WARDER_PROGRAM)
-  const lines = firstLines(home, endpoints)
+  const tried = formatTryCommand(home, terminal.env.WARDER_PROGRAM)
+  const lines = formatFirstLines(home, endpoints)
   const { auth, kms } = endpoints
   if (terminal.isTerminal?.out !== true) {
     const fields = {
       auth: auth.url,
       kms: kms.url,
-      kmip: kmipAddress(endpoints),
+      kmip: formatKmipAddress(endpoints),
       home,
       notices,
       try: tried,
@@ -239,13 +239,13 @@ function welcome(home: string, endpoints: Endpoints, notices: readonly string[],
     writeServiceLine(terminal, 'info', 'Warder is running.', fields)
     return
   }
-  const kmip = kmipAddress(endpoints)
+  const kmip = formatKmipAddress(endpoints)
   const text = [
     '',
     `Warder is running.   auth ${auth.url}   kms ${kms.url}${kmip === undefined ? '' : `   kmip ${kmip}`}`,
     `Home: ${home}`,
     ...notices,
-    ...firstPassword(home, notices),
+    ...readFirstPassword(home, notices),
     '',
     `Try it: \`${tried}\`, or paste these three lines (log in, make a key, encrypt):`,
     '',
@@ -256,6 +256,6 @@ function welcome(home: string, endpoints: Endpoints, notices: readonly string[],
   terminal.out(text.join('\n'))
 }
 
-function kmipAddress({ kmip }: Endpoints): string | undefined {
+function formatKmipAddress({ kmip }: Endpoints): string | undefined {
   return kmip === undefined ? undefined : `${kmip.host}:${kmip.port}`
 }

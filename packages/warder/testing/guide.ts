@@ -7,7 +7,7 @@ import { command } from './program.ts'
 const root = new URL('../../../', import.meta.url)
 
 /** The shell commands of a page, block by block. @param page path in the repository */
-export function commandsOf(page: string): readonly string[] {
+export function readCommands(page: string): readonly string[] {
   const text = readFileSync(new URL(page, root), 'utf8')
   return [...text.matchAll(/```sh\n([\s\S]*?)```/g)].map((match) => match[1] ?? '')
 }

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { accessParts } from '../access/command.ts'
 import type { Command } from '../cli/command.ts'
-import type { Person } from '../cli/person.ts'
 import type { Prompter } from '../cli/prompter.ts'
+import type { UserTerminal } from '../cli/user-terminal.ts'
 import { cryptoParts } from '../crypto/command.ts'
 import { externalParts } from '../external/command.ts'
 import { keysParts } from '../keys/command.ts'
@@ -65,7 +65,7 @@ export async function runInProcess(
   const prompter: Prompter = { interactive: options.answers !== undefined, ask, askSecret: ask }
   let stop: ((signal: NodeJS.Signals) => void) | undefined
   let steps = 0
-  const person: Person = {
+  const person: UserTerminal = {
     prompter,
     screen: {
       isTTY: options.interruptAfter !== undefined,
@@ -104,7 +104,7 @@ export async function runInProcess(
 }
 
 /** A session of a user of the realm `_`, as a bearer token. */
-export async function tokenOf(warder: Installation, username: string, password: string): Promise<string> {
+export async function logInUser(warder: Installation, username: string, password: string): Promise<string> {
   const basic = Buffer.from(`${username}:${password}`).toString('base64')
   const auth = warder.client('auth')
   const answer = await auth.ask('/login?realm=_', { json: {}, headers: { authorization: `Basic ${basic}` } })
@@ -124,5 +124,5 @@ export async function newUser(warder: Installation, username: string): Promise<s
     ...['--keep-password', '--home', warder.home],
   ])
   if (added.code !== 0) throw new Error(added.err)
-  return tokenOf(warder, username, password)
+  return logInUser(warder, username, password)
 }

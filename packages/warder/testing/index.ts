@@ -1,8 +1,8 @@
-export { commandsOf, missingPrograms, runCommands } from './guide.ts'
+export { missingPrograms, readCommands, runCommands } from './guide.ts'
 export {
   cleanEnvironment,
   type Installation,
-  linesToPaste,
+  readLinesToPaste,
   runWarder,
   startInstallation,
   temporaryHome,

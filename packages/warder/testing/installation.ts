@@ -68,7 +68,7 @@ export function runWarder(
 }
 
 /** The three lines to paste, of what a start printed. */
-export function linesToPaste(output: string): readonly string[] {
+export function readLinesToPaste(output: string): readonly string[] {
   const told = output.split('\n').find((line) => line.includes('Warder is running.')) ?? '{"lines":[]}'
   return (JSON.parse(told) as { lines: readonly string[] }).lines
 }
@@ -133,7 +133,7 @@ export async function startInstallation(
     async adminToken() {
       const auth = client('auth')
       try {
-        return await tokenOf(auth, password)
+        return await logInAdmin(auth, password)
       } finally {
         auth.close()
       }
@@ -154,7 +154,7 @@ export async function startInstallation(
   }
 }
 
-async function tokenOf(auth: HttpsClient, password: string): Promise<string> {
+async function logInAdmin(auth: HttpsClient, password: string): Promise<string> {
   const basic = Buffer.from(`admin:${password}`).toString('base64')
   const answer = await auth.ask('/login?realm=_', { json: {}, headers: { authorization: `Basic ${basic}` } })
   const token = /^_ea_=([^;]+)/.exec([answer.headers['set-cookie']].flat()[0] ?? '')?.[1]

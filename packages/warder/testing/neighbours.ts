@@ -19,7 +19,7 @@ export interface NodeUser {
   close(): void
 }
 
-export function userAt(node: Installation, token: string): NodeUser {
+export function openNodeUser(node: Installation, token: string): NodeUser {
   const client = node.client('kms')
   const headers = { authorization: `Bearer ${token}` }
   const ask: NodeUser['ask'] = async (path, json, method) => {
@@ -47,11 +47,11 @@ export function userAt(node: Installation, token: string): NodeUser {
 }
 
 /** Changes a key that the other node has changed: 409 until this one has seen it. */
-const onceSeen = (node: NodeUser, path: string): Promise<void> =>
+const changeOnceSeen = (node: NodeUser, path: string): Promise<void> =>
   until(`${path} succeeds`, async () => (await node.ask(path, {})).status === 200)
 
 /** What one node does is there for the other: keys, versions, schedules, and rights that are given and taken. */
-export async function workTogether(one: NodeUser, other: NodeUser, stranger: NodeUser): Promise<void> {
+export async function workTogether(one: NodeUser, other: NodeUser, otherUser: NodeUser): Promise<void> {
   const kid = await one.create()
   const first = await one.encrypt(kid)
   assert.equal(await other.decrypt(first), plaintext)
@@ -62,7 +62,7 @@ export async function workTogether(one: NodeUser, other: NodeUser, stranger: Nod
   await until('the schedule is there', async () => (await other.do(rotation)).rotate_every === 7200)
   await one.do(`/v1/crypto/keys/${kid}/rotate`, {})
   assert.equal(await other.decrypt(await one.encrypt(kid)), plaintext, 'sealed by the second version')
-  await onceSeen(other, `/v1/crypto/keys/${kid}/rotate`)
+  await changeOnceSeen(other, `/v1/crypto/keys/${kid}/rotate`)
   assert.equal(await one.decrypt(await other.encrypt(kid)), plaintext, 'sealed by the third version')
   const { versions } = await one.do(`/v1/crypto/keys/${kid}/versions`)
   assert.equal((versions as unknown[]).length, 3)
@@ -73,41 +73,41 @@ export async function workTogether(one: NodeUser, other: NodeUser, stranger: Nod
   assert.equal(await one.decrypt(await other.encrypt(managed)), plaintext, 'a key that KMIP made')
 
   const right = { unique_identifier: kid, user_id: 'ann', operation_types: ['decrypt'] }
-  const opened = async (): Promise<number> => (await stranger.ask('/v1/crypto/decrypt', first)).status
-  assert.equal(await opened(), 404)
+  const readStatus = async (): Promise<number> => (await otherUser.ask('/v1/crypto/decrypt', first)).status
+  assert.equal(await readStatus(), 404)
   await one.do('/access/grant', right)
-  await until('the right is there', async () => (await opened()) === 200)
+  await until('the right is there', async () => (await readStatus()) === 200)
   await one.do('/access/revoke', right)
-  await until('the right is gone', async () => (await opened()) === 404)
-  await onceSeen(one, `/v1/crypto/keys/${kid}/disable`)
+  await until('the right is gone', async () => (await readStatus()) === 404)
+  await changeOnceSeen(one, `/v1/crypto/keys/${kid}/disable`)
   await until(
     'the key is disabled',
     async () => (await other.ask('/v1/crypto/decrypt', first)).status !== 200,
   )
-  await onceSeen(other, `/v1/crypto/keys/${kid}/enable`)
+  await changeOnceSeen(other, `/v1/crypto/keys/${kid}/enable`)
   await until('it is enabled', async () => (await one.ask('/v1/crypto/decrypt', first)).status === 200)
 }
 
 /** An authority whose list is signed by whichever node has the lease. */
-export async function authorityOf(user: NodeUser) {
+export async function createAuthority(user: NodeUser) {
   const authorities = '/v1/pki/authorities'
   const { id } = await user.do(authorities, { subject: 'CN=Root', alg: 'ES256', days: 30 })
-  const listed = async (): Promise<number> => {
+  const readCrlNumber = async (): Promise<number> => {
     const { crl } = (await user.do(`${authorities}/${id}`)) as { crl?: { readonly number: number } }
     return crl?.number ?? 0
   }
-  await until('the first list is signed', async () => (await listed()) > 0)
+  await until('the first list is signed', async () => (await readCrlNumber()) > 0)
   return {
     /** Each revocation makes one list more, not one for each node. */
     async revokeAt(node: NodeUser): Promise<void> {
-      const before = await listed()
+      const before = await readCrlNumber()
       const issued = await node.do(`${authorities}/${id}/certificates`, {
         alg: 'ES256',
         names: ['a.example'],
       })
       await node.do(`/v1/pki/certificates/${issued.id}/revoke`, { reason: 'superseded' })
-      await until('the list has it', async () => (await listed()) > before)
-      assert.equal(await listed(), before + 1)
+      await until('the list has it', async () => (await readCrlNumber()) > before)
+      assert.equal(await readCrlNumber(), before + 1)
     },
   }
 }

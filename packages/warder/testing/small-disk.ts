@@ -45,7 +45,7 @@ export interface SmallDisk {
 const entry = fileURLToPath(new URL('../bin/warder.mjs', import.meta.url))
 
 /** Words for `run` that call the command. */
-export const warderWords = (...words: readonly string[]): readonly string[] => [entry, ...words]
+export const warderArguments = (...words: readonly string[]): readonly string[] => [entry, ...words]
 
 /** Why no limit of file sizes can be set here. */
 export const noLimits =
@@ -57,7 +57,7 @@ export const noLimits =
  * A limit of file sizes (RLIMIT_FSIZE) for processes that a test starts: a real refusal of the kernel (EFBIG), which needs
  * no right. A write that crosses the limit is cut short before the next one fails, as on a disk that fills.
  */
-export function limitOfFiles(): SmallDisk {
+export function limitFileSizes(): SmallDisk {
   const folder = mkdtempSync(join(tmpdir(), 'warder-limited-'))
   const limit = (pids: readonly number[], bytes: number | 'unlimited'): void => {
     for (const pid of pids) spawnSync('prlimit', [`--pid=${pid}`, `--fsize=${bytes}:`])
@@ -119,7 +119,7 @@ const megabytes = 96
 /** Why no file system can be mounted here, where nobody else sees it. */
 export function noMounts(): string | false {
   const tried = spawnSync('unshare', [
-    ...unshared,
+    ...unshareOptions,
     'mount',
     '-t',
     'tmpfs',
@@ -132,16 +132,19 @@ export function noMounts(): string | false {
 }
 
 /** As root, or in a user namespace, as whose root the same commands work. */
-const unshared = process.getuid?.() === 0 ? ['--mount'] : ['--user', '--map-root-user', '--mount']
+const unshareOptions = process.getuid?.() === 0 ? ['--mount'] : ['--user', '--map-root-user', '--mount']
 
 /** Runs a test file where a small file system is mounted at `WARDER_SMALL_DISK`. */
 export async function runOnSmallFileSystem(file: string): Promise<Ran> {
   const place = mkdtempSync(join(tmpdir(), 'warder-small-'))
   const script = `mount -t tmpfs -o size=${megabytes}m warder "$1" && exec "$2" "$3"`
   try {
-    return await runNode(['unshare', ...unshared, 'sh', '-c', script, 'sh', place, process.execPath, file], {
-      WARDER_SMALL_DISK: place,
-    })
+    return await runNode(
+      ['unshare', ...unshareOptions, 'sh', '-c', script, 'sh', place, process.execPath, file],
+      {
+        WARDER_SMALL_DISK: place,
+      },
+    )
   } finally {
     rmSync(place, { recursive: true, force: true })
   }

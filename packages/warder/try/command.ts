@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
-import { type Command, homeOf, homeOption } from '../cli/command.ts'
+import { type Command, homeOption, selectHome } from '../cli/command.ts'
 import { optionsHelp, optionsUsage } from '../cli/help.ts'
 import { readArguments, requireNoNames } from '../cli/options.ts'
-import { readEndpoints, serverAt } from '../installation/endpoints.ts'
+import { readEndpoints, toServer } from '../installation/endpoints.ts'
 import { tryServices } from './run.ts'
 import { TryFailed } from './step.ts'
 
@@ -35,15 +35,15 @@ Example:
   async run(args, terminal) {
     const { values, names } = readArguments(args, options)
     requireNoNames(names)
-    const folder = resolve(homeOf(values.home, terminal.env))
+    const folder = resolve(selectHome(values.home, terminal.env))
     const { auth, kms } = readEndpoints(folder)
     try {
       const passed = await tryServices({
-        auth: serverAt(folder, auth),
-        kms: serverAt(folder, kms),
+        auth: toServer(folder, auth),
+        kms: toServer(folder, kms),
         realm: values.realm ?? '_',
         username: values.user ?? 'admin',
-        password: passwordOf(folder, terminal.env),
+        password: readPassword(folder, terminal.env),
         file: values.file,
         out: terminal.out,
       })
@@ -57,7 +57,7 @@ Example:
   },
 }
 
-function passwordOf(home: string, env: Readonly<Record<string, string | undefined>>): string {
+function readPassword(home: string, env: Readonly<Record<string, string | undefined>>): string {
   const given = env.WARDER_TRY_PASSWORD ?? env.WARDER_ADMIN_PASSWORD
   if (given !== undefined && given !== '') return given
   const path = join(home, 'initial-admin-password')

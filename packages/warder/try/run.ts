@@ -1,7 +1,15 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { open, stat } from 'node:fs/promises'
-import { clientOf, type HttpsClient, type Server } from '../client/https-client.ts'
-import { brief, createSteps, expectJson, expectStatus, expectText, type Steps, TryFailed } from './step.ts'
+import { type HttpsClient, openClient, type Server } from '../client/https-client.ts'
+import {
+  abbreviate,
+  createSteps,
+  expectJson,
+  expectStatus,
+  expectText,
+  type Steps,
+  TryFailed,
+} from './step.ts'
 
 export interface TryOptions {
   readonly auth: Server
@@ -28,8 +36,8 @@ interface Kms {
  */
 export async function tryServices(options: TryOptions): Promise<number> {
   const steps = createSteps(options.out)
-  const auth = clientOf(options.auth)
-  const kms = clientOf(options.kms)
+  const auth = openClient(options.auth)
+  const kms = openClient(options.kms)
   try {
     await steps.step(
       'auth answers',
@@ -115,7 +123,7 @@ async function logIn(steps: Steps, auth: HttpsClient, options: TryOptions): Prom
       if (value === undefined || !value.startsWith('_ea_=')) throw new TryFailed('no _ea_ cookie came back')
       return value
     },
-    (value) => brief(value),
+    (value) => abbreviate(value),
   )
   await steps.step(
     'ask who I am',
@@ -237,7 +245,7 @@ async function signAndVerify(steps: Steps, kms: Kms, made: string[]): Promise<vo
   const signed = await steps.step(
     'sign "I owe you one" with ES256',
     () => kms.ask('/v1/crypto/sign', { kid, alg: 'ES256', data }),
-    ({ signature }) => brief(`signature ${signature}`),
+    ({ signature }) => abbreviate(`signature ${signature}`),
   )
   await steps.step(
     'verify it, and a changed text',
@@ -262,7 +270,7 @@ async function authenticateMessage(steps: Steps, kms: Kms, made: string[]): Prom
       if (valid !== true) throw new TryFailed('the MAC did not verify')
       return expectText(mac, 'mac')
     },
-    (mac) => brief(mac),
+    (mac) => abbreviate(mac),
   )
 }
 

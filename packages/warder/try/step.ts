@@ -56,6 +56,6 @@ export function expectText(value: unknown, name: string): string {
 }
 
 /** First characters of something long, for showing. */
-export function brief(text: string): string {
+export function abbreviate(text: string): string {
   return text.length <= 44 ? text : `${text.slice(0, 41)}...`
 }

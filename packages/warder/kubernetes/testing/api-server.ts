@@ -66,7 +66,7 @@ export class ApiServer {
   }
 
   /** The status of gRPC with which a call fails, and its sentence. */
-  async fails(method: Method, message: object | Buffer, withinMs?: number): Promise<ServiceError> {
+  async callRefused(method: Method, message: object | Buffer, withinMs?: number): Promise<ServiceError> {
     try {
       await this.call(method, message, withinMs)
     } catch (error) {

@@ -1,0 +1,85 @@
+import { ClientError, type KmsClient } from '@warder/client'
+import { StartupError } from '@warder/foundation/errors'
+import { printable } from '../cli/table.ts'
+
+/** Objects and grants that a user about to be deleted has at the key management service. */
+export interface Ownership {
+  /** A sentence without its full stop. */
+  readonly line: string
+  /** For `--json`. */
+  readonly document: Readonly<Record<string, unknown>>
+  /** Gives it to the heir, where there is one. @returns what was given, for people */
+  transfer(): Promise<string | undefined>
+}
+
+/**
+ * Asks the kms what a user has there.
+ * @param heir who gets it; undefined = nobody
+ * @throws StartupError when there is an heir and nothing can be given
+ */
+export function readUserOwnership(
+  kms: KmsClient | undefined,
+  realm: string,
+  username: string,
+  newOwner: string | undefined,
+): Promise<Ownership> {
+  return readOwnership(kms, { user_id: username, realm }, newOwner)
+}
+
+/** The same of a machine. @param entity of its tokens */
+export function readMachineOwnership(
+  kms: KmsClient | undefined,
+  entity: string,
+  newOwner: string | undefined,
+): Promise<Ownership> {
+  return readOwnership(kms, { user_id: `app:${entity}` }, newOwner)
+}
+
+type HoldingsQuery = { readonly user_id: string; readonly realm?: string }
+
+async function readOwnership(
+  kms: KmsClient | undefined,
+  query: HoldingsQuery,
+  newOwner: string | undefined,
+): Promise<Ownership> {
+  const held = await fetchHoldings(kms, query)
+  if (kms === undefined || held === undefined || typeof held === 'string') {
+    const reason = typeof held === 'string' ? held : 'it is not known where it is'
+    if (newOwner !== undefined)
+      throw new StartupError(`nothing was changed: the kms cannot be asked: ${reason}`)
+    return {
+      line: `What they own at the kms is not known here (${reason})`,
+      document: { kms: null },
+      transfer: async () => undefined,
+    }
+  }
+  const { user_id: user, owned, granted } = held
+  const what = `${owned} objects at the kms and has grants on ${granted}`
+  const who = newOwner === undefined ? 'nobody inherits them' : `${printable(newOwner)} inherits them`
+  return {
+    line: `${printable(user)} owns ${what}; ${who}`,
+    document: { kms: { user, owned, granted, newOwner: newOwner ?? null } },
+    async transfer() {
+      if (newOwner === undefined) return undefined
+      const body = { from_user_id: user, to_user_id: newOwner }
+      const { objects, grants } = await kms.call('access.transfer', { body }).catch((error: unknown) => {
+        throw new StartupError(`nothing was deleted: ${formatError(error)}`)
+      })
+      return `${printable(newOwner)} has what was theirs: ${objects} objects, ${grants} rights by grants`
+    },
+  }
+}
+
+async function fetchHoldings(kms: KmsClient | undefined, query: HoldingsQuery) {
+  if (kms === undefined) return undefined
+  try {
+    return await kms.call('access.holdings', { query })
+  } catch (error) {
+    return formatError(error)
+  }
+}
+
+function formatError(error: unknown): string {
+  if (error instanceof ClientError || error instanceof Error) return error.message
+  return String(error)
+}

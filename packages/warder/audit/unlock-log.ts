@@ -1,0 +1,106 @@
+import { readdirSync, statSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import {
+  checkpointKeyId,
+  type LogKeys,
+  noLogKeys,
+  openLogKeys,
+  publicCheckpointKey,
+  readCheckpointSigner,
+  type UnlockedLog,
+} from '@warder/foundation/audit'
+import { StartupError } from '@warder/foundation/errors'
+import { readSealed } from '@warder/foundation/runtime'
+import type { Terminal } from '../cli/command.ts'
+import { configure } from '../installation/configuration.ts'
+import { type ServiceName, serviceNames } from '../installation/services.ts'
+
+interface LogLocation {
+  readonly home: string
+  readonly env: Terminal['env']
+}
+
+/**
+ * Keys of the encrypted files of a log, by the root key and the database of its service; none for a log that has
+ * none.
+ * @param path a log folder, or a file of one
+ * @throws StartupError naming what is missing
+ */
+export async function readLogKeys(path: string, where: LogLocation): Promise<LogKeys> {
+  const folder = statSync(path).isDirectory() ? path : dirname(path)
+  if (!hasEncrypted(folder)) return noLogKeys
+  const keys = await readFromServices(folder, where, 'is encrypted', (seal) => openLogKeys(folder, seal))
+  return new Map(keys.flatMap((some) => [...some]))
+}
+
+/**
+ * Keys for archiving or pruning a log: undefined = nothing in it is encrypted, nor to be, nor to be signed.
+ * @param signs files go away, which the key of the log signs
+ * @throws StartupError
+ */
+export async function unlockLog(
+  folder: string,
+  where: LogLocation,
+  { signs }: { readonly signs: boolean },
+): Promise<UnlockedLog | undefined> {
+  const service = serviceNames.find((name) => name === basename(folder))
+  const wanted =
+    service !== undefined && configure(service, where.home, [], where.env).launch.config.audit_encryption
+  if (!wanted && !hasEncrypted(folder) && !signs) return undefined
+  const why = signs ? 'cannot lose files without a signature with its key' : 'is encrypted'
+  const all = await readFromServices(folder, where, why, async (seal, name) => ({
+    keys: await openLogKeys(folder, seal),
+    signer:
+      (await readCheckpointSigner(folder, seal)) ??
+      // An archive holds the public half alone.
+      (await readCheckpointSigner(join(where.home, 'audit', name), seal)),
+  }))
+  const known = publicCheckpointKey(folder)
+  const fits = all.find(({ signer }) => known !== undefined && signer?.keyId === checkpointKeyId(known))
+  const found = fits ?? all[0]
+  if (found === undefined) return undefined
+  const [first] = found.keys
+  if (wanted && first === undefined)
+    throw new StartupError(
+      `audit_encryption is set, and ${folder} has no key yet that opens: start the service once before its log is archived`,
+    )
+  return {
+    ...found,
+    encryptWith: wanted && first !== undefined ? { id: first[0], key: first[1] } : undefined,
+  }
+}
+
+/** Of the services that may have written a log: the one that its folder is named after, else each that opens. */
+async function readFromServices<Result>(
+  folder: string,
+  { home, env }: LogLocation,
+  why: string,
+  work: (
+    seal: Parameters<Parameters<typeof readSealed<Result>>[2]>[0],
+    service: ServiceName,
+  ) => Promise<Result>,
+): Promise<readonly Result[]> {
+  const found: Result[] = []
+  let refusal: unknown
+  for (const service of listCandidates(folder)) {
+    try {
+      const { launch } = configure(service, home, [], env)
+      found.push(await readSealed(service, launch, (seal) => work(seal, service)))
+    } catch (error) {
+      if (!(error instanceof StartupError)) throw error
+      refusal ??= error
+    }
+  }
+  if (found.length === 0 && refusal instanceof StartupError)
+    throw new StartupError(`${folder} ${why}: ${refusal.message}. Name the home of its service with --home`)
+  return found
+}
+
+function listCandidates(folder: string): readonly ServiceName[] {
+  const named = serviceNames.filter((name) => name === basename(folder))
+  return named.length > 0 ? named : serviceNames
+}
+
+function hasEncrypted(folder: string): boolean {
+  return readdirSync(folder).some((name) => /^audit-\d{16}\..*\.enc(?:\.|$)/.test(name))
+}

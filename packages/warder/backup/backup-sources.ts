@@ -1,0 +1,77 @@
+import { isAbsolute, join, relative, resolve } from 'node:path'
+import { StartupError } from '@warder/foundation/errors'
+import { inHome } from '@warder/foundation/home'
+import { type DatabasePlace, databasePlace, rootKeySource } from '@warder/foundation/runtime'
+import type { Terminal } from '../cli/command.ts'
+import { configure } from '../installation/configuration.ts'
+import { type ServiceName, serviceNames } from '../installation/services.ts'
+
+// Where the parts of an installation are. What knows where a database is opens no file: see
+// docs/adr/rollback-detection.md.
+
+/** Files that belong to the moment, not to the installation; the key that signs backups, so that no recipient can sign. */
+const transientFiles =
+  /^(?:logins\/|\.restoring\/|drill\.json$|backup\.json$|backup-signing\.)|(?:^|\/)(?:endpoints\.json|.*\.lock|\.writable-[^/]*|.*\.new)$/
+
+export interface BackupSources {
+  readonly databases: readonly {
+    readonly service: ServiceName
+    readonly place: DatabasePlace
+    readonly log: string
+  }[]
+  /** Files that settings name and no backup has, as they are not in the home: `SETTING PATH`. */
+  readonly externalFiles: readonly string[]
+  /** Whether a file of the home belongs into a backup: none of a database ever does. */
+  isKept(path: string): boolean
+}
+
+/**
+ * @param home absolute
+ * @throws StartupError when the root key is asked for and lies elsewhere
+ */
+export function findBackupSources(
+  home: string,
+  env: Terminal['env'],
+  wanted: { readonly rootKey: boolean; readonly audit: boolean },
+): BackupSources {
+  const services = serviceNames.map((service) => {
+    const { launch, loaded } = configure(service, home, [], env)
+    const { config } = launch
+    const place = databasePlace(config, home, service)
+    const source = rootKeySource(config, (path) => inHome(home, path))
+    const rootKeys = source.kind === 'file' ? [resolve(source.path)] : []
+    const externalFiles = listExternalFiles(loaded.values, home)
+    return { service, place, log: join(home, 'audit', service), rootKeys, elsewhere: externalFiles }
+  })
+  const rootKeys = services.flatMap((one) => one.rootKeys)
+  const outside = wanted.rootKey ? rootKeys.find((path) => isOutside(home, path)) : undefined
+  if (outside !== undefined)
+    throw new StartupError(
+      `the root key ${outside} is not in the home: keep a copy of it apart from the backup`,
+    )
+  // A database, and what SQLite keeps beside it under longer names.
+  const databases = services.flatMap(({ place }) => (place.kind === 'sqlite' ? [resolve(place.path)] : []))
+  return {
+    databases: services,
+    externalFiles: [...new Set(services.flatMap((one) => one.elsewhere))],
+    isKept(path) {
+      const name = relative(home, path)
+      if (transientFiles.test(name) || databases.some((database) => path.startsWith(database))) return false
+      if (!wanted.rootKey && rootKeys.some((key) => path.startsWith(key))) return false
+      return wanted.audit || !name.startsWith('audit/') || name.endsWith('/checkpoint.pub')
+    },
+  }
+}
+
+function listExternalFiles(values: Readonly<Record<string, unknown>>, home: string): readonly string[] {
+  return Object.entries(values)
+    .filter(([name]) => /_files?$/.test(name) && name !== 'root_key_file')
+    .flatMap(([name, value]) => [value].flat().map((path) => [name, path] as const))
+    .filter(([, path]) => typeof path === 'string' && isAbsolute(path) && isOutside(home, path))
+    .map(([name, path]) => `${name} ${path}`)
+}
+
+export function isOutside(home: string, path: string): boolean {
+  const name = relative(home, path)
+  return name.startsWith('..') || isAbsolute(name)
+}

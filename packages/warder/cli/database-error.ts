@@ -1,0 +1,23 @@
+/** Message about a database that is away, or whose disk is full, or that refuses a statement; undefined = something else. */
+export function describeDatabaseError(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined
+  const { kind, detail } = error as Error & { readonly kind?: unknown; readonly detail?: unknown }
+  if (kind === 'storage_unavailable')
+    return `the database cannot be used now: ${typeof detail === 'string' ? detail : error.message}`
+  return describePostgresError(error)
+}
+
+/** SQLSTATE for what the user of the database may not do. */
+const insufficientPrivilege = '42501'
+
+/** What PostgreSQL says to a statement: its errors have a severity and a code of five characters (PostgreSQL, appendix A). */
+function describePostgresError(error: Error): string | undefined {
+  const { code, severity } = error as Error & { readonly code?: unknown; readonly severity?: unknown }
+  if (typeof severity !== 'string' || typeof code !== 'string' || !/^[0-9A-Z]{5}$/.test(code))
+    return undefined
+  const hint =
+    code === insufficientPrivilege
+      ? '; the user of database_url has to own the database: ALTER DATABASE name OWNER TO user'
+      : ''
+  return `PostgreSQL refuses a statement: ${error.message} (${code})${hint}`
+}

@@ -1,0 +1,43 @@
+import { ClientError, type KmsClient } from '@warder/client'
+import { withKeyErrors } from '../kms/refusal.ts'
+
+/** Which version of which key an id is. Versions are counted from 1. */
+export interface KeyVersion {
+  readonly key: string
+  readonly version: number
+  readonly newest: { readonly version: number; readonly kid: string }
+}
+
+/**
+ * Finds out which versions ids are of, each asked once.
+ * @returns undefined for a key that the caller may not read about, or that is not there
+ */
+export function createVersionFinder(kms: KmsClient): (kid: string) => Promise<KeyVersion | undefined> {
+  const known = new Map<string, Promise<KeyVersion | undefined>>()
+  return (kid) => {
+    const found = known.get(kid) ?? findVersion(kms, kid)
+    known.set(kid, found)
+    return found
+  }
+}
+
+async function findVersion(kms: KmsClient, kid: string): Promise<KeyVersion | undefined> {
+  const describe = (id: string) =>
+    withKeyErrors('key', id, () => kms.call('crypto.keys.get', { path: { kid: id } }))
+  try {
+    const named = await describe(kid)
+    const { version_of: whole } = named
+    const key = whole === undefined ? named : await describe(whole)
+    return {
+      key: key.kid,
+      // A key that is named by its id is shown with its newest version; the id is that of the first one.
+      version: whole === undefined ? 1 : named.version,
+      newest: { version: key.version, kid: key.version_kid ?? key.kid },
+    }
+  } catch (error) {
+    const { cause } = error as Error
+    if (cause instanceof ClientError && (cause.kind === 'forbidden' || cause.kind === 'not_found'))
+      return undefined
+    throw error
+  }
+}

@@ -1,0 +1,36 @@
+import type { KmsContext } from '../kms/verb.ts'
+import { startMockProviders } from './google-mock-providers.ts'
+import { createSelfTest } from './google-self-test-context.ts'
+import { testDocuments } from './google-self-test-documents.ts'
+import { readSelfTestSettings, withTempInstallation } from './google-self-test-installation.ts'
+import { testMail } from './google-self-test-mail.ts'
+import { testMigration } from './google-self-test-migration.ts'
+import { fetchStoreState, showSteps } from './store.ts'
+
+/**
+ * Plays every operation that Google's clients, its administrators and another key service ask for, each with its own
+ * tokens, against a Warder that is thrown away (docs/adr/google-and-microsoft.md). The running service trusts none of
+ * these tokens.
+ */
+export async function selfTestGoogle(context: KmsContext): Promise<number> {
+  // Whoever may not look after external key stores is told so.
+  await fetchStoreState(context, 'google')
+  const settings = readSelfTestSettings(context)
+  const providers = await startMockProviders()
+  try {
+    const done = await withTempInstallation(context, settings, providers, async (installation) => {
+      const selfTest = createSelfTest(installation, providers, settings)
+      await testDocuments(selfTest, settings)
+      await testMail(selfTest)
+      await testMigration(selfTest)
+      return selfTest.exchange.done
+    })
+    if (settings.administrators.length === 0)
+      context.note(
+        'google_cse_administrators is empty: what administrators do was rehearsed with one who is not there',
+      )
+    return showSteps(context, 'google', done)
+  } finally {
+    await providers.close()
+  }
+}

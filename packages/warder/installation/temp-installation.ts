@@ -1,0 +1,68 @@
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { StartupError } from '@warder/foundation/errors'
+
+const startWithinMs = 60_000
+const pollMs = 50
+const maxOutputLength = 20_000
+const entry = fileURLToPath(new URL('../bin/warder.mjs', import.meta.url))
+
+/** It is served to this machine alone, whatever its settings say. */
+const localEndpoints = {
+  AUTH_HOST: '127.0.0.1',
+  AUTH_PORT: '0',
+  KMS_HOST: '127.0.0.1',
+  KMS_PORT: '0',
+  KMS_SOCKET_SERVER_HOSTNAME: '127.0.0.1',
+  KMS_SOCKET_SERVER_PORT: '0',
+}
+
+/** Settings of the caller are not those of an installation that is thrown away, except for the root key. */
+export function createTempEnvironment(env: Readonly<Record<string, string | undefined>>): NodeJS.ProcessEnv {
+  const kept = Object.entries(env).filter(([name]) => !/^(?:AUTH|KMS)_|^WARDER_HOME$/.test(name))
+  return { ...Object.fromEntries(kept), ...localEndpoints }
+}
+
+/**
+ * Starts both services in a home that is thrown away, on free ports, and stops them when `use` is done.
+ * @param env as `createTempEnvironment` makes it
+ * @param what names them in the message, when they do not start
+ * @throws StartupError when they do not; the reason of `signal`, when it is aborted
+ */
+export async function withStartedServices<T>(
+  home: string,
+  env: NodeJS.ProcessEnv,
+  what: string,
+  use: () => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  const child = spawn(process.execPath, [entry, 'start', '--home', home], {
+    env,
+    // It stops when this process ends, however that comes: nothing that was thrown away is served on.
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  })
+  let output = ''
+  const collect = (text: Buffer): void => {
+    output = (output + text.toString()).slice(-maxOutputLength)
+  }
+  child.stdout?.on('data', collect)
+  child.stderr?.on('data', collect)
+  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()))
+  const isRunning = (): boolean => child.exitCode === null && child.signalCode === null
+  try {
+    const until = performance.now() + startWithinMs
+    while (!existsSync(join(home, 'endpoints.json'))) {
+      signal?.throwIfAborted()
+      if (!isRunning() || performance.now() > until)
+        throw new StartupError(`${what} do not start:\n${output}`)
+      await setTimeout(pollMs)
+    }
+    return await use()
+  } finally {
+    if (isRunning()) child.kill('SIGTERM')
+    await ended
+  }
+}

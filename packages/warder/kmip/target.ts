@@ -1,0 +1,116 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { StartupError } from '@warder/foundation/errors'
+import { UsageError } from '../cli/command.ts'
+import type { ValuesOf } from '../cli/options.ts'
+import { toFileRefused } from '../cli/refused.ts'
+import { readSecretFile } from '../cli/secret-file.ts'
+import { requireAuthority } from '../installation/authority.ts'
+import { readEndpoints, toServer } from '../installation/endpoints.ts'
+import type { Endpoint, Transport } from './connection.ts'
+
+/** Options that say where, and who asks; without them the KMIP socket of the home. */
+export const targetOptions = {
+  socket: {
+    type: 'text',
+    value: 'HOST:PORT',
+    help: "another server's KMIP socket (binary, TLS with a client certificate)",
+  },
+  url: { type: 'text', value: 'URL', help: 'KMIP over HTTPS instead: https://kms.example.com:9998' },
+  over: { type: 'text', value: 'ENCODING', help: 'with --url: ttlv, json or xml (default json)' },
+  cert: {
+    type: 'text',
+    value: 'F',
+    help: 'client certificate (PEM); its common name is the user (default: HOME/tls/client.crt)',
+  },
+  key: {
+    type: 'text',
+    value: 'F',
+    help: 'private key of the client certificate (default: HOME/tls/client.key)',
+  },
+  'token-file': { type: 'text', value: 'F', help: 'with --url: a bearer token instead; - is standard input' },
+  'ca-file': {
+    type: 'text',
+    value: 'F',
+    help: "authority to trust (default: as HOME/endpoints.json says; the system's for other servers)",
+  },
+} as const
+
+/** Destination of a message, and its transport. */
+export interface KmipTarget {
+  readonly endpoint: Endpoint
+  readonly transport: Transport
+}
+
+const encodings = ['ttlv', 'json', 'xml'] as const
+
+/**
+ * The server and the identity that the words name.
+ * @throws UsageError, StartupError when something is not there
+ */
+export function readTarget(values: ValuesOf<typeof targetOptions>): (home: string) => KmipTarget {
+  const { socket, url, over = 'json', cert, key, 'token-file': tokenFile, 'ca-file': caFile } = values
+  const encoding = encodings.find((name) => name === over)
+  if (encoding === undefined) throw new UsageError(`--over is ttlv, json or xml, not '${over}'`)
+  if ((cert === undefined) !== (key === undefined)) throw new UsageError('--cert and --key belong together')
+  if (socket !== undefined && url !== undefined) throw new UsageError('give --socket or --url, not both')
+  if (tokenFile !== undefined && url === undefined) throw new UsageError('--token-file needs --url')
+  if (url !== undefined && !/^https:\/\/[^/@?#]+\/?$/.test(url))
+    throw new UsageError('--url is like https://kms.example.com:9998')
+  const socketAddress = socket === undefined ? undefined : readSocketAddress(socket)
+  return (home) => {
+    if (caFile !== undefined) requireAuthority(caFile)
+    const findHomeFile = (name: string): string | undefined => findFile(join(home, 'tls', name))
+    const token = tokenFile === undefined ? undefined : readSecretFile(tokenFile, 'the token').trim()
+    const there =
+      socketAddress === undefined && url === undefined
+        ? findLocalSocket(home, caFile)
+        : { socket: socketAddress, ca: readPem(caFile), serverName: undefined }
+    return {
+      transport: url === undefined ? 'socket' : `https-${encoding}`,
+      endpoint: {
+        ...there,
+        url,
+        cert: readPem(cert ?? (token === undefined ? findHomeFile('client.crt') : undefined)),
+        key: readPem(key ?? (token === undefined ? findHomeFile('client.key') : undefined)),
+        token,
+      },
+    }
+  }
+}
+
+function readSocketAddress(text: string): { readonly host: string; readonly port: number } {
+  const found = /^(?:\[([0-9a-fA-F:]+)\]|([^:]+)):(\d{1,5})$/.exec(text)
+  if (found === null) throw new UsageError('--socket is like kms.example.com:5696')
+  const port = Number(found[3])
+  if (port < 1 || port > 65_535) throw new UsageError(`--socket: a port is 1 to 65535, not ${port}`)
+  return { host: found[1] ?? found[2] ?? '', port }
+}
+
+/** The socket of the started kms of a home, which has the certificate of the kms. */
+function findLocalSocket(
+  home: string,
+  caFile: string | undefined,
+): Pick<Endpoint, 'socket' | 'ca' | 'serverName'> {
+  const { kms, kmip } = readEndpoints(home)
+  if (kmip === undefined)
+    throw new StartupError(
+      'the KMIP socket is not open: it needs TLS and clients_ca_cert_file; --url goes over HTTPS',
+    )
+  const { caFile: trusted, serverName } = toServer(home, kms, caFile)
+  return { socket: kmip, ca: readPem(trusted), serverName }
+}
+
+function findFile(path: string): string | undefined {
+  return existsSync(path) ? path : undefined
+}
+
+function readPem(file: string | undefined): string | undefined {
+  if (file === undefined) return undefined
+  if (!existsSync(file)) throw new StartupError(`${file} is not there`)
+  try {
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    throw toFileRefused(error, file)
+  }
+}

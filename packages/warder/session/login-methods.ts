@@ -1,0 +1,171 @@
+import { StartupError } from '@warder/foundation/errors'
+import type { Terminal } from '../cli/command.ts'
+import { UsageError } from '../cli/command.ts'
+import type { ValuesOf } from '../cli/options.ts'
+import type { Prompter } from '../cli/prompter.ts'
+import { readSecretFile, readTokenFile } from '../cli/secret-file.ts'
+import type { HttpsClient } from '../client/index.ts'
+import { openBrowser } from '../login/browser.ts'
+import { decodeClaims, fetchSession } from '../login/claims.ts'
+import { logIn, nonEmpty } from '../login/login.ts'
+import { fetchMachine, logInMachine } from '../login/machine.ts'
+import { logInWithSaml } from '../login/saml.ts'
+import type { StoredLogin } from '../login/stored-login.ts'
+import type { loginOptions } from './options.ts'
+
+/** A login without the places that it is for. */
+export type NewLogin = Omit<StoredLogin, 'places'>
+
+export interface LoginSources {
+  /** File with the password of the first administrator, which need not be there; undefined: of no use here. */
+  readonly initialPassword: string | undefined
+  readonly env: Terminal['env']
+  readonly prompter: Prompter
+  /** Unix seconds. */
+  readonly now: number
+  /** How long a login with a browser may take. */
+  readonly browserMs: number
+  /** A line for the person, beside the output. */
+  say(line: string): void
+  /** undefined: it is not known where one logs in. */
+  readonly auth: HttpsClient | undefined
+  /** User as whom the key management service knows the bearer of a token. @throws ClientError */
+  userAtKms(token: string): Promise<string>
+}
+
+/** One way to log in. @throws StartupError with one line that helps */
+export type LoginMethod = (sources: LoginSources) => Promise<NewLogin>
+
+type Values = ValuesOf<typeof loginOptions>
+
+const passwordOptions = ['user', 'password-file', 'totp-code'] as const
+const appRoleOptions = ['role-id-file', 'secret-id-file'] as const
+
+/** The way that the words name. @throws UsageError for two of them */
+export function readMethod(values: Values): LoginMethod {
+  const listGiven = (names: readonly (keyof Values)[]): readonly string[] =>
+    names.filter((name) => values[name] !== undefined)
+  const requireNone = (way: string, names: readonly string[]): void => {
+    const [name] = names
+    if (name !== undefined) throw new UsageError(`${way} says who logs in: leave --${name} out`)
+  }
+  if (values.saml) {
+    const other = values.approle
+      ? 'approle'
+      : listGiven(['token-file', ...passwordOptions, ...appRoleOptions])[0]
+    if (other !== undefined)
+      throw new UsageError(`--saml logs in at the identity provider: leave --${other} out`)
+    return createSamlMethod(values.realm, values['no-browser'])
+  }
+  if (values['no-browser']) throw new UsageError('--no-browser is for --saml')
+  if (values['token-file'] !== undefined) {
+    if (values.approle) throw new UsageError('--token-file and --approle exclude each other')
+    requireNone('--token-file', listGiven([...passwordOptions, ...appRoleOptions, 'realm']))
+    return createTokenMethod(values['token-file'])
+  }
+  if (values.approle) {
+    requireNone('--approle', listGiven([...passwordOptions, 'realm']))
+    if (values['role-id-file'] === '-' && values['secret-id-file'] === '-')
+      throw new UsageError('standard input can be only one thing: put the role id into a file')
+    return createAppRoleMethod(values['role-id-file'], values['secret-id-file'])
+  }
+  const [machine] = listGiven(appRoleOptions)
+  if (machine !== undefined) throw new UsageError(`--${machine} is for --approle`)
+  return createPasswordMethod(values)
+}
+
+function createPasswordMethod({
+  user,
+  realm: named,
+  'password-file': passwordFile,
+  'totp-code': code,
+}: Values): LoginMethod {
+  const [username, realm] = [user ?? 'admin', named ?? '_']
+  return async ({ initialPassword, env, prompter, auth }) => {
+    const client = requireAuth(auth)
+    const login = {
+      ...{ username, realm, passwordFile, code },
+      passwordVariable: 'WARDER_PASSWORD',
+      withoutPassword:
+        'there is no password: give --password-file FILE (- is standard input) or WARDER_PASSWORD',
+    }
+    const { token } = await logIn(client, login, { initialPassword, env, prompter })
+    return readSession(client, realm, token)
+  }
+}
+
+function createSamlMethod(realm: string | undefined, noBrowser: boolean): LoginMethod {
+  if (realm === undefined) throw new UsageError('--saml needs the realm: give --realm R')
+  return async ({ env, auth, browserMs, say }) => {
+    const client = requireAuth(auth)
+    const token = await logInWithSaml(client, {
+      ...{ realm, withinMs: browserMs },
+      show(url) {
+        say('log in with a browser on this computer (Ctrl-C ends it):')
+        say(url)
+        if (!noBrowser) openBrowser(url, env)
+      },
+    })
+    return readSession(client, realm, token)
+  }
+}
+
+/** @throws StartupError when the session is none, which a login that succeeded never is */
+async function readSession(auth: HttpsClient, realm: string, token: string): Promise<NewLogin> {
+  const facts = await fetchSession(auth, realm, token)
+  if (facts === undefined)
+    throw new StartupError('the session has ended before it could be used: log in again')
+  return { kind: 'session', token, ...facts }
+}
+
+function createAppRoleMethod(roleIdFile: string | undefined, secretIdFile: string | undefined): LoginMethod {
+  return async ({ env, auth, now }) => {
+    const client = requireAuth(auth)
+    const roleId = readSecret(roleIdFile, env.WARDER_ROLE_ID, 'the role id')
+    const secretId = readSecret(secretIdFile, env.WARDER_SECRET_ID, 'the secret id')
+    if (roleId === undefined)
+      throw new StartupError('there is no role id: give --role-id-file FILE or WARDER_ROLE_ID')
+    const { token, role, seconds } = await logInMachine(client, roleId, secretId)
+    return {
+      ...{ kind: 'app', token, username: role, realm: undefined, how: 'AppRole', sessionId: undefined },
+      expiresAt: seconds === undefined ? undefined : now + seconds,
+    }
+  }
+}
+
+function createTokenMethod(file: string): LoginMethod {
+  return async ({ auth, userAtKms, now }) => {
+    const token = readTokenFile(file)
+    if (token.startsWith('wt.') && auth !== undefined) {
+      const found = await fetchMachine(auth, token)
+      if (found === undefined) throw new StartupError('the token is not valid, or not any more')
+      const { entity, seconds } = found
+      return {
+        ...{ kind: 'app', token, username: entity, realm: undefined, how: 'machine token' },
+        ...{ sessionId: undefined, expiresAt: seconds === undefined ? undefined : now + seconds },
+      }
+    }
+    const claims = decodeClaims(token)
+    if (auth !== undefined && typeof claims?.as_rid === 'string') {
+      const facts = await fetchSession(auth, claims.as_rid, token)
+      if (facts !== undefined) return { kind: 'session', token, ...facts }
+    }
+    return {
+      ...{ kind: 'token', token, username: await userAtKms(token), realm: undefined, how: 'token' },
+      ...{ sessionId: undefined, expiresAt: typeof claims?.exp === 'number' ? claims.exp : undefined },
+    }
+  }
+}
+
+function readSecret(
+  file: string | undefined,
+  variable: string | undefined,
+  what: string,
+): string | undefined {
+  return file === undefined ? nonEmpty(variable) : readSecretFile(file, what).trim()
+}
+
+function requireAuth(auth: HttpsClient | undefined): HttpsClient {
+  if (auth !== undefined) return auth
+  throw new StartupError('it is not known where to log in: name the authentication service with --auth-url')
+}
