@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -12,9 +12,19 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 const archive = artifact(`-linux-${process.arch}.tar.gz`)
 const skip = 'missing' in archive ? archive.missing : false
 
-test('the tarball runs where there is neither npm nor another Node', { skip }, async () => {
+test('the tarball runs where there is neither npm nor another Node, and has the pages that its README links to', {
+  skip,
+}, async () => {
   assert.ok(!('missing' in archive))
   assert.equal(spawnSync('tar', ['xzf', archive.file, '-C', folder, '--strip-components=1']).status, 0)
+  const pages = join(folder, 'share', 'doc', 'warder')
+  const readme = readFileSync(join(pages, 'README.md'), 'utf8')
+  const links = [...readme.matchAll(/\]\(([^):#]+)\)/g)].map(([, path = '']) => path)
+  assert.ok(links.length > 5)
+  assert.deepEqual(
+    links.filter((path) => !existsSync(join(pages, path))),
+    [],
+  )
   const bin = join(folder, 'path')
   spawnSync('mkdir', [bin])
   symlinkSync(join(folder, 'bin', 'warder'), join(bin, 'warder'))

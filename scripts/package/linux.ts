@@ -6,6 +6,7 @@ import { root } from '../bundle/entry-points.ts'
 import { billOfMaterials } from './bill-of-materials.ts'
 import type { Platform } from './lock.ts'
 import { installRuntime, nodePackageOf, runtimePackages } from './runtime.ts'
+import { installedPages } from './warder.ts'
 
 /** The bill of materials in `share/doc/warder`. */
 export const billName = 'warder.cdx.json'
@@ -62,5 +63,7 @@ function writeShared(share: string, app: string): void {
   }
   const doc = join(share, 'doc', 'warder')
   mkdirSync(doc, { recursive: true })
-  for (const name of ['LICENSE', 'README.md', noticesName]) cpSync(join(app, name), join(doc, name))
+  for (const name of [...installedPages, noticesName])
+    cpSync(join(app, name), join(doc, name), { recursive: true })
+  rmSync(join(app, 'docs'), { recursive: true })
 }

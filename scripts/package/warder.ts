@@ -4,6 +4,16 @@ import { bundle } from '../bundle/bundle.ts'
 import { root, unbundled } from '../bundle/entry-points.ts'
 import { foreignDependencies, manifestOf, packedManifest } from './manifest.ts'
 
+/** Pages that are installed, so that an operator can read them without a network. */
+export const installedPages = [
+  'CHANGELOG.md',
+  'CONTRIBUTING.md',
+  'LICENSE',
+  'README.md',
+  'SECURITY.md',
+  'docs',
+]
+
 /** Packages of the workspace that the command stands on. */
 export const bundled = ['foundation', 'kmip', 'pki', 'covercrypt', 'client', 'auth', 'kms'] as const
 
@@ -20,7 +30,7 @@ export async function stageWarder(folder: string): Promise<void> {
   const { optionalDependencies } = manifestOf('.')
   const packed = { ...manifest, dependencies: Object.fromEntries(dependencies), optionalDependencies }
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(packed, undefined, 2)}\n`)
-  for (const file of ['LICENSE', 'README.md']) cpSync(join(root, file), join(folder, file))
+  for (const page of installedPages) cpSync(join(root, page), join(folder, page), { recursive: true })
 }
 
 export const isUnbundled = (name: string): boolean => (unbundled as readonly string[]).includes(name)
