@@ -6,7 +6,7 @@ import {
   type AuditLog,
   archiveOld,
   openAuditLog,
-  publicCheckpointKey,
+  readPublicCheckpointKey,
   tailAudit,
   verifyAudit,
 } from '@warder/foundation/audit'
@@ -89,10 +89,10 @@ async function prepare(): Promise<void> {
     await Promise.all(Array.from({ length: atOnce }, (_, index) => one(index)))
     if (written - archived < roundBytes) continue
     archived = written
-    await log.tended()
+    await log.whenIdle()
     await archive()
   }
-  await log.tended()
+  await log.whenIdle()
   await log.close()
   await archive()
 }
@@ -121,7 +121,7 @@ async function last(): Promise<number> {
 }
 
 async function verify(): Promise<void> {
-  const key = publicCheckpointKey(folder)
+  const key = readPublicCheckpointKey(folder)
   const keys = key === undefined ? [] : [key]
   const { seconds, found } = await timed(() => verifyAudit(folder, { thorough: true, keys }))
   print(`all of it read ${seconds.toFixed(1)} s (${found.ok ? 'ok' : 'broken'})`)

@@ -1,4 +1,4 @@
-import { ownEvent } from '@warder/foundation/audit'
+import { createOwnEvent } from '@warder/foundation/audit'
 import type { ServiceEnvironment } from '@warder/foundation/runtime'
 import { listRecoveries, recoveryRemoval } from './recovery-store.ts'
 
@@ -13,7 +13,7 @@ export async function recordRecoveries({
   for (const { id, at, realm, username, ...details } of await listRecoveries(db, seal)) {
     log.warn({ realm, username, ...details }, 'an administrator was recovered: warder admin recover')
     await audit.recordDurably({
-      ...ownEvent(clock.now(), 'admin.recovered'),
+      ...createOwnEvent(clock.now(), 'admin.recovered'),
       realm,
       object: username,
       details: { ...details, at: new Date(at).toISOString() },

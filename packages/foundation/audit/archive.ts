@@ -11,28 +11,28 @@ import {
   type Removal,
   type SignedCheckpoint,
 } from './checkpoint.ts'
-import { checkpointFileName, publicCheckpointKey } from './checkpoint-key.ts'
+import { checkpointFileName, readPublicCheckpointKey } from './checkpoint-key.ts'
 import {
-  encryptedStream,
+  encryptStream,
+  findLogKey,
   isEncryptedName,
   type LogKey,
   type LogKeys,
-  logKeyAt,
   MissingLogKey,
   noLogKeys,
 } from './encrypted-bytes.ts'
-import { digestOf } from './examine.ts'
-import { logFileName, syncFolder } from './folder.ts'
-import { bytesOf, storedDigestOf } from './lines.ts'
+import { computeDigest } from './examine.ts'
+import { formatLogFileName, syncFolder } from './folder.ts'
+import { computeStoredDigest, readBytes } from './lines.ts'
 import { copyLogKeys } from './log-keys.ts'
 import { unknownRemover } from './removals.ts'
 import {
-  archivedName,
-  archivedNames,
   copyOnce,
+  formatArchiveName,
+  formatSegmentName,
+  listArchiveNames,
+  listSegments,
   type Segment,
-  segmentName,
-  segmentsOf,
   writeCheckpoint,
   writeRemoval,
 } from './segments.ts'
@@ -74,7 +74,7 @@ export interface Done {
 type Closed = Segment & { readonly path: string; readonly signed: SignedCheckpoint }
 
 /** Files at the end that stay as they are. */
-const youngest = 2
+const minKept = 2
 
 /** 3 is zstd's own default; logs shrink to about a tenth. */
 const level = 6
@@ -89,15 +89,15 @@ export async function* archiveOld(options: ArchiveOptions): AsyncGenerator<Done>
   const target = to === undefined ? folder : resolve(to)
   const signer = options.unlocked?.signer
   if (target !== folder) mkdirSync(target, { recursive: true, mode: 0o700 })
-  for (const segment of oldOnes(options)) {
+  for (const segment of listOldSegments(options)) {
     if (segment.compressed && target === folder) continue
     if (target !== folder) requireSigner(segment, signer)
     const { path, firstSeq } = segment
-    const logKey = logKeyFor(segment, options.unlocked)
-    const archived = archivedName(target, firstSeq, logKey !== undefined)
+    const logKey = chooseLogKey(segment, options.unlocked)
+    const archived = formatArchiveName(target, firstSeq, logKey !== undefined)
     if (!existsSync(archived)) await writeArchived(path, archived, segment, options.unlocked?.keys, logKey)
     await requireSame(archived, segment, options.unlocked?.keys)
-    const signed = await signedAs(segment, archived, options.unlocked?.signer)
+    const signed = await signArchivedFile(segment, archived, options.unlocked?.signer)
     if (target !== folder) {
       writeCheckpoint(target, signed)
       copyOnce(join(folder, checkpointFileName), join(target, checkpointFileName))
@@ -108,7 +108,7 @@ export async function* archiveOld(options: ArchiveOptions): AsyncGenerator<Done>
     } else if (signed !== segment.signed) writeCheckpoint(folder, signed)
     rmSync(path)
     syncFolder(folder)
-    yield doneWith(segment, archived)
+    yield toDone(segment, archived)
   }
 }
 
@@ -126,18 +126,18 @@ export interface PruneOptions extends OldFiles {
  */
 export function* pruneOld(options: PruneOptions): Generator<Done> {
   const { folder, by, now, signer } = options
-  for (const segment of oldOnes(options, signer)) {
+  for (const segment of listOldSegments(options, signer)) {
     if (options.dryRun === true) {
-      yield doneWith(segment, segment.path)
+      yield toDone(segment, segment.path)
       continue
     }
     // Said before it is done: a file that is gone without a word is an alarm.
     const removal = { at: new Date(now).toISOString(), by }
     writeRemoval(folder, segment.signed, signRemoval(segment, removal, signer))
     rmSync(segment.path, { force: true })
-    for (const archived of archivedNames(folder, segment.firstSeq)) rmSync(archived, { force: true })
+    for (const archived of listArchiveNames(folder, segment.firstSeq)) rmSync(archived, { force: true })
     syncFolder(folder)
-    yield doneWith(segment, segment.path)
+    yield toDone(segment, segment.path)
   }
 }
 
@@ -145,17 +145,17 @@ export function* pruneOld(options: PruneOptions): Generator<Done> {
  * From the first on, as far as all records are older. Never the one that is being written, nor the one before it: the
  * next start looks there for what the last run knew of its database.
  */
-function oldOnes({ folder, before }: OldFiles, pruner?: CheckpointSigner): readonly Closed[] {
-  const segments = segmentsOf(folder)
-  const key = publicCheckpointKey(folder)
+function listOldSegments({ folder, before }: OldFiles, pruner?: CheckpointSigner): readonly Closed[] {
+  const segments = listSegments(folder)
+  const key = readPublicCheckpointKey(folder)
   const found: Closed[] = []
-  for (const segment of segments.slice(0, -youngest)) {
+  for (const segment of segments.slice(0, -minKept)) {
     const { signed } = segment
     const path = segment.path ?? missingPath(folder, segment, pruner)
     if (path === undefined) continue
     if (signed === undefined || key === undefined || !isSignedBy([key], signed)) {
       throw new StartupError(
-        `${segmentName(segment)} has no checkpoint of this log's key: the service signs one within seconds while it runs`,
+        `${formatSegmentName(segment)} has no checkpoint of this log's key: the service signs one within seconds while it runs`,
       )
     }
     if (Date.parse(signed.checkpoint.latest) >= before) break
@@ -172,14 +172,14 @@ function missingPath(
 ): string | undefined {
   if (pruner === undefined || signed === undefined) return undefined
   const isSigned = isRemovalSignedBy([pruner.publicKey], signed)
-  return isSigned && signed.removal?.by !== unknownRemover ? undefined : logFileName(folder, firstSeq)
+  return isSigned && signed.removal?.by !== unknownRemover ? undefined : formatLogFileName(folder, firstSeq)
 }
 
 /** @throws StartupError when the key that signed the checkpoint is not here */
 function requireSigner(segment: Closed, signer: CheckpointSigner | undefined): CheckpointSigner {
   if (signer?.keyId === segment.signed.checkpoint.key) return signer
   throw new StartupError(
-    `${segmentName(segment)} is not removed: its removal must be signed with the key of the log, which cannot be opened here. Name the home of its service with --home; the root key and the database are required`,
+    `${formatSegmentName(segment)} is not removed: its removal must be signed with the key of the log, which cannot be opened here. Name the home of its service with --home; the root key and the database are required`,
   )
 }
 
@@ -188,10 +188,10 @@ function signRemoval(segment: Closed, removal: Removal, signer: CheckpointSigner
 }
 
 /** undefined = it is archived in clear. @throws StartupError when the key of an encrypted file is not here */
-function logKeyFor({ path }: Closed, unlocked: UnlockedLog | undefined): LogKey | undefined {
+function chooseLogKey({ path }: Closed, unlocked: UnlockedLog | undefined): LogKey | undefined {
   const { keys = noLogKeys, encryptWith } = unlocked ?? {}
   if (encryptWith !== undefined || !isEncryptedName(path)) return encryptWith
-  const key = logKeyAt(path, keys)
+  const key = findLogKey(path, keys)
   if (key === undefined) throw new MissingLogKey(path)
   return key
 }
@@ -209,11 +209,11 @@ async function writeArchived(
   const params = { [constants.ZSTD_c_compressionLevel]: level, [constants.ZSTD_c_checksumFlag]: 1 }
   // One that is compressed in the same form goes as it is.
   const asItIs = compressed && isEncryptedName(path) === (logKey !== undefined)
-  const source = asItIs ? createReadStream(path) : Readable.from(bytesOf(path, { keys }))
+  const source = asItIs ? createReadStream(path) : Readable.from(readBytes(path, { keys }))
   const squeezed = asItIs ? source : compose(source, createZstdCompress({ params }))
   try {
     if (asItIs || logKey === undefined) await pipeline(squeezed, out)
-    else await pipeline(squeezed, (chunks: AsyncIterable<Uint8Array>) => encryptedStream(chunks, logKey), out)
+    else await pipeline(squeezed, (chunks: AsyncIterable<Uint8Array>) => encryptStream(chunks, logKey), out)
   } catch (error) {
     // A disk that is full gets back what was written.
     rmSync(fresh, { force: true })
@@ -229,24 +229,24 @@ async function writeArchived(
 }
 
 /** The checkpoint, with how its file is stored now. */
-async function signedAs(
+async function signArchivedFile(
   { signed }: Closed,
   archived: string,
   signer: CheckpointSigner | undefined,
 ): Promise<SignedCheckpoint> {
   if (!isEncryptedName(archived) || signer?.keyId !== signed.checkpoint.key) return signed
-  return { ...signed, archived: signer.signArchived(signed.checkpoint, await storedDigestOf(archived)) }
+  return { ...signed, archived: signer.signArchived(signed.checkpoint, await computeStoredDigest(archived)) }
 }
 
 async function requireSame(archived: string, { signed }: Closed, keys: LogKeys | undefined): Promise<void> {
-  const { bytes, sha256 } = await digestOf(archived, keys).catch(() => ({ bytes: 0, sha256: '' }))
+  const { bytes, sha256 } = await computeDigest(archived, keys).catch(() => ({ bytes: 0, sha256: '' }))
   if (bytes === signed.checkpoint.bytes && sha256 === signed.checkpoint.sha256) return
   throw new StartupError(
     `${archived} does not hold what ${signed.checkpoint.file} held when it was closed; nothing was removed. Run warder audit verify; remove ${basename(archived)} to have it written again`,
   )
 }
 
-function doneWith({ signed }: Closed, path: string): Done {
+function toDone({ signed }: Closed, path: string): Done {
   const { file, first_seq, last_seq } = signed.checkpoint
   return { file, records: last_seq - first_seq + 1, path }
 }

@@ -23,10 +23,10 @@ import { quietLog } from '../telemetry/testing/index.ts'
 import {
   type AuditEvent,
   type AuditLogOptions,
-  auditClient,
   canonicalJson,
-  cef,
+  createAuditClient,
   exportAudit,
+  formatCef,
   type OpenLogFile,
   openAuditLog,
   openLogFile,
@@ -499,7 +499,7 @@ test('after a loss many may flush at once, and the chain stays whole', async () 
   const path = folder()
   const { disk, open } = failingDisk()
   const log = await openAuditLog(options(path, { openFile: open }))
-  const clients = [auditClient(log.connect(), 'continue'), auditClient(log.connect(), 'continue')]
+  const clients = [createAuditClient(log.connect(), 'continue'), createAuditClient(log.connect(), 'continue')]
   disk.full = true
   for (const client of clients) client.record(event())
   await Promise.all(clients.map((client) => client.flush()))
@@ -597,7 +597,7 @@ test('characters that hide or turn text round are escaped, and mean what they me
     assert.doesNotMatch(exported.join('\n'), unseen)
     assert.ok(exported[0]?.includes('\\u202e'))
   }
-  assert.doesNotMatch(cef({ principal: 'a\u001b[2J', operation: '\u202e' }), /[\p{Cc}\p{Cf}]/u)
+  assert.doesNotMatch(formatCef({ principal: 'a\u001b[2J', operation: '\u202e' }), /[\p{Cc}\p{Cf}]/u)
 })
 
 test('a log of the version before, with such characters as they are, is whole and shown escaped', async () => {
@@ -661,7 +661,7 @@ test('a read-only file and a folder that cannot be made stop the start', {
 test('workers hand over their records in order; durable ones are answered when they are on disk', async () => {
   const path = folder()
   const log = await openAuditLog(options(path, { mode: 'reject' }))
-  const clients = [auditClient(log.connect(), 'reject'), auditClient(log.connect(), 'reject')]
+  const clients = [createAuditClient(log.connect(), 'reject'), createAuditClient(log.connect(), 'reject')]
   for (let index = 0; index < 100; index += 1)
     clients[index % 2]?.record(event({ object: `w${index % 2}-${index}` }))
   await Promise.all(
@@ -730,7 +730,7 @@ test('an export is the records of a time, as JSON or as CEF', async () => {
     /^CEF:0\|Warder\|kms\|1\|crypto\.encrypt\|crypto\.encrypt\|6\|rt=5000 src=127\.0\.0\.1 suser=alice/,
   )
   assert.ok((only ?? '').includes('cs1=a|b\\=c\\\\d\\ne'))
-  assert.match(cef({ service: 'a|b', operation: 'x\ny' }), /\|a\\\|b\|1\|x y\|/)
+  assert.match(formatCef({ service: 'a|b', operation: 'x\ny' }), /\|a\\\|b\|1\|x y\|/)
 })
 
 test('a log that cannot be opened stops the start with one line that says which', async () => {

@@ -1,17 +1,24 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { BatchBuilder, batchMemory, batchOfOne, builderFor, chainBatch, type RecordBatch } from './batch.ts'
+import {
+  allocateBatchMemory,
+  BatchBuilder,
+  chainBatch,
+  createBuilder,
+  createSingleBatch,
+  type RecordBatch,
+} from './batch.ts'
 import { canonicalJson } from './canonical.ts'
 import { escapeHidden } from './hidden-characters.ts'
 import type { ChainHead } from './record.ts'
-import { genesis, hashOf, recordMaker } from './record.ts'
+import { computeHash, createRecordMaker, genesis } from './record.ts'
 import type { AuditEvent } from './types.ts'
-import { ownEvent } from './writer.ts'
+import { createOwnEvent } from './writer.ts'
 
 const origin = { node: 'knoten "ä"', service: 'kms' }
-const recordOf = recordMaker(origin)
-const plain = ownEvent(Date.UTC(2026, 0, 1), 'test.operation')
+const makeRecord = createRecordMaker(origin)
+const plain = createOwnEvent(Date.UTC(2026, 0, 1), 'test.operation')
 
 type Line = Readonly<Record<string, unknown>>
 
@@ -27,7 +34,7 @@ function checked(bytes: readonly Uint8Array[], head: ChainHead): readonly Line[]
       const record = JSON.parse(line) as Line
       const { hash, ...rest } = record
       assert.equal(line, escapeHidden(`${canonicalJson(rest).slice(0, -1)},"hash":"${hash}"}`))
-      assert.deepEqual([record.seq, record.prev, hash], [seq + 1, prev, hashOf(record)])
+      assert.deepEqual([record.seq, record.prev, hash], [seq + 1, prev, computeHash(record)])
       assert.deepEqual([record.node, record.service], [origin.node, origin.service])
       seq += 1
       prev = String(hash)
@@ -36,8 +43,8 @@ function checked(bytes: readonly Uint8Array[], head: ChainHead): readonly Line[]
 }
 
 function batchOf(events: readonly AuditEvent[], seqDigits: number): RecordBatch {
-  const builder = new BatchBuilder(seqDigits, batchMemory(1_000_000, events.length))
-  for (const event of events) assert.ok(builder.add(recordOf(event)))
+  const builder = new BatchBuilder(seqDigits, allocateBatchMemory(1_000_000, events.length))
+  for (const event of events) assert.ok(builder.add(makeRecord(event)))
   return builder.build()
 }
 
@@ -118,7 +125,8 @@ test('a chain is whole whatever is recorded, and however wide the gaps for its n
 test('durations have three places at most, written as ECMAScript writes numbers', () => {
   const head: ChainHead = { seq: 0, hash: genesis }
   const written = (duration_ms: number): unknown =>
-    checked(chainBatch(batchOfOne(recordOf({ ...plain, duration_ms }), 1), head).lines, head)[0]?.duration_ms
+    checked(chainBatch(createSingleBatch(makeRecord({ ...plain, duration_ms }), 1), head).lines, head)[0]
+      ?.duration_ms
   for (const [given, expected] of [
     [1.23456, 1.235],
     [0.0004, 0],
@@ -140,22 +148,22 @@ test('durations have three places at most, written as ECMAScript writes numbers'
 })
 
 test('a batch takes what it has room for, and one is made for a record of any size', () => {
-  const small = recordOf(plain)
-  const full = new BatchBuilder(1, batchMemory(100_000, 3))
+  const small = makeRecord(plain)
+  const full = new BatchBuilder(1, allocateBatchMemory(100_000, 3))
   assert.deepEqual(
     [full.add(small), full.add(small), full.add(small), full.add(small)],
     [true, true, true, false],
   )
   assert.equal(full.count, 3)
-  const short = new BatchBuilder(1, batchMemory(1200, 100))
+  const short = new BatchBuilder(1, allocateBatchMemory(1200, 100))
   assert.deepEqual([short.add(small), short.add(small)], [true, false])
-  const huge = recordOf({
+  const huge = makeRecord({
     ...plain,
     principal: '\u0001'.repeat(1024),
     object: 'ö'.repeat(1024),
     details: Object.fromEntries(Array.from({ length: 15 }, (_, index) => [`m${index}`, '€'.repeat(1000)])),
   })
-  const builder = builderFor(huge, 3, () => undefined)
+  const builder = createBuilder(huge, 3, () => undefined)
   assert.ok(builder.add(huge))
   const head: ChainHead = { seq: 7, hash: genesis }
   const [line] = checked(chainBatch(builder.build(), head).lines, head)

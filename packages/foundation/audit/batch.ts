@@ -26,15 +26,15 @@ export interface RecordBatch extends BatchMemory {
 }
 
 const hashLength = 64
-const marksOfOne = 4
-const endOfLine = (digest: string): string => `,"hash":"${digest}"}\n`
+const marksPerRecord = 4
+const formatLineEnd = (digest: string): string => `,"hash":"${digest}"}\n`
 /** The end of a line takes the place of the closing brace of the record. */
-const endLength = endOfLine('0'.repeat(hashLength)).length
+const endLength = formatLineEnd('0'.repeat(hashLength)).length
 /** Room for what a busy worker records in some milliseconds. */
-const usualBytes = 128 * 1024
-const usualRecords = 512
+const defaultBytes = 128 * 1024
+const defaultRecords = 512
 /** Bytes that a UTF-16 unit may take in UTF-8. */
-const widestUnit = 3
+const maxBytesPerUnit = 3
 
 /** A batch in the making. */
 export class BatchBuilder {
@@ -56,8 +56,11 @@ export class BatchBuilder {
 
   /** False, and nothing is changed, when there is no room. */
   add(record: RecordText): boolean {
-    const mark = this.#count * marksOfOne
-    if (this.#at + mostBytes(record, this.#seqDigits) > this.#bytes.length || mark === this.#marks.length)
+    const mark = this.#count * marksPerRecord
+    if (
+      this.#at + getMaxLineBytes(record, this.#seqDigits) > this.#bytes.length ||
+      mark === this.#marks.length
+    )
       return false
     const { beforePrev, beforeSeq, afterSeq } = record
     const bytes = this.#bytes
@@ -86,18 +89,18 @@ export class BatchBuilder {
 }
 
 /** Bytes that the line of a record takes at most. */
-function mostBytes({ beforePrev, beforeSeq, afterSeq }: RecordText, seqDigits: number): number {
+function getMaxLineBytes({ beforePrev, beforeSeq, afterSeq }: RecordText, seqDigits: number): number {
   const units = beforePrev.length + beforeSeq.length + afterSeq.length
-  return units * widestUnit + hashLength + seqDigits + endLength
+  return units * maxBytesPerUnit + hashLength + seqDigits + endLength
 }
 
 /** @param bytes,records how much there is room for */
-export function batchMemory(bytes: number, records: number): BatchMemory {
-  return { bytes: Buffer.allocUnsafeSlow(bytes), marks: new Uint32Array(records * marksOfOne) }
+export function allocateBatchMemory(bytes: number, records: number): BatchMemory {
+  return { bytes: Buffer.allocUnsafeSlow(bytes), marks: new Uint32Array(records * marksPerRecord) }
 }
 
 /** Bytes that a batch holds for as long as it waits. */
-export function sizeOf({ bytes, marks }: BatchMemory): number {
+export function getMemoryBytes({ bytes, marks }: BatchMemory): number {
   return bytes.byteLength + marks.byteLength
 }
 
@@ -105,34 +108,40 @@ export function sizeOf({ bytes, marks }: BatchMemory): number {
  * The same records in no more memory than they need, for a batch that has to wait: most memory of a small one is unused.
  * @returns undefined where that would not save half of it
  */
-export function compacted(batch: RecordBatch): RecordBatch | undefined {
+export function compactBatch(batch: RecordBatch): RecordBatch | undefined {
   const { bytes, marks, end, count } = batch
-  const used = end + count * marksOfOne * marks.BYTES_PER_ELEMENT
-  if (used * 2 > sizeOf(batch)) return undefined
+  const used = end + count * marksPerRecord * marks.BYTES_PER_ELEMENT
+  if (used * 2 > getMemoryBytes(batch)) return undefined
   // A Buffer's own `slice` would share the memory.
   const copy = new Uint8Array(bytes.subarray(0, end))
-  return { ...batch, bytes: copy, marks: marks.slice(0, count * marksOfOne) }
+  return { ...batch, bytes: copy, marks: marks.slice(0, count * marksPerRecord) }
 }
 
 /** Memory of the size that most batches have. */
-export function isUsual({ bytes, marks }: BatchMemory): boolean {
-  return bytes.length === usualBytes && marks.length === usualRecords * marksOfOne
+export function hasDefaultSize({ bytes, marks }: BatchMemory): boolean {
+  return bytes.length === defaultBytes && marks.length === defaultRecords * marksPerRecord
 }
 
 /** A builder for this record and others, whatever its size. @param spare memory of the usual size, if there is some */
-export function builderFor(
+export function createBuilder(
   record: RecordText,
   seqDigits: number,
   spare: () => BatchMemory | undefined,
 ): BatchBuilder {
-  const needed = hashLength + mostBytes(record, seqDigits)
-  const known = needed > usualBytes ? undefined : spare()
-  return new BatchBuilder(seqDigits, known ?? batchMemory(Math.max(usualBytes, needed), usualRecords))
+  const needed = hashLength + getMaxLineBytes(record, seqDigits)
+  const known = needed > defaultBytes ? undefined : spare()
+  return new BatchBuilder(
+    seqDigits,
+    known ?? allocateBatchMemory(Math.max(defaultBytes, needed), defaultRecords),
+  )
 }
 
 /** One record, in no more memory than it may need. */
-export function batchOfOne(record: RecordText, seqDigits: number): RecordBatch {
-  const builder = new BatchBuilder(seqDigits, batchMemory(hashLength + mostBytes(record, seqDigits), 1))
+export function createSingleBatch(record: RecordText, seqDigits: number): RecordBatch {
+  const builder = new BatchBuilder(
+    seqDigits,
+    allocateBatchMemory(hashLength + getMaxLineBytes(record, seqDigits), 1),
+  )
   builder.add(record)
   return builder.build()
 }
@@ -149,7 +158,7 @@ export function chainBatch(
   const lines: Uint8Array[] = []
   let last = head
   for (let from = 0; from < batch.count; ) {
-    const digits = digitsAfter(last.seq)
+    const digits = countDigitsAfter(last.seq)
     const to = Math.min(batch.count, from + (10 ** digits - 1 - last.seq))
     const fits = digits === batch.seqDigits && from === 0 && to === batch.count
     const part = fits ? batch : withSeqDigits(batch, from, to, digits)
@@ -161,7 +170,7 @@ export function chainBatch(
 }
 
 /** Digits of the number that follows. */
-export function digitsAfter(seq: number): number {
+export function countDigitsAfter(seq: number): number {
   return String(seq + 1).length
 }
 
@@ -175,50 +184,50 @@ function fillGaps(batch: RecordBatch, head: ChainHead): ChainHead {
   let { seq, hash: prev } = head
   let lineEnd = ''
   for (let index = 0; index < count; index += 1) {
-    const mark = index * marksOfOne
+    const mark = index * marksPerRecord
     const start = marks[mark] ?? 0
     seq += 1
     view.write(prev, start - hashLength, 'latin1')
     view.write(prev, marks[mark + 1] ?? 0, 'latin1')
     view.write(String(seq), marks[mark + 2] ?? 0, 'latin1')
-    const braceAt = endOf(batch, index) - endLength
+    const braceAt = getRecordEnd(batch, index) - endLength
     const record = view.subarray(start - hashLength, braceAt + 1)
     const canonical = marks[mark + 3] === 1 ? unescapeHidden(record.toString('utf8')) : record
     prev = hash('sha256', canonical, 'hex')
     if (index > 0) view.write(lineEnd, start - endLength, 'latin1')
-    lineEnd = endOfLine(prev)
+    lineEnd = formatLineEnd(prev)
   }
   view.write(lineEnd, end - endLength, 'latin1')
   return { seq, hash: prev }
 }
 
 /** Offset of the end of a record's line. */
-function endOf({ end, count, marks }: RecordBatch, index: number): number {
-  return index + 1 < count ? (marks[(index + 1) * marksOfOne] ?? 0) : end
+function getRecordEnd({ end, count, marks }: RecordBatch, index: number): number {
+  return index + 1 < count ? (marks[(index + 1) * marksPerRecord] ?? 0) : end
 }
 
 /** Some records of a batch, laid out anew for numbers of another length: seldom, since numbers seldom get longer. */
 function withSeqDigits(batch: RecordBatch, from: number, to: number, seqDigits: number): RecordBatch {
   const { bytes, marks } = batch
   const wider = Math.max(0, seqDigits - batch.seqDigits) * (to - from)
-  const size = hashLength + endOf(batch, to - 1) - (marks[from * marksOfOne] ?? 0) + wider
+  const size = hashLength + getRecordEnd(batch, to - 1) - (marks[from * marksPerRecord] ?? 0) + wider
   const fresh = new Uint8Array(size)
-  const freshMarks = new Uint32Array((to - from) * marksOfOne)
+  const freshMarks = new Uint32Array((to - from) * marksPerRecord)
   let at = hashLength
   const copy = (start: number, end: number): void => {
     fresh.set(bytes.subarray(start, end), at)
     at += end - start
   }
   for (let index = from; index < to; index += 1) {
-    const [start = 0, prevAt = 0, seqAt = 0, escaped = 0] = marks.subarray(index * marksOfOne)
-    const mark = (index - from) * marksOfOne
+    const [start = 0, prevAt = 0, seqAt = 0, escaped = 0] = marks.subarray(index * marksPerRecord)
+    const mark = (index - from) * marksPerRecord
     freshMarks[mark] = at
     freshMarks[mark + 1] = at + prevAt - start
     copy(start, seqAt)
     freshMarks[mark + 2] = at
     freshMarks[mark + 3] = escaped
     at += seqDigits
-    copy(seqAt + batch.seqDigits, endOf(batch, index))
+    copy(seqAt + batch.seqDigits, getRecordEnd(batch, index))
   }
   return { bytes: fresh, end: at, count: to - from, marks: freshMarks, seqDigits }
 }

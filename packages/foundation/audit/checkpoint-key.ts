@@ -4,16 +4,16 @@ import { join } from 'node:path'
 import type { Seal, SealedPlace } from '../seal/types.ts'
 import {
   type CheckpointSigner,
-  checkpointKeyId,
-  checkpointSigner,
+  computeCheckpointKeyId,
+  createCheckpointSigner,
   isArchivedBy,
   isRemovalSignedBy,
   isSignedBy,
   type Removal,
 } from './checkpoint.ts'
-import { replaceFile, segmentsOf, writeCheckpoint } from './segments.ts'
+import { listSegments, replaceFile, writeCheckpoint } from './segments.ts'
 
-const place: SealedPlace = { table: 'audit_log', row: 'checkpoint', column: 'private_key' }
+const context: SealedPlace = { table: 'audit_log', row: 'checkpoint', column: 'private_key' }
 const sealedName = 'checkpoint.key'
 /** The public half, beside the log and its archives. */
 export const checkpointFileName = 'checkpoint.pub'
@@ -33,10 +33,10 @@ export interface CheckpointKey {
  */
 export async function openCheckpointKey(folder: string, seal: Seal, stamp: string): Promise<CheckpointKey> {
   const path = join(folder, sealedName)
-  const before = publicCheckpointKey(folder)
-  const known = existsSync(path) ? await opened(seal, readFileSync(path)) : undefined
-  const signer = known === undefined ? newKey(path, seal, stamp) : checkpointSigner(known)
-  const replaces = before === undefined ? undefined : checkpointKeyId(before)
+  const before = readPublicCheckpointKey(folder)
+  const known = existsSync(path) ? await openKey(seal, readFileSync(path)) : undefined
+  const signer = known === undefined ? newKey(path, seal, stamp) : createCheckpointSigner(known)
+  const replaces = before === undefined ? undefined : computeCheckpointKeyId(before)
   if (replaces === signer.keyId) return { signer }
   if (before !== undefined) signAgain(folder, before, signer)
   // Last: a start that dies before goes on here.
@@ -50,22 +50,22 @@ export async function readCheckpointSigner(
   seal: Pick<Seal, 'open'>,
 ): Promise<CheckpointSigner | undefined> {
   const path = join(folder, sealedName)
-  const key = existsSync(path) ? await opened(seal, readFileSync(path)) : undefined
-  return key === undefined ? undefined : checkpointSigner(key)
+  const key = existsSync(path) ? await openKey(seal, readFileSync(path)) : undefined
+  return key === undefined ? undefined : createCheckpointSigner(key)
 }
 
 function newKey(path: string, seal: Seal, stamp: string): CheckpointSigner {
   const { privateKey } = generateKeyPairSync('ed25519')
   const der = privateKey.export({ type: 'pkcs8', format: 'der' })
-  const sealed = seal.seal(place, der)
+  const sealed = seal.seal(context, der)
   der.fill(0)
   if (existsSync(path)) renameSync(path, `${path}.replaced-${stamp}`)
   replaceFile(path, sealed)
-  return checkpointSigner(privateKey)
+  return createCheckpointSigner(privateKey)
 }
 
 /** The public half, as everybody finds it beside the log; undefined = there is none, or it is no key. */
-export function publicCheckpointKey(folder: string): KeyObject | undefined {
+export function readPublicCheckpointKey(folder: string): KeyObject | undefined {
   const path = join(folder, checkpointFileName)
   try {
     return existsSync(path) ? createPublicKey(readFileSync(path)) : undefined
@@ -74,9 +74,9 @@ export function publicCheckpointKey(folder: string): KeyObject | undefined {
   }
 }
 
-async function opened(seal: Pick<Seal, 'open'>, sealed: Uint8Array): Promise<KeyObject | undefined> {
+async function openKey(seal: Pick<Seal, 'open'>, sealed: Uint8Array): Promise<KeyObject | undefined> {
   try {
-    const der = Buffer.from(await seal.open(place, sealed))
+    const der = Buffer.from(await seal.open(context, sealed))
     const key = createPrivateKey({ key: der, type: 'pkcs8', format: 'der' })
     der.fill(0)
     return key
@@ -90,7 +90,7 @@ function writePublic(folder: string, { publicKey }: CheckpointSigner): void {
 }
 
 function signAgain(folder: string, before: KeyObject, signer: CheckpointSigner): void {
-  for (const { signed } of segmentsOf(folder)) {
+  for (const { signed } of listSegments(folder)) {
     if (signed === undefined || !isSignedBy([before], signed)) continue
     const { timestamp: _, archived, removal, ...rest } = signed
     const again = signer.sign({ ...signed.checkpoint, key: signer.keyId })

@@ -28,7 +28,7 @@ export interface Checkpoint {
   readonly stored_sha256?: string
   /** RFC 3339. */
   readonly closed_at: string
-  /** Which key signed: see `checkpointKeyId`. */
+  /** Which key signed: see `computeCheckpointKeyId`. */
   readonly key: string
 }
 
@@ -71,7 +71,7 @@ export interface Removal {
 
 /** Signs with the key of one log. */
 export interface CheckpointSigner {
-  /** See `checkpointKeyId`. */
+  /** See `computeCheckpointKeyId`. */
   readonly keyId: string
   readonly publicKey: KeyObject
   sign(checkpoint: Checkpoint): SignedCheckpoint
@@ -89,36 +89,38 @@ const domain = 'warder audit checkpoint 1\n'
 const archiveDomain = 'warder audit archived 1\n'
 const removalDomain = 'warder audit removed 1\n'
 
-export function checkpointSigner(privateKey: KeyObject): CheckpointSigner {
+export function createCheckpointSigner(privateKey: KeyObject): CheckpointSigner {
   const publicKey = createPublicKey(privateKey)
   return {
-    keyId: checkpointKeyId(publicKey),
+    keyId: computeCheckpointKeyId(publicKey),
     publicKey,
     sign: (checkpoint) => ({
       checkpoint,
-      signature: sign(null, signedBytes(checkpoint), privateKey).toString('base64url'),
+      signature: sign(null, encodeCheckpoint(checkpoint), privateKey).toString('base64url'),
     }),
     signArchived(checkpoint, { bytes, sha256 }) {
-      const signature = sign(null, archivedBytes(checkpoint, { bytes, sha256 }), privateKey)
+      const signature = sign(null, encodeArchived(checkpoint, { bytes, sha256 }), privateKey)
       return { bytes, sha256, signature: signature.toString('base64url') }
     },
     signRemoval(checkpoint, { signature: _, ...removal }) {
-      const signature = sign(null, removalBytes(checkpoint, removal), privateKey)
+      const signature = sign(null, encodeRemoval(checkpoint, removal), privateKey)
       return { ...removal, signature: signature.toString('base64url') }
     },
   }
 }
 
 /** SHA-256 of the SubjectPublicKeyInfo (RFC 5280 §4.1), base64url. */
-export function checkpointKeyId(publicKey: KeyObject): string {
+export function computeCheckpointKeyId(publicKey: KeyObject): string {
   const spki = publicKey.export({ type: 'spki', format: 'der' })
   return createHash('sha256').update(spki).digest('base64url')
 }
 
 /** Did one of these keys sign it? */
 export function isSignedBy(keys: readonly KeyObject[], { checkpoint, signature }: SignedCheckpoint): boolean {
-  const key = keys.find((known) => checkpointKeyId(known) === checkpoint.key)
-  return key !== undefined && verify(null, signedBytes(checkpoint), key, Buffer.from(signature, 'base64url'))
+  const key = keys.find((known) => computeCheckpointKeyId(known) === checkpoint.key)
+  return (
+    key !== undefined && verify(null, encodeCheckpoint(checkpoint), key, Buffer.from(signature, 'base64url'))
+  )
 }
 
 /** Did the key of the checkpoint, one of these, sign how its file is stored? */
@@ -126,9 +128,9 @@ export function isArchivedBy(
   keys: readonly KeyObject[],
   { checkpoint, archived }: SignedCheckpoint,
 ): boolean {
-  const key = keys.find((known) => checkpointKeyId(known) === checkpoint.key)
+  const key = keys.find((known) => computeCheckpointKeyId(known) === checkpoint.key)
   if (key === undefined || archived === undefined) return false
-  return verify(null, archivedBytes(checkpoint, archived), key, Buffer.from(archived.signature, 'base64url'))
+  return verify(null, encodeArchived(checkpoint, archived), key, Buffer.from(archived.signature, 'base64url'))
 }
 
 /** Did the key of the checkpoint, one of these, sign that its file was taken away? */
@@ -136,14 +138,14 @@ export function isRemovalSignedBy(
   keys: readonly KeyObject[],
   { checkpoint, removal }: SignedCheckpoint,
 ): boolean {
-  const key = keys.find((known) => checkpointKeyId(known) === checkpoint.key)
+  const key = keys.find((known) => computeCheckpointKeyId(known) === checkpoint.key)
   if (key === undefined || typeof removal?.signature !== 'string') return false
-  const { signature, ...said } = removal
-  return verify(null, removalBytes(checkpoint, said), key, Buffer.from(signature, 'base64url'))
+  const { signature, ...unsigned } = removal
+  return verify(null, encodeRemoval(checkpoint, unsigned), key, Buffer.from(signature, 'base64url'))
 }
 
 /** State of the chain behind the file. */
-export function headOf({ last_seq, last_hash }: Checkpoint): ChainHead {
+export function toChainHead({ last_seq, last_hash }: Checkpoint): ChainHead {
   return { seq: last_seq, hash: last_hash }
 }
 
@@ -152,11 +154,11 @@ export function follows({ first_seq, first_prev }: Checkpoint, head: ChainHead):
   return first_seq === head.seq + 1 && first_prev === head.hash
 }
 
-function signedBytes(checkpoint: Checkpoint): Buffer {
+function encodeCheckpoint(checkpoint: Checkpoint): Buffer {
   return Buffer.from(domain + canonicalJson(checkpoint))
 }
 
-function archivedBytes(
+function encodeArchived(
   { first_seq, last_seq, last_hash, sha256: records }: Checkpoint,
   { bytes, sha256 }: { readonly bytes: number; readonly sha256: string },
 ): Buffer {
@@ -165,7 +167,7 @@ function archivedBytes(
   )
 }
 
-function removalBytes(
+function encodeRemoval(
   { first_seq, last_seq, last_hash, sha256: records }: Checkpoint,
   removal: Omit<Removal, 'signature'>,
 ): Buffer {

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MessageChannel } from 'node:worker_threads'
-import { auditClient } from './client.ts'
+import { createAuditClient } from './client.ts'
 import type { ToWriter } from './messages.ts'
-import { ownEvent } from './writer.ts'
+import { createOwnEvent } from './writer.ts'
 
-const event = ownEvent(Date.UTC(2026, 0, 1), 'test.operation')
+const event = createOwnEvent(Date.UTC(2026, 0, 1), 'test.operation')
 
 test('a worker whose records are not taken keeps a bounded number of them and counts what it drops', async () => {
   const { port1, port2 } = new MessageChannel()
@@ -19,7 +19,7 @@ test('a worker whose records are not taken keeps a bounded number of them and co
   }
   const messages: ToWriter[] = []
   port1.on('message', (message: ToWriter) => messages.push(message))
-  const trail = auditClient({ port: port2, node: 'n', service: 'kms' }, 'continue')
+  const trail = createAuditClient({ port: port2, node: 'n', service: 'kms' }, 'continue')
   for (let count = 0; count < 60_000; count += 1) trail.record(event)
   await assert.rejects(trail.recordDurably(event), /audit/)
   const flushed = trail.flush()

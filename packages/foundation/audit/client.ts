@@ -2,26 +2,26 @@ import { failure } from '../errors/index.ts'
 import {
   type BatchBuilder,
   type BatchMemory,
-  builderFor,
-  compacted,
-  isUsual,
+  compactBatch,
+  createBuilder,
+  hasDefaultSize,
   type RecordBatch,
 } from './batch.ts'
 import type { AuditConnection, FromWriter, ToWriter } from './messages.ts'
-import { recordMaker } from './record.ts'
+import { createRecordMaker } from './record.ts'
 import type { AuditFailureMode, AuditTrail } from './types.ts'
 
 /** Records that nobody waits for are handed over together: a message wakes the writer, which costs more than a record. */
 const gatherMs = 10
 
 /** Records that the writer has not taken yet, here or on their way: more are lost, and counted. */
-const mostWaiting = 50_000
+const maxWaitingRecords = 50_000
 /** Memory for batches that is kept for the next ones. */
-const mostSpare = 4
+const maxSpareBatches = 4
 /** Messages under way that a batch follows as it is; behind more of them it goes in no more memory than it needs. */
-const mostWhole = 16
+const maxWholeBatches = 16
 /** Durable records that may wait for the writer. */
-const mostUnanswered = 20_000
+const maxUnanswered = 20_000
 
 interface Waiting {
   resolve(): void
@@ -33,12 +33,12 @@ interface Waiting {
  * at the end of the turn, the others a few milliseconds later.
  * @param connection of `AuditLog.connect()`
  */
-export function auditClient(
+export function createAuditClient(
   connection: AuditConnection,
   mode: AuditFailureMode,
 ): AuditTrail & { close(): void } {
   const { port } = connection
-  const recordOf = recordMaker(connection)
+  const makeRecord = createRecordMaker(connection)
   let batch: BatchBuilder | undefined
   let durable: number[] = []
   const spare: BatchMemory[] = []
@@ -47,41 +47,41 @@ export function auditClient(
   let lost = 0
   /** Handed over and not taken yet. */
   let underWay = 0
-  let untaken = 0
+  let untakenBatches = 0
   let scheduled: 'no' | 'soon' | 'this turn' = 'no'
   let nextId = 1
   const waiting = new Map<number, Waiting>()
   let closed = false
 
-  const keep = (memory: BatchMemory): void => {
-    if (spare.length < mostSpare && isUsual(memory)) spare.push(memory)
+  const keepSpare = (memory: BatchMemory): void => {
+    if (spare.length < maxSpareBatches && hasDefaultSize(memory)) spare.push(memory)
   }
-  const handedOver = (built: RecordBatch | undefined): RecordBatch | undefined => {
-    const small = built !== undefined && untaken >= mostWhole ? compacted(built) : undefined
-    if (built !== undefined && small !== undefined) keep({ bytes: built.bytes, marks: built.marks })
+  const compactIfBehind = (built: RecordBatch | undefined): RecordBatch | undefined => {
+    const small = built !== undefined && untakenBatches >= maxWholeBatches ? compactBatch(built) : undefined
+    if (built !== undefined && small !== undefined) keepSpare({ bytes: built.bytes, marks: built.marks })
     return small ?? built
   }
   const send = (): void => {
     scheduled = 'no'
     if (batch === undefined && lost === 0) return
-    const built = handedOver(batch?.build())
+    const built = compactIfBehind(batch?.build())
     const message: ToWriter = { type: 'records', batch: built, durable, lost }
     underWay += built?.count ?? 0
-    untaken += built === undefined ? 0 : 1
+    untakenBatches += built === undefined ? 0 : 1
     batch = undefined
     durable = []
     lost = 0
     port.postMessage(message, built === undefined ? [] : [built.bytes.buffer, built.marks.buffer])
   }
   const add = (event: Parameters<AuditTrail['record']>[0], when: 'soon' | 'this turn'): boolean => {
-    if (closed || (batch?.count ?? 0) + underWay >= mostWaiting) {
+    if (closed || (batch?.count ?? 0) + underWay >= maxWaitingRecords) {
       lost += 1
       return false
     }
-    const record = recordOf(event)
+    const record = makeRecord(event)
     if (batch?.add(record) !== true) {
       send()
-      batch = builderFor(record, seqDigits, () => spare.pop())
+      batch = createBuilder(record, seqDigits, () => spare.pop())
       batch.add(record)
     }
     if (scheduled === 'no' || (scheduled === 'soon' && when === 'this turn')) {
@@ -91,18 +91,18 @@ export function auditClient(
     }
     return true
   }
-  const ask = (id: number): Promise<void> =>
+  const waitForAnswer = (id: number): Promise<void> =>
     new Promise((resolve, reject) => {
       if (waiting.size === 0) port.ref()
       waiting.set(id, { resolve, reject })
     })
-  const question = (type: 'flush' | 'probe'): Promise<void> => {
+  const sendQuestion = (type: 'flush' | 'probe'): Promise<void> => {
     const id = nextId++
-    const done = ask(id)
+    const done = waitForAnswer(id)
     port.postMessage({ type, id } satisfies ToWriter)
     return done
   }
-  const answer = (id: number, error: Error | undefined): void => {
+  const settleAnswer = (id: number, error: Error | undefined): void => {
     const one = waiting.get(id)
     waiting.delete(id)
     if (waiting.size === 0) port.unref()
@@ -113,19 +113,20 @@ export function auditClient(
   port.on('message', (message: FromWriter) => {
     if ('taken' in message) {
       underWay -= message.taken
-      untaken -= 1
+      untakenBatches -= 1
       seqDigits = message.seqDigits
-      for (const memory of message.memory) keep(memory)
+      for (const memory of message.memory) keepSpare(memory)
       return
     }
     const { written, failed } = message
-    for (const id of written) answer(id, undefined)
-    for (const id of failed) answer(id, failure('audit_unavailable', 'the audit writer could not write'))
+    for (const id of written) settleAnswer(id, undefined)
+    for (const id of failed)
+      settleAnswer(id, failure('audit_unavailable', 'the audit writer could not write'))
   })
   port.on('close', () => {
     closed = true
     for (const id of [...waiting.keys()])
-      answer(id, failure('audit_unavailable', 'the audit writer has ended'))
+      settleAnswer(id, failure('audit_unavailable', 'the audit writer has ended'))
   })
   port.unref()
 
@@ -135,21 +136,21 @@ export function auditClient(
       add(event, 'soon')
     },
     async recordDurably(event) {
-      if (waiting.size >= mostUnanswered || !add(event, 'this turn')) {
+      if (waiting.size >= maxUnanswered || !add(event, 'this turn')) {
         throw failure('audit_unavailable', 'too many records wait for the audit writer')
       }
       const id = nextId++
       durable.push(id)
-      return ask(id)
+      return waitForAnswer(id)
     },
     async flush() {
       send()
       if (closed) return
-      return question('flush')
+      return sendQuestion('flush')
     },
     async probe() {
       if (closed) throw failure('audit_unavailable', 'the audit writer has ended')
-      return question('probe')
+      return sendQuestion('probe')
     },
     close: () => port.close(),
   }

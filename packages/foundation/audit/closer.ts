@@ -5,11 +5,11 @@ import type { Logger, Metrics } from '../telemetry/types.ts'
 import {
   type CheckpointSigner,
   follows,
-  headOf,
   isRemovalSignedBy,
   isSignedBy,
   type Removal,
   type SignedCheckpoint,
+  toChainHead,
 } from './checkpoint.ts'
 import type { LogKeys } from './encrypted-bytes.ts'
 import { createExaminer, type Examiner } from './examiner.ts'
@@ -17,16 +17,16 @@ import { exportAudit } from './export.ts'
 import { beginning, type ChainHead } from './record.ts'
 import { RecordedRemovals, removalOperation, unknownRemover } from './removals.ts'
 import {
+  formatSegmentName,
   isPresent,
+  listSegments,
+  readSegment,
   type Segment,
-  segmentName,
-  segmentOf,
-  segmentsOf,
   writeCheckpoint,
   writeRemoval,
 } from './segments.ts'
 import type { AuditEvent } from './types.ts'
-import { ownEvent } from './writer.ts'
+import { createOwnEvent } from './writer.ts'
 
 export interface CloserOptions {
   readonly folder: string
@@ -46,7 +46,7 @@ export interface CloserOptions {
   readonly retryMs?: number
 }
 
-const usualRetryMs = 60_000
+const defaultRetryMs = 60_000
 
 /**
  * Looks after the files of a log that is being written: signs a checkpoint of each that is full, records which were
@@ -61,7 +61,7 @@ export interface SegmentCloser {
 }
 
 export function startCloser(options: CloserOptions): SegmentCloser {
-  const { folder, log, retryMs = usualRetryMs } = options
+  const { folder, log, retryMs = defaultRetryMs } = options
   const examiner = createExaminer(options.keys)
   const work = new Closing(options, examiner, () => {
     again = true
@@ -122,15 +122,15 @@ class Closing {
 
   async round(stopped: () => boolean): Promise<void> {
     let head: ChainHead = beginning
-    const segments = segmentsOf(this.#options.folder)
+    const segments = listSegments(this.#options.folder)
     for (const [index, segment] of segments.entries()) {
       if (stopped()) return
       const { signed } = segment
       const isLast = index === segments.length - 1
       const own = signed !== undefined && isSignedBy([this.#options.signer.publicKey], signed)
       if (own && follows(signed.checkpoint, head)) {
-        head = headOf(signed.checkpoint)
-        await this.#lookAgain(segment, stopped)
+        head = toChainHead(signed.checkpoint)
+        await this.#verifyAgain(segment, stopped)
       } else {
         // The last one is being written.
         if (isLast && !segment.compressed) return
@@ -148,7 +148,7 @@ class Closing {
     if (path === undefined || this.#seen.has(firstSeq)) return undefined
     const found = await this.#examiner.examine(path, from)
     if (typeof found === 'string') {
-      await this.#wrong(segment, found)
+      await this.#reportDamage(segment, found)
       return undefined
     }
     const { head, earliest, latest, bytes, sha256, stored } = found
@@ -156,7 +156,7 @@ class Closing {
       version: 1,
       service,
       node,
-      file: segmentName(segment),
+      file: formatSegmentName(segment),
       first_seq: firstSeq,
       last_seq: head.seq,
       first_prev: from.hash,
@@ -171,7 +171,10 @@ class Closing {
     })
     writeCheckpoint(folder, signed)
     this.#seen.add(firstSeq)
-    log.info({ file: segmentName(segment), records: found.records }, 'an audit file is closed and signed')
+    log.info(
+      { file: formatSegmentName(segment), records: found.records },
+      'an audit file is closed and signed',
+    )
     await this.#stamp(signed)
     return head
   }
@@ -194,7 +197,7 @@ class Closing {
    * Once for each start: a file that was changed since it was closed is told, and one that is gone. A file that could
    * not be read, because the service stops or for another reason, was not changed therefore: it is read again.
    */
-  async #lookAgain(segment: Segment, stopped: () => boolean): Promise<void> {
+  async #verifyAgain(segment: Segment, stopped: () => boolean): Promise<void> {
     const { path, signed, firstSeq } = segment
     if (signed === undefined) return
     if (path === undefined) {
@@ -206,10 +209,10 @@ class Closing {
     const isSame = await this.#isSame(path, signed, isPresent(segment))
     if (stopped()) return
     // Archived or removed meanwhile: its present form is read in the next round.
-    const isMoved = !isSame && segmentOf(this.#options.folder, firstSeq).path !== path
+    const isMoved = !isSame && readSegment(this.#options.folder, firstSeq).path !== path
     if (isMoved) return this.#again()
     this.#seen.add(firstSeq)
-    if (!isSame) await this.#wrong(segment, 'it has changed since it was closed')
+    if (!isSame) await this.#reportDamage(segment, 'it has changed since it was closed')
   }
 
   async #isSame(path: string, { checkpoint }: SignedCheckpoint, isPresentNow: boolean): Promise<boolean> {
@@ -244,7 +247,7 @@ class Closing {
     const claimed = removal === undefined ? signed.removal?.by : undefined
     if (!isRecorded)
       await record({
-        ...ownEvent(clock.now(), removalOperation),
+        ...createOwnEvent(clock.now(), removalOperation),
         outcome: said.by === unknownRemover ? 'failure' : 'success',
         details: {
           file,
@@ -264,14 +267,14 @@ class Closing {
     return (await this.#recorded).has(signed)
   }
 
-  async #wrong(segment: Segment, problem: string): Promise<void> {
+  async #reportDamage(segment: Segment, problem: string): Promise<void> {
     const { clock, log, metrics, record } = this.#options
     this.#seen.add(segment.firstSeq)
-    const file = segment.path === undefined ? segmentName(segment) : basename(segment.path)
+    const file = segment.path === undefined ? formatSegmentName(segment) : basename(segment.path)
     metrics?.count('audit_files_changed_total', {})
     log.error({ file, problem }, 'a closed audit file was changed: run warder audit verify')
     await record({
-      ...ownEvent(clock.now(), 'audit.file_changed'),
+      ...createOwnEvent(clock.now(), 'audit.file_changed'),
       outcome: 'failure',
       status: 500,
       details: { file, problem },

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock/clock.ts'
 import type { LogFile, OpenLogFile } from './files.ts'
-import { logFileName, syncFolder } from './folder.ts'
+import { formatLogFileName, syncFolder } from './folder.ts'
 
 export interface CurrentFileOptions {
   readonly folder: string
@@ -11,7 +11,7 @@ export interface CurrentFileOptions {
   readonly begunAt?: number
   readonly clock: Clock
   readonly openFile: OpenLogFile
-  /** New files are named so: see `encryptingOpener`. */
+  /** New files are named so: see `createEncryptingOpener`. */
   readonly encrypted?: boolean
   /** The log goes on in a new file: the one before is written no more. */
   onNewFile?(): void
@@ -59,7 +59,7 @@ export class CurrentFile {
    */
   beginNext(firstSeq: number): void {
     const { openFile, folder, encrypted, clock, onNewFile } = this.#options
-    const path = logFileName(folder, firstSeq, encrypted)
+    const path = formatLogFileName(folder, firstSeq, encrypted)
     const next = openFile(path)
     if (next.size > 0) {
       next.close()

@@ -3,15 +3,15 @@ import { hash } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { canonicalJson } from './canonical.ts'
-import { boundedDetails } from './details.ts'
+import { formatDetails } from './details.ts'
 import { escapeHidden } from './hidden-characters.ts'
-import { recordMaker } from './record.ts'
-import { ownEvent } from './writer.ts'
+import { createRecordMaker } from './record.ts'
+import { createOwnEvent } from './writer.ts'
 
 const sha256 = (text: string): string => hash('sha256', text, 'hex')
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into what was written
 const bounded = (details: Readonly<Record<string, unknown>>): any => {
-  const json = boundedDetails(details)
+  const json = formatDetails(details)
   assert.ok(json.length <= 16_384, `${json.length}`)
   const value = JSON.parse(json)
   assert.equal(escapeHidden(canonicalJson(value)), json)
@@ -94,7 +94,10 @@ test('whatever the details are, they are bounded, and nothing goes without a not
 
 test('a text of a record that is cut tells its length and hash, too', () => {
   const principal = `${'p'.repeat(2000)}-1`
-  const { beforeSeq } = recordMaker({ node: 'n', service: 's' })({ ...ownEvent(0, 'x'), principal })
+  const { beforeSeq } = createRecordMaker({ node: 'n', service: 's' })({
+    ...createOwnEvent(0, 'x'),
+    principal,
+  })
   const told = JSON.parse(`{${beforeSeq.slice(2).replace(/,"seq":$/, '')}}`).principal
   assert.ok(told.length <= 1024 && told.endsWith(`…[cut: 2002 bytes, SHA-256 ${sha256(principal)}]`), told)
 })
@@ -109,9 +112,9 @@ test('plain texts are written as all other details are: canonical, with what is 
   fc.assert(
     fc.property(fc.array(fc.tuple(text, value), { maxLength: 8 }), (members) => {
       const details = Object.fromEntries(members.map(([name, member]) => [name.toWellFormed(), member]))
-      assert.equal(boundedDetails(details), escapeHidden(canonicalJson(details)))
+      assert.equal(formatDetails(details), escapeHidden(canonicalJson(details)))
     }),
   )
   const secret = { shown: 'text', toJSON: () => 'hidden' }
-  assert.equal(boundedDetails(secret), '"hidden"')
+  assert.equal(formatDetails(secret), '"hidden"')
 })

@@ -37,8 +37,8 @@ const tagBytes = 16
 const lengthBytes = 4
 const overhead = lengthBytes + ivBytes + tagBytes
 /** A block ends with the last line that fits. */
-const usualBlock = 1_048_576
-const largestBlock = 2 * usualBlock
+const defaultBlockBytes = 1_048_576
+const maxBlockBytes = 2 * defaultBlockBytes
 const info = 'warder audit file 1'
 
 /** Whether the name of a file says that it is encrypted; also of one that was put aside. */
@@ -58,27 +58,27 @@ export interface FileCipher {
   blocks(bytes: Uint8Array, at: number): Buffer
 }
 
-export function newFileCipher({ id, key }: LogKey): FileCipher {
-  return cipherOf(Buffer.concat([magic, Buffer.from(id, 'hex'), randomBytes(saltBytes)]), key)
+export function beginFileCipher({ id, key }: LogKey): FileCipher {
+  return createFileCipher(Buffer.concat([magic, Buffer.from(id, 'hex'), randomBytes(saltBytes)]), key)
 }
 
 /** For the file that is there. @throws StartupError when its key is not among these */
-export function fileCipherAt(path: string, keys: LogKeys): FileCipher {
-  const header = headerAt(path)
+export function readFileCipher(path: string, keys: LogKeys): FileCipher {
+  const header = readHeader(path)
   if (header === undefined)
     throw new DamagedFile(`${path} does not begin as an encrypted file of the log does`)
-  return cipherOf(header, logKeyOf(path, header, keys))
+  return createFileCipher(header, requireLogKey(path, header, keys))
 }
 
-function cipherOf(header: Buffer, logKey: KeyObject): FileCipher {
-  const key = fileKey(header, logKey)
+function createFileCipher(header: Buffer, logKey: KeyObject): FileCipher {
+  const key = deriveFileKey(header, logKey)
   return {
     header,
     blocks(bytes, at) {
       const parts: Buffer[] = []
       let next = at
       for (const piece of pieces(bytes)) {
-        const part = block(key, piece, next)
+        const part = encryptBlock(key, piece, next)
         parts.push(part)
         next += part.length
       }
@@ -90,35 +90,35 @@ function cipherOf(header: Buffer, logKey: KeyObject): FileCipher {
 /** Pieces that end with a line: no block ends in the middle of one, as far as lines have their usual length. */
 function* pieces(bytes: Uint8Array): Generator<Uint8Array> {
   let rest = bytes
-  while (rest.length > usualBlock) {
-    const end = rest.subarray(0, usualBlock).lastIndexOf(10) + 1
-    const length = end === 0 ? usualBlock : end
+  while (rest.length > defaultBlockBytes) {
+    const end = rest.subarray(0, defaultBlockBytes).lastIndexOf(10) + 1
+    const length = end === 0 ? defaultBlockBytes : end
     yield rest.subarray(0, length)
     rest = rest.subarray(length)
   }
   yield rest
 }
 
-function block(key: KeyObject, bytes: Uint8Array, at: number): Buffer {
+function encryptBlock(key: KeyObject, bytes: Uint8Array, at: number): Buffer {
   const out = Buffer.allocUnsafe(bytes.length + overhead)
   out.writeUInt32BE(bytes.length)
   const iv = randomBytes(ivBytes)
   iv.copy(out, lengthBytes)
   const cipher = createCipheriv('aes-256-gcm', key, iv, { authTagLength: tagBytes })
-  cipher.setAAD(offsetBytes(at))
+  cipher.setAAD(encodeOffset(at))
   cipher.update(bytes).copy(out, lengthBytes + ivBytes)
   cipher.final()
   cipher.getAuthTag().copy(out, out.length - tagBytes)
   return out
 }
 
-function offsetBytes(at: number): Buffer {
+function encodeOffset(at: number): Buffer {
   const bytes = Buffer.alloc(8)
   bytes.writeBigUInt64BE(BigInt(at))
   return bytes
 }
 
-function fileKey(header: Buffer, logKey: KeyObject): KeyObject {
+function deriveFileKey(header: Buffer, logKey: KeyObject): KeyObject {
   const bytes = Buffer.from(hkdfSync('sha256', logKey, header.subarray(magic.length + idBytes), info, 32))
   const key = createSecretKey(bytes)
   bytes.fill(0)
@@ -151,31 +151,31 @@ export class DamagedFile extends Error {}
  * @param from where a block begins; 0 = the first one
  * @throws StartupError when the key of the file is not among these
  */
-export async function* blocksOf(path: string, keys: LogKeys, from = 0): AsyncGenerator<Block> {
-  const header = headerAt(path)
+export async function* readBlocks(path: string, keys: LogKeys, from = 0): AsyncGenerator<Block> {
+  const header = readHeader(path)
   if (header === undefined) {
     const bytes = readTail(path, 0)
-    const short = bytes.length < headerBytes && (bytes.length === 0 || startsAlike(bytes))
-    if (bytes.length > 0) yield { at: 0, next: 0, bytes, damage: short ? 'torn' : damageAt(path, 0) }
+    const short = bytes.length < headerBytes && (bytes.length === 0 || hasMagic(bytes))
+    if (bytes.length > 0) yield { at: 0, next: 0, bytes, damage: short ? 'torn' : detectDamage(path, 0) }
     return
   }
-  const key = fileKey(header, logKeyOf(path, header, keys))
+  const key = deriveFileKey(header, requireLogKey(path, header, keys))
   let at = Math.max(from, headerBytes)
   let rest: Buffer = Buffer.alloc(0)
-  for await (const chunk of createReadStream(path, { start: at, highWaterMark: usualBlock })) {
+  for await (const chunk of createReadStream(path, { start: at, highWaterMark: defaultBlockBytes })) {
     rest = rest.length === 0 ? (chunk as Buffer) : Buffer.concat([rest, chunk as Buffer])
     for (;;) {
       if (rest.length < lengthBytes) break
       const length = rest.readUInt32BE()
-      if (length === 0 || length > largestBlock) {
-        yield { at, next: at, bytes: rest, damage: damageAt(path, at) }
+      if (length === 0 || length > maxBlockBytes) {
+        yield { at, next: at, bytes: rest, damage: detectDamage(path, at) }
         return
       }
       const end = length + overhead
       if (rest.length < end) break
-      const bytes = opened(key, rest.subarray(0, end), at)
+      const bytes = decryptBlock(key, rest.subarray(0, end), at)
       if (bytes === undefined) {
-        yield { at, next: at, bytes: rest.subarray(0, end), damage: damageAt(path, at) }
+        yield { at, next: at, bytes: rest.subarray(0, end), damage: detectDamage(path, at) }
         return
       }
       yield { at, next: at + end, bytes }
@@ -187,19 +187,19 @@ export async function* blocksOf(path: string, keys: LogKeys, from = 0): AsyncGen
 }
 
 /** The plaintext of an encrypted file. @throws DamagedFile, StartupError */
-export async function* plaintextOf(path: string, keys: LogKeys): AsyncGenerator<Buffer> {
-  for await (const { at, bytes, damage } of blocksOf(path, keys)) {
+export async function* readPlaintext(path: string, keys: LogKeys): AsyncGenerator<Buffer> {
+  for await (const { at, bytes, damage } of readBlocks(path, keys)) {
     if (damage !== undefined) throw new DamagedFile(`${path} is damaged at offset ${at}`)
     yield bytes
   }
 }
 
 /** Encrypts a stream into a new file's bytes. */
-export async function* encryptedStream(
+export async function* encryptStream(
   chunks: AsyncIterable<Uint8Array>,
   logKey: LogKey,
 ): AsyncGenerator<Buffer> {
-  const { header, blocks } = newFileCipher(logKey)
+  const { header, blocks } = beginFileCipher(logKey)
   yield header
   let at = header.length
   for await (const chunk of chunks) {
@@ -210,9 +210,9 @@ export async function* encryptedStream(
 }
 
 /** The key, of these, that a file is encrypted by. */
-export function logKeyAt(path: string, keys: LogKeys): LogKey | undefined {
-  const header = headerAt(path)
-  const id = header === undefined ? '' : idOf(header)
+export function findLogKey(path: string, keys: LogKeys): LogKey | undefined {
+  const header = readHeader(path)
+  const id = header === undefined ? '' : readKeyId(header)
   const key = keys.get(id)
   return key === undefined ? undefined : { id, key }
 }
@@ -220,16 +220,16 @@ export function logKeyAt(path: string, keys: LogKeys): LogKey | undefined {
 /** Is there one of the keys for it? */
 export function canRead(path: string, keys: LogKeys): boolean {
   if (!isEncryptedName(path)) return true
-  const header = headerAt(path)
-  return header === undefined || keys.has(idOf(header))
+  const header = readHeader(path)
+  return header === undefined || keys.has(readKeyId(header))
 }
 
-function opened(key: KeyObject, sealed: Buffer, at: number): Buffer | undefined {
+function decryptBlock(key: KeyObject, sealed: Buffer, at: number): Buffer | undefined {
   const ivEnd = lengthBytes + ivBytes
   const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(lengthBytes, ivEnd), {
     authTagLength: tagBytes,
   })
-  decipher.setAAD(offsetBytes(at))
+  decipher.setAAD(encodeOffset(at))
   decipher.setAuthTag(sealed.subarray(sealed.length - tagBytes))
   const bytes = decipher.update(sealed.subarray(ivEnd, sealed.length - tagBytes))
   try {
@@ -241,28 +241,28 @@ function opened(key: KeyObject, sealed: Buffer, at: number): Buffer | undefined 
 }
 
 /** undefined = the file has none, or less than one. */
-function headerAt(path: string): Buffer | undefined {
+function readHeader(path: string): Buffer | undefined {
   const file = openSync(path, 'r')
   try {
     const header = Buffer.alloc(headerBytes)
     const length = readSync(file, header, 0, headerBytes, 0)
-    return length === headerBytes && startsAlike(header) ? header : undefined
+    return length === headerBytes && hasMagic(header) ? header : undefined
   } finally {
     closeSync(file)
   }
 }
 
-function startsAlike(bytes: Buffer): boolean {
+function hasMagic(bytes: Buffer): boolean {
   const length = Math.min(magic.length, bytes.length)
   return bytes.subarray(0, length).equals(magic.subarray(0, length))
 }
 
-function idOf(header: Buffer): string {
+function readKeyId(header: Buffer): string {
   return header.toString('hex', magic.length, magic.length + idBytes)
 }
 
-function logKeyOf(path: string, header: Buffer, keys: LogKeys): KeyObject {
-  const key = keys.get(idOf(header))
+function requireLogKey(path: string, header: Buffer, keys: LogKeys): KeyObject {
+  const key = keys.get(readKeyId(header))
   if (key === undefined) throw new MissingLogKey(path)
   return key
 }
@@ -277,14 +277,14 @@ export class MissingLogKey extends StartupError {
 }
 
 /** A tail with holes may be so long: more does not wait for the disk. */
-const longestHole = 64 * 1_048_576
+const maxHoleBytes = 64 * 1_048_576
 const sector = 512
 const zeros = Buffer.alloc(16)
 
 /** Ciphertext has no 16 zero bytes in a row; after a power cut whole sectors, the last of them short, may be zero. */
-function damageAt(path: string, at: number): Damage {
+function detectDamage(path: string, at: number): Damage {
   const { size } = statSync(path)
-  if (size - at > longestHole) return 'changed'
+  if (size - at > maxHoleBytes) return 'changed'
   const tail = readTail(path, at)
   const lastSector = tail.subarray(Math.max(0, tail.length - (size % sector)))
   const isHole = tail.includes(zeros) || (lastSector.length > 0 && lastSector.every((byte) => byte === 0))

@@ -1,26 +1,30 @@
 import {
+  beginFileCipher,
   type FileCipher,
-  fileCipherAt,
   isEncryptedName,
   type LogKey,
   type LogKeys,
-  newFileCipher,
+  readFileCipher,
 } from './encrypted-bytes.ts'
 import type { LogFile, OpenLogFile } from './files.ts'
 
 /** Opens files of a log: those that are named so are encrypted. @param logKey for those that are begun */
-export function encryptingOpener(open: OpenLogFile, keys: LogKeys, logKey: LogKey | undefined): OpenLogFile {
-  return (path) => (isEncryptedName(path) ? encryptedFile(path, open(path), keys, logKey) : open(path))
+export function createEncryptingOpener(
+  open: OpenLogFile,
+  keys: LogKeys,
+  logKey: LogKey | undefined,
+): OpenLogFile {
+  return (path) => (isEncryptedName(path) ? openEncryptedFile(path, open(path), keys, logKey) : open(path))
 }
 
 /** A group of records becomes one block; sizes are those of the file. */
-function encryptedFile(path: string, file: LogFile, keys: LogKeys, logKey: LogKey | undefined): LogFile {
+function openEncryptedFile(path: string, file: LogFile, keys: LogKeys, logKey: LogKey | undefined): LogFile {
   let cipher: FileCipher | undefined
-  const begun = (): FileCipher => {
+  const beginCipher = (): FileCipher => {
     if (logKey === undefined) throw new Error(`there is no key to begin ${path} with`)
-    return newFileCipher(logKey)
+    return beginFileCipher(logKey)
   }
-  if (file.size > 0) cipher = fileCipherAt(path, keys)
+  if (file.size > 0) cipher = readFileCipher(path, keys)
   return {
     get size() {
       return file.size
@@ -28,7 +32,7 @@ function encryptedFile(path: string, file: LogFile, keys: LogKeys, logKey: LogKe
     append(bytes) {
       if (file.size > 0 && cipher !== undefined) return file.append(cipher.blocks(bytes, file.size))
       // The cut removed the header, too.
-      const fresh = begun()
+      const fresh = beginCipher()
       cipher = fresh
       return file.append(Buffer.concat([fresh.header, fresh.blocks(bytes, fresh.header.length)]))
     },

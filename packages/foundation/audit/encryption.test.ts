@@ -19,26 +19,26 @@ import { StartupError } from '../errors/index.ts'
 import { loadRootKeys, openSeal, openSealToRead, rotateRootKeyFile, sealMigrations } from '../seal/index.ts'
 import { migrate, openSqlite } from '../sql/index.ts'
 import { quietLog } from '../telemetry/testing/index.ts'
-import { publicCheckpointKey, readCheckpointSigner } from './checkpoint-key.ts'
-import { blocksOf } from './encrypted-bytes.ts'
+import { readCheckpointSigner, readPublicCheckpointKey } from './checkpoint-key.ts'
+import { readBlocks } from './encrypted-bytes.ts'
 import {
   type AuditLog,
   type AuditLogOptions,
   archiveOld,
   commitsOperation,
+  createOwnEvent,
   exportAudit,
-  knownCommits,
   LogReader,
   type OpenLogFile,
   openAuditLog,
   openLogFile,
   openLogKeys,
-  ownEvent,
   pruneOld,
+  readKnownCommits,
   tailAudit,
   verifyAudit,
 } from './index.ts'
-import { segmentsOf } from './segments.ts'
+import { listSegments } from './segments.ts'
 
 const room = mkdtempSync(join(tmpdir(), 'warder-audit-encryption-'))
 after(() => rmSync(room, { recursive: true, force: true }))
@@ -73,7 +73,7 @@ async function record(log: AuditLog, days: number, from = 0): Promise<void> {
       ...{ auth_method: 'jwt', object: `key-${index}`, client_ip: '127.0.0.1', outcome: 'success' },
       ...{ status: 200, duration_ms: 0 },
     })
-  await log.tended()
+  await log.whenIdle()
 }
 
 async function filled(
@@ -88,7 +88,7 @@ async function filled(
 }
 
 const checkpointKeys = (folder: string) => {
-  const key = publicCheckpointKey(folder)
+  const key = readPublicCheckpointKey(folder)
   return key === undefined ? [] : [key]
 }
 const keysOf = (folder: string) => openLogKeys(folder, seal)
@@ -120,7 +120,7 @@ async function archive(folder: string, days: number, to?: string, encrypt = true
     done.push(one)
   return done
 }
-const lastFile = (folder: string): string => segmentsOf(folder).at(-1)?.path ?? ''
+const lastFile = (folder: string): string => listSegments(folder).at(-1)?.path ?? ''
 
 test('nothing that is recorded stands in an encrypted log, and everybody with its key reads all of it', async () => {
   const folder = path()
@@ -180,7 +180,7 @@ test('the setting changes with a new file, and what was written before is read a
   await filled(folder, 3, {}, 3)
   await filled(folder, 6, { encrypt: false }, 6)
   await filled(folder, 3, {}, 12)
-  const forms = segmentsOf(folder).map(({ path: file = '' }) => file.endsWith('.enc'))
+  const forms = listSegments(folder).map(({ path: file = '' }) => file.endsWith('.enc'))
   assert.ok(forms.includes(true) && forms.includes(false))
   assert.equal(forms.at(-1), true)
   assert.deepEqual(await objects(folder), keyNames(15))
@@ -204,7 +204,7 @@ test('without the key closed files are verified as they are stored, archived or 
   const to = path()
   await filled(folder, 28)
   const open = basename(lastFile(folder))
-  const closed = segmentsOf(folder).length - 1
+  const closed = listSegments(folder).length - 1
   const before = await verifiedOutside(folder)
   assert.deepEqual([before.ok, before.unopened, before.unread], [false, closed, [open]])
   assert.equal(before.firstBroken, undefined)
@@ -227,7 +227,7 @@ test('without the key closed files are verified as they are stored, archived or 
   assert.equal((await verified(to)).unopened, 0)
   assert.equal((await objects(to)).length, moved.reduce((sum, { records }) => sum + records, 0) - 1)
   for (const place of [folder, to]) {
-    const file = segmentsOf(place).find(({ path: there }) => there !== undefined)?.path ?? ''
+    const file = listSegments(place).find(({ path: there }) => there !== undefined)?.path ?? ''
     const bytes = readFileSync(file)
     bytes.writeUInt8(bytes.readUInt8(bytes.length >> 1) ^ 1, bytes.length >> 1)
     writeFileSync(file, bytes)
@@ -244,7 +244,7 @@ test('a signature for one stored form holds for no other', async () => {
   const folder = path()
   await filled(folder, 18)
   await archive(folder, 14)
-  const [first, second] = segmentsOf(folder)
+  const [first, second] = listSegments(folder)
   assert.ok(first?.signed?.archived !== undefined && second?.signed?.archived !== undefined)
   for (const archived of [
     { ...first.signed.archived, bytes: 1 },
@@ -265,7 +265,8 @@ test('blocks that are changed, moved, repeated or taken out are found', async ()
   const file = lastFile(folder)
   const whole = readFileSync(file)
   const blocks = []
-  for await (const { at, next } of blocksOf(file, await keysOf(folder))) blocks.push(whole.subarray(at, next))
+  for await (const { at, next } of readBlocks(file, await keysOf(folder)))
+    blocks.push(whole.subarray(at, next))
   const header = whole.subarray(0, whole.length - blocks.reduce((sum, { length }) => sum + length, 0))
   const [a, b, c, ...rest] = blocks
   assert.ok(a !== undefined && b !== undefined && c !== undefined && rest.length > 1)
@@ -295,7 +296,7 @@ test('an end that was not written whole is put aside by the start, and the recor
   const file = lastFile(folder)
   const whole = readFileSync(file)
   let lastAt = 0
-  for await (const { at } of blocksOf(file, await keysOf(folder))) lastAt = at
+  for await (const { at } of readBlocks(file, await keysOf(folder))) lastAt = at
   for (const size of [lastAt + 1, lastAt + 4, lastAt + 30, whole.length - 1, 20, 60]) {
     const again = path()
     mkdirSync(again)
@@ -359,10 +360,10 @@ test('what an encrypted log knows of its database takes its key', async () => {
   const folder = path()
   const log = await openAuditLog(options(folder))
   for (const commits of [3, 7])
-    await log.trail.recordDurably({ ...ownEvent(firstDay, commitsOperation), details: { commits } })
+    await log.trail.recordDurably({ ...createOwnEvent(firstDay, commitsOperation), details: { commits } })
   await log.close()
-  assert.deepEqual(await knownCommits(folder), { used: true, commits: undefined, unread: true })
-  assert.deepEqual(await knownCommits(folder, log.keys), { used: true, commits: 7, unread: false })
+  assert.deepEqual(await readKnownCommits(folder), { used: true, commits: undefined, unread: true })
+  assert.deepEqual(await readKnownCommits(folder, log.keys), { used: true, commits: 7, unread: false })
 })
 
 test('a disk that fails in the middle of a block leaves nothing of it, and no block is ever written twice alike', async () => {

@@ -1,13 +1,15 @@
 // Reads whole files of an audit log: seconds of work for some hundred megabytes, which nobody who records should wait for.
 import { parentPort } from 'node:worker_threads'
-import { digestOf, examineFile } from './examine.ts'
+import { computeDigest, examineFile } from './examine.ts'
 import type { Examination } from './examiner.ts'
 import { isDamage } from './verify.ts'
 
 parentPort?.on('message', async ({ path, from, keys }: Examination) => {
   try {
     const result =
-      from === undefined ? await digestOf(path, keys).catch(asDamaged) : await examineFile(path, from, keys)
+      from === undefined
+        ? await computeDigest(path, keys).catch(toDamagedResult)
+        : await examineFile(path, from, keys)
     parentPort?.postMessage({ result })
   } catch (error) {
     parentPort?.postMessage({ error: error instanceof Error ? error.message : String(error) })
@@ -15,7 +17,7 @@ parentPort?.on('message', async ({ path, from, keys }: Examination) => {
 })
 
 /** The digest of no file. Any other error says nothing of what is in it. */
-function asDamaged(error: unknown): { readonly bytes: number; readonly sha256: string } {
+function toDamagedResult(error: unknown): { readonly bytes: number; readonly sha256: string } {
   if (!isDamage(error)) throw error
   return { bytes: -1, sha256: '' }
 }

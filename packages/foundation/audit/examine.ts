@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { isEncryptedName, type LogKeys } from './encrypted-bytes.ts'
-import { bytesOf, linesOf, storedDigestOf } from './lines.ts'
+import { computeStoredDigest, readBytes, readLines } from './lines.ts'
 import type { ChainHead } from './record.ts'
 import { checkRecord } from './verify.ts'
 
 /** Contents of a file of a log. */
-export interface Examined {
+export interface ExaminedFile {
   readonly head: ChainHead
   readonly records: number
   /** RFC 3339, of the earliest and the latest record. */
@@ -26,14 +26,18 @@ const timeLength = '2026-11-21T00:00:00.000Z'.length
  * @param from where the chain stands before it
  * @returns what is wrong with the file as a sentence
  */
-export async function examineFile(path: string, from: ChainHead, keys?: LogKeys): Promise<Examined | string> {
+export async function examineFile(
+  path: string,
+  from: ChainHead,
+  keys?: LogKeys,
+): Promise<ExaminedFile | string> {
   const digest = createHash('sha256')
   let head = from
   let records = 0
   let bytes = 0
   let earliest = ''
   let latest = ''
-  for await (const line of linesOf(path, { keys })) {
+  for await (const line of readLines(path, { keys })) {
     if (!line.whole) return `line ${records + 1} is torn`
     const checked = checkRecord(line.bytes, head, { thorough: false, anywhere: false })
     if (typeof checked === 'string') return `line ${records + 1}: ${checked}`
@@ -41,22 +45,22 @@ export async function examineFile(path: string, from: ChainHead, keys?: LogKeys)
     bytes += line.bytes.length + 1
     records += 1
     head = checked
-    const time = timeOf(line.bytes)
+    const time = readTime(line.bytes)
     if (earliest === '' || time < earliest) earliest = time
     if (time > latest) latest = time
   }
   const found = { head, records, earliest, latest, bytes, sha256: digest.digest('hex') }
-  return isEncryptedName(path) ? { ...found, stored: await storedDigestOf(path) } : found
+  return isEncryptedName(path) ? { ...found, stored: await computeStoredDigest(path) } : found
 }
 
 /** SHA-256 of a file as it was written, and how long it was. */
-export async function digestOf(
+export async function computeDigest(
   path: string,
   keys?: LogKeys,
 ): Promise<{ readonly bytes: number; readonly sha256: string }> {
   const digest = createHash('sha256')
   let bytes = 0
-  for await (const chunk of bytesOf(path, { keys })) {
+  for await (const chunk of readBytes(path, { keys })) {
     digest.update(chunk)
     bytes += chunk.length
   }
@@ -64,7 +68,7 @@ export async function digestOf(
 }
 
 /** Times of records are of one form, and sort as texts. The last one of the line is the record's: others are in `details`. */
-function timeOf(line: Buffer): string {
+function readTime(line: Buffer): string {
   const at = line.lastIndexOf(timeBefore)
   return line.toString('latin1', at + timeBefore.length, at + timeBefore.length + timeLength)
 }

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { LogKeys } from './encrypted-bytes.ts'
-import type { Examined } from './examine.ts'
+import type { ExaminedFile } from './examine.ts'
 import type { ChainHead } from './record.ts'
 
 /** To the thread. */
@@ -14,7 +14,7 @@ export interface Examination {
 
 /** Reads files of a log on a thread of its own, which lives for one file: see `examine.ts`. */
 export interface Examiner {
-  examine(path: string, from: ChainHead): Promise<Examined | string>
+  examine(path: string, from: ChainHead): Promise<ExaminedFile | string>
   digest(path: string): Promise<{ readonly bytes: number; readonly sha256: string }>
   /** Rejects every examination that is under way. */
   stop(): Promise<void>

@@ -1,10 +1,10 @@
 import { statSync } from 'node:fs'
 import { StartupError } from '../errors/index.ts'
 import type { LogKeys } from './encrypted-bytes.ts'
-import { escaped, escapeHidden } from './hidden-characters.ts'
-import { linesOf } from './lines.ts'
+import { escapeHidden, escapeUnits } from './hidden-characters.ts'
+import { readLines } from './lines.ts'
 import { parseRecordJson } from './record-json.ts'
-import { segmentsOf } from './segments.ts'
+import { listSegments } from './segments.ts'
 
 /** Which records are wanted: each that is named has to fit. */
 export interface RecordFilter {
@@ -34,25 +34,25 @@ export interface ExportOptions extends RecordFilter {
  * @throws StartupError at a line that is not a record, with its place
  */
 export async function* exportAudit(options: ExportOptions): AsyncGenerator<string> {
-  const paths = statSync(options.folder).isDirectory() ? recordFiles(options.folder) : [options.folder]
+  const paths = statSync(options.folder).isDirectory() ? listRecordFiles(options.folder) : [options.folder]
   for (const path of paths) yield* exportFile(path, options)
 }
 
 /** Files of a log that hold records, in their order. */
-export function recordFiles(folder: string): readonly string[] {
-  return segmentsOf(folder).flatMap(({ path }) => path ?? [])
+export function listRecordFiles(folder: string): readonly string[] {
+  return listSegments(folder).flatMap(({ path }) => path ?? [])
 }
 
 /** The records of one file that fit, as they are exported. */
 async function* exportFile(path: string, options: Omit<ExportOptions, 'folder'>) {
   let number = 0
-  for await (const { bytes, whole, at, damage } of linesOf(path, options)) {
+  for await (const { bytes, whole, at, damage } of readLines(path, options)) {
     number += 1
     if (damage === 'changed')
       throw new StartupError(`${path}: it is damaged at offset ${at}: run warder audit verify`)
     // The last line without its end is being written right now.
     if (!whole) break
-    const written = exported(bytes.toString('utf8'), options)
+    const written = formatRecord(bytes.toString('utf8'), options)
     if (written === undefined)
       throw new StartupError(`${path}:${number}: the line is not a record: run warder audit verify`)
     if (written !== '') yield written
@@ -60,17 +60,17 @@ async function* exportFile(path: string, options: Omit<ExportOptions, 'folder'>)
 }
 
 /** @returns the record as it is exported; empty when it does not fit; undefined when the line is none */
-export function exported(
+export function formatRecord(
   line: string,
   options: RecordFilter & { readonly format: ExportFormat },
 ): string | undefined {
   const record = parse(line)
   if (record === undefined) return undefined
-  if (!fits(record, options)) return ''
-  return options.format === 'json' ? escapeHidden(line) : cef(record)
+  if (!matchesFilter(record, options)) return ''
+  return options.format === 'json' ? escapeHidden(line) : formatCef(record)
 }
 
-function fits(record: Readonly<Record<string, unknown>>, filter: RecordFilter): boolean {
+function matchesFilter(record: Readonly<Record<string, unknown>>, filter: RecordFilter): boolean {
   const time = Date.parse(String(record.time))
   if (filter.since !== undefined && time < filter.since) return false
   if (filter.until !== undefined && time >= filter.until) return false
@@ -96,15 +96,15 @@ function parse(line: string): Readonly<Record<string, unknown>> | undefined {
 }
 
 /** ArcSight Common Event Format, version 0: header fields escape `|` and `\`, extension values `=`, `\` and newlines. */
-export function cef(record: Readonly<Record<string, unknown>>): string {
+export function formatCef(record: Readonly<Record<string, unknown>>): string {
   const head = (value: unknown): string =>
-    visible(
+    escapeControls(
       String(value ?? '')
         .replaceAll(/[\\|]/g, '\\$&')
         .replaceAll(/[\r\n]+/g, ' '),
     )
   const extension = (value: unknown): string =>
-    visible(String(value).replaceAll(/[\\=]/g, '\\$&').replaceAll('\r', '\\r').replaceAll('\n', '\\n'))
+    escapeControls(String(value).replaceAll(/[\\=]/g, '\\$&').replaceAll('\r', '\\r').replaceAll('\n', '\\n'))
   const failed = record.outcome !== 'success'
   const severity = failed ? (Number(record.status) >= 500 ? 8 : 6) : 3
   const members: readonly (readonly [string, unknown])[] = [
@@ -138,6 +138,6 @@ export function cef(record: Readonly<Record<string, unknown>>): string {
 }
 
 /** Control characters that CEF does not escape are shown in the same way: a terminal obeys them. */
-function visible(text: string): string {
-  return escapeHidden(text).replace(/\p{Cc}/gu, escaped)
+function escapeControls(text: string): string {
+  return escapeHidden(text).replace(/\p{Cc}/gu, escapeUnits)
 }

@@ -17,7 +17,9 @@ import { takeLock } from '../locks/process-lock.ts'
 const pattern = /^audit-(\d{16})\.jsonl(?:\.enc)?$/
 
 /** Files of a log in their order; the name carries the `seq` of the first record. */
-export function logFiles(folder: string): readonly { readonly path: string; readonly firstSeq: number }[] {
+export function listLogFiles(
+  folder: string,
+): readonly { readonly path: string; readonly firstSeq: number }[] {
   return readdirSync(folder)
     .map((name) => ({ name, match: pattern.exec(name) }))
     .filter(({ match }) => match !== null)
@@ -26,7 +28,7 @@ export function logFiles(folder: string): readonly { readonly path: string; read
 }
 
 /** Every file of a log: those with records, as they are or compressed, and the checkpoints. */
-export function allFiles(folder: string): readonly string[] {
+export function listAllFiles(folder: string): readonly string[] {
   return readdirSync(folder)
     .filter((name) => /^audit-\d{16}\.(?:jsonl(?:\.zst)?(?:\.enc)?|checkpoint)$/.test(name))
     .sort()
@@ -34,12 +36,12 @@ export function allFiles(folder: string): readonly string[] {
 }
 
 /** The number in the name of one file, also of one that was put aside; undefined: the file was named otherwise. */
-export function firstSeqOf(path: string): number | undefined {
+export function parseFirstSeq(path: string): number | undefined {
   const match = /^audit-(\d{16})\.jsonl(?:\.zst)?(?:\.enc)?(?:\.broken-.+)?$/.exec(basename(path))
   return match === null ? undefined : Number(match[1])
 }
 
-export function logFileName(folder: string, firstSeq: number, encrypted = false): string {
+export function formatLogFileName(folder: string, firstSeq: number, encrypted = false): string {
   return join(folder, `audit-${String(firstSeq).padStart(16, '0')}.jsonl${encrypted ? '.enc' : ''}`)
 }
 
@@ -52,7 +54,7 @@ export async function setAside(
   for (const path of paths) {
     const digest = createHash('sha256')
     for await (const chunk of createReadStream(path)) digest.update(chunk as Buffer)
-    const name = asideName(path, stamp)
+    const name = formatAsideName(path, stamp)
     renameSync(path, name)
     sealed.push({ file: name.slice(name.lastIndexOf('/') + 1), sha256: digest.digest('hex') })
   }
@@ -85,10 +87,10 @@ export function keepTail(path: string, tail: Uint8Array, stamp: string): string 
 
 /** Takes `setAside` back. */
 export function putBack(paths: readonly string[], stamp: string): void {
-  for (const path of paths) renameSync(asideName(path, stamp), path)
+  for (const path of paths) renameSync(formatAsideName(path, stamp), path)
 }
 
-function asideName(path: string, stamp: string): string {
+function formatAsideName(path: string, stamp: string): string {
   return `${path}.broken-${stamp}`
 }
 

@@ -6,11 +6,11 @@ const hidden = /[\p{Cf}\p{Zl}\p{Zp}\u007f-\u009f]/gu
 
 /** JSON with these characters as `\uXXXX`: another way to write the same value. */
 export function escapeHidden(json: string): string {
-  return json.replace(hidden, escaped)
+  return json.replace(hidden, escapeUnits)
 }
 
 /** The text with each UTF-16 unit as `\uXXXX`. */
-export function escaped(text: string): string {
+export function escapeUnits(text: string): string {
   let result = ''
   for (let index = 0; index < text.length; index += 1)
     result += `\\u${text.charCodeAt(index).toString(16).padStart(4, '0')}`

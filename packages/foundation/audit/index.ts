@@ -1,5 +1,3 @@
-export { announcedCommitMigrations } from './announced-commit-store.ts'
-export { type AnnouncedCommit, type AnnouncedCommits, announcedCommits } from './announced-commits.ts'
 export {
   type ArchiveOptions,
   archiveOld,
@@ -10,29 +8,31 @@ export {
   type UnlockedLog,
 } from './archive.ts'
 export { canonicalJson } from './canonical.ts'
-export { checkpointKeyId } from './checkpoint.ts'
-export { publicCheckpointKey, readCheckpointSigner } from './checkpoint-key.ts'
-export { auditClient } from './client.ts'
+export { computeCheckpointKeyId } from './checkpoint.ts'
+export { readCheckpointSigner, readPublicCheckpointKey } from './checkpoint-key.ts'
+export { createAuditClient } from './client.ts'
 export { type LogKey, type LogKeys, noLogKeys } from './encrypted-bytes.ts'
-export { cef, type ExportFormat, type ExportOptions, exportAudit, type RecordFilter } from './export.ts'
+export { type ExportFormat, type ExportOptions, exportAudit, formatCef, type RecordFilter } from './export.ts'
 export { type LogFile, type OpenLogFile, openLogFile } from './files.ts'
-export { commitsOperation, type KnownCommits, knownCommits } from './known-commits.ts'
+export { commitsOperation, type KnownCommits, readKnownCommits } from './known-commits.ts'
 export { findRememberedHead, rememberHead } from './known-head-store.ts'
 export { type AuditLog, type AuditLogOptions, openAuditLog } from './log.ts'
 export { openLogKeys } from './log-keys.ts'
 export type { AuditConnection } from './messages.ts'
+export { preparedCommitMigrations } from './prepared-commit-store.ts'
+export { createPreparedCommits, type PreparedCommit, type PreparedCommits } from './prepared-commits.ts'
 export { LogReader, type ReadRecord } from './reader.ts'
 export type { ChainHead } from './record.ts'
-export { closedHead } from './segments.ts'
-export { settleAnnounced } from './settle-announced.ts'
+export { resolvePreparedCommits } from './resolve-prepared.ts'
+export { readClosedHead } from './segments.ts'
 export { type TailOptions, tailAudit } from './tail.ts'
 export {
+  createTimestampAuthority,
+  readTimestampAnchors,
   type TimestampAnchors,
   type TimestampReport,
-  timestampAnchors,
-  timestampAuthority,
   verifyTimestamps,
 } from './time-stamps.ts'
 export type * from './types.ts'
-export { type BrokenAt, type Verdict, verifyAudit } from './verify.ts'
-export { ownEvent } from './writer.ts'
+export { type BrokenAt, type VerifyResult, verifyAudit } from './verify.ts'
+export { createOwnEvent } from './writer.ts'

@@ -10,7 +10,7 @@ import { systemClock } from '../clock/clock.ts'
 import { loadRootKeys, openSeal, sealMigrations } from '../seal/index.ts'
 import { migrate, openSqlite } from '../sql/index.ts'
 import { quietLog } from '../telemetry/testing/index.ts'
-import { publicCheckpointKey } from './checkpoint-key.ts'
+import { readPublicCheckpointKey } from './checkpoint-key.ts'
 import { exportAudit, openAuditLog, verifyAudit } from './index.ts'
 
 // Old files are archived, moved and removed by a process that is killed at one change of their folder after the other.
@@ -54,7 +54,7 @@ async function newLog(name: string): Promise<string> {
       status: 200,
       duration_ms: 0,
     })
-  await log.tended()
+  await log.whenIdle()
   await log.close()
   return folder
 }
@@ -84,7 +84,7 @@ async function seqs(...folders: readonly string[]): Promise<ReadonlySet<number>>
 }
 
 async function requireWhole(folder: string): Promise<void> {
-  const key = publicCheckpointKey(folder)
+  const key = readPublicCheckpointKey(folder)
   const verdict = await verifyAudit(folder, { thorough: true, keys: key === undefined ? [] : [key] })
   assert.ok(verdict.ok, JSON.stringify(verdict))
 }

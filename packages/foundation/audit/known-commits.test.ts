@@ -5,13 +5,13 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { systemClock } from '../clock/clock.ts'
 import { createLogger } from '../telemetry/index.ts'
-import { type AuditEvent, commitsOperation, knownCommits, openAuditLog, ownEvent } from './index.ts'
+import { type AuditEvent, commitsOperation, createOwnEvent, openAuditLog, readKnownCommits } from './index.ts'
 
 const parent = mkdtempSync(join(tmpdir(), 'warder-known-'))
 after(() => rmSync(parent, { recursive: true }))
 
 const event = (operation: string, details: Readonly<Record<string, unknown>> = {}): AuditEvent => ({
-  ...ownEvent(0, operation),
+  ...createOwnEvent(0, operation),
   details,
 })
 
@@ -36,12 +36,16 @@ async function logOf(events: readonly AuditEvent[], rotateBytes = 1_000_000_000)
 }
 
 test('a service without a log, and one with an empty log, was not used', async () => {
-  assert.deepEqual(await knownCommits(join(parent, 'none')), {
+  assert.deepEqual(await readKnownCommits(join(parent, 'none')), {
     used: false,
     commits: undefined,
     unread: false,
   })
-  assert.deepEqual(await knownCommits(await logOf([])), { used: false, commits: undefined, unread: false })
+  assert.deepEqual(await readKnownCommits(await logOf([])), {
+    used: false,
+    commits: undefined,
+    unread: false,
+  })
 })
 
 test('the last number counts, however many records follow it', async () => {
@@ -51,8 +55,8 @@ test('the last number counts, however many records follow it', async () => {
     event(commitsOperation, { commits: 9, unread: false }),
     ...many,
   ])
-  assert.deepEqual(await knownCommits(folder), { used: true, commits: 9, unread: false })
-  assert.deepEqual(await knownCommits(await logOf(many.slice(0, 3))), {
+  assert.deepEqual(await readKnownCommits(folder), { used: true, commits: 9, unread: false })
+  assert.deepEqual(await readKnownCommits(await logOf(many.slice(0, 3))), {
     used: true,
     commits: undefined,
     unread: false,
@@ -66,7 +70,7 @@ test('a number is found wherever it lies between two pieces that are read', asyn
     const [name = ''] = readdirSync(folder)
     const tail = `${JSON.stringify({ operation: 'x', fill: 'y'.repeat(1000) })}\n`
     appendFileSync(join(folder, name), tail.repeat(Math.ceil(before / tail.length)).slice(-(before + shift)))
-    assert.equal((await knownCommits(folder)).commits, 7, String(shift))
+    assert.equal((await readKnownCommits(folder)).commits, 7, String(shift))
   }
 })
 
@@ -74,7 +78,7 @@ test('an earlier file is read where the last one tells nothing', async () => {
   const others = Array.from({ length: 300 }, () => event('crypto.encrypt', { text: 'x'.repeat(300) }))
   const folder = await logOf([event(commitsOperation, { commits: 3, unread: false }), ...others], 65_536)
   assert.ok(readdirSync(folder).length > 1)
-  assert.deepEqual(await knownCommits(folder), { used: true, commits: 3, unread: false })
+  assert.deepEqual(await readKnownCommits(folder), { used: true, commits: 3, unread: false })
 })
 
 test('what a caller wrote, and a torn line, tell nothing', async () => {
@@ -92,7 +96,7 @@ test('what a caller wrote, and a torn line, tell nothing', async () => {
   const path = join(folder, name)
   const [first = ''] = readFileSync(path, 'utf8').split('\n')
   appendFileSync(path, first.replace('"commits":3', '"commits":8'))
-  assert.equal((await knownCommits(folder)).commits, 3)
+  assert.equal((await readKnownCommits(folder)).commits, 3)
   writeFileSync(path, `${'\0'.repeat(100)}\n`, { flag: 'a' })
-  assert.equal((await knownCommits(folder)).commits, 3)
+  assert.equal((await readKnownCommits(folder)).commits, 3)
 })

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, fstatSync, openSync, readSync, statSync } from 'node:fs'
 import { canRead, isEncryptedName, type LogKeys, noLogKeys } from './encrypted-bytes.ts'
-import { logFiles } from './folder.ts'
-import { linesOf } from './lines.ts'
+import { listLogFiles } from './folder.ts'
+import { readLines } from './lines.ts'
 
 /** Operation of the records that tell how many commits the database has (docs/adr/rollback-detection.md). */
 export const commitsOperation = 'database.commits'
@@ -19,33 +19,33 @@ export interface KnownCommits {
 const chunkBytes = 1_048_576
 /** Longer than any record that tells of commits. */
 const overlapBytes = 8192
-const wanted = Buffer.from(`"operation":"${commitsOperation}"`)
+const commitsMarker = Buffer.from(`"operation":"${commitsOperation}"`)
 
 /** Reads the log from its end, before it is opened: nothing in it is changed, and it need not be whole. */
-export async function knownCommits(folder: string, keys: LogKeys = noLogKeys): Promise<KnownCommits> {
+export async function readKnownCommits(folder: string, keys: LogKeys = noLogKeys): Promise<KnownCommits> {
   if (!existsSync(folder)) return { used: false, commits: undefined, unread: false }
   let used = false
-  for (const { path } of logFiles(folder).toReversed()) {
+  for (const { path } of listLogFiles(folder).toReversed()) {
     used ||= statSync(path).size > 0
     if (!canRead(path, keys)) return { used, commits: undefined, unread: true }
-    const commits = isEncryptedName(path) ? await commitsInLines(path, keys) : commitsOf(path)
+    const commits = isEncryptedName(path) ? await readCommitsInLines(path, keys) : readLastCommits(path)
     if (commits !== undefined) return { used, commits, unread: false }
   }
   return { used, commits: undefined, unread: false }
 }
 
 /** Of an encrypted file, which is read from its beginning. */
-async function commitsInLines(path: string, keys: LogKeys): Promise<number | undefined> {
+async function readCommitsInLines(path: string, keys: LogKeys): Promise<number | undefined> {
   let last: number | undefined
-  for await (const { bytes, whole } of linesOf(path, { keys })) {
+  for await (const { bytes, whole } of readLines(path, { keys })) {
     if (!whole) break
-    if (bytes.includes(wanted)) last = numberIn(bytes.toString('utf8')) ?? last
+    if (bytes.includes(commitsMarker)) last = parseCommits(bytes.toString('utf8')) ?? last
   }
   return last
 }
 
 /** The last number that a file tells. */
-function commitsOf(path: string): number | undefined {
+function readLastCommits(path: string): number | undefined {
   const file = openSync(path, 'r')
   try {
     const { size } = fstatSync(file)
@@ -53,7 +53,7 @@ function commitsOf(path: string): number | undefined {
     for (let end = size; end > 0; end -= chunkBytes) {
       const start = Math.max(0, end - chunkBytes)
       const length = readSync(file, buffer, 0, Math.min(buffer.length, size - start), start)
-      const commits = lastIn(buffer.subarray(0, length))
+      const commits = findLastCommits(buffer.subarray(0, length))
       if (commits !== undefined) return commits
     }
     return undefined
@@ -63,18 +63,22 @@ function commitsOf(path: string): number | undefined {
 }
 
 /** Whole lines alone: one that is torn was never acknowledged, and is cut when the log is opened. */
-function lastIn(bytes: Buffer): number | undefined {
-  for (let at = bytes.lastIndexOf(wanted); at >= 0; at = at === 0 ? -1 : bytes.lastIndexOf(wanted, at - 1)) {
+function findLastCommits(bytes: Buffer): number | undefined {
+  for (
+    let at = bytes.lastIndexOf(commitsMarker);
+    at >= 0;
+    at = at === 0 ? -1 : bytes.lastIndexOf(commitsMarker, at - 1)
+  ) {
     const start = bytes.lastIndexOf(10, at) + 1
     const end = bytes.indexOf(10, at)
-    const commits = end < 0 ? undefined : numberIn(bytes.toString('utf8', start, end))
+    const commits = end < 0 ? undefined : parseCommits(bytes.toString('utf8', start, end))
     if (commits !== undefined) return commits
   }
   return undefined
 }
 
 /** A detail of another record may be named and written alike: what counts is the member of the record itself. */
-function numberIn(line: string): number | undefined {
+function parseCommits(line: string): number | undefined {
   try {
     const record = JSON.parse(line) as { operation?: unknown; details?: { commits?: unknown } }
     const commits = record.details?.commits

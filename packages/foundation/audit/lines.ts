@@ -3,13 +3,13 @@ import { createReadStream } from 'node:fs'
 import { pipeline, Readable } from 'node:stream'
 import { createZstdDecompress } from 'node:zlib'
 import {
-  blocksOf,
   type Damage,
   isCompressedName,
   isEncryptedName,
   type LogKeys,
   noLogKeys,
-  plaintextOf,
+  readBlocks,
+  readPlaintext,
 } from './encrypted-bytes.ts'
 
 export interface Line {
@@ -32,7 +32,7 @@ export interface ReadOptions {
   readonly keys?: LogKeys | undefined
 }
 
-const longestLine = 1_048_576
+const maxLineBytes = 1_048_576
 const chunkBytes = 1_048_576
 
 /**
@@ -40,15 +40,15 @@ const chunkBytes = 1_048_576
  * its end.
  * @throws StartupError when the key of an encrypted file is not given
  */
-export async function* linesOf(path: string, options: ReadOptions = {}): AsyncGenerator<Line> {
+export async function* readLines(path: string, options: ReadOptions = {}): AsyncGenerator<Line> {
   const { from = 0, keys = noLogKeys } = options
   if (isEncryptedName(path) && !isCompressedName(path)) {
-    yield* encryptedLines(path, keys, from)
+    yield* readEncryptedLines(path, keys, from)
     return
   }
   let rest: Buffer = Buffer.alloc(0)
   let at = from
-  for await (const chunk of bytesOf(path, options)) {
+  for await (const chunk of readBytes(path, options)) {
     const bytes: Buffer = rest.length === 0 ? Buffer.from(chunk) : Buffer.concat([rest, chunk])
     let start = 0
     for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10, start)) {
@@ -57,16 +57,16 @@ export async function* linesOf(path: string, options: ReadOptions = {}): AsyncGe
     }
     at += start
     rest = Buffer.from(bytes.subarray(start))
-    if (rest.length > longestLine) break
+    if (rest.length > maxLineBytes) break
   }
-  if (rest.length > 0) yield { bytes: rest, at, next: at, whole: rest.length > longestLine }
+  if (rest.length > 0) yield { bytes: rest, at, next: at, whole: rest.length > maxLineBytes }
 }
 
 /** A line begins and ends in one block, unless it is longer than any record. */
-async function* encryptedLines(path: string, keys: LogKeys, from: number): AsyncGenerator<Line> {
+async function* readEncryptedLines(path: string, keys: LogKeys, from: number): AsyncGenerator<Line> {
   let rest: Buffer = Buffer.alloc(0)
   let restAt = from
-  for await (const { at, next, bytes: block, damage } of blocksOf(path, keys, from)) {
+  for await (const { at, next, bytes: block, damage } of readBlocks(path, keys, from)) {
     if (damage !== undefined) {
       yield { bytes: block, at, next: at, whole: false, damage }
       return
@@ -82,13 +82,13 @@ async function* encryptedLines(path: string, keys: LogKeys, from: number): Async
     }
     rest = bytes.subarray(start)
     restAt = lineAt
-    if (rest.length > longestLine) break
+    if (rest.length > maxLineBytes) break
   }
-  if (rest.length > 0) yield { bytes: rest, at: restAt, next: restAt, whole: rest.length > longestLine }
+  if (rest.length > 0) yield { bytes: rest, at: restAt, next: restAt, whole: rest.length > maxLineBytes }
 }
 
 /** SHA-256 and length of a file as it is on disk. */
-export async function storedDigestOf(
+export async function computeStoredDigest(
   path: string,
 ): Promise<{ readonly bytes: number; readonly sha256: string }> {
   const digest = createHash('sha256')
@@ -101,19 +101,19 @@ export async function storedDigestOf(
 }
 
 /** The bytes of a log file as it was written. @param options.from how many are left out */
-export async function* bytesOf(
+export async function* readBytes(
   path: string,
   { from = 0, keys = noLogKeys }: ReadOptions = {},
 ): AsyncGenerator<Uint8Array> {
   const encrypted = isEncryptedName(path)
   if (!isCompressedName(path)) {
-    if (encrypted) yield* plaintextOf(path, keys)
+    if (encrypted) yield* readPlaintext(path, keys)
     else yield* createReadStream(path, { start: from, highWaterMark: chunkBytes })
     return
   }
   const whole = createZstdDecompress({ chunkSize: chunkBytes })
   const stored = encrypted
-    ? Readable.from(plaintextOf(path, keys))
+    ? Readable.from(readPlaintext(path, keys))
     : createReadStream(path, { highWaterMark: chunkBytes })
   // An error of the file is one of its reader.
   pipeline(stored, whole, () => undefined)

@@ -8,26 +8,30 @@ import { copyOnce, replaceFile } from './segments.ts'
 /** `encryption-ID.key`: a key of 32 bytes, sealed. The oldest that opens is the one in use. */
 const pattern = /^encryption-([0-9a-f]{32})\.key$/
 
-const placeOf = (id: string): SealedPlace => ({ table: 'audit_log', row: `encryption-${id}`, column: 'key' })
+const toSealContext = (id: string): SealedPlace => ({
+  table: 'audit_log',
+  row: `encryption-${id}`,
+  column: 'key',
+})
 
 /** The keys of a log that the seal opens. */
 export async function openLogKeys(folder: string, seal: Pick<Seal, 'open'>): Promise<LogKeys> {
   const keys = new Map<string, KeyObject>()
-  for (const name of keyFiles(folder)) {
+  for (const name of listKeyFiles(folder)) {
     const id = pattern.exec(name)?.[1] ?? ''
-    const key = await opened(seal, id, readFileSync(join(folder, name)))
+    const key = await openLogKey(seal, id, readFileSync(join(folder, name)))
     if (key !== undefined) keys.set(id, key)
   }
   return keys
 }
 
 /** The key that new files are encrypted by: made when none of the folder's opens. */
-export function logKeyFor(folder: string, seal: Seal, keys: LogKeys): LogKey {
+export function ensureLogKey(folder: string, seal: Seal, keys: LogKeys): LogKey {
   const [known] = keys
   if (known !== undefined) return { id: known[0], key: known[1] }
   const id = randomBytes(16).toString('hex')
   const bytes = randomBytes(32)
-  replaceFile(join(folder, `encryption-${id}.key`), seal.seal(placeOf(id), bytes))
+  replaceFile(join(folder, `encryption-${id}.key`), seal.seal(toSealContext(id), bytes))
   const key = createSecretKey(bytes)
   bytes.fill(0)
   return { id, key }
@@ -35,10 +39,10 @@ export function logKeyFor(folder: string, seal: Seal, keys: LogKeys): LogKey {
 
 /** Puts the keys, sealed as they are, beside files that are kept elsewhere. */
 export function copyLogKeys(folder: string, to: string): void {
-  for (const name of keyFiles(folder)) copyOnce(join(folder, name), join(to, name))
+  for (const name of listKeyFiles(folder)) copyOnce(join(folder, name), join(to, name))
 }
 
-function keyFiles(folder: string): readonly string[] {
+function listKeyFiles(folder: string): readonly string[] {
   return existsSync(folder)
     ? readdirSync(folder)
         .filter((name) => pattern.test(name))
@@ -46,13 +50,13 @@ function keyFiles(folder: string): readonly string[] {
     : []
 }
 
-async function opened(
+async function openLogKey(
   seal: Pick<Seal, 'open'>,
   id: string,
   sealed: Uint8Array,
 ): Promise<KeyObject | undefined> {
   try {
-    const bytes = Buffer.from(await seal.open(placeOf(id), sealed))
+    const bytes = Buffer.from(await seal.open(toSealContext(id), sealed))
     const key = createSecretKey(bytes)
     bytes.fill(0)
     return key

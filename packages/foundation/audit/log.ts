@@ -4,30 +4,30 @@ import { basename, join } from 'node:path'
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
 import { diskFull, StartupError } from '../errors/index.ts'
 import type { Seal } from '../seal/types.ts'
-import { type BatchMemory, compacted } from './batch.ts'
+import { type BatchMemory, compactBatch } from './batch.ts'
 import { type CheckpointKey, openCheckpointKey } from './checkpoint-key.ts'
 import { type CloserOptions, type SegmentCloser, startCloser } from './closer.ts'
 import { isEncryptedName, type LogKeys, noLogKeys } from './encrypted-bytes.ts'
-import { encryptingOpener } from './encrypted-file.ts'
+import { createEncryptingOpener } from './encrypted-file.ts'
 import { openLogFile } from './files.ts'
 import {
-  allFiles,
+  formatLogFileName,
   keepTail,
+  listAllFiles,
+  listLogFiles,
   lockFolder,
-  logFileName,
-  logFiles,
   putBack,
   readTail,
   setAside,
   syncFolder,
 } from './folder.ts'
-import { linesOf } from './lines.ts'
-import { logKeyFor, openLogKeys } from './log-keys.ts'
+import { readLines } from './lines.ts'
+import { ensureLogKey, openLogKeys } from './log-keys.ts'
 import type { AuditConnection, FromWriter, ToWriter } from './messages.ts'
 import { beginning, type ChainHead } from './record.ts'
 import type { AuditEvent, AuditTrail } from './types.ts'
 import { type BrokenAt, type TornTail, verifyAudit } from './verify.ts'
-import { AuditWriter, ownEvent, type WriterOptions } from './writer.ts'
+import { AuditWriter, createOwnEvent, type WriterOptions } from './writer.ts'
 
 export interface AuditLogOptions
   extends Omit<WriterOptions, 'openFile' | 'onNewFile' | 'begunAt' | 'encrypted'>,
@@ -49,7 +49,7 @@ interface Opening extends WriterOptions {
 /** The audit log of a service, in its primary. */
 export interface AuditLog {
   readonly trail: AuditTrail
-  /** For one worker, to give to `auditClient`. */
+  /** For one worker, to give to `createAuditClient`. */
   connect(): AuditConnection
   readonly head: ChainHead
   /** Keys that open its encrypted files. */
@@ -59,7 +59,7 @@ export interface AuditLog {
   /** The last thing that was tried with the file worked. */
   readonly writable: boolean
   /** Resolves when nothing is left to do with closed files now. */
-  tended(): Promise<void>
+  whenIdle(): Promise<void>
   /** Writes what waits and lets go of the folder. */
   close(): Promise<void>
 }
@@ -70,23 +70,23 @@ export interface AuditLog {
  * @throws StartupError when another process writes this log, the folder cannot be used, or what was wrong with the log
  * cannot be recorded
  */
-export async function openAuditLog(given: AuditLogOptions): Promise<AuditLog> {
-  const { seal, timestamp } = given
-  mkdirSync(given.folder, { recursive: true, mode: 0o700 })
-  const unlock = lockFolder(given.folder)
+export async function openAuditLog(requested: AuditLogOptions): Promise<AuditLog> {
+  const { seal, timestamp } = requested
+  mkdirSync(requested.folder, { recursive: true, mode: 0o700 })
+  const unlock = lockFolder(requested.folder)
   try {
-    const key = seal && (await openCheckpointKey(given.folder, seal, stampOf(given.clock.now())))
+    const key = seal && (await openCheckpointKey(requested.folder, seal, formatStamp(requested.clock.now())))
     let closer: SegmentCloser | undefined
     const onNewFile = (): void => closer?.tend()
-    const keys = seal === undefined ? noLogKeys : await openLogKeys(given.folder, seal)
-    const logKey = seal && given.encrypt === true ? logKeyFor(given.folder, seal, keys) : undefined
+    const keys = seal === undefined ? noLogKeys : await openLogKeys(requested.folder, seal)
+    const logKey = seal && requested.encrypt === true ? ensureLogKey(requested.folder, seal, keys) : undefined
     const logKeys = logKey === undefined ? keys : new Map([...keys, [logKey.id, logKey.key]])
-    const openFile = encryptingOpener(given.openFile ?? openLogFile, logKeys, logKey)
+    const openFile = createEncryptingOpener(requested.openFile ?? openLogFile, logKeys, logKey)
     const encrypted = logKey !== undefined
-    const options: Opening = { ...given, key, logKeys, encrypted, openFile, onNewFile }
-    const start = await settle(options)
-    const path = goesOnIn(options, start.head)
-    const begunAt = await beginningOf(path, logKeys)
+    const options: Opening = { ...requested, key, logKeys, encrypted, openFile, onNewFile }
+    const start = await recoverLog(options)
+    const path = chooseFile(options, start.head)
+    const begunAt = await readBeginTime(path, logKeys)
     const writer = new AuditWriter(
       begunAt === undefined ? options : { ...options, begunAt },
       path,
@@ -95,9 +95,12 @@ export async function openAuditLog(given: AuditLogOptions): Promise<AuditLog> {
     syncFolder(options.folder)
     if (start.repair !== undefined) await recordRepair(options, writer, path, start.repair)
     if (key !== undefined) {
-      const record = (event: AuditEvent): Promise<void> => writtenBy(writer, event)
+      const record = (event: AuditEvent): Promise<void> => writeDurably(writer, event)
       if (key.made !== undefined)
-        await record({ ...ownEvent(options.clock.now(), 'audit.checkpoint_key'), details: { ...key.made } })
+        await record({
+          ...createOwnEvent(options.clock.now(), 'audit.checkpoint_key'),
+          details: { ...key.made },
+        })
       closer = startCloser({
         ...options,
         keys: logKeys,
@@ -107,14 +110,14 @@ export async function openAuditLog(given: AuditLogOptions): Promise<AuditLog> {
       })
       closer.tend()
     }
-    return auditLog(options, writer, closer, unlock)
+    return createAuditLog(options, writer, closer, unlock)
   } catch (error) {
     unlock()
     if (!(error instanceof Error && 'code' in error)) throw error
     const why =
-      diskFull(error, join(given.folder, 'audit')) ??
+      diskFull(error, join(requested.folder, 'audit')) ??
       `${error.message}. Its files must be readable and writable for this user.`
-    throw new StartupError(`audit: the log in ${given.folder} cannot be used: ${why}`)
+    throw new StartupError(`audit: the log in ${requested.folder} cannot be used: ${why}`)
   }
 }
 
@@ -138,7 +141,7 @@ async function recordRepair(
   { event, undo }: Repair,
 ): Promise<void> {
   try {
-    await writtenBy(writer, event)
+    await writeDurably(writer, event)
   } catch (error) {
     await writer.close()
     undo(path)
@@ -151,18 +154,18 @@ async function recordRepair(
 }
 
 /** The last file, or another one, where that is not of the form that the settings want. */
-function goesOnIn({ folder, encrypted }: Opening, head: ChainHead): string {
-  const last = logFiles(folder).at(-1)?.path
+function chooseFile({ folder, encrypted }: Opening, head: ChainHead): string {
+  const last = listLogFiles(folder).at(-1)?.path
   if (last !== undefined && isEncryptedName(last) === encrypted) return last
   // Nothing was written into it, or what was is cut off: the other file has its place.
   if (last !== undefined && statSync(last).size === 0) rmSync(last)
-  return logFileName(folder, head.seq + 1, encrypted)
+  return formatLogFileName(folder, head.seq + 1, encrypted)
 }
 
 /** Unix milliseconds: the time of the first record of a file. */
-async function beginningOf(path: string, keys: LogKeys): Promise<number | undefined> {
+async function readBeginTime(path: string, keys: LogKeys): Promise<number | undefined> {
   if (!existsSync(path)) return undefined
-  for await (const { bytes } of linesOf(path, { keys })) {
+  for await (const { bytes } of readLines(path, { keys })) {
     const { time } = JSON.parse(bytes.toString('utf8')) as { readonly time: string }
     return Date.parse(time)
   }
@@ -170,26 +173,26 @@ async function beginningOf(path: string, keys: LogKeys): Promise<number | undefi
 }
 
 /** Resolves when the record is on disk. */
-function writtenBy(writer: AuditWriter, event: AuditEvent): Promise<void> {
+function writeDurably(writer: AuditWriter, event: AuditEvent): Promise<void> {
   return new Promise((resolve, reject) => {
     writer.add(event, (error) => (error === undefined ? resolve() : reject(error)))
   })
 }
 
-async function settle(options: Opening): Promise<Start> {
+async function recoverLog(options: Opening): Promise<Start> {
   const keys = options.key === undefined ? [] : [options.key.signer.publicKey]
-  const verdict = await verifyAudit(options.folder, {
+  const result = await verifyAudit(options.folder, {
     keys,
     fromCheckpoints: true,
     logKeys: options.logKeys,
   })
   const now = options.clock.now()
-  if (verdict.firstBroken !== undefined) return sealBroken(options, verdict.firstBroken)
-  const [unread] = verdict.unread
-  if (unread !== undefined) return sealBroken(options, { file: unread, line: 0, reason: foreignKey })
-  const head = verdict.head ?? beginning
-  if (verdict.torn === undefined) return { head }
-  return { head, repair: cutTornTail(options, verdict.torn, now) }
+  if (result.firstBroken !== undefined) return replaceBrokenLog(options, result.firstBroken)
+  const [unread] = result.unread
+  if (unread !== undefined) return replaceBrokenLog(options, { file: unread, line: 0, reason: foreignKey })
+  const head = result.head ?? beginning
+  if (result.torn === undefined) return { head }
+  return { head, repair: cutTornTail(options, result.torn, now) }
 }
 
 const foreignKey = 'it is encrypted, and the key is not one of this database'
@@ -201,13 +204,13 @@ function cutTornTail({ log }: WriterOptions, tornTail: TornTail, now: number): R
   const sha256 = createHash('sha256').update(tail).digest('hex')
   const bytes = tail.length
   const isKept = hole || encrypted
-  const kept = isKept ? keepTail(file, tail, stampOf(now)) : undefined
+  const kept = isKept ? keepTail(file, tail, formatStamp(now)) : undefined
   truncateSync(file, at)
   log.warn({ file, bytes, kept }, 'the end of the audit log was torn and has been cut')
   const details = { bytes, sha256, ...(kept !== undefined && { kept: basename(kept) }) }
   const operation = isKept ? 'audit.torn_tail_removed' : 'audit.torn_line_removed'
   return {
-    event: { ...ownEvent(now, operation), details },
+    event: { ...createOwnEvent(now, operation), details },
     undo() {
       if (existsSync(file)) truncateSync(file, at)
       appendFileSync(file, tail)
@@ -216,14 +219,14 @@ function cutTornTail({ log }: WriterOptions, tornTail: TornTail, now: number): R
   }
 }
 
-function stampOf(now: number): string {
+function formatStamp(now: number): string {
   return new Date(now).toISOString().replaceAll(/[:.]/g, '-')
 }
 
-async function sealBroken(options: WriterOptions, firstBroken: BrokenAt): Promise<Start> {
+async function replaceBrokenLog(options: WriterOptions, firstBroken: BrokenAt): Promise<Start> {
   const now = options.clock.now()
-  const stamp = stampOf(now)
-  const paths = allFiles(options.folder)
+  const stamp = formatStamp(now)
+  const paths = listAllFiles(options.folder)
   const sealed = await setAside(paths, stamp)
   const brokenAt = {
     file: basename(firstBroken.file),
@@ -235,7 +238,7 @@ async function sealBroken(options: WriterOptions, firstBroken: BrokenAt): Promis
     'the audit chain is broken; it was put aside and a new chain begins',
   )
   const event = {
-    ...ownEvent(now, 'audit.chain_sealed'),
+    ...createOwnEvent(now, 'audit.chain_sealed'),
     outcome: 'failure' as const,
     details: { sealed, broken_at: brokenAt },
   }
@@ -246,7 +249,7 @@ async function sealBroken(options: WriterOptions, firstBroken: BrokenAt): Promis
   return { head: beginning, repair: { event, undo } }
 }
 
-function auditLog(
+function createAuditLog(
   options: Opening,
   writer: AuditWriter,
   closer: SegmentCloser | undefined,
@@ -256,7 +259,7 @@ function auditLog(
   const trail: AuditTrail = {
     mode: options.mode,
     record: (event) => writer.add(event),
-    recordDurably: (event) => writtenBy(writer, event),
+    recordDurably: (event) => writeDurably(writer, event),
     flush: () => writer.flush(),
     probe: () => writer.probe(),
   }
@@ -280,7 +283,7 @@ function auditLog(
     get writable() {
       return writer.writable
     },
-    async tended() {
+    async whenIdle() {
       await closer?.idle()
     },
     async close() {
@@ -307,19 +310,19 @@ function receive(writer: AuditWriter, port: MessagePort, spare: BatchMemory[], m
     return
   }
   const { batch: sent, durable, lost } = message
-  writer.lose(lost)
+  writer.countLost(lost)
   if (sent === undefined) return
-  const small = writer.behind ? compacted(sent) : undefined
+  const small = writer.behind ? compactBatch(sent) : undefined
   const batch = small ?? sent
   if (small !== undefined) spare.push({ bytes: sent.bytes, marks: sent.marks })
   // One answer for the durable records of a message: they come to the disk together, or none of them does.
-  const settled = (error: Error | undefined): void => {
+  const settleBatch = (error: Error | undefined): void => {
     if (small === undefined) spare.push({ bytes: batch.bytes, marks: batch.marks })
     if (durable.length === 0) return
     const answer = error === undefined ? { written: durable, failed: [] } : { written: [], failed: durable }
     port.postMessage(answer satisfies FromWriter)
   }
-  writer.addBatch(batch, durable.length, settled)
+  writer.addBatch(batch, durable.length, settleBatch)
   const memory = spare.splice(0)
   port.postMessage(
     { taken: batch.count, seqDigits: writer.seqDigits, memory } satisfies FromWriter,

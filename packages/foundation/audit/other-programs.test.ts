@@ -18,12 +18,12 @@ import { systemClock } from '../clock/clock.ts'
 import { createMetrics } from '../telemetry/index.ts'
 import { quietLog } from '../telemetry/testing/index.ts'
 import { type AuditFailureMode, openAuditLog, verifyAudit } from './index.ts'
-import { ownEvent } from './writer.ts'
+import { createOwnEvent } from './writer.ts'
 
 const room = mkdtempSync(join(tmpdir(), 'warder-audit-others-'))
 after(() => rmSync(room, { recursive: true, force: true }))
 
-const event = ownEvent(Date.UTC(2026, 0, 1), 'test.operation')
+const event = createOwnEvent(Date.UTC(2026, 0, 1), 'test.operation')
 const nameOf = (seq: number): string => `audit-${String(seq).padStart(16, '0')}.jsonl`
 
 /** A log with three records. */

@@ -1,6 +1,6 @@
 import type { LogKeys } from './encrypted-bytes.ts'
-import { linesOf } from './lines.ts'
-import { segmentNumbers, segmentOf } from './segments.ts'
+import { readLines } from './lines.ts'
+import { listSegmentNumbers, readSegment } from './segments.ts'
 
 /** A record as it stands in the log. */
 export interface ReadRecord {
@@ -11,7 +11,7 @@ export interface ReadRecord {
 const seqPattern = /,"seq":(\d+),"service":/
 
 /** The number of a record, out of its line. */
-export function seqOf(line: string): number | undefined {
+export function parseSeq(line: string): number | undefined {
   const match = seqPattern.exec(line)
   return match === null ? undefined : Number(match[1])
 }
@@ -54,14 +54,14 @@ export class LogReader {
    * @param most how many, and how many characters, at most; a single record is given whatever its length
    * @returns none when there are no more now
    */
-  async next(most: number, mostLength: number): Promise<readonly ReadRecord[]> {
+  async next(maxRecords: number, maxLength: number): Promise<readonly ReadRecord[]> {
     for (;;) {
-      const numbers = segmentNumbers(this.#folder)
+      const numbers = listSegmentNumbers(this.#folder)
       if (this.#segment === undefined || !numbers.includes(this.#segment)) this.#place(numbers)
       const here = this.#segment
       if (here === undefined) return []
-      const { path } = segmentOf(this.#folder, here)
-      const found = path === undefined ? [] : await this.#read(path, most, mostLength)
+      const { path } = readSegment(this.#folder, here)
+      const found = path === undefined ? [] : await this.#read(path, maxRecords, maxLength)
       if (found.length > 0) return found
       // Known before the file was read: whoever writes had ended it by then.
       const following = numbers[numbers.indexOf(here) + 1]
@@ -82,7 +82,7 @@ export class LogReader {
   }
 
   #enter(firstSeq: number): void {
-    const { path, signed } = segmentOf(this.#folder, firstSeq)
+    const { path, signed } = readSegment(this.#folder, firstSeq)
     this.#segment = firstSeq
     this.#at = 0
     const end = signed?.checkpoint.last_seq
@@ -94,18 +94,18 @@ export class LogReader {
     this.#last = last
   }
 
-  async #read(path: string, most: number, mostLength: number): Promise<readonly ReadRecord[]> {
+  async #read(path: string, maxRecords: number, maxLength: number): Promise<readonly ReadRecord[]> {
     const found: ReadRecord[] = []
     let length = 0
     if (path !== this.#path) this.#at = 0
     this.#path = path
-    for await (const { bytes, next, whole } of linesOf(path, { from: this.#at, keys: this.#keys })) {
+    for await (const { bytes, next, whole } of readLines(path, { from: this.#at, keys: this.#keys })) {
       if (!whole) break
       const line = bytes.toString('utf8')
-      const seq = seqOf(line) ?? this.#last + 1
+      const seq = parseSeq(line) ?? this.#last + 1
       if (seq > this.#last) {
         length += line.length
-        if (found.length > 0 && (found.length === most || length > mostLength)) break
+        if (found.length > 0 && (found.length === maxRecords || length > maxLength)) break
         found.push({ seq, line })
         this.#last = seq
       }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { canonicalJson } from './canonical.ts'
-import { boundedDetails, boundedText } from './details.ts'
+import { formatDetails, truncateText } from './details.ts'
 import { escapeHidden } from './hidden-characters.ts'
 import type { AuditEvent } from './types.ts'
 
@@ -17,7 +17,7 @@ export interface ChainHead {
 export const beginning: ChainHead = { seq: 0, hash: genesis }
 
 /** Longest free text of a record; longer ones end with a note of their length and hash. */
-const longestText = 1024
+const maxTextLength = 1024
 
 /** The writer of a log: the same in all of its records. */
 export interface RecordOrigin {
@@ -38,26 +38,31 @@ export interface RecordText {
 }
 
 /** Makes the records of one origin. */
-export function recordMaker(origin: RecordOrigin): (event: AuditEvent) => RecordText {
-  const node = text('node', origin.node)
-  const service = text('service', origin.service)
+export function createRecordMaker(origin: RecordOrigin): (event: AuditEvent) => RecordText {
+  const node = formatText('node', origin.node)
+  const service = formatText('service', origin.service)
   // The common part of consecutive records is built once.
-  const opening = lately((algorithm, authMethod, clientIp) =>
-    ['{', text('algorithm', algorithm), text('auth_method', authMethod), text('client_ip', clientIp)].join(
-      '',
-    ),
+  const opening = memoizeLast((algorithm, authMethod, clientIp) =>
+    [
+      '{',
+      formatText('algorithm', algorithm),
+      formatText('auth_method', authMethod),
+      formatText('client_ip', clientIp),
+    ].join(''),
   )
-  const middle = lately((object, operation, outcome) =>
+  const middle = memoizeLast((object, operation, outcome) =>
     [
       `,${node}`,
-      text('object', object),
-      text('operation', operation),
-      text('outcome', outcome),
+      formatText('object', object),
+      formatText('operation', operation),
+      formatText('outcome', outcome),
       '"prev":"',
     ].join(''),
   )
-  const whoAndWhy = lately((principal, realm, reason) =>
-    ['",', text('principal', principal), text('realm', realm), text('reason', reason)].join(''),
+  const principalAndReason = memoizeLast((principal, realm, reason) =>
+    ['",', formatText('principal', principal), formatText('realm', realm), formatText('reason', reason)].join(
+      '',
+    ),
   )
   let knownStatus = Number.NaN
   let knownTime = Number.NaN
@@ -74,10 +79,10 @@ export function recordMaker(origin: RecordOrigin): (event: AuditEvent) => Record
   return (event) => {
     const beforePrev =
       opening(event.algorithm, event.auth_method, event.client_ip) +
-      details(event.details) +
-      `"duration_ms":${duration(event.duration_ms)}` +
+      formatDetailsMember(event.details) +
+      `"duration_ms":${formatDuration(event.duration_ms)}` +
       middle(event.object, event.operation, event.outcome)
-    const beforeSeq = `${whoAndWhy(event.principal, event.realm, event.reason)}${text('request_id', event.request_id)}"seq":`
+    const beforeSeq = `${principalAndReason(event.principal, event.realm, event.reason)}${formatText('request_id', event.request_id)}"seq":`
     const afterSeq = ending(event.status, event.time)
     const escaped = mayBeEscaped(beforePrev) || mayBeEscaped(beforeSeq) || mayBeEscaped(afterSeq)
     return { beforePrev, beforeSeq, afterSeq, escaped }
@@ -92,7 +97,7 @@ function mayBeEscaped(text: string): boolean {
 type Text = string | undefined
 
 /** `make` of the values it was asked for last. What it makes is one piece of memory, not put together by each record. */
-function lately(make: (a: Text, b: Text, c: Text) => string): (a: Text, b: Text, c: Text) => string {
+function memoizeLast(make: (a: Text, b: Text, c: Text) => string): (a: Text, b: Text, c: Text) => string {
   let last: readonly [Text, Text, Text] = [undefined, undefined, undefined]
   let made = make(...last)
   return (a, b, c) => {
@@ -105,31 +110,31 @@ function lately(make: (a: Text, b: Text, c: Text) => string): (a: Text, b: Text,
 }
 
 /** `hash` recomputed from a parsed record, whatever the order and spacing it was written in. */
-export function hashOf(record: Readonly<Record<string, unknown>>): string {
+export function computeHash(record: Readonly<Record<string, unknown>>): string {
   const { hash: _, ...rest } = record
   return hash('sha256', String(record.prev) + canonicalJson(rest), 'hex')
 }
 
 /** `"name":"value",` or nothing. Almost every text needs no escape and is not looked at twice. */
-function text(name: string, value: string | undefined): string {
+function formatText(name: string, value: string | undefined): string {
   if (value === undefined) return ''
-  return value.length <= longestText && plain.test(value)
+  return value.length <= maxTextLength && plain.test(value)
     ? `"${name}":"${value}",`
-    : `"${name}":${escapeHidden(JSON.stringify(boundedText(value, longestText)))},`
+    : `"${name}":${escapeHidden(JSON.stringify(truncateText(value, maxTextLength)))},`
 }
 
 /** Printable ASCII without `"` and `\\`. */
 const plain = /^[ !#-[\]-~]*$/
 
-function details(value: AuditEvent['details']): string {
-  return value === undefined ? '' : `"details":${boundedDetails(value)},`
+function formatDetailsMember(value: AuditEvent['details']): string {
+  return value === undefined ? '' : `"details":${formatDetails(value)},`
 }
 
 /** Milliseconds with three places at most, as ECMAScript writes them. Microseconds are enough, and keep lines short. */
-function duration(milliseconds: number): string {
+function formatDuration(milliseconds: number): string {
   const micros = Math.round(milliseconds * 1000)
   if (!(micros > 0 && Number.isFinite(micros))) return '0'
-  if (micros > mostMicros) return String(micros / 1000)
+  if (micros > maxMicros) return String(micros / 1000)
   const whole = Math.trunc(micros / 1000)
   const rest = micros - whole * 1000
   if (rest === 0) return String(whole)
@@ -138,4 +143,4 @@ function duration(milliseconds: number): string {
 }
 
 /** A day. Small numbers become text much faster than fractions. */
-const mostMicros = 86_400_000_000
+const maxMicros = 86_400_000_000

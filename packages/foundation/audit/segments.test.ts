@@ -19,7 +19,7 @@ import { StartupError } from '../errors/index.ts'
 import { loadRootKeys, openSeal, type Seal, sealMigrations } from '../seal/index.ts'
 import { migrate, openSqlite } from '../sql/index.ts'
 import { quietLog } from '../telemetry/testing/index.ts'
-import { openCheckpointKey, publicCheckpointKey } from './checkpoint-key.ts'
+import { openCheckpointKey, readPublicCheckpointKey } from './checkpoint-key.ts'
 import { startCloser } from './closer.ts'
 import { noLogKeys } from './encrypted-bytes.ts'
 import {
@@ -34,7 +34,7 @@ import {
   tailAudit,
   verifyAudit,
 } from './index.ts'
-import { segmentsOf } from './segments.ts'
+import { listSegments } from './segments.ts'
 
 const room = mkdtempSync(join(tmpdir(), 'warder-audit-files-'))
 after(() => rmSync(room, { recursive: true, force: true }))
@@ -84,7 +84,7 @@ async function record(log: AuditLog, days: number, from = 0): Promise<void> {
       details: { time: '1999-01-01T00:00:00.000Z' },
     })
   }
-  await log.tended()
+  await log.whenIdle()
 }
 
 /** A log of some closed files and one that is written. */
@@ -95,7 +95,7 @@ async function filled(folder: string, days = 40): Promise<void> {
 }
 
 const keysOf = (folder: string) => {
-  const key = publicCheckpointKey(folder)
+  const key = readPublicCheckpointKey(folder)
   return key === undefined ? [] : [key]
 }
 const verified = (folder: string) => verifyAudit(folder, { thorough: true, keys: keysOf(folder) })
@@ -123,7 +123,7 @@ const prune = async (folder: string, before: number) => {
 test('a full file is closed with a signed checkpoint that says what stands in it', async () => {
   const folder = path()
   await filled(folder)
-  const segments = segmentsOf(folder)
+  const segments = listSegments(folder)
   assert.ok(segments.length > 4)
   for (const { signed } of segments.slice(0, -1)) assert.ok(signed !== undefined)
   assert.equal(segments.at(-1)?.signed, undefined)
@@ -138,12 +138,12 @@ test('a full file is closed with a signed checkpoint that says what stands in it
 test('a start goes on from the last checkpoint, and closed files are read again afterwards', async () => {
   const folder = path()
   await filled(folder)
-  const [first] = segmentsOf(folder)
+  const [first] = listSegments(folder)
   const file = first?.path ?? ''
   const text = readFileSync(file, 'utf8')
   writeFileSync(file, text.replace('user-1', 'user-9'))
   const log = await openAuditLog(options(folder))
-  await log.tended()
+  await log.whenIdle()
   await log.close()
   // The old log was not put aside for it: the chain goes on and says what is wrong.
   assert.ok((await operations(folder)).includes('audit.file_changed'))
@@ -161,7 +161,7 @@ async function _operationsSafely(folder: string): Promise<readonly string[]> {
 test('a closed file that became shorter is found by the start', async () => {
   const folder = path()
   await filled(folder)
-  const file = segmentsOf(folder)[0]?.path ?? ''
+  const file = listSegments(folder)[0]?.path ?? ''
   truncateSync(file, 700)
   const log = await openAuditLog(options(folder))
   await log.close()
@@ -175,11 +175,11 @@ test('old files are archived, exported from there, verified, and pruned; the cha
   const folder = path()
   await filled(folder)
   const before = await operations(folder)
-  const files = segmentsOf(folder).length
+  const files = listSegments(folder).length
   const done = await archive(folder, firstDay + 20 * day)
   assert.ok(done.length > 1 && done.length < files - 1)
   assert.deepEqual(await archive(folder, firstDay + 20 * day), [])
-  assert.equal(segmentsOf(folder).filter(({ compressed }) => compressed).length, done.length)
+  assert.equal(listSegments(folder).filter(({ compressed }) => compressed).length, done.length)
   assert.deepEqual(await operations(folder), before)
   assert.equal((await verified(folder)).ok, true)
   const removed = await prune(folder, firstDay + 12 * day)
@@ -216,7 +216,7 @@ test('an archive elsewhere is verified and exported by itself', async () => {
 test('an archived copy that does not hold the file keeps the file', async () => {
   const folder = path()
   await filled(folder)
-  const [first, second] = segmentsOf(folder)
+  const [first, second] = listSegments(folder)
   const file = first?.path ?? ''
   copyFileSync(second?.path ?? '', `${file}.zst`)
   await assert.rejects(archive(folder, firstDay + 20 * day), StartupError)
@@ -226,11 +226,11 @@ test('an archived copy that does not hold the file keeps the file', async () => 
 test('a file that is gone without a word is an alarm; without a checkpoint the chain is broken', async () => {
   const folder = path()
   await filled(folder)
-  const [first, second] = segmentsOf(folder)
+  const [first, second] = listSegments(folder)
   rmSync(first?.path ?? '')
   assert.deepEqual((await verified(folder)).unexplained, ['audit-0000000000000001.jsonl'])
   const log = await openAuditLog(options(folder))
-  await log.tended()
+  await log.whenIdle()
   await log.close()
   assert.ok((await operations(folder)).includes('audit.file_removed'))
   assert.equal((await verified(folder)).unexplained.length, 1)
@@ -255,7 +255,7 @@ test('a checkpoint that was changed, or that another key signed, holds nothing',
     const verdict = await verified(folder)
     const unread = forged.length < 10
     assert.equal(verdict.ok, unread, forged)
-    const keep = segmentsOf(folder)[0]?.path ?? ''
+    const keep = listSegments(folder)[0]?.path ?? ''
     const bytes = readFileSync(keep)
     rmSync(keep)
     assert.equal((await verified(folder)).ok, false, forged)
@@ -263,7 +263,7 @@ test('a checkpoint that was changed, or that another key signed, holds nothing',
   }
   // The next start reads the file and signs again.
   const log = await openAuditLog(options(folder))
-  await log.tended()
+  await log.whenIdle()
   await log.close()
   assert.equal((await verified(folder)).ok, true)
 })
@@ -275,7 +275,7 @@ test('the key of another database gives way to a new one, which signs again and 
   await prune(folder, firstDay + 12 * day)
   const before = readFileSync(join(folder, 'checkpoint.pub'), 'utf8')
   const log = await openAuditLog({ ...options(folder), seal: await newSeal() })
-  await log.tended()
+  await log.whenIdle()
   await log.close()
   assert.notEqual(readFileSync(join(folder, 'checkpoint.pub'), 'utf8'), before)
   assert.equal((await verified(folder)).ok, true)
@@ -353,7 +353,7 @@ test('a checkpoint that was cut while it was written over is signed again by the
   const folder = path()
   await filled(folder)
   await archive(folder, firstDay + 10 * day)
-  const closed = segmentsOf(folder).filter(({ signed }) => signed !== undefined)
+  const closed = listSegments(folder).filter(({ signed }) => signed !== undefined)
   const nameOf = (firstSeq = 0) => join(folder, `audit-${String(firstSeq).padStart(16, '0')}.checkpoint`)
   const [archived, plain] = [true, false].map((wanted) =>
     closed.find(({ compressed }) => compressed === wanted),
@@ -363,7 +363,7 @@ test('a checkpoint that was cut while it was written over is signed again by the
     const before = JSON.parse(readFileSync(checkpoint, 'utf8')).checkpoint
     truncateSync(checkpoint, 700)
     const log = await openAuditLog(options(folder))
-    await log.tended()
+    await log.whenIdle()
     await log.close()
     const { closed_at: _, ...again } = JSON.parse(readFileSync(checkpoint, 'utf8')).checkpoint
     assert.deepEqual({ ...before, ...again }, before)
@@ -417,11 +417,11 @@ test('a removal that the key of the log has not signed explains nothing, and the
   await filled(other)
   await prune(other, firstDay + 12 * day)
   await tend(other)
-  const foreign = segmentsOf(other)[0]?.signed?.removal
+  const foreign = listSegments(other)[0]?.signed?.removal
   assert.equal(foreign?.recorded, true)
   const head = (await verified(folder)).head
   const at = '2026-02-01T00:00:00.000Z'
-  rmSync(segmentsOf(folder)[0]?.path ?? '')
+  rmSync(listSegments(folder)[0]?.path ?? '')
   for (const removal of [
     { at, by: 'olga' },
     { at, by: 'olga', recorded: true },
@@ -457,12 +457,12 @@ test('a removal that the key of the log has not signed explains nothing, and the
 /** Starts the service, until nothing is left to do with closed files. */
 async function tend(folder: string): Promise<void> {
   const log = await openAuditLog(options(folder))
-  await log.tended()
+  await log.whenIdle()
   await log.close()
 }
 
 async function isSameLog(one: string, other: string): Promise<boolean> {
-  const [a, b] = [one, other].map((folder) => segmentsOf(folder)[0]?.signed?.checkpoint.sha256)
+  const [a, b] = [one, other].map((folder) => listSegments(folder)[0]?.signed?.checkpoint.sha256)
   return a === b && a !== undefined
 }
 
@@ -478,11 +478,11 @@ test('a signed removal that says that it is recorded is compared with the chain'
   await filled(folder)
   await prune(folder, firstDay + 6 * day)
   await tend(folder)
-  const recorded = segmentsOf(folder).filter(({ signed }) => signed?.removal?.recorded === true)
+  const recorded = listSegments(folder).filter(({ signed }) => signed?.removal?.recorded === true)
   assert.ok(recorded.length > 0)
   assert.deepEqual((await verified(folder)).unexplained, [])
   // The log goes on from before the record: as if it had never been written.
-  const last = segmentsOf(folder).at(-1)?.path ?? ''
+  const last = listSegments(folder).at(-1)?.path ?? ''
   const lines = readFileSync(last, 'utf8').split('\n')
   const before = lines.findIndex((line) => line.includes('audit.file_removed'))
   writeFileSync(last, `${lines.slice(0, before).join('\n')}\n`)
@@ -495,7 +495,7 @@ test('removals that a version before signatures has recorded are signed at the n
   await prune(folder, firstDay + 12 * day)
   await tend(folder)
   const count = (await removals(folder)).length
-  for (const { firstSeq, signed } of segmentsOf(folder)) {
+  for (const { firstSeq, signed } of listSegments(folder)) {
     if (signed?.removal === undefined) continue
     const { signature: _, ...removal } = signed.removal
     writeFileSync(checkpointOf(folder, firstSeq), JSON.stringify({ ...signed, removal }))
@@ -504,7 +504,7 @@ test('removals that a version before signatures has recorded are signed at the n
   await tend(folder)
   assert.equal((await removals(folder)).length, count)
   assert.ok(
-    segmentsOf(folder).every(({ signed }) => signed?.removal === undefined || signed.removal.signature),
+    listSegments(folder).every(({ signed }) => signed?.removal === undefined || signed.removal.signature),
   )
 })
 
@@ -535,12 +535,12 @@ test('a start that fails while closed files are read again, or beside an archivi
     // As when a port is taken: the service ends while files are being read.
     await new Promise((resolve) => setTimeout(resolve, round * 4))
     if (round === 8) await archive(folder, firstDay + 30 * day)
-    if (round === 9) await log.tended()
+    if (round === 9) await log.whenIdle()
     await log.close()
   }
   assert.ok(!(await operations(folder)).includes('audit.file_changed'))
   // A file that was changed is told all the same, though starts before failed.
-  const file = segmentsOf(folder).find(({ compressed }) => !compressed)?.path ?? ''
+  const file = listSegments(folder).find(({ compressed }) => !compressed)?.path ?? ''
   writeFileSync(file, readFileSync(file, 'utf8').replace('user-1', 'user-9'))
   await (await openAuditLog(options(folder))).close()
   await tend(folder)

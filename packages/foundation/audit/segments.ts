@@ -13,9 +13,9 @@ import {
 } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { diskFull } from '../errors/index.ts'
-import { headOf, parseCheckpoint, type SignedCheckpoint } from './checkpoint.ts'
+import { parseCheckpoint, type SignedCheckpoint, toChainHead } from './checkpoint.ts'
 import { isEncryptedName } from './encrypted-bytes.ts'
-import { logFileName, syncFolder } from './folder.ts'
+import { formatLogFileName, syncFolder } from './folder.ts'
 import type { ChainHead } from './record.ts'
 
 /** One file of a log, whatever has become of it. */
@@ -31,12 +31,12 @@ export interface Segment {
 const pattern = /^audit-(\d{16})\.(?:jsonl(?:\.zst)?(?:\.enc)?|checkpoint)$/
 
 /** The segments of a log, or of an archive of one, in their order. */
-export function segmentsOf(folder: string): readonly Segment[] {
-  return segmentNumbers(folder).map((firstSeq) => segmentOf(folder, firstSeq))
+export function listSegments(folder: string): readonly Segment[] {
+  return listSegmentNumbers(folder).map((firstSeq) => readSegment(folder, firstSeq))
 }
 
 /** First record numbers of the segments of a log, in order. */
-export function segmentNumbers(folder: string): readonly number[] {
+export function listSegmentNumbers(folder: string): readonly number[] {
   const numbers = readdirSync(folder).flatMap((name) => {
     const match = pattern.exec(name)
     return match === null ? [] : [Number(match[1])]
@@ -45,32 +45,32 @@ export function segmentNumbers(folder: string): readonly number[] {
 }
 
 /** The segment that begins with this record, as it is now. */
-export function segmentOf(folder: string, firstSeq: number): Segment {
-  const written = [logFileName(folder, firstSeq), logFileName(folder, firstSeq, true)]
-  const archived = archivedNames(folder, firstSeq)
+export function readSegment(folder: string, firstSeq: number): Segment {
+  const written = [formatLogFileName(folder, firstSeq), formatLogFileName(folder, firstSeq, true)]
+  const archived = listArchiveNames(folder, firstSeq)
   const path = [...written, ...archived].find((name) => existsSync(name))
   const compressed = path !== undefined && archived.includes(path)
-  const checkpoint = checkpointName(folder, firstSeq)
+  const checkpoint = formatCheckpointName(folder, firstSeq)
   const signed = existsSync(checkpoint) ? parseCheckpoint(readFileSync(checkpoint, 'utf8')) : undefined
   return { firstSeq, path, compressed, signed }
 }
 
-export function archivedName(folder: string, firstSeq: number, encrypted: boolean): string {
-  return `${logFileName(folder, firstSeq)}.zst${encrypted ? '.enc' : ''}`
+export function formatArchiveName(folder: string, firstSeq: number, encrypted: boolean): string {
+  return `${formatLogFileName(folder, firstSeq)}.zst${encrypted ? '.enc' : ''}`
 }
 
 /** A file that was archived before and after the setting changed may have both. */
-export function archivedNames(folder: string, firstSeq: number): readonly string[] {
-  return [archivedName(folder, firstSeq, true), archivedName(folder, firstSeq, false)]
+export function listArchiveNames(folder: string, firstSeq: number): readonly string[] {
+  return [formatArchiveName(folder, firstSeq, true), formatArchiveName(folder, firstSeq, false)]
 }
 
-function checkpointName(folder: string, firstSeq: number): string {
-  return logFileName(folder, firstSeq).replace(/\.jsonl$/, '.checkpoint')
+function formatCheckpointName(folder: string, firstSeq: number): string {
+  return formatLogFileName(folder, firstSeq).replace(/\.jsonl$/, '.checkpoint')
 }
 
 /** Writes the checkpoint of a segment, in place of the one before: on disk when this returns. */
 export function writeCheckpoint(folder: string, signed: SignedCheckpoint): void {
-  replaceFile(checkpointName(folder, signed.checkpoint.first_seq), `${JSON.stringify(signed)}\n`)
+  replaceFile(formatCheckpointName(folder, signed.checkpoint.first_seq), `${JSON.stringify(signed)}\n`)
 }
 
 /**
@@ -87,7 +87,7 @@ export function writeRemoval(
   try {
     writeCheckpoint(folder, removed)
   } catch (error) {
-    const path = checkpointName(folder, signed.checkpoint.first_seq)
+    const path = formatCheckpointName(folder, signed.checkpoint.first_seq)
     if (diskFull(error, path) === undefined || !existsSync(path)) throw error
     overwrite(path, `${JSON.stringify(removed)}\n`)
   }
@@ -150,12 +150,12 @@ export function isPresent({ path, compressed, signed }: Segment): boolean {
 }
 
 /** State of the chain behind the last closed file; undefined = no file is closed. */
-export function closedHead(folder: string): ChainHead | undefined {
-  const last = segmentsOf(folder).findLast(({ signed }) => signed !== undefined)?.signed
-  return last === undefined ? undefined : headOf(last.checkpoint)
+export function readClosedHead(folder: string): ChainHead | undefined {
+  const last = listSegments(folder).findLast(({ signed }) => signed !== undefined)?.signed
+  return last === undefined ? undefined : toChainHead(last.checkpoint)
 }
 
 /** For messages. */
-export function segmentName({ firstSeq, path }: Segment): string {
-  return basename(logFileName('', firstSeq, path !== undefined && isEncryptedName(path)))
+export function formatSegmentName({ firstSeq, path }: Segment): string {
+  return basename(formatLogFileName('', firstSeq, path !== undefined && isEncryptedName(path)))
 }

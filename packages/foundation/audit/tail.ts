@@ -1,9 +1,9 @@
 import { setTimeout } from 'node:timers/promises'
 import { StartupError } from '../errors/index.ts'
 import type { LogKeys } from './encrypted-bytes.ts'
-import { type ExportFormat, exported, type RecordFilter, recordFiles } from './export.ts'
-import { linesOf } from './lines.ts'
-import { LogReader, seqOf } from './reader.ts'
+import { type ExportFormat, formatRecord, listRecordFiles, type RecordFilter } from './export.ts'
+import { readLines } from './lines.ts'
+import { LogReader, parseSeq } from './reader.ts'
 
 export interface TailOptions extends RecordFilter {
   /** A log folder. */
@@ -15,9 +15,9 @@ export interface TailOptions extends RecordFilter {
   readonly keys?: LogKeys | undefined
 }
 
-const lookEveryMs = 250
-const most = 1000
-const mostLength = 1_048_576
+const pollMs = 250
+const maxRecords = 1000
+const maxLength = 1_048_576
 
 /**
  * The last records of a log that fit, the oldest of them first; with a signal also those that are written from then
@@ -25,36 +25,35 @@ const mostLength = 1_048_576
  * @throws StartupError at a line that is not a record
  */
 export async function* tailAudit(options: TailOptions, follow?: AbortSignal): AsyncGenerator<string> {
-  const { lines, last } = await lastRecords(options)
+  const { lines, last } = await readLastRecords(options)
   yield* lines
   if (follow === undefined) return
   const reader = new LogReader(options.folder, last, options.keys)
   while (!follow.aborted) {
-    const records = await reader.next(most, mostLength)
+    const records = await reader.next(maxRecords, maxLength)
     for (const { line } of records) {
-      const written = exported(line, options)
+      const written = formatRecord(line, options)
       if (written !== undefined && written !== '') yield written
     }
-    if (records.length === 0)
-      await setTimeout(lookEveryMs, undefined, { signal: follow }).catch(() => undefined)
+    if (records.length === 0) await setTimeout(pollMs, undefined, { signal: follow }).catch(() => undefined)
   }
 }
 
 /** @returns `last`: the number of the last record, whether it fits or not */
-async function lastRecords(
+async function readLastRecords(
   options: TailOptions,
 ): Promise<{ readonly lines: readonly string[]; readonly last: number }> {
   let lines: string[] = []
   let last = 0
-  for (const path of recordFiles(options.folder).toReversed()) {
+  for (const path of listRecordFiles(options.folder).toReversed()) {
     const ofFile: string[] = []
-    for await (const { bytes, whole } of linesOf(path, { keys: options.keys })) {
+    for await (const { bytes, whole } of readLines(path, { keys: options.keys })) {
       if (!whole) break
       const text = bytes.toString('utf8')
-      const written = exported(text, options)
+      const written = formatRecord(text, options)
       if (written === undefined)
         throw new StartupError(`${path}: a line is not a record: run warder audit verify`)
-      if (lines.length === 0) last = Math.max(last, seqOf(text) ?? 0)
+      if (lines.length === 0) last = Math.max(last, parseSeq(text) ?? 0)
       if (written !== '') ofFile.push(written)
       if (ofFile.length > options.lines) ofFile.shift()
     }

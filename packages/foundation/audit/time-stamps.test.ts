@@ -13,8 +13,8 @@ import { createPlainFetch } from '../outbound/index.ts'
 import { loadRootKeys, openSeal, sealMigrations } from '../seal/index.ts'
 import { migrate, openSqlite } from '../sql/index.ts'
 import { quietLog } from '../telemetry/testing/index.ts'
-import { openAuditLog, timestampAnchors, timestampAuthority, verifyTimestamps } from './index.ts'
-import { segmentsOf } from './segments.ts'
+import { createTimestampAuthority, openAuditLog, readTimestampAnchors, verifyTimestamps } from './index.ts'
+import { listSegments } from './segments.ts'
 
 const room = mkdtempSync(join(tmpdir(), 'warder-time-stamps-'))
 after(() => rmSync(room, { recursive: true, force: true }))
@@ -76,7 +76,7 @@ test('full files are stamped by an authority of OpenSSL, one that was away is as
     ...{ allowPrivateNetworks: true, ports: 'any' as const, maxRedirects: 0 },
     ...{ maxBytes: 65_536, timeoutMs: 20_000 },
   })
-  const anchors = timestampAnchors(join(room, 'ca.pem'))
+  const anchors = readTimestampAnchors(join(room, 'ca.pem'))
   const db = openSqlite({ path: join(room, 'seal.db') })
   t.after(() => db.close())
   await migrate(db, 'seal', sealMigrations)
@@ -86,14 +86,19 @@ test('full files are stamped by an authority of OpenSSL, one that was away is as
   const record = async (count: number): Promise<void> => {
     const log = await openAuditLog({
       ...{ folder, service: 'kms', node: 'n1', mode: 'reject' as const, rotateBytes: 1500 },
-      ...{ clock: systemClock, log: quietLog, seal, timestamp: timestampAuthority(url, anchors, fetch) },
+      ...{
+        clock: systemClock,
+        log: quietLog,
+        seal,
+        timestamp: createTimestampAuthority(url, anchors, fetch),
+      },
     })
     for (let index = 0; index < count; index += 1)
       await log.trail.recordDurably({
         ...{ time: Date.now(), request_id: '-', operation: 'crypto.sign', principal: 'alice' },
         ...{ auth_method: 'jwt', client_ip: '127.0.0.1', outcome: 'success', status: 200, duration_ms: 0 },
       })
-    await log.tended()
+    await log.whenIdle()
     await log.close()
   }
   const report = () => verifyTimestamps(folder, anchors)
@@ -110,7 +115,7 @@ test('full files are stamped by an authority of OpenSSL, one that was away is as
   assert.equal(report().stamped, closed, 'the token for another file is not kept')
   assert.ok(report().without > 0)
 
-  const [first, second] = segmentsOf(folder)
+  const [first, second] = listSegments(folder)
   assert.ok(first?.signed !== undefined && second?.signed !== undefined)
   const place = join(folder, 'audit-0000000000000001.checkpoint')
   writeFileSync(place, JSON.stringify({ ...first.signed, timestamp: second.signed.timestamp }))
@@ -122,7 +127,7 @@ test('certificates that cannot be read are named', () => {
   writeFileSync(file, 'nothing')
   for (const path of [file, join(room, 'missing.pem')])
     assert.throws(
-      () => timestampAnchors(path),
+      () => readTimestampAnchors(path),
       (error: unknown) => error instanceof StartupError && error.message.includes(path),
     )
 })

@@ -9,13 +9,13 @@ import {
 } from '@warder/pki/timestamp'
 import { StartupError } from '../errors/index.ts'
 import type { PlainFetch } from '../outbound/index.ts'
-import { segmentName, segmentsOf } from './segments.ts'
+import { formatSegmentName, listSegments } from './segments.ts'
 
 /** Certificates that are trusted to name time-stamping authorities, DER. */
 export type TimestampAnchors = readonly Uint8Array[]
 
 /** @param file PEM, one certificate or several @throws StartupError when there is none */
-export function timestampAnchors(file: string): TimestampAnchors {
+export function readTimestampAnchors(file: string): TimestampAnchors {
   try {
     const blocks = pemText(readFileSync(file), 'CERTIFICATE').match(
       /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g,
@@ -33,13 +33,13 @@ export function timestampAnchors(file: string): TimestampAnchors {
  * @param fetch http is enough: a token proves itself, and the nonce that it is new
  * @returns makes tokens, base64 of their DER; throws when the authority gives none that holds
  */
-export function timestampAuthority(
+export function createTimestampAuthority(
   url: string,
   anchors: TimestampAnchors,
   fetch: PlainFetch,
 ): (signature: string) => Promise<string> {
   return async (signature) => {
-    const digest = stampedDigest(signature)
+    const digest = computeStampDigest(signature)
     const nonce = randomBytes(16)
     const { status, body } = await fetch.post(
       url,
@@ -71,15 +71,15 @@ export function verifyTimestamps(folder: string, anchors: TimestampAnchors): Tim
   const wrong: { file: string; problem: string }[] = []
   let [stamped, without] = [0, 0]
   let newest: TimestampReport['newest']
-  for (const segment of segmentsOf(folder)) {
+  for (const segment of listSegments(folder)) {
     const { signed } = segment
     if (signed === undefined) continue
     if (signed.timestamp === undefined) {
       without += 1
       continue
     }
-    const verdict = verdictOf(signed.signature, signed.timestamp, anchors)
-    if ('problem' in verdict) wrong.push({ file: segmentName(segment), problem: verdict.problem })
+    const verdict = verifyToken(signed.signature, signed.timestamp, anchors)
+    if ('problem' in verdict) wrong.push({ file: formatSegmentName(segment), problem: verdict.problem })
     else {
       stamped += 1
       newest = verdict
@@ -88,14 +88,14 @@ export function verifyTimestamps(folder: string, anchors: TimestampAnchors): Tim
   return { stamped, without, newest, wrong }
 }
 
-function verdictOf(signature: string, timestamp: string, anchors: TimestampAnchors): TimestampVerdict {
+function verifyToken(signature: string, timestamp: string, anchors: TimestampAnchors): TimestampVerdict {
   return timestampVerdict({
     token: Buffer.from(timestamp, 'base64'),
-    digest: stampedDigest(signature),
+    digest: computeStampDigest(signature),
     anchors,
   })
 }
 
-function stampedDigest(signature: string): Buffer {
+function computeStampDigest(signature: string): Buffer {
   return createHash('sha256').update(Buffer.from(signature, 'base64url')).digest()
 }

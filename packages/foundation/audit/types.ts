@@ -1,4 +1,4 @@
-import type { AnnouncedCommits } from './announced-commits.ts'
+import type { PreparedCommits } from './prepared-commits.ts'
 
 /** An operation's own part of a record; the writer adds seq, service, node, prev and hash. */
 export interface AuditEvent {
@@ -32,5 +32,5 @@ export interface AuditTrail {
   /** Resolves when a record could be written now: tried in the file, which stays as it is. */
   probe?(): Promise<void>
   /** `reject`: ties successes that are recorded before their commit to that commit. undefined: nothing is tied. */
-  readonly commits?: AnnouncedCommits | undefined
+  readonly commits?: PreparedCommits | undefined
 }

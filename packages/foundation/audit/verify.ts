@@ -1,6 +1,6 @@
 import { createHash, type KeyObject } from 'node:crypto'
 import { statSync } from 'node:fs'
-import { type Checkpoint, follows, headOf, isArchivedBy, isSignedBy } from './checkpoint.ts'
+import { type Checkpoint, follows, isArchivedBy, isSignedBy, toChainHead } from './checkpoint.ts'
 import {
   canRead,
   DamagedFile,
@@ -9,13 +9,13 @@ import {
   type LogKeys,
   noLogKeys,
 } from './encrypted-bytes.ts'
-import { firstSeqOf } from './folder.ts'
+import { parseFirstSeq } from './folder.ts'
 import { escapeHidden, unescapeHidden } from './hidden-characters.ts'
-import { type Line, linesOf, storedDigestOf } from './lines.ts'
-import { beginning, type ChainHead, hashOf } from './record.ts'
+import { computeStoredDigest, type Line, readLines } from './lines.ts'
+import { beginning, type ChainHead, computeHash } from './record.ts'
 import { parseRecordJson } from './record-json.ts'
 import { isExplained, RecordedRemovals } from './removals.ts'
-import { isPresent, type Segment, segmentName, segmentsOf } from './segments.ts'
+import { formatSegmentName, isPresent, listSegments, type Segment } from './segments.ts'
 
 export interface BrokenAt {
   readonly file: string
@@ -24,7 +24,7 @@ export interface BrokenAt {
   readonly reason: string
 }
 
-export interface Verdict {
+export interface VerifyResult {
   readonly ok: boolean
   readonly records: number
   readonly files: number
@@ -59,7 +59,7 @@ export interface TornTail {
 }
 
 /** No more than this waits for the disk. A longer tail behind a hole is taken for a broken log. */
-const longestTornTail = 64 * 1_048_576
+const maxTornTailBytes = 64 * 1_048_576
 
 export interface VerifyOptions {
   /**
@@ -83,7 +83,7 @@ export interface VerifyOptions {
  * does a folder of archived files. Lines cut off at the very end leave a chain that is whole: compare the head with one
  * that was kept elsewhere (`expectHead`).
  */
-export async function verifyAudit(path: string, options: VerifyOptions = {}): Promise<Verdict> {
+export async function verifyAudit(path: string, options: VerifyOptions = {}): Promise<VerifyResult> {
   return new Verification(path, options).run()
 }
 
@@ -108,31 +108,31 @@ class Verification {
   constructor(path: string, options: VerifyOptions) {
     const isFolder = statSync(path).isDirectory()
     this.#options = options
-    this.#segments = isFolder ? segmentsOf(path) : [segmentAt(path)]
+    this.#segments = isFolder ? listSegments(path) : [openSegment(path)]
     this.#anywhere = isFolder ? isArchive(this.#segments) : this.#segments[0]?.firstSeq !== 1
     this.#expected = options.expectHead === undefined
     this.#place = { file: path, line: 0 }
   }
 
-  async run(): Promise<Verdict> {
+  async run(): Promise<VerifyResult> {
     const from = this.#options.fromCheckpoints === true ? this.#skipChecked() : 0
     for (const [index, segment] of this.#segments.entries()) {
       if (index < from) continue
       const problem = await this.#check(segment, index === this.#segments.length - 1)
-      if (problem !== undefined) return this.#verdict(problem)
+      if (problem !== undefined) return this.#toResult(problem)
     }
     const { expectHead } = this.#options
-    if (this.#expected || this.#unread.length > 0) return this.#verdict()
-    return this.#verdict(`record ${expectHead?.seq}, which was expected, is not in the log any more`)
+    if (this.#expected || this.#unread.length > 0) return this.#toResult()
+    return this.#toResult(`record ${expectHead?.seq}, which was expected, is not in the log any more`)
   }
 
-  #verdict(reason?: string): Verdict {
+  #toResult(reason?: string): VerifyResult {
     return {
       ok: reason === undefined && this.#unread.length === 0,
       records: this.#records,
       files: this.#segments.length - this.#removed.length,
       removed: this.#removed.length,
-      unexplained: this.#removed.filter((segment) => !this.#isExplained(segment)).map(segmentName),
+      unexplained: this.#removed.filter((segment) => !this.#isExplained(segment)).map(formatSegmentName),
       unopened: this.#unopened,
       unread: this.#unread,
       first: this.#first,
@@ -146,7 +146,7 @@ class Verification {
   #skipChecked(): number {
     let count = 0
     for (const segment of this.#segments) {
-      const checkpoint = this.#trusted(segment)
+      const checkpoint = this.#findTrusted(segment)
       const known = segment.path === undefined || isPresent(segment)
       if (checkpoint === undefined || !known || !follows(checkpoint, this.#head ?? beginning)) break
       this.#pass(segment, checkpoint)
@@ -155,7 +155,7 @@ class Verification {
     return count
   }
 
-  #trusted({ signed }: Segment): Checkpoint | undefined {
+  #findTrusted({ signed }: Segment): Checkpoint | undefined {
     return signed !== undefined && isSignedBy(this.#options.keys ?? [], signed)
       ? signed.checkpoint
       : undefined
@@ -164,7 +164,7 @@ class Verification {
   /** Goes over the records of a segment without reading them. */
   #pass(segment: Segment, checkpoint: Checkpoint): void {
     this.#first ??= checkpoint.first_seq
-    this.#head = headOf(checkpoint)
+    this.#head = toChainHead(checkpoint)
     this.#readFrom = checkpoint.last_seq + 1
     if (segment.path !== undefined) {
       this.#records += checkpoint.last_seq - checkpoint.first_seq + 1
@@ -186,8 +186,8 @@ class Verification {
   }
 
   /** @returns what is wrong, when the file does not begin where the chain stands */
-  #problemOfOrder(checkpoint: Checkpoint): string | undefined {
-    const start = this.#head ?? (this.#anywhere ? startOf(checkpoint) : beginning)
+  #findOrderProblem(checkpoint: Checkpoint): string | undefined {
+    const start = this.#head ?? (this.#anywhere ? getStartHead(checkpoint) : beginning)
     return follows(checkpoint, start)
       ? undefined
       : `record ${start.seq + 1} is missing here (found ${checkpoint.first_seq})`
@@ -195,15 +195,15 @@ class Verification {
 
   /** @returns what is wrong */
   async #check(segment: Segment, isLast: boolean): Promise<string | undefined> {
-    const checkpoint = this.#trusted(segment)
+    const checkpoint = this.#findTrusted(segment)
     const { path, signed } = segment
-    this.#place = { file: path ?? segmentName(segment), line: 0 }
+    this.#place = { file: path ?? formatSegmentName(segment), line: 0 }
     if (path === undefined) {
       if (checkpoint === undefined)
         return signed === undefined
           ? 'the checkpoint cannot be read, and the file is gone'
           : 'the file is gone, and its checkpoint was not signed by the key of this log'
-      const problem = this.#problemOfOrder(checkpoint)
+      const problem = this.#findOrderProblem(checkpoint)
       if (problem === undefined) this.#pass(segment, checkpoint)
       return problem
     }
@@ -232,16 +232,16 @@ class Verification {
     checkpoint: Checkpoint | undefined,
     isLast: boolean,
   ): Promise<string | undefined> {
-    const wanted = segment.compressed ? this.#archivedAs(segment) : storedAs(checkpoint)
+    const wanted = segment.compressed ? this.#findArchived(segment) : getStoredDigest(checkpoint)
     if (checkpoint === undefined || wanted === undefined) {
-      this.#unread.push(segmentName(segment))
+      this.#unread.push(formatSegmentName(segment))
       return isLast || checkpoint !== undefined
         ? this.#passUnread(segment, checkpoint)
         : 'the file is encrypted, its key is not here, and no signed checkpoint says what it holds'
     }
-    const problem = this.#problemOfOrder(checkpoint)
+    const problem = this.#findOrderProblem(checkpoint)
     if (problem !== undefined) return problem
-    const { bytes, sha256 } = await storedDigestOf(path)
+    const { bytes, sha256 } = await computeStoredDigest(path)
     if (bytes !== wanted.bytes || sha256 !== wanted.sha256)
       return 'the encrypted file is not what it was when it was closed'
     this.#unopened += 1
@@ -253,7 +253,7 @@ class Verification {
     if (checkpoint !== undefined) this.#pass(segment, checkpoint)
   }
 
-  #archivedAs({ signed }: Segment): { readonly bytes: number; readonly sha256: string } | undefined {
+  #findArchived({ signed }: Segment): { readonly bytes: number; readonly sha256: string } | undefined {
     return signed !== undefined && isArchivedBy(this.#options.keys ?? [], signed)
       ? signed.archived
       : undefined
@@ -263,7 +263,7 @@ class Verification {
   #expect(segment: Segment, { first_seq, last_seq, last_hash }: Checkpoint): string | undefined {
     const { expectHead } = this.#options
     if (expectHead === undefined || expectHead.seq < first_seq || expectHead.seq > last_seq) return undefined
-    if (expectHead.seq < last_seq) this.#unread.push(segmentName(segment))
+    if (expectHead.seq < last_seq) this.#unread.push(formatSegmentName(segment))
     else if (expectHead.hash !== last_hash) return 'the last record is not the one that was expected here'
     else this.#expected = true
     return undefined
@@ -273,14 +273,14 @@ class Verification {
   async #read({ firstSeq }: Segment, path: string, isLast: boolean): Promise<string | undefined> {
     const { thorough, expectHead } = this.#options
     let number = 0
-    for await (const line of linesOf(path, { keys: this.#logKeys })) {
+    for await (const line of readLines(path, { keys: this.#logKeys })) {
       const { bytes, at, whole } = line
       number += 1
       this.#place = { file: path, line: number }
       if (line.damage === 'changed') return 'the encrypted block here was changed, or stood elsewhere'
       if (!whole) {
         if (!isLast) return 'the line is torn'
-        this.#torn = tornAt(path, line)
+        this.#torn = toTornTail(path, line)
         return undefined
       }
       const checked = checkRecord(bytes, this.#head, {
@@ -288,7 +288,7 @@ class Verification {
         anywhere: this.#head === undefined && this.#anywhere,
       })
       if (typeof checked === 'string') {
-        this.#torn = isLast ? tailBehindHole(path, at, bytes) : undefined
+        this.#torn = isLast ? readTailBehindHole(path, at, bytes) : undefined
         return this.#torn === undefined ? checked : undefined
       }
       if (number === 1 && !Number.isNaN(firstSeq) && firstSeq !== checked.seq)
@@ -313,9 +313,9 @@ function isArchive(segments: readonly Segment[]): boolean {
 }
 
 /** One file by itself. A name that Warder does not give says nothing of what is in it. */
-function segmentAt(path: string): Segment {
+function openSegment(path: string): Segment {
   return {
-    firstSeq: firstSeqOf(path) ?? Number.NaN,
+    firstSeq: parseFirstSeq(path) ?? Number.NaN,
     path,
     compressed: isCompressedName(path),
     signed: undefined,
@@ -336,20 +336,20 @@ export function checkRecord(
 }
 
 /** JSON holds no zero byte: a line that does was never written. */
-function tailBehindHole(file: string, at: number, line: Buffer): TornTail | undefined {
+function readTailBehindHole(file: string, at: number, line: Buffer): TornTail | undefined {
   const bytes = statSync(file).size - at
-  return line.includes(0) && bytes <= longestTornTail
+  return line.includes(0) && bytes <= maxTornTailBytes
     ? { file, at, bytes, hole: true, encrypted: false }
     : undefined
 }
 
-function tornAt(file: string, { bytes, at, damage }: Line): TornTail {
+function toTornTail(file: string, { bytes, at, damage }: Line): TornTail {
   return isEncryptedName(file)
     ? { file, at, bytes: statSync(file).size - at, hole: damage === 'hole', encrypted: true }
     : { file, at, bytes: bytes.length, hole: bytes.includes(0), encrypted: false }
 }
 
-function storedAs(
+function getStoredDigest(
   checkpoint: Checkpoint | undefined,
 ): { readonly bytes: number; readonly sha256: string } | undefined {
   const { stored_bytes: bytes, stored_sha256: sha256 } = checkpoint ?? {}
@@ -357,7 +357,7 @@ function storedAs(
 }
 
 /** State of the chain before a file. */
-function startOf({ first_seq, first_prev }: Checkpoint): ChainHead {
+function getStartHead({ first_seq, first_prev }: Checkpoint): ChainHead {
   return { seq: first_seq - 1, hash: first_prev }
 }
 
@@ -384,7 +384,7 @@ function checkLine(bytes: Buffer, head: ChainHead | undefined, anywhere: boolean
     if (seq !== expected.seq + 1) return `record ${expected.seq + 1} is missing here (found ${seq})`
     if (prev !== expected.hash) return 'prev is not the hash of the record before'
   }
-  if (hashOf(record) !== digest) return 'the record was changed: its hash is another'
+  if (computeHash(record) !== digest) return 'the record was changed: its hash is another'
   // A member written twice would be read one way here and another way elsewhere.
   const plain = JSON.stringify(record)
   // Versions before this one escaped less.
@@ -407,14 +407,14 @@ function quickCheck(line: Buffer, head: ChainHead): ChainHead | undefined {
   if (!line.includes(`,"prev":"${head.hash}",`) || !line.includes(`,"seq":${seq},"service":`))
     return undefined
   const body = line.subarray(0, split)
-  const digestOf = (canonical: Buffer | string): string =>
+  const computeDigest = (canonical: Buffer | string): string =>
     createHash('sha256').update(head.hash).update(canonical).update('}').digest('hex')
   // The whole tail is compared, to its last byte.
   const tail = line.toString('latin1', split)
-  const digest = digestOf(body)
+  const digest = computeDigest(body)
   if (tail === `,"hash":"${digest}"}`) return { seq, hash: digest }
   if (!body.includes('\\u')) return undefined
-  const unescaped = digestOf(unescapeHidden(body.toString('utf8')))
+  const unescaped = computeDigest(unescapeHidden(body.toString('utf8')))
   return tail === `,"hash":"${unescaped}"}` ? { seq, hash: unescaped } : undefined
 }
 

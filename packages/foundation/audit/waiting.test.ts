@@ -6,15 +6,15 @@ import { test } from 'node:test'
 import { MessageChannel } from 'node:worker_threads'
 import { systemClock } from '../clock/clock.ts'
 import { quietLog } from '../telemetry/testing/index.ts'
-import { builderFor, type RecordBatch, sizeOf } from './batch.ts'
-import { auditClient } from './client.ts'
+import { createBuilder, getMemoryBytes, type RecordBatch } from './batch.ts'
+import { createAuditClient } from './client.ts'
 import { type OpenLogFile, openAuditLog, openLogFile, verifyAudit } from './index.ts'
 import type { ToWriter } from './messages.ts'
-import { genesis, recordMaker } from './record.ts'
-import { AuditWriter, ownEvent, type WriterOptions } from './writer.ts'
+import { createRecordMaker, genesis } from './record.ts'
+import { AuditWriter, createOwnEvent, type WriterOptions } from './writer.ts'
 
-const event = ownEvent(Date.UTC(2026, 0, 1), 'test.operation')
-const recordOf = recordMaker({ node: 'n', service: 'kms' })
+const event = createOwnEvent(Date.UTC(2026, 0, 1), 'test.operation')
+const makeRecord = createRecordMaker({ node: 'n', service: 'kms' })
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
 /** A log whose disk does nothing until it is let go. */
@@ -56,8 +56,8 @@ function hangingLog() {
 }
 
 function usualBatch(): RecordBatch {
-  const record = recordOf(event)
-  const builder = builderFor(record, 1, () => undefined)
+  const record = makeRecord(event)
+  const builder = createBuilder(record, 1, () => undefined)
   builder.add(record)
   return builder.build()
 }
@@ -69,7 +69,7 @@ test('what waits for a disk that hangs is bounded in memory, and what comes then
   const outcomes: (Error | undefined)[] = []
   for (let index = 0; index < 1000; index += 1)
     writer.addBatch(usualBatch(), 1, (error) => outcomes.push(error))
-  const accepted = Math.floor((64 * 1024 * 1024) / sizeOf(usualBatch()))
+  const accepted = Math.floor((64 * 1024 * 1024) / getMemoryBytes(usualBatch()))
   assert.equal(outcomes.length, 1000 - accepted)
   assert.ok(outcomes.every((error) => error !== undefined))
   hanging.letGo()
@@ -86,7 +86,7 @@ test('what waits for a disk that hangs is bounded in memory, and what comes then
 test('a record that waits alone for a disk that hangs holds little more than itself', async () => {
   using hanging = hangingLog()
   const log = await openAuditLog(hanging.options)
-  const trail = auditClient(log.connect(), 'reject')
+  const trail = createAuditClient(log.connect(), 'reject')
   const records = 1500
   let refused = 0
   const all: Promise<void>[] = []
@@ -112,9 +112,9 @@ test('a worker whose batches are not taken sends small ones in no more memory th
   const { port1, port2 } = new MessageChannel()
   const sizes: number[] = []
   port1.on('message', (message: ToWriter) => {
-    if (message.type === 'records' && message.batch !== undefined) sizes.push(sizeOf(message.batch))
+    if (message.type === 'records' && message.batch !== undefined) sizes.push(getMemoryBytes(message.batch))
   })
-  const trail = auditClient({ port: port2, node: 'n', service: 'kms' }, 'reject')
+  const trail = createAuditClient({ port: port2, node: 'n', service: 'kms' }, 'reject')
   const all: Promise<void>[] = []
   for (let index = 0; index < 40; index += 1) {
     all.push(trail.recordDurably(event))

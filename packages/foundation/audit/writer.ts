@@ -2,9 +2,9 @@ import { basename } from 'node:path'
 import type { Clock } from '../clock/clock.ts'
 import { failure } from '../errors/index.ts'
 import type { Logger, Metrics } from '../telemetry/types.ts'
-import { batchOfOne, chainBatch, digitsAfter, type RecordBatch, sizeOf } from './batch.ts'
+import { chainBatch, countDigitsAfter, createSingleBatch, getMemoryBytes, type RecordBatch } from './batch.ts'
 import { CurrentFile, type CurrentFileOptions } from './current-file.ts'
-import { type ChainHead, type RecordText, recordMaker } from './record.ts'
+import { type ChainHead, createRecordMaker, type RecordText } from './record.ts'
 import type { AuditEvent, AuditFailureMode } from './types.ts'
 
 export interface WriterOptions extends CurrentFileOptions {
@@ -27,20 +27,20 @@ interface Waiting {
 
 /** `continue`: records of at most this time are lost in a power cut. */
 const syncEveryMs = 50
-const largestGroup = 4096
+const maxGroupRecords = 4096
 /** Records that may wait while the disk is slow; more are counted as lost (continue) or refused (reject). */
-const mostWaiting = 200_000
+const maxWaitingRecords = 200_000
 /** Memory that they may hold, and what of it is too little to be worth a copy. */
-const mostBytesWaiting = 64 * 1024 * 1024
-const fewBytesWaiting = 2 * 1024 * 1024
-const complainEveryMs = 10_000
+const maxWaitingBytes = 64 * 1024 * 1024
+const minCompactBytes = 2 * 1024 * 1024
+const logFailureEveryMs = 10_000
 /** More than most records. Without a newline: where a crash leaves it there, it is a torn line. */
 const probeBytes = Buffer.alloc(4096, ' ')
 
 /** The one writer of a chain: groups what waits, one append (and one fsync) a group. */
 export class AuditWriter {
   readonly #options: WriterOptions
-  readonly #recordOf: (event: AuditEvent) => RecordText
+  readonly #makeRecord: (event: AuditEvent) => RecordText
   #head: ChainHead
   readonly #current: CurrentFile
   #queue: Waiting[] = []
@@ -66,7 +66,7 @@ export class AuditWriter {
     this.#options = options
     this.#current = new CurrentFile(options, path)
     this.#head = head
-    this.#recordOf = recordMaker(options)
+    this.#makeRecord = createRecordMaker(options)
   }
 
   get head(): ChainHead {
@@ -84,18 +84,18 @@ export class AuditWriter {
 
   /** Digits of the number that what comes next will probably have. */
   get seqDigits(): number {
-    return digitsAfter(this.#head.seq + this.#queued)
+    return countDigitsAfter(this.#head.seq + this.#queued)
   }
 
   /** Whether so much waits that a batch should come in no more memory than it needs. */
   get behind(): boolean {
-    return this.#queuedBytes > fewBytesWaiting
+    return this.#queuedBytes > minCompactBytes
   }
 
   /** @param done told when the record is on disk, or cannot be; without it nobody waits */
   add(event: AuditEvent, done?: Done): void {
     this.#enqueue({
-      batch: batchOfOne(this.#recordOf(event), this.seqDigits),
+      batch: createSingleBatch(this.#makeRecord(event), this.seqDigits),
       durable: done === undefined ? 0 : 1,
       done,
     })
@@ -109,19 +109,20 @@ export class AuditWriter {
   #enqueue(waiting: Waiting): void {
     const { batch, durable, done } = waiting
     const tooMany =
-      this.#queued + batch.count > mostWaiting || this.#queuedBytes + sizeOf(batch) > mostBytesWaiting
+      this.#queued + batch.count > maxWaitingRecords ||
+      this.#queuedBytes + getMemoryBytes(batch) > maxWaitingBytes
     if (this.#closed || tooMany) {
-      this.lose(batch.count - durable)
+      this.countLost(batch.count - durable)
       done?.(failure('audit_unavailable', 'the audit log is closed, or too many records wait'))
       return
     }
     this.#queue.push(waiting)
     this.#queued += batch.count
-    this.#queuedBytes += sizeOf(batch)
+    this.#queuedBytes += getMemoryBytes(batch)
     this.#pumping ??= this.#pump()
   }
 
-  lose(count: number): void {
+  countLost(count: number): void {
     if (count === 0) return
     if (this.#lost === 0) this.#lostSince = this.#options.clock.now()
     this.#lost += count
@@ -149,7 +150,7 @@ export class AuditWriter {
     try {
       await this.flush()
     } catch (error) {
-      this.#complain(error)
+      this.#logFailure(error)
     } finally {
       this.#closed = true
       clearTimeout(this.#syncTimer)
@@ -163,12 +164,12 @@ export class AuditWriter {
     await new Promise<void>((resolve) => setImmediate(resolve))
     do {
       await this.#writeGroup(this.#takeGroup())
-      if (this.#probes.length > 0) await this.#tryFile(this.#probes.splice(0))
+      if (this.#probes.length > 0) await this.#probeFile(this.#probes.splice(0))
     } while (this.#queue.length > 0 || this.#probes.length > 0)
     this.#pumping = undefined
   }
 
-  async #tryFile(asked: readonly Done[]): Promise<void> {
+  async #probeFile(asked: readonly Done[]): Promise<void> {
     let refused: Error | undefined
     try {
       // Bytes of a trial must not hide that it was cut.
@@ -192,10 +193,10 @@ export class AuditWriter {
     let batches = 0
     let records = 0
     for (const { batch } of this.#queue) {
-      if (records >= largestGroup) break
+      if (records >= maxGroupRecords) break
       batches += 1
       records += batch.count
-      this.#queuedBytes -= sizeOf(batch)
+      this.#queuedBytes -= getMemoryBytes(batch)
     }
     this.#queued -= records
     return this.#queue.splice(0, batches)
@@ -210,7 +211,7 @@ export class AuditWriter {
       head = chained.head
     }
     const pushOwn = (event: AuditEvent): void =>
-      push(batchOfOne(this.#recordOf(event), digitsAfter(head.seq)))
+      push(createSingleBatch(this.#makeRecord(event), countDigitsAfter(head.seq)))
     const lost = this.#lost
     const durable = group.some((one) => one.durable > 0)
     try {
@@ -243,8 +244,8 @@ export class AuditWriter {
     } catch (error) {
       // Nothing of the group is in the file: the chain goes on from the head there was.
       this.#failing = true
-      this.#complain(error)
-      for (const { batch, durable: awaited } of group) this.lose(batch.count - awaited)
+      this.#logFailure(error)
+      for (const { batch, durable: awaited } of group) this.countLost(batch.count - awaited)
       const refused = failure('audit_unavailable', 'the audit record cannot be written', { cause: error })
       for (const { done } of group) done?.(refused)
     }
@@ -270,7 +271,7 @@ export class AuditWriter {
     metrics?.count('audit_files_changed_total')
     log.error({ file, problem }, 'the audit file that was being written was changed by another program')
     return {
-      ...ownEvent(clock.now(), 'audit.file_changed'),
+      ...createOwnEvent(clock.now(), 'audit.file_changed'),
       outcome: 'failure',
       status: 500,
       details: { file, problem },
@@ -303,22 +304,22 @@ export class AuditWriter {
   #syncSoon(): void {
     this.#syncTimer ??= setTimeout(() => {
       this.#syncTimer = undefined
-      this.#sync().catch((error: unknown) => this.#complain(error))
+      this.#sync().catch((error: unknown) => this.#logFailure(error))
     }, syncEveryMs)
   }
 
   #lossEvent(count: number): AuditEvent {
     return {
-      ...ownEvent(this.#options.clock.now(), 'audit.lost'),
+      ...createOwnEvent(this.#options.clock.now(), 'audit.lost'),
       outcome: 'failure',
       status: 503,
       details: { count, since: new Date(this.#lostSince).toISOString() },
     }
   }
 
-  #complain(error: unknown): void {
+  #logFailure(error: unknown): void {
     const now = this.#options.clock.monotonic()
-    if (now - this.#complainedAt < complainEveryMs) return
+    if (now - this.#complainedAt < logFailureEveryMs) return
     this.#complainedAt = now
     this.#options.log.error(
       { error, folder: this.#options.folder, lost: this.#lost },
@@ -328,7 +329,7 @@ export class AuditWriter {
 }
 
 /** A record that the log writes about itself. */
-export function ownEvent(time: number, operation: string) {
+export function createOwnEvent(time: number, operation: string) {
   return {
     time,
     request_id: '-',

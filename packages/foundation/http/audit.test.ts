@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { announcedCommitMigrations, announcedCommits } from '../audit/index.ts'
+import { createPreparedCommits, preparedCommitMigrations } from '../audit/index.ts'
 import { failure } from '../errors/index.ts'
 import { defineOperation, get, post } from '../operations/index.ts'
 import { OutcomeUnknown } from '../sql/errors.ts'
@@ -165,9 +165,9 @@ test('reject: a final status other than the recorded one is recorded too', async
 
 test('reject: a record that comes before its commit names it, and so does the one that takes it back', async () => {
   const db = openSqlite({ path: ':memory:' })
-  await migrate(db, 'audit', announcedCommitMigrations)
+  await migrate(db, 'audit', preparedCommitMigrations)
   await migrate(db, 'lease', leaseMigrations)
-  const audit = { ...testAudit('reject'), commits: announcedCommits(db) }
+  const audit = { ...testAudit('reject'), commits: createPreparedCommits(db) }
   let fails = false
   const commit: Commit = (changes) =>
     db.commit(fails ? [change(query("DELETE FROM lease WHERE name = 'none'"), [], 1), ...changes] : changes)

@@ -301,19 +301,19 @@ async function recordBeforeReply<Services>(
   exchange: Exchange<Services>,
   reply: PreparedReply,
 ): Promise<PreparedReply> {
-  const { announced, recordedStatus: before } = exchange
+  const { preparedCommit, recordedStatus: before } = exchange
   if (before === reply.status) {
-    announced?.settled()
+    preparedCommit?.markResolved()
     return reply
   }
-  const commit = announced && { commit: announced.id }
+  const commit = preparedCommit && { commit: preparedCommit.id }
   const follows = before === undefined ? undefined : { follows: exchange.outcome, ...commit }
   try {
     await exchange.recordDurably(reply.status, reply.reason, follows)
-    announced?.settled()
+    preparedCommit?.markResolved()
     return reply
   } catch (thrown) {
-    announced?.abandoned()
+    preparedCommit?.markInDoubt()
     const instead = replyToFailure(exchange, thrown)
     // What is (or may be) committed cannot be taken back, and `nothing was done` would be a lie: its first record is on
     // disk.

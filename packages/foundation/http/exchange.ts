@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { AnnouncedCommit } from '../audit/announced-commits.ts'
+import type { PreparedCommit } from '../audit/prepared-commits.ts'
 import type { AuditEvent } from '../audit/types.ts'
 import { failure } from '../errors/index.ts'
 import { mergeAuditFields } from '../operations/audit-fields.ts'
@@ -43,7 +43,7 @@ export class Exchange<Services> implements OperationContext<Services> {
   /** Fate of the changes; unknown = the answer to the commit was lost. */
   outcome: 'uncommitted' | 'committed' | 'unknown' = 'uncommitted'
   /** The commit that the first record comes before. */
-  announced: AnnouncedCommit | undefined
+  preparedCommit: PreparedCommit | undefined
   found: unknown
   #recorded = false
   #fields: AuditFields | undefined
@@ -128,10 +128,10 @@ export class Exchange<Services> implements OperationContext<Services> {
   async #commit(changes: readonly Change[]): Promise<readonly ChangeResult[]> {
     const { audit, commit } = this.options
     if (audit.mode === 'reject' && this.audited && this.recordedStatus === undefined) await this.#announce()
-    const { announced } = this
+    const { preparedCommit } = this
     try {
       const results =
-        announced === undefined ? await commit(changes) : await announced.commit(commit, changes)
+        preparedCommit === undefined ? await commit(changes) : await preparedCommit.commit(commit, changes)
       this.outcome = 'committed'
       return results
     } catch (error) {
@@ -141,10 +141,10 @@ export class Exchange<Services> implements OperationContext<Services> {
   }
 
   async #announce(): Promise<void> {
-    const announced = await this.options.audit.commits?.begin()
-    this.announced = announced
-    await this.recordDurably(this.successStatus, undefined, announced && { commit: announced.id })
-    announced?.announced()
+    const preparedCommit = await this.options.audit.commits?.begin()
+    this.preparedCommit = preparedCommit
+    await this.recordDurably(this.successStatus, undefined, preparedCommit && { commit: preparedCommit.id })
+    preparedCommit?.markPrepared()
   }
 
   /** Rejects with failure('audit_unavailable') and nothing else. */

@@ -1,4 +1,4 @@
-import { timestampAnchors, timestampAuthority } from '../audit/index.ts'
+import { createTimestampAuthority, readTimestampAnchors } from '../audit/index.ts'
 import { StartupError } from '../errors/index.ts'
 import { inHome } from '../home/index.ts'
 import { createPlainFetch } from '../outbound/index.ts'
@@ -30,5 +30,5 @@ export function auditTimestamps(
     maxBytes,
     timeoutMs,
   })
-  return timestampAuthority(url, timestampAnchors(inHome(home, file)), fetch)
+  return createTimestampAuthority(url, readTimestampAnchors(inHome(home, file)), fetch)
 }

@@ -1,4 +1,4 @@
-import { type AuditEvent, ownEvent } from '../audit/index.ts'
+import { type AuditEvent, createOwnEvent } from '../audit/index.ts'
 import type { Clock } from '../clock/clock.ts'
 import type { Logger, Metrics } from '../telemetry/types.ts'
 
@@ -33,7 +33,7 @@ export function watchClock({ clock, log, metrics, record, everyMs = lookEveryMs 
         details,
         'the clock of this machine jumped: sessions and dates of keys are judged by it. If it is wrong now, set it, and read what the audit log says of the time in between',
       )
-      record({ ...ownEvent(now, 'clock.jumped'), details })
+      record({ ...createOwnEvent(now, 'clock.jumped'), details })
       offset += jump
     }
     seen = now

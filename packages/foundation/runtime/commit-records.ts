@@ -1,4 +1,4 @@
-import { type AuditLog, commitsOperation, ownEvent } from '../audit/index.ts'
+import { type AuditLog, commitsOperation, createOwnEvent } from '../audit/index.ts'
 import type { Clock } from '../clock/clock.ts'
 import { readCommitCount } from '../sql/index.ts'
 import type { Database } from '../sql/types.ts'
@@ -43,7 +43,10 @@ export async function startCommitRecords(options: {
       warned = true
       return
     }
-    await audit.trail.recordDurably({ ...ownEvent(clock.now(), commitsOperation), details: { commits } })
+    await audit.trail.recordDurably({
+      ...createOwnEvent(clock.now(), commitsOperation),
+      details: { commits },
+    })
     recorded = commits
     at = seq + 1
   }

@@ -1,4 +1,4 @@
-import { announcedCommitMigrations } from '../audit/index.ts'
+import { preparedCommitMigrations } from '../audit/index.ts'
 import { sealMigrations } from '../seal/index.ts'
 import {
   commitCountMigrations,
@@ -23,7 +23,7 @@ export function componentsOf(definition: {
     ['seal', sealMigrations],
     ['lease', leaseMigrations],
     [definition.name, definition.migrations],
-    ['audit', announcedCommitMigrations],
+    ['audit', preparedCommitMigrations],
   ])
 }
 

@@ -1,4 +1,9 @@
-import { collectorTarget, type ForwardTarget, startForwarder, syslogTarget } from '../audit/forward/index.ts'
+import {
+  createCollectorTarget,
+  createSyslogTarget,
+  type ForwardTarget,
+  startForwarder,
+} from '../audit/forward/index.ts'
 import type { AuditLog } from '../audit/index.ts'
 import { inHome } from '../home/index.ts'
 import type { RuntimeConfig } from './launch.ts'
@@ -40,7 +45,7 @@ function targets({ config, home, environment }: ForwardAudit): readonly ForwardT
   const found: ForwardTarget[] = []
   if (config.audit_collector_url !== undefined)
     found.push(
-      collectorTarget({
+      createCollectorTarget({
         url: config.audit_collector_url,
         tokenFile: file(config.audit_collector_token_file),
         outbound: environment.outbound,
@@ -49,7 +54,7 @@ function targets({ config, home, environment }: ForwardAudit): readonly ForwardT
   if (config.audit_syslog !== undefined) {
     const { hostname, port } = new URL(`tls://${config.audit_syslog}`)
     found.push(
-      syslogTarget({
+      createSyslogTarget({
         host: hostname.replace(/^\[|\]$/g, ''),
         port: Number(port),
         allowPrivateNetworks: config.outbound_allow_private_networks,

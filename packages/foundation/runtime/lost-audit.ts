@@ -3,10 +3,10 @@ import { hostname } from 'node:os'
 import { relative } from 'node:path'
 import {
   type AuditLog,
+  createOwnEvent,
   exportAudit,
   findRememberedHead,
   openLogKeys,
-  ownEvent,
   rememberHead,
   tailAudit,
 } from '../audit/index.ts'
@@ -114,7 +114,7 @@ export async function acceptLostAudit(
   { known, found }: LostAudit,
 ): Promise<void> {
   await audit.trail.recordDurably({
-    ...ownEvent(now, 'audit.loss_accepted'),
+    ...createOwnEvent(now, 'audit.loss_accepted'),
     outcome: 'failure',
     details: { known_records: known, found_records: found },
   })

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import { type AuditLog, openAuditLog, ownEvent, settleAnnounced } from '../audit/index.ts'
+import { type AuditLog, createOwnEvent, openAuditLog, resolvePreparedCommits } from '../audit/index.ts'
 import { auditTimestamps } from './audit-time-stamps.ts'
 import { startCommitRecords } from './commit-records.ts'
 import { forwardAudit } from './forward-audit.ts'
@@ -49,7 +49,7 @@ export async function openAudit(start: Start, storage: Storage): Promise<AuditLo
     await acceptLostAudit(audit, clock.now(), lost)
     log.warn({ ...lost }, 'the operator accepted that records of the audit log are lost')
   }
-  await settleAnnounced({ folder, db, trail: audit.trail, keys: audit.keys, log, now: clock.now })
+  await resolvePreparedCommits({ folder, db, trail: audit.trail, keys: audit.keys, log, now: clock.now })
   const records = await startCommitRecords({ db, audit, clock, log })
   opened.defer(() => records.stop())
   await rememberAudit(db, known, audit)
@@ -82,7 +82,7 @@ export async function rememberAtStop(
 /** Records that the service starts or stops. */
 export function recordRun(start: Start, audit: AuditLog | undefined, what: 'start' | 'stop'): void {
   audit?.trail.record({
-    ...ownEvent(start.clock.now(), `service.${what}`),
+    ...createOwnEvent(start.clock.now(), `service.${what}`),
     details: { version: start.launch.version, pid: process.pid },
   })
 }

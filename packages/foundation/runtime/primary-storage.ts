@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { knownCommits } from '../audit/index.ts'
+import { readKnownCommits } from '../audit/index.ts'
 import { inHome } from '../home/index.ts'
 import { isUnsealed, loadRootKeys, openSeal, type RootKey } from '../seal/index.ts'
 import type { Seal } from '../seal/types.ts'
@@ -47,7 +47,7 @@ export async function openStorage(start: Start, certificates: PrimaryCertificate
   const { name } = definition
   const place = databasePlace(config, home, name)
   const auditFolder = join(home, 'audit', name)
-  const known = await knownCommits(auditFolder)
+  const known = await readKnownCommits(auditFolder)
   requireDatabaseFile({ launch, definition, place, known })
   const writer = await startWriter(place)
   if (writer !== undefined) opened.defer(() => writer.close())

@@ -1,4 +1,4 @@
-import { ownEvent } from '../audit/index.ts'
+import { createOwnEvent } from '../audit/index.ts'
 import { forgetRestored } from '../sql/index.ts'
 import type { RestoredBackup } from '../sql/types.ts'
 import type { ServiceEnvironment } from './service.ts'
@@ -12,6 +12,6 @@ export async function recordRestored(
     made_at: new Date(madeAt).toISOString(),
     restored_at: new Date(restoredAt).toISOString(),
   }
-  await audit.recordDurably({ ...ownEvent(clock.now(), 'database.restored'), object: digest, details })
+  await audit.recordDurably({ ...createOwnEvent(clock.now(), 'database.restored'), object: digest, details })
   await db.commit([forgetRestored()])
 }

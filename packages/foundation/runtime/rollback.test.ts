@@ -3,7 +3,7 @@ import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { type AuditLogOptions, openAuditLog, ownEvent } from '../audit/index.ts'
+import { type AuditLogOptions, createOwnEvent, openAuditLog } from '../audit/index.ts'
 import { systemClock } from '../clock/clock.ts'
 import { foundationSettings } from '../config/index.ts'
 import { StartupError } from '../errors/index.ts'
@@ -230,7 +230,7 @@ for (const { name, skip, place: newPlace } of engines) {
     // As that version left it: no table, and a log that tells of no commits.
     rmSync(join(place.home, 'audit'), { recursive: true })
     const log = await openAuditLog(auditOptions(place.home))
-    log.trail.record(ownEvent(0, 'service.start'))
+    log.trail.record(createOwnEvent(0, 'service.start'))
     await log.close()
     await run(place, [
       'DROP TABLE commit_count',

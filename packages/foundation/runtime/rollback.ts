@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { type AuditLog, type KnownCommits, ownEvent } from '../audit/index.ts'
+import { type AuditLog, createOwnEvent, type KnownCommits } from '../audit/index.ts'
 import { StartupError } from '../errors/index.ts'
 import { isEmptyDatabase, raiseCommitCount, readCommitCount } from '../sql/index.ts'
 import type { Database } from '../sql/types.ts'
@@ -67,7 +67,7 @@ export async function acceptRollback(
   { state, known, found }: Rollback,
 ): Promise<void> {
   await audit?.trail.recordDurably({
-    ...ownEvent(now, 'database.rollback_accepted'),
+    ...createOwnEvent(now, 'database.rollback_accepted'),
     details: { state, known_commits: known, found_commits: found },
   })
   const missing = (known ?? 0) + 1 - ((await readCommitCount(db)) ?? 0)

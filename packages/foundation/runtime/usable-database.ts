@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { type KnownCommits, knownCommits, openLogKeys } from '../audit/index.ts'
+import { type KnownCommits, openLogKeys, readKnownCommits } from '../audit/index.ts'
 import { StartupError } from '../errors/index.ts'
 import { inHome } from '../home/index.ts'
 import { isUnsealed, loadRootKeys, openSealToRead, wrongRootKey } from '../seal/index.ts'
@@ -74,7 +74,7 @@ export async function inspectDatabase(
   try {
     const definition = await loadDefinition(launch)
     const folder = auditFolderOf(launch, definition)
-    const known = await knownCommits(folder)
+    const known = await readKnownCommits(folder)
     const { config, env } = launch
     requireDatabaseFile({ launch, definition, place, known })
     // Opening it would make it.
@@ -160,7 +160,7 @@ async function knownWithKeys(
     throw new StartupError(
       `wrong root key: ${rootKeys.map(({ from }) => from).join(', ')} does not open the database of ${definition.name}, whose audit log is encrypted; restore the right one (nothing was changed)`,
     )
-  const known = await knownCommits(folder, await openLogKeys(folder, seal))
+  const known = await readKnownCommits(folder, await openLogKeys(folder, seal))
   if (known.unread && acceptRollback !== true)
     throw new StartupError(
       `${definition.name}: the audit log in ${folder} is encrypted with a key that this database does not contain, so the log belongs to another database. Restore that database, or move the log away, or start once with --accept-rollback, which sets the log aside and begins a new one`,

@@ -1,7 +1,7 @@
 // One worker: builds the service on connections of its own and serves until it is told to drain.
 
 import { parentPort, workerData } from 'node:worker_threads'
-import { announcedCommits, auditClient } from '../audit/index.ts'
+import { createAuditClient, createPreparedCommits } from '../audit/index.ts'
 import type { AuditTrail } from '../audit/types.ts'
 import { systemClock } from '../clock/clock.ts'
 import { StartupError } from '../errors/index.ts'
@@ -87,8 +87,8 @@ async function run(): Promise<Running> {
     start.audit === undefined
       ? noAudit
       : {
-          ...auditClient(start.audit, config.audit_failure_mode),
-          commits: config.audit_failure_mode === 'reject' ? announcedCommits(db) : undefined,
+          ...createAuditClient(start.audit, config.audit_failure_mode),
+          commits: config.audit_failure_mode === 'reject' ? createPreparedCommits(db) : undefined,
         }
   const environment: ServiceEnvironment<unknown> = {
     config,

@@ -1,4 +1,4 @@
-import { type AuditEvent, type AuditTrail, ownEvent } from '@warder/foundation/audit'
+import { type AuditEvent, type AuditTrail, createOwnEvent } from '@warder/foundation/audit'
 import type { ServiceEnvironment } from '@warder/foundation/runtime'
 import { type Change, type Database, GuardFailed } from '@warder/foundation/sql'
 import {
@@ -97,7 +97,7 @@ async function destroy(environment: Environment, object: ManagedObject, now: num
     manner: destruction.manner,
   }
   const event: AuditEvent = {
-    ...ownEvent(now, 'crypto.keys.destruction'),
+    ...createOwnEvent(now, 'crypto.keys.destruction'),
     object: object.id,
     ...(object.algorithm !== undefined && { algorithm: object.algorithm }),
     details: about,

@@ -1,4 +1,4 @@
-import { ownEvent } from '@warder/foundation/audit'
+import { createOwnEvent } from '@warder/foundation/audit'
 import type { ServiceEnvironment } from '@warder/foundation/runtime'
 import type { CredentialSet, EndedName, Follower } from '../ended/index.ts'
 import { sharedEnded, shareEnded, shareNothing } from '../ended/index.ts'
@@ -77,7 +77,7 @@ export async function endVotes(environment: Environment, changes: readonly Crede
       const waits = (await readWaitingCredentials(db)).has(name)
       const from = waits ? { counts_from: new Date(at * 1000 + credentialWaitMs).toISOString() } : {}
       const details = { ...ended, ...from }
-      audit.record({ ...ownEvent(clock.now(), 'access.credential_set'), object: name, details })
+      audit.record({ ...createOwnEvent(clock.now(), 'access.credential_set'), object: name, details })
       configuredNotices(environment)?.tell('credential_set', { user: name, ended, ...from })
     }
   }

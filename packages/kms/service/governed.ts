@@ -1,4 +1,4 @@
-import { ownEvent } from '@warder/foundation/audit'
+import { createOwnEvent } from '@warder/foundation/audit'
 import type { ServiceEnvironment } from '@warder/foundation/runtime'
 import { GuardFailed } from '@warder/foundation/sql'
 import { adoptGovernance, digestOfGovernance, governanceOf } from '../access/governance.ts'
@@ -18,7 +18,7 @@ export async function adoptSettings({ config, db, seal, clock, audit, log }: Env
     'crypto officers and approvals are new',
   )
   audit.record({
-    ...ownEvent(clock.now(), 'access.settings_adopted'),
+    ...createOwnEvent(clock.now(), 'access.settings_adopted'),
     object: digestOfGovernance(governance),
     details: { adopted, officers: officers.users, quorum: officers.quorum, operations: approvals.operations },
   })
@@ -31,7 +31,7 @@ export async function recordReset({ db, seal, clock, audit, log }: Environment):
   const { at, ...details } = found.reset
   log.warn({ ...details }, 'officers and approvals were reset: warder officers reset-policy')
   await audit.recordDurably({
-    ...ownEvent(clock.now(), 'access.policy_reset'),
+    ...createOwnEvent(clock.now(), 'access.policy_reset'),
     details: { ...details, at: new Date(at).toISOString() },
   })
   await db.commit([found.forgotten]).catch((error: unknown) => {

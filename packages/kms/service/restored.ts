@@ -1,4 +1,4 @@
-import { ownEvent } from '@warder/foundation/audit'
+import { createOwnEvent } from '@warder/foundation/audit'
 import type { HealthPart } from '@warder/foundation/http'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { PeriodicWork, ServiceEnvironment } from '@warder/foundation/runtime'
@@ -45,7 +45,7 @@ export async function prepareRestored({ db, seal, clock, audit, log, restored }:
     'restored from a backup: nothing is served until crypto officers approve',
   )
   await audit.recordDurably({
-    ...ownEvent(clock.now(), 'access.restore_held'),
+    ...createOwnEvent(clock.now(), 'access.restore_held'),
     object: hold.backup,
     details: { made_at: made, request: hold.request },
   })

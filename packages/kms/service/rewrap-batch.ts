@@ -1,4 +1,4 @@
-import { type AuditEvent, ownEvent } from '@warder/foundation/audit'
+import { type AuditEvent, createOwnEvent } from '@warder/foundation/audit'
 import type { ServiceEnvironment } from '@warder/foundation/runtime'
 import { type Database, GuardFailed } from '@warder/foundation/sql'
 import { type Rewrapped, stageRewrap } from '../api/kmip/rewrap/rewrap-object.ts'
@@ -60,7 +60,7 @@ export async function rewrapBatch(environment: Environment, ids: readonly Object
 }
 
 function eventOf(id: string, { from, to }: Rewrapped, now: number): AuditEvent {
-  return { ...ownEvent(now, 'crypto.objects.rewrap'), object: id, details: { from, wrapping_key: to } }
+  return { ...createOwnEvent(now, 'crypto.objects.rewrap'), object: id, details: { from, wrapping_key: to } }
 }
 
 /** A commit that fails after all is recorded, too. */

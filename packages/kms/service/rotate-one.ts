@@ -1,4 +1,4 @@
-import { type AuditEvent, ownEvent } from '@warder/foundation/audit'
+import { type AuditEvent, createOwnEvent } from '@warder/foundation/audit'
 import { Failure, failure } from '@warder/foundation/errors'
 import type { ServiceEnvironment } from '@warder/foundation/runtime'
 import { type Database, GuardFailed } from '@warder/foundation/sql'
@@ -129,7 +129,7 @@ async function rotated(
     const { version } = await stageRotation(objects, services, key, now)
     const about = { version: versionNumber(version), version_kid: version.id }
     const event: AuditEvent = {
-      ...ownEvent(now, 'crypto.keys.rotation'),
+      ...createOwnEvent(now, 'crypto.keys.rotation'),
       object: id,
       ...(version.algorithm !== undefined && { algorithm: version.algorithm }),
       details: { ...about, owner: key.owner },
@@ -191,7 +191,7 @@ function tellRefusal(
   now: number,
 ): void {
   const event: AuditEvent = {
-    ...ownEvent(now, 'crypto.keys.rotation'),
+    ...createOwnEvent(now, 'crypto.keys.rotation'),
     object: key.id,
     outcome: 'failure',
     status: error.status,

@@ -214,7 +214,7 @@ async function oldHome(): Promise<string> {
       duration_ms: 0,
     })
   }
-  await log.tended()
+  await log.whenIdle()
   await log.close()
   await db.close()
   return home

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import { timestampAnchors } from '@warder/foundation/audit'
+import { readTimestampAnchors } from '@warder/foundation/audit'
 import { requireNoNames } from '../cli/options.ts'
 import { toFileRefused } from '../cli/refused.ts'
 import { homeVerb, verbCommand } from '../cli/verb-command.ts'
@@ -42,7 +42,7 @@ key and the database of the home; without them closed ones are verified as they 
     return async (context) => {
       try {
         const trusted = key === undefined ? undefined : readCheckpointKey(key)
-        const anchors = ca === undefined ? undefined : timestampAnchors(ca)
+        const anchors = ca === undefined ? undefined : readTimestampAnchors(ca)
         const logs = findLogs(path, context)
         const where = { home: context.home, env: context.terminal.env }
         const readRecordCount = path === undefined ? (log: string) => readRecordedSeq(log, where) : undefined

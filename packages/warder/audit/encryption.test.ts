@@ -70,7 +70,7 @@ test('commands open an encrypted log by the root key and the database, and say w
       ...{ time: start + day * 86_400_000, request_id: '-', operation: 'keys.delete', principal: 'alice' },
       ...{ auth_method: 'jwt', client_ip: '-', outcome: 'success', status: 200, duration_ms: 0 },
     })
-  await written.tended()
+  await written.whenIdle()
   await written.close()
 
   const all = (await audit('export')).out
@@ -147,7 +147,7 @@ test('commands open an encrypted log by the root key and the database, and say w
       },
       ...{ clock: { ...systemClock, now: () => start }, log: quietLog, seal },
     })
-    await plain.tended()
+    await plain.whenIdle()
     await plain.close()
     const folder = ['--home', clear, '--before', '2026-01-12']
     assert.match((await run('audit', 'archive', ...folder)).err, /start the service once before/)

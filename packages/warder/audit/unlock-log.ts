@@ -1,12 +1,12 @@
 import { readdirSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import {
-  checkpointKeyId,
+  computeCheckpointKeyId,
   type LogKeys,
   noLogKeys,
   openLogKeys,
-  publicCheckpointKey,
   readCheckpointSigner,
+  readPublicCheckpointKey,
   type UnlockedLog,
 } from '@warder/foundation/audit'
 import { StartupError } from '@warder/foundation/errors'
@@ -55,8 +55,10 @@ export async function unlockLog(
       // An archive holds the public half alone.
       (await readCheckpointSigner(join(where.home, 'audit', name), seal)),
   }))
-  const known = publicCheckpointKey(folder)
-  const fits = all.find(({ signer }) => known !== undefined && signer?.keyId === checkpointKeyId(known))
+  const known = readPublicCheckpointKey(folder)
+  const fits = all.find(
+    ({ signer }) => known !== undefined && signer?.keyId === computeCheckpointKeyId(known),
+  )
   const found = fits ?? all[0]
   if (found === undefined) return undefined
   const [first] = found.keys

@@ -4,9 +4,9 @@ import {
   type ChainHead,
   type LogKeys,
   noLogKeys,
-  publicCheckpointKey,
+  readPublicCheckpointKey,
   type TimestampAnchors,
-  type Verdict,
+  type VerifyResult,
   verifyAudit,
   verifyTimestamps,
 } from '@warder/foundation/audit'
@@ -85,8 +85,8 @@ async function verifyAtRest(
   expected: { readonly expectHead?: ChainHead; readonly logKeys: LogKeys },
   trusted: KeyObject | undefined,
   wait: Wait,
-): Promise<Verdict> {
-  const key = trusted ?? publicCheckpointKey(path)
+): Promise<VerifyResult> {
+  const key = trusted ?? readPublicCheckpointKey(path)
   const keys = key === undefined ? [] : [key]
   for (let reading = 1; ; reading += 1) {
     const verdict = await verifyAudit(path, { thorough: true, keys, ...expected })
@@ -99,7 +99,7 @@ async function verifyAtRest(
 
 function describeDefect(
   path: string,
-  { firstBroken, torn, records, removed, unexplained, unread }: Verdict,
+  { firstBroken, torn, records, removed, unexplained, unread }: VerifyResult,
   refusal: string | undefined,
 ): string | undefined {
   if (firstBroken !== undefined) {
@@ -121,7 +121,7 @@ function describeDefect(
 }
 
 /** Files whose beginning was taken away look like an archive; the log of a home is none. */
-function describeTruncation(path: string, { first = 1, head }: Verdict, known = 0): string | undefined {
+function describeTruncation(path: string, { first = 1, head }: VerifyResult, known = 0): string | undefined {
   if (first !== 1)
     return `MISSING ${path}: begins with record ${first}: the files before it, and their checkpoints, are gone`
   const last = head?.seq ?? 0
@@ -129,7 +129,10 @@ function describeTruncation(path: string, { first = 1, head }: Verdict, known = 
   return `MISSING ${path}: ends with record ${last}, but the database recorded ${known} records`
 }
 
-function formatIntact(path: string, { records, files, removed, unopened, first = 1, head }: Verdict): string {
+function formatIntact(
+  path: string,
+  { records, files, removed, unopened, first = 1, head }: VerifyResult,
+): string {
   const last = head === undefined ? '' : `, head ${head.seq}:${head.hash}`
   const gone = removed === 0 ? '' : `, ${removed} older files removed`
   const sealed = unopened === 0 ? '' : `, ${unopened} of them encrypted and verified without their key`

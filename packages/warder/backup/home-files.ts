@@ -1,6 +1,6 @@
 import { createReadStream, existsSync, readdirSync, statSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import { closedHead, type LogKeys, tailAudit } from '@warder/foundation/audit'
+import { type LogKeys, readClosedHead, tailAudit } from '@warder/foundation/audit'
 import { StartupError } from '@warder/foundation/errors'
 import type { AuditHead, BackupLine } from './lines.ts'
 
@@ -48,7 +48,7 @@ export async function readAuditHead(
     if (error instanceof StartupError) return undefined
     throw error
   })
-  if (keys === undefined) return closedHead(folder) ?? null
+  if (keys === undefined) return readClosedHead(folder) ?? null
   for await (const line of tailAudit({ folder, keys, format: 'json', lines: 1 })) {
     const { seq, hash } = JSON.parse(line) as AuditHead
     return { seq, hash }

@@ -1,6 +1,6 @@
 import { createReadStream, existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { publicCheckpointKey, verifyAudit } from '@warder/foundation/audit'
+import { readPublicCheckpointKey, verifyAudit } from '@warder/foundation/audit'
 import { StartupError } from '@warder/foundation/errors'
 import { inHome } from '@warder/foundation/home'
 import { openSealedDatabase, rootKeySource, systemClock } from '@warder/foundation/runtime'
@@ -162,7 +162,7 @@ async function verifyLogs(home: string, { say, env }: RestoreTestOptions): Promi
   for (const name of serviceNames) {
     const folder = join(home, 'audit', name)
     const logKeys = await readLogKeys(folder, { home, env })
-    const key = publicCheckpointKey(folder)
+    const key = readPublicCheckpointKey(folder)
     const keys = key === undefined ? [] : [key]
     const verdict = await verifyAudit(folder, { thorough: true, keys, logKeys })
     if (!verdict.ok)

@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { exportAudit, openAuditLog, publicCheckpointKey, verifyAudit } from '@warder/foundation/audit'
+import { exportAudit, openAuditLog, readPublicCheckpointKey, verifyAudit } from '@warder/foundation/audit'
 import { systemClock } from '@warder/foundation/runtime'
 import { loadRootKeys, openSeal, sealMigrations } from '@warder/foundation/seal'
 import { type Database, migrate, openPostgres, openSqlite, query } from '@warder/foundation/sql'
@@ -203,7 +203,7 @@ test('old audit files are archived, moved and removed without a loss on a disk t
 })
 
 async function requireVerified(folder: string): Promise<void> {
-  const key = publicCheckpointKey(folder)
+  const key = readPublicCheckpointKey(folder)
   assert.ok(key)
   assert.ok((await verifyAudit(folder, { thorough: true, keys: [key] })).ok)
 }
@@ -238,7 +238,7 @@ async function writeLog(folder: string, home: string): Promise<void> {
       duration_ms: 0,
       details: { noise: randomBytes(1500).toString('base64') },
     })
-  await log.tended()
+  await log.whenIdle()
   await log.close()
   await db.close()
 }

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { authService } from '@warder/auth'
-import { announcedCommitMigrations } from '@warder/foundation/audit'
+import { preparedCommitMigrations } from '@warder/foundation/audit'
 import { sealMigrations } from '@warder/foundation/seal'
 import {
   change,
@@ -49,7 +49,7 @@ export const components: Readonly<Record<string, readonly Migration[]>> = {
   schema: schemaMigrations,
   auth: authService.migrations,
   kms: kmsService.migrations,
-  audit: announcedCommitMigrations,
+  audit: preparedCommitMigrations,
   'commit count': commitCountMigrations,
   lease: leaseMigrations,
   seal: sealMigrations,

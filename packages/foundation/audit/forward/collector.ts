@@ -10,7 +10,7 @@ export interface CollectorOptions {
 }
 
 /** Posts records as lines of JSON; an answer of 2xx has taken all of them. */
-export function collectorTarget({ url, tokenFile, outbound }: CollectorOptions): ForwardTarget {
+export function createCollectorTarget({ url, tokenFile, outbound }: CollectorOptions): ForwardTarget {
   return {
     name: 'collector',
     async send(records) {

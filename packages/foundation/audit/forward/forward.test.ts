@@ -12,8 +12,8 @@ import { createMetrics } from '../../telemetry/index.ts'
 import { quietLog } from '../../telemetry/testing/index.ts'
 import { issue } from '../../tls/fixtures/certificates.ts'
 import { type AuditLog, openAuditLog } from '../index.ts'
-import { collectorTarget, type ForwardTarget, startForwarder, syslogTarget } from './index.ts'
-import { syslogMessage } from './syslog.ts'
+import { createCollectorTarget, createSyslogTarget, type ForwardTarget, startForwarder } from './index.ts'
+import { formatSyslogMessage } from './syslog.ts'
 
 const room = mkdtempSync(join(tmpdir(), 'warder-audit-forward-'))
 const closers: (() => void)[] = []
@@ -75,7 +75,7 @@ const forward = (folder: string, target: ForwardTarget, log: AuditLog) =>
     metrics: createMetrics(),
     head: () => log.head.seq,
     record: (event) => log.trail.record(event),
-    lookEveryMs: 5,
+    pollMs: 5,
     firstRetryMs: 1,
   })
 
@@ -116,7 +116,7 @@ test('a collector gets each record in its order, also after it refused, and afte
   writeFileSync(tokenFile, 'secret-1\n')
   let log = await openLog(folder)
   await record(log, ['one', 'two', 'three'])
-  let forwarder = forward(folder, collectorTarget({ url, tokenFile, outbound: outbound() }), log)
+  let forwarder = forward(folder, createCollectorTarget({ url, tokenFile, outbound: outbound() }), log)
   await until(() => taken.length >= 3)
   assert.deepEqual(asked.at(-1), { type: 'application/x-ndjson', authorization: 'Bearer secret-1' })
   await record(
@@ -129,7 +129,7 @@ test('a collector gets each record in its order, also after it refused, and afte
   log = await openLog(folder)
   await record(log, ['four'])
   writeFileSync(tokenFile, 'secret-2\n')
-  forwarder = forward(folder, collectorTarget({ url, tokenFile, outbound: outbound() }), log)
+  forwarder = forward(folder, createCollectorTarget({ url, tokenFile, outbound: outbound() }), log)
   await until(() => taken.length >= 34)
   await forwarder.stop()
   await log.close()
@@ -144,7 +144,7 @@ test('a collector gets each record in its order, also after it refused, and afte
 test('a log that took the place of another is sent from its beginning', async () => {
   const folder = newFolder()
   const { taken, url } = await collector(() => 200)
-  const target = () => collectorTarget({ url, tokenFile: undefined, outbound: outbound() })
+  const target = () => createCollectorTarget({ url, tokenFile: undefined, outbound: outbound() })
   let log = await openLog(folder)
   await record(log, ['one', 'two', 'three'])
   let forwarder = forward(folder, target(), log)
@@ -172,7 +172,7 @@ test('a collector that never answers holds nobody up, and a stop does not wait f
   const url = `https://127.0.0.1:${port}/`
   const slow = createOutbound({ allowPrivateNetworks: true, caFile, timeoutMs: 50 })
   await record(log, ['one'])
-  const forwarder = forward(folder, collectorTarget({ url, tokenFile: undefined, outbound: slow }), log)
+  const forwarder = forward(folder, createCollectorTarget({ url, tokenFile: undefined, outbound: slow }), log)
   await record(log, ['two', 'three'])
   await forwarder.stop()
   await log.close()
@@ -214,7 +214,7 @@ test('syslog gets framed messages over TLS, and again what a broken connection m
   const log = await openLog(folder)
   await record(log, ['one', 'bad'])
   const where = { host: '127.0.0.1', port, allowPrivateNetworks: true, caFile, timeoutMs: 2000 }
-  const forwarder = forward(folder, syslogTarget(where), log)
+  const forwarder = forward(folder, createSyslogTarget(where), log)
   await until(() => messages.length >= 2)
   assert.match(
     messages[0] ?? '',
@@ -232,7 +232,7 @@ test('syslog gets framed messages over TLS, and again what a broken connection m
 
 test('a syslog server with a certificate of somebody else gets nothing', async () => {
   const { messages, port } = await syslogServer()
-  const target = syslogTarget({
+  const target = createSyslogTarget({
     host: '127.0.0.1',
     port,
     allowPrivateNetworks: true,
@@ -242,7 +242,7 @@ test('a syslog server with a certificate of somebody else gets nothing', async (
   const line =
     '{"time":"2026-01-01T00:00:00.000Z","node":"n","service":"kms","operation":"o","outcome":"success"}'
   await assert.rejects(target.send([{ seq: 1, line }]))
-  const inside = syslogTarget({
+  const inside = createSyslogTarget({
     host: '127.0.0.1',
     port,
     allowPrivateNetworks: false,
@@ -261,7 +261,10 @@ test('names that a record holds cannot break the head of a message', () => {
     operation: 'x'.repeat(100),
     outcome: 'success',
   })
-  assert.equal(syslogMessage(line).split(' \ufeff')[0], `<110>1 T a_b_<1> warder-kms - ${'x'.repeat(32)} -`)
+  assert.equal(
+    formatSyslogMessage(line).split(' \ufeff')[0],
+    `<110>1 T a_b_<1> warder-kms - ${'x'.repeat(32)} -`,
+  )
 })
 
 test('a collector that answers without end has its answer cut, and holds nobody up', async () => {
@@ -282,7 +285,11 @@ test('a collector that answers without end has its answer cut, and holds nobody 
   const log = await openLog(folder)
   const url = `https://127.0.0.1:${port}/`
   await record(log, ['one'])
-  const forwarder = forward(folder, collectorTarget({ url, tokenFile: undefined, outbound: outbound() }), log)
+  const forwarder = forward(
+    folder,
+    createCollectorTarget({ url, tokenFile: undefined, outbound: outbound() }),
+    log,
+  )
   await until(() => sent > 65_536)
   await record(log, ['two'])
   await forwarder.stop()
@@ -303,7 +310,7 @@ test('a syslog server that reads nothing is given up, and what it may not have i
     }),
   )
   const where = { host: '127.0.0.1', port, allowPrivateNetworks: true, caFile, timeoutMs: 300 }
-  const target = syslogTarget(where)
+  const target = createSyslogTarget(where)
   const lineOf = (seq: number): string =>
     JSON.stringify({
       time: 'T',

@@ -6,8 +6,8 @@ import type { LogKeys } from '../encrypted-bytes.ts'
 import { LogReader, type ReadRecord } from '../reader.ts'
 import { replaceFile } from '../segments.ts'
 import type { AuditEvent } from '../types.ts'
-import { ownEvent } from '../writer.ts'
-import { isOfLog, nowhere, type Position, positionAt, readPosition } from './position.ts'
+import { createOwnEvent } from '../writer.ts'
+import { findPosition, isInLog, type Position, readPosition, startPosition } from './position.ts'
 import type { ForwardTarget } from './target.ts'
 
 export interface ForwarderOptions {
@@ -23,15 +23,15 @@ export interface ForwarderOptions {
   head(): number
   record(event: AuditEvent): void
   /** For tests. */
-  readonly lookEveryMs?: number
+  readonly pollMs?: number
   readonly firstRetryMs?: number
 }
 
-const mostRecords = 500
-const mostLength = 1_048_576
-const usualLookMs = 500
-const usualRetryMs = 1000
-const longestRetryMs = 60_000
+const maxRecords = 500
+const maxLength = 1_048_576
+const defaultPollMs = 500
+const defaultRetryMs = 1000
+const maxRetryMs = 60_000
 const saveEveryMs = 1000
 
 /**
@@ -82,7 +82,7 @@ class Forwarding {
           { error, target: target.name },
           'the audit log cannot be read for its target; it is tried again',
         )
-        await this.#pause(longestRetryMs)
+        await this.#pause(maxRetryMs)
       }
     }
   }
@@ -90,25 +90,25 @@ class Forwarding {
   /** Behind what the target has; from the beginning where another log took the place of that one. */
   async #reader(): Promise<LogReader> {
     const { folder, head, keys } = this.#options
-    if (!(await isOfLog(folder, this.#position, keys))) this.#position = nowhere
+    if (!(await isInLog(folder, this.#position, keys))) this.#position = startPosition
     // Records that were sent and then lost with the power are not sent again.
     return new LogReader(folder, Math.min(this.#position.seq, head()), keys)
   }
 
   async #forward(reader: LogReader): Promise<void> {
-    const { lookEveryMs = usualLookMs } = this.#options
+    const { pollMs = defaultPollMs } = this.#options
     while (!this.#stop.aborted) {
-      const records = await reader.next(mostRecords, mostLength)
-      this.#tellMissed(reader.takeMissed())
-      if (records.length === 0) await this.#pause(lookEveryMs)
-      else if (await this.#sent(records)) await this.#advance(records)
+      const records = await reader.next(maxRecords, maxLength)
+      this.#reportMissed(reader.takeMissed())
+      if (records.length === 0) await this.#pause(pollMs)
+      else if (await this.#deliver(records)) await this.#advance(records)
     }
     await this.#save()
   }
 
   /** Until they are taken. @returns false when it was told to stop before */
-  async #sent(records: readonly ReadRecord[]): Promise<boolean> {
-    const { target, log, metrics, firstRetryMs = usualRetryMs } = this.#options
+  async #deliver(records: readonly ReadRecord[]): Promise<boolean> {
+    const { target, log, metrics, firstRetryMs = defaultRetryMs } = this.#options
     while (!this.#stop.aborted) {
       try {
         await target.send(records)
@@ -119,7 +119,7 @@ class Forwarding {
         metrics.count('audit_forward_failures_total', { target: target.name })
         if (this.#failures === 0)
           log.warn({ error, target: target.name }, 'audit records are not taken; they wait in the log')
-        await this.#pause(Math.min(longestRetryMs, firstRetryMs * 2 ** this.#failures))
+        await this.#pause(Math.min(maxRetryMs, firstRetryMs * 2 ** this.#failures))
         this.#failures = Math.min(this.#failures + 1, 16)
       }
     }
@@ -134,11 +134,11 @@ class Forwarding {
   async #save(): Promise<void> {
     this.#savedAt = this.#options.clock.monotonic()
     const { folder, keys } = this.#options
-    this.#position = await positionAt(folder, this.#position, keys)
+    this.#position = await findPosition(folder, this.#position, keys)
     if (this.#position.seq > 0) replaceFile(this.#path, `${JSON.stringify(this.#position)}\n`)
   }
 
-  #tellMissed(count: number): void {
+  #reportMissed(count: number): void {
     if (count === 0) return
     const { target, log, clock, record } = this.#options
     log.error(
@@ -146,7 +146,12 @@ class Forwarding {
       'audit records were pruned, or cannot be read, before they were sent',
     )
     const details = { target: target.name, count }
-    record({ ...ownEvent(clock.now(), 'audit.forward_missed'), outcome: 'failure', status: 500, details })
+    record({
+      ...createOwnEvent(clock.now(), 'audit.forward_missed'),
+      outcome: 'failure',
+      status: 500,
+      details,
+    })
   }
 
   async #pause(ms: number): Promise<void> {

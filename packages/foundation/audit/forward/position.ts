@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import type { LogKeys } from '../encrypted-bytes.ts'
 import { LogReader } from '../reader.ts'
-import { segmentNumbers } from '../segments.ts'
+import { listSegmentNumbers } from '../segments.ts'
 
 /** How far a target has got, and in which log: another one that took its place begins with 1, too. */
 export interface Position {
@@ -12,7 +12,7 @@ export interface Position {
   readonly hash: string
 }
 
-export const nowhere: Position = { seq: 0, file: 0, hash: '' }
+export const startPosition: Position = { seq: 0, file: 0, hash: '' }
 
 /** Reads a position file; an unreadable one means: send everything again from the beginning. */
 export function readPosition(path: string): Position {
@@ -22,27 +22,27 @@ export function readPosition(path: string): Position {
     ) as Partial<Position>
     if (isNumber(seq) && isNumber(file) && typeof hash === 'string') return { seq, file, hash }
   } catch {
-    return nowhere
+    return startPosition
   }
-  return nowhere
+  return startPosition
 }
 
 /** The same place, with the file that it is in now. */
-export async function positionAt(folder: string, position: Position, keys: LogKeys): Promise<Position> {
-  const file = segmentNumbers(folder).findLast((firstSeq) => firstSeq <= position.seq)
+export async function findPosition(folder: string, position: Position, keys: LogKeys): Promise<Position> {
+  const file = listSegmentNumbers(folder).findLast((firstSeq) => firstSeq <= position.seq)
   if (file === undefined || file === position.file) return position
-  return { ...position, file, hash: (await firstHash(folder, file, keys)) ?? '' }
+  return { ...position, file, hash: (await readHash(folder, file, keys)) ?? '' }
 }
 
 /** Is it a place in this log? Of a file that is gone its number tells. */
-export async function isOfLog(folder: string, { file, hash }: Position, keys: LogKeys): Promise<boolean> {
-  if (file > (segmentNumbers(folder).at(-1) ?? 0)) return false
-  const first = await firstHash(folder, file, keys)
+export async function isInLog(folder: string, { file, hash }: Position, keys: LogKeys): Promise<boolean> {
+  if (file > (listSegmentNumbers(folder).at(-1) ?? 0)) return false
+  const first = await readHash(folder, file, keys)
   return first === undefined || hash === '' || first === hash
 }
 
 /** Of the record with this number, if it is still there. */
-async function firstHash(folder: string, seq: number, keys: LogKeys): Promise<string | undefined> {
+async function readHash(folder: string, seq: number, keys: LogKeys): Promise<string | undefined> {
   const [record] = await new LogReader(folder, seq - 1, keys).next(1, 1)
   return record?.seq === seq ? record.line.slice(-hashLength - 2, -2) : undefined
 }

@@ -27,23 +27,23 @@ const byteOrderMark = '\ufeff'
  * Syslog over TLS (RFC 5425): messages of RFC 5424, each behind its length. Nothing is ever answered: what was handed to
  * a connection that breaks before the next batch is sent again.
  */
-export function syslogTarget(options: SyslogOptions): ForwardTarget {
+export function createSyslogTarget(options: SyslogOptions): ForwardTarget {
   let socket: TLSSocket | undefined
   /** The messages that may be lost if the connection breaks. */
   let unsure: Buffer | undefined
-  const connected = async (): Promise<TLSSocket> => {
+  const getConnection = async (): Promise<TLSSocket> => {
     if (socket !== undefined && !socket.destroyed && socket.writable) return socket
     socket?.destroy()
-    socket = await opened(options)
-    if (unsure !== undefined) await written(socket, unsure, options.timeoutMs)
+    socket = await openConnection(options)
+    if (unsure !== undefined) await writeBytes(socket, unsure, options.timeoutMs)
     return socket
   }
   return {
     name: 'syslog',
     async send(records) {
-      const bytes = Buffer.concat(records.map(framed))
-      const open = await connected()
-      await written(open, bytes, options.timeoutMs)
+      const bytes = Buffer.concat(records.map(frameMessage))
+      const open = await getConnection()
+      await writeBytes(open, bytes, options.timeoutMs)
       unsure = bytes
     },
     close() {
@@ -53,7 +53,7 @@ export function syslogTarget(options: SyslogOptions): ForwardTarget {
   }
 }
 
-async function opened({
+async function openConnection({
   host,
   port,
   allowPrivateNetworks,
@@ -89,7 +89,7 @@ async function opened({
 }
 
 /** Resolves when the system has taken the bytes. */
-function written(socket: TLSSocket, bytes: Buffer, timeoutMs: number): Promise<void> {
+function writeBytes(socket: TLSSocket, bytes: Buffer, timeoutMs: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const late = setTimeout(() => {
       reject(new Error('the server takes nothing'))
@@ -106,13 +106,13 @@ function written(socket: TLSSocket, bytes: Buffer, timeoutMs: number): Promise<v
   })
 }
 
-function framed({ line }: ReadRecord): Buffer {
-  const message = Buffer.from(syslogMessage(line))
+function frameMessage({ line }: ReadRecord): Buffer {
+  const message = Buffer.from(formatSyslogMessage(line))
   return Buffer.concat([Buffer.from(`${message.length} `), message])
 }
 
 /** A record as RFC 5424 has it: the whole line is the message. */
-export function syslogMessage(line: string): string {
+export function formatSyslogMessage(line: string): string {
   const record = JSON.parse(line) as Readonly<Record<'time' | 'node' | 'service' | 'operation', unknown>> & {
     readonly outcome: unknown
   }
@@ -120,19 +120,19 @@ export function syslogMessage(line: string): string {
   const head = [
     `<${facility * 8 + severity}>1`,
     String(record.time),
-    word(record.node, 255),
-    word(`warder-${record.service}`, 48),
+    formatWord(record.node, 255),
+    formatWord(`warder-${record.service}`, 48),
     '-',
-    word(record.operation, 32),
+    formatWord(record.operation, 32),
     '-',
   ]
   return `${head.join(' ')} ${byteOrderMark}${line}`
 }
 
 /** RFC 5424 §6: printable US-ASCII without blanks; nothing is `-`. */
-function word(value: unknown, longest: number): string {
+function formatWord(value: unknown, maxLength: number): string {
   const text = String(value)
     .replace(/[^!-~]/g, '_')
-    .slice(0, longest)
+    .slice(0, maxLength)
   return text === '' ? '-' : text
 }

@@ -1,4 +1,4 @@
-import type { AnnouncedCommit } from '@warder/foundation/audit'
+import type { PreparedCommit } from '@warder/foundation/audit'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import { GuardFailed, OutcomeUnknown } from '@warder/foundation/sql'
 import type { BatchErrorContinuation, RequestItem } from '@warder/kmip/messages'
@@ -56,7 +56,7 @@ async function runWhole(
   newMessage: () => Message,
   items: readonly RequestItem[],
 ): Promise<readonly AnsweredItem[]> {
-  let announced: AnnouncedCommit | undefined
+  let announced: PreparedCommit | undefined
   for (let attempt = 1; ; attempt++) {
     const message = newMessage()
     const { services } = message.options
@@ -113,7 +113,7 @@ async function commitWhole(
   objects: UnitOfWork,
   runs: readonly ItemRun[],
   answers: readonly AnsweredItem[],
-  announced: AnnouncedCommit | undefined,
+  announced: PreparedCommit | undefined,
 ): Promise<readonly AnsweredItem[]> {
   const { audit, db } = message.options.services
   if (objects.empty) return answers
@@ -139,7 +139,7 @@ const stillSaid: ReadonlySet<number> = new Set([
 function undone(
   runs: readonly ItemRun[],
   answers: readonly AnsweredItem[],
-  announced: AnnouncedCommit | undefined,
+  announced: PreparedCommit | undefined,
 ): readonly AnsweredItem[] {
   return answers.map((answered, index): AnsweredItem => {
     const run = runs[index]

@@ -1,4 +1,4 @@
-import type { AnnouncedCommit, AuditEvent } from '@warder/foundation/audit'
+import type { AuditEvent, PreparedCommit } from '@warder/foundation/audit'
 import type { Failure } from '@warder/foundation/errors'
 import type { AuditFields } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
@@ -30,7 +30,7 @@ export interface AnsweredItem {
   /** true: the answer to its commit was lost, so that it may have happened. */
   readonly unknown?: boolean
   /** Its commit, where the log holds a success that came before it. */
-  readonly announced?: AnnouncedCommit | undefined
+  readonly announced?: PreparedCommit | undefined
 }
 
 /** Changes to be written together with those of an item that is done later. */
@@ -91,7 +91,7 @@ export class ItemRun {
   /** The audit log holds a success that came before the commit. */
   #announced = false
   /** The announced commit, the same in all attempts; undefined: nothing ties it to the record. */
-  #commitAnnounced: AnnouncedCommit | undefined
+  #commitAnnounced: PreparedCommit | undefined
   /** Fate of the changes that failed. */
   #outcome: 'uncommitted' | 'unknown' = 'uncommitted'
   #attempt = 1
@@ -211,7 +211,7 @@ export class ItemRun {
   /** Puts a success on disk that is yet to be committed. @param commit the one that it waits for */
   async announce(
     { event, items }: Pick<AnsweredItem, 'event' | 'items'>,
-    commit: AnnouncedCommit | undefined,
+    commit: PreparedCommit | undefined,
   ): Promise<void> {
     this.#commitAnnounced = commit
     const { audit } = this.#message.options.services
@@ -219,7 +219,7 @@ export class ItemRun {
       commit === undefined ? one : { ...one, details: { ...one.details, commit: commit.id } }
     await audit.recordDurably(tied(event))
     if (items.length > 0) await recordItems(audit, items.map(tied))
-    commit?.announced()
+    commit?.markPrepared()
     this.#announced = true
   }
 

@@ -18,10 +18,10 @@ export async function recordedOrRefused(
     const { audit } = options.services
     await audit.recordDurably(answered.event)
     if (answered.items.length > 0) await recordItems(audit, answered.items)
-    answered.announced?.settled()
+    answered.announced?.markResolved()
     return answered
   } catch (cause) {
-    answered.announced?.abandoned()
+    answered.announced?.markInDoubt()
     if (answered.unknown === true) return answered
     const { reason, message, failure: told } = toldOf(failure('audit_unavailable', undefined, { cause }))
     const { operation, uniqueBatchItemId } = answered.response

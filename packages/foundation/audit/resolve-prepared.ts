@@ -2,19 +2,19 @@ import { StartupError } from '../errors/index.ts'
 import { UniqueViolation } from '../sql/errors.ts'
 import type { Database } from '../sql/types.ts'
 import type { Logger } from '../telemetry/types.ts'
-import {
-  findSources,
-  refusedCommit,
-  type SourceRow,
-  sourceRemoval,
-  wasRefused,
-} from './announced-commit-store.ts'
 import type { LogKeys } from './encrypted-bytes.ts'
-import { logFiles } from './folder.ts'
-import { linesOf } from './lines.ts'
+import { listLogFiles } from './folder.ts'
+import { readLines } from './lines.ts'
+import {
+  deleteSource,
+  findSources,
+  insertRefusedCommit,
+  type SourceRow,
+  wasRefused,
+} from './prepared-commit-store.ts'
 import type { AuditEvent, AuditTrail } from './types.ts'
 
-export interface SettleOptions {
+export interface ResolveOptions {
   readonly folder: string
   /** Of encrypted files. */
   readonly keys: LogKeys
@@ -36,23 +36,23 @@ const startsToRead = 2
  * of the commit in the database. That fails when the commit has happened, and keeps it from happening later: on
  * PostgreSQL a server may still be at work for a process that is dead, and is waited for here.
  */
-export async function settleAnnounced(options: SettleOptions): Promise<void> {
+export async function resolvePreparedCommits(options: ResolveOptions): Promise<void> {
   const { db, folder, log, keys } = options
   const sources = new Map((await findSources(db)).map((row) => [row.source, row]))
   if (sources.size === 0) return
-  const found = await announcedIn(folder, keys, sources)
+  const found = await findPrepared(folder, keys, sources)
   let count = 0
   for (const [id, lines] of found.open) {
-    const { source, number } = partsOf(id)
-    if (await hasHappened(db, source, number)) continue
-    for (const line of lines) await recorded(options, correction(line, id, options.now()))
+    const { source, number } = parseCommitId(id)
+    if (await isCommitted(db, source, number)) continue
+    for (const line of lines) await recordCorrection(options, createCorrection(line, id, options.now()))
     count += lines.length
   }
-  for (const source of found.sources) await db.commit(sourceRemoval(source))
+  for (const source of found.sources) await db.commit(deleteSource(source))
   if (count > 0) log.warn({ count }, 'successes that the audit log announced did not happen; it says so now')
 }
 
-async function recorded({ trail, folder }: SettleOptions, event: AuditEvent): Promise<void> {
+async function recordCorrection({ trail, folder }: ResolveOptions, event: AuditEvent): Promise<void> {
   try {
     await trail.recordDurably(event)
   } catch (error) {
@@ -63,9 +63,9 @@ async function recorded({ trail, folder }: SettleOptions, event: AuditEvent): Pr
   }
 }
 
-async function hasHappened(db: Database, source: string, number: number): Promise<boolean> {
+async function isCommitted(db: Database, source: string, number: number): Promise<boolean> {
   try {
-    await db.commit([refusedCommit(source, number)])
+    await db.commit([insertRefusedCommit(source, number)])
     return false
   } catch (error) {
     if (!(error instanceof UniqueViolation)) throw error
@@ -74,7 +74,7 @@ async function hasHappened(db: Database, source: string, number: number): Promis
   }
 }
 
-interface Announced {
+interface PreparedInLog {
   /** Sources of this log, also those of which nothing is open. */
   readonly sources: ReadonlySet<string>
   /** Announcements that nothing takes back, by the id of their commit. */
@@ -82,35 +82,36 @@ interface Announced {
 }
 
 /** Reads the log from its end as far as the last run goes back. */
-async function announcedIn(
+async function findPrepared(
   folder: string,
   keys: LogKeys,
   known: ReadonlyMap<string, SourceRow>,
-): Promise<Announced> {
+): Promise<PreparedInLog> {
   const sources = new Set<string>()
   const open = new Map<string, Line[]>()
-  const takenBack = new Set<string>()
+  const corrected = new Set<string>()
   let starts = 0
-  for (const { path } of logFiles(folder).toReversed()) {
-    for await (const { bytes, whole } of linesOf(path, { keys })) {
+  for (const { path } of listLogFiles(folder).toReversed()) {
+    for await (const { bytes, whole } of readLines(path, { keys })) {
       if (!whole) break
       if (bytes.includes(`"operation":"${startOperation}"`)) starts += 1
       if (!bytes.includes('"commit":"')) continue
       const line = JSON.parse(bytes.toString('utf8')) as Line
       const { commit, follows } = (line.details ?? {}) as Line
       if (typeof commit !== 'string') continue
-      const { source, number } = partsOf(commit)
+      const { source, number } = parseCommitId(commit)
       const row = known.get(source)
       if (row === undefined) continue
       sources.add(source)
-      if (follows !== undefined) takenBack.add(aboutOf(commit, line))
+      if (follows !== undefined) corrected.add(formatSubject(commit, line))
       else if (isOpen(row, number)) open.set(commit, [...(open.get(commit) ?? []), line])
     }
     if (starts >= startsToRead) break
   }
   const left = [...open]
     .map(
-      ([commit, lines]) => [commit, lines.filter((line) => !takenBack.has(aboutOf(commit, line)))] as const,
+      ([commit, lines]) =>
+        [commit, lines.filter((line) => !corrected.has(formatSubject(commit, line)))] as const,
     )
     .filter(([, lines]) => lines.length > 0)
     .sort(([, [a]], [, [b]]) => Number(a?.seq) - Number(b?.seq))
@@ -118,11 +119,11 @@ async function announcedIn(
 }
 
 /** Records of the items of a batch share one commit. */
-function aboutOf(commit: string, { operation, object }: Line): string {
+function formatSubject(commit: string, { operation, object }: Line): string {
   return JSON.stringify([commit, operation, object])
 }
 
-function partsOf(id: string): { readonly source: string; readonly number: number } {
+function parseCommitId(id: string): { readonly source: string; readonly number: number } {
   const dash = id.lastIndexOf('-')
   return { source: id.slice(0, dash), number: Number(id.slice(dash + 1)) }
 }
@@ -133,7 +134,7 @@ function isOpen({ settled_below, still_open }: SourceRow, number: number): boole
 }
 
 /** The event that corrects a success announced in `line` that did not happen. */
-function correction(line: Line, commit: string, now: number): AuditEvent {
+function createCorrection(line: Line, commit: string, now: number): AuditEvent {
   const text = (name: string): string => String(line[name] ?? '-')
   const optional = (name: string) => (typeof line[name] === 'string' ? { [name]: line[name] } : {})
   return {

@@ -1,7 +1,7 @@
 import { change, insertInto, query } from '../sql/query.ts'
 import type { Change, Database, Migration } from '../sql/types.ts'
 
-export const announcedCommitMigrations: readonly Migration[] = [
+export const preparedCommitMigrations: readonly Migration[] = [
   {
     number: 1,
     name: 'commits that the audit log announces',
@@ -40,7 +40,7 @@ const settle = query<[below: number, open: string, source: string]>(
   'UPDATE audit_source SET settled_below = ?, still_open = ? WHERE source = ?',
 )
 const newCommit = insertInto<[string, number, number]>('audit_commit', ['source', 'number', 'refused'])
-const commitOf = query<[source: string, number: number], { readonly refused: number }>(
+const commitByNumber = query<[source: string, number: number], { readonly refused: number }>(
   'SELECT refused FROM audit_commit WHERE source = ? AND number = ?',
 )
 const forgetBelow = query<[source: string, number: number]>(
@@ -53,29 +53,29 @@ export async function findSources(db: Database): Promise<readonly SourceRow[]> {
   return db.all(sources, [])
 }
 
-export function sourceInsertion(source: string): Change {
+export function insertSource(source: string): Change {
   return change(newSource, [source, 1, '[]'], 1)
 }
 
 /** Part of the commit that was announced under this number. */
-export function announcedCommit(source: string, number: number): Change {
+export function insertPreparedCommit(source: string, number: number): Change {
   return change(newCommit, [source, number, 0], 1)
 }
 
 /** Takes the number of a commit that has not happened. A unique key: one of the two can be there. */
-export function refusedCommit(source: string, number: number): Change {
+export function insertRefusedCommit(source: string, number: number): Change {
   return change(newCommit, [source, number, 1], 1)
 }
 
 export async function wasRefused(db: Database, source: string, number: number): Promise<boolean> {
-  return (await db.get(commitOf, [source, number]))?.refused === 1
+  return (await db.get(commitByNumber, [source, number]))?.refused === 1
 }
 
 /** @param open numbers below `below` whose commit did not happen, and whose records say that it did */
-export function settledBelow(source: string, below: number, open: readonly number[]): readonly Change[] {
+export function setResolvedBelow(source: string, below: number, open: readonly number[]): readonly Change[] {
   return [change(forgetBelow, [source, below]), change(settle, [below, JSON.stringify(open), source], 1)]
 }
 
-export function sourceRemoval(source: string): readonly Change[] {
+export function deleteSource(source: string): readonly Change[] {
   return [change(forgetCommits, [source]), change(forgetSource, [source])]
 }

@@ -17,11 +17,11 @@ import {
 } from '../sql/index.ts'
 import { startTestPostgres } from '../sql/testing/index.ts'
 import { quietLog } from '../telemetry/testing/index.ts'
-import { announcedCommitMigrations } from './announced-commit-store.ts'
-import { type AnnouncedCommit, announcedCommits } from './announced-commits.ts'
 import { type AuditLog, noLogKeys, openAuditLog, verifyAudit } from './index.ts'
-import { settleAnnounced } from './settle-announced.ts'
-import { ownEvent } from './writer.ts'
+import { preparedCommitMigrations } from './prepared-commit-store.ts'
+import { createPreparedCommits, type PreparedCommit } from './prepared-commits.ts'
+import { resolvePreparedCommits } from './resolve-prepared.ts'
+import { createOwnEvent } from './writer.ts'
 
 const room = mkdtempSync(join(tmpdir(), 'warder-announced-'))
 after(() => rmSync(room, { recursive: true, force: true }))
@@ -39,7 +39,7 @@ type Line = Readonly<Record<string, unknown>> & { readonly details?: Readonly<Re
 async function place(open: () => Promise<Database>) {
   const folder = join(room, String(count++))
   const db = await open()
-  await migrate(db, 'audit', announcedCommitMigrations)
+  await migrate(db, 'audit', preparedCommitMigrations)
   await migrate(db, 'thing', [thing])
   const start = async (): Promise<AuditLog> => {
     const log = await openAuditLog({
@@ -51,21 +51,21 @@ async function place(open: () => Promise<Database>) {
       clock: systemClock,
       log: quietLog,
     })
-    await settleAnnounced({
+    await resolvePreparedCommits({
       ...{ folder, db, trail: log.trail, keys: log.keys, log: quietLog, now: systemClock.now },
     })
-    await log.trail.recordDurably({ ...ownEvent(0, 'service.start') })
+    await log.trail.recordDurably({ ...createOwnEvent(0, 'service.start') })
     return log
   }
   const announce = async (
     log: AuditLog,
-    commit: AnnouncedCommit,
+    commit: PreparedCommit,
     object: string,
     more = {},
   ): Promise<void> => {
     const details = { ...more, commit: commit.id }
-    await log.trail.recordDurably({ ...ownEvent(0, 'kmip.Destroy'), object, details })
-    commit.announced()
+    await log.trail.recordDurably({ ...createOwnEvent(0, 'kmip.Destroy'), object, details })
+    commit.markPrepared()
   }
   const corrections = (): Line[] =>
     readdirSync(folder)
@@ -93,7 +93,7 @@ for (const [engine, open] of Object.entries(engines)) {
   }, async () => {
     const { folder, db, start, announce, corrections } = await place(open)
     let log = await start()
-    const commits = announcedCommits(db)
+    const commits = createPreparedCommits(db)
     const [happened, never, told, several] = [
       await commits.begin(),
       await commits.begin(),
@@ -136,11 +136,15 @@ for (const [engine, open] of Object.entries(engines)) {
 test('a start that could not write what it found is made up for, and a commit that comes late is refused', async () => {
   const { folder, db, start, announce, corrections } = await place(engines.sqlite)
   let log = await start()
-  const late = await announcedCommits(db).begin()
+  const late = await createPreparedCommits(db).begin()
   await announce(log, late, 'k1')
   const full = { ...log.trail, recordDurably: () => Promise.reject(new Error('disk full')) }
   await assert.rejects(
-    settleAnnounced({ ...{ folder, db, trail: full, keys: noLogKeys }, log: quietLog, now: systemClock.now }),
+    resolvePreparedCommits({
+      ...{ folder, db, trail: full, keys: noLogKeys },
+      log: quietLog,
+      now: systemClock.now,
+    }),
     /disk full/,
   )
   await assert.rejects(late.commit(db.commit, [made('k1')]), UniqueViolation)
@@ -154,12 +158,12 @@ test('a start that could not write what it found is made up for, and a commit th
 test('numbers are forgotten while the service runs, but not those that are open', async () => {
   const { db, start, announce, corrections } = await place(engines.sqlite)
   let log = await start()
-  const commits = announcedCommits(db, 10)
+  const commits = createPreparedCommits(db, 10)
   const abandoned = await commits.begin()
   await announce(log, abandoned, 'abandoned')
-  abandoned.abandoned()
+  abandoned.markInDoubt()
   const refused = await commits.begin()
-  refused.abandoned()
+  refused.markInDoubt()
   const underWay = await commits.begin()
   await announce(log, underWay, 'under way')
   for (let index = 0; index < 25; index += 1) {
@@ -167,7 +171,7 @@ test('numbers are forgotten while the service runs, but not those that are open'
     await one.commit(db.commit, [made(`k${index}`)])
   }
   assert.equal((await db.all(rowsOf, [])).length, 25, 'one that is under way keeps those behind it')
-  underWay.settled()
+  underWay.markResolved()
   for (let index = 25; index < 50; index += 1) {
     const one = await commits.begin()
     await announce(log, one, `k${index}`)

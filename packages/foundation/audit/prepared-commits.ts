@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { Change, ChangeResult, Commit, Database } from '../sql/types.ts'
-import { announcedCommit, settledBelow, sourceInsertion } from './announced-commit-store.ts'
+import { insertPreparedCommit, insertSource, setResolvedBelow } from './prepared-commit-store.ts'
 
 /** A commit whose success the audit log holds before it happens (mode `reject`). */
-export interface AnnouncedCommit {
+export interface PreparedCommit {
   /** Stands in the records that announce it, and in those that take it back, as `details.commit`. */
   readonly id: string
   /**
@@ -12,27 +12,27 @@ export interface AnnouncedCommit {
    */
   commit(commit: Commit, changes: readonly Change[]): Promise<readonly ChangeResult[]>
   /** A record that announces it is on disk. */
-  announced(): void
+  markPrepared(): void
   /** The log says what became of it: a start has nothing to find out. */
-  settled(): void
+  markResolved(): void
   /** The record that says that it did not happen could not be written: the next start writes it, if it was announced. */
-  abandoned(): void
+  markInDoubt(): void
 }
 
-export interface AnnouncedCommits {
-  begin(): Promise<AnnouncedCommit>
+export interface PreparedCommits {
+  begin(): Promise<PreparedCommit>
 }
 
 /** Numbers are forgotten in the database after so many. */
-const usualForgetEvery = 256
+const defaultForgetEvery = 256
 /** A log that cannot be written announces nothing: only what was under way then can be abandoned. */
-const mostAbandoned = 1000
+const maxInDoubt = 1000
 
 /** The announced commits of one worker. @param forgetEvery for tests */
-export function announcedCommits(db: Database, forgetEvery = usualForgetEvery): AnnouncedCommits {
+export function createPreparedCommits(db: Database, forgetEvery = defaultForgetEvery): PreparedCommits {
   const source = randomBytes(8).toString('hex')
   const underWay = new Set<number>()
-  const abandoned = new Set<number>()
+  const inDoubt = new Set<number>()
   let known: Promise<unknown> | undefined
   let next = 1
   let sinceForgotten = 0
@@ -43,9 +43,9 @@ export function announcedCommits(db: Database, forgetEvery = usualForgetEvery): 
     forgetting = true
     sinceForgotten = 0
     const below = Math.min(next, ...underWay)
-    const open = [...abandoned].filter((number) => number < below)
+    const open = [...inDoubt].filter((number) => number < below)
     try {
-      await db.commit(settledBelow(source, below, open))
+      await db.commit(setResolvedBelow(source, below, open))
     } catch {
       // The rest is forgotten the next time.
     } finally {
@@ -56,7 +56,7 @@ export function announcedCommits(db: Database, forgetEvery = usualForgetEvery): 
   return {
     async begin() {
       // Before the first announcement: a source that the database does not know is never asked about.
-      known ??= db.commit([sourceInsertion(source)])
+      known ??= db.commit([insertSource(source)])
       try {
         await known
       } catch (error) {
@@ -77,20 +77,20 @@ export function announcedCommits(db: Database, forgetEvery = usualForgetEvery): 
         async commit(commit, changes) {
           if (carried) return commit(changes)
           // Last, so that the places of guards stay what the caller knows.
-          const results = await commit([...changes, announcedCommit(source, number)])
+          const results = await commit([...changes, insertPreparedCommit(source, number)])
           carried = true
           done()
           return results.slice(0, -1)
         },
-        settled() {
+        markResolved() {
           if (underWay.has(number)) done()
         },
-        announced() {
+        markPrepared() {
           onDisk = true
         },
-        abandoned() {
+        markInDoubt() {
           if (carried) return
-          if (onDisk) addBounded(abandoned, number)
+          if (onDisk) addBounded(inDoubt, number)
           if (underWay.has(number)) done()
         },
       }
@@ -100,6 +100,6 @@ export function announcedCommits(db: Database, forgetEvery = usualForgetEvery): 
 
 function addBounded(numbers: Set<number>, number: number): void {
   const [oldest] = numbers
-  if (numbers.size >= mostAbandoned && oldest !== undefined) numbers.delete(oldest)
+  if (numbers.size >= maxInDoubt && oldest !== undefined) numbers.delete(oldest)
   numbers.add(number)
 }
