@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { sharedKey, startJudge } from '@warder/auth/methods/saml/testing'
+import { sharedKey, startValidator } from '@warder/auth/methods/saml/testing'
 import { canRun, runProgram } from './run-program.ts'
 
 const source = fileURLToPath(new URL('./saml-java/Sign.java', import.meta.url))
@@ -14,14 +14,14 @@ const skip = canRun('javac', ['-version']) ? false : 'there is no JDK: apt-get i
 test('responses that the JDK signs are accepted, and refused when they were changed', { skip }, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'warder-saml-java-'))
   try {
-    const judge = await startJudge()
+    const validator = await startValidator()
     const { privateKey, certificate } = await sharedKey('idp')
     const [key, crt] = [join(folder, 'key.pem'), join(folder, 'crt.pem')]
     writeFileSync(key, privateKey.export({ format: 'pem', type: 'pkcs8' }), { mode: 0o600 })
     writeFileSync(crt, certificate)
     assert.equal((await runProgram('javac', ['-d', folder, source])).code, 0)
     const input = Buffer.from(
-      judge.response({ sign: [], attributes: { mail: ['ann@example.org', 'a&b <c>'] } }),
+      validator.response({ sign: [], attributes: { mail: ['ann@example.org', 'a&b <c>'] } }),
     )
     for (const [bits, ...names] of [
       ['256', 'Assertion'],
@@ -33,10 +33,10 @@ test('responses that the JDK signs are accepted, and refused when they were chan
       assert.equal(code, 0, err)
       const xml = out.toString('utf8')
       assert.match(xml, /&#13;/)
-      const found = judge.judge(xml)
+      const found = validator.validate(xml)
       assert.ok(typeof found === 'object', String(found))
       assert.deepEqual(found.attributes.get('mail'), ['ann@example.org', 'a&b <c>'])
-      assert.match(String(judge.judge(xml.replace('>ann<', '>bob<'))), /the signature is not right/)
+      assert.match(String(validator.validate(xml.replace('>ann<', '>bob<'))), /the signature is not right/)
     }
   } finally {
     rmSync(folder, { recursive: true, force: true })

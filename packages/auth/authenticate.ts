@@ -11,7 +11,7 @@ export function authenticateWith(services: AuthServices): Authenticate {
   return async (request) => {
     const cookie = readSessionCookie(request)
     if (cookie !== undefined) {
-      const presented = await services.sessions.present(cookie, request.connection)
+      const presented = await services.sessions.authenticate(cookie, request.connection)
       if (presented === undefined) return undefined
       const { session, claims } = presented
       const { username, realm } = session

@@ -2,22 +2,22 @@ import { availableParallelism } from 'node:os'
 import { createPeerSecretCheck } from '@warder/foundation/http'
 import { type ServiceEnvironment, type ServiceInstance, unixSeconds } from '@warder/foundation/runtime'
 import { authenticateWith } from './authenticate.ts'
-import { createEndedFeed } from './ended/index.ts'
 import { createUsedTokens } from './machines/index.ts'
 import { createIdentityProviders } from './methods/jwt/index.ts'
 import { createPasswordHasher } from './methods/password/index.ts'
 import {
   createConfiguredSpKeys,
-  createCrowd,
+  createPendingLimiter,
   createStoredSpKeys,
   createVerification,
   readConfiguredKeys,
   type SpKeys,
 } from './methods/saml/index.ts'
 import { authOperations } from './operations.ts'
+import { createRevocationFeed } from './revocations/index.ts'
 import { authCredentials } from './security-schemes.ts'
 import type { AuthServices } from './services.ts'
-import { createSessionBook } from './sessions/index.ts'
+import { createSessionManager } from './sessions/index.ts'
 import type { AuthConfig } from './settings.ts'
 import { openSigner, registerIssuer } from './signing/index.ts'
 import {
@@ -62,7 +62,7 @@ export async function build(
     config,
     metrics,
     now,
-    sessions: createSessionBook({
+    sessions: createSessionManager({
       db,
       seal,
       signer: sessionSigner,
@@ -71,7 +71,7 @@ export async function build(
       metrics,
       issuer,
     }),
-    ended: createEndedFeed({ db, signer: sessionSigner, clock, log }),
+    revocations: createRevocationFeed({ db, signer: sessionSigner, clock, log }),
     isPeer: createPeerSecretCheck(
       environment.peerSecret?.use((bytes) => Buffer.from(bytes).toString('utf8')),
     ),
@@ -83,7 +83,7 @@ export async function build(
     providers: createIdentityProviders({ outbound, clock, log }),
     spKeys: selectSpKeys(environment, now),
     samlVerification,
-    samlCrowd: createCrowd(db),
+    samlPendingLimiter: createPendingLimiter(db),
     failures,
     attempts: createAttempts(failures, now, countWorkers(config)),
     codeAttempts: createAttempts(failures, now, countWorkers(config)),

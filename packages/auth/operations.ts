@@ -1,13 +1,13 @@
 import type { Operation } from '@warder/foundation/operations'
 import { adminOperations } from './admins/index.ts'
 import { certifyOperations } from './certify/operations.ts'
-import { endedOperations, withToldEnds } from './ended/index.ts'
 import { loginOperations } from './login/index.ts'
 import { appRoleOperations, orchestratorOperations, tokenOperations } from './machines/index.ts'
 import { methods } from './methods/index.ts'
 import { publicOperations } from './public-operations.ts'
 import { realmRules } from './realm-rules.ts'
 import { realmOperations } from './realms/operations.ts'
+import { replyAfterAck, revocationOperations } from './revocations/index.ts'
 import type { AuthServices } from './services.ts'
 import { sessionOperations } from './sessions/operations.ts'
 import { withStatedRealm } from './stated-realm.ts'
@@ -21,7 +21,7 @@ const operations: readonly Operation<AuthServices>[] = [
   ...loginOperations(methods),
   ...certifyOperations,
   ...sessionOperations,
-  ...endedOperations,
+  ...revocationOperations,
   ...userOperations,
   ...realmOperations(realmRules),
   ...adminOperations,
@@ -33,5 +33,5 @@ const operations: readonly Operation<AuthServices>[] = [
 
 /** Every endpoint of the service. Health and documentation are the runtime's. */
 export const authOperations: readonly Operation<AuthServices>[] = operations.map((operation) =>
-  withToldEnds(withStatedRealm({ bodyLimit, ...operation })),
+  replyAfterAck(withStatedRealm({ bodyLimit, ...operation })),
 )

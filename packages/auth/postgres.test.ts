@@ -23,7 +23,7 @@ if ('missing' in server) {
   await import('./admins/races.test.ts')
   await import('./paging/paging.test.ts')
   await import('./faults.test.ts')
-  await import('./ended/feed.test.ts')
+  await import('./revocations/feed.test.ts')
   await import('./recovery/recover.test.ts')
   // The last of the suites: it takes the server away.
   it('PostgreSQL that is gone lets nobody in: 503 (A33)', async () => {

@@ -9,7 +9,6 @@ import {
   hasTotp,
   listAdmins,
 } from './admins/admin-store.ts'
-import { readFeedAfter, readFeedHead, sweepFeed } from './ended/feed-store.ts'
 import { appRoleUnchanged, findAppRole, findAppRoleById } from './machines/approle-store.ts'
 import { noSecretIdLimits, noTokenLimits } from './machines/limits.ts'
 import { findOrchestratorRole } from './machines/orchestrator-store.ts'
@@ -21,9 +20,9 @@ import {
   secretIdUse,
 } from './machines/secret-id-store.ts'
 import {
-  removeExpiredToken,
   removeExpiredTokens,
   roleTokensRevocation,
+  tokenRemovalIfExpired,
   tokenRenewal,
   tokenRevocation,
   tokenUse,
@@ -41,8 +40,9 @@ import { personEnd, personKnownThrough, providerPersonsEnd, providerPersonsMove 
 import { realmRules } from './realm-rules.ts'
 import type { Realm } from './realms/index.ts'
 import { listRealms, removeRealm, replaceRealm } from './realms/realm-store.ts'
+import { readFeedAfter, readFeedHead, sweepFeed } from './revocations/feed-store.ts'
 import {
-  endUnregisteredSessions,
+  externalSessionsEnd,
   jwtSessionsEnd,
   listSessionIds,
   otherIssuersSessionsEnd,
@@ -51,7 +51,7 @@ import {
   removeEndedSessions,
 } from './sessions/index.ts'
 import { sessionsEnd } from './sessions/session-end-store.ts'
-import { findSession, listSessions, removeEndedSession, sessionSlide } from './sessions/session-store.ts'
+import { findSession, listSessions, sessionRemovalIfEnded, sessionSlide } from './sessions/session-store.ts'
 import { startAuth } from './testing/start.ts'
 import { createFailureCounter, removeOldFailures } from './throttle/index.ts'
 import { isKnownRole, isKnownUser } from './users/known-store.ts'
@@ -111,10 +111,10 @@ function singleRows(): readonly Change[] {
     tokenRenewal(token, 1, 1),
     ...tokenUse(hash),
     tokenRevocation(token),
-    removeExpiredToken(hash, 1),
+    tokenRemovalIfExpired(hash, 1),
     secretIdUse(secret, 1),
     sessionSlide('s', 1),
-    removeEndedSession('s', 1),
+    sessionRemovalIfEnded('s', 1),
     totpStepUse('r', 'u', 1),
     totpRemoval('r', 'u'),
     subjectClaim({ realm: 'r', subject: 'u', issuer: 'i', createdAt: 1 }),
@@ -218,7 +218,7 @@ it('no lookup, list or sweep reads a large table from end to end, or sorts it', 
     ...providerPersonsEnd(db, 'r', 'i', 1),
     providerPersonsMove('r', 'i', 'j'),
     personKnownThrough({ realm: 'r', username: 'u', subjectId: 'x' }, 'i'),
-    ...endUnregisteredSessions(db, 'r', 'u', end),
+    ...externalSessionsEnd(db, 'r', 'u', end),
     ...singleRows(),
     oneFewer,
   ])

@@ -1,12 +1,12 @@
 import { failure } from '@warder/foundation/errors'
 import type { Change, Database } from '@warder/foundation/sql'
 import { countSuperAdmins, findSuperCredentials } from './admins/index.ts'
-import { realmCredentialsSet } from './ended/index.ts'
 import { realmMachinesEnd } from './machines/index.ts'
 import { type MethodServices, methods } from './methods/index.ts'
 import { realmPersonsEnd } from './persons/index.ts'
 import { type Realm, superRealm } from './realms/index.ts'
 import type { RealmRules } from './realms/operations.ts'
+import { announceRealmCredentials } from './revocations/index.ts'
 import { realmSessionsEnd, type Session } from './sessions/index.ts'
 
 /** Rules of realms, collected from the table of login methods. */
@@ -28,11 +28,11 @@ export const realmRules: RealmRules<MethodServices> = {
     const endings = methods.flatMap((method) => method.endings?.(services, before, after) ?? [])
     return {
       sessions: endings.flatMap(({ sessions }) => sessions),
-      others: [...endings.flatMap(({ others }) => others), ...vouchingSet(services, before, after)],
+      others: [...endings.flatMap(({ others }) => others), ...announceMethodChanges(services, before, after)],
     }
   },
 
-  creationOf: (services, realm) => vouchingSet(services, undefined, realm),
+  creationOf: (services, realm) => announceMethodChanges(services, undefined, realm),
 
   deletionOf({ db, now }, realm) {
     const at = now()
@@ -45,7 +45,7 @@ export const realmRules: RealmRules<MethodServices> = {
 }
 
 /** Feed entries for a realm whose identity provider, SAML metadata or certificate names change: its names may stand for other users. */
-function vouchingSet(
+function announceMethodChanges(
   { db, now }: Pick<MethodServices, 'db' | 'now'>,
   before: Realm | undefined,
   after: Realm,
@@ -56,7 +56,7 @@ function vouchingSet(
     ({ vouches, settings: { member } }) =>
       vouches === true && formatMember(before, member) !== formatMember(after, member),
   )
-  return isOther ? realmCredentialsSet(db, after.id, now()) : []
+  return isOther ? announceRealmCredentials(db, after.id, now()) : []
 }
 
 /** Whether an Admin that names the user of this session can only mean this very user. Never for a scheme without method. */

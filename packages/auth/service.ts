@@ -2,16 +2,16 @@ import { type PeriodicWork, type ServiceDefinition, unixSeconds } from '@warder/
 import { seldom } from '@warder/foundation/telemetry'
 import { bootstrap, requireFirstPassword } from './bootstrap.ts'
 import { authCounters, countSessions, countTokens } from './counting/index.ts'
-import { shareFollowers, sweepFeed } from './ended/index.ts'
 import { removeExpiredSecretIds } from './machines/secret-id-store.ts'
 import { removeExpiredTokens } from './machines/token-store.ts'
 import { firstSpKey } from './methods/saml/keys/first-key.ts'
-import { samlChecks } from './methods/saml/response/refused.ts'
-import { pendingBounds } from './methods/saml/store/crowd.ts'
-import { removeCrowd, removeExpiredMessages } from './methods/saml/store/pending-store.ts'
+import { samlChecks } from './methods/saml/response/saml-refused.ts'
+import { pendingBounds } from './methods/saml/store/pending-limiter.ts'
+import { removeExcessPending, removeExpiredMessages } from './methods/saml/store/pending-store.ts'
 import { authMigrations } from './migrations.ts'
 import { findRealm, superRealm } from './realms/index.ts'
 import { isAnyRecovery, recordRecoveries } from './recovery/index.ts'
+import { shareSubscribers, sweepFeed } from './revocations/index.ts'
 import type { AuthServices } from './services.ts'
 import { countOpenSessions, removeEndedSessions } from './sessions/session-store.ts'
 import { type AuthConfig, authSettings } from './settings.ts'
@@ -48,7 +48,7 @@ const sweeps: readonly PeriodicWork<AuthConfig>[] = [
     everySeconds: 60,
     async run({ db, clock }) {
       await removeExpiredMessages(db.commit, unixSeconds(clock))
-      await removeCrowd(db, pendingBounds)
+      await removeExcessPending(db, pendingBounds)
     },
   },
   {
@@ -92,7 +92,7 @@ export const authService: ServiceDefinition<AuthConfig, AuthServices> = {
   },
   async prepare(environment) {
     shareLoginBuckets()
-    shareFollowers()
+    shareSubscribers()
     await recordRecoveries(environment)
     return { notices: await bootstrap(environment) }
   },

@@ -1,9 +1,9 @@
 import type { Outbound } from '@warder/foundation/outbound'
 import type { Clock } from '@warder/foundation/runtime'
 import type { CertifyServices } from './certify/operations.ts'
-import type { EndedServices } from './ended/index.ts'
 import type { MachineServices } from './machines/index.ts'
 import type { MethodServices } from './methods/index.ts'
+import type { RevocationServices } from './revocations/index.ts'
 import type { AuthConfig } from './settings.ts'
 import type { Signer } from './signing/index.ts'
 
@@ -15,7 +15,7 @@ export interface AuthServices
   extends MethodServices,
     Omit<MachineServices, 'providers'>,
     CertifyServices,
-    EndedServices {
+    RevocationServices {
   readonly config: AuthConfig
   readonly clock: Clock
   readonly outbound: Outbound

@@ -39,7 +39,7 @@ import {
   hasTotp,
   listAdmins,
 } from './admin-store.ts'
-import { announceIdentityChanges } from './doors.ts'
+import { announceIdentityChanges } from './named-identities.ts'
 import { requireCovered } from './powers.ts'
 
 /** Services used by operations on administrators. */

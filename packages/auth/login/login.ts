@@ -9,7 +9,7 @@ import type { LoginMethod, MethodFacts, Proof, Proven } from './method.ts'
 import { credentialChanged, LoginRefused } from './refusal.ts'
 import { proveSecond } from './second-proofs.ts'
 import type { LoginServices } from './services.ts'
-import { auditRefusal, forgetFailures, takeLogin, throttleLogin } from './throttled.ts'
+import { auditRefusal, forgetFailures, takeLogin, throttleLogin } from './throttle-login.ts'
 
 export type LoginResult =
   | { readonly nextStep: 'TotpRequired' | 'ChangePassword' }
@@ -92,7 +92,7 @@ async function finish(
     return { nextStep: proven.nextStep }
   }
   const subjectId = await ensureSubjectId(services.db, realm.id, username, services.now())
-  const { session, cookie, insertion } = services.sessions.begin({ ...subject, subjectId }, realm)
+  const { session, cookie, insertion } = services.sessions.create({ ...subject, subjectId }, realm)
   context.audit({ object: session.id, details: { next_step: 'Authenticated' } })
   await commitProofs(context, [...second.proofs, ...proven.proofs], insertion)
   countSessions(services.metrics, 'begun')

@@ -1,6 +1,6 @@
 import type { TokenBuckets } from '@warder/foundation/http'
 import type { Metrics } from '@warder/foundation/telemetry'
-import type { SessionBook } from '../sessions/index.ts'
+import type { SessionManager } from '../sessions/index.ts'
 import type { Attempts, FailureCounter } from '../throttle/index.ts'
 import type { SecondProofServices } from './method.ts'
 
@@ -13,7 +13,7 @@ export interface LoginLimitServices {
 /** Services used by a login, whatever its method. */
 export interface LoginServices extends SecondProofServices, LoginLimitServices {
   readonly metrics: Metrics
-  readonly sessions: SessionBook
+  readonly sessions: SessionManager
   readonly failures: FailureCounter
   readonly attempts: Attempts
   /** Attempts that bring a code; gates of their own, always entered after those of `attempts`. */

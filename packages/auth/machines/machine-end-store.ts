@@ -1,16 +1,16 @@
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
 import {
   appendToFeed,
-  type EndReason,
   entryChange,
-  machineHorizonSeconds,
-  personHorizonSeconds,
-} from '../ended/index.ts'
+  machineRetentionSeconds,
+  personRetentionSeconds,
+  type RevocationReason,
+} from '../revocations/index.ts'
 import { entityNames } from './entity.ts'
 import type { MachineToken, RoleKind } from './token-store.ts'
 
 const columns = 'seq, kind, subject, realm_id, username, ended_at, until_at, reason'
-type End = [at: number, until: number, reason: EndReason]
+type End = [at: number, until: number, reason: RevocationReason]
 const feedRole = query<[...End, kind: string, name: string], unknown>(
   `INSERT INTO ended (${columns})
      SELECT h.seq + ROW_NUMBER() OVER (), 'machine', t.entity, t.realm_id, '', ?, ?, ?
@@ -33,7 +33,7 @@ const feedRealmRoles = query<[...End, realm: string], unknown>(
        FROM ended_head h CROSS JOIN approle_role r WHERE h.id = 1 AND r.realm_id = ?`,
 )
 
-const until = (at: number): number => at + machineHorizonSeconds
+const until = (at: number): number => at + machineRetentionSeconds
 
 /** One token: whoever remembers something about a token of its entity asks again. */
 export function tokenEnd(db: Database, { entity, realm }: MachineToken, at: number): readonly Change[] {
@@ -57,7 +57,7 @@ export function appRoleEnd(
   const gone = entryChange({
     ...about,
     endedAt: at,
-    untilAt: at + personHorizonSeconds,
+    untilAt: at + personRetentionSeconds,
     reason: 'role_deleted',
   })
   const tokens = change(feedRole, [at, until(at), 'role_deleted', 'approle', name])
@@ -69,6 +69,6 @@ export function realmMachinesEnd(db: Database, realm: string, at: number): reado
   return appendToFeed(
     db,
     change(feedRealmTokens, [at, until(at), 'realm_deleted', realm, realm]),
-    change(feedRealmRoles, [at, at + personHorizonSeconds, 'realm_deleted', realm]),
+    change(feedRealmRoles, [at, at + personRetentionSeconds, 'realm_deleted', realm]),
   )
 }

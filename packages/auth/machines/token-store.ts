@@ -166,7 +166,7 @@ export function tokenRevocation(token: MachineToken): Change {
   return change(revoke, [token.hash])
 }
 
-export function removeExpiredToken(tokenHash: Uint8Array, now: number): Change {
+export function tokenRemovalIfExpired(tokenHash: Uint8Array, now: number): Change {
   return change(removeIfExpired, [tokenHash, now])
 }
 

@@ -15,8 +15,8 @@ import {
   findTokenByHash,
   type MachineToken,
   type RoleKind,
-  removeExpiredToken,
   tokenInsertion,
+  tokenRemovalIfExpired,
   tokenUse,
 } from './token-store.ts'
 
@@ -55,7 +55,7 @@ export async function findToken(services: TokenServices, secret: string): Promis
   const token = await services.usedTokens.get(digest.toString('latin1'), () => findTokenByHash(db, digest))
   if (token === undefined) return undefined
   if (token.expiresAt !== 0 && token.expiresAt <= now) {
-    const [removed] = await db.commit([removeExpiredToken(token.hash, now)])
+    const [removed] = await db.commit([tokenRemovalIfExpired(token.hash, now)])
     countTokens(metrics, 'swept', removed?.changes ?? 0)
     return undefined
   }

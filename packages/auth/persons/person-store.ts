@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
-import { appendToFeed, type EndReason, personHorizonSeconds } from '../ended/index.ts'
+import { appendToFeed, personRetentionSeconds, type RevocationReason } from '../revocations/index.ts'
 
 const byName = query<[realm: string, username: string], { readonly subject_id: string }>(
   'SELECT subject_id FROM person WHERE realm_id = ? AND username = ?',
@@ -85,23 +85,23 @@ export function personEnd(
   db: Database,
   realm: string,
   username: string,
-  { at, reason }: { readonly at: number; readonly reason: EndReason },
+  { at, reason }: { readonly at: number; readonly reason: RevocationReason },
 ): readonly Change[] {
   const name: Name = [realm, username]
-  const entry = change(feedOne, [...name, ...name, at, at + personHorizonSeconds, reason, ...name, ...name])
+  const entry = change(feedOne, [...name, ...name, at, at + personRetentionSeconds, reason, ...name, ...name])
   return [...appendToFeed(db, entry), change(removeOne, [...name, ...name, ...name])]
 }
 
 /** Everybody of a realm that is about to be deleted: what they are registered with is still there. */
 export function realmPersonsEnd(db: Database, realm: string, at: number): readonly Change[] {
-  const until = at + personHorizonSeconds
+  const until = at + personRetentionSeconds
   const entries = change(feedRealm, [at, until, 'realm_deleted', realm, realm, realm, realm])
   return [...appendToFeed(db, entries), change(removeRealm, [realm])]
 }
 
 /** Everybody whom this provider alone vouches for; their names go after it. */
 export function issuerPersonsEnd(db: Database, realm: string, issuer: string, at: number): readonly Change[] {
-  const until = at + personHorizonSeconds
+  const until = at + personRetentionSeconds
   const entries = change(feedIssuer, [at, until, 'provider_removed', realm, issuer, realm])
   return [...appendToFeed(db, entries), change(removeIssuer, [realm, realm, issuer])]
 }
@@ -124,7 +124,7 @@ export function providerPersonsEnd(
   provider: string,
   at: number,
 ): readonly Change[] {
-  const until = at + personHorizonSeconds
+  const until = at + personRetentionSeconds
   const entries = change(feedProvider, [at, until, 'provider_removed', realm, provider, realm])
   return [...appendToFeed(db, entries), change(removeProvider, [realm, realm, provider])]
 }

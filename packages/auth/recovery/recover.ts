@@ -3,7 +3,6 @@ import { StartupError } from '@warder/foundation/errors'
 import type { Seal } from '@warder/foundation/seal'
 import { type Database, retryOnGuard } from '@warder/foundation/sql'
 import { findAdmin } from '../admins/admin-store.ts'
-import { credentialSet } from '../ended/index.ts'
 import {
   credentialInsertion,
   credentialUpdate,
@@ -18,6 +17,7 @@ import {
 } from '../methods/password/password-rules.ts'
 import { findTotp, totpRemoval } from '../methods/totp/totp-store.ts'
 import { findRealm, superRealm } from '../realms/index.ts'
+import { announceCredential } from '../revocations/index.ts'
 import { passwordSessionsEnd } from '../sessions/index.ts'
 import { type Recovery, recoveryInsertion } from './recovery-store.ts'
 
@@ -78,7 +78,7 @@ export async function recoverAdmin(options: AdminRecovery): Promise<{ readonly k
             ...credential,
           })
         : credentialUpdate({ ...before, ...credential }),
-      ...credentialSet(db, superRealm, username, end.at),
+      ...announceCredential(db, superRealm, username, end.at),
       ...passwordSessionsEnd(db, superRealm, username, end),
       ...(removeTotp ? [totpRemoval(superRealm, username)].flat() : []),
       recoveryInsertion(seal, recovery),

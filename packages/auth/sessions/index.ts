@@ -1,10 +1,9 @@
 export { readSessionCookie, sessionCookie, setSessionCookie } from './cookie.ts'
 export type { Session } from './session.ts'
-export { createSessionBook, type PresentedSession, type SessionBook } from './session-book.ts'
 export {
   countEndedSessions,
   type End,
-  endUnregisteredSessions,
+  externalSessionsEnd,
   issuerSessionsEnd,
   jwtSessionsEnd,
   otherIssuersSessionsEnd,
@@ -14,4 +13,5 @@ export {
   samlSessionsEnd,
   sessionsEnd,
 } from './session-end-store.ts'
+export { type AuthenticatedSession, createSessionManager, type SessionManager } from './session-manager.ts'
 export { listSessionIds, removeEndedSessions } from './session-store.ts'

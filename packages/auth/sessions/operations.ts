@@ -48,7 +48,7 @@ async function visibleSession(context: Context, id: string): Promise<Session | u
 
 async function show(context: Context, session: Session): Promise<Static<typeof SessionReply>> {
   const rights = await sessionRights(context)
-  const cookie = rights.readsCookie(session) ? await context.services.sessions.cookieOf(session.id) : ''
+  const cookie = rights.readsCookie(session) ? await context.services.sessions.readCookie(session.id) : ''
   return showSession(session, cookie ?? '')
 }
 

@@ -1,6 +1,6 @@
 import type { Database } from '@warder/foundation/sql'
 import type { Metrics } from '@warder/foundation/telemetry'
-import type { SessionBook } from './session-book.ts'
+import type { SessionManager } from './session-manager.ts'
 
 /** Services used by operations on sessions. */
 export interface SessionServices {
@@ -8,5 +8,5 @@ export interface SessionServices {
   readonly metrics: Metrics
   /** Unix seconds. */
   now(): number
-  readonly sessions: SessionBook
+  readonly sessions: SessionManager
 }

@@ -1,12 +1,17 @@
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
-import { appendToFeed, type EndReason, entryChange, loginsHorizonSeconds } from '../ended/index.ts'
 import type { AuthScheme } from '../identity/index.ts'
+import {
+  appendToFeed,
+  entryChange,
+  loginRetentionSeconds,
+  type RevocationReason,
+} from '../revocations/index.ts'
 
 /** When and why sessions end. */
 export interface End {
   /** Unix seconds. */
   readonly at: number
-  readonly reason: EndReason
+  readonly reason: RevocationReason
 }
 
 /** Appends the sessions of a condition to the feed of ends, as they are at that moment. */
@@ -63,7 +68,7 @@ export function countEndedSessions(results: readonly { readonly changes: number 
 
 /** A user's logins that others remember, as the web page of the kms does. */
 function logins(realm: string, username: string, { at, reason }: End): Change {
-  const untilAt = at + loginsHorizonSeconds
+  const untilAt = at + loginRetentionSeconds
   return entryChange({ kind: 'logins', subject: '', realm, username, endedAt: at, untilAt, reason })
 }
 
@@ -95,7 +100,7 @@ export function loginsEnd(
 
 /** Every session of a realm. */
 export function realmSessionsEnd(db: Database, realm: string, { at, reason }: End): SessionsEnd {
-  const untilAt = at + loginsHorizonSeconds
+  const untilAt = at + loginRetentionSeconds
   const all = entryChange({ kind: 'realm', subject: '', realm, username: '', endedAt: at, untilAt, reason })
   return [...appendToFeed(db, change(feedRealm, [at, reason, realm]), all), change(deleteRealm, [realm])]
 }
@@ -119,12 +124,7 @@ export function samlSessionsEnd(db: Database, realm: string, { at, reason }: End
 }
 
 /** Every session of a user that no registration stands behind: by a certificate, at the SAML identity provider. */
-export function endUnregisteredSessions(
-  db: Database,
-  realm: string,
-  username: string,
-  end: End,
-): SessionsEnd {
+export function externalSessionsEnd(db: Database, realm: string, username: string, end: End): SessionsEnd {
   const sessions = change(feedUnregistered, [end.at, end.reason, realm, username])
   return [
     ...appendToFeed(db, sessions, logins(realm, username, end)),

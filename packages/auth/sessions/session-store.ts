@@ -125,7 +125,7 @@ export function sessionSlide(id: string, endsAt: number): Change {
 }
 
 /** Does nothing while the session is live. */
-export function removeEndedSession(id: string, now: number): Change {
+export function sessionRemovalIfEnded(id: string, now: number): Change {
   return change(removeOneIfEnded, [id, now])
 }
 

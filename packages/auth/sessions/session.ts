@@ -59,7 +59,7 @@ export function isLive(session: Session, now: number): boolean {
  * The new end when it is worth a write, else undefined: at most one write for each tenth of the stale age, so that a
  * busy session does not write at each request. Ending up to a tenth early is the price.
  */
-export function worthwhileEnd(session: Session, now: number): number | undefined {
+export function findNewEnd(session: Session, now: number): number | undefined {
   const end = endAfterUse(session, now)
   const gained = end - session.endsAt
   return gained > 0 && gained >= session.maxStaleAge / 10 ? end : undefined

@@ -32,5 +32,5 @@ it('without its signing keys, or with one in the place of the other, the service
   // The next first step of a start makes a new key, which vouches for no cookie of the lost one.
   await bootstrap(auth.environment, 'correct horse')
   const { services } = await start()
-  assert.equal(await services.sessions.present(cookie, {}), undefined)
+  assert.equal(await services.sessions.authenticate(cookie, {}), undefined)
 })

@@ -1,4 +1,4 @@
-import { knownOperations } from './known.ts'
+import { knownOperations } from './known-names.ts'
 import { personOperations } from './persons.ts'
 
 export const userOperations = [...knownOperations, ...personOperations]

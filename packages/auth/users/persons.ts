@@ -7,7 +7,7 @@ import { realmAdmin } from '../callers/index.ts'
 import { countSessions } from '../counting/index.ts'
 import { personEnd } from '../persons/index.ts'
 import { RealmPath, realmOrThrow } from '../realms/index.ts'
-import { countEndedSessions, endUnregisteredSessions } from '../sessions/index.ts'
+import { countEndedSessions, externalSessionsEnd } from '../sessions/index.ts'
 import { Username } from '../texts/index.ts'
 import { readStanding } from './known-store.ts'
 
@@ -74,7 +74,7 @@ export const personOperations = [
       const end = { at: now(), reason: 'deleted' } as const
       const results = await context.commit([
         ...personEnd(db, realm, username, end),
-        ...endUnregisteredSessions(db, realm, username, end),
+        ...externalSessionsEnd(db, realm, username, end),
       ])
       countSessions(metrics, 'revoked', countEndedSessions(results))
     },

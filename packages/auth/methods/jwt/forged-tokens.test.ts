@@ -145,7 +145,9 @@ describe('right and forged tokens, a hundred at a time (A14)', () => {
     const roll = dice(15)
     for (let round = 0; round < 20; round++) {
       const chosen = Array.from({ length: atOnce }, () => pool[roll(pool.length)] as Sample)
-      const found = await Promise.all(chosen.map(({ token }) => auth.services.sessions.present(token, {})))
+      const found = await Promise.all(
+        chosen.map(({ token }) => auth.services.sessions.authenticate(token, {})),
+      )
       for (const [index, { what, subject }] of chosen.entries()) {
         assert.equal(found[index]?.session.username, subject, what)
       }

@@ -4,10 +4,10 @@ import { retryOnGuard } from '@warder/foundation/sql'
 import Type, { type Static } from 'typebox'
 import { realmAdmin } from '../../callers/index.ts'
 import { countSessions } from '../../counting/index.ts'
-import { credentialSet } from '../../ended/index.ts'
 import { listReply, type Page, PageQuery, readPage } from '../../paging/index.ts'
 import { personEnd } from '../../persons/index.ts'
 import { RealmPath, realmOrThrow, realmUnchanged } from '../../realms/index.ts'
+import { announceCredential } from '../../revocations/index.ts'
 import { countEndedSessions, jwtSessionsEnd, otherIssuersSessionsEnd } from '../../sessions/index.ts'
 import { checkNewUsername, Username } from '../../texts/index.ts'
 import type { JwtServices } from './services.ts'
@@ -105,7 +105,7 @@ export const subjectOperations: readonly Operation<JwtServices>[] = [
           ...ended,
           ...person,
           subjectAssignment(after),
-          ...(before?.issuer === after.issuer ? [] : credentialSet(db, realmId, subject, end.at)),
+          ...(before?.issuer === after.issuer ? [] : announceCredential(db, realmId, subject, end.at)),
         ])
         countSessions(metrics, 'revoked', countEndedSessions(results.slice(0, 1 + ended.length)))
         return describeSubject(after)
@@ -131,7 +131,7 @@ export const subjectOperations: readonly Operation<JwtServices>[] = [
       const results = await context.commit([
         subjectRemoval(realm, subject),
         ...personEnd(db, realm, subject, end),
-        ...(before === undefined ? [] : credentialSet(db, realm, subject, end.at)),
+        ...(before === undefined ? [] : announceCredential(db, realm, subject, end.at)),
         ...jwtSessionsEnd(db, realm, subject, end),
       ])
       countSessions(metrics, 'revoked', countEndedSessions(results))

@@ -4,12 +4,12 @@ import { GuardFailed, retryOnGuard, UniqueViolation } from '@warder/foundation/s
 import Type from 'typebox'
 import { realmAdmin, superAdmin } from '../../callers/index.ts'
 import { countSessions } from '../../counting/index.ts'
-import { credentialSet } from '../../ended/index.ts'
 import type { Subject } from '../../identity/index.ts'
 import type { MethodFacts } from '../../login/index.ts'
 import { listReply, type Page, PageQuery, readPage } from '../../paging/index.ts'
 import { personEnd } from '../../persons/index.ts'
 import { RealmPath, realmExists, realmOrThrow } from '../../realms/index.ts'
+import { announceCredential } from '../../revocations/index.ts'
 import { countEndedSessions, passwordSessionsEnd } from '../../sessions/index.ts'
 import { checkNewCredentialName, Username } from '../../texts/index.ts'
 import {
@@ -108,7 +108,7 @@ export const credentialOperations = (
       context.audit({ realm: path.realm_id, object: body.username, details: { after: shown } })
       try {
         // The name may vote already: by an identity provider, or by a certificate of which only another service knows.
-        const told = credentialSet(db, path.realm_id, body.username, context.services.now())
+        const told = announceCredential(db, path.realm_id, body.username, context.services.now())
         await context.commit([realmExists(path.realm_id), credentialInsertion(credential), ...told])
       } catch (error) {
         if (error instanceof UniqueViolation) throw taken
@@ -179,7 +179,8 @@ export const credentialOperations = (
         context.audit({ realm, object: username, details })
         const end = { at: services.now(), reason: 'password_changed' } as const
         const ended = passwordHash === undefined ? [] : passwordSessionsEnd(services.db, realm, username, end)
-        const told = passwordHash === undefined ? [] : credentialSet(services.db, realm, username, end.at)
+        const told =
+          passwordHash === undefined ? [] : announceCredential(services.db, realm, username, end.at)
         const results = await context.commit([credentialUpdate(after), ...told, ...ended])
         countSessions(services.metrics, 'revoked', ended.length === 0 ? 0 : countEndedSessions(results))
         return showChanged(services, after)

@@ -110,12 +110,12 @@ describe('a response is refused, with its reason,', () => {
   it('when the realm changes while the response is judged, and the login may be tried again', async (t) => {
     await using saml = await startSaml()
     const { samlVerification: verification } = saml.auth.services
-    const judge = verification.judge.bind(verification)
+    const validate = verification.validate.bind(verification)
     let meanwhile = async (): Promise<void> => undefined
-    t.mock.method(verification, 'judge', async (...job: Parameters<typeof judge>) => {
-      const verdict = await judge(...job)
+    t.mock.method(verification, 'validate', async (...job: Parameters<typeof validate>) => {
+      const result = await validate(...job)
       await meanwhile()
-      return verdict
+      return result
     })
     const put = async (members: Record<string, unknown>) => {
       const json = {

@@ -11,7 +11,7 @@ import { type SamlSettings, samlSettings } from './settings/settings.ts'
 export { readConfiguredKeys } from './keys/configured-keys.ts'
 export { createConfiguredSpKeys, createStoredSpKeys, type SpKeys } from './keys/sp-keys.ts'
 export type { SamlServices } from './realm/services.ts'
-export { createCrowd } from './store/crowd.ts'
+export { createPendingLimiter } from './store/pending-limiter.ts'
 export { createVerification } from './thread/verification.ts'
 
 /**

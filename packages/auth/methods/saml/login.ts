@@ -16,7 +16,7 @@ import { type SamlRealm, samlRealm } from './realm/saml-realm.ts'
 import type { SamlServices } from './realm/services.ts'
 import type { Assertion } from './response/assertion.ts'
 import { maxAssertionAgeSeconds, skewSeconds } from './response/expected.ts'
-import { SamlRefused } from './response/refused.ts'
+import { SamlRefused } from './response/saml-refused.ts'
 import type { SamlSettings } from './settings/settings.ts'
 import { idpSessionInsertion } from './store/idp-session-store.ts'
 import { findPending, messageUse, type PendingRequest, pendingUse } from './store/pending-store.ts'
@@ -84,7 +84,7 @@ async function validateLogin(
   field: Uint8Array | undefined,
 ): Promise<Assertion> {
   const keys = await services.spKeys.list()
-  const verdict = await services.samlVerification.judge(
+  const result = await services.samlVerification.validate(
     { client: bucketKey(request.clientAddress), tenant: realm },
     {
       // A copy: the thread takes it over.
@@ -100,8 +100,8 @@ async function validateLogin(
       },
     },
   )
-  if ('assertion' in verdict) return verdict.assertion
-  throw new SamlRefused(verdict.refused.check, verdict.refused.sentence)
+  if ('assertion' in result) return result.assertion
+  throw new SamlRefused(result.refused.check, result.refused.sentence)
 }
 
 /** RFC 6265 §6.1: what every browser keeps of a cookie. */
@@ -118,7 +118,7 @@ async function begin(
   if (services.sessions.cookieSize(subject, realm.id) > maxCookieBytes) throw tooLarge()
   const now = services.now()
   const subjectId = await ensureSubjectId(services.db, realm.id, subject.username, now)
-  const { session, cookie, insertion } = services.sessions.begin(
+  const { session, cookie, insertion } = services.sessions.create(
     { ...subject, subjectId },
     limitSessionAge(realm, assertion, now),
   )

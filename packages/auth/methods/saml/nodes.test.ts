@@ -3,8 +3,13 @@ import { describe, it } from 'node:test'
 import { readCookie, startAuth } from '../../testing/start.ts'
 import { firstSpKey } from './keys/first-key.ts'
 import { listSpKeys } from './keys/sp-key-store.ts'
-import { createCrowd } from './store/crowd.ts'
-import { findPending, pendingInsertion, removeCrowd, removeExpiredMessages } from './store/pending-store.ts'
+import { createPendingLimiter } from './store/pending-limiter.ts'
+import {
+  findPending,
+  pendingInsertion,
+  removeExcessPending,
+  removeExpiredMessages,
+} from './store/pending-store.ts'
 import { startSaml } from './testing/saml-scene.ts'
 import { randomId } from './testing/test-idp.ts'
 
@@ -95,8 +100,8 @@ describe('logins that nobody finishes', () => {
     }
     await begin('a', 8)
     await begin('b', 3)
-    assert.equal(await removeCrowd(db, { ofRealm: 8, inAll: 11 }), 0)
-    assert.equal(await removeCrowd(db, { ofRealm: 5, inAll: 11 }), 3)
+    assert.equal(await removeExcessPending(db, { ofRealm: 8, inAll: 11 }), 0)
+    assert.equal(await removeExcessPending(db, { ofRealm: 5, inAll: 11 }), 3)
     assert.deepEqual(
       [await left('a', 8), await left('b', 3)],
       [
@@ -104,12 +109,12 @@ describe('logins that nobody finishes', () => {
         [0, 1, 2],
       ],
     )
-    assert.equal(await removeCrowd(db, { ofRealm: 5, inAll: 4 }), 4)
+    assert.equal(await removeExcessPending(db, { ofRealm: 5, inAll: 4 }), 4)
     assert.deepEqual([await left('a', 8), await left('b', 3)], [[4, 5, 6, 7], []])
-    const crowd = createCrowd(db, { ofRealm: 1, inAll: 10 }, 2)
-    await crowd.added()
+    const crowd = createPendingLimiter(db, { ofRealm: 1, inAll: 10 }, 2)
+    await crowd.count()
     assert.equal((await left('a', 8)).length, 4, 'it does not look each time')
-    await crowd.added()
+    await crowd.count()
     assert.deepEqual(await left('a', 8), [7])
   })
 

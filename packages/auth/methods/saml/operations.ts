@@ -7,7 +7,7 @@ import { RealmPath } from '../../realms/index.ts'
 import { setSessionCookie } from '../../sessions/index.ts'
 import { authnRequest } from './binding/authn-request.ts'
 import {
-  askingPage,
+  confirmationPage,
   forwardingPage,
   loginCookie,
   loginSeconds,
@@ -16,6 +16,7 @@ import {
   removedLoginCookie,
 } from './binding/browser.ts'
 import { redirectUrl } from './binding/redirect.ts'
+import { dryRunOperations } from './dry-run/operations.ts'
 import { handoverOperations } from './handover/operations.ts'
 import { challengePattern, readRecipient, statePattern } from './handover/recipient.ts'
 import { finishLogin } from './login.ts'
@@ -27,7 +28,6 @@ import type { SamlServices } from './realm/services.ts'
 import { renewalOperations } from './renewal/operations.ts'
 import { codeReturnUrl, isLoopback, returnUrl } from './settings/return-to.ts'
 import { pendingInsertion } from './store/pending-store.ts'
-import { trialOperations } from './trial/operations.ts'
 
 const define = defineOperation<SamlServices>()
 const tag = 'SAML'
@@ -95,7 +95,7 @@ export const samlOperations: readonly Operation<SamlServices>[] = [
         recipient,
       } as const
       await context.commit([pendingInsertion(pending)])
-      await services.samlCrowd.added()
+      await services.samlPendingLimiter.count()
       return rawReply({ status: 302, headers: { Location: location, 'Set-Cookie': loginCookie(requestId) } })
     },
   }),
@@ -123,7 +123,7 @@ export const samlOperations: readonly Operation<SamlServices>[] = [
       const { session, cookie, returnUrl: back } = await finishLogin(context, path.realm_id)
       const cookies = cookie === undefined ? [] : [setSessionCookie(cookie, session.maxAge)]
       return rawReply({
-        raw: isLoopback(back) ? askingPage(back, session.username) : forwardingPage(back),
+        raw: isLoopback(back) ? confirmationPage(back, session.username) : forwardingPage(back),
         contentType: pageType,
         headers: { ...pageHeaders, 'Set-Cookie': [...cookies, removedLoginCookie] },
       })
@@ -156,6 +156,6 @@ export const samlOperations: readonly Operation<SamlServices>[] = [
   }),
   ...handoverOperations,
   ...logoutOperations,
-  ...trialOperations,
+  ...dryRunOperations,
   ...renewalOperations,
 ]

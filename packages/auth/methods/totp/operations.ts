@@ -4,9 +4,9 @@ import { defineOperation, del, type Operation, post } from '@warder/foundation/o
 import { type Change, GuardFailed } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { realmAdmin } from '../../callers/index.ts'
-import { credentialSet } from '../../ended/index.ts'
 import type { LoginServices, MethodFacts } from '../../login/index.ts'
 import { type Realm, RealmPath, realmOrThrow } from '../../realms/index.ts'
+import { announceCredential } from '../../revocations/index.ts'
 import { checkUsername, Username } from '../../texts/index.ts'
 import { fromBase32, toBase32 } from './base32.ts'
 import { matchingStep } from './code.ts'
@@ -113,7 +113,7 @@ export const totpOperations = (methods: readonly MethodFacts[]): readonly Operat
         await context.commit([
           stillThere,
           totpEnrollment(services.seal, enrollment, secret),
-          ...credentialSet(services.db, realm.id, body.username, services.now()),
+          ...announceCredential(services.db, realm.id, body.username, services.now()),
         ])
       } catch (error) {
         if (error instanceof GuardFailed)
@@ -135,7 +135,7 @@ export const totpOperations = (methods: readonly MethodFacts[]): readonly Operat
       const isEnrolled = (await findTotp(db, path.realm_id, path.username)) !== undefined
       await context.commit([
         totpRemoval(path.realm_id, path.username),
-        ...(isEnrolled ? credentialSet(db, path.realm_id, path.username, now()) : []),
+        ...(isEnrolled ? announceCredential(db, path.realm_id, path.username, now()) : []),
       ])
     },
   }),

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { assertRefused, startJudge } from '../testing/judged.ts'
+import { assertRefused, startValidator } from '../testing/validator.ts'
 import { messageBounds } from '../xml/gate.ts'
 import { readXml } from '../xml/read.ts'
-import { XmlRefused } from '../xml/refused.ts'
+import { XmlRefused } from '../xml/xml-refused.ts'
 
-const judge = await startJudge()
-const right = judge.response({ attributes: { groups: ['users'] } })
+const validator = await startValidator()
+const right = validator.response({ attributes: { groups: ['users'] } })
 
 describe('documents that readers of XML differ in, or that cost them dear (A26, A27)', () => {
   it('entity bombs, external entities and every other document type', () => {
@@ -23,16 +23,16 @@ describe('documents that readers of XML differ in, or that cost them dear (A26, 
       ['plain', '<!DOCTYPE x>'],
       ['default attribute', '<!DOCTYPE x [<!ATTLIST Assertion ID ID "_evil">]>'],
     ] as const) {
-      assertRefused(judge, `${type}${right}`, /document type/, what)
+      assertRefused(validator, `${type}${right}`, /document type/, what)
       assertRefused(
-        judge,
+        validator,
         `<?xml version="1.0"?>\n${type}${right.replace('>ann<', '>&e;<')}`,
         /document type/,
         what,
       )
     }
-    assertRefused(judge, `<!doctype x>${right}`, /malformed/, 'in small letters')
-    assertRefused(judge, `<!ENTITY e "x">${right}`, /malformed/, 'an entity alone')
+    assertRefused(validator, `<!doctype x>${right}`, /malformed/, 'in small letters')
+    assertRefused(validator, `<!ENTITY e "x">${right}`, /malformed/, 'an entity alone')
     for (const entity of [
       '&e;',
       '&nbsp;',
@@ -47,7 +47,7 @@ describe('documents that readers of XML differ in, or that cost them dear (A26, 
       '&#9999999;',
       '&#xD800;',
     ])
-      assertRefused(judge, right.replace('>ann<', `>${entity}<`), /entity|character/, entity)
+      assertRefused(validator, right.replace('>ann<', `>${entity}<`), /entity|character/, entity)
   })
 
   it('comments, CDATA and processing instructions in NameID, in attributes, and anywhere else (CVE-2017-11427)', () => {
@@ -65,9 +65,9 @@ describe('documents that readers of XML differ in, or that cost them dear (A26, 
         ` ${markup}${right}`,
         right + markup,
       ])
-        assertRefused(judge, xml, reason, markup)
-      const signedSo = judge.response({ nameId: 'ann@evil' }).replace('ann@evil', `ann${markup}@evil`)
-      assertRefused(judge, signedSo, reason, `signed without ${markup}`)
+        assertRefused(validator, xml, reason, markup)
+      const signedSo = validator.response({ nameId: 'ann@evil' }).replace('ann@evil', `ann${markup}@evil`)
+      assertRefused(validator, signedSo, reason, `signed without ${markup}`)
     }
   })
 
@@ -106,7 +106,7 @@ describe('documents that readers of XML differ in, or that cost them dear (A26, 
       ],
       ['no namespace', right.replaceAll(/<(\/?)saml:/g, '<$1')],
     ] as const)
-      assertRefused(judge, xml, /./, what)
+      assertRefused(validator, xml, /./, what)
   })
 
   it('the same prefixes declared elsewhere or in other ways are no trick: what is signed says the same', () => {
@@ -118,29 +118,29 @@ describe('documents that readers of XML differ in, or that cost them dear (A26, 
       `\ufeff${right}`,
       `<?xml version="1.0" encoding="utf-8"?>\r\n${right}\n`,
     ])
-      assert.equal(typeof judge.judge(xml), 'object', xml.slice(0, 200))
+      assert.equal(typeof validator.validate(xml), 'object', xml.slice(0, 200))
   })
 
   it('100,000 attributes, of one element and of many; 100,000 namespaces', () => {
     const attributes = (count: number, name = 'a'): string =>
       Array.from({ length: count }, (_, index) => ` ${name}${index}=""`).join('')
     const many = right.replace('<samlp:Status>', `<samlp:Status${attributes(20_000)}>`)
-    assertRefused(judge, many, /attributesOfElement/, 'of one element')
+    assertRefused(validator, many, /attributesOfElement/, 'of one element')
     const spread = `<samlp:Extensions>${`<x${attributes(30)}/>`.repeat(800)}</samlp:Extensions>`
     assertRefused(
-      judge,
+      validator,
       right.replace('<samlp:Status>', `${spread}<samlp:Status>`),
       /attributes/,
       'of many elements',
     )
     assertRefused(
-      judge,
+      validator,
       right.replace('<samlp:Status>', `<samlp:Status${attributes(100_000)}>`),
       /longer/,
       '100,000',
     )
     const declared = right.replace('<samlp:Status>', `<samlp:Status${attributes(10_000, 'xmlns:n')}>`)
-    assertRefused(judge, declared, /attributesOfElement/, 'namespaces')
+    assertRefused(validator, declared, /attributesOfElement/, 'namespaces')
   })
 
   it('deep nesting, many elements, long names, long texts', () => {
@@ -149,26 +149,26 @@ describe('documents that readers of XML differ in, or that cost them dear (A26, 
         '<samlp:Status>',
         `${'<x>'.repeat(depth)}${'</x>'.repeat(depth)}<samlp:Status>`,
       )
-      assertRefused(judge, xml, /depth/, String(depth))
+      assertRefused(validator, xml, /depth/, String(depth))
     }
     assertRefused(
-      judge,
+      validator,
       right.replace('<samlp:Status>', `${'<x/>'.repeat(3000)}<samlp:Status>`),
       /elements/,
       'elements',
     )
     assertRefused(
-      judge,
+      validator,
       right.replace('<samlp:Status>', `<${'x'.repeat(1000)}/><samlp:Status>`),
       /malformed/,
       'a name',
     )
-    assertRefused(judge, right + ' '.repeat(messageBounds.length), /longer/, 'blanks')
-    assertRefused(judge, '<'.repeat(100_000), /malformed/, 'brackets')
-    assertRefused(judge, `<x${' '.repeat(200_000)}`, /malformed/, 'an open tag')
-    assertRefused(judge, `<x a="${'a'.repeat(200_000)}`, /malformed/, 'an open value')
-    assertRefused(judge, `<x>${'&amp;'.repeat(40_000)}`, /not closed/, 'references')
-    assertRefused(judge, `${'<!--'.repeat(50_000)}`, /comment/, 'open comments')
+    assertRefused(validator, right + ' '.repeat(messageBounds.length), /longer/, 'blanks')
+    assertRefused(validator, '<'.repeat(100_000), /malformed/, 'brackets')
+    assertRefused(validator, `<x${' '.repeat(200_000)}`, /malformed/, 'an open tag')
+    assertRefused(validator, `<x a="${'a'.repeat(200_000)}`, /malformed/, 'an open value')
+    assertRefused(validator, `<x>${'&amp;'.repeat(40_000)}`, /not closed/, 'references')
+    assertRefused(validator, `${'<!--'.repeat(50_000)}`, /comment/, 'open comments')
   })
 
   it('what is at the bounds of the gate is judged within 250 ms', () => {
@@ -178,7 +178,7 @@ describe('documents that readers of XML differ in, or that cost them dear (A26, 
       `<samlp:Extensions>${filler.repeat(1900)}</samlp:Extensions><samlp:Status>`,
     )
     const before = process.cpuUsage()
-    assert.equal(typeof judge.judge(xml), 'object')
+    assert.equal(typeof validator.validate(xml), 'object')
     const { user, system } = process.cpuUsage(before)
     assert.ok((user + system) / 1000 < 250, `${(user + system) / 1000} ms`)
   })
@@ -205,7 +205,7 @@ describe('documents that readers of XML differ in, or that cost them dear (A26, 
       ['a name in other letters', '<saml:\u0130D xmlns:saml="x"/>'],
       ['the end of CDATA', right.replace('>ann<', '>an]]>n<')],
     ] as const)
-      assertRefused(judge, xml, /./, what)
+      assertRefused(validator, xml, /./, what)
     const field = encodeURIComponent(Buffer.from(right, 'utf16le').toString('base64'))
     assert.notEqual(field, '')
   })

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { constants } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { type EncryptOptions, encryptAssertion } from '../testing/encrypt.ts'
-import { assertRefused, forgeText, splitParts, startJudge } from '../testing/judged.ts'
 import { sharedKey, signElement } from '../testing/test-idp.ts'
+import { assertRefused, forgeText, splitParts, startValidator } from '../testing/validator.ts'
 import { namespaces } from '../xml/names.ts'
 
-const judge = await startJudge()
+const validator = await startValidator()
 const { certificate } = await sharedKey('sp')
-const signed = judge.response()
+const signed = validator.response()
 const { assertion } = splitParts(signed)
 
 /** A response with this text encrypted in place of its assertion. */
@@ -17,15 +17,15 @@ function withEncrypted(plain: string, options: Partial<EncryptOptions> = {}, aro
 }
 
 const nameOf = (xml: string): unknown => {
-  const verdict = judge.judge(xml)
-  return typeof verdict === 'string' ? verdict : verdict.nameId?.value
+  const result = validator.validate(xml)
+  return typeof result === 'string' ? result : result.nameId?.value
 }
 
 describe('encrypted assertions', () => {
   it('are read where they, or the response around them, are signed', () => {
     assert.equal(nameOf(withEncrypted(assertion)), 'ann')
     assert.equal(nameOf(withEncrypted(assertion, { oaepHash: 'sha256' })), 'ann')
-    const unsigned = judge.response({ sign: [] })
+    const unsigned = validator.response({ sign: [] })
     const plain = splitParts(
       unsigned.replace('<samlp:Status>', '<ds:Signature></ds:Signature><samlp:Status>'),
     ).assertion
@@ -36,7 +36,7 @@ describe('encrypted assertions', () => {
         unsigned.replace('<samlp:Status>', '<ds:Signature></ds:Signature><samlp:Status>'),
       ).replace('<ds:Signature></ds:Signature>', ''),
       'Response',
-      { key: judge.idp.key },
+      { key: validator.idp.key },
     )
     assert.equal(nameOf(outside), 'ann')
   })
@@ -47,22 +47,32 @@ describe('encrypted assertions', () => {
   })
 
   it('are refused when nobody vouches for them: to encrypt needs no secret', () => {
-    const unsigned = judge.idp.assertion(judge.wishes)
-    assertRefused(judge, withEncrypted(unsigned), /must be signed/, 'unsigned')
-    assertRefused(judge, withEncrypted(forgeText(assertion)), /signature/i, 'forged')
+    const unsigned = validator.idp.assertion(validator.wishes)
+    assertRefused(validator, withEncrypted(unsigned), /must be signed/, 'unsigned')
+    assertRefused(validator, withEncrypted(forgeText(assertion)), /signature/i, 'forged')
   })
 
   it('are refused with CBC, RSA 1.5, unknown algorithms or two digests', () => {
     const { encryption, encryption11 } = namespaces
     for (const name of ['aes128-cbc', 'aes256-cbc', 'tripledes-cbc'])
-      assertRefused(judge, withEncrypted(assertion, { content: encryption + name }), /AES-GCM is/, name)
-    assertRefused(judge, withEncrypted(assertion, { content: 'constructor' }), /AES-GCM is/, 'constructor')
+      assertRefused(validator, withEncrypted(assertion, { content: encryption + name }), /AES-GCM is/, name)
+    assertRefused(
+      validator,
+      withEncrypted(assertion, { content: 'constructor' }),
+      /AES-GCM is/,
+      'constructor',
+    )
     const rsa15 = { transport: `${encryption}rsa-1_5`, padding: constants.RSA_PKCS1_PADDING }
-    assertRefused(judge, withEncrypted(assertion, rsa15), /RSA-OAEP is/, 'RSA 1.5')
+    assertRefused(validator, withEncrypted(assertion, rsa15), /RSA-OAEP is/, 'RSA 1.5')
     const mixed = `<ds:DigestMethod Algorithm="${encryption}sha256"/>`
-    assertRefused(judge, withEncrypted(assertion, { method: mixed }), /same digest/, 'two digests')
+    assertRefused(validator, withEncrypted(assertion, { method: mixed }), /same digest/, 'two digests')
     const mask = `<xenc11:MGF Algorithm="${encryption11}mgf1md5"/>`
-    assertRefused(judge, withEncrypted(assertion, { method: mask }), /digest of RSA-OAEP/, 'a mask by MD5')
+    assertRefused(
+      validator,
+      withEncrypted(assertion, { method: mask }),
+      /digest of RSA-OAEP/,
+      'a mask by MD5',
+    )
   })
 
   it('are refused with one sentence whatever is wrong inside of the cryptography', async () => {
@@ -89,8 +99,8 @@ describe('encrypted assertions', () => {
   })
 
   it('are refused with two keys, with none, and when there is something else inside', () => {
-    assertRefused(judge, withEncrypted(assertion, { keys: 2 }), /one EncryptedKey/, 'two keys')
-    assertRefused(judge, withEncrypted(assertion, { keys: 0 }), /one EncryptedKey/, 'no key')
+    assertRefused(validator, withEncrypted(assertion, { keys: 2 }), /one EncryptedKey/, 'two keys')
+    assertRefused(validator, withEncrypted(assertion, { keys: 0 }), /one EncryptedKey/, 'no key')
     const wrapper = '</warder:EncryptedAssertion>'
     for (const plain of [
       '',
@@ -110,11 +120,11 @@ describe('encrypted assertions', () => {
       signed,
       '\u0000',
     ])
-      assertRefused(judge, withEncrypted(plain), /./, plain.slice(0, 60))
+      assertRefused(validator, withEncrypted(plain), /./, plain.slice(0, 60))
     const advised = assertion.replace(
       '</saml:Assertion>',
       `<saml:Advice>${forgeText(assertion)}</saml:Advice></saml:Assertion>`,
     )
-    assertRefused(judge, withEncrypted(advised), /more than one assertion/, 'an assertion in Advice')
+    assertRefused(validator, withEncrypted(advised), /more than one assertion/, 'an assertion in Advice')
   })
 })

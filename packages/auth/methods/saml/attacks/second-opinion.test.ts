@@ -4,17 +4,17 @@ import { createRequire } from 'node:module'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { readPublicKeys, verifyEnveloped } from '../signature/verify.ts'
-import { startJudge } from '../testing/judged.ts'
+import { startValidator } from '../testing/validator.ts'
 import { listElements, type XmlElement } from '../xml/dom.ts'
 import { children, prefixesAt, readText, readXml } from '../xml/read.ts'
-import { XmlRefused } from '../xml/refused.ts'
+import { XmlRefused } from '../xml/xml-refused.ts'
 
 const { ExclusiveCanonicalization } = createRequire(import.meta.url)('xml-crypto') as {
   ExclusiveCanonicalization: new () => { process(element: unknown, options: object): string }
 }
 
-const judge = await startJudge()
-const keys = readPublicKeys(judge.expected.idpCertificates)
+const validator = await startValidator()
+const keys = readPublicKeys(validator.expected.idpCertificates)
 const attributes = { groups: ['a', 'b & c', 'ü'], mail: ['ann@example.org'] }
 
 /** The canonical text that was signed, as the product says; undefined: refused. */
@@ -62,7 +62,7 @@ describe('a second opinion about signatures', () => {
   it('is the same, about the same bytes, of what an identity provider signs', () => {
     for (const inclusivePrefixes of [undefined, ['saml', 'xs'], ['samlp', 'saml', 'xs']]) {
       const signing = inclusivePrefixes === undefined ? {} : { signing: { inclusivePrefixes } }
-      const xml = judge.response({ attributes, sign: ['Assertion'], ...signing })
+      const xml = validator.response({ attributes, sign: ['Assertion'], ...signing })
       const text = verified(xml)
       assert.ok(text?.includes('ann@example.org'))
       assert.equal(secondOpinion(xml), text)
@@ -70,7 +70,7 @@ describe('a second opinion about signatures', () => {
   })
 
   it('is the same of whatever is accepted after random changes', () => {
-    const xml = judge.response({ attributes, sign: ['Assertion'] })
+    const xml = validator.response({ attributes, sign: ['Assertion'] })
     let accepted = 0
     const change = fc.record({
       at: fc.nat(xml.length - 1),

@@ -1,38 +1,38 @@
 import assert from 'node:assert/strict'
 import { createHmac, createPublicKey, sign, X509Certificate } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { assertRefused, splitParts, startJudge } from '../testing/judged.ts'
 import { publicPem, type SignOptions, sharedKey, signElement } from '../testing/test-idp.ts'
+import { assertRefused, splitParts, startValidator } from '../testing/validator.ts'
 import { namespaces } from '../xml/names.ts'
 
-const judge = await startJudge()
-const right = judge.response()
+const validator = await startValidator()
+const right = validator.response()
 const more = 'http://www.w3.org/2001/04/xmldsig-more#'
 const enveloped = `${namespaces.signature}enveloped-signature`
 const c14n = namespaces.exclusiveC14n
 
 /** A response whose assertion the identity provider itself signed in this way. */
 function signedAs(signing: Partial<SignOptions>): string {
-  return judge.response({ signing })
+  return validator.response({ signing })
 }
 
 it('every algorithm of the list is accepted, with a key of its type', async () => {
   const ec = await sharedKey('idp-ec', 'ec')
-  const idpCertificates = [judge.idp.key.certificate, ec.certificate]
+  const idpCertificates = [validator.idp.key.certificate, ec.certificate]
   for (const [size, digestAlgorithm] of [
     [256, `${namespaces.encryption}sha256`],
     [384, `${more}sha384`],
     [512, `${namespaces.encryption}sha512`],
   ] as const) {
     for (const [type, key] of [
-      ['rsa', judge.idp.key],
+      ['rsa', validator.idp.key],
       ['ecdsa', ec],
     ] as const) {
       const signatureAlgorithm = `${more}${type}-sha${size}`
       const xml = signedAs({ key, signatureAlgorithm, digestAlgorithm })
-      assert.equal(typeof judge.judge(xml, { idpCertificates }), 'object', signatureAlgorithm)
+      assert.equal(typeof validator.validate(xml, { idpCertificates }), 'object', signatureAlgorithm)
       const changed = xml.replace('>ann<', '>eve<')
-      assert.match(String(judge.judge(changed, { idpCertificates })), /signature is not right/)
+      assert.match(String(validator.validate(changed, { idpCertificates })), /signature is not right/)
     }
   }
 })
@@ -50,24 +50,24 @@ describe('signatures that are not what SAML allows', () => {
       'https://evil.example/',
       `#${id}'`,
     ]) {
-      assertRefused(judge, right.replace(`URI="#${id}"`, `URI="${uri}"`), /Reference/, uri)
+      assertRefused(validator, right.replace(`URI="#${id}"`, `URI="${uri}"`), /Reference/, uri)
     }
-    assertRefused(judge, right.replace(` URI="#${id}"`, ''), /Reference/, 'no URI')
+    assertRefused(validator, right.replace(` URI="#${id}"`, ''), /Reference/, 'no URI')
   })
 
   it('two References, both of them right', () => {
-    const xml = signElement(judge.idp.unsigned(judge.wishes), 'Assertion', {
-      key: judge.idp.key,
+    const xml = signElement(validator.idp.unsigned(validator.wishes), 'Assertion', {
+      key: validator.idp.key,
       alsoSign: "//*[local-name(.)='Status']",
     })
-    assertRefused(judge, xml, /one Reference/, 'two References')
+    assertRefused(validator, xml, /one Reference/, 'two References')
   })
 
   it('two SignedInfo (CVE-2025-29774)', () => {
     const info = /<ds:SignedInfo>[\s\S]*<\/ds:SignedInfo>/.exec(right)?.[0] ?? ''
     const forgedInfo = info.replace(/(<ds:DigestValue>)[^<]+/, '$1AAAA')
     for (const both of [forgedInfo + info, info + forgedInfo, info + info])
-      assertRefused(judge, right.replace(info, both), /Signature has/, 'two SignedInfo')
+      assertRefused(validator, right.replace(info, both), /Signature has/, 'two SignedInfo')
   })
 
   it('a comment in DigestValue or SignatureValue (CVE-2025-29775)', () => {
@@ -78,7 +78,7 @@ describe('signatures that are not what SAML allows', () => {
           right.replace(`</ds:${name}>`, `${comment}</ds:${name}>`),
         ])
           assertRefused(
-            judge,
+            validator,
             xml,
             /comment|CDATA|processing|not base64|prefix|right|other children/,
             `${name} ${comment}`,
@@ -111,32 +111,32 @@ describe('signatures that are not what SAML allows', () => {
       ['child of c14n', transform(enveloped) + transform(c14n, xslt)],
     ] as const)
       assertRefused(
-        judge,
+        validator,
         right.replace(list, `<ds:Transforms>${inside}</ds:Transforms>`),
         /transform|canonicalization/,
         what,
       )
-    assertRefused(judge, right.replace(list, ''), /other children/, 'no Transforms')
+    assertRefused(validator, right.replace(list, ''), /other children/, 'no Transforms')
   })
 
   it('canonicalization that is inclusive or keeps comments, though the identity provider signed with it', () => {
     for (const name of ['http://www.w3.org/TR/2001/REC-xml-c14n-20010315', `${c14n}WithComments`]) {
-      assertRefused(judge, signedAs({ canonicalization: name }), /canonicalization is not allowed/, name)
+      assertRefused(validator, signedAs({ canonicalization: name }), /canonicalization is not allowed/, name)
       assertRefused(
-        judge,
+        validator,
         signedAs({ transforms: [enveloped, name] }),
         /canonicalization is not allowed/,
         name,
       )
     }
-    assertRefused(judge, signedAs({ transforms: [enveloped] }), /transforms are not allowed/, 'none')
+    assertRefused(validator, signedAs({ transforms: [enveloped] }), /transforms are not allowed/, 'none')
   })
 
   it('SHA-1, MD5, MGF1 and unknown algorithms, though the identity provider signed with them', () => {
     const sha1 = { signatureAlgorithm: `${namespaces.signature}rsa-sha1` }
-    assertRefused(judge, signedAs(sha1), /signature algorithm is not allowed/, 'rsa-sha1')
+    assertRefused(validator, signedAs(sha1), /signature algorithm is not allowed/, 'rsa-sha1')
     const digest = { digestAlgorithm: `${namespaces.signature}sha1` }
-    assertRefused(judge, signedAs(digest), /digest algorithm is not allowed/, 'sha1')
+    assertRefused(validator, signedAs(digest), /digest algorithm is not allowed/, 'sha1')
     for (const name of [
       `${more}rsa-md5`,
       'http://www.w3.org/2007/05/xmldsig-more#sha256-rsa-MGF1',
@@ -145,7 +145,7 @@ describe('signatures that are not what SAML allows', () => {
       '',
     ])
       assertRefused(
-        judge,
+        validator,
         right.replace(`${more}rsa-sha256`, name),
         /signature algorithm is not allowed/,
         name,
@@ -153,7 +153,7 @@ describe('signatures that are not what SAML allows', () => {
   })
 
   it('HMAC with the public key of the identity provider as its secret (key confusion)', () => {
-    const { certificate } = judge.idp.key
+    const { certificate } = validator.idp.key
     const secrets = [
       certificate,
       publicPem(certificate),
@@ -168,7 +168,7 @@ describe('signatures that are not what SAML allows', () => {
         [`${more}rsa-sha256`, 'sha256'],
       ] as const) {
         const signatureOf = (data: string): string => createHmac(hash, secret).update(data).digest('base64')
-        assertRefused(judge, signedAs({ signatureAlgorithm: name, signatureOf }), /signature/, name)
+        assertRefused(validator, signedAs({ signatureAlgorithm: name, signatureOf }), /signature/, name)
       }
     }
   })
@@ -176,30 +176,32 @@ describe('signatures that are not what SAML allows', () => {
   it('a key of another type than the algorithm', async () => {
     const ec = await sharedKey('idp-ec', 'ec')
     assertRefused(
-      judge,
+      validator,
       signedAs({ key: ec, signatureAlgorithm: `${more}ecdsa-sha256` }),
       /signature is not right/,
       'EC',
     )
     // What these keys have signed is right by their own arithmetic: only the name of the algorithm lies.
-    const { privateKey } = judge.idp.key
+    const { privateKey } = validator.idp.key
     const byRsa = (data: string): string => sign('sha256', Buffer.from(data), privateKey).toString('base64')
     const byEc = (data: string): string =>
       sign('sha256', Buffer.from(data), { key: ec.privateKey, dsaEncoding: 'ieee-p1363' }).toString('base64')
     assertRefused(
-      judge,
+      validator,
       signedAs({ signatureAlgorithm: `${more}ecdsa-sha256`, signatureOf: byRsa }),
       /signature is not right/,
       'RSA as ECDSA',
     )
     const ofEc = { idpCertificates: [ec.certificate] }
     assert.match(
-      String(judge.judge(signedAs({ signatureAlgorithm: `${more}rsa-sha256`, signatureOf: byEc }), ofEc)),
+      String(
+        validator.validate(signedAs({ signatureAlgorithm: `${more}rsa-sha256`, signatureOf: byEc }), ofEc),
+      ),
       /signature is not right/,
       'ECDSA as RSA',
     )
     assert.equal(
-      typeof judge.judge(signedAs({ key: ec, signatureAlgorithm: `${more}ecdsa-sha256` }), ofEc),
+      typeof validator.validate(signedAs({ key: ec, signatureAlgorithm: `${more}ecdsa-sha256` }), ofEc),
       'object',
     )
   })
@@ -213,12 +215,12 @@ describe('signatures that are not what SAML allows', () => {
     const shown = signature
       .replace(/<ds:KeyInfo>[\s\S]*<\/ds:KeyInfo>/, '')
       .replace('</ds:Signature>', `${info}</ds:Signature>`)
-    assertRefused(judge, xml.replace(signature, shown), /signature is not right/, 'KeyInfo')
+    assertRefused(validator, xml.replace(signature, shown), /signature is not right/, 'KeyInfo')
     // And what KeyInfo says of the right signature does not matter either.
     const honest = right
       .replace(/<ds:KeyInfo>[\s\S]*<\/ds:KeyInfo>/, '')
       .replace('</ds:Signature>', `${info}</ds:Signature>`)
-    assert.equal(typeof judge.judge(honest), 'object')
+    assert.equal(typeof validator.validate(honest), 'object')
   })
 
   it('parts that KeyInfo has twice are read where they belong', () => {
@@ -232,25 +234,30 @@ describe('signatures that are not what SAML allows', () => {
       `<ds:KeyInfo>${parts.join('')}</ds:KeyInfo>`,
     )
     assert.notEqual(xml, right)
-    assert.equal(typeof judge.judge(xml), 'object')
-    assertRefused(judge, xml.replace('>ann<', '>eve<'), /signature is not right/, 'changed')
+    assert.equal(typeof validator.validate(xml), 'object')
+    assertRefused(validator, xml.replace('>ann<', '>eve<'), /signature is not right/, 'changed')
   })
 
   it('an empty, a short, a foreign or a missing SignatureValue; an Object; an empty SignedInfo', () => {
     const value = /<ds:SignatureValue>[^<]*<\/ds:SignatureValue>/.exec(right)?.[0] ?? ''
     for (const inside of ['', ' ', 'AAAA', '%%%%'])
       assertRefused(
-        judge,
+        validator,
         right.replace(value, `<ds:SignatureValue>${inside}</ds:SignatureValue>`),
         /base64|not right/,
         inside,
       )
-    assertRefused(judge, right.replace(value, ''), /Signature has/, 'none')
-    const other = /<ds:SignatureValue>[^<]*<\/ds:SignatureValue>/.exec(judge.response())?.[0] ?? ''
-    assertRefused(judge, right.replace(value, other), /not right/, 'of another response')
-    assertRefused(judge, right.replace('</ds:Signature>', '<ds:Object/></ds:Signature>'), /child/, 'Object')
+    assertRefused(validator, right.replace(value, ''), /Signature has/, 'none')
+    const other = /<ds:SignatureValue>[^<]*<\/ds:SignatureValue>/.exec(validator.response())?.[0] ?? ''
+    assertRefused(validator, right.replace(value, other), /not right/, 'of another response')
     assertRefused(
-      judge,
+      validator,
+      right.replace('</ds:Signature>', '<ds:Object/></ds:Signature>'),
+      /child/,
+      'Object',
+    )
+    assertRefused(
+      validator,
       right.replace(/<ds:SignedInfo>[\s\S]*<\/ds:SignedInfo>/, '<ds:SignedInfo/>'),
       /Reference/,
       'empty',
@@ -262,6 +269,6 @@ describe('signatures that are not what SAML allows', () => {
     const xml = right
       .replace(/(<ds:DigestValue>)[^<]+/, `$1${nothing}`)
       .replace('<samlp:Response ', '<samlp:Response xmlns:void="1" ')
-    assertRefused(judge, xml, /signature is not right/, 'void')
+    assertRefused(validator, xml, /signature is not right/, 'void')
   })
 })

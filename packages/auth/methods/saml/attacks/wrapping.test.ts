@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { assertRefused, forgeText, type Judge, splitParts, startJudge } from '../testing/judged.ts'
+import { assertRefused, forgeText, splitParts, startValidator, type Validator } from '../testing/validator.ts'
 import { namespaces } from '../xml/names.ts'
 
-const judge = await startJudge()
+const validator = await startValidator()
 
 /** Both ways in which the forged element may be told apart from the signed one. */
 function eachForgery(attack: (forge: (text: string) => string) => string): readonly string[] {
@@ -13,15 +13,16 @@ function eachForgery(attack: (forge: (text: string) => string) => string): reado
 }
 
 function refusedEach(what: string, attack: (forge: (text: string) => string) => string): void {
-  for (const xml of eachForgery(attack)) assertRefused(judge, xml, /./, what)
+  for (const xml of eachForgery(attack)) assertRefused(validator, xml, /./, what)
 }
 
-const signedResponse = judge.response({ sign: ['Response'] })
-const signedAssertion = judge.response()
+const signedResponse = validator.response({ sign: ['Response'] })
+const signedAssertion = validator.response()
 
 describe('signature wrapping (A25)', () => {
   it('what is wrapped is right by itself', () => {
-    for (const xml of [signedResponse, signedAssertion]) assert.equal(typeof judge.judge(xml), 'object')
+    for (const xml of [signedResponse, signedAssertion])
+      assert.equal(typeof validator.validate(xml), 'object')
   })
 
   it('XSW1: a forged Response around the Signature that holds the signed one', () => {
@@ -97,22 +98,27 @@ describe('signature wrapping (A25)', () => {
   it('duplicated and nested assertions, also where all of them are signed', () => {
     const { assertion } = splitParts(signedAssertion)
     const twice = signedAssertion.replace(assertion, assertion + assertion)
-    assertRefused(judge, twice, /more than one assertion/, 'twice')
+    assertRefused(validator, twice, /more than one assertion/, 'twice')
     const advice = assertion.replace(
       '<saml:AuthnStatement',
       `<saml:Advice>${forgeText(assertion)}</saml:Advice><saml:AuthnStatement`,
     )
-    assertRefused(judge, signedAssertion.replace(assertion, advice), /more than one assertion/, 'in Advice')
+    assertRefused(
+      validator,
+      signedAssertion.replace(assertion, advice),
+      /more than one assertion/,
+      'in Advice',
+    )
     const foreign = '<x:Assertion xmlns:x="urn:x"/>'
     assertRefused(
-      judge,
+      validator,
       signedAssertion.replace(assertion, foreign + assertion),
       /more than one assertion/,
       'a namesake',
     )
     const encrypted = `<saml:EncryptedAssertion xmlns:saml="${namespaces.assertion}"/>`
     assertRefused(
-      judge,
+      validator,
       signedAssertion.replace(assertion, encrypted + assertion),
       /more than one assertion/,
       'encrypted',
@@ -127,12 +133,12 @@ describe('signature wrapping (A25)', () => {
         '<samlp:Status>',
         `<samlp:Extensions ${name}="${id}"/><samlp:Status>`,
       )
-      assertRefused(judge, xml, /ID is not unique/, name)
+      assertRefused(validator, xml, /ID is not unique/, name)
     }
   })
 
   it('any mixture of the parts of signed responses is refused, or says what was signed', () => {
-    const other = splitParts(judge.response({ nameId: 'bob', attributes: { a: ['b'] } }))
+    const other = splitParts(validator.response({ nameId: 'bob', attributes: { a: ['b'] } }))
     const pieces = [
       ...splitTags(signedAssertion),
       ...splitTags(signedResponse),
@@ -140,7 +146,7 @@ describe('signature wrapping (A25)', () => {
       forgeText(other.assertion),
       other.assertion.replace(other.signature, '').replace('>bob<', '>admin<'),
     ]
-    const base = splitTags(judge.response({ sign: ['Assertion', 'Response'] }))
+    const base = splitTags(validator.response({ sign: ['Assertion', 'Response'] }))
     const change = fc.record({
       at: fc.nat({ max: base.length }),
       remove: fc.nat({ max: 3 }),
@@ -151,8 +157,8 @@ describe('signature wrapping (A25)', () => {
         const parts = [...base]
         for (const { at, remove, piece } of changes)
           parts.splice(at, remove, ...(piece === null ? [] : [piece]))
-        const verdict = judge.judge(parts.join(''))
-        if (typeof verdict !== 'string') assert.ok(['ann', 'bob'].includes(verdict.nameId?.value ?? ''))
+        const result = validator.validate(parts.join(''))
+        if (typeof result !== 'string') assert.ok(['ann', 'bob'].includes(result.nameId?.value ?? ''))
       }),
       { numRuns: 300 },
     )
@@ -165,29 +171,29 @@ function splitTags(xml: string): readonly string[] {
 
 describe('signatures of parts', () => {
   it('over the response only, the assertion only, or both, are enough; over nothing is not', () => {
-    const accept = (xml: string): boolean => typeof judge.judge(xml) === 'object'
-    assert.ok(accept(judge.response({ sign: ['Response'] })))
-    assert.ok(accept(judge.response({ sign: ['Assertion'] })))
-    assert.ok(accept(judge.response({ sign: ['Assertion', 'Response'] })))
-    assertRefused(judge, judge.response({ sign: [] }), /must be signed/, 'unsigned')
+    const accept = (xml: string): boolean => typeof validator.validate(xml) === 'object'
+    assert.ok(accept(validator.response({ sign: ['Response'] })))
+    assert.ok(accept(validator.response({ sign: ['Assertion'] })))
+    assert.ok(accept(validator.response({ sign: ['Assertion', 'Response'] })))
+    assertRefused(validator, validator.response({ sign: [] }), /must be signed/, 'unsigned')
   })
 
   it('a signature that was stripped leaves nothing to believe', () => {
     for (const sign of [['Response'], ['Assertion']] as const) {
-      const xml = judge.response({ sign })
-      assertRefused(judge, xml.replace(splitParts(xml).signature, ''), /must be signed/, sign[0])
+      const xml = validator.response({ sign })
+      assertRefused(validator, xml.replace(splitParts(xml).signature, ''), /must be signed/, sign[0])
     }
   })
 
   it('the outer signature stripped leaves the inner one, which covers what is read', () => {
-    const xml = judge.response({ sign: ['Assertion', 'Response'] })
+    const xml = validator.response({ sign: ['Assertion', 'Response'] })
     const outer = splitParts(xml).signature
-    const stripped: ReturnType<Judge['judge']> = judge.judge(xml.replace(outer, ''))
+    const stripped: ReturnType<Validator['validate']> = validator.validate(xml.replace(outer, ''))
     assert.equal(typeof stripped === 'object' && stripped.nameId?.value, 'ann')
   })
 
   it('what was changed after signing is refused: name, attribute, audience, time', () => {
-    const xml = judge.response({ attributes: { groups: ['users'] } })
+    const xml = validator.response({ attributes: { groups: ['users'] } })
     for (const [from, to] of [
       ['>ann<', '>admin<'],
       ['>users<', '>admins<'],
@@ -196,12 +202,12 @@ describe('signatures of parts', () => {
       ['</saml:NameID>', '</saml:NameID><!-- -->'],
     ] as const) {
       assert.notEqual(xml.replace(from, to), xml)
-      assertRefused(judge, xml.replace(from, to), /signature|comment/, to)
+      assertRefused(validator, xml.replace(from, to), /signature|comment/, to)
     }
   })
 
   it('a signature moved to where it does not belong is refused', () => {
-    const xml = judge.response()
+    const xml = validator.response()
     const { signature, assertion } = splitParts(xml)
     const without = xml.replace(signature, '')
     for (const [what, moved] of [
@@ -210,11 +216,11 @@ describe('signatures of parts', () => {
       ['to the Status', without.replace('<samlp:Status>', `<samlp:Status>${signature}`)],
       [
         'of another response',
-        without.replace('<saml:Subject>', `${splitParts(judge.response()).signature}<saml:Subject>`),
+        without.replace('<saml:Subject>', `${splitParts(validator.response()).signature}<saml:Subject>`),
       ],
       ['twice', xml.replace('<saml:Subject>', `${signature}<saml:Subject>`)],
       ['of the assertion alone', assertion],
     ] as const)
-      assertRefused(judge, moved, /Signature|signature|Response/, what)
+      assertRefused(validator, moved, /Signature|signature|Response/, what)
   })
 })

@@ -46,7 +46,7 @@ export function forwardingPage(url: string): string {
  * The same for a program on the user's computer, which anybody could have had the browser begin the login for: the user
  * says yes first.
  */
-export function askingPage(url: string, username: string): string {
+export function confirmationPage(url: string, username: string): string {
   return [
     '<!doctype html>',
     '<html lang="en"><head><meta charset="utf-8"><title>Signed in</title></head>',

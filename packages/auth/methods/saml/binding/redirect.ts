@@ -4,7 +4,7 @@ import { deflateRaw, inflateRaw } from 'node:zlib'
 import { rsaSha256, signerAmong } from '../signature/algorithms.ts'
 import { messageBounds } from '../xml/gate.ts'
 import { utf8 } from '../xml/read.ts'
-import { XmlRefused } from '../xml/refused.ts'
+import { XmlRefused } from '../xml/xml-refused.ts'
 
 const deflate = promisify(deflateRaw)
 const inflate = promisify(inflateRaw)

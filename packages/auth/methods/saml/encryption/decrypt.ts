@@ -1,7 +1,7 @@
 import { constants, createDecipheriv, type KeyObject, privateDecrypt } from 'node:crypto'
 import type { XmlElement } from '../xml/dom.ts'
 import { children, onlyChild, readAttribute, readText } from '../xml/read.ts'
-import { XmlRefused } from '../xml/refused.ts'
+import { XmlRefused } from '../xml/xml-refused.ts'
 
 const xmlenc = 'http://www.w3.org/2001/04/xmlenc#'
 const xmlenc11 = 'http://www.w3.org/2009/xmlenc11#'

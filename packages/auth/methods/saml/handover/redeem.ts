@@ -39,7 +39,7 @@ export async function redeem(
   }
   // It may have ended meanwhile: a logout at the identity provider, a realm that was changed.
   const session = await services.sessions.use(handover.sessionId)
-  const cookie = session && (await services.sessions.cookieOf(session.id))
+  const cookie = session && (await services.sessions.readCookie(session.id))
   if (session === undefined || cookie === undefined) throw refuse('ended')
   context.audit({ principal: session.username, auth_method: 'sa', object: session.id })
   return { session, cookie, logoutHandle: sealLogoutHandle(services.seal, realm, session.id) }

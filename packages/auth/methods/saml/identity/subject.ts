@@ -1,7 +1,7 @@
 import { reservedClaims, type Subject } from '../../../identity/index.ts'
 import { isNewUsername } from '../../../texts/index.ts'
 import type { Assertion } from '../response/assertion.ts'
-import { SamlRefused } from '../response/refused.ts'
+import { SamlRefused } from '../response/saml-refused.ts'
 import type { SamlSettings } from '../settings/settings.ts'
 import { nameIdFormats } from '../xml/names.ts'
 

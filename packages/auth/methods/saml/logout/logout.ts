@@ -16,9 +16,9 @@ import {
   listIdpSessions,
 } from '../store/idp-session-store.ts'
 import { findPending, messageUse, pendingInsertion, pendingUse } from '../store/pending-store.ts'
-import { XmlRefused } from '../xml/refused.ts'
+import { XmlRefused } from '../xml/xml-refused.ts'
 import {
-  type AskedLogout,
+  type LogoutRequest,
   logoutRequest,
   logoutResponse,
   readLogoutRequest,
@@ -91,7 +91,7 @@ export async function takeLogoutMessage(
     const message = await readRedirect(query, readPublicKeys(realm.settings.idp_signing_certificates))
     const target =
       message.field === 'SAMLRequest'
-        ? await endAsked(context, realm, message)
+        ? await endRequestedSessions(context, realm, message)
         : await finishLogout(context, realm, message)
     countSamlLogout(metrics, message.field === 'SAMLRequest' ? 'by_idp' : 'answered')
     return target
@@ -103,7 +103,11 @@ export async function takeLogoutMessage(
   }
 }
 
-async function endAsked(context: Context, realm: LogoutRealm, message: RedirectMessage): Promise<string> {
+async function endRequestedSessions(
+  context: Context,
+  realm: LogoutRealm,
+  message: RedirectMessage,
+): Promise<string> {
   const { services } = context
   const { settings } = realm
   const now = services.now()
@@ -146,7 +150,7 @@ async function endAsked(context: Context, realm: LogoutRealm, message: RedirectM
 }
 
 /** SAML 2.0 core §3.7.3.2. A name without format may stand for one with. */
-function isMeant({ nameId, sessionIndex }: IdpSession, asked: AskedLogout): boolean {
+function isMeant({ nameId, sessionIndex }: IdpSession, asked: LogoutRequest): boolean {
   const isName = asked.format === null || nameId.format === null || asked.format === nameId.format
   const isSession =
     asked.sessionIndexes.length === 0 ||

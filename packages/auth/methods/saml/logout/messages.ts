@@ -4,11 +4,11 @@ import type { IdpName } from '../store/idp-session-store.ts'
 import type { XmlElement } from '../xml/dom.ts'
 import { namespaces, success } from '../xml/names.ts'
 import { children, isNamed, onlyChild, readAttribute, readText, readXml } from '../xml/read.ts'
-import { XmlRefused } from '../xml/refused.ts'
 import { readTime, writeTime } from '../xml/time.ts'
 import { escapeXml } from '../xml/write.ts'
+import { XmlRefused } from '../xml/xml-refused.ts'
 
-interface Sent {
+interface MessageFields {
   readonly id: string
   readonly destination: string
   readonly spEntityId: string
@@ -17,7 +17,7 @@ interface Sent {
 }
 
 /** A LogoutRequest (SAML 2.0 core §3.7.1). */
-export function logoutRequest(sent: Sent, nameId: IdpName, sessionIndex: string | null): string {
+export function logoutRequest(sent: MessageFields, nameId: IdpName, sessionIndex: string | null): string {
   const qualifiers = {
     NameQualifier: nameId.nameQualifier,
     SPNameQualifier: nameId.spNameQualifier,
@@ -33,14 +33,14 @@ export function logoutRequest(sent: Sent, nameId: IdpName, sessionIndex: string 
 }
 
 /** A LogoutResponse that says that it was done (§3.7.2). */
-export function logoutResponse(sent: Sent, inResponseTo: string): string {
+export function logoutResponse(sent: MessageFields, inResponseTo: string): string {
   const status = `<samlp:Status><samlp:StatusCode Value="${success}"/></samlp:Status>`
   return message('LogoutResponse', sent, ` InResponseTo="${escapeXml(inResponseTo)}"`, status)
 }
 
 function message(
   name: string,
-  { id, destination, spEntityId, now }: Sent,
+  { id, destination, spEntityId, now }: MessageFields,
   more: string,
   inside: string,
 ): string {
@@ -50,7 +50,7 @@ function message(
 }
 
 /** Contents of a LogoutRequest. */
-export interface AskedLogout {
+export interface LogoutRequest {
   readonly id: string
   /** Unix seconds. */
   readonly issuedAt: number
@@ -68,7 +68,7 @@ interface Expected {
 }
 
 /** @param xml of a message whose signature is right. @throws XmlRefused */
-export function readLogoutRequest(xml: string, expected: Expected): AskedLogout {
+export function readLogoutRequest(xml: string, expected: Expected): LogoutRequest {
   const { root } = readXml(xml)
   const { id, issuedAt } = checkHead(root, 'LogoutRequest', expected)
   const end = readAttribute(root, 'NotOnOrAfter')

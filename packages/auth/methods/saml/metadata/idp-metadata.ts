@@ -3,8 +3,8 @@ import type { XmlElement } from '../xml/dom.ts'
 import { metadataBounds, withoutComments } from '../xml/gate.ts'
 import { bindings, namespaces } from '../xml/names.ts'
 import { children, isNamed, readAttribute, readText, readXml, type XmlDocument } from '../xml/read.ts'
-import { XmlRefused } from '../xml/refused.ts'
 import { readTime } from '../xml/time.ts'
+import { XmlRefused } from '../xml/xml-refused.ts'
 
 /** Facts derived from the metadata of an identity provider (SAML 2.0 metadata §2.4.3). */
 export interface IdpFacts {

@@ -1,14 +1,14 @@
 import type { createPeerSecretCheck } from '@warder/foundation/http'
 import type { LoginServices } from '../../../login/index.ts'
 import type { SpKeys } from '../keys/sp-keys.ts'
-import type { Crowd } from '../store/crowd.ts'
+import type { PendingLimiter } from '../store/pending-limiter.ts'
 import type { Verification } from '../thread/verification.ts'
 
 /** Services used by SAML, besides those of a login. */
 export interface SamlServices extends LoginServices {
   readonly spKeys: SpKeys
   readonly samlVerification: Verification
-  readonly samlCrowd: Crowd
+  readonly samlPendingLimiter: PendingLimiter
   /** Whether a header shows the secret of the installation. */
   readonly isPeer: ReturnType<typeof createPeerSecretCheck>
 }

@@ -10,7 +10,7 @@ import { readPublicKeys, verifyEnveloped } from '../signature/verify.ts'
 import { metadataBounds } from '../xml/gate.ts'
 import { nameIdFormats } from '../xml/names.ts'
 import { utf8 } from '../xml/read.ts'
-import { XmlRefused } from '../xml/refused.ts'
+import { XmlRefused } from '../xml/xml-refused.ts'
 
 type Environment = Pick<
   ServiceEnvironment<unknown>,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { encryptAssertion } from '../testing/encrypt.ts'
-import { splitParts } from '../testing/judged.ts'
 import { startSaml } from '../testing/saml-scene.ts'
+import { splitParts } from '../testing/validator.ts'
 
 const own = { saml_sp_key_files: [], saml_sp_certificate_files: [] }
 

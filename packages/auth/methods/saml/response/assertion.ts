@@ -1,10 +1,10 @@
 import type { XmlElement } from '../xml/dom.ts'
 import { childElements, children, isNamed, onlyChild, readAttribute, readText } from '../xml/read.ts'
-import { XmlRefused } from '../xml/refused.ts'
 import { readTime } from '../xml/time.ts'
+import { XmlRefused } from '../xml/xml-refused.ts'
 import { checkConditions, notAfter, notBefore } from './conditions.ts'
 import { type Expected, maxAssertionAgeSeconds, skewSeconds } from './expected.ts'
-import { rejectResponse, SamlRefused } from './refused.ts'
+import { rejectResponse, SamlRefused } from './saml-refused.ts'
 
 /** Subject of an assertion. Absent members are null, so that it is the same in a database. */
 export interface NameId {

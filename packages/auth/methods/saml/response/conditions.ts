@@ -2,7 +2,7 @@ import type { XmlElement } from '../xml/dom.ts'
 import { childElements, children, isNamed, onlyChild, readAttribute, readText } from '../xml/read.ts'
 import { readTime } from '../xml/time.ts'
 import { type Expected, skewSeconds } from './expected.ts'
-import { rejectResponse, type SamlCheck, SamlRefused } from './refused.ts'
+import { rejectResponse, type SamlCheck, SamlRefused } from './saml-refused.ts'
 
 /** Conditions that may be there; what is not known here would make the assertion's validity unknown (core §2.5.1). */
 const understood = ['AudienceRestriction', 'OneTimeUse', 'ProxyRestriction']

@@ -2,7 +2,7 @@ import type { XmlElement } from '../xml/dom.ts'
 import { success } from '../xml/names.ts'
 import { children, readAttribute, readText } from '../xml/read.ts'
 import type { Expected } from './expected.ts'
-import { rejectResponse } from './refused.ts'
+import { rejectResponse } from './saml-refused.ts'
 
 /**
  * Checks the response itself, besides the assertion (SAML 2.0 core §3.2.2). Where only the assertion is signed,

@@ -4,7 +4,7 @@ import { reservedClaims } from '../../../identity/index.ts'
 import { methodSettings, nullable } from '../../../realms/index.ts'
 import { checkCertificate, type IdpFacts, idpFacts, readMetadata } from '../metadata/idp-metadata.ts'
 import { nameIdFormats } from '../xml/names.ts'
-import { XmlRefused } from '../xml/refused.ts'
+import { XmlRefused } from '../xml/xml-refused.ts'
 import { loopbackOrigins, readHttpsUrl, readOrigin } from './return-to.ts'
 
 const maxMetadataBytes = 256 * 1024

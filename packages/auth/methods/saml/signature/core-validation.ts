@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import type { XmlElement } from '../xml/dom.ts'
 import { namespaces } from '../xml/names.ts'
 import { prefixesAt, type XmlDocument } from '../xml/read.ts'
-import { XmlRefused } from '../xml/refused.ts'
+import { XmlRefused } from '../xml/xml-refused.ts'
 import { libraryDigests, librarySignatures, signerAmong } from './algorithms.ts'
 import type { SignatureFacts } from './structure.ts'
 

@@ -1,7 +1,7 @@
 import type { XmlElement } from '../xml/dom.ts'
 import { namespaces } from '../xml/names.ts'
 import { childElements, children, isNamed, readAttribute, readText } from '../xml/read.ts'
-import { XmlRefused } from '../xml/refused.ts'
+import { XmlRefused } from '../xml/xml-refused.ts'
 import { isDigestAlgorithm, isSignatureAlgorithm } from './algorithms.ts'
 
 /** Contents of a signature whose structure is the one that SAML allows. */

@@ -2,7 +2,7 @@ import { type KeyObject, X509Certificate } from 'node:crypto'
 import { listElements, type XmlElement } from '../xml/dom.ts'
 import type { XmlBounds } from '../xml/gate.ts'
 import { isNamed, onlyChild, readAttribute, readXml, type XmlDocument } from '../xml/read.ts'
-import { XmlRefused } from '../xml/refused.ts'
+import { XmlRefused } from '../xml/xml-refused.ts'
 import { validateSignature } from './core-validation.ts'
 import { checkSignatureStructure } from './structure.ts'
 

@@ -136,7 +136,7 @@ export interface PendingBounds {
 }
 
 /** Of logins beyond the bounds the oldest go: a flood of them makes the time shorter in which one has to be finished. */
-export async function removeCrowd(db: Database, { ofRealm, inAll }: PendingBounds): Promise<number> {
+export async function removeExcessPending(db: Database, { ofRealm, inAll }: PendingBounds): Promise<number> {
   const crowded = await db.all(realmsOver, [ofRealm])
   const results = await db.commit([
     ...crowded.map(({ realm_id: realm }) => change(removeBeyondOfRealm, [realm, realm, ofRealm])),

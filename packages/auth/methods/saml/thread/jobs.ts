@@ -1,6 +1,6 @@
 import type { Assertion } from '../response/assertion.ts'
 import type { ExpectedOnce } from '../response/expected.ts'
-import type { SamlCheck } from '../response/refused.ts'
+import type { SamlCheck } from '../response/saml-refused.ts'
 
 /** A response to judge. `field` is the value of the form field as it was sent, percent-encoded; the thread takes it over. */
 export interface Job {
@@ -8,7 +8,7 @@ export interface Job {
   readonly expected: ExpectedOnce
 }
 
-export type Verdict =
+export type ValidationResult =
   | { readonly assertion: Assertion }
   | { readonly refused: { readonly check: SamlCheck; readonly sentence: string } }
 
@@ -16,9 +16,9 @@ export interface ToThread {
   readonly id: number
   readonly job: Job
 }
-/** Without verdict: the thread failed in a way that nobody foresaw. */
+/** Without result: the thread failed in a way that nobody foresaw. */
 export interface FromThread {
   readonly id: number
-  readonly verdict?: Verdict
+  readonly result?: ValidationResult
   readonly problem?: string
 }

@@ -2,13 +2,13 @@
 import { parentPort } from 'node:worker_threads'
 import { giveWay } from '@warder/foundation/threads'
 import type { FromThread, ToThread } from './jobs.ts'
-import { verdictOn } from './verdict.ts'
+import { validateField } from './validate-field.ts'
 
 giveWay()
 parentPort?.on('message', ({ id, job }: ToThread) => {
   const answer = (message: FromThread): void => parentPort?.postMessage(message)
   try {
-    answer({ id, verdict: verdictOn(job) })
+    answer({ id, result: validateField(job) })
   } catch (error) {
     answer({ id, problem: error instanceof Error ? (error.stack ?? error.message) : String(error) })
   }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { startJudge } from '../testing/judged.ts'
+import { startValidator } from '../testing/validator.ts'
 import type { Job } from './jobs.ts'
 import { createVerification } from './verification.ts'
 
-const { expected, response } = await startJudge()
+const { expected, response } = await startValidator()
 const owner = { client: '127.0.0.1', tenant: 'r' }
 const job = (xml = response()): Job => ({
   field: new Uint8Array(Buffer.from(encodeURIComponent(Buffer.from(xml).toString('base64')))),
@@ -14,21 +14,23 @@ const slow = new URL('./fixtures/slow-thread.ts', import.meta.url)
 
 it('messages are judged on a thread, one after the other, and the thread ends when it is idle', async () => {
   const verification = createVerification({ idleMs: 1 })
-  const verdicts = await Promise.all([job(), job('<x/>'), job()].map((one) => verification.judge(owner, one)))
+  const results = await Promise.all(
+    [job(), job('<x/>'), job()].map((one) => verification.validate(owner, one)),
+  )
   assert.deepEqual(
-    verdicts.map((verdict) => ('assertion' in verdict ? 'accepted' : verdict.refused.check)),
+    results.map((result) => ('assertion' in result ? 'accepted' : result.refused.check)),
     ['accepted', 'xml', 'accepted'],
   )
   await new Promise((resolve) => setTimeout(resolve, 20))
-  assert.ok('assertion' in (await verification.judge(owner, job())), 'another thread is started')
+  assert.ok('assertion' in (await verification.validate(owner, job())), 'another thread is started')
   verification.close()
 })
 
 it('a message that takes too long is refused, its thread is ended, and the next one is judged by another', async () => {
   const verification = createVerification({ thread: slow, maxJobMs: 1000 })
   const [first, second] = await Promise.allSettled([
-    verification.judge(owner, job('<slow/>')),
-    verification.judge(owner, job('<quick/>')),
+    verification.validate(owner, job('<slow/>')),
+    verification.validate(owner, job('<quick/>')),
   ])
   assert.ok(first.status === 'rejected' && /took too long/.test(String(first.reason)))
   assert.ok(second.status === 'fulfilled' && 'refused' in second.value)
@@ -38,8 +40,8 @@ it('a message that takes too long is refused, its thread is ended, and the next 
 it('a thread that breaks fails its message and no other', async () => {
   const verification = createVerification({ thread: slow })
   const [first, second] = await Promise.allSettled([
-    verification.judge(owner, job('<crash/>')),
-    verification.judge(owner, job('<quick/>')),
+    verification.validate(owner, job('<crash/>')),
+    verification.validate(owner, job('<quick/>')),
   ])
   assert.equal(first.status, 'rejected')
   assert.equal(second.status, 'fulfilled')
@@ -49,7 +51,7 @@ it('a thread that breaks fails its message and no other', async () => {
 it('more messages than the queue holds are told to come again', async () => {
   const verification = createVerification()
   const answers = await Promise.allSettled(
-    Array.from({ length: 80 }, () => verification.judge(owner, job('<x/>'))),
+    Array.from({ length: 80 }, () => verification.validate(owner, job('<x/>'))),
   )
   const refused = answers.filter(({ status }) => status === 'rejected')
   assert.equal(refused.length, 80 - 64 - 1)

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { createFairQueue, type QueueOwner } from '@warder/foundation/runtime'
-import { SamlRefused } from '../response/refused.ts'
-import type { FromThread, Job, ToThread, Verdict } from './jobs.ts'
+import { SamlRefused } from '../response/saml-refused.ts'
+import type { FromThread, Job, ToThread, ValidationResult } from './jobs.ts'
 
 /** Messages that wait for the thread; more are told to come again. */
 const maxQueueLength = 64
@@ -16,7 +16,7 @@ export interface Verification {
    * @param owner who takes turns with whom
    * @throws failure('overloaded'); SamlRefused when it takes too long
    */
-  judge(owner: QueueOwner, job: Job): Promise<Verdict>
+  validate(owner: QueueOwner, job: Job): Promise<ValidationResult>
   /** Responses that wait for the thread or are on it. */
   readonly unfinished: number
   close(): void
@@ -36,7 +36,7 @@ export function createVerification(bounds: VerificationBounds = {}): Verificatio
     get unfinished() {
       return queue.unfinished
     },
-    judge: (owner, job) => queue.run(owner, () => thread.run(job)),
+    validate: (owner, job) => queue.run(owner, () => thread.run(job)),
     close: () => thread.end(),
   }
 }
@@ -52,7 +52,7 @@ class VerificationThread {
     this.#bounds = bounds
   }
 
-  async run(job: Job): Promise<Verdict> {
+  async run(job: Job): Promise<ValidationResult> {
     clearTimeout(this.#idle)
     const worker = this.#started()
     const message: ToThread = { id: ++this.#lastId, job }
@@ -71,7 +71,7 @@ class VerificationThread {
     void worker?.terminate()
   }
 
-  #answer(worker: Worker, message: ToThread): Promise<Verdict> {
+  #answer(worker: Worker, message: ToThread): Promise<ValidationResult> {
     return new Promise((resolve, reject) => {
       const done = (): void => {
         clearTimeout(deadline)
@@ -87,11 +87,11 @@ class VerificationThread {
         () => fail(new SamlRefused('xml', 'rejected SAML response: it took too long')),
         this.#bounds.maxJobMs ?? maxJobMs,
       )
-      worker.on('message', ({ id, verdict, problem }: FromThread) => {
+      worker.on('message', ({ id, result, problem }: FromThread) => {
         if (id !== message.id) return
         done()
-        if (verdict === undefined) reject(new Error(`the SAML thread failed: ${problem}`))
-        else resolve(verdict)
+        if (result === undefined) reject(new Error(`the SAML thread failed: ${problem}`))
+        else resolve(result)
       })
       worker.on('error', fail)
       worker.on('exit', () => fail(new Error('the SAML thread ended')))

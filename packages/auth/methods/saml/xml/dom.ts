@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 import type { XmlCounts } from './gate.ts'
-import { XmlRefused } from './refused.ts'
+import { XmlRefused } from './xml-refused.ts'
 
 /**
  * The part of the DOM that is used here. The declarations that come with the parser bring in the globals of browsers,

@@ -1,5 +1,5 @@
-import { XmlRefused } from './refused.ts'
 import { openScope, outermost, type Scope } from './scope.ts'
+import { XmlRefused } from './xml-refused.ts'
 
 /** Limits of a document. */
 export interface XmlBounds {

@@ -1,7 +1,7 @@
 import { isElement, parseXml, type XmlElement, type XmlNode } from './dom.ts'
 import { checkXml, messageBounds, type XmlBounds } from './gate.ts'
 import { type Namespace, namespaces } from './names.ts'
-import { XmlRefused } from './refused.ts'
+import { XmlRefused } from './xml-refused.ts'
 
 /** A document that has passed the gate: what was parsed, and the text that it was parsed from. */
 export interface XmlDocument {

@@ -1,4 +1,4 @@
-import { XmlRefused } from './refused.ts'
+import { XmlRefused } from './xml-refused.ts'
 
 const xml = 'http://www.w3.org/XML/1998/namespace'
 const xmlns = 'http://www.w3.org/2000/xmlns/'

@@ -1,5 +1,5 @@
 import { type Change, type Commit, change, type Database, query } from '@warder/foundation/sql'
-import { type EndedEntry, votesHorizonSeconds } from './entry.ts'
+import { type RevocationEntry, voteRetentionSeconds } from './entry.ts'
 
 /** Topic by which the nodes of an installation hear of new entries. */
 export const feedTopic = 'ended'
@@ -59,21 +59,26 @@ export function appendToFeed(db: Database, ...entries: readonly Change[]): reado
 }
 
 /** One entry whose members are known. */
-export function entryChange(entry: Omit<EndedEntry, 'seq'>): Change {
+export function entryChange(entry: Omit<RevocationEntry, 'seq'>): Change {
   const { kind, subject, realm, username, endedAt, untilAt, reason } = entry
   return change(append, [kind, subject, realm, username, endedAt, untilAt, reason])
 }
 
 /** Tells those who follow that an administrator has set or removed a credential of a user. @param at Unix seconds */
-export function credentialSet(db: Database, realm: string, username: string, at: number): readonly Change[] {
+export function announceCredential(
+  db: Database,
+  realm: string,
+  username: string,
+  at: number,
+): readonly Change[] {
   const about = { kind: 'credential', subject: '', realm, username, reason: 'credential_set' } as const
-  return appendToFeed(db, entryChange({ ...about, endedAt: at, untilAt: at + votesHorizonSeconds }))
+  return appendToFeed(db, entryChange({ ...about, endedAt: at, untilAt: at + voteRetentionSeconds }))
 }
 
 /** Tells those who follow that an administrator has changed what vouches for every user of a realm. @param at Unix seconds */
-export function realmCredentialsSet(db: Database, realm: string, at: number): readonly Change[] {
+export function announceRealmCredentials(db: Database, realm: string, at: number): readonly Change[] {
   const about = { kind: 'credentials', subject: '', realm, username: '', reason: 'credential_set' } as const
-  return appendToFeed(db, entryChange({ ...about, endedAt: at, untilAt: at + votesHorizonSeconds }))
+  return appendToFeed(db, entryChange({ ...about, endedAt: at, untilAt: at + voteRetentionSeconds }))
 }
 
 /** Number of the last entry; 0 = nothing has ended yet. */
@@ -82,7 +87,7 @@ export async function readFeedHead(db: Database): Promise<number> {
 }
 
 /** An entry as it is told: `[seq, kind, subject, until]`, and of all but sessions `[…, at, realm, username, reason]`. */
-export type ToldEntry = readonly [
+export type FeedEntry = readonly [
   seq: number,
   kind: string,
   subject: string,
@@ -95,20 +100,20 @@ export async function readFeedAfter(
   db: Database,
   after: number,
   limit: number,
-): Promise<readonly ToldEntry[]> {
+): Promise<readonly FeedEntry[]> {
   const rows = await db.all(pageAfter, [after, limit])
   const hasOthers = rows.some(({ kind }) => kind !== 'session')
   const details = hasOthers ? await db.all(detailsBetween, [after, rows.at(-1)?.seq ?? after]) : []
   const bySeq = new Map(details.map((row) => [row.seq, row]))
-  const told: ToldEntry[] = []
+  const entries: FeedEntry[] = []
   for (const { seq, kind, subject, until_at } of rows) {
     const more = bySeq.get(seq)
-    if (kind === 'session') told.push([seq, kind, subject, until_at])
+    if (kind === 'session') entries.push([seq, kind, subject, until_at])
     // Swept between the two: what it is about would have ended by itself long ago.
     else if (more !== undefined)
-      told.push([seq, kind, subject, until_at, more.ended_at, more.realm_id, more.username, more.reason])
+      entries.push([seq, kind, subject, until_at, more.ended_at, more.realm_id, more.username, more.reason])
   }
-  return told
+  return entries
 }
 
 /** Clocks of services differ, and tokens are accepted for a minute after their end: entries stay for longer. */

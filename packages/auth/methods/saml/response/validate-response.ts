@@ -3,13 +3,13 @@ import { findSignature, hasForeignSignature, readPublicKeys, verifyEnveloped } f
 import { listElements, type XmlElement } from '../xml/dom.ts'
 import { namespaces } from '../xml/names.ts'
 import { children, isNamed, prefixesAt, readAttribute, readXml, utf8, type XmlDocument } from '../xml/read.ts'
-import { XmlRefused } from '../xml/refused.ts'
 import { readTime } from '../xml/time.ts'
 import { escapeXml } from '../xml/write.ts'
+import { XmlRefused } from '../xml/xml-refused.ts'
 import { type Assertion, checkAssertion } from './assertion.ts'
 import type { Expected, ExpectedOnce } from './expected.ts'
 import { checkHeader } from './header.ts'
-import { rejectResponse, type SamlCheck, SamlRefused } from './refused.ts'
+import { rejectResponse, type SamlCheck, SamlRefused } from './saml-refused.ts'
 
 const base64 = /^[A-Za-z0-9+/]*={0,2}$/
 const notEncoded = () => new SamlRefused('encoding', 'SAMLResponse is not base64-encoded UTF-8')
@@ -30,7 +30,7 @@ export function decodeMessage(field: string): string {
  * @returns what its one assertion says, read from the canonical form of what the identity provider signed
  * @throws SamlRefused
  */
-export function judgeResponse(xml: string, given: ExpectedOnce): Assertion {
+export function validateResponse(xml: string, given: ExpectedOnce): Assertion {
   const document = guard('xml', () => readXml(xml))
   const { root } = document
   if (!isNamed(root, 'protocol', 'Response')) throw rejectResponse('xml', 'it is not a Response of SAML 2.0')
@@ -41,7 +41,7 @@ export function judgeResponse(xml: string, given: ExpectedOnce): Assertion {
   const isSigned = guard('signature', () => findSignature(root)) !== undefined
   const believed = isSigned ? guard('signature', () => verifyEnveloped(document, root, keys)) : document
   checkHeader(believed.root, expected, isSigned)
-  const { holder, element } = assertionIn(believed, expected)
+  const { holder, element } = findAssertion(believed, expected)
   const hasSignature = guard('signature', () => findSignature(element)) !== undefined
   if (!isSigned && !hasSignature)
     throw rejectResponse('signature', 'the response or its assertion must be signed')
@@ -70,7 +70,7 @@ function requireOneOfEach(root: XmlElement): void {
 }
 
 /** The assertion of a response, and the document that it stands in. */
-function assertionIn(
+function findAssertion(
   response: XmlDocument,
   expected: Expected,
 ): { readonly holder: XmlDocument; readonly element: XmlElement } {

@@ -10,45 +10,45 @@ import { maxSessionAgeSeconds, type Realm } from '../realms/index.ts'
 import type { Signer } from '../signing/index.ts'
 import { toClaims } from './claims.ts'
 import { setSessionCookie } from './cookie.ts'
-import { endAfterUse, isLive, type Session, worthwhileEnd } from './session.ts'
+import { endAfterUse, findNewEnd, isLive, type Session } from './session.ts'
 import {
   findSealedCookie,
   findSession,
-  removeEndedSession,
   sessionInsertion,
+  sessionRemovalIfEnded,
   sessionSlide,
 } from './session-store.ts'
 
 /** A session that a request presented, and what its token says. */
-export interface PresentedSession {
+export interface AuthenticatedSession {
   readonly session: Session
   readonly claims: AuthClaims
 }
 
-export interface SessionBook {
+export interface SessionManager {
   /** A new session and the change that keeps it. The cookie is the signed token. */
-  begin(subject: IdentifiedSubject, realm: Realm): { session: Session; cookie: string; insertion: Change }
+  create(subject: IdentifiedSubject, realm: Realm): { session: Session; cookie: string; insertion: Change }
   /** Bytes of the largest `Set-Cookie` of a session of this subject: name, value and attributes. */
   cookieSize(subject: Subject, realm: string): number
   /**
    * The live session of a cookie, which counts as a use; undefined for anything else.
    * @param connection that the cookie came over: see `TokenCache`
    */
-  present(cookie: string, connection: object): Promise<PresentedSession | undefined>
+  authenticate(cookie: string, connection: object): Promise<AuthenticatedSession | undefined>
   /** A live session by id, which counts as a use; undefined when there is none. */
   use(id: string): Promise<Session | undefined>
   /** The session's cookie as it was issued. */
-  cookieOf(id: string): Promise<string | undefined>
+  readCookie(id: string): Promise<string | undefined>
 }
 
 /** Tokens whose signature is known to be right: 5,000 of at most 16 KiB, the oldest leave first. */
-const rememberedTokens = 5000
+const maxCachedTokens = 5000
 /** Sessions in use whose rows need not be read again until something is committed. */
-const rememberedSessions = 5000
+const maxCachedSessions = 5000
 
 const sealContext = (id: string) => ({ table: 'session', row: id, column: 'sealed_cookie' })
 
-export function createSessionBook(parts: {
+export function createSessionManager(parts: {
   readonly db: Database
   readonly seal: Seal
   readonly signer: Signer
@@ -56,22 +56,22 @@ export function createSessionBook(parts: {
   readonly log: Logger
   readonly metrics: Metrics
   readonly issuer: string
-}): SessionBook {
+}): SessionManager {
   const { db, seal, signer, clock, log, metrics, issuer } = parts
-  const verified = createTokenCache<AuthClaims>({ capacity: rememberedTokens, clock })
-  const usedSessions = createUnchangedRows<Session>(db, rememberedSessions)
+  const tokenCache = createTokenCache<AuthClaims>({ capacity: maxCachedTokens, clock })
+  const sessionCache = createUnchangedRows<Session>(db, maxCachedSessions)
 
   function claimsFrom(token: string, connection: object): AuthClaims | undefined {
-    const known = verified.get(token, connection)
+    const known = tokenCache.get(token, connection)
     if (known !== undefined) return known
     const claims = signer.verify(token) as AuthClaims | undefined
-    if (claims !== undefined) verified.put(token, claims, claims.exp)
+    if (claims !== undefined) tokenCache.put(token, claims, claims.exp)
     return claims
   }
 
   /** The next use writes it again: a failed write must not fail the request. */
   async function countUse(session: Session, now: number): Promise<void> {
-    const end = worthwhileEnd(session, now)
+    const end = findNewEnd(session, now)
     if (end === undefined) return
     try {
       await db.commit([sessionSlide(session.id, end)])
@@ -81,9 +81,9 @@ export function createSessionBook(parts: {
   }
 
   /** A session that was seen to have ended goes at once: it must not come back when the clock is set back. */
-  async function forget(id: string, now: number): Promise<void> {
+  async function removeEnded(id: string, now: number): Promise<void> {
     try {
-      const [removed] = await db.commit([removeEndedSession(id, now)])
+      const [removed] = await db.commit([sessionRemovalIfEnded(id, now)])
       countSessions(metrics, 'swept', removed?.changes ?? 0)
     } catch (error) {
       log.warn({ detail: String(error) }, 'a session that has ended could not be removed')
@@ -91,11 +91,11 @@ export function createSessionBook(parts: {
   }
 
   async function use(id: string): Promise<Session | undefined> {
-    const session = await usedSessions.get(id, () => findSession(db, id))
+    const session = await sessionCache.get(id, () => findSession(db, id))
     const now = unixSeconds(clock)
     if (session === undefined) return undefined
     if (!isLive(session, now)) {
-      await forget(id, now)
+      await removeEnded(id, now)
       return undefined
     }
     await countUse(session, now)
@@ -103,7 +103,7 @@ export function createSessionBook(parts: {
   }
 
   return {
-    begin(subject, realm) {
+    create(subject, realm) {
       const createdAt = unixSeconds(clock)
       const id = randomUUID()
       const ages = {
@@ -135,7 +135,7 @@ export function createSessionBook(parts: {
       const claims = toClaims(session, { ...subject, subjectId: randomUUID() }, issuer)
       return Buffer.byteLength(setSessionCookie(signer.sign(claims), maxSessionAgeSeconds))
     },
-    async present(cookie, connection) {
+    async authenticate(cookie, connection) {
       const claims = claimsFrom(cookie, connection)
       if (claims === undefined) return undefined
       const session = await use(claims.jti)
@@ -146,7 +146,7 @@ export function createSessionBook(parts: {
       return same ? { session, claims } : undefined
     },
     use,
-    async cookieOf(id) {
+    async readCookie(id) {
       const sealed = await findSealedCookie(db, id)
       if (sealed === undefined) return undefined
       return Buffer.from(await seal.open(sealContext(id), sealed)).toString('utf8')

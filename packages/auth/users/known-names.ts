@@ -1,11 +1,11 @@
 import { defineOperation, get, type Operation } from '@warder/foundation/operations'
 import type { Database } from '@warder/foundation/sql'
 import Type from 'typebox'
-import { type EndedServices, forPeers } from '../ended/index.ts'
 import { roleOfEntity } from '../machines/index.ts'
+import { forPeers, type RevocationServices } from '../revocations/index.ts'
 import { isKnownRole, isKnownUser } from './known-store.ts'
 
-interface KnownServices extends Pick<EndedServices, 'isPeer'> {
+interface KnownServices extends Pick<RevocationServices, 'isPeer'> {
   readonly db: Database
 }
 

@@ -3,15 +3,15 @@ import type { Clock } from '@warder/foundation/runtime'
 import type { Database } from '@warder/foundation/sql'
 import type { Logger } from '@warder/foundation/telemetry'
 import type { Signer } from '../signing/index.ts'
-import { feedTopic, readFeedAfter, readFeedHead, type ToldEntry } from './feed-store.ts'
-import { createFollowers } from './followers.ts'
+import { type FeedEntry, feedTopic, readFeedAfter, readFeedHead } from './feed-store.ts'
+import { createSubscribers } from './subscribers.ts'
 
 /** Entries of one page. */
 const maxEntries = 20_000
 /** Another node's entries are announced by the database; where that is lost they are looked for this often. */
-const lookEveryMs = 500
+const pollIntervalMs = 500
 /** How long an end waits for who follows: what `cache_lease_ms` is elsewhere. */
-const toldWithinMs = 1000
+const maxAckWaitMs = 1000
 /** `aud` of the statement about a page. That of a session token is a list, which nobody but this service writes. */
 const statementAudience = 'warder:ended'
 const statementSeconds = 300
@@ -22,7 +22,7 @@ export interface FeedPage {
   readonly statement: string
 }
 
-export interface Question {
+export interface FeedRequest {
   /** UUID of the follower. */
   readonly follower: string
   /** Number of the last entry that it has. */
@@ -35,28 +35,28 @@ export interface Question {
 }
 
 /** Feed of what has ended, for the services that accept this service's sessions and tokens. */
-export interface EndedFeed {
-  page(question: Question): Promise<FeedPage>
+export interface RevocationFeed {
+  page(question: FeedRequest): Promise<FeedPage>
   /** After a commit that may have ended something: returns when those who follow know of it, or the lease is over. */
-  told(): Promise<void>
+  waitForAcks(): Promise<void>
 }
 
-export function createEndedFeed(parts: {
+export function createRevocationFeed(parts: {
   readonly db: Database
   readonly signer: Signer
   readonly clock: Clock
   readonly log: Logger
-}): EndedFeed {
+}): RevocationFeed {
   const { db, signer, clock, log } = parts
-  const followers = createFollowers(clock)
-  db.watch(feedTopic, () => followers.announce())
+  const subscribers = createSubscribers(clock)
+  db.watch(feedTopic, () => subscribers.announce())
 
-  async function entriesAfter(after: number, waitMs: number): Promise<readonly ToldEntry[]> {
+  async function entriesAfter(after: number, waitMs: number): Promise<readonly FeedEntry[]> {
     let left = waitMs
     for (;;) {
       // Asked for before the look: what is appended between the two wakes it.
-      const ms = Math.min(left, lookEveryMs)
-      const next = ms > 0 ? followers.appended(ms) : undefined
+      const ms = Math.min(left, pollIntervalMs)
+      const next = ms > 0 ? subscribers.waitForAppend(ms) : undefined
       const entries = await readFeedAfter(db, after, maxEntries)
       if (entries.length > 0 || next === undefined) return entries
       if (!(await next)) left -= ms
@@ -65,7 +65,7 @@ export function createEndedFeed(parts: {
 
   return {
     async page({ follower, after, acknowledged, nonce, waitMs }) {
-      followers.acknowledge(follower, acknowledged)
+      subscribers.acknowledge(follower, acknowledged)
       // A follower that is ahead has followed another database: it is told at once.
       const ahead = (await readFeedHead(db)) < after
       const entries = ahead ? [] : await entriesAfter(after, waitMs)
@@ -83,12 +83,12 @@ export function createEndedFeed(parts: {
       })
       return { body, statement }
     },
-    async told() {
-      if (!followers.any()) return
+    async waitForAcks() {
+      if (!subscribers.isAnyActive()) return
       try {
         const head = await readFeedHead(db)
-        followers.announce()
-        await followers.seen(head, toldWithinMs)
+        subscribers.announce()
+        await subscribers.waitUntilSeen(head, maxAckWaitMs)
       } catch (error) {
         log.warn({ detail: String(error) }, 'whether others know of what ended could not be found out')
       }

@@ -10,7 +10,7 @@
  * - `credentials`: an administrator has changed what vouches for every user of `realm`: identity providers, certificates.
  * - `role`: the role behind the entity `subject` is gone, and its tokens with it.
  */
-export type EndedKind =
+export type RevocationKind =
   | 'session'
   | 'logins'
   | 'realm'
@@ -21,7 +21,7 @@ export type EndedKind =
   | 'credentials'
 
 /** Why something ended, for people and logs. */
-export type EndReason =
+export type RevocationReason =
   | 'logged_out'
   | 'password_changed'
   | 'deleted'
@@ -35,9 +35,9 @@ export type EndReason =
   | 'credential_set'
 
 /** An entry of the feed. Times are Unix seconds. */
-export interface EndedEntry {
+export interface RevocationEntry {
   readonly seq: number
-  readonly kind: EndedKind
+  readonly kind: RevocationKind
   readonly subject: string
   readonly realm: string
   readonly username: string
@@ -48,10 +48,10 @@ export interface EndedEntry {
 }
 
 /** Sessions of the kms's web page last 24 hours (kms specification §8). */
-export const loginsHorizonSeconds = 86_400
+export const loginRetentionSeconds = 86_400
 /** Answers about machine tokens are believed for 300 s at most. */
-export const machineHorizonSeconds = 3600
+export const machineRetentionSeconds = 3600
 /** Requests for approval, and votes on them, hold for a year at most. */
-export const votesHorizonSeconds = 400 * 86_400
+export const voteRetentionSeconds = 400 * 86_400
 /** Client certificates may have been issued for years. */
-export const personHorizonSeconds = 10 * 365 * 86_400
+export const personRetentionSeconds = 10 * 365 * 86_400

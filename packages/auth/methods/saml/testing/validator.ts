@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict'
 import type { Assertion } from '../response/assertion.ts'
 import type { Expected } from '../response/expected.ts'
-import { verdictOn } from '../thread/verdict.ts'
+import { validateField } from '../thread/validate-field.ts'
 import { type ResponseWishes, sharedKey, TestIdp } from './test-idp.ts'
 
 /** An identity provider and what a service provider expects of its answer, without a service. */
-export interface Judge {
+export interface Validator {
   readonly idp: TestIdp
   readonly expected: Expected
   readonly wishes: ResponseWishes
   /** XML of a right response, but for the wishes. */
   response(more?: Partial<ResponseWishes>): string
   /** Accepts, or says why not. */
-  judge(xml: string, otherwise?: Partial<Expected>): Assertion | string
+  validate(xml: string, otherwise?: Partial<Expected>): Assertion | string
 }
 
-export async function startJudge(): Promise<Judge> {
+export async function startValidator(): Promise<Validator> {
   const [key, sp] = [await sharedKey('idp'), await sharedKey('sp')]
   const idp = new TestIdp({ key, spEntityId: 'https://sp.example', acsUrl: 'https://sp.example/saml/r/acs' })
   const wishes = { requestId: '_0123456789abcdef0123456789abcdef', now: 1_800_000_000 }
@@ -27,23 +27,21 @@ export async function startJudge(): Promise<Judge> {
     decryptionKeys: [sp.privateKey],
     ...wishes,
   }
-  const judge: Judge['judge'] = (xml, otherwise) => {
+  const validate: Validator['validate'] = (xml, otherwise) => {
     const field = new Uint8Array(Buffer.from(encodeURIComponent(Buffer.from(xml).toString('base64'))))
-    const verdict = verdictOn({ field, expected: { ...expected, ...otherwise } })
-    return 'assertion' in verdict
-      ? verdict.assertion
-      : `${verdict.refused.check}: ${verdict.refused.sentence}`
+    const result = validateField({ field, expected: { ...expected, ...otherwise } })
+    return 'assertion' in result ? result.assertion : `${result.refused.check}: ${result.refused.sentence}`
   }
-  return { idp, expected, wishes, response: (more) => idp.response({ ...wishes, ...more }), judge }
+  return { idp, expected, wishes, response: (more) => idp.response({ ...wishes, ...more }), validate }
 }
 
 /** A response is refused, within 50 ms of processor time (A26), and for the reason that is expected. */
-export function assertRefused(judge: Judge, xml: string, reason: RegExp, what: string): void {
-  const verdict = judge.judge(xml)
-  assert.equal(typeof verdict, 'string', `${what}: accepted ${JSON.stringify(verdict)}`)
-  assert.match(String(verdict), reason, what)
+export function assertRefused(validator: Validator, xml: string, reason: RegExp, what: string): void {
+  const result = validator.validate(xml)
+  assert.equal(typeof result, 'string', `${what}: accepted ${JSON.stringify(result)}`)
+  assert.match(String(result), reason, what)
   // The best of three: the compiler of the runtime and its garbage collector count, too.
-  const times = Array.from({ length: 3 }, () => milliseconds(() => judge.judge(xml)))
+  const times = Array.from({ length: 3 }, () => milliseconds(() => validator.validate(xml)))
   assert.ok(Math.min(...times) < 50, `${what}: ${times} ms`)
 }
 

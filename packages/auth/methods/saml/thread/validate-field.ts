@@ -1,11 +1,11 @@
-import { decodeMessage, judgeResponse } from '../response/judge.ts'
-import { SamlRefused } from '../response/refused.ts'
-import type { Job, Verdict } from './jobs.ts'
+import { SamlRefused } from '../response/saml-refused.ts'
+import { decodeMessage, validateResponse } from '../response/validate-response.ts'
+import type { Job, ValidationResult } from './jobs.ts'
 
 /** Judges the form field of a response. Throws only what is a fault of the program. */
-export function verdictOn({ field, expected }: Job): Verdict {
+export function validateField({ field, expected }: Job): ValidationResult {
   try {
-    return { assertion: judgeResponse(decodeMessage(formDecoded(field)), expected) }
+    return { assertion: validateResponse(decodeMessage(decodeFormField(field)), expected) }
   } catch (error) {
     if (!(error instanceof SamlRefused)) throw error
     return { refused: { check: error.check, sentence: error.message } }
@@ -13,7 +13,7 @@ export function verdictOn({ field, expected }: Job): Verdict {
 }
 
 /** `application/x-www-form-urlencoded` */
-function formDecoded(field: Uint8Array): string {
+function decodeFormField(field: Uint8Array): string {
   try {
     return decodeURIComponent(Buffer.from(field).toString('latin1').replaceAll('+', ' '))
   } catch {

@@ -1,20 +1,20 @@
 import type { Change, Database } from '@warder/foundation/sql'
-import { credentialSet, realmCredentialsSet } from '../ended/index.ts'
 import { superRealm } from '../realms/index.ts'
+import { announceCredential, announceRealmCredentials } from '../revocations/index.ts'
 import type { Admin } from './admin.ts'
 import { isFingerprint } from './admin-store.ts'
 
 type Named = Pick<Admin, 'realms' | 'userpass' | 'jwt' | 'saml' | 'client_certificate'>
 
 /** Identity that an Admin names. `username` undefined: whatever name is in the certificate of this fingerprint. */
-interface Door {
+interface NamedIdentity {
   readonly realm: string
   readonly username: string | undefined
 }
 
 /** Identities that an Admin names, by what names them. The realm `_` lets each Admin in. */
-function listDoors(admin: Named | undefined): ReadonlyMap<string, Door> {
-  const doors = new Map<string, Door>()
+function listNamedIdentities(admin: Named | undefined): ReadonlyMap<string, NamedIdentity> {
+  const doors = new Map<string, NamedIdentity>()
   if (admin === undefined || admin.realms.length === 0) return doors
   const { userpass, jwt, saml, client_certificate: certificate } = admin
   for (const realm of new Set([superRealm, ...admin.realms]))
@@ -33,7 +33,7 @@ export function announceIdentityChanges(
   after: Named | undefined,
   at: number,
 ): readonly Change[] {
-  const [gone, added] = [listDoors(before), listDoors(after)]
+  const [gone, added] = [listNamedIdentities(before), listNamedIdentities(after)]
   const changed = [
     ...[...gone].filter(([key]) => !added.has(key)),
     ...[...added].filter(([key]) => !gone.has(key)),
@@ -41,6 +41,8 @@ export function announceIdentityChanges(
   // Usually one name stands in several members.
   const distinct = new Map(changed.map(([, door]) => [JSON.stringify([door.realm, door.username]), door]))
   return [...distinct.values()].flatMap(({ realm, username }) =>
-    username === undefined ? realmCredentialsSet(db, realm, at) : credentialSet(db, realm, username, at),
+    username === undefined
+      ? announceRealmCredentials(db, realm, at)
+      : announceCredential(db, realm, username, at),
   )
 }

@@ -1,10 +1,10 @@
 import type { HttpMethod, Operation } from '@warder/foundation/operations'
-import type { EndedServices } from './operations.ts'
+import type { RevocationServices } from './operations.ts'
 
 const reading: ReadonlySet<HttpMethod> = new Set(['GET', 'HEAD', 'LIST'])
 
 /** The operation, whose reply tells of an end only when those who follow the feed know of it. */
-export function withToldEnds<Services extends EndedServices>(
+export function replyAfterAck<Services extends RevocationServices>(
   operation: Operation<Services>,
 ): Operation<Services> {
   if (operation.route.methods.every((method) => reading.has(method))) return operation
@@ -12,7 +12,7 @@ export function withToldEnds<Services extends EndedServices>(
     ...operation,
     async act(input, context) {
       const result = await operation.act(input, context)
-      await context.services.ended.told()
+      await context.services.revocations.waitForAcks()
       return result
     },
   }

@@ -2,17 +2,17 @@ import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads'
 import type { Clock } from '@warder/foundation/runtime'
 
 /** Followers that are waited for at most; more of them follow, and are not waited for. */
-const maxFollowers = 64
+const maxSubscribers = 64
 /** Each slot: identity, acknowledged number, time of the last question (monotonic ms), whether it was late. */
 const slotSize = 4
-const bytes = 16 + maxFollowers * slotSize * 8
+const bytes = 16 + maxSubscribers * slotSize * 8
 /** A follower that has not asked for longer than a poll and its way is not waited for. */
 const aliveMs = 30_000
 
-const key = 'warder.auth.followers'
+const key = 'warder.auth.subscribers'
 
 /** In the primary, before any worker: all workers know the same followers. */
-export function shareFollowers(): void {
+export function shareSubscribers(): void {
   setEnvironmentData(key, new SharedArrayBuffer(bytes))
 }
 
@@ -20,23 +20,23 @@ export function shareFollowers(): void {
  * Followers of the feed of ends, with the position of each. Shared by the workers of a process: the end is committed in
  * one, the follower asks another.
  */
-export interface Followers {
+export interface Subscribers {
   /** A follower has seen everything up to `seq`. */
   acknowledge(id: string, seq: number): void
   /** Something was appended: wakes who waits in `appended`. */
   announce(): void
   /** Resolves with true at the next `announce`, with false after so many ms. */
-  appended(ms: number): Promise<boolean>
+  waitForAppend(ms: number): Promise<boolean>
   /** Whether anybody follows now. */
-  any(): boolean
+  isAnyActive(): boolean
   /** Resolves when every follower has seen `seq`, or after so many ms; who was late is not waited for until it asks again. */
-  seen(seq: number, ms: number): Promise<void>
+  waitUntilSeen(seq: number, ms: number): Promise<void>
 }
 
 const appendedAt = 0
 const acknowledgedAt = 1
 
-export function createFollowers(clock: Clock): Followers {
+export function createSubscribers(clock: Clock): Subscribers {
   const shared = getEnvironmentData(key)
   const memory = shared instanceof SharedArrayBuffer ? shared : new SharedArrayBuffer(bytes)
   const counters = new Int32Array(memory, 0, 2)
@@ -51,7 +51,7 @@ export function createFollowers(clock: Clock): Followers {
 
   function claimSlot(identity: bigint): number | undefined {
     let free: number | undefined
-    for (let slot = 0; slot < maxFollowers; slot++) {
+    for (let slot = 0; slot < maxSubscribers; slot++) {
       const holder = Atomics.load(slots, field(slot, 0))
       if (holder === identity) return slot
       if (free === undefined && !isActive(slot)) free = slot
@@ -61,7 +61,7 @@ export function createFollowers(clock: Clock): Followers {
 
   const behind = (seq: bigint): number[] => {
     const found: number[] = []
-    for (let slot = 0; slot < maxFollowers; slot++)
+    for (let slot = 0; slot < maxSubscribers; slot++)
       if (isActive(slot) && Atomics.load(slots, field(slot, 1)) < seq) found.push(slot)
     return found
   }
@@ -88,12 +88,12 @@ export function createFollowers(clock: Clock): Followers {
       wake(acknowledgedAt)
     },
     announce: () => wake(appendedAt),
-    appended: (ms) => waitForChange(appendedAt, Atomics.load(counters, appendedAt), ms),
-    any() {
-      for (let slot = 0; slot < maxFollowers; slot++) if (isActive(slot)) return true
+    waitForAppend: (ms) => waitForChange(appendedAt, Atomics.load(counters, appendedAt), ms),
+    isAnyActive() {
+      for (let slot = 0; slot < maxSubscribers; slot++) if (isActive(slot)) return true
       return false
     },
-    async seen(seq, ms) {
+    async waitUntilSeen(seq, ms) {
       const wanted = BigInt(seq)
       const deadline = AbortSignal.timeout(ms)
       for (;;) {

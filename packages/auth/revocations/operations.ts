@@ -7,15 +7,15 @@ import {
   type Operation,
 } from '@warder/foundation/operations'
 import Type from 'typebox'
-import type { EndedFeed } from './feed.ts'
+import type { RevocationFeed } from './feed.ts'
 
-export interface EndedServices {
-  readonly ended: EndedFeed
+export interface RevocationServices {
+  readonly revocations: RevocationFeed
   /** Whether a header shows the secret of the installation. */
   readonly isPeer: ReturnType<typeof createPeerSecretCheck>
 }
 
-const define = defineOperation<EndedServices>()
+const define = defineOperation<RevocationServices>()
 
 /** Services of the installation, which show its secret; the operation authenticates them itself. */
 const peers: Access<unknown> = { name: 'service of the installation', check: () => undefined }
@@ -29,7 +29,7 @@ export const forPeers = {
     services,
   }: {
     readonly request: IncomingRequest
-    readonly services: Pick<EndedServices, 'isPeer'>
+    readonly services: Pick<RevocationServices, 'isPeer'>
   }) =>
     services.isPeer(request.headers[peerSecretHeader]) ? { name: 'kms', method: 'peer_secret' } : undefined,
 }
@@ -54,7 +54,7 @@ const Question = Type.Object({
 /** Header with the signed statement about the body. */
 const statementHeader = 'X-Warder-Statement'
 
-export const endedOperations: readonly Operation<EndedServices>[] = [
+export const revocationOperations: readonly Operation<RevocationServices>[] = [
   define({
     name: 'ended.follow',
     route: get('/ended'),
@@ -74,7 +74,7 @@ export const endedOperations: readonly Operation<EndedServices>[] = [
     }),
     audited: false,
     async act({ query }, { services }) {
-      const { body, statement } = await services.ended.page({
+      const { body, statement } = await services.revocations.page({
         follower: query.follower,
         after: Number(query.after),
         acknowledged: Math.min(Number(query.acknowledged ?? query.after), Number(query.after)),

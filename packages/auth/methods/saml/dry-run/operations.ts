@@ -6,12 +6,12 @@ import { RealmPath } from '../../../realms/index.ts'
 import { mapSubject } from '../identity/subject.ts'
 import { samlRealm } from '../realm/saml-realm.ts'
 import type { SamlServices } from '../realm/services.ts'
-import { SamlRefused } from '../response/refused.ts'
+import { SamlRefused } from '../response/saml-refused.ts'
 
 const define = defineOperation<SamlServices>()
 
 /** Judges a captured response. It begins no session and uses nothing up. */
-export const trialOperations: readonly Operation<SamlServices>[] = [
+export const dryRunOperations: readonly Operation<SamlServices>[] = [
   define({
     name: 'saml.test',
     route: post('/realms/{realm_id}/saml/test'),
@@ -41,7 +41,7 @@ export const trialOperations: readonly Operation<SamlServices>[] = [
       context.audit({ realm: path.realm_id })
       const { settings } = await samlRealm(context, path.realm_id)
       const keys = await services.spKeys.list()
-      const verdict = await services.samlVerification.judge(
+      const result = await services.samlVerification.validate(
         { client: bucketKey(request.clientAddress), tenant: path.realm_id },
         {
           field: new Uint8Array(Buffer.from(encodeURIComponent(body.saml_response))),
@@ -57,13 +57,13 @@ export const trialOperations: readonly Operation<SamlServices>[] = [
         },
       )
       const nobody = { subject: null, roles: [], claims: {}, attributes: [] }
-      if ('refused' in verdict) {
-        const { check, sentence } = verdict.refused
+      if ('refused' in result) {
+        const { check, sentence } = result.refused
         return { accepted: false, check, reason: sentence, ...nobody }
       }
-      const attributes = [...verdict.assertion.attributes.keys()]
+      const attributes = [...result.assertion.attributes.keys()]
       try {
-        const { username, roles, extraClaims } = mapSubject(verdict.assertion, settings)
+        const { username, roles, extraClaims } = mapSubject(result.assertion, settings)
         const claims = { ...extraClaims }
         return {
           accepted: true,
