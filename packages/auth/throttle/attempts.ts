@@ -1,5 +1,5 @@
 import { failure } from '@warder/foundation/errors'
-import { Shares } from '@warder/foundation/runtime'
+import { KeyedLimiter } from '@warder/foundation/runtime'
 import type { FailureCounter } from './failures.ts'
 
 /** Attempts at one name and address that all workers look at together; as many as may fail without a wait. */
@@ -31,7 +31,7 @@ export interface Attempts {
 export function createAttempts(counter: FailureCounter, now: () => number, workers: number): Attempts {
   const own = Math.max(1, Math.floor(together / workers))
   const gates = new Map<number, Gate>()
-  const waiting = new Shares(maxWaiting, maxWaitingPerClient)
+  const waiting = new KeyedLimiter(maxWaiting, maxWaitingPerClient)
 
   async function enter(client: string, slot: number): Promise<Gate> {
     const gate = gates.get(slot) ?? { running: 0, waiting: [] }
@@ -40,10 +40,10 @@ export function createAttempts(counter: FailureCounter, now: () => number, worke
       gate.running++
       return gate
     }
-    if (!waiting.take(client, 1))
+    if (!waiting.tryAcquire(client, 1))
       throw failure('overloaded', 'too many logins wait', { retryAfterSeconds: 2 })
     await new Promise<void>((resolve) => gate.waiting.push(resolve))
-    waiting.give(client, 1)
+    waiting.release(client, 1)
     return gate
   }
 

@@ -1,5 +1,5 @@
 import { StartupError } from '../errors/index.ts'
-import { type SslSettings, sslSettings } from './ssl-settings.ts'
+import { parseSslSettings, type SslSettings } from './ssl-settings.ts'
 
 /** undefined = the client library's default: PGHOST and PGPORT, else localhost and 5432. */
 export interface PostgresHost {
@@ -48,7 +48,7 @@ const parameters = [
 ] as const
 type Parameters = Readonly<Partial<Record<(typeof parameters)[number], string>>>
 
-const mostHosts = 16
+const maxHosts = 16
 const form =
   /^postgres(?:ql)?:\/\/(?:(?<user>[^/?#]*)@)?(?<hosts>[^/?#]*)(?:\/(?<database>[^?#]*))?(?:\?(?<query>[^#]*))?$/
 
@@ -64,18 +64,18 @@ export function isPostgresUrl(url: string): boolean {
 export function parsePostgresUrl(url: string): PostgresAddress {
   const parts = form.exec(url)?.groups
   if (parts === undefined) return refuse('must be postgresql://USER@HOST:PORT/DATABASE')
-  const query = parametersOf(parts.query ?? '')
+  const query = parseParameters(parts.query ?? '')
   const [user, ...password] = (parts.user ?? '').split(':')
-  const hosts = hostsOf(parts.hosts ?? '', query)
+  const hosts = parseHosts(parts.hosts ?? '', query)
   return {
     hosts,
-    user: query.user ?? text(user),
-    password: query.password ?? text(password.join(':')),
-    database: query.dbname ?? text(parts.database),
-    target: targetOf(query.target_session_attrs, hosts.length),
-    ssl: sslSettings(query),
+    user: query.user ?? decodeText(user),
+    password: query.password ?? decodeText(password.join(':')),
+    database: query.dbname ?? decodeText(parts.database),
+    target: parseTarget(query.target_session_attrs, hosts.length),
+    ssl: parseSslSettings(query),
     passfile: query.passfile,
-    connectTimeoutMs: timeoutOf(query.connect_timeout),
+    connectTimeoutMs: parseTimeout(query.connect_timeout),
     options: query.options,
     applicationName: query.application_name,
   }
@@ -86,7 +86,7 @@ function refuse(problem: string): never {
 }
 
 /** Percent-decoded; undefined when there is nothing. */
-function text(encoded: string | undefined): string | undefined {
+function decodeText(encoded: string | undefined): string | undefined {
   if (encoded === undefined || encoded === '') return undefined
   try {
     return decodeURIComponent(encoded)
@@ -95,48 +95,48 @@ function text(encoded: string | undefined): string | undefined {
   }
 }
 
-function parametersOf(query: string): Parameters {
+function parseParameters(query: string): Parameters {
   const found = new Map<string, string>()
   for (const pair of query.split('&').filter(Boolean)) {
     const [, name = '', value = ''] = /^([^=]*)=?(.*)$/.exec(pair) ?? []
     if (!(parameters as readonly string[]).includes(name))
       refuse(`has an unknown parameter '${name}'; these are known: ${parameters.join(', ')}`)
     if (found.has(name)) refuse(`says ${name} twice`)
-    found.set(name, text(value) ?? '')
+    found.set(name, decodeText(value) ?? '')
   }
   return Object.fromEntries(found) as Parameters
 }
 
-function hostsOf(authority: string, { host, port }: Parameters): readonly PostgresHost[] {
+function parseHosts(authority: string, { host, port }: Parameters): readonly PostgresHost[] {
   if (host !== undefined && authority !== '') refuse('names hosts before and behind the ?')
   const named =
     host !== undefined || port !== undefined
-      ? listed(host ?? '', port ?? '')
-      : authority.split(',').map(hostAndPort)
-  if (named.length > mostHosts) refuse(`names more than ${mostHosts} hosts`)
+      ? parseHostLists(host ?? '', port ?? '')
+      : authority.split(',').map(parseHostAndPort)
+  if (named.length > maxHosts) refuse(`names more than ${maxHosts} hosts`)
   if (named.length > 1 && named.some((one) => one.host === undefined)) refuse('has a host without a name')
   return named
 }
 
 /** `host=a,b&port=1,2`: a port for each host, or one for all of them. */
-function listed(hosts: string, ports: string): readonly PostgresHost[] {
+function parseHostLists(hosts: string, ports: string): readonly PostgresHost[] {
   const names = hosts.split(',')
   const numbers = ports.split(',')
   if (numbers.length !== 1 && numbers.length !== names.length)
     refuse(`names ${names.length} hosts and ${numbers.length} ports`)
   return names.map((name, index) => ({
     host: name === '' ? undefined : name,
-    port: portOf(numbers.length === 1 ? numbers[0] : numbers[index]),
+    port: parsePort(numbers.length === 1 ? numbers[0] : numbers[index]),
   }))
 }
 
-function hostAndPort(one: string): PostgresHost {
+function parseHostAndPort(one: string): PostgresHost {
   const parts = /^(?:\[(?<address>[^\]]+)\]|(?<name>[^:]*))(?::(?<port>.*))?$/.exec(one)?.groups
   if (parts === undefined) return refuse('has a host that is not HOST:PORT (an IPv6 address stands in [])')
-  return { host: parts.address ?? text(parts.name), port: portOf(parts.port) }
+  return { host: parts.address ?? decodeText(parts.name), port: parsePort(parts.port) }
 }
 
-function portOf(port: string | undefined): number | undefined {
+function parsePort(port: string | undefined): number | undefined {
   if (port === undefined || port === '') return undefined
   const number = Number(port)
   if (!/^\d{1,5}$/.test(port) || number < 1 || number > 65_535)
@@ -144,14 +144,14 @@ function portOf(port: string | undefined): number | undefined {
   return number
 }
 
-function targetOf(target: string | undefined, hosts: number): SessionTarget {
+function parseTarget(target: string | undefined, hosts: number): SessionTarget {
   // Of several hosts one takes writes: a standby would refuse all of them.
   if (target === undefined) return hosts > 1 ? 'read-write' : 'any'
   if (target === 'any' || target === 'read-write' || target === 'primary') return target
   return refuse('target_session_attrs must be read-write, primary or any: Warder writes')
 }
 
-function timeoutOf(seconds: string | undefined): number | undefined {
+function parseTimeout(seconds: string | undefined): number | undefined {
   if (seconds === undefined) return undefined
   if (!/^\d{1,3}$/.test(seconds) || Number(seconds) === 0)
     return refuse('connect_timeout must be a number of seconds from 1 to 999')

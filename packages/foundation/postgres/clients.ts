@@ -1,11 +1,11 @@
 import { isAbsolute, join } from 'node:path'
 import pg from 'pg'
 import type { PostgresAddress, PostgresHost } from './address.ts'
-import { isAway, NoHost } from './away.ts'
+import { isTransientError, NoHost } from './connection-errors.ts'
 import { type HostLog, Hosts } from './hosts.ts'
 import { readPassword } from './password.ts'
 import { PrimaryMemory } from './primary-memory.ts'
-import { type Standing, standingOf } from './standing-store.ts'
+import { readStanding, type Standing } from './standing-store.ts'
 import { readTls } from './tls.ts'
 
 export interface ClientsOptions {
@@ -35,13 +35,13 @@ export interface PostgresClients {
     kind?: ClientKind,
   ) => pg.Client
   /** Tries again as long as another host may do. @throws what the last one failed with */
-  again<R>(connect: () => Promise<R>): Promise<R>
+  retry<R>(connect: () => Promise<R>): Promise<R>
   /** Whether a connection goes to a primary of before a failover. */
   isOutdated(client: pg.ClientBase): boolean
 }
 
 /** @throws StartupError at a connection, for files that cannot be used */
-export function postgresClients(options: ClientsOptions): PostgresClients {
+export function createPostgresClients(options: ClientsOptions): PostgresClients {
   const { address, connectTimeoutMs, folder } = options
   const memory = new PrimaryMemory(options.memory ?? PrimaryMemory.memory())
   const absolute = (path: string): string =>
@@ -68,7 +68,7 @@ export function postgresClients(options: ClientsOptions): PostgresClients {
   /** A connection to one host, with certificates and password as they are now. */
   class FreshClient extends pg.Client {
     constructor(host?: PostgresHost, more: pg.ClientConfig = {}) {
-      super({ ...common, ...more, ...placeOf(host), password: () => this.#password() as string })
+      super({ ...common, ...more, ...toHostAndPort(host), password: () => this.#password() as string })
     }
 
     /** undefined = the server wants one, and there is none: it says so itself. */
@@ -78,7 +78,7 @@ export function postgresClients(options: ClientsOptions): PostgresClients {
     }
 
     protected async open(host: PostgresHost): Promise<void> {
-      Object.assign(this, placeOf(host))
+      Object.assign(this, toHostAndPort(host))
       const tls = readTls(address.ssl, this.host, absolute)
       if (tls) Object.assign(this.connection, { ssl: tls })
       await super.connect()
@@ -90,7 +90,7 @@ export function postgresClients(options: ClientsOptions): PostgresClients {
       this.on('error', () => undefined)
       try {
         await this.open(host)
-        return await standingOf(this)
+        return await readStanding(this)
       } finally {
         void this.end().catch(() => undefined)
       }
@@ -130,14 +130,14 @@ export function postgresClients(options: ClientsOptions): PostgresClients {
       const host = await hosts.choose()
       try {
         await this.open(host)
-        if (hosts.asks) {
-          const standing = await standingOf(this)
+        if (hosts.checksStanding) {
+          const standing = await readStanding(this)
           hosts.admit(host, standing)
           this.timeline = standing.timeline
         }
         return this
       } catch (error) {
-        hosts.failed(host)
+        hosts.markFailed(host)
         void this.end().catch(() => undefined)
         throw error
       }
@@ -146,12 +146,12 @@ export function postgresClients(options: ClientsOptions): PostgresClients {
 
   return {
     Client: HostClient,
-    async again(connect) {
+    async retry(connect) {
       for (let attempt = 1; ; attempt += 1) {
         try {
           return await connect()
         } catch (error) {
-          if (attempt >= hosts.attempts || error instanceof NoHost || !isAway(error)) throw error
+          if (attempt >= hosts.attempts || error instanceof NoHost || !isTransientError(error)) throw error
         }
       }
     },
@@ -160,7 +160,7 @@ export function postgresClients(options: ClientsOptions): PostgresClients {
   }
 }
 
-function placeOf(place: PostgresHost | undefined): { readonly host?: string; readonly port?: number } {
+function toHostAndPort(place: PostgresHost | undefined): { readonly host?: string; readonly port?: number } {
   return {
     ...(place?.host !== undefined && { host: place.host }),
     ...(place?.port !== undefined && { port: place.port }),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { HostUnsuitable, NoHost } from './away.ts'
+import { HostUnsuitable, NoHost } from './connection-errors.ts'
 import { Hosts } from './hosts.ts'
 import { PrimaryMemory } from './primary-memory.ts'
 import type { Standing } from './standing-store.ts'
@@ -44,7 +44,7 @@ test('the host that takes writes is chosen, and kept until it fails', async () =
   assert.equal(await choose(), 'b')
   current[0] = primary(2)
   assert.equal(await choose(), 'b')
-  hosts.failed(await hosts.choose())
+  hosts.markFailed(await hosts.choose())
   current[1] = refused
   assert.equal(await choose(), 'a')
 })
@@ -70,7 +70,7 @@ test('a primary of before a failover and another database system are refused', a
   const { hosts, current, choose, told } = hostsOf([primary(2), refused])
   const first = await hosts.choose()
   current[0] = primary(1)
-  hosts.failed(first)
+  hosts.markFailed(first)
   await assert.rejects(choose(), (error) => {
     assert.ok(error instanceof NoHost)
     assert.equal(
@@ -104,8 +104,8 @@ test('where any host will do they are taken in turn, and not asked', async () =>
   const seen: (string | undefined)[] = []
   for (let round = 0; round < 4; round += 1) {
     seen.push(await choose())
-    hosts.failed(await hosts.choose())
+    hosts.markFailed(await hosts.choose())
   }
   assert.deepEqual(seen, ['a', 'b', 'c', 'a'])
-  assert.deepEqual([hosts.asks, hosts.attempts], [false, 3])
+  assert.deepEqual([hosts.checksStanding, hosts.attempts], [false, 3])
 })

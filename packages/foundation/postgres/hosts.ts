@@ -1,5 +1,5 @@
 import type { PostgresAddress, PostgresHost } from './address.ts'
-import { HostUnsuitable, isAway, messageOf, NoHost } from './away.ts'
+import { getErrorMessage, HostUnsuitable, isTransientError, NoHost } from './connection-errors.ts'
 import type { PrimaryMemory } from './primary-memory.ts'
 import type { Standing } from './standing-store.ts'
 
@@ -47,12 +47,12 @@ export class Hosts {
   }
 
   /** Whether each connection is asked what it has reached. */
-  get asks(): boolean {
+  get checksStanding(): boolean {
     return this.#options.address.target !== 'any'
   }
 
   get #elects(): boolean {
-    return this.asks && this.#options.address.hosts.length > 1
+    return this.checksStanding && this.#options.address.hosts.length > 1
   }
 
   /** How often a connection is tried, when the reason may be the host. */
@@ -71,7 +71,7 @@ export class Hosts {
   }
 
   /** The next connection looks for another one. */
-  failed(host: PostgresHost): void {
+  markFailed(host: PostgresHost): void {
     if (this.#chosen !== host) return
     const { hosts } = this.#options.address
     this.#chosen = this.#elects ? undefined : hosts[(hosts.indexOf(host) + 1) % hosts.length]
@@ -80,28 +80,28 @@ export class Hosts {
   /** @throws HostUnsuitable when what was reached is not the host that writes */
   admit(host: PostgresHost, standing: Standing): void {
     const objection = this.#objection(standing)
-    if (objection !== undefined) throw new HostUnsuitable(`${nameOf(host)} is ${objection}`)
+    if (objection !== undefined) throw new HostUnsuitable(`${formatHost(host)} is ${objection}`)
     const before = this.#options.memory.learn(standing)
     if (before === undefined) return
-    const fields = { host: nameOf(host), from: before, to: standing.timeline }
+    const fields = { host: formatHost(host), from: before, to: standing.timeline }
     this.#options.log?.warn(fields, 'PostgreSQL failed over: another timeline is written to')
   }
 
   #objection(standing: Standing): string | undefined {
     if (standing.standby) return 'a standby'
     if (standing.readOnly && this.#options.address.target === 'read-write') return 'read-only'
-    return this.#options.memory.objection(standing)
+    return this.#options.memory.findObjection(standing)
   }
 
   async #elect(): Promise<PostgresHost> {
-    const { found, failures } = await this.#ask()
+    const { found, failures } = await this.#probeAll()
     const [best, other] = [...found].sort(
       (one, another) => (another.standing.timeline ?? 0) - (one.standing.timeline ?? 0),
     )
-    if (best === undefined) throw noneOf(failures)
+    if (best === undefined) throw toNoHostError(failures)
     if (other !== undefined)
       this.#options.log?.error(
-        { used: nameOf(best.host), fence: nameOf(other.host) },
+        { used: formatHost(best.host), fence: formatHost(other.host) },
         'two hosts of PostgreSQL take writes: what the second one is given is lost; shut it down',
       )
     this.admit(best.host, best.standing)
@@ -110,29 +110,29 @@ export class Hosts {
   }
 
   /** All of them at once. */
-  #ask(): Promise<{ readonly found: readonly Candidate[]; readonly failures: readonly Failure[] }> {
+  #probeAll(): Promise<{ readonly found: readonly Candidate[]; readonly failures: readonly Failure[] }> {
     const { hosts } = this.#options.address
     return new Promise((resolve) => {
       const found: Candidate[] = []
       const failures: Failure[] = []
       let grace: NodeJS.Timeout | undefined
-      const answered = (): void => {
+      const onAnswer = (): void => {
         if (found.length + failures.length === hosts.length) {
           clearTimeout(grace)
           resolve({ found, failures })
         } else if (found.length > 0) grace ??= setTimeout(() => resolve({ found, failures }), graceMs)
       }
       for (const host of hosts)
-        this.#look(host)
+        this.#probe(host)
           .then(
             (standing) => found.push({ host, standing }),
             (error: unknown) => failures.push({ host, error }),
           )
-          .then(answered)
+          .then(onAnswer)
     })
   }
 
-  async #look(host: PostgresHost): Promise<Standing> {
+  async #probe(host: PostgresHost): Promise<Standing> {
     const standing = await this.#options.probe(host)
     const objection = this.#objection(standing)
     if (objection !== undefined) throw new HostUnsuitable(objection)
@@ -141,13 +141,13 @@ export class Hosts {
 }
 
 /** Errors that waiting does not cure (a wrong password, a certificate) are reported as they are. */
-function noneOf(failures: readonly Failure[]): unknown {
-  const lasting = failures.find(({ error }) => !isAway(error))
+function toNoHostError(failures: readonly Failure[]): unknown {
+  const lasting = failures.find(({ error }) => !isTransientError(error))
   if (lasting !== undefined) return lasting.error
-  const each = failures.map(({ host, error }) => `${nameOf(host)}: ${messageOf(error)}`)
+  const each = failures.map(({ host, error }) => `${formatHost(host)}: ${getErrorMessage(error)}`)
   return new NoHost(`no host takes writes (${each.join('; ')})`)
 }
 
-function nameOf({ host = 'localhost', port }: PostgresHost): string {
+function formatHost({ host = 'localhost', port }: PostgresHost): string {
   return host.startsWith('/') ? host : `${host.includes(':') ? `[${host}]` : host}:${port ?? 5432}`
 }

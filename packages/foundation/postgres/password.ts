@@ -16,7 +16,7 @@ export interface PasswordSources {
 }
 
 /** A login, as a line of a password file names it. */
-export interface PasswordPlace {
+export interface PostgresLogin {
   readonly host: string
   readonly port: number
   readonly database: string
@@ -27,19 +27,19 @@ export interface PasswordPlace {
  * The password for a connection. Files are read each time, so that a new password counts without a restart.
  * @throws StartupError for a file that cannot be read, or that others can read
  */
-export function readPassword(sources: PasswordSources, place: PasswordPlace): string | undefined {
+export function readPassword(sources: PasswordSources, login: PostgresLogin): string | undefined {
   const { file, given, passfile, env } = sources
-  if (file !== undefined) return wholeFile(file)
+  if (file !== undefined) return readWholeFile(file)
   if (given !== undefined) return given
-  if (passfile !== undefined) return findPassword(readPrivateFile(passfile, 'passfile').toString(), place)
+  if (passfile !== undefined) return findPassword(readPrivateFile(passfile, 'passfile').toString(), login)
   if (env.PGPASSWORD !== undefined) return env.PGPASSWORD
-  const usual = env.PGPASSFILE ?? join(homedir(), '.pgpass')
-  return existsSync(usual)
-    ? findPassword(readPrivateFile(usual, 'the password file').toString(), place)
+  const defaultFile = env.PGPASSFILE ?? join(homedir(), '.pgpass')
+  return existsSync(defaultFile)
+    ? findPassword(readPrivateFile(defaultFile, 'the password file').toString(), login)
     : undefined
 }
 
-function wholeFile(path: string): string {
+function readWholeFile(path: string): string {
   const password = readPrivateFile(path, 'database_password_file')
     .toString()
     .replace(/\r?\n$/, '')
@@ -52,14 +52,14 @@ function wholeFile(path: string): string {
  * The first line that fits (PostgreSQL 18 §32.16): `host:port:database:user:password`, `*` fits everything, `\` stands
  * before a `:` or `\` that is meant. The folder of a Unix socket is also `localhost`.
  */
-export function findPassword(text: string, place: PasswordPlace): string | undefined {
-  const wanted = [[place.host, ...(place.host.startsWith('/') ? ['localhost'] : [])]]
-  for (const value of [String(place.port), place.database, place.user]) wanted.push([value])
+export function findPassword(text: string, login: PostgresLogin): string | undefined {
+  const expected = [[login.host, ...(login.host.startsWith('/') ? ['localhost'] : [])]]
+  for (const value of [String(login.port), login.database, login.user]) expected.push([value])
   for (const line of text.split(/\r?\n/)) {
     if (line.startsWith('#')) continue
-    const fields = fieldsOf(line)
+    const fields = splitFields(line)
     if (fields.length < 5) continue
-    if (wanted.every((values, at) => fields[at] === wildcard || values.includes(fields[at] ?? '')))
+    if (expected.every((values, at) => fields[at] === wildcard || values.includes(fields[at] ?? '')))
       return fields[4]
   }
   return undefined
@@ -69,7 +69,7 @@ export function findPassword(text: string, place: PasswordPlace): string | undef
 const wildcard = '\0*'
 
 /** The four fields of the place and all of the rest: a `:` needs no `\` in a password. */
-function fieldsOf(line: string): readonly string[] {
+function splitFields(line: string): readonly string[] {
   const fields: string[] = []
   let field = ''
   for (let at = 0; at < line.length; at += 1) {

@@ -20,7 +20,7 @@ export class PrimaryMemory {
   }
 
   /** Why this is not the primary, or a later one; undefined = it is. */
-  objection({ system, timeline }: Standing): string | undefined {
+  findObjection({ system, timeline }: Standing): string | undefined {
     const known = Atomics.load(this.#values, 0)
     if (system !== undefined && known !== 0n && system !== known)
       return `another database system (${system}) than before (${known})`

@@ -38,9 +38,9 @@ const modes = {
  * `sslmode` and its companions of libpq, where they can be kept: `allow` and `prefer` cannot, an attacker would choose.
  * @throws StartupError
  */
-export function sslSettings(given: SslParameters): SslSettings {
+export function parseSslSettings(given: SslParameters): SslSettings {
   const { sslrootcert, sslcert, sslkey, sslnegotiation } = given
-  const verify = verificationOf(given)
+  const verify = parseVerification(given)
   if (sslnegotiation !== undefined && sslnegotiation !== 'direct' && sslnegotiation !== 'postgres')
     refuse('sslnegotiation must be postgres or direct')
   if ((sslcert === undefined) !== (sslkey === undefined))
@@ -61,7 +61,7 @@ export function sslSettings(given: SslParameters): SslSettings {
   }
 }
 
-function verificationOf({ ssl, sslmode }: SslParameters): SslSettings['verify'] {
+function parseVerification({ ssl, sslmode }: SslParameters): SslSettings['verify'] {
   if (ssl !== undefined && sslmode !== undefined) refuse('says ssl and sslmode')
   if (ssl !== undefined) {
     if (ssl === 'true' || ssl === '1') return 'full'

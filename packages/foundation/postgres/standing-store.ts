@@ -17,7 +17,7 @@ const identity = `SELECT CAST(system_identifier AS TEXT) AS system,
   FROM pg_control_system()`
 
 /** @throws what the client library throws when the connection is lost */
-export async function standingOf(client: pg.Client): Promise<Standing> {
+export async function readStanding(client: pg.Client): Promise<Standing> {
   const [found] = (await client.query<{ standby: boolean; readOnly: boolean }>(state)).rows
   const known = await client.query<{ system: string; segment: string | null }>(identity).catch((error) => {
     // An engine that only speaks the protocol knows neither.

@@ -13,7 +13,7 @@ const maxBytes = 262_144
  * Asks the time-stamping authority of the settings; undefined = there is none.
  * @throws StartupError when its certificates cannot be read
  */
-export function auditTimestamps(
+export function createAuditTimestamps(
   config: RuntimeConfig,
   home: string,
 ): ((signature: string) => Promise<string>) | undefined {

@@ -40,8 +40,8 @@ test('a certificate that ends is told 30, 7 and 1 days before, once each, and wh
   const { watch, clock, lines, metrics } = await watched(40)
   const after = async (days: number): Promise<void> => {
     clock.advance(days * day)
-    await watch.look()
-    await watch.look()
+    await watch.check()
+    await watch.check()
   }
   assert.deepEqual(lines, [])
   await after(11)
@@ -60,25 +60,25 @@ test('a certificate that ends is told 30, 7 and 1 days before, once each, and wh
 test('files that somebody replaced are taken into use, and what they say from then on', async () => {
   const { watch, clock, lines, name, reloads } = await watched(2)
   assert.equal(lines.length, 1)
-  await watch.look()
+  await watch.check()
   assert.equal(reloads(), 0)
   writeFiles(folder, name, await issue({ notAfter: new Date(Date.now() + 400 * day) }))
-  await watch.look()
-  await watch.look()
+  await watch.check()
+  await watch.check()
   assert.equal(reloads(), 1)
   clock.advance(100 * day)
-  await watch.look()
+  await watch.check()
   assert.equal(lines.length, 1)
 })
 
 test('files that cannot be used are tried again when they change', async () => {
   const { watch, files, reloads } = await watched(100, { usable: false })
   writeFileSync(files.certFile, 'half')
-  await watch.look()
-  await watch.look()
+  await watch.check()
+  await watch.check()
   assert.equal(reloads(), 1)
   writeFileSync(files.certFile, 'more than half')
-  await watch.look()
+  await watch.check()
   assert.equal(reloads(), 2)
 })
 
@@ -90,12 +90,12 @@ test('the service renews its own each hour, and goes on when that fails', async 
       if (renewals === 1) throw new Error('the disk is full')
     },
   })
-  await watch.look()
+  await watch.check()
   assert.equal(renewals, 0)
   for (let hour = 1; hour <= 3; hour += 1) {
     clock.advance(3_600_000)
-    await watch.look()
-    await watch.look()
+    await watch.check()
+    await watch.check()
     assert.equal(renewals, hour)
   }
   assert.deepEqual(lines, ['certificates cannot be renewed; it is tried again in an hour'])
@@ -109,10 +109,10 @@ test('a clock that is set makes the service look at its own certificates at once
     },
   })
   clock.set(-10 * day)
-  await watch.look()
-  await watch.look()
+  await watch.check()
+  await watch.check()
   assert.equal(renewals, 1)
   clock.set(0)
-  await watch.look()
+  await watch.check()
   assert.equal(renewals, 2)
 })

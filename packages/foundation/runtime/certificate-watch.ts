@@ -16,7 +16,7 @@ export interface CertificateWatchOptions {
   readonly metrics: Metrics
 }
 
-const lookEveryMs = 1000
+const checkEveryMs = 1000
 const renewEveryMs = 3_600_000
 /** The wall clock was set: certificates may not be valid yet, or may have ended. */
 const clockJumpMs = 30_000
@@ -26,7 +26,7 @@ const warnings = [30, 7, 1, 0] as const
 
 export interface CertificateWatch {
   /** One look; for tests. */
-  look(): Promise<void>
+  check(): Promise<void>
   stop(): void
 }
 
@@ -36,20 +36,20 @@ export interface CertificateWatch {
  */
 export function watchCertificates(options: CertificateWatchOptions): CertificateWatch {
   const { files, clock, log, metrics, reload } = options
-  let inUse = files.map(stateOf)
+  let inUse = files.map(readFileState)
   let renewedAt = clock.monotonic()
   let offset = clock.now() - clock.monotonic()
-  let ends = endsOf(files)
+  let ends = readExpiries(files)
   /** Warnings that were given: certificate and threshold. */
-  const told = new Set<string>()
+  const warned = new Set<string>()
   let looking = false
 
   const warn = (): void => {
     for (const { file, until, id } of ends) {
       const days = (until - clock.now()) / day
       const threshold = warnings.findLast((limit) => days <= limit)
-      if (threshold === undefined || told.has(`${id} ${threshold}`)) continue
-      told.add(`${id} ${threshold}`)
+      if (threshold === undefined || warned.has(`${id} ${threshold}`)) continue
+      warned.add(`${id} ${threshold}`)
       const fields = { file, ends: new Date(until).toISOString() }
       if (days <= 0) log.error(fields, 'a certificate in use has ended: clients refuse it')
       else log.warn(fields, `a certificate in use ends within ${threshold} days: replace its files`)
@@ -60,7 +60,7 @@ export function watchCertificates(options: CertificateWatchOptions): Certificate
     'When the first of the certificates in use ends; 0 = none is.',
     () => (ends.length === 0 ? 0 : Math.min(...ends.map(({ until }) => until)) / 1000),
   )
-  const look = async (): Promise<void> => {
+  const check = async (): Promise<void> => {
     if (looking) return
     looking = true
     try {
@@ -71,11 +71,11 @@ export function watchCertificates(options: CertificateWatchOptions): Certificate
         offset = clock.now() - clock.monotonic()
         await options.renew()
       }
-      const now = files.map(stateOf)
+      const now = files.map(readFileState)
       // Files that cannot be used, or not yet, are tried again when they change.
       if (now.some((state, index) => state !== inUse[index])) {
         inUse = now
-        if (reload()) ends = endsOf(files)
+        if (reload()) ends = readExpiries(files)
       }
       warn()
     } catch (error) {
@@ -85,12 +85,12 @@ export function watchCertificates(options: CertificateWatchOptions): Certificate
     }
   }
   warn()
-  const timer = setInterval(() => void look(), lookEveryMs)
+  const timer = setInterval(() => void check(), checkEveryMs)
   timer.unref()
-  return { look, stop: () => clearInterval(timer) }
+  return { check, stop: () => clearInterval(timer) }
 }
 
-interface End {
+interface Expiry {
   readonly file: string
   /** Unix milliseconds. */
   readonly until: number
@@ -98,7 +98,7 @@ interface End {
   readonly id: string
 }
 
-function endsOf(files: readonly string[]): readonly End[] {
+function readExpiries(files: readonly string[]): readonly Expiry[] {
   return files.flatMap((file) => {
     try {
       const certificate = new X509Certificate(pemText(readFileSync(file), 'CERTIFICATE'))
@@ -110,7 +110,7 @@ function endsOf(files: readonly string[]): readonly End[] {
   })
 }
 
-function stateOf(file: string): string {
+function readFileState(file: string): string {
   const found = statSync(file, { throwIfNoEntry: false, bigint: true })
   return found === undefined ? 'none' : `${found.ino} ${found.size} ${found.mtimeNs}`
 }

@@ -7,7 +7,7 @@ import { systemClock } from '../clock/clock.ts'
 import { quietLog } from '../telemetry/testing/index.ts'
 import { heldClock, newFolder } from '../tls/fixtures/certificates.ts'
 import { clientCertificates, ensureLocalAuthority, revokeClientCertificates } from '../tls/index.ts'
-import { clientCrls } from './client-crls.ts'
+import { openClientCrls } from './client-crls.ts'
 import type { RuntimeConfig } from './launch.ts'
 
 const home = newFolder()
@@ -28,7 +28,7 @@ const countOf = (revoked: { readonly revoked: SharedArrayBuffer } | undefined) =
   revoked === undefined ? undefined : revoked.revoked.byteLength / 8
 
 test('the CRL of the local authority is read when it appears, and a change of a file is told', async () => {
-  const crls = clientCrls(config({}), home, systemClock, quietLog)
+  const crls = openClientCrls(config({}), home, systemClock, quietLog)
   assert.equal(crls.read(), undefined, 'nothing was revoked yet')
   let changes = 0
   const stop = crls.watch(() => {
@@ -56,7 +56,7 @@ test('a CRL that has expired is told once, when it is read or later', async () =
   const clock = heldClock()
   const told: unknown[] = []
   const log = { ...quietLog, warn: (fields: object) => void told.push(fields) }
-  const crls = clientCrls(config(named), home, clock, log)
+  const crls = openClientCrls(config(named), home, clock, log)
   assert.equal(crls.read()?.strict, false)
   assert.deepEqual(told, [])
   const stop = crls.watch(() => undefined)
@@ -68,16 +68,16 @@ test('a CRL that has expired is told once, when it is read or later', async () =
 })
 
 test('files that cannot be used, and CRLs without an authority, are refused', () => {
-  const missing = clientCrls(config({ clients_crl_files: ['none.crl'] }), home, systemClock, quietLog)
+  const missing = openClientCrls(config({ clients_crl_files: ['none.crl'] }), home, systemClock, quietLog)
   assert.throws(() => missing.read(), /clients_crl_files: cannot read .*none\.crl/)
   const alone = { clients_ca_cert_file: undefined, clients_crl_files: ['own.crl'] }
-  assert.throws(() => clientCrls(config(alone), home, systemClock, quietLog), /clients_ca_cert_file/)
+  assert.throws(() => openClientCrls(config(alone), home, systemClock, quietLog), /clients_ca_cert_file/)
 })
 
 test('rejecting without a CRL refuses the certificates of every authority but the local one', () => {
   const strict = { clients_crl_failure_mode: 'reject' } as const
-  const local = clientCrls(config(strict), home, systemClock, quietLog).read()
+  const local = openClientCrls(config(strict), home, systemClock, quietLog).read()
   assert.equal(local?.authorities.length, 1)
   const named = config({ ...strict, clients_ca_cert_file: 'own.crt' })
-  assert.deepEqual(clientCrls(named, home, systemClock, quietLog).read()?.authorities, [])
+  assert.deepEqual(openClientCrls(named, home, systemClock, quietLog).read()?.authorities, [])
 })

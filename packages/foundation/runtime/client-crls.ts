@@ -9,7 +9,7 @@ import type { RuntimeConfig } from './launch.ts'
 import type { TlsMaterial, TlsMaterials } from './messages.ts'
 
 /** How often the files are looked at. */
-const lookEveryMs = 250
+const checkEveryMs = 250
 
 /** The CRLs of client certificates, in the primary. */
 export interface ClientCrls {
@@ -24,7 +24,7 @@ export interface ClientCrls {
  * writes it, and until then there is none.
  * @throws StartupError
  */
-export function clientCrls(config: RuntimeConfig, home: string, clock: Clock, log: Logger): ClientCrls {
+export function openClientCrls(config: RuntimeConfig, home: string, clock: Clock, log: Logger): ClientCrls {
   const { clients_ca_cert_file: authorities, clients_crl_files: named } = config
   if (authorities === undefined && named.length > 0)
     throw new StartupError('clients_crl_files is set, but clients_ca_cert_file, whose CRLs they are, is not')
@@ -56,14 +56,14 @@ export function clientCrls(config: RuntimeConfig, home: string, clock: Clock, lo
     },
     watch(changed) {
       const watched = [...required, ...local]
-      let seen = watched.map(stateOf)
+      let seen = watched.map(readFileState)
       const timer = setInterval(() => {
         warnOfExpired()
-        const now = watched.map(stateOf)
+        const now = watched.map(readFileState)
         if (now.every((state, index) => state === seen[index])) return
         seen = now
         changed()
-      }, lookEveryMs)
+      }, checkEveryMs)
       timer.unref()
       return () => clearInterval(timer)
     },
@@ -71,7 +71,7 @@ export function clientCrls(config: RuntimeConfig, home: string, clock: Clock, lo
 }
 
 /** Sessions that began under other CRLs do not resume. */
-export function withCrls(
+export function bindToCrls(
   files: Omit<TlsMaterials, 'revoked'>,
   revoked: RevokedCertificates | undefined,
 ): TlsMaterials {
@@ -80,7 +80,7 @@ export function withCrls(
   return { ...files, https: bound(files.https), socket: bound(files.socket), revoked }
 }
 
-function stateOf(file: string): string {
+function readFileState(file: string): string {
   const found = statSync(file, { throwIfNoEntry: false, bigint: true })
   return found === undefined ? 'none' : `${found.ino} ${found.size} ${found.mtimeNs}`
 }

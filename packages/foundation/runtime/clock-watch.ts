@@ -2,9 +2,9 @@ import { type AuditEvent, createOwnEvent } from '../audit/index.ts'
 import type { Clock } from '../clock/clock.ts'
 import type { Logger, Metrics } from '../telemetry/types.ts'
 
-const lookEveryMs = 5_000
+const checkEveryMs = 5_000
 /** What NTP corrects in one step, and a busy machine, stays below it. */
-const leastJumpMs = 30_000
+const minJumpMs = 30_000
 
 export interface ClockWatch {
   readonly clock: Clock
@@ -20,14 +20,14 @@ export interface ClockWatch {
  * slept looks the same. Nothing is stopped by it.
  * @returns ends the watch
  */
-export function watchClock({ clock, log, metrics, record, everyMs = lookEveryMs }: ClockWatch): () => void {
+export function watchClock({ clock, log, metrics, record, everyMs = checkEveryMs }: ClockWatch): () => void {
   let offset = clock.now() - clock.monotonic()
   let seen = clock.now()
   const timer = setInterval(() => {
     const now = clock.now()
     const jump = now - clock.monotonic() - offset
-    if (Math.abs(jump) >= leastJumpMs) {
-      const details = { from: isoTime(seen), to: isoTime(now), seconds: Math.round(jump / 1000) }
+    if (Math.abs(jump) >= minJumpMs) {
+      const details = { from: formatTime(seen), to: formatTime(now), seconds: Math.round(jump / 1000) }
       metrics.count('clock_jumps_total', { direction: jump > 0 ? 'ahead' : 'back' })
       log.warn(
         details,
@@ -42,6 +42,6 @@ export function watchClock({ clock, log, metrics, record, everyMs = lookEveryMs 
   return () => clearInterval(timer)
 }
 
-function isoTime(time: number): string {
+function formatTime(time: number): string {
   return new Date(time).toISOString()
 }

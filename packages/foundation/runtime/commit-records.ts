@@ -7,7 +7,7 @@ import type { Logger } from '../telemetry/types.ts'
 /** Commits of at most this time before a crash are unknown to the log. */
 const recordEveryMs = 250
 /** Records after which another is due whether or not there were commits: it is found near the end of the log. */
-const mostRecordsBetween = 50_000
+const maxRecordsBetween = 50_000
 
 export interface CommitRecords {
   /** The last one. */
@@ -35,7 +35,7 @@ export async function startCommitRecords(options: {
     const { seq } = audit.head
     if (seq === at && recorded >= 0) return
     const commits = await readCommitCount(db)
-    if (commits === undefined || (commits === recorded && seq - at < mostRecordsBetween)) return
+    if (commits === undefined || (commits === recorded && seq - at < maxRecordsBetween)) return
     if (commits < recorded) {
       // Restored, or failed over to a copy that was behind, under a running service: its next start is refused.
       if (!warned)

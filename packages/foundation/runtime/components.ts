@@ -4,7 +4,7 @@ import {
   commitCountMigrations,
   leaseMigrations,
   type MigrationPlan,
-  planOf,
+  planMigration,
   requireUsable,
   schemaMigrations,
 } from '../sql/index.ts'
@@ -13,7 +13,7 @@ import type { Database, Migration } from '../sql/types.ts'
 /** Whoever owns tables in a service's database, by name, in the order in which a start brings them up to date. */
 export type Components = ReadonlyMap<string, readonly Migration[]>
 
-export function componentsOf(definition: {
+export function listComponents(definition: {
   readonly name: string
   readonly migrations: readonly Migration[]
 }): Components {
@@ -31,13 +31,13 @@ export function componentsOf(definition: {
  * How far a database is from what the program knows, of each component; nothing is changed.
  * @throws StartupError when a released migration was changed
  */
-export async function plansOf(
+export async function planMigrations(
   db: Database,
   components: Components,
 ): Promise<ReadonlyMap<string, MigrationPlan>> {
   const plans = new Map<string, MigrationPlan>()
   for (const [component, migrations] of components)
-    plans.set(component, await planOf(db, component, migrations))
+    plans.set(component, await planMigration(db, component, migrations))
   return plans
 }
 

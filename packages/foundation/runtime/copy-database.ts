@@ -3,24 +3,24 @@ import {
   beginRestore,
   type CopiedRow,
   type CopiedTable,
+  createInsertion,
   type DatabaseSnapshot,
-  emptied,
-  endOfRestore,
+  deleteAllRows,
+  dropRestoreMarker,
   fillSqlite,
-  insertionOf,
+  insertRestored,
   lockForRestore,
   migrate,
   openPostgresSnapshot,
+  openSqliteSnapshot,
   type RestoredBackup,
   raiseCommitCount,
   readCommitCount,
-  restoredChanges,
-  schemaOf,
-  sqliteSnapshot,
+  readSchema,
 } from '../sql/index.ts'
 import type { Database } from '../sql/types.ts'
-import { componentsOf } from './components.ts'
-import { connect, type DatabasePlace } from './database.ts'
+import { listComponents } from './components.ts'
+import { connect, type DatabaseLocation } from './database.ts'
 import type { ServiceLaunch } from './launch.ts'
 import { loadDefinition } from './load-definition.ts'
 
@@ -32,14 +32,15 @@ export interface CopiedSchema {
 }
 
 /** Everything that a database holds at one moment, and the shape that it has. */
-export async function snapshotOf(
-  place: DatabasePlace,
+export async function openSnapshot(
+  location: DatabaseLocation,
 ): Promise<{ readonly snapshot: DatabaseSnapshot; readonly schema: CopiedSchema }> {
-  const snapshot = place.kind === 'sqlite' ? sqliteSnapshot(place.path) : await openPostgresSnapshot(place)
-  const db = await connect(place, undefined)
+  const snapshot =
+    location.kind === 'sqlite' ? openSqliteSnapshot(location.path) : await openPostgresSnapshot(location)
+  const db = await connect(location, undefined)
   try {
     // Read after the snapshot: the copy may have fewer commits than it says, never more.
-    const schema = { migrations: await schemaOf(db), commits: (await readCommitCount(db)) ?? 0 }
+    const schema = { migrations: await readSchema(db), commits: (await readCommitCount(db)) ?? 0 }
     return { snapshot, schema }
   } catch (error) {
     await snapshot.close()
@@ -66,13 +67,13 @@ export interface DatabaseRestore {
  */
 export async function restoreDatabase(
   launch: Pick<ServiceLaunch, 'module' | 'exportName'>,
-  place: DatabasePlace,
+  location: DatabaseLocation,
   schema: CopiedSchema & {
     /** When a restore was begun that was interrupted: what it has finished is taken away, too. Unix milliseconds. */
     readonly interruptedAt?: number | undefined
   },
 ): Promise<DatabaseRestore> {
-  const known = componentsOf(await loadDefinition(launch))
+  const known = listComponents(await loadDefinition(launch))
   for (const [component, number] of Object.entries(schema.migrations)) {
     const newest = known.get(component)?.length ?? 0
     if (number > newest)
@@ -80,8 +81,8 @@ export async function restoreDatabase(
         `the backup is newer than this program: ${component} has migration ${number}, this program knows ${newest}; restore it with the version of Warder that made it, or a newer one`,
       )
   }
-  const unlock = place.kind === 'sqlite' ? undefined : await lockForRestore(place)
-  const db = await connect(place, undefined).catch(async (error: unknown) => {
+  const unlock = location.kind === 'sqlite' ? undefined : await lockForRestore(location)
+  const db = await connect(location, undefined).catch(async (error: unknown) => {
     await unlock?.()
     throw error
   })
@@ -100,18 +101,18 @@ export async function restoreDatabase(
   const end = async (database: Database, origin: RestoredBackup): Promise<void> => {
     const missing = schema.commits + 1 - ((await readCommitCount(database)) ?? 0)
     const counted = missing > 0 ? [raiseCommitCount(missing)] : []
-    await database.commit([...counted, ...restoredChanges(origin), endOfRestore()])
+    await database.commit([...counted, ...insertRestored(origin), dropRestoreMarker()])
   }
-  if (place.kind === 'postgresql')
-    return { ...filledByCommits(db), finish: (origin) => end(db, origin), close }
+  if (location.kind === 'postgresql')
+    return { ...createCommitFilling(db), finish: (origin) => end(db, origin), close }
   await db.close()
-  const filling = fillSqlite(place.path)
+  const filling = fillSqlite(location.path)
   return {
     begin: async (table) => filling.begin(table),
     add: async (rows) => filling.add(rows),
     async finish(origin) {
       filling.finish()
-      const filled = await connect(place, undefined)
+      const filled = await connect(location, undefined)
       try {
         await end(filled, origin)
       } finally {
@@ -122,12 +123,12 @@ export async function restoreDatabase(
   }
 }
 
-function filledByCommits(db: Database): Pick<DatabaseRestore, 'begin' | 'add'> {
-  let insert: ReturnType<typeof insertionOf> | undefined
+function createCommitFilling(db: Database): Pick<DatabaseRestore, 'begin' | 'add'> {
+  let insert: ReturnType<typeof createInsertion> | undefined
   return {
     async begin(table) {
-      await db.commit([emptied(table)])
-      insert = insertionOf(table)
+      await db.commit([deleteAllRows(table)])
+      insert = createInsertion(table)
     },
     async add(rows) {
       await db.commit(insert?.(rows) ?? [])

@@ -1,15 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { StartupError } from '../errors/index.ts'
-import { isAway } from '../postgres/away.ts'
-import { DatabaseAway } from '../sql/errors.ts'
+import { isTransientError } from '../postgres/connection-errors.ts'
+import { DatabaseUnreachable } from '../sql/errors.ts'
 import type { Database } from '../sql/types.ts'
 import { quietLog } from '../telemetry/testing/index.ts'
 import { connectWhenThere } from './database-wait.ts'
 
 const there = {} as Database
 
-function waiting(failures: number, mostMs: number | undefined, error: Error = new DatabaseAway('away')) {
+function waiting(
+  failures: number,
+  mostMs: number | undefined,
+  error: Error = new DatabaseUnreachable('away'),
+) {
   const waits: number[] = []
   let attempts = 0
   let told = 0
@@ -19,9 +23,9 @@ function waiting(failures: number, mostMs: number | undefined, error: Error = ne
       if (attempts <= failures) throw error
       return there
     },
-    mostMs,
+    maxMs: mostMs,
     log: quietLog,
-    onAway: async () => {
+    onUnavailable: async () => {
       told += 1
     },
     wait: async (ms) => void waits.push(ms),
@@ -38,10 +42,10 @@ test('a database that is away is waited for, at most 30 seconds at a time', asyn
 
 test('the setting bounds the wait, and 0 is none', async () => {
   const bounded = waiting(100, 10_000)
-  await assert.rejects(bounded.connected, DatabaseAway)
+  await assert.rejects(bounded.connected, DatabaseUnreachable)
   assert.deepEqual(bounded.waits, [1000, 2000, 4000, 3000])
   const none = waiting(1, 0)
-  await assert.rejects(none.connected, DatabaseAway)
+  await assert.rejects(none.connected, DatabaseUnreachable)
   assert.deepEqual([none.waits, none.told()], [[], 0])
 })
 
@@ -50,8 +54,12 @@ test('what waiting does not mend is told at once', async () => {
   await assert.rejects(connected, /password authentication failed/)
   assert.deepEqual(waits, [])
   for (const code of ['ECONNREFUSED', 'EAI_AGAIN', '57P03', '53300', '08006'])
-    assert.ok(isAway({ code }), code)
-  for (const code of ['28P01', '3D000', 'DEPTH_ZERO_SELF_SIGNED_CERT']) assert.ok(!isAway({ code }), code)
-  assert.ok(isAway(new Error('Connection terminated unexpectedly')) && isAway(new Error('timeout expired')))
-  assert.ok(!isAway(new Error('The server does not support SSL connections')))
+    assert.ok(isTransientError({ code }), code)
+  for (const code of ['28P01', '3D000', 'DEPTH_ZERO_SELF_SIGNED_CERT'])
+    assert.ok(!isTransientError({ code }), code)
+  assert.ok(
+    isTransientError(new Error('Connection terminated unexpectedly')) &&
+      isTransientError(new Error('timeout expired')),
+  )
+  assert.ok(!isTransientError(new Error('The server does not support SSL connections')))
 })

@@ -1,18 +1,18 @@
 import { setTimeout } from 'node:timers/promises'
-import { DatabaseAway } from '../sql/errors.ts'
+import { DatabaseUnreachable } from '../sql/errors.ts'
 import type { Database } from '../sql/types.ts'
 import type { Logger } from '../telemetry/types.ts'
 
 const firstWaitMs = 1_000
-const longestWaitMs = 30_000
+const maxWaitMs = 30_000
 
 export interface DatabaseWait {
   open(): Promise<Database>
   /** undefined = as long as it takes; 0 = not at all. */
-  readonly mostMs: number | undefined
+  readonly maxMs: number | undefined
   readonly log: Logger
   /** Called once, before the first wait. */
-  onAway(): Promise<void>
+  onUnavailable(): Promise<void>
   /** Default: a timer. */
   readonly wait?: (ms: number) => Promise<unknown>
 }
@@ -20,10 +20,10 @@ export interface DatabaseWait {
 /**
  * Connects to a database, and waits for one that cannot be reached: 1, 2, 4, 8, 16 seconds and then 30 at a time. What
  * waiting does not mend (a wrong password, no such database) is thrown at once.
- * @throws DatabaseAway when it has not come back within `mostMs`
+ * @throws DatabaseAway when it has not come back within `maxMs`
  */
 export async function connectWhenThere(options: DatabaseWait): Promise<Database> {
-  const { mostMs = Number.POSITIVE_INFINITY, log, wait = (ms) => setTimeout(ms) } = options
+  const { maxMs: mostMs = Number.POSITIVE_INFINITY, log, wait = (ms) => setTimeout(ms) } = options
   let waitedMs = 0
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -31,9 +31,9 @@ export async function connectWhenThere(options: DatabaseWait): Promise<Database>
       if (attempt > 1) log.info({ waited_ms: waitedMs }, 'the database is there')
       return db
     } catch (error) {
-      if (!(error instanceof DatabaseAway) || waitedMs >= mostMs) throw error
-      if (attempt === 1) await options.onAway()
-      const waitMs = Math.min(firstWaitMs * 2 ** (attempt - 1), longestWaitMs, mostMs - waitedMs)
+      if (!(error instanceof DatabaseUnreachable) || waitedMs >= mostMs) throw error
+      if (attempt === 1) await options.onUnavailable()
+      const waitMs = Math.min(firstWaitMs * 2 ** (attempt - 1), maxWaitMs, mostMs - waitedMs)
       log.warn({ detail: error.message, wait_ms: waitMs }, 'the database cannot be reached; it is waited for')
       await wait(waitMs)
       waitedMs += waitMs

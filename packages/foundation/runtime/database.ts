@@ -19,7 +19,7 @@ import type { Database } from '../sql/types.ts'
 import type { RuntimeConfig, ServiceLaunch } from './launch.ts'
 
 /** Location of a service's database. Plain data, which crosses threads. */
-export type DatabasePlace =
+export type DatabaseLocation =
   | { readonly kind: 'sqlite'; readonly path: string }
   | (PostgresOptions & { readonly kind: 'postgresql'; readonly migrationMs: number })
 
@@ -29,7 +29,7 @@ type DatabaseSettings = Pick<RuntimeConfig, Extract<keyof RuntimeConfig, `databa
  * @param config without `database_url`: `sqlite:NAME.db` in the home folder
  * @throws StartupError for an address that cannot be one
  */
-export function databasePlace(config: DatabaseSettings, home: string, name: string): DatabasePlace {
+export function toDatabaseLocation(config: DatabaseSettings, home: string, name: string): DatabaseLocation {
   const { database_url: url = `sqlite:${name}.db`, database_password_file: passwordFile } = config
   if (url.startsWith('sqlite:')) {
     const path = url.slice('sqlite:'.length).replace(/^\/\//, '')
@@ -61,10 +61,10 @@ export function databasePlace(config: DatabaseSettings, home: string, name: stri
  * Whether the files that connections begin with can be used.
  * @throws StartupError
  */
-export function checkPlace(place: DatabasePlace): void {
-  if (place.kind === 'sqlite') return
-  const { folder = '', passwordFile: file } = place
-  const { ssl, password: given, passfile } = parsePostgresUrl(place.url)
+export function checkDatabaseFiles(location: DatabaseLocation): void {
+  if (location.kind === 'sqlite') return
+  const { folder = '', passwordFile: file } = location
+  const { ssl, password: given, passfile } = parsePostgresUrl(location.url)
   readTls(ssl, '', (path) => inHome(folder, path))
   const sources = { file, given, passfile: passfile && inHome(folder, passfile), env: {} }
   if (file !== undefined || passfile !== undefined)
@@ -72,16 +72,18 @@ export function checkPlace(place: DatabasePlace): void {
 }
 
 /** The primary's part: on SQLite it starts the one writer. */
-export async function startWriter(place: DatabasePlace): Promise<SqliteWriter | undefined> {
-  return place.kind === 'sqlite' ? startSqliteWriter({ path: place.path }) : undefined
+export async function startWriter(location: DatabaseLocation): Promise<SqliteWriter | undefined> {
+  return location.kind === 'sqlite' ? startSqliteWriter({ path: location.path }) : undefined
 }
 
 export async function connect(
-  place: DatabasePlace,
+  location: DatabaseLocation,
   writer: MessagePort | undefined,
   log?: PostgresOptions['log'],
 ): Promise<Database> {
-  return place.kind === 'sqlite' ? openSqlite({ path: place.path, writer }) : openPostgres({ ...place, log })
+  return location.kind === 'sqlite'
+    ? openSqlite({ path: location.path, writer })
+    : openPostgres({ ...location, log })
 }
 
 /** A service's database for a command that works on it beside (or without) the running service. */
@@ -89,7 +91,7 @@ export async function openSealedDatabase(
   service: string,
   launch: Pick<ServiceLaunch, 'config' | 'home'>,
 ): Promise<{ readonly service: string; readonly db: Database; close(): Promise<void> }> {
-  const db = await connect(databasePlace(launch.config, launch.home, service), undefined)
+  const db = await connect(toDatabaseLocation(launch.config, launch.home, service), undefined)
   await migrate(db, 'seal', sealMigrations)
   return { service, db, close: () => db.close() }
 }

@@ -21,35 +21,35 @@ interface Waiting {
   readonly refuse: (reason: Error) => void
 }
 
-const full = (): Error => failure('overloaded', 'the queue is full', { retryAfterSeconds: 2 })
+const createQueueFull = (): Error => failure('overloaded', 'the queue is full', { retryAfterSeconds: 2 })
 
 /**
  * A full queue takes a newcomer whose client holds fewer places than another one, at the expense of the newest work of
  * the client that holds most; between clients that hold equally many, tenants are compared in the same way. So a
  * client, or many clients of one tenant, cannot keep everybody else out. Owners are remembered only while they wait:
- * `longest` at most.
+ * `maxLength` at most.
  * @param longest number of places in the queue
  */
-export function createFairQueue(concurrency: number, longest: number): FairQueue {
-  const places = new Places()
+export function createFairQueue(concurrency: number, maxLength: number): FairQueue {
+  const slots = new QueueSlots()
   let running = 0
 
   const turn = (owner: QueueOwner): Promise<void> =>
     new Promise((start, refuse) => {
-      if (places.count >= longest) {
-        const displaced = places.displace(owner)
+      if (slots.count >= maxLength) {
+        const displaced = slots.displace(owner)
         if (displaced === undefined) {
-          refuse(full())
+          refuse(createQueueFull())
           return
         }
-        displaced.refuse(full())
+        displaced.refuse(createQueueFull())
       }
-      places.add(owner, { start, refuse })
+      slots.add(owner, { start, refuse })
     })
 
   return {
     get unfinished() {
-      return running + places.count
+      return running + slots.count
     },
     async run(owner, work) {
       if (running < concurrency) running++
@@ -58,7 +58,7 @@ export function createFairQueue(concurrency: number, longest: number): FairQueue
         return await work()
       } finally {
         // The slot passes to the next one directly, so that nobody who comes later gets in between.
-        const next = places.next()
+        const next = slots.next()
         if (next === undefined) running--
         else next.start()
       }
@@ -69,7 +69,7 @@ export function createFairQueue(concurrency: number, longest: number): FairQueue
 type Tenants = Map<string, Waiting[]>
 
 /** The places of the queue. A Map iterates in the order of insertion, which serves as the order of turns. */
-class Places {
+class QueueSlots {
   readonly #clients = new Map<string, Tenants>()
   count = 0
 
@@ -100,11 +100,11 @@ class Places {
 
   /** Takes away the work that has to make room for one of this owner; undefined when the owner has no better claim. */
   displace({ client, tenant }: QueueOwner): Waiting | undefined {
-    const sizes = [...this.#clients].map(([name, tenants]) => ({ name, size: placesOf(tenants) }))
+    const sizes = [...this.#clients].map(([name, tenants]) => ({ name, size: countSlots(tenants) }))
     const own = sizes.find(({ name }) => name === client)?.size ?? 0
-    const largest = largestOf(sizes)
+    const largest = findLargest(sizes)
     if (largest !== undefined && largest.size > own + 1)
-      return this.#removeNewest(largest.name, this.#largestTenant(largest.name))
+      return this.#removeNewest(largest.name, this.#findLargestTenant(largest.name))
     // Only of clients that would still hold as many as this one, or of this one.
     const others = sizes.filter(({ name, size }) => name === client || size > own)
     const lists = others.flatMap(({ name }) =>
@@ -116,15 +116,15 @@ class Places {
     )
     const totals = new Map<string, number>()
     for (const { name, size } of lists) totals.set(name, (totals.get(name) ?? 0) + size)
-    const busiest = largestOf([...totals].map(([name, size]) => ({ name, size })))
+    const busiest = findLargest([...totals].map(([name, size]) => ({ name, size })))
     if (busiest === undefined || busiest.size <= (totals.get(tenant) ?? 0) + 1) return undefined
-    const victim = largestOf(lists.filter(({ name }) => name === busiest.name))
+    const victim = findLargest(lists.filter(({ name }) => name === busiest.name))
     return victim && this.#removeNewest(victim.client, victim.name)
   }
 
-  #largestTenant(client: string): string {
+  #findLargestTenant(client: string): string {
     const lists = [...(this.#clients.get(client) ?? [])].map(([name, { length }]) => ({ name, size: length }))
-    return largestOf(lists)?.name ?? ''
+    return findLargest(lists)?.name ?? ''
   }
 
   #removeNewest(client: string, tenant: string): Waiting | undefined {
@@ -138,14 +138,14 @@ class Places {
   }
 }
 
-function placesOf(tenants: Tenants): number {
+function countSlots(tenants: Tenants): number {
   let sum = 0
   for (const list of tenants.values()) sum += list.length
   return sum
 }
 
 /** The first of those with the largest size. */
-function largestOf<T extends { readonly size: number }>(list: readonly T[]): T | undefined {
+function findLargest<T extends { readonly size: number }>(list: readonly T[]): T | undefined {
   return list.reduce<T | undefined>(
     (largest, one) => (largest === undefined || one.size > largest.size ? one : largest),
     undefined,

@@ -20,9 +20,9 @@ export interface ForwardAudit {
 }
 
 /** Sends the audit log to those that the settings name. */
-export function forwardAudit(options: ForwardAudit): { stop(): Promise<void> } {
+export function startAuditForwarding(options: ForwardAudit): { stop(): Promise<void> } {
   const { folder, audit, environment } = options
-  const running = targets(options).map((target) =>
+  const running = createTargets(options).map((target) =>
     startForwarder({
       ...environment,
       folder,
@@ -39,7 +39,7 @@ export function forwardAudit(options: ForwardAudit): { stop(): Promise<void> } {
   }
 }
 
-function targets({ config, home, environment }: ForwardAudit): readonly ForwardTarget[] {
+function createTargets({ config, home, environment }: ForwardAudit): readonly ForwardTarget[] {
   const file = (path: string | undefined): string | undefined =>
     path === undefined ? undefined : inHome(home, path)
   const found: ForwardTarget[] = []

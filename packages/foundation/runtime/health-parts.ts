@@ -10,7 +10,7 @@ export function readableDatabase(db: Database): HealthPart {
 }
 
 /** The parts that `/health` checks in a started service. Another part is another element. */
-export function healthParts(db: Database, audit: AuditTrail, clock: Clock): readonly HealthPart[] {
+export function createHealthParts(db: Database, audit: AuditTrail, clock: Clock): readonly HealthPart[] {
   const database: HealthPart = {
     key: 'database',
     name: db.dialect,

@@ -11,20 +11,20 @@ export { RequestBatcher } from '../net/request-batcher.ts'
 export {
   type CopiedSchema,
   type DatabaseRestore,
+  openSnapshot,
   restoreDatabase,
-  snapshotOf,
 } from './copy-database.ts'
-export { type DatabasePlace, databasePlace, openSealedDatabase } from './database.ts'
+export { type DatabaseLocation, openSealedDatabase, toDatabaseLocation } from './database.ts'
 export { createFairQueue, type FairQueue, type QueueOwner } from './fair-queue.ts'
 export { readableDatabase } from './health-parts.ts'
+export { KeyedLimiter } from './keyed-limiter.ts'
 export { type RuntimeConfig, rootKeySource, type ServiceLaunch, sharedRateSlots } from './launch.ts'
 export { readRememberedSeq } from './lost-audit.ts'
 export { startMetricsListener } from './metrics-listener.ts'
-export { note } from './notes.ts'
+export { writeNote } from './notes.ts'
 export type { RunningService } from './primary.ts'
-export { readSealed } from './seal-of-home.ts'
+export { readSealed } from './read-sealed.ts'
 export type * from './service.ts'
-export { Shares } from './shares.ts'
 export { inspectDatabase } from './usable-database.ts'
 
 /** See `validate-settings.ts`: checks without a start what a start of this service would refuse. @throws StartupError */

@@ -14,7 +14,7 @@ import { StartupError } from '../errors/index.ts'
 import type { Seal } from '../seal/types.ts'
 import { findRestored } from '../sql/index.ts'
 import type { Database } from '../sql/types.ts'
-import { connect, type DatabasePlace, databasePlace } from './database.ts'
+import { connect, type DatabaseLocation, toDatabaseLocation } from './database.ts'
 import type { ServiceLaunch } from './launch.ts'
 
 // A database remembers how many records the log beside it had at the last start and stop: a log that was deleted, or cut
@@ -27,8 +27,8 @@ export interface LostAudit {
 }
 
 /** Name of a log in its database: nodes that share a database outside of their homes have one each. */
-export function logName(place: DatabasePlace, node: string, home: string): string {
-  const isOfHome = place.kind === 'sqlite' && !relative(home, place.path).startsWith('..')
+export function logName(location: DatabaseLocation, node: string, home: string): string {
+  const isOfHome = location.kind === 'sqlite' && !relative(home, location.path).startsWith('..')
   return isOfHome ? '' : `${node}:${home}`
 }
 
@@ -84,16 +84,16 @@ export async function requireWholeAudit(
   folder: string,
   {
     db,
-    place,
+    location,
     seal,
   }: {
     readonly db: Database
-    readonly place: DatabasePlace
+    readonly location: DatabaseLocation
     readonly seal: Pick<Seal, 'open'> | undefined
   },
 ): Promise<LostAudit | undefined> {
   if (!config.audit_enabled) return undefined
-  const log = logName(place, config.node_name ?? hostname(), home)
+  const log = logName(location, config.node_name ?? hostname(), home)
   const lost = await findLostAudit(db, log, folder, seal)
   if (lost !== undefined && acceptRollback !== true) refuseLostAudit(service, folder, lost)
   return lost
@@ -135,14 +135,14 @@ export async function readRememberedSeq(
   service: string,
   { config, home }: Pick<ServiceLaunch, 'config' | 'home'>,
 ): Promise<number | undefined> {
-  const place = databasePlace(config, home, service)
+  const location = toDatabaseLocation(config, home, service)
   // Opening it would make it.
-  if (!config.audit_enabled || (place.kind === 'sqlite' && !existsSync(place.path))) return undefined
+  if (!config.audit_enabled || (location.kind === 'sqlite' && !existsSync(location.path))) return undefined
   try {
-    const db = await connect(place, undefined)
+    const db = await connect(location, undefined)
     try {
       if ((await findRestored(db)) !== undefined) return undefined
-      const log = logName(place, config.node_name ?? hostname(), home)
+      const log = logName(location, config.node_name ?? hostname(), home)
       return (await findRememberedHead(db, log))?.seq
     } finally {
       await db.close()

@@ -1,7 +1,7 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { AuditConnection } from '../audit/index.ts'
 import type { ClientAuthorities, RevokedCertificates } from '../tls/index.ts'
-import type { DatabasePlace } from './database.ts'
+import type { DatabaseLocation } from './database.ts'
 import type { PlainRootKey, ServiceLaunch } from './launch.ts'
 
 /** Start data of a worker. Everything here is plain data or a port: it crosses a thread boundary. */
@@ -19,7 +19,7 @@ export interface WorkerStart {
   readonly revoked: RevokedCertificates | undefined
   /** The listener beside HTTPS, its port chosen. */
   readonly socket: SocketStart | undefined
-  readonly database: DatabasePlace
+  readonly database: DatabaseLocation
   readonly writer: MessagePort | undefined
   readonly audit: AuditConnection | undefined
   readonly buckets: SharedArrayBuffer | undefined

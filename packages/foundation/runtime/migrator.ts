@@ -1,7 +1,7 @@
-import { migrate, planOf } from '../sql/index.ts'
+import { migrate, planMigration } from '../sql/index.ts'
 import type { Database } from '../sql/types.ts'
 import type { Components } from './components.ts'
-import { connect, type DatabasePlace } from './database.ts'
+import { connect, type DatabaseLocation } from './database.ts'
 
 /** Statements that change tables wait so long for others: whoever comes behind them waits, too. */
 const lockMs = 15_000
@@ -16,14 +16,14 @@ export interface Migrator {
  * Brings tables up to date, on PostgreSQL over a connection with time limits of its own, which is made when there is
  * something to do.
  */
-export function migrator(place: DatabasePlace, db: Database, components: Components): Migrator {
+export function createMigrator(location: DatabaseLocation, db: Database, components: Components): Migrator {
   let own: Database | undefined
   return {
     async run(component) {
       const migrations = components.get(component) ?? []
-      if ((await planOf(db, component, migrations)).pending.length === 0) return
-      if (place.kind === 'postgresql')
-        own ??= await connect({ ...place, ...oneAtATime, limits: limitsOf(place) }, undefined)
+      if ((await planMigration(db, component, migrations)).pending.length === 0) return
+      if (location.kind === 'postgresql')
+        own ??= await connect({ ...location, ...oneAtATime, limits: toLimits(location) }, undefined)
       await migrate(own ?? db, component, migrations)
     },
     async close() {
@@ -35,6 +35,6 @@ export function migrator(place: DatabasePlace, db: Database, components: Compone
 
 const oneAtATime = { readers: 1, writers: 1 }
 
-function limitsOf({ limits, migrationMs }: Extract<DatabasePlace, { kind: 'postgresql' }>) {
+function toLimits({ limits, migrationMs }: Extract<DatabaseLocation, { kind: 'postgresql' }>) {
   return { ...limits, statement: migrationMs, lock: lockMs }
 }

@@ -9,7 +9,7 @@ export type Note = 'backup' | 'drill'
  * Notes that it went well just now.
  * @returns a sentence when it cannot be noted: what went well is not undone by it
  */
-export function note(home: string, what: Note, now: number): string | undefined {
+export function writeNote(home: string, what: Note, now: number): string | undefined {
   const path = join(home, `${what}.json`)
   const fresh = `${path}.new`
   try {
@@ -26,7 +26,7 @@ export function note(home: string, what: Note, now: number): string | undefined 
 }
 
 /** Unix seconds; 0 = never, or the note cannot be read. */
-export function notedAt(home: string, what: Note): number {
+export function readNoteTime(home: string, what: Note): number {
   const path = join(home, `${what}.json`)
   try {
     const { at } = JSON.parse(existsSync(path) ? readFileSync(path, 'utf8') : '{}') as {

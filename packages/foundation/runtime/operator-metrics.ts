@@ -1,7 +1,7 @@
 import { statfsSync } from 'node:fs'
 import type { AuditLog } from '../audit/index.ts'
 import type { Metrics } from '../telemetry/types.ts'
-import { notedAt } from './notes.ts'
+import { readNoteTime } from './notes.ts'
 
 /** Metrics for operators beside those of requests, collected on each scrape. */
 export function operatorMetrics(metrics: Metrics, home: string, audit: AuditLog | undefined): void {
@@ -10,7 +10,7 @@ export function operatorMetrics(metrics: Metrics, home: string, audit: AuditLog 
   metrics.gauge('disk_free_bytes', 'Room left where the home is.', () => freeBytes(home))
   for (const note of ['backup', 'drill'] as const)
     metrics.gauge(`last_${note}_timestamp_seconds`, `When the last ${note} went well; 0 = never.`, () =>
-      notedAt(home, note),
+      readNoteTime(home, note),
     )
   if (audit === undefined) return
   metrics.gauge('audit_waiting_records', 'Audit records that wait for the disk.', () => audit.waiting)

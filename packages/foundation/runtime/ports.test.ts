@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import { test } from 'node:test'
 import { StartupError } from '../errors/index.ts'
 import { listenOn } from '../net/listen.ts'
-import { baseUrlOf, canSharePort, claimPort } from './ports.ts'
+import { canSharePort, claimPort, formatBaseUrl } from './ports.ts'
 
 test('a port in use is named, with what to do, even when its holder shares it', async () => {
   for (const reusePort of [false, canSharePort(process.platform)]) {
@@ -35,7 +35,7 @@ test('port 0 is any free port, which nobody else can take before the workers lis
 })
 
 test('the base URL is one that a client here can use', () => {
-  assert.equal(baseUrlOf('https', '127.0.0.1', 8443), 'https://127.0.0.1:8443')
-  assert.equal(baseUrlOf('https', '0.0.0.0', 8443), 'https://localhost:8443')
-  assert.equal(baseUrlOf('http', '::1', 80), 'http://[::1]:80')
+  assert.equal(formatBaseUrl('https', '127.0.0.1', 8443), 'https://127.0.0.1:8443')
+  assert.equal(formatBaseUrl('https', '0.0.0.0', 8443), 'https://localhost:8443')
+  assert.equal(formatBaseUrl('http', '::1', 80), 'http://[::1]:80')
 })

@@ -33,7 +33,7 @@ export function canSharePort(platform: NodeJS.Platform): boolean {
 }
 
 /** `https://host:port` that a client on this machine can use. */
-export function baseUrlOf(scheme: 'http' | 'https', host: string, port: number): string {
+export function formatBaseUrl(scheme: 'http' | 'https', host: string, port: number): string {
   const shown = host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host
   return `${scheme}://${shown}:${port}`
 }

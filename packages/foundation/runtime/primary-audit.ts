@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises'
 import { type AuditLog, createOwnEvent, openAuditLog, resolvePreparedCommits } from '../audit/index.ts'
-import { auditTimestamps } from './audit-time-stamps.ts'
+import { createAuditTimestamps } from './audit-time-stamps.ts'
 import { startCommitRecords } from './commit-records.ts'
-import { forwardAudit } from './forward-audit.ts'
+import { startAuditForwarding } from './forward-audit.ts'
 import { acceptLostAudit, logName, rememberAudit, requireWholeAudit } from './lost-audit.ts'
 import type { Start } from './primary-start.ts'
 import type { Storage } from './primary-storage.ts'
@@ -21,7 +21,7 @@ export async function openAudit(start: Start, storage: Storage): Promise<AuditLo
   const { launch, definition, clock, log, metrics, node, opened } = start
   const { config, home } = launch
   const { db, seal, auditFolder: folder, rollback } = storage
-  const known = logName(storage.place, node, home)
+  const known = logName(storage.location, node, home)
   const lost = await requireWholeAudit(launch, definition.name, folder, storage)
   const audit = config.audit_enabled
     ? await openAuditLog({
@@ -33,7 +33,7 @@ export async function openAudit(start: Start, storage: Storage): Promise<AuditLo
         rotateMs: config.audit_rotate_days * dayMs,
         seal,
         encrypt: config.audit_encryption,
-        timestamp: auditTimestamps(config, home),
+        timestamp: createAuditTimestamps(config, home),
         clock,
         log,
         metrics,
@@ -64,18 +64,18 @@ export function startForwarding(
   environment: ServiceEnvironment<unknown>,
 ): void {
   const { config, home } = launch
-  const forwarding = forwardAudit({ config, home, folder, audit, environment })
+  const forwarding = startAuditForwarding({ config, home, folder, audit, environment })
   opened.defer(() => forwarding.stop())
 }
 
 /** Before the last records, which tell of this commit. A database that is away remembers what it knew at the start. */
 export async function rememberAtStop(
   { launch, node }: Start,
-  { db, place }: Storage,
+  { db, location }: Storage,
   audit: AuditLog | undefined,
 ): Promise<void> {
   if (audit === undefined) return
-  const remembered = rememberAudit(db, logName(place, node, launch.home), audit).catch(() => undefined)
+  const remembered = rememberAudit(db, logName(location, node, launch.home), audit).catch(() => undefined)
   await Promise.race([remembered, setTimeout(maxWaitMs, undefined, { ref: false })])
 }
 

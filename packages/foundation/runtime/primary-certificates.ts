@@ -1,10 +1,10 @@
 import { ensureLocalAuthority } from '../tls/index.ts'
 import { watchCertificates } from './certificate-watch.ts'
-import { clientCrls, withCrls } from './client-crls.ts'
+import { bindToCrls, openClientCrls } from './client-crls.ts'
 import type { TlsMaterials } from './messages.ts'
-import { localAuthority, type Start } from './primary-start.ts'
+import { getLocalAuthorityOptions, type Start } from './primary-start.ts'
 import { certificateFiles, usesLocalAuthority } from './tls-material.ts'
-import { materialsReader } from './tls-materials.ts'
+import { createMaterialsReader } from './tls-materials.ts'
 
 /** Certificates, authorities and CRLs of a service, in its primary. */
 export interface PrimaryCertificates {
@@ -22,19 +22,19 @@ export async function openCertificates(start: Start): Promise<PrimaryCertificate
   const { config, home } = launch
   const { name } = definition
   const renew = usesLocalAuthority(config, home)
-    ? () => ensureLocalAuthority(localAuthority(start))
+    ? () => ensureLocalAuthority(getLocalAuthorityOptions(start))
     : undefined
   await renew?.()
-  const readMaterials = materialsReader(definition, config, home)
-  const crls = clientCrls(config, home, clock, log)
+  const readMaterials = createMaterialsReader(definition, config, home)
+  const crls = openClientCrls(config, home, clock, log)
   let files = readMaterials()
-  let tls = withCrls(files, crls.read())
+  let tls = bindToCrls(files, crls.read())
   let tell: (tls: TlsMaterials) => void = () => undefined
 
   const reload = (what: string, readFiles: () => typeof files): boolean => {
     try {
       files = readFiles()
-      tls = withCrls(files, crls.read())
+      tls = bindToCrls(files, crls.read())
       tell(tls)
       log.info({}, `${what} were read again`)
       return true

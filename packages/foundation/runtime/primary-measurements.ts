@@ -3,7 +3,7 @@ import type { TlsMaterial } from './messages.ts'
 import { type MetricsListener, startMetricsListener } from './metrics-listener.ts'
 import type { Start } from './primary-start.ts'
 import type { ServiceEnvironment } from './service.ts'
-import type { Team } from './team.ts'
+import type { WorkerPool } from './worker-pool.ts'
 
 const otlpEverySeconds = 60
 
@@ -14,13 +14,13 @@ const otlpEverySeconds = 60
 export async function startMeasurements(
   { launch, definition, metrics, node, clock, log, opened }: Start,
   { outbound }: ServiceEnvironment<unknown>,
-  team: Team,
+  pool: WorkerPool,
   tls: TlsMaterial | undefined,
 ): Promise<MetricsListener | undefined> {
   const { config } = launch
   const snapshots = async (): Promise<readonly unknown[]> => [
     await metrics.snapshot(),
-    ...(await team.metrics()),
+    ...(await pool.metrics()),
   ]
   if (config.otlp_endpoint !== undefined) {
     const otlp = startOtlpExport({

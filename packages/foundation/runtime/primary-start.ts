@@ -10,10 +10,10 @@ import {
 } from '../telemetry/index.ts'
 import type { Logger } from '../telemetry/types.ts'
 import type { LocalAuthorityOptions } from '../tls/index.ts'
-import { type TeamSize, teamSize } from './growth.ts'
+import { choosePoolSize, type PoolSize } from './autoscaler.ts'
 import type { ServiceLaunch } from './launch.ts'
 import { loadDefinition } from './load-definition.ts'
-import { baseUrlOf, canSharePort, claimPort } from './ports.ts'
+import { canSharePort, claimPort, formatBaseUrl } from './ports.ts'
 import type { ServiceDefinition } from './service.ts'
 
 /** State shared by the steps of a start. */
@@ -25,7 +25,7 @@ export interface Start {
   readonly clock: Clock
   readonly node: string
   /** Of the workers. */
-  readonly size: TeamSize
+  readonly size: PoolSize
   readonly ports: StartPorts
   /** Open resources: closed in reverse order when a later step fails, and when the service stops. */
   readonly opened: AsyncDisposableStack
@@ -59,8 +59,8 @@ export async function beginStart(launch: ServiceLaunch, opened: AsyncDisposableS
     clock: systemClock,
     node: config.node_name ?? hostname(),
     size: canSharePort(process.platform)
-      ? teamSize(config.workers, availableParallelism())
-      : { first: 1, most: 1 },
+      ? choosePoolSize(config.workers, availableParallelism())
+      : { first: 1, max: 1 },
     ports,
     opened,
   }
@@ -82,7 +82,7 @@ function startPorts(held: readonly number[] = []): StartPorts {
 }
 
 /** The local authority of the home folder, with all that it issues. */
-export function localAuthority({
+export function getLocalAuthorityOptions({
   launch,
   definition: { name },
   clock,
@@ -92,6 +92,6 @@ export function localAuthority({
 }
 
 /** URL of the service on this port. */
-export function urlAt({ launch: { config } }: Pick<Start, 'launch'>, port: number): string {
-  return baseUrlOf(config.plaintext_http ? 'http' : 'https', config.host, port)
+export function formatUrl({ launch: { config } }: Pick<Start, 'launch'>, port: number): string {
+  return formatBaseUrl(config.plaintext_http ? 'http' : 'https', config.host, port)
 }

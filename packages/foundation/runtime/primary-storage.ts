@@ -3,22 +3,22 @@ import { readKnownCommits } from '../audit/index.ts'
 import { inHome } from '../home/index.ts'
 import { isUnsealed, loadRootKeys, openSeal, type RootKey } from '../seal/index.ts'
 import type { Seal } from '../seal/types.ts'
-import { connectionRoom, type SqliteWriter, unsafeSettings } from '../sql/index.ts'
+import { findUnsafeSettings, readConnectionLimit, type SqliteWriter } from '../sql/index.ts'
 import type { Database } from '../sql/types.ts'
-import { connect, type DatabasePlace, databasePlace, startWriter } from './database.ts'
+import { connect, type DatabaseLocation, startWriter, toDatabaseLocation } from './database.ts'
 import { connectWhenThere } from './database-wait.ts'
 import { rootKeySource } from './launch.ts'
-import { migrator } from './migrator.ts'
+import { createMigrator } from './migrator.ts'
 import { canSharePort } from './ports.ts'
 import type { PrimaryCertificates } from './primary-certificates.ts'
-import { type Start, urlAt } from './primary-start.ts'
+import { formatUrl, type Start } from './primary-start.ts'
 import type { Rollback } from './rollback.ts'
 import { requireDatabaseFile, requireUsableDatabase } from './usable-database.ts'
 import { startWaitingListener, type WaitingListener } from './waiting-listener.ts'
 
 /** The database of a service, up to date, and what is sealed in it. */
 export interface Storage {
-  readonly place: DatabasePlace
+  readonly location: DatabaseLocation
   /** The one writer of a SQLite file. */
   readonly writer: SqliteWriter | undefined
   readonly db: Database
@@ -45,34 +45,34 @@ export async function openStorage(start: Start, certificates: PrimaryCertificate
   const { launch, definition, log, clock, opened } = start
   const { config, home } = launch
   const { name } = definition
-  const place = databasePlace(config, home, name)
+  const location = toDatabaseLocation(config, home, name)
   const auditFolder = join(home, 'audit', name)
   const known = await readKnownCommits(auditFolder)
-  requireDatabaseFile({ launch, definition, place, known })
-  const writer = await startWriter(place)
+  requireDatabaseFile({ launch, definition, location, known })
+  const writer = await startWriter(location)
   if (writer !== undefined) opened.defer(() => writer.close())
   let standIn: StandIn | undefined
   const db = await connectWhenThere({
-    open: () => connect(place, writer?.port(), log),
-    mostMs: config.database_wait_ms,
+    open: () => connect(location, writer?.port(), log),
+    maxMs: config.database_wait_ms,
     log,
-    async onAway() {
-      standIn = await startStandIn(start, certificates, place)
+    async onUnavailable() {
+      standIn = await startStandIn(start, certificates, location)
     },
   })
   opened.defer(() => db.close())
-  for (const unsafe of await unsafeSettings(db))
+  for (const unsafe of await findUnsafeSettings(db))
     log.warn(unsafe, 'PostgreSQL is not set to keep what it acknowledges')
-  await tellCrowd(start, db, place)
+  await warnOfConnectionLimit(start, db, location)
   const { components, plans, rollback } = await requireUsableDatabase({
     launch,
     definition,
     db,
-    place,
+    location,
     known,
   })
   await launch.beforeMigrating?.([...plans.values()].some(({ pending }) => pending.length > 0))
-  const migrations = migrator(place, db, components)
+  const migrations = createMigrator(location, db, components)
   opened.defer(() => migrations.close())
   for (const component of ['schema', 'commit count', 'seal']) await migrations.run(component)
   const rootKeys = await openRootKeys(start, db)
@@ -80,18 +80,22 @@ export async function openStorage(start: Start, certificates: PrimaryCertificate
   const seal = await openSeal({ db, rootKeys, service: name, clock })
   for (const component of [name, 'audit']) await migrations.run(component)
   await migrations.close()
-  return { place, writer, db, rootKeys, seal, auditFolder, rollback, standIn }
+  return { location, writer, db, rootKeys, seal, auditFolder, rollback, standIn }
 }
 
 /** Says when the pools of this process alone can take more connections than PostgreSQL has. */
-async function tellCrowd({ size, log }: Start, db: Database, place: DatabasePlace): Promise<void> {
-  if (place.kind === 'sqlite') return
-  const room = await connectionRoom(db)
+async function warnOfConnectionLimit(
+  { size, log }: Start,
+  db: Database,
+  location: DatabaseLocation,
+): Promise<void> {
+  if (location.kind === 'sqlite') return
+  const room = await readConnectionLimit(db)
   // Of each worker and of the main thread; one of each listens.
-  const most = (size.most + 1) * ((place.readers ?? 0) + (place.writers ?? 0) + 1)
-  if (room !== undefined && most > room)
+  const maxConnections = (size.max + 1) * ((location.readers ?? 0) + (location.writers ?? 0) + 1)
+  if (room !== undefined && maxConnections > room)
     log.warn(
-      { most, max_connections: room },
+      { most: maxConnections, max_connections: room },
       'the connections of this service can be more than PostgreSQL takes: set fewer, or raise max_connections',
     )
 }
@@ -100,7 +104,7 @@ async function tellCrowd({ size, log }: Start, db: Database, place: DatabasePlac
 async function startStandIn(
   start: Start,
   certificates: PrimaryCertificates,
-  place: DatabasePlace,
+  location: DatabaseLocation,
 ): Promise<StandIn> {
   const { launch, definition, log, ports, opened } = start
   const { host } = launch.config
@@ -109,11 +113,11 @@ async function startStandIn(
     name: definition.name,
     place: { host, port, reusePort: canSharePort(process.platform) },
     tls: certificates.current().https,
-    database: place.kind,
+    database: location.kind,
   })
   opened.defer(() => listener.close())
   ports.release()
-  log.warn({ url: urlAt(start, port) }, 'the service answers 503 until its database is there')
+  log.warn({ url: formatUrl(start, port) }, 'the service answers 503 until its database is there')
   launch.onWaiting?.()
   return { port, listener }
 }

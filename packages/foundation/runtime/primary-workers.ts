@@ -1,34 +1,37 @@
 import type { AuditLog } from '../audit/index.ts'
 import { tokenBucketMemory } from '../http/rate-limit/index.ts'
-import { Growth } from './growth.ts'
+import { Autoscaler } from './autoscaler.ts'
 import { rateLimitSlots, sharedRateSlots, toPlain } from './launch.ts'
 import type { SocketStart, TlsMaterials } from './messages.ts'
 import { canSharePort } from './ports.ts'
 import type { PrimaryCertificates } from './primary-certificates.ts'
-import { type Start, urlAt } from './primary-start.ts'
+import { formatUrl, type Start } from './primary-start.ts'
 import type { Storage } from './primary-storage.ts'
-import type { SocketPlace } from './service.ts'
-import { startTeam, type Team } from './team.ts'
+import type { SocketEndpoint } from './service.ts'
 import { canRequireCertificates } from './tls-material.ts'
 import { Pulse } from './watchdog.ts'
 import { startWorker } from './worker.ts'
+import { startWorkerPool, type WorkerPool } from './worker-pool.ts'
 
 /** Addresses on which a service listens. */
-export interface Places {
+export interface ServiceEndpoints {
   readonly url: string
   readonly port: number
   /** The listener beside HTTPS. */
-  readonly socket: SocketPlace | undefined
+  readonly socket: SocketEndpoint | undefined
 }
 
 /** @throws StartupError for a port that is taken */
-export async function claimPlaces(start: Start, { standIn }: Storage): Promise<Places> {
+export async function claimEndpoints(start: Start, { standIn }: Storage): Promise<ServiceEndpoints> {
   const { launch, definition, ports, log } = start
   const { config } = launch
   const port = standIn?.port ?? (await ports.claim(config.host, config.port, definition.name))
-  const wanted = canRequireCertificates(config) ? definition.socket?.(config) : undefined
-  const socket = wanted && { ...wanted, port: await ports.claim(wanted.host, wanted.port, wanted.name) }
-  const url = urlAt(start, port)
+  const requested = canRequireCertificates(config) ? definition.socket?.(config) : undefined
+  const socket = requested && {
+    ...requested,
+    port: await ports.claim(requested.host, requested.port, requested.name),
+  }
+  const url = formatUrl(start, port)
   if (config.plaintext_http) log.warn({ url }, 'plaintext_http is on: nothing on this port is encrypted')
   return { url, port, socket }
 }
@@ -43,12 +46,12 @@ export async function startWorkers(
     readonly certificates: PrimaryCertificates
     readonly storage: Storage
     readonly audit: AuditLog | undefined
-    readonly places: Places
+    readonly endpoints: ServiceEndpoints
     giveUp(reason: string): void
   },
-): Promise<Team> {
+): Promise<WorkerPool> {
   const { launch, log, metrics, node, size, ports, opened } = start
-  const { certificates, storage, audit, places, giveUp } = parts
+  const { certificates, storage, audit, endpoints, giveUp } = parts
   const { config } = launch
   const sharePort = canSharePort(process.platform)
   const buckets = config.rate_limit_per_second === undefined ? undefined : tokenBucketMemory(rateLimitSlots)
@@ -56,10 +59,10 @@ export async function startWorkers(
   const { env: _, onWaiting: __, beforeMigrating: ___, ...plainLaunch } = launch
   // If a port cannot be shared, nothing answers for a moment.
   if (!sharePort) storage.standIn?.listener.close()
-  const team = await startTeam({
+  const pool = await startWorkerPool({
     size: size.first,
     log,
-    onGivingUp: giveUp,
+    onGiveUp: giveUp,
     onRestart: () => metrics.count('worker_restarts_total'),
     start(index) {
       const tls = certificates.current()
@@ -68,15 +71,15 @@ export async function startWorkers(
           index,
           launch: plainLaunch,
           node,
-          port: places.port,
+          port: endpoints.port,
           sharePort,
-          baseUrl: places.url,
+          baseUrl: endpoints.url,
           rootKeys: storage.rootKeys.map(toPlain),
           tls: tls.https,
           clientAuthorities: tls.clientAuthorities,
           revoked: tls.revoked,
-          socket: socketStart(places.socket, tls),
-          database: storage.place,
+          socket: socketStart(endpoints.socket, tls),
+          database: storage.location,
           writer: storage.writer?.port(),
           audit: audit?.connect(),
           buckets,
@@ -87,13 +90,16 @@ export async function startWorkers(
       )
     },
   })
-  opened.defer(() => team.drain(config.drain_timeout_ms))
-  opened.defer(new Growth(team, size.most, log).watch())
+  opened.defer(() => pool.drain(config.drain_timeout_ms))
+  opened.defer(new Autoscaler(pool, size.max, log).watch())
   ports.release()
   storage.standIn?.listener.close()
-  return team
+  return pool
 }
 
-function socketStart(place: SocketPlace | undefined, { socket: tls }: TlsMaterials): SocketStart | undefined {
-  return place === undefined || tls === undefined ? undefined : { ...place, tls }
+function socketStart(
+  endpoint: SocketEndpoint | undefined,
+  { socket: tls }: TlsMaterials,
+): SocketStart | undefined {
+  return endpoint === undefined || tls === undefined ? undefined : { ...endpoint, tls }
 }

@@ -7,7 +7,7 @@ import { findRestored, holdLease } from '../sql/index.ts'
 import type { Logger } from '../telemetry/types.ts'
 import { giveMemoryBack } from '../threads/index.ts'
 import { watchClock } from './clock-watch.ts'
-import { componentsOf } from './components.ts'
+import { listComponents } from './components.ts'
 import type { ServiceLaunch } from './launch.ts'
 import { noAudit } from './no-audit.ts'
 import { operatorMetrics } from './operator-metrics.ts'
@@ -17,22 +17,22 @@ import { openCertificates, type PrimaryCertificates } from './primary-certificat
 import { startMeasurements } from './primary-measurements.ts'
 import { beginStart, type Start } from './primary-start.ts'
 import { openStorage, type Storage } from './primary-storage.ts'
-import { claimPlaces, startWorkers } from './primary-workers.ts'
+import { claimEndpoints, startWorkers } from './primary-workers.ts'
 import { recordRestored } from './restored.ts'
 import { watchSchema } from './schema-watch.ts'
-import type { ServiceEnvironment, SocketPlace } from './service.ts'
+import type { ServiceEnvironment, SocketEndpoint } from './service.ts'
 import { probeOthers, validateSettings } from './validate-settings.ts'
 import { WorkerStartFailed } from './worker.ts'
 
 /** The process counts as hung after so many times the limit of a worker. */
-const hungProcessLooks = 3
+const hungProcessChecks = 3
 
 /** A service that runs: what its process does with signals. */
 export interface RunningService {
   readonly url: string
   readonly metricsPort: number | undefined
   /** The listener beside HTTPS, as bound. */
-  readonly socket: SocketPlace | undefined
+  readonly socket: SocketEndpoint | undefined
   /** Lines to show once, e.g. where the first administrator's password is. */
   readonly notices: readonly string[]
   /** Reads the certificates again; the old ones stay when the new ones cannot be used. */
@@ -83,7 +83,7 @@ export async function prepareService(start: Start): Promise<PreparedService> {
   warnOfExposedFiles(home, log)
   const storage = await openStorage(start, certificates)
   const audit = await openAudit(start, storage)
-  const environment = await environmentOf(start, storage, audit)
+  const environment = await createEnvironment(start, storage, audit)
   if (audit !== undefined) startForwarding(start, storage, audit, environment)
   operatorMetrics(metrics, home, audit)
   definition.measure?.(environment)
@@ -101,20 +101,20 @@ async function startService(start: Start): Promise<RunningService> {
   const { config } = launch
   const { promise: failed, resolve: giveUp } = Promise.withResolvers<string>()
   const { certificates, storage, audit, environment, notices } = await prepareService(start)
-  const places = await claimPlaces(start, storage)
-  const { url, socket } = places
+  const endpoints = await claimEndpoints(start, storage)
+  const { url, socket } = endpoints
   storage.writer?.onFailure((error) => giveUp(`the SQLite writer failed: ${error.message}`))
   storage.writer?.onProblem((problem) => log.error({ problem }, 'the database cannot be written any more'))
-  const team = await startWorkers(start, { certificates, storage, audit, places, giveUp })
-  const listener = await startMeasurements(start, environment, team, certificates.current().https)
+  const pool = await startWorkers(start, { certificates, storage, audit, endpoints, giveUp })
+  const listener = await startMeasurements(start, environment, pool, certificates.current().https)
   const serving = { ...environment, baseUrl: url }
   startPeriodicWork(start, storage, serving)
   certificates.watch((tls) => {
-    team.setTls(tls)
+    pool.setTls(tls)
     listener?.setTls(tls.https)
   })
-  if (storage.place.kind === 'postgresql')
-    opened.defer(watchSchema({ db: storage.db, components: componentsOf(definition), log, giveUp }))
+  if (storage.location.kind === 'postgresql')
+    opened.defer(watchSchema({ db: storage.db, components: listComponents(definition), log, giveUp }))
   const background = await definition.background?.(serving)
   if (background !== undefined) opened.defer(() => background.stop())
   opened.defer(giveMemoryBack())
@@ -123,14 +123,14 @@ async function startService(start: Start): Promise<RunningService> {
   })
 
   recordRun(start, audit, 'start')
-  const { kind: database } = storage.place
-  log.info({ url, socket, workers: team.size(), database, metrics_port: listener?.port }, 'serving')
+  const { kind: database } = storage.location
+  log.info({ url, socket, workers: pool.size(), database, metrics_port: listener?.port }, 'serving')
   return {
     url,
     metricsPort: listener?.port,
     socket,
     notices,
-    aliveWithinMs: hungProcessLooks * config.watchdog_seconds * 1000,
+    aliveWithinMs: hungProcessChecks * config.watchdog_seconds * 1000,
     reloadTls: () => void certificates.reload(),
     async stop() {
       await rememberAtStop(start, storage, audit)
@@ -151,7 +151,7 @@ function warnOfExposedFiles(home: string, log: Logger): void {
 }
 
 /** The service's environment in this thread; its URL is known once it serves. */
-async function environmentOf(
+async function createEnvironment(
   { launch, log, metrics, clock, node }: Start,
   { db, seal }: Storage,
   audit: AuditLog | undefined,

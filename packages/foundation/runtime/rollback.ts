@@ -3,7 +3,7 @@ import { type AuditLog, createOwnEvent, type KnownCommits } from '../audit/index
 import { StartupError } from '../errors/index.ts'
 import { isEmptyDatabase, raiseCommitCount, readCommitCount } from '../sql/index.ts'
 import type { Database } from '../sql/types.ts'
-import type { DatabasePlace } from './database.ts'
+import type { DatabaseLocation } from './database.ts'
 
 /** The difference between a database and the one that the audit log knows. */
 export interface Rollback {
@@ -15,8 +15,11 @@ export interface Rollback {
 }
 
 /** Before anything is created: whether the file of a database that was used is missing. */
-export function missingFile(place: DatabasePlace, { used, commits }: KnownCommits): Rollback | undefined {
-  const missing = used && place.kind === 'sqlite' && !existsSync(place.path)
+export function findMissingFile(
+  location: DatabaseLocation,
+  { used, commits }: KnownCommits,
+): Rollback | undefined {
+  const missing = used && location.kind === 'sqlite' && !existsSync(location.path)
   return missing ? { state: 'missing', known: commits, found: 0 } : undefined
 }
 
@@ -39,13 +42,13 @@ export async function findRollback(
 export function refuseRollback(
   service: string,
   folder: string,
-  place: DatabasePlace,
+  location: DatabaseLocation,
   rollback: Rollback,
 ): never {
-  const name = place.kind === 'sqlite' ? `the database ${place.path}` : 'the PostgreSQL database'
+  const name = location.kind === 'sqlite' ? `the database ${location.path}` : 'the PostgreSQL database'
   const { state, known, found } = rollback
   const copy =
-    place.kind === 'sqlite' ? 'its newest copy, with the -wal file if there is one' : 'its newest copy'
+    location.kind === 'sqlite' ? 'its newest copy, with the -wal file if there is one' : 'its newest copy'
   throw new StartupError(
     state === 'missing'
       ? `${service}: ${name} is missing or empty, but the audit log in ${folder} shows that it was used. Restore ` +

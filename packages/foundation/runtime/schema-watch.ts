@@ -1,9 +1,9 @@
 import { StartupError } from '../errors/index.ts'
 import type { Database } from '../sql/types.ts'
 import type { Logger } from '../telemetry/types.ts'
-import { type Components, plansOf } from './components.ts'
+import { type Components, planMigrations } from './components.ts'
 
-const lookEveryMs = 5_000
+const checkEveryMs = 5_000
 
 /**
  * Notices that a node with a newer program has migrated the database under a running service: what this one does not
@@ -18,23 +18,23 @@ export function watchSchema(options: {
   /** Default: 5 s. */
   readonly everyMs?: number
 }): () => void {
-  const { db, components, log, giveUp, everyMs = lookEveryMs } = options
-  const told = new Set<string>()
-  const look = async (): Promise<void> => {
-    for (const [component, { ahead }] of await plansOf(db, components))
+  const { db, components, log, giveUp, everyMs = checkEveryMs } = options
+  const warned = new Set<string>()
+  const check = async (): Promise<void> => {
+    for (const [component, { ahead }] of await planMigrations(db, components))
       for (const { number, name, older } of ahead) {
         if (older === undefined)
           return giveUp(
             `a newer version of Warder migrated the database (${component}: ${number}, ${name}), and this one does not get along with it`,
           )
-        if (told.has(`${component} ${number}`)) continue
-        told.add(`${component} ${number}`)
+        if (warned.has(`${component} ${number}`)) continue
+        warned.add(`${component} ${number}`)
         const fields = { component, migration: number, name, ...(older !== true && { this_node: older }) }
         log.warn(fields, 'a newer version of Warder migrated the database: upgrade this node, too')
       }
   }
   const attempt = (): Promise<void> =>
-    look().catch((error: unknown) => {
+    check().catch((error: unknown) => {
       if (error instanceof StartupError) giveUp(error.message)
     })
   let looking = false

@@ -82,7 +82,7 @@ export interface SocketOptions {
 }
 
 /** Configured address of such a listener. Its clients need certificates of the client authority. */
-export interface SocketPlace {
+export interface SocketEndpoint {
   /** For people, in messages. */
   readonly name: string
   readonly host: string
@@ -156,5 +156,5 @@ export interface ServiceDefinition<Config = never, Services = never> {
   /** In the primary of each node, once the workers serve; the service is ready when it returns. undefined = nothing to do. */
   background?(environment: ServiceEnvironment<Config>): Promise<BackgroundWork | undefined>
   /** Address of the listener beside HTTPS; undefined = none. Called only if there is TLS and a client authority. */
-  socket?(config: Config): SocketPlace | undefined
+  socket?(config: Config): SocketEndpoint | undefined
 }

@@ -12,7 +12,7 @@ export interface TlsInForce {
  * A reload can come while the worker still starts: a listener made with `current` that follows in the same turn of the
  * event loop never serves with an authority that was taken away.
  */
-export function tlsInForce(first: TlsMaterials): TlsInForce {
+export function createTlsInForce(first: TlsMaterials): TlsInForce {
   let current = first
   const followers: ((tls: TlsMaterials) => void)[] = []
   return {

@@ -37,7 +37,7 @@ export function certificateFiles(config: RuntimeConfig, home: string, service: s
  * Reads the certificates; called again at each SIGHUP. Ticket keys stay, so that sessions survive a reload.
  * @throws StartupError naming the file that cannot be used
  */
-export function tlsReader(
+export function createTlsReader(
   config: RuntimeConfig,
   home: string,
   service: string,

@@ -3,23 +3,23 @@ import { type AuthoritiesFile, type ClientAuthorities, readAuthorities } from '.
 import type { RuntimeConfig } from './launch.ts'
 import type { TlsMaterials } from './messages.ts'
 import type { ServiceDefinition } from './service.ts'
-import { canRequireCertificates, tlsReader } from './tls-material.ts'
+import { canRequireCertificates, createTlsReader } from './tls-material.ts'
 
 /** Reads the certificates and authorities of both listeners of a service; called again at each reload. */
-export function materialsReader(
+export function createMaterialsReader(
   definition: ServiceDefinition<unknown, unknown>,
   config: RuntimeConfig & Readonly<Record<string, unknown>>,
   home: string,
 ): () => Omit<TlsMaterials, 'revoked'> {
   const { name } = definition
-  const partners = partnersIn(home, definition.partners?.(config) ?? {})
-  const readTls = tlsReader(config, home, name, {
+  const partners = resolvePartners(home, definition.partners?.(config) ?? {})
+  const readTls = createTlsReader(config, home, name, {
     requireClientCertificate: false,
     partnersCaFiles: Object.values(partners),
   })
   const beside = canRequireCertificates(config) && definition.socket?.(config) !== undefined
   const readSocketTls = beside
-    ? tlsReader(config, home, name, { requireClientCertificate: true })
+    ? createTlsReader(config, home, name, { requireClientCertificate: true })
     : () => undefined
   return () => ({
     https: readTls(),
@@ -50,7 +50,7 @@ function readClientAuthorities(
 }
 
 /** The files of a service's partners, with their places in the home folder. */
-function partnersIn(
+function resolvePartners(
   home: string,
   partners: Readonly<Record<string, AuthoritiesFile>>,
 ): Readonly<Record<string, AuthoritiesFile>> {

@@ -6,18 +6,18 @@ import { inHome } from '../home/index.ts'
 import { isUnsealed, loadRootKeys, openSealToRead, wrongRootKey } from '../seal/index.ts'
 import { isEmptyDatabase, isRestoreUnderWay, type MigrationPlan } from '../sql/index.ts'
 import type { Database } from '../sql/types.ts'
-import { type Components, componentsOf, plansOf, requireUsablePlans } from './components.ts'
-import { connect, type DatabasePlace } from './database.ts'
+import { type Components, listComponents, planMigrations, requireUsablePlans } from './components.ts'
+import { connect, type DatabaseLocation } from './database.ts'
 import { rootKeySource, type ServiceLaunch } from './launch.ts'
 import { loadDefinition } from './load-definition.ts'
 import { requireWholeAudit } from './lost-audit.ts'
-import { findRollback, missingFile, type Rollback, refuseRollback } from './rollback.ts'
+import { findMissingFile, findRollback, type Rollback, refuseRollback } from './rollback.ts'
 import type { ServiceDefinition } from './service.ts'
 
 interface UsableDatabase {
   readonly launch: Pick<ServiceLaunch, 'config' | 'home' | 'env' | 'acceptRollback'>
   readonly definition: ServiceDefinition<unknown, unknown>
-  readonly place: DatabasePlace
+  readonly location: DatabaseLocation
   readonly db: Database
   /** As the audit log tells it. */
   readonly known: KnownCommits
@@ -25,7 +25,7 @@ interface UsableDatabase {
 
 /** @throws StartupError for a database that was used and is not there */
 export function requireDatabaseFile(options: Omit<UsableDatabase, 'db'>): void {
-  requireAccepted(options, missingFile(options.place, options.known))
+  requireAccepted(options, findMissingFile(options.location, options.known))
 }
 
 /**
@@ -46,12 +46,12 @@ export async function requireUsableDatabase(options: UsableDatabase): Promise<{
     )
   const isReadWithKeys = options.known.unread && !(await isEmptyDatabase(db))
   const known = isReadWithKeys
-    ? await knownWithKeys(options, db, auditFolderOf(launch, definition))
+    ? await readKnownCommitsWithKeys(options, db, getAuditFolder(launch, definition))
     : options.known
   const rollback = await findRollback(db, known)
   requireAccepted(options, rollback)
-  const components = componentsOf(definition)
-  const plans = await plansOf(db, components)
+  const components = listComponents(definition)
+  const plans = await planMigrations(db, components)
   requireUsablePlans(components, plans)
   return { components, plans, rollback }
 }
@@ -67,31 +67,31 @@ export interface InspectedDatabase {
 /** Makes the checks of a start on a database without changing anything. */
 export async function inspectDatabase(
   launch: ServiceLaunch,
-  place: DatabasePlace,
+  location: DatabaseLocation,
   now: number,
 ): Promise<InspectedDatabase> {
   let plans: InspectedDatabase['plans']
   try {
     const definition = await loadDefinition(launch)
-    const folder = auditFolderOf(launch, definition)
+    const folder = getAuditFolder(launch, definition)
     const known = await readKnownCommits(folder)
     const { config, env } = launch
-    requireDatabaseFile({ launch, definition, place, known })
+    requireDatabaseFile({ launch, definition, location, known })
     // Opening it would make it.
-    const db = isAbsent(place) ? undefined : await connect(place, undefined)
+    const db = isAbsent(location) ? undefined : await connect(location, undefined)
     try {
       if (db !== undefined && !(await isEmptyDatabase(db))) {
-        const usable = await requireUsableDatabase({ launch, definition, place, db, known })
+        const usable = await requireUsableDatabase({ launch, definition, location, db, known })
         plans = usable.plans
         const isSealed = (plans.get('seal')?.done ?? 0) > 0
         const seal = isSealed ? await requireRootKey(launch, definition.name, db) : undefined
-        await requireWholeAudit(launch, definition.name, folder, { db, place, seal })
+        await requireWholeAudit(launch, definition.name, folder, { db, location, seal })
         // Only tables of this version of the schema can be read.
         const isCurrent = [...plans.values()].every(({ pending }) => pending.length === 0)
         if (isCurrent && seal !== undefined)
           await definition.checkStored?.({ config, env, now, database: { db, seal } })
       } else {
-        if (db !== undefined) await requireUsableDatabase({ launch, definition, place, db, known })
+        if (db !== undefined) await requireUsableDatabase({ launch, definition, location, db, known })
         await definition.checkStored?.({ config, env, now, database: undefined })
       }
     } finally {
@@ -104,11 +104,11 @@ export async function inspectDatabase(
   }
 }
 
-function isAbsent(place: DatabasePlace): boolean {
-  return place.kind === 'sqlite' && !existsSync(place.path)
+function isAbsent(location: DatabaseLocation): boolean {
+  return location.kind === 'sqlite' && !existsSync(location.path)
 }
 
-function auditFolderOf(
+function getAuditFolder(
   { home }: Pick<ServiceLaunch, 'home'>,
   { name }: ServiceDefinition<unknown, unknown>,
 ): string {
@@ -116,11 +116,11 @@ function auditFolderOf(
 }
 
 function requireAccepted(
-  { launch, definition, place }: Omit<UsableDatabase, 'db'>,
+  { launch, definition, location }: Omit<UsableDatabase, 'db'>,
   rollback: Rollback | undefined,
 ): void {
   if (rollback !== undefined && !launch.acceptRollback)
-    refuseRollback(definition.name, auditFolderOf(launch, definition), place, rollback)
+    refuseRollback(definition.name, getAuditFolder(launch, definition), location, rollback)
 }
 
 /**
@@ -144,7 +144,7 @@ async function requireRootKey({ config, env, home }: ServiceLaunch, service: str
  * written beside this database.
  * @throws StartupError
  */
-async function knownWithKeys(
+async function readKnownCommitsWithKeys(
   { launch, definition }: Pick<UsableDatabase, 'launch' | 'definition'>,
   db: Database,
   folder: string,

@@ -13,15 +13,15 @@ import {
   readAuthorities,
   readPair,
 } from '../tls/index.ts'
-import { auditTimestamps } from './audit-time-stamps.ts'
-import { clientCrls } from './client-crls.ts'
-import { checkPlace, databasePlace } from './database.ts'
+import { createAuditTimestamps } from './audit-time-stamps.ts'
+import { openClientCrls } from './client-crls.ts'
+import { checkDatabaseFiles, toDatabaseLocation } from './database.ts'
 import { type RuntimeConfig, rootKeySource, type ServiceLaunch } from './launch.ts'
 import { loadDefinition } from './load-definition.ts'
-import { localAuthority, type Start, urlAt } from './primary-start.ts'
+import { formatUrl, getLocalAuthorityOptions, type Start } from './primary-start.ts'
 import type { ServiceDefinition } from './service.ts'
-import { canRequireCertificates, tlsReader, usesLocalAuthority } from './tls-material.ts'
-import { materialsReader } from './tls-materials.ts'
+import { canRequireCertificates, createTlsReader, usesLocalAuthority } from './tls-material.ts'
+import { createMaterialsReader } from './tls-materials.ts'
 
 /** The parts of a start with which its settings are checked. */
 export type SettingsCheck = Pick<Start, 'launch' | 'definition' | 'clock' | 'log'>
@@ -34,12 +34,12 @@ export type SettingsCheck = Pick<Start, 'launch' | 'definition' | 'clock' | 'log
 export async function validateSettings(check: SettingsCheck): Promise<void> {
   const { launch, definition, clock, log } = check
   const { config, home } = launch
-  checkPlace(databasePlace(config, home, definition.name))
+  checkDatabaseFiles(toDatabaseLocation(config, home, definition.name))
   validateTls(check)
   requireAuthorities('outbound_ca_file', config, home)
-  if (config.audit_enabled) auditTimestamps(config, home)
+  if (config.audit_enabled) createAuditTimestamps(config, home)
   requireRootKey(check)
-  const baseUrl = urlAt(check, config.port)
+  const baseUrl = formatUrl(check, config.port)
   await definition.check?.({ config, home, baseUrl, clock, log })
 }
 
@@ -75,17 +75,17 @@ export async function probeOthers(
 function validateTls(check: SettingsCheck): void {
   const { launch, definition, clock, log } = check
   const { config, home } = launch
-  const crls = clientCrls(config, home, clock, log)
+  const crls = openClientCrls(config, home, clock, log)
   if (config.plaintext_http) return
   const suites = chooseCiphers(config.tls_cipher_suites)
-  if (!usesLocalAuthority(config, home) || isLocalAuthorityComplete(localAuthority(check))) {
-    materialsReader(definition, config, home)()
+  if (!usesLocalAuthority(config, home) || isLocalAuthorityComplete(getLocalAuthorityOptions(check))) {
+    createMaterialsReader(definition, config, home)()
     crls.read()
     return
   }
   requireAuthorities('clients_ca_cert_file', config, home)
   if (config.tls_cert_file === undefined) checkSuites(suites, ['ec'])
-  else tlsReader({ ...config, clients_ca_cert_file: undefined }, home, definition.name)()
+  else createTlsReader({ ...config, clients_ca_cert_file: undefined }, home, definition.name)()
   const { socket_server_rsa_cert_file: rsaCert, socket_server_rsa_key_file: rsaKey } = config
   const listensBeside = canRequireCertificates(config) && definition.socket?.(config) !== undefined
   if (listensBeside && rsaCert !== undefined && rsaKey !== undefined)

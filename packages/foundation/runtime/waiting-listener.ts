@@ -12,7 +12,7 @@ export interface WaitingListener {
   close(): void
 }
 
-const mostConnections = 1_000
+const maxConnections = 1_000
 const requestTimeoutMs = 10_000
 
 /**
@@ -38,7 +38,7 @@ export async function startWaitingListener(options: {
     response.writeHead(reply.status, [...headers, 'Connection', 'close']).end(body)
   }
   const server = options.tls === undefined ? createHttpServer(answer) : createHttpsServer(options.tls, answer)
-  server.maxConnections = mostConnections
+  server.maxConnections = maxConnections
   server.headersTimeout = requestTimeoutMs
   server.requestTimeout = requestTimeoutMs
   server.on('clientError', (_error, socket) => socket.destroy())

@@ -1,5 +1,5 @@
 /** Looks at a thread so many times before it counts as hung. */
-const looks = 5
+const checksPerLimit = 5
 
 export interface WatchedBeats {
   /** Grows while the event loop answers. */
@@ -16,7 +16,7 @@ export interface WatchedBeats {
  * @returns ends the watch
  */
 export function watchBeats(watched: WatchedBeats): () => void {
-  const everyMs = watched.limitMs / looks
+  const everyMs = watched.limitMs / checksPerLimit
   const stall = new Stall(watched.limitMs, 2 * everyMs)
   const timer = setInterval(() => {
     if (!stall.isReached(watched.beats(), performance.now())) return
@@ -67,11 +67,11 @@ export class Pulse {
   /** Called by the worker: beats until the thread ends. */
   start(limitMs: number): void {
     const beat = (): void => void Atomics.add(this.#state, beatsAt, 1)
-    setInterval(beat, limitMs / looks / 2).unref()
+    setInterval(beat, limitMs / checksPerLimit / 2).unref()
   }
 
   /** @param operation its place in the list that the worker told */
-  began(operation: number): void {
+  recordOperation(operation: number): void {
     Atomics.store(this.#state, operationAt, operation + 1)
   }
 

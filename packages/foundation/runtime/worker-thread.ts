@@ -24,12 +24,12 @@ import { clientRevocation } from '../tls/index.ts'
 import { startTracing, tracedDatabase } from '../tracing/index.ts'
 import { connect } from './database.ts'
 import { databaseMetrics } from './database-metrics.ts'
-import { healthParts } from './health-parts.ts'
+import { createHealthParts } from './health-parts.ts'
 import { rateLimitSlots } from './launch.ts'
 import type { FromWorker, ToWorker, WorkerStart } from './messages.ts'
 import { noAudit } from './no-audit.ts'
 import type { ServiceDefinition, ServiceEnvironment, ServiceInstance, ServiceSocket } from './service.ts'
-import { tlsInForce } from './tls-in-force.ts'
+import { createTlsInForce } from './tls-in-force.ts'
 import { Pulse } from './watchdog.ts'
 
 const start = workerData as WorkerStart
@@ -39,7 +39,7 @@ const clock = systemClock
 const pulse = new Pulse(start.pulse)
 const send = (message: FromWorker): void => parentPort?.postMessage(message)
 const metrics = createMetrics()
-const tls = tlsInForce({
+const tls = createTlsInForce({
   https: start.tls,
   socket: start.socket?.tls,
   clientAuthorities: start.clientAuthorities,
@@ -103,17 +103,17 @@ async function run(): Promise<Running> {
     tracer: tracing?.tracer,
     clock,
     node: start.node,
-    health: healthParts(db, audit, clock),
+    health: createHealthParts(db, audit, clock),
     peerSecret: launch.peerSecret === undefined ? undefined : Secret.fromText(launch.peerSecret),
     rateMemory: start.rateMemory,
   }
   const service = await definition.build(environment)
-  const rateLimiter = rateLimiterOf()
+  const rateLimiter = createRateLimiter()
   const operations = withDiagnostics(service, definition.name, environment)
-  const places = new Map(operations.map(({ name }, place) => [name, place]))
+  const operationIndexes = new Map(operations.map(({ name }, place) => [name, place]))
   const server = createServiceServer<unknown>({
     operations,
-    onBegin: (name) => pulse.began(places.get(name) ?? -1),
+    onBegin: (name) => pulse.recordOperation(operationIndexes.get(name) ?? -1),
     services: service.services,
     authenticate: service.authenticate,
     admit: service.admit,
@@ -165,7 +165,7 @@ async function run(): Promise<Running> {
 }
 
 /** The buckets that all workers and both listeners share; undefined = no limit. */
-function rateLimiterOf(): TokenBuckets | undefined {
+function createRateLimiter(): TokenBuckets | undefined {
   const { rate_limit_per_second: ratePerSecond } = config
   if (ratePerSecond === undefined || start.buckets === undefined) return undefined
   const burst = ratePerSecond * 3

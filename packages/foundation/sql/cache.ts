@@ -77,11 +77,11 @@ export function createRowCache<V>(options: RowCacheOptions<V>): RowCache<V> {
   const load = (key: string): Promise<V | undefined> => {
     const pending = loading.get(key)
     if (pending === undefined) return begin(key)
-    return strict ? pending.then(() => loadedSince(key)) : pending
+    return strict ? pending.then(() => loadSince(key)) : pending
   }
 
   /** For callers that waited for an earlier load: one that began after they asked, which they share. */
-  const loadedSince = (key: string): MaybePromise<V | undefined> =>
+  const loadSince = (key: string): MaybePromise<V | undefined> =>
     entries.has(key) ? get(key) : (loading.get(key) ?? begin(key))
 
   const begin = (key: string): Promise<V | undefined> => {
@@ -107,7 +107,7 @@ export function createRowCache<V>(options: RowCacheOptions<V>): RowCache<V> {
     return fresh
   }
 
-  const checked = (
+  const revalidate = (
     key: string,
     entry: Entry<V>,
     row: { readonly version: number } | undefined,
@@ -136,7 +136,7 @@ export function createRowCache<V>(options: RowCacheOptions<V>): RowCache<V> {
     const seen = db.dataVersion?.()
     if (seen !== undefined && seen === entry.seen) return touch(key, entry)
     const asked = { at: clock.monotonic(), seen }
-    return andThen(db.get(options.version, [key]), (now) => checked(key, entry, now, asked))
+    return andThen(db.get(options.version, [key]), (now) => revalidate(key, entry, now, asked))
   }
 
   return {

@@ -7,7 +7,7 @@ const room = query<[], { readonly most: number | null }>(
 )
 
 /** Connections that PostgreSQL has for all of its clients; undefined on SQLite, or where the engine does not tell. */
-export async function connectionRoom(db: Database): Promise<number | undefined> {
+export async function readConnectionLimit(db: Database): Promise<number | undefined> {
   if (db.dialect === 'sqlite') return undefined
   return (await db.get(room, []))?.most ?? undefined
 }

@@ -23,7 +23,7 @@ import {
   migrate,
   openPostgres,
   openSqlite,
-  planOf,
+  planMigration,
   query,
   retryOnGuard,
   type SqliteWriter,
@@ -234,7 +234,9 @@ for (const engine of [sqlite, postgres]) {
       [...migrations, second, third, fourth].slice(0, count)
     await migrate(db, 'things', known(2))
     await migrate(db, 'things', known(1))
-    assert.deepEqual((await planOf(db, 'things', known(1))).ahead, [{ number: 2, name: 'two', older: true }])
+    assert.deepEqual((await planMigration(db, 'things', known(1))).ahead, [
+      { number: 2, name: 'two', older: true },
+    ])
     await migrate(db, 'things', known(4))
     await assert.rejects(
       migrate(db, 'things', known(2)),

@@ -16,7 +16,7 @@ const losses: Readonly<Record<string, string>> = {
  * Settings of PostgreSQL with which an acknowledged change is not safe on disk, and what they cost; none on SQLite, which
  * Warder opens with `synchronous = FULL`. An engine that only speaks the protocol may know none of them.
  */
-export async function unsafeSettings(
+export async function findUnsafeSettings(
   db: Database,
 ): Promise<readonly { readonly setting: string; readonly loss: string }[]> {
   if (db.dialect === 'sqlite') return []

@@ -33,4 +33,4 @@ export class StorageUnavailable extends Failure {
 export class OutcomeUnknown extends StorageUnavailable {}
 
 /** A database that cannot be reached at a start, for a reason that may pass. */
-export class DatabaseAway extends StartupError {}
+export class DatabaseUnreachable extends StartupError {}

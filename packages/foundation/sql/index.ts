@@ -11,31 +11,31 @@ export {
   raiseCommitCount,
   readCommitCount,
 } from './commit-count-store.ts'
-export { connectionRoom } from './connection-room-store.ts'
-export { unsafeSettings } from './durability-store.ts'
+export { readConnectionLimit } from './connection-room-store.ts'
+export { findUnsafeSettings } from './durability-store.ts'
 export { GuardFailed, OutcomeUnknown, StorageUnavailable, UniqueViolation } from './errors.ts'
 export { holdLease, leaseMigrations } from './lease.ts'
 export {
   beginRestore,
   type CopiedRow,
   type CopiedTable,
+  createInsertion,
   type DatabaseSnapshot,
-  emptied,
-  endOfRestore,
-  insertionOf,
+  deleteAllRows,
+  dropRestoreMarker,
   isRestoreUnderWay,
-  schemaOf,
-  sqliteSnapshot,
+  openSqliteSnapshot,
+  readSchema,
 } from './logical-copy-store.ts'
-export { type AheadMigration, type MigrationPlan, migrate, planOf, requireUsable } from './migrate.ts'
+export { type AheadMigration, type MigrationPlan, migrate, planMigration, requireUsable } from './migrate.ts'
 export { schemaMigrations } from './older-programs-store.ts'
 export type { PostgresLimits, PostgresOptions } from './postgres.ts'
 export { change, insertInto, query } from './query.ts'
 export { readOne } from './read.ts'
-export { findRestored, forgetRestored, restoredChanges } from './restored-store.ts'
+export { findRestored, forgetRestored, insertRestored } from './restored-store.ts'
 export { retryOnGuard } from './retry.ts'
 export { openSqlite } from './sqlite.ts'
-export { databaseBytes } from './sqlite-files.ts'
+export { getDatabaseBytes } from './sqlite-files.ts'
 export { fillSqlite } from './sqlite-filling-store.ts'
 export { type SqliteWriter, startSqliteWriter } from './sqlite-writer.ts'
 export type * from './types.ts'
@@ -49,8 +49,8 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
 
 /** See `postgres-snapshot-store.ts`. */
 export async function openPostgresSnapshot(options: SessionOptions): Promise<DatabaseSnapshot> {
-  const { postgresSnapshot } = await import('./postgres-snapshot-store.ts')
-  return postgresSnapshot(options)
+  const { createPostgresSnapshot } = await import('./postgres-snapshot-store.ts')
+  return createPostgresSnapshot(options)
 }
 
 /** See `postgres-restore-lock-store.ts`. */

@@ -37,27 +37,29 @@ const leftOut: ReadonlySet<string> = new Set([countTable, 'lease', marker, resto
  * A snapshot of a SQLite database, also while a service uses it: a reader that writers do not wait for.
  * @throws StartupError when there is no such file
  */
-export function sqliteSnapshot(path: string): DatabaseSnapshot {
+export function openSqliteSnapshot(path: string): DatabaseSnapshot {
   if (!existsSync(path)) throw new StartupError(`the database ${path} is not there`)
   const db = openConnection(path, true)
   db.exec('BEGIN')
   const names = db
     .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~'")
     .all() as { readonly name: string }[]
-  const tables = sorted(names.map(({ name }) => name)).map((name) => ({
+  const tables = sortTableNames(names.map(({ name }) => name)).map((name) => ({
     name,
-    columns: (db.prepare(`PRAGMA table_info(${quoted(name)})`).all() as { readonly name: string }[]).map(
+    columns: (db.prepare(`PRAGMA table_info(${quoteName(name)})`).all() as { readonly name: string }[]).map(
       (column) => column.name,
     ),
   }))
   return {
     tables,
     async count() {
-      const counts = tables.map(({ name }) => db.prepare(`SELECT count(*) AS n FROM ${quoted(name)}`).get())
+      const counts = tables.map(({ name }) =>
+        db.prepare(`SELECT count(*) AS n FROM ${quoteName(name)}`).get(),
+      )
       return counts.reduce((sum, row) => sum + Number(row?.n), 0)
     },
     async *rows(table) {
-      const statement = db.prepare(`SELECT ${list(table.columns)} FROM ${quoted(table.name)}`)
+      const statement = db.prepare(`SELECT ${formatColumns(table.columns)} FROM ${quoteName(table.name)}`)
       statement.setReturnArrays(true)
       let batch: CopiedRow[] = []
       for (const row of statement.iterate() as Iterable<unknown> as Iterable<CopiedRow>) {
@@ -76,42 +78,42 @@ export function sqliteSnapshot(path: string): DatabaseSnapshot {
 }
 
 /** Tables of a backup, without those that a database keeps for itself. */
-export function sorted(names: readonly string[]): readonly string[] {
+export function sortTableNames(names: readonly string[]): readonly string[] {
   return names.filter((name) => !leftOut.has(name)).sort()
 }
 
-export function quoted(name: string): string {
+export function quoteName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
-export function list(columns: readonly string[]): string {
-  return columns.map(quoted).join(', ')
+export function formatColumns(columns: readonly string[]): string {
+  return columns.map(quoteName).join(', ')
 }
 
 /** Parameters of one statement; SQLite takes 32,766 of them. */
-const mostParameters = 2000
+const maxParameters = 2000
 
 /** Takes the rows that migrations put into a table of a new database. */
-export function emptied(table: CopiedTable): Change {
-  return change(query<[], unknown>(`DELETE FROM ${quoted(table.name)}`), [])
+export function deleteAllRows(table: CopiedTable): Change {
+  return change(query<[], unknown>(`DELETE FROM ${quoteName(table.name)}`), [])
 }
 
 /** Makes the changes that put rows into a table: as few statements as they fit in. */
-export function insertionOf(table: CopiedTable): (rows: readonly CopiedRow[]) => readonly Change[] {
-  const each = Math.max(1, Math.floor(mostParameters / table.columns.length))
+export function createInsertion(table: CopiedTable): (rows: readonly CopiedRow[]) => readonly Change[] {
+  const each = Math.max(1, Math.floor(maxParameters / table.columns.length))
   const statementFor = (count: number) => {
     const marks = `(${table.columns.map(() => '?').join(', ')})`
     const values = Array.from({ length: count }, () => marks).join(', ')
     return query<readonly SqlValue[], unknown>(
-      `INSERT INTO ${quoted(table.name)} (${list(table.columns)}) VALUES ${values}`,
+      `INSERT INTO ${quoteName(table.name)} (${formatColumns(table.columns)}) VALUES ${values}`,
     )
   }
-  const usual = statementFor(each)
+  const fullStatement = statementFor(each)
   return (rows) => {
     const changes: Change[] = []
     for (let at = 0; at < rows.length; at += each) {
       const some = rows.slice(at, at + each)
-      const statement = some.length === each ? usual : statementFor(some.length)
+      const statement = some.length === each ? fullStatement : statementFor(some.length)
       changes.push(change(statement, some.flat(), some.length))
     }
     return changes
@@ -131,13 +133,13 @@ const tableNames = {
   ),
 } as const
 
-async function tablesOf(db: Database): Promise<readonly string[]> {
+async function listTables(db: Database): Promise<readonly string[]> {
   return (await db.all(tableNames[db.dialect], [])).map(({ name }) => name)
 }
 
 /** Whether a restore into this database has begun and not ended. */
 export async function isRestoreUnderWay(db: Database): Promise<boolean> {
-  return (await tablesOf(db)).includes(marker)
+  return (await listTables(db)).includes(marker)
 }
 
 const finishedAt = query<[], { readonly restored_at: number }>(`SELECT restored_at FROM ${restoredTable}`)
@@ -148,7 +150,7 @@ const finishedAt = query<[], { readonly restored_at: number }>(`SELECT restored_
  * @throws StartupError when the database holds something
  */
 export async function beginRestore(db: Database, interruptedAt?: number): Promise<void> {
-  const names = await tablesOf(db)
+  const names = await listTables(db)
   const isItsWork = async (): Promise<boolean> =>
     interruptedAt !== undefined &&
     names.includes(restoredTable) &&
@@ -157,7 +159,7 @@ export async function beginRestore(db: Database, interruptedAt?: number): Promis
     const others = names.filter((name) => name !== marker)
     await db.commit(
       [...others, ...names.filter((name) => name === marker)].map((name) =>
-        change(query<[], unknown>(`DROP TABLE ${quoted(name)}`), []),
+        change(query<[], unknown>(`DROP TABLE ${quoteName(name)}`), []),
       ),
     )
   } else if (names.length > 0)
@@ -168,7 +170,7 @@ export async function beginRestore(db: Database, interruptedAt?: number): Promis
 }
 
 /** Part of the last commit of a restore. */
-export function endOfRestore(): Change {
+export function dropRestoreMarker(): Change {
   return change(dropMarker, [])
 }
 
@@ -177,7 +179,7 @@ const migrations = query<[], { readonly component: string; readonly number: numb
 )
 
 /** Which shape a database has: of each component, the newest migration that was carried out. */
-export async function schemaOf(db: Database): Promise<Readonly<Record<string, number>>> {
+export async function readSchema(db: Database): Promise<Readonly<Record<string, number>>> {
   const rows = await db.all(migrations, [])
   return Object.fromEntries(rows.map(({ component, number }) => [component, number]))
 }

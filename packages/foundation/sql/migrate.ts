@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { StartupError } from '../errors/index.ts'
 import { hasTable, isEmptyDatabase } from './commit-count-store.ts'
 import { UniqueViolation } from './errors.ts'
-import { olderOf, olderTable, tellOlder } from './older-programs-store.ts'
+import { insertOlderNote, olderTable, readOlderNotes } from './older-programs-store.ts'
 import { change, insertInto, query } from './query.ts'
 import type { Database, Migration } from './types.ts'
 
@@ -47,7 +47,7 @@ export interface MigrationPlan {
  * Looks, and changes nothing.
  * @throws StartupError when a released migration was changed
  */
-export async function planOf(
+export async function planMigration(
   db: Database,
   component: string,
   migrations: readonly Migration[],
@@ -56,7 +56,7 @@ export async function planOf(
   checkHistory(component, migrations, done)
   const unknown = done.slice(migrations.length)
   const older =
-    unknown.length > 0 && (await hasTable(db, olderTable)) ? await olderOf(db, component) : undefined
+    unknown.length > 0 && (await hasTable(db, olderTable)) ? await readOlderNotes(db, component) : undefined
   return {
     done: done.length,
     pending: migrations.slice(done.length),
@@ -94,17 +94,17 @@ export async function migrate(
   // Not IF NOT EXISTS alone: a start that is refused afterwards writes nothing, and a commit counts itself.
   if (await isEmptyDatabase(db)) await createTable(db)
   for (;;) {
-    const plan = await planOf(db, component, migrations)
+    const plan = await planMigration(db, component, migrations)
     requireUsable(component, migrations.length, plan)
     const [next] = plan.pending
     if (next === undefined) return
     await next.convert?.(db)
-    const told = (await hasTable(db, olderTable)) ? tellOlder(component, next) : []
+    const told = (await hasTable(db, olderTable)) ? insertOlderNote(component, next) : []
     try {
       await db.commit([
-        change(record, [component, next.number, next.name, checksumOf(next), now()]),
+        change(record, [component, next.number, next.name, computeChecksum(next), now()]),
         ...next.statements.map((statement) =>
-          change(query<[], unknown>(portable(statement, db.dialect)), []),
+          change(query<[], unknown>(toDialect(statement, db.dialect)), []),
         ),
         ...told,
       ])
@@ -119,7 +119,7 @@ function checkHistory(component: string, migrations: readonly Migration[], done:
   for (const [index, migration] of migrations.entries()) {
     const row = done[index]
     if (row === undefined) return
-    if (row.number !== migration.number || row.checksum !== checksumOf(migration)) {
+    if (row.number !== migration.number || row.checksum !== computeChecksum(migration)) {
       throw new StartupError(
         `the database was made by another version of Warder: migration ${row.number} of ${component} (${row.name}) ` +
           'is not the one this program has; restore a backup, or start the version that made it',
@@ -130,7 +130,7 @@ function checkHistory(component: string, migrations: readonly Migration[], done:
 
 /** Two processes may create the table at once; PostgreSQL then refuses one of them, and the second try finds it. */
 async function createTable(db: Database): Promise<void> {
-  const statement = change(query<[], unknown>(portable(table, db.dialect)), [])
+  const statement = change(query<[], unknown>(toDialect(table, db.dialect)), [])
   try {
     await db.commit([statement])
   } catch {
@@ -138,7 +138,7 @@ async function createTable(db: Database): Promise<void> {
   }
 }
 
-function checksumOf(migration: Migration): string {
+function computeChecksum(migration: Migration): string {
   return createHash('sha256').update(migration.statements.join('\n;\n')).digest('hex')
 }
 
@@ -146,7 +146,7 @@ function checksumOf(migration: Migration): string {
  * The dialect's text of portable DDL. `BYTES` is BLOB or BYTEA; a table is STRICT on SQLite, and WITHOUT ROWID unless it
  * says `/* rowid *\/` (wide rows); text is compared by code point on PostgreSQL too, as SQLite does.
  */
-function portable(ddl: string, dialect: Database['dialect']): string {
+function toDialect(ddl: string, dialect: Database['dialect']): string {
   if (dialect === 'postgresql') {
     return ddl
       .replace(/\/\* rowid \*\//g, '')

@@ -26,12 +26,15 @@ const all = query<[component: string], { readonly number: number; readonly unhee
 )
 
 /** Part of the commit that carries a migration out. */
-export function tellOlder(component: string, { number, older }: Migration): readonly Change[] {
+export function insertOlderNote(component: string, { number, older }: Migration): readonly Change[] {
   return older === undefined ? [] : [change(insert, [component, number, older === true ? '' : older])]
 }
 
 /** @returns by number, as `Migration.older` */
-export async function olderOf(db: Database, component: string): Promise<ReadonlyMap<number, true | string>> {
+export async function readOlderNotes(
+  db: Database,
+  component: string,
+): Promise<ReadonlyMap<number, true | string>> {
   const rows = await db.all(all, [component])
   return new Map(rows.map(({ number, unheeded }) => [number, unheeded === '' ? true : unheeded]))
 }

@@ -1,14 +1,14 @@
 import type pg from 'pg'
-import { messageOf } from '../postgres/away.ts'
 import type { PostgresClients } from '../postgres/clients.ts'
+import { getErrorMessage } from '../postgres/connection-errors.ts'
 import { countOnPostgres, countTable, tableNamed } from './commit-count-store.ts'
 import { GuardFailed, OutcomeUnknown, StorageUnavailable } from './errors.ts'
 import { canGoOn, classify, isRefusal, Retryable } from './postgres-errors.ts'
-import { asked } from './postgres-statement.ts'
+import { toQueryConfig } from './postgres-statement.ts'
 import type { Change, ChangeResult, Commit, Row } from './types.ts'
 
 /** Serialization failures and deadlocks are tried again this often. */
-const mostRetries = 5
+const maxRetries = 5
 
 /**
  * The code of a plain WARNING. A COMMIT has one when somebody cancels its wait for the standby: PostgreSQL acknowledges it
@@ -20,7 +20,7 @@ const tableExists = tableNamed.postgresql.replace('?', '$1')
 const countAndCommit = `${countOnPostgres}; COMMIT`
 
 /** Each commit is one transaction on a connection of the pool. */
-export function transactions(pool: pg.Pool, { again, isOutdated }: PostgresClients): Commit {
+export function createTransactions(pool: pg.Pool, { retry, isOutdated }: PostgresClients): Commit {
   let counted = false
   /** Asked until the first migrations have created the table. */
   const isCounted = async (client: pg.PoolClient): Promise<boolean> => {
@@ -28,19 +28,21 @@ export function transactions(pool: pg.Pool, { again, isOutdated }: PostgresClien
     return counted
   }
   /** A connection to the host that takes writes: those to a primary of before are thrown away. */
-  const connected = async (): Promise<pg.PoolClient> => {
+  const getClient = async (): Promise<pg.PoolClient> => {
     try {
       for (;;) {
-        const client = await again(() => pool.connect())
+        const client = await retry(() => pool.connect())
         if (!isOutdated(client)) return client
         client.release(true)
       }
     } catch (error) {
-      throw new StorageUnavailable(`PostgreSQL cannot be reached: ${messageOf(error)}`, { cause: error })
+      throw new StorageUnavailable(`PostgreSQL cannot be reached: ${getErrorMessage(error)}`, {
+        cause: error,
+      })
     }
   }
   const once = async (changes: readonly Change[]): Promise<readonly ChangeResult[]> => {
-    const client = await connected()
+    const client = await getClient()
     let broken: Error | undefined
     let committing = false
     let confirmed = true
@@ -52,7 +54,7 @@ export function transactions(pool: pg.Pool, { again, isOutdated }: PostgresClien
       await client.query('BEGIN')
       const results: ChangeResult[] = []
       for (const [index, { query: statement, params, expect }] of changes.entries()) {
-        const result = await client.query(asked(statement, params))
+        const result = await client.query(toQueryConfig(statement, params))
         const touched = result.rowCount ?? 0
         if (expect !== undefined && touched !== expect) throw new GuardFailed(index)
         results.push({ changes: touched, rows: result.rows as Row[] })
@@ -87,7 +89,7 @@ export function transactions(pool: pg.Pool, { again, isOutdated }: PostgresClien
       try {
         return await once(changes)
       } catch (error) {
-        if (!(error instanceof Retryable) || attempt >= mostRetries) {
+        if (!(error instanceof Retryable) || attempt >= maxRetries) {
           throw error instanceof Retryable ? new StorageUnavailable(error.message) : error
         }
         await new Promise((resolve) => setTimeout(resolve, attempt * 5))

@@ -8,7 +8,7 @@ export const channel = 'warder_changed'
 const reconnectAfterMs = [50, 200, 1000, 5000]
 
 /** @param payload of a notice on the channel: `topic:key` */
-export function tell(listeners: Listeners, payload: string): void {
+export function notifyListeners(listeners: Listeners, payload: string): void {
   const split = payload.indexOf(':')
   for (const listener of listeners.get(payload.slice(0, split)) ?? []) listener(payload.slice(split + 1))
 }
@@ -29,7 +29,7 @@ export function listenForChanges(
   let closed = false
   let failures = 0
   let current: pg.Client | undefined
-  const tellAll = (): void => {
+  const notifyAll = (): void => {
     for (const known of listeners.values()) for (const listener of known) listener(undefined)
   }
   const start = async (): Promise<void> => {
@@ -51,12 +51,12 @@ export function listenForChanges(
     client.once('end', () => {
       clearTimeout(check)
       if (closed) return
-      tellAll()
+      notifyAll()
       const wait = reconnectAfterMs[Math.min(failures, reconnectAfterMs.length - 1)]
       failures += 1
       setTimeout(() => void start().catch(() => undefined), wait).unref()
     })
-    client.on('notification', ({ payload = '' }) => tell(listeners, payload))
+    client.on('notification', ({ payload = '' }) => notifyListeners(listeners, payload))
     await client.connect()
     if (closed) {
       await client.end()
@@ -69,7 +69,7 @@ export function listenForChanges(
       return
     }
     failures = 0
-    tellAll()
+    notifyAll()
     checkSoon()
   }
   void start().catch(() => undefined)

@@ -1,8 +1,8 @@
 import type pg from 'pg'
 import { StartupError } from '../errors/index.ts'
-import { isAway, messageOf } from '../postgres/away.ts'
 import type { PostgresClients } from '../postgres/clients.ts'
-import { DatabaseAway, StorageUnavailable } from './errors.ts'
+import { getErrorMessage, isTransientError } from '../postgres/connection-errors.ts'
+import { DatabaseUnreachable, StorageUnavailable } from './errors.ts'
 
 export interface Reader {
   query(statement: pg.QueryConfig): Promise<pg.QueryResult>
@@ -13,7 +13,7 @@ export interface Reader {
  * A connection that is made again when it is lost, or another host has become the primary; what was under way on it
  * fails.
  */
-export async function startReader({ Client, again, isOutdated }: PostgresClients): Promise<Reader> {
+export async function startReader({ Client, retry, isOutdated }: PostgresClients): Promise<Reader> {
   let ending = false
   let client: Promise<pg.Client>
   const openOne = async (): Promise<pg.Client> => {
@@ -30,15 +30,15 @@ export async function startReader({ Client, again, isOutdated }: PostgresClients
     return fresh
   }
   const renew = (): void => {
-    client = again(openOne)
+    client = retry(openOne)
     client.catch(() => undefined)
   }
-  client = again(openOne)
+  client = retry(openOne)
   try {
     await client
   } catch (error) {
-    const message = `database_url: cannot reach PostgreSQL: ${messageOf(error)}`
-    throw isAway(error) ? new DatabaseAway(message) : new StartupError(message)
+    const message = `database_url: cannot reach PostgreSQL: ${getErrorMessage(error)}`
+    throw isTransientError(error) ? new DatabaseUnreachable(message) : new StartupError(message)
   }
   /** One that is of use; of all that wait for it, one makes it anew. */
   const current = async (): Promise<pg.Client> => {
@@ -50,7 +50,9 @@ export async function startReader({ Client, again, isOutdated }: PostgresClients
     try {
       return await client
     } catch (error) {
-      throw new StorageUnavailable(`PostgreSQL cannot be reached: ${messageOf(error)}`, { cause: error })
+      throw new StorageUnavailable(`PostgreSQL cannot be reached: ${getErrorMessage(error)}`, {
+        cause: error,
+      })
     }
   }
   return {

@@ -1,6 +1,6 @@
 import { StartupError } from '../errors/index.ts'
 import { classify } from './postgres-errors.ts'
-import { postgresSession, type SessionOptions } from './postgres-session.ts'
+import { openPostgresSession, type SessionOptions } from './postgres-session.ts'
 
 /** Any number that nobody else uses for an advisory lock of the same database. */
 const lockNumber = 7_223_190_421
@@ -11,7 +11,7 @@ const lockNumber = 7_223_190_421
  * @throws StartupError when another restore has it
  */
 export async function lockForRestore(options: SessionOptions): Promise<() => Promise<void>> {
-  const client = await postgresSession(options, 'warder restore')
+  const client = await openPostgresSession(options, 'warder restore')
   const release = (): Promise<void> => client.end().catch(() => undefined)
   try {
     const { rows } = await client.query<{ readonly taken: boolean }>(

@@ -1,9 +1,9 @@
 import type pg from 'pg'
 import { parsePostgresUrl } from '../postgres/address.ts'
-import { postgresClients } from '../postgres/clients.ts'
+import { createPostgresClients } from '../postgres/clients.ts'
 import type { PostgresOptions } from './postgres.ts'
 import { classify } from './postgres-errors.ts'
-import { parserOf } from './postgres-statement.ts'
+import { getTypeParser } from './postgres-statement.ts'
 
 /** Which database, as for `openPostgres`. */
 export type SessionOptions = Pick<PostgresOptions, 'url' | 'passwordFile' | 'folder'>
@@ -15,22 +15,22 @@ const connectWithinMs = 10_000
  * @param name that the server shows for it
  * @throws StorageUnavailable when the database cannot be reached
  */
-export async function postgresSession(
+export async function openPostgresSession(
   { url, passwordFile, folder }: SessionOptions,
   name: string,
 ): Promise<pg.Client> {
   const address = parsePostgresUrl(url)
-  const clients = postgresClients({
+  const clients = createPostgresClients({
     address,
     passwordFile,
     folder,
     memory: undefined,
     connectTimeoutMs: address.connectTimeoutMs ?? connectWithinMs,
-    config: { types: { getTypeParser: parserOf as never }, application_name: name, keepAlive: true },
+    config: { types: { getTypeParser: getTypeParser as never }, application_name: name, keepAlive: true },
     log: undefined,
   })
   try {
-    return await clients.again(async () => {
+    return await clients.retry(async () => {
       const fresh = new clients.Client()
       fresh.on('error', () => undefined)
       await fresh.connect()

@@ -1,7 +1,7 @@
 import { StartupError } from '../errors/index.ts'
 import type { Reader } from './postgres-reader.ts'
 
-type Asking = Pick<Reader, 'query'>
+type StatementClient = Pick<Reader, 'query'>
 
 const processOfServer = 'SELECT pg_backend_pid() AS pid'
 const rounds = 2
@@ -13,7 +13,7 @@ const attempts = 3
  * and its like). Everything would seem to work: locks of a session would be held by nobody, and nobody would hear of changes.
  * @throws StartupError
  */
-export async function requireOwnSessions(one: Asking, other: Asking): Promise<void> {
+export async function requireOwnSessions(one: StatementClient, other: StatementClient): Promise<void> {
   for (let attempt = 0; attempt < attempts; attempt += 1) if (await haveOwnSessions(one, other)) return
   throw new StartupError(
     'database_url: between here and PostgreSQL is a pooler that changes the connection with each transaction; ' +
@@ -22,15 +22,15 @@ export async function requireOwnSessions(one: Asking, other: Asking): Promise<vo
 }
 
 /** One after the other: a pooler then takes the same connection for both, or others for each in turn. */
-async function haveOwnSessions(one: Asking, other: Asking): Promise<boolean> {
+async function haveOwnSessions(one: StatementClient, other: StatementClient): Promise<boolean> {
   const seen = [new Set<unknown>(), new Set<unknown>()]
   for (let round = 0; round < rounds; round += 1)
-    for (const [index, asked] of [one, other].entries()) seen[index]?.add(await processBehind(asked))
+    for (const [index, asked] of [one, other].entries()) seen[index]?.add(await readProcessId(asked))
   const all = seen.flatMap((known) => [...known])
   return seen.every((known) => known.size === 1) && new Set(all).size === all.length
 }
 
-async function processBehind(asked: Asking): Promise<unknown> {
+async function readProcessId(asked: StatementClient): Promise<unknown> {
   const { rows } = await asked.query({ text: processOfServer })
   return (rows[0] as { readonly pid?: unknown } | undefined)?.pid
 }

@@ -3,19 +3,19 @@ import {
   type CopiedRow,
   type CopiedTable,
   type DatabaseSnapshot,
-  list,
-  quoted,
-  sorted,
+  formatColumns,
+  quoteName,
+  sortTableNames,
 } from './logical-copy-store.ts'
 import { classify } from './postgres-errors.ts'
-import { postgresSession, type SessionOptions } from './postgres-session.ts'
+import { openPostgresSession, type SessionOptions } from './postgres-session.ts'
 
 /**
  * A snapshot of a PostgreSQL database: one read-only transaction, which nobody waits for.
  * @throws StorageUnavailable when it cannot be reached
  */
-export async function postgresSnapshot(options: SessionOptions): Promise<DatabaseSnapshot> {
-  const client = await postgresSession(options, 'warder backup')
+export async function createPostgresSnapshot(options: SessionOptions): Promise<DatabaseSnapshot> {
+  const client = await openPostgresSession(options, 'warder backup')
   const ask = async <Row extends CopiedRow>(text: string): Promise<Row[]> => {
     try {
       return (await client.query<Row>({ text, rowMode: 'array' } as never)).rows
@@ -32,7 +32,7 @@ export async function postgresSnapshot(options: SessionOptions): Promise<Databas
       WHERE c.table_schema = current_schema() AND t.table_type = 'BASE TABLE' ORDER BY c.table_name, c.ordinal_position`,
   )
   const names = [...new Set(columns.map(([table]) => table))]
-  const tables: readonly CopiedTable[] = sorted(names).map((name) => ({
+  const tables: readonly CopiedTable[] = sortTableNames(names).map((name) => ({
     name,
     columns: columns.filter(([table]) => table === name).map(([, column]) => column),
   }))
@@ -47,7 +47,7 @@ export async function postgresSnapshot(options: SessionOptions): Promise<Databas
     },
     async *rows(table) {
       await ask(
-        `DECLARE copied NO SCROLL CURSOR FOR SELECT ${list(table.columns)} FROM ${quoted(table.name)}`,
+        `DECLARE copied NO SCROLL CURSOR FOR SELECT ${formatColumns(table.columns)} FROM ${quoteName(table.name)}`,
       )
       for (;;) {
         const rows = await ask(`FETCH ${batchRows} FROM copied`)

@@ -3,17 +3,17 @@ import pg from 'pg'
 import type { Query, SqlValue } from './types.ts'
 
 /** How the client library is asked for a statement. */
-export function asked(
+export function toQueryConfig(
   statement: Query<readonly SqlValue[], unknown>,
   params: readonly SqlValue[],
 ): pg.QueryConfig {
-  return { name: nameOf(statement), text: statement.numbered, values: params.map(toDriver) }
+  return { name: getStatementName(statement), text: statement.numbered, values: params.map(toDriver) }
 }
 
 const names = new WeakMap<object, string>()
 
 /** Prepared statements are found again by name; equal texts share one. */
-function nameOf(statement: Query<readonly SqlValue[], unknown>): string {
+function getStatementName(statement: Query<readonly SqlValue[], unknown>): string {
   let name = names.get(statement)
   if (name === undefined) {
     name = `w_${createHash('sha256').update(statement.numbered).digest('hex').slice(0, 40)}`
@@ -29,7 +29,7 @@ function toDriver(value: SqlValue): string | number | Buffer | null {
 const int8 = 20
 
 /** 64-bit integers come as numbers: all of ours are below 2^53. */
-export function parserOf(oid: number, format?: 'text' | 'binary'): unknown {
+export function getTypeParser(oid: number, format?: 'text' | 'binary'): unknown {
   if (oid === int8) return Number
   return pg.types.getTypeParser(oid, format as 'text')
 }

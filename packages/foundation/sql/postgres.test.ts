@@ -5,11 +5,11 @@ import { after, test } from 'node:test'
 import {
   change,
   type Database,
+  findUnsafeSettings,
   OutcomeUnknown,
   openPostgres,
   query,
   StorageUnavailable,
-  unsafeSettings,
 } from './index.ts'
 import type { PostgresLimits } from './postgres.ts'
 import { startTestPostgres } from './testing/index.ts'
@@ -201,7 +201,7 @@ test('settings with which acknowledged changes are lost are told, with what they
 }, async () => {
   const url = await newDatabase()
   const told = async (options: string): Promise<readonly string[]> =>
-    (await unsafeSettings(await open(`${url}?options=${encodeURIComponent(options)}`))).map(
+    (await findUnsafeSettings(await open(`${url}?options=${encodeURIComponent(options)}`))).map(
       ({ setting }) => setting,
     )
   // The server of the tests does without fsync; nothing can be said for it.

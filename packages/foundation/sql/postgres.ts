@@ -2,16 +2,16 @@ import { Socket } from 'node:net'
 import pg from 'pg'
 import { StartupError } from '../errors/index.ts'
 import { parsePostgresUrl } from '../postgres/address.ts'
-import { postgresClients } from '../postgres/clients.ts'
+import { createPostgresClients } from '../postgres/clients.ts'
 import type { HostLog } from '../postgres/hosts.ts'
 import { ErrorCount } from './error-count.ts'
 import { StorageUnavailable } from './errors.ts'
-import { transactions } from './postgres-commit.ts'
+import { createTransactions } from './postgres-commit.ts'
 import { classify } from './postgres-errors.ts'
-import { channel, type Listeners, listenForChanges, tell } from './postgres-feed.ts'
+import { channel, type Listeners, listenForChanges, notifyListeners } from './postgres-feed.ts'
 import { type Reader, startReader } from './postgres-reader.ts'
 import { requireOwnSessions } from './postgres-sessions.ts'
-import { asked, parserOf } from './postgres-statement.ts'
+import { getTypeParser, toQueryConfig } from './postgres-statement.ts'
 import { query } from './query.ts'
 import { requireStorableText } from './storable-text.ts'
 import type { Database, Query, SqlValue } from './types.ts'
@@ -51,7 +51,7 @@ export interface PostgresLimits {
   readonly feedCheck: number
 }
 
-const usualLimits = { statement: 15_000, lock: 0, connect: 10_000, host: undefined, feedCheck: 10_000 }
+const defaultLimits = { statement: 15_000, lock: 0, connect: 10_000, host: undefined, feedCheck: 10_000 }
 /** One of several that says nothing holds up the others. */
 const oneOfSeveralMs = 3_000
 /** A server that has ended a statement is given so long to say so. */
@@ -68,9 +68,9 @@ const notify: Query<readonly SqlValue[], unknown> = query(`SELECT pg_notify('${c
  * @throws StartupError when it cannot be reached
  */
 export async function openPostgres(options: PostgresOptions): Promise<Database> {
-  const { statement = usualLimits.statement } = options.limits ?? {}
+  const { statement = defaultLimits.statement } = options.limits ?? {}
   const answer = statement === 0 ? 0 : statement + answerAfterMs
-  const limits: PostgresLimits = { ...usualLimits, answer, ...options.limits }
+  const limits: PostgresLimits = { ...defaultLimits, answer, ...options.limits }
   const address = parsePostgresUrl(options.url)
   const sockets = new Set<Socket>()
   const config: pg.ClientConfig = {
@@ -81,7 +81,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     query_timeout: limits.answer,
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveAfterMs,
-    types: { getTypeParser: parserOf as never },
+    types: { getTypeParser: getTypeParser as never },
     application_name: 'warder',
     stream: () => {
       const socket = new Socket()
@@ -91,9 +91,9 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     },
   }
   const { passwordFile, folder, primary, log } = options
-  const usualMs = address.hosts.length > 1 ? oneOfSeveralMs : limits.connect
-  const hostMs = limits.host ?? address.connectTimeoutMs ?? usualMs
-  const clients = postgresClients({
+  const defaultHostMs = address.hosts.length > 1 ? oneOfSeveralMs : limits.connect
+  const hostMs = limits.host ?? address.connectTimeoutMs ?? defaultHostMs
+  const clients = createPostgresClients({
     address,
     passwordFile,
     folder,
@@ -124,7 +124,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
   }
   const listeners: Listeners = new Map()
   const feed = listenForChanges(clients, listeners, limits.feedCheck)
-  const commit = transactions(pool, clients)
+  const commit = createTransactions(pool, clients)
   const errors = new ErrorCount()
   let turn = 0
 
@@ -137,7 +137,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     const reader = readers[turn]
     if (reader === undefined) throw new StorageUnavailable('no connection')
     try {
-      return await reader.query(asked(statement, params))
+      return await reader.query(toQueryConfig(statement, params))
     } catch (error) {
       const known = classify(error)
       errors.add(known)
@@ -162,7 +162,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
       })
       // After the acknowledgement nothing read earlier may be used: the notification arrives some time later.
       for (const { query: statement, params } of changes)
-        if (statement === notify) tell(listeners, String(params[0]))
+        if (statement === notify) notifyListeners(listeners, String(params[0]))
       return results
     },
     changed: (topic, key) => ({

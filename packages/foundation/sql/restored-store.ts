@@ -19,7 +19,7 @@ const find = query<[], Row>(`SELECT digest, made_at, restored_at FROM ${restored
 const forget = query<[], unknown>(`DELETE FROM ${restoredTable}`)
 
 /** Part of the last commit of a restore: tells the first start where the rows come from. */
-export function restoredChanges({ digest, madeAt, restoredAt }: RestoredBackup): readonly Change[] {
+export function insertRestored({ digest, madeAt, restoredAt }: RestoredBackup): readonly Change[] {
   return [change(make, []), change(insert, [digest, madeAt, restoredAt])]
 }
 

@@ -9,7 +9,7 @@ import type { ChangeResult, Row, SqlValue } from './types.ts'
 /** A change as it crosses threads. */
 export type PlainChange = readonly [text: string, params: readonly SqlValue[], expect: number | undefined]
 
-const mostStatements = 500
+const maxStatements = 500
 const busyTimeoutMs = 10_000
 
 /**
@@ -71,11 +71,11 @@ export class Statements {
     return found === undefined ? undefined : this.#db.prepare(countOnSqlite)
   }
 
-  of(text: string): Prepared {
+  get(text: string): Prepared {
     const known = this.#byText.get(text)
     if (known !== undefined) return known
     const prepared = { statement: this.#db.prepare(text), returns: /\bRETURNING\b/i.test(text) }
-    setBounded(this.#byText, text, prepared, mostStatements)
+    setBounded(this.#byText, text, prepared, maxStatements)
     return prepared
   }
 }
@@ -92,14 +92,14 @@ export function commitToFiles(
   statements: Statements,
   units: readonly (readonly PlainChange[])[],
 ): UnitOutcome[] {
-  const refused = (problem: string): UnitOutcome[] =>
+  const refuseAll = (problem: string): UnitOutcome[] =>
     units.map(() => ({ error: new StorageUnavailable(problem) }))
   const before = files.problem()
-  if (before !== undefined) return refused(before)
+  if (before !== undefined) return refuseAll(before)
   const outcomes = commitGroup(db, statements, units)
-  files.look()
+  files.check()
   const after = files.problem()
-  return after === undefined ? outcomes : refused(after)
+  return after === undefined ? outcomes : refuseAll(after)
 }
 
 /**
@@ -114,8 +114,8 @@ function commitGroup(
   try {
     db.exec('BEGIN IMMEDIATE')
   } catch (error) {
-    const refused = classify(error, db.location())
-    return units.map(() => ({ error: refused }))
+    const refuseAll = classify(error, db.location())
+    return units.map(() => ({ error: refuseAll }))
   }
   try {
     const outcomes: UnitOutcome[] = []
@@ -164,7 +164,7 @@ function runUnit(db: DatabaseSync, statements: Statements, unit: readonly PlainC
 
 function runChanges(statements: Statements, unit: readonly PlainChange[]): ChangeResult[] {
   return unit.map(([text, params, expect], index) => {
-    const { statement, returns } = statements.of(text)
+    const { statement, returns } = statements.get(text)
     let result: ChangeResult
     if (returns) {
       const rows = statement.all(...params) as Row[]
@@ -191,11 +191,11 @@ export function classify(error: unknown, path?: string | null): Error {
   const code = (error as Error & { errcode?: number }).errcode
   if (code === constraintUnique || code === constraintPrimaryKey) return new UniqueViolation(error.message)
   if (code !== undefined && unavailable.has(code & 0xff))
-    return new StorageUnavailable(reasonOf(error, path), { cause: error })
+    return new StorageUnavailable(describeReason(error, path), { cause: error })
   return error
 }
 
-function reasonOf(error: Error, path: string | null | undefined): string {
+function describeReason(error: Error, path: string | null | undefined): string {
   if (path === null || path === undefined) return error.message
   return diskFull(error, path) ?? `${error.message} (${path})`
 }

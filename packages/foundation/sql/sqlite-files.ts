@@ -26,9 +26,9 @@ export function createDatabaseFile(path: string): void {
 }
 
 /** Size of a database with its log, which is a part of it where a process was killed. Asks by path: nothing is opened. */
-export function databaseBytes(path: string): number {
-  const bytesOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0
-  return bytesOf(path) + bytesOf(`${path}-wal`)
+export function getDatabaseBytes(path: string): number {
+  const getFileSize = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0
+  return getFileSize(path) + getFileSize(`${path}-wal`)
 }
 
 /** Compares the files of an open database with those that the connection was opened on. */
@@ -36,7 +36,7 @@ export interface DatabaseFiles {
   /** The sentence for the operator, once a look found a file removed or replaced; undefined = none was. */
   problem(): string | undefined
   /** Looks at all of them: some microseconds, also after each group of commits. */
-  look(): void
+  check(): void
 }
 
 /**
@@ -45,11 +45,11 @@ export interface DatabaseFiles {
  * @param path of a database that this thread has open
  * @param onProblem called once
  */
-export function databaseFiles(path: string, onProblem?: (problem: string) => void): DatabaseFiles {
-  if (path === ':memory:') return { problem: () => undefined, look: () => undefined }
-  const files = [path, `${path}-wal`, `${path}-shm`].map(openedFile)
+export function watchDatabaseFiles(path: string, onProblem?: (problem: string) => void): DatabaseFiles {
+  if (path === ':memory:') return { problem: () => undefined, check: () => undefined }
+  const files = [path, `${path}-wal`, `${path}-shm`].map(toOpenedFile)
   let problem: string | undefined
-  const lookAt = (one: OpenedFile): void => {
+  const checkFile = (one: OpenedFile): void => {
     // Writes to a removed file stay lost, whatever replaces it.
     if (problem !== undefined || !isOther(one)) return
     problem =
@@ -60,7 +60,7 @@ export function databaseFiles(path: string, onProblem?: (problem: string) => voi
   }
   return {
     problem: () => problem,
-    look: () => files.forEach(lookAt),
+    check: () => files.forEach(checkFile),
   }
 }
 
@@ -70,12 +70,12 @@ interface OpenedFile {
   opened: string | undefined
 }
 
-function openedFile(file: string): OpenedFile {
-  return { file, opened: identityOf(file) }
+function toOpenedFile(file: string): OpenedFile {
+  return { file, opened: readIdentity(file) }
 }
 
 function isOther(one: OpenedFile): boolean {
-  const now = identityOf(one.file)
+  const now = readIdentity(one.file)
   one.opened ??= now
   return now !== one.opened
 }
@@ -84,7 +84,7 @@ function isOther(one: OpenedFile): boolean {
  * Device and inode; undefined = there is no such file. Plain numbers where they are exact: a stat with BigInts costs
  * twice as much, and each commit waits for one.
  */
-function identityOf(path: string): string | undefined {
+function readIdentity(path: string): string | undefined {
   const stat = statSync(path, { throwIfNoEntry: false })
   if (stat === undefined || Number.isSafeInteger(stat.ino)) return stat && `${stat.dev}:${stat.ino}`
   const exact = statSync(path, { bigint: true, throwIfNoEntry: false })

@@ -1,5 +1,5 @@
 import { StartupError } from '../errors/index.ts'
-import { type CopiedRow, type CopiedTable, list, quoted } from './logical-copy-store.ts'
+import { type CopiedRow, type CopiedTable, formatColumns, quoteName } from './logical-copy-store.ts'
 import { classify, openConnection } from './sqlite-connection.ts'
 
 /** Fills the tables of a database that nobody else has open. */
@@ -31,9 +31,9 @@ export function fillSqlite(path: string): Filling {
     .all() as { readonly name: string; readonly sql: string }[]
   db.exec('PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA foreign_keys = OFF')
   db.exec(`PRAGMA cache_size = -${cacheKib}; BEGIN`)
-  for (const { name } of indexes) db.exec(`DROP INDEX ${quoted(name)}`)
-  let insertion: ReturnType<typeof insertionInto> | undefined
-  const orClassified = (work: () => void): void => {
+  for (const { name } of indexes) db.exec(`DROP INDEX ${quoteName(name)}`)
+  let insertion: ReturnType<typeof createInsert> | undefined
+  const runClassified = (work: () => void): void => {
     try {
       work()
     } catch (error) {
@@ -42,12 +42,12 @@ export function fillSqlite(path: string): Filling {
   }
   return {
     begin({ name, columns }) {
-      orClassified(() => db.exec(`DELETE FROM ${quoted(name)}`))
-      insertion = insertionInto(db, name, columns)
+      runClassified(() => db.exec(`DELETE FROM ${quoteName(name)}`))
+      insertion = createInsert(db, name, columns)
     },
-    add: (rows) => orClassified(() => insertion?.(rows)),
+    add: (rows) => runClassified(() => insertion?.(rows)),
     finish() {
-      orClassified(() => {
+      runClassified(() => {
         for (const { sql } of indexes) db.exec(sql)
         // The change of the journal writes the first page, and waits for the disk to have the whole file.
         db.exec('COMMIT; PRAGMA synchronous = FULL; PRAGMA journal_mode = WAL')
@@ -60,15 +60,17 @@ export function fillSqlite(path: string): Filling {
   }
 }
 
-function insertionInto(
+function createInsert(
   db: ReturnType<typeof openConnection>,
   name: string,
   columns: readonly string[],
 ): (rows: readonly CopiedRow[]) => void {
   const marks = `(${columns.map(() => '?').join(', ')})`
-  const of = (count: number) =>
-    db.prepare(`INSERT INTO ${quoted(name)} (${list(columns)}) VALUES ${Array(count).fill(marks).join(', ')}`)
-  const [one, many] = [of(1), of(rowsAtOnce)]
+  const createStatement = (count: number) =>
+    db.prepare(
+      `INSERT INTO ${quoteName(name)} (${formatColumns(columns)}) VALUES ${Array(count).fill(marks).join(', ')}`,
+    )
+  const [one, many] = [createStatement(1), createStatement(rowsAtOnce)]
   return (rows) => {
     // Values of a row that has more, or fewer, would come into the next.
     const other = rows.find((row) => row.length !== columns.length)

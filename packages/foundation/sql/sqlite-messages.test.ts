@@ -17,7 +17,7 @@ test('a text crosses once, and its changes arrive as they were sent', () => {
     const changes = changesOf(...texts)
     sender.send(1, changes, (message) => {
       told.push(message.texts)
-      assert.deepEqual(receiver.changesOf(across(message)), changes)
+      assert.deepEqual(receiver.toChanges(across(message)), changes)
     })
   }
   assert.deepEqual(told, [['a', 'b'], [], ['c']])
@@ -30,7 +30,7 @@ test('what could not be sent is told with the next message', () => {
   }
   assert.throws(() => sender.send(1, changesOf('lost'), refuse), TypeError)
   sender.send(2, changesOf('found', 'lost'), (message) =>
-    assert.deepEqual(receiver.changesOf(across(message)), changesOf('found', 'lost')),
+    assert.deepEqual(receiver.toChanges(across(message)), changesOf('found', 'lost')),
   )
 })
 
@@ -40,7 +40,7 @@ test('texts without end are not kept without end', () => {
   for (let count = 0; count < 3000; count += 1)
     sender.send(count, changesOf(`text ${count}`, 'text 0'), (message) => {
       told += message.texts.length
-      assert.deepEqual(receiver.changesOf(across(message)), changesOf(`text ${count}`, 'text 0'))
+      assert.deepEqual(receiver.toChanges(across(message)), changesOf(`text ${count}`, 'text 0'))
     })
   assert.equal(told, 1000)
 })

@@ -14,7 +14,7 @@ export interface CommitMessage {
 type NumberedChange = readonly [text: number | string, params: PlainChange[1], expect: PlainChange[2]]
 
 /** The texts of a service are some hundred; what is made up as it goes is not kept. */
-const mostTexts = 1000
+const maxTexts = 1000
 
 /** A serving thread's side of the numbers. */
 export class TextNumbers {
@@ -23,15 +23,17 @@ export class TextNumbers {
   /** @param post is given the message; the numbers in it hold once it has not thrown */
   send(id: number, changes: readonly PlainChange[], post: (message: CommitMessage) => void): void {
     const fresh = new Map<string, number>()
-    const numberOf = (text: string): number | string => {
+    const getNumber = (text: string): number | string => {
       const known = this.#known.get(text) ?? fresh.get(text)
       if (known !== undefined) return known
       const next = this.#known.size + fresh.size
-      if (next >= mostTexts) return text
+      if (next >= maxTexts) return text
       fresh.set(text, next)
       return next
     }
-    const numbered = changes.map(([text, params, expect]): NumberedChange => [numberOf(text), params, expect])
+    const numbered = changes.map(
+      ([text, params, expect]): NumberedChange => [getNumber(text), params, expect],
+    )
     post({ id, texts: [...fresh.keys()], changes: numbered })
     for (const [text, number] of fresh) this.#known.set(text, number)
   }
@@ -41,12 +43,12 @@ export class TextNumbers {
 export class NumberedTexts {
   readonly #texts: string[] = []
 
-  changesOf({ texts, changes }: CommitMessage): readonly PlainChange[] {
+  toChanges({ texts, changes }: CommitMessage): readonly PlainChange[] {
     this.#texts.push(...texts)
-    return changes.map(([text, params, expect]) => [this.#textOf(text), params, expect])
+    return changes.map(([text, params, expect]) => [this.#getText(text), params, expect])
   }
 
-  #textOf(text: number | string): string {
+  #getText(text: number | string): string {
     if (typeof text === 'string') return text
     const known = this.#texts[text]
     if (known === undefined) throw new Error(`statement ${text} was never told`)

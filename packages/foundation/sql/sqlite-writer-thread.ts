@@ -1,7 +1,7 @@
 // The one writer of the file. Takes everything that waits on all ports and commits it with one fsync.
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { commitToFiles, openConnection, type PlainChange, Statements } from './sqlite-connection.ts'
-import { databaseFiles } from './sqlite-files.ts'
+import { watchDatabaseFiles } from './sqlite-files.ts'
 import {
   type CommitAnswer,
   type CommitMessage,
@@ -11,14 +11,14 @@ import {
 } from './sqlite-messages.ts'
 
 /** More than this many units wait for the next group, so that none waits for an endless one. */
-const largestGroup = 512
+const maxGroupUnits = 512
 /** How often the files are looked at while nothing is written. */
-const lookEveryMs = 1000
+const checkEveryMs = 1000
 
 const { path } = workerData as { readonly path: string }
 const db = openConnection(path, false)
 const statements = new Statements(db)
-const files = databaseFiles(path, tellAll)
+const files = watchDatabaseFiles(path, notifyAll)
 const ports = new Map<MessagePort, NumberedTexts>()
 
 interface Unit {
@@ -27,29 +27,29 @@ interface Unit {
   readonly changes: readonly PlainChange[]
 }
 
-function unitOf(port: MessagePort, texts: NumberedTexts, message: CommitMessage): Unit {
-  return { port, id: message.id, changes: texts.changesOf(message) }
+function toUnit(port: MessagePort, texts: NumberedTexts, message: CommitMessage): Unit {
+  return { port, id: message.id, changes: texts.toChanges(message) }
 }
 
 function take(): Unit[] {
   const waiting: Unit[] = []
   for (const [port, texts] of ports) {
-    while (waiting.length < largestGroup) {
+    while (waiting.length < maxGroupUnits) {
       const received = receiveMessageOnPort(port) as { message: CommitMessage } | undefined
       if (received === undefined) break
-      waiting.push(unitOf(port, texts, received.message))
+      waiting.push(toUnit(port, texts, received.message))
     }
   }
   return waiting
 }
 
 /** Nothing can be written any more: the primary, and every serving thread. */
-function tellAll(problem: string): void {
+function notifyAll(problem: string): void {
   const message: ProblemMessage = { problem }
   for (const port of [parentPort, ...ports.keys()]) port?.postMessage(message)
 }
 
-const looking = setInterval(files.look, lookEveryMs)
+const looking = setInterval(files.check, checkEveryMs)
 
 function commitAll(first: Unit): void {
   let group = [first, ...take()]
@@ -87,5 +87,5 @@ parentPort?.on('message', (message: { port: MessagePort } | 'close') => {
   const problem = files.problem()
   if (problem !== undefined) port.postMessage({ problem } satisfies ProblemMessage)
   port.on('close', () => ports.delete(port))
-  port.on('message', (message: CommitMessage) => commitAll(unitOf(port, texts, message)))
+  port.on('message', (message: CommitMessage) => commitAll(toUnit(port, texts, message)))
 })

@@ -11,13 +11,13 @@ import {
   Statements,
   type UnitOutcome,
 } from './sqlite-connection.ts'
-import { createDatabaseFile, type DatabaseFiles, databaseFiles } from './sqlite-files.ts'
+import { createDatabaseFile, type DatabaseFiles, watchDatabaseFiles } from './sqlite-files.ts'
 import { type CommitAnswer, fromAnswer, type ProblemMessage, TextNumbers } from './sqlite-messages.ts'
 import { requireStorableText } from './storable-text.ts'
 import type { Change, ChangeResult, Commit, Database, Query, SqlValue } from './types.ts'
 
 /** Units that may wait for the writer; beyond it a commit is refused, so that memory stays bounded. */
-const mostWaiting = 20_000
+const maxWaiting = 20_000
 const nothing = query<[], { one: number }>('SELECT 1 AS one')
 
 /**
@@ -33,7 +33,7 @@ export function openSqlite(options: {
   if (options.writer === undefined) createDatabaseFile(options.path)
   const db = openConnection(options.path, options.writer !== undefined)
   const prepared = new WeakMap<object, StatementSync>()
-  const statementOf = (statement: Query<readonly SqlValue[], unknown>): StatementSync => {
+  const getStatement = (statement: Query<readonly SqlValue[], unknown>): StatementSync => {
     let known = prepared.get(statement)
     if (known === undefined) {
       known = db.prepare(statement.text)
@@ -41,24 +41,24 @@ export function openSqlite(options: {
     }
     return known
   }
-  const version = versionReader(db)
+  const version = createVersionReader(db)
   const errors = new ErrorCount()
   const writer =
     options.writer === undefined
-      ? ownWriter(db, databaseFiles(options.path), version.committed, errors)
-      : remoteWriter(options.writer, acknowledge, errors)
+      ? createOwnWriter(db, watchDatabaseFiles(options.path), version.committed, errors)
+      : createRemoteWriter(options.writer, acknowledge, errors)
   const database: Database = {
     dialect: 'sqlite',
     get<P extends readonly SqlValue[], R>(statement: Query<P, R>, params: P): R | undefined {
       requireStorableText(params)
-      return classified(
-        () => statementOf(statement as Query<readonly SqlValue[], unknown>).get(...params) as R | undefined,
+      return runClassified(
+        () => getStatement(statement as Query<readonly SqlValue[], unknown>).get(...params) as R | undefined,
       )
     },
     all<P extends readonly SqlValue[], R>(statement: Query<P, R>, params: P): readonly R[] {
       requireStorableText(params)
-      const rows = classified(() =>
-        statementOf(statement as Query<readonly SqlValue[], unknown>).all(...params),
+      const rows = runClassified(() =>
+        getStatement(statement as Query<readonly SqlValue[], unknown>).all(...params),
       )
       return rows as unknown as readonly R[]
     },
@@ -84,7 +84,7 @@ export function openSqlite(options: {
 }
 
 /** Turns thrown errors into those that callers understand. */
-function classified<T>(read: () => T): T {
+function runClassified<T>(read: () => T): T {
   try {
     return read()
   } catch (error) {
@@ -115,7 +115,7 @@ function acknowledge(): void {
  * older than the request. Commits of this thread end that memory when they are acknowledged, which can be before it
  * asks again: what comes after `await commit()` sees them, over any connection.
  */
-function versionReader(db: ReturnType<typeof openConnection>): VersionReader {
+function createVersionReader(db: ReturnType<typeof openConnection>): VersionReader {
   const pragma = db.prepare('PRAGMA data_version')
   pragma.setReturnArrays(true)
   const { nodeTiming } = performance
@@ -136,7 +136,7 @@ function versionReader(db: ReturnType<typeof openConnection>): VersionReader {
         acknowledged === knownAfterCommits
       )
         return known
-      const [version] = classified(() => pragma.get() as unknown as readonly [number])
+      const [version] = runClassified(() => pragma.get() as unknown as readonly [number])
       known = own * beyondPragma + version
       knownInLoop = loopCount
       knownAfterEvents = events
@@ -153,7 +153,7 @@ function versionReader(db: ReturnType<typeof openConnection>): VersionReader {
 /** Readers of SQLite see the version again at each use: nothing needs to be told. Dropped before the commit. */
 const noChange: Change = { query: query('SELECT 1'), params: [] }
 
-function plain(changes: readonly Change[]): PlainChange[] {
+function toPlainChanges(changes: readonly Change[]): PlainChange[] {
   const units: PlainChange[] = []
   for (const one of changes) if (one !== noChange) units.push([one.query.text, one.params, one.expect])
   return units
@@ -180,7 +180,7 @@ function settle(waiting: Waiting, outcome: UnitOutcome, errors: ErrorCount): voi
   }
 }
 
-function remoteWriter(port: MessagePort, onCommitted: () => void, errors: ErrorCount): Writer {
+function createRemoteWriter(port: MessagePort, onCommitted: () => void, errors: ErrorCount): Writer {
   const waiting = new Map<number, Waiting>()
   const numbers = new TextNumbers()
   let next = 0
@@ -209,11 +209,11 @@ function remoteWriter(port: MessagePort, onCommitted: () => void, errors: ErrorC
     commit: (changes) =>
       new Promise((resolve, reject) => {
         if (closed) return reject(new StorageUnavailable('the writer has ended'))
-        if (waiting.size >= mostWaiting)
+        if (waiting.size >= maxWaiting)
           return reject(new StorageUnavailable('too many commits wait for the writer'))
         const id = next++
         // A message that cannot be sent gets no answer.
-        numbers.send(id, plain(changes), (message) => port.postMessage(message))
+        numbers.send(id, toPlainChanges(changes), (message) => port.postMessage(message))
         if (waiting.size === 0) port.ref()
         waiting.set(id, { resolve, reject })
       }),
@@ -225,7 +225,7 @@ function remoteWriter(port: MessagePort, onCommitted: () => void, errors: ErrorC
   }
 }
 
-function ownWriter(
+function createOwnWriter(
   db: ReturnType<typeof openConnection>,
   files: DatabaseFiles,
   onCommitted: () => void,
@@ -251,12 +251,12 @@ function ownWriter(
   return {
     commit: (changes) =>
       new Promise((resolve, reject) => {
-        queue.push({ changes: plain(changes), waiting: { resolve, reject } })
+        queue.push({ changes: toPlainChanges(changes), waiting: { resolve, reject } })
         if (queue.length === 1) setImmediate(flush)
       }),
     waiting: () => queue.length,
     problem() {
-      files.look()
+      files.check()
       return files.problem()
     },
     async close() {

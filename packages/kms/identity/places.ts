@@ -1,29 +1,29 @@
 import { failure } from '@warder/foundation/errors'
 import { bucketKey } from '@warder/foundation/http'
-import { Shares } from '@warder/foundation/runtime'
+import { KeyedLimiter } from '@warder/foundation/runtime'
 
 /**
  * Callers that may wait for another service at one time, and of these how many from one address (of IPv6 from one /64):
  * nobody alone keeps everybody else out.
  */
 export class Places {
-  readonly #shares: Shares
+  readonly #shares: KeyedLimiter
   readonly #told: string
 
   /** @param told what is too many, for the log */
   constructor(most: number, told: string) {
-    this.#shares = new Shares(most, Math.ceil(most / 4))
+    this.#shares = new KeyedLimiter(most, Math.ceil(most / 4))
     this.#told = told
   }
 
   /** @throws failure('overloaded') at once when there is no place, or none left for this address */
   async hold<R>(clientAddress: string, work: () => Promise<R>): Promise<R> {
     const key = bucketKey(clientAddress)
-    if (!this.#shares.take(key, 1)) throw failure('overloaded', this.#told, { retryAfterSeconds: 1 })
+    if (!this.#shares.tryAcquire(key, 1)) throw failure('overloaded', this.#told, { retryAfterSeconds: 1 })
     try {
       return await work()
     } finally {
-      this.#shares.give(key, 1)
+      this.#shares.release(key, 1)
     }
   }
 }

@@ -3,7 +3,12 @@ import { userInfo } from 'node:os'
 import { resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
 import { inHome } from '@warder/foundation/home'
-import { databasePlace, openSealedDatabase, rootKeySource, systemClock } from '@warder/foundation/runtime'
+import {
+  openSealedDatabase,
+  rootKeySource,
+  systemClock,
+  toDatabaseLocation,
+} from '@warder/foundation/runtime'
 import { isUnsealed, loadRootKeys, openSeal } from '@warder/foundation/seal'
 import { UsageError } from '../cli/command.ts'
 import { confirm } from '../cli/prompter.ts'
@@ -50,7 +55,7 @@ async function recover({ home: given, terminal }: HomeContext, request: Recovery
   const home = resolve(given)
   const { launch } = configure('auth', home, [], terminal.env)
   requireOwner(home)
-  const place = databasePlace(launch.config, home, 'auth')
+  const place = toDatabaseLocation(launch.config, home, 'auth')
   // Opening it would make it.
   if (place.kind === 'sqlite' && !existsSync(place.path))
     throw new StartupError(`the database ${place.path} is not there`)

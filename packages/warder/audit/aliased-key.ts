@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
-import { databasePlace, openSealedDatabase } from '@warder/foundation/runtime'
+import { openSealedDatabase, toDatabaseLocation } from '@warder/foundation/runtime'
 import type { HomeContext } from '../cli/verb-command.ts'
 import { configure } from '../installation/configuration.ts'
 
@@ -19,7 +19,7 @@ export async function resolveKeyId(text: string, { home, terminal }: HomeContext
   if (asked === undefined) return text
   const folder = resolve(home)
   const { launch } = configure('kms', folder, [], terminal.env)
-  const place = databasePlace(launch.config, folder, 'kms')
+  const place = toDatabaseLocation(launch.config, folder, 'kms')
   // Opening it would make it.
   if (place.kind === 'sqlite' && !existsSync(place.path))
     throw new StartupError(

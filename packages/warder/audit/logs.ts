@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
-import { databasePlace } from '@warder/foundation/runtime'
+import { toDatabaseLocation } from '@warder/foundation/runtime'
 import type { Terminal } from '../cli/command.ts'
 import type { HomeContext } from '../cli/verb-command.ts'
 import { configure } from '../installation/configuration.ts'
@@ -42,6 +42,6 @@ function findHomeLogs(home: string, env: Terminal['env']): Logs {
 function findDatabase(name: ServiceName, home: string, env: Terminal['env']): string | undefined {
   const { config } = configure(name, home, [], env).launch
   if (!config.audit_enabled) return undefined
-  const place = databasePlace(config, resolve(home), name)
+  const place = toDatabaseLocation(config, resolve(home), name)
   return place.kind === 'sqlite' && existsSync(place.path) ? place.path : undefined
 }

@@ -1,7 +1,7 @@
 import { isAbsolute, join, relative, resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
 import { inHome } from '@warder/foundation/home'
-import { type DatabasePlace, databasePlace, rootKeySource } from '@warder/foundation/runtime'
+import { type DatabaseLocation, rootKeySource, toDatabaseLocation } from '@warder/foundation/runtime'
 import type { Terminal } from '../cli/command.ts'
 import { configure } from '../installation/configuration.ts'
 import { type ServiceName, serviceNames } from '../installation/services.ts'
@@ -16,7 +16,7 @@ const transientFiles =
 export interface BackupSources {
   readonly databases: readonly {
     readonly service: ServiceName
-    readonly place: DatabasePlace
+    readonly place: DatabaseLocation
     readonly log: string
   }[]
   /** Files that settings name and no backup has, as they are not in the home: `SETTING PATH`. */
@@ -37,7 +37,7 @@ export function findBackupSources(
   const services = serviceNames.map((service) => {
     const { launch, loaded } = configure(service, home, [], env)
     const { config } = launch
-    const place = databasePlace(config, home, service)
+    const place = toDatabaseLocation(config, home, service)
     const source = rootKeySource(config, (path) => inHome(home, path))
     const rootKeys = source.kind === 'file' ? [resolve(source.path)] : []
     const externalFiles = listExternalFiles(loaded.values, home)

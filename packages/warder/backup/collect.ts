@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { StartupError } from '@warder/foundation/errors'
-import { snapshotOf } from '@warder/foundation/runtime'
+import { openSnapshot } from '@warder/foundation/runtime'
 import { readLogKeys } from '../audit/unlock-log.ts'
 import type { Terminal } from '../cli/command.ts'
 import { version } from '../cli/version.ts'
@@ -25,7 +25,7 @@ export interface CollectOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-type DatabaseCopy = Awaited<ReturnType<typeof snapshotOf>> & { readonly service: ServiceName }
+type DatabaseCopy = Awaited<ReturnType<typeof openSnapshot>> & { readonly service: ServiceName }
 
 /**
  * Everything that a restore needs, read while the services run: the logs and files first, so that no log knows more
@@ -51,7 +51,7 @@ export async function* collect(options: CollectOptions): AsyncGenerator<BackupLi
   const copies: DatabaseCopy[] = []
   try {
     for (const { service, place } of [...databases].reverse())
-      copies.push({ service, ...(await snapshotOf(place)) })
+      copies.push({ service, ...(await openSnapshot(place)) })
     let all = 0
     for (const { snapshot } of copies) all += await snapshot.count()
     for (const { service, snapshot, schema } of copies) {

@@ -1,7 +1,7 @@
 import { createPublicKey } from 'node:crypto'
 import { existsSync, rmSync, statSync } from 'node:fs'
 import { StartupError } from '@warder/foundation/errors'
-import { note } from '@warder/foundation/runtime'
+import { writeNote } from '@warder/foundation/runtime'
 import type { Terminal } from '../cli/command.ts'
 import { toExitCode } from '../cli/exit-codes.ts'
 import { progressBar } from '../cli/progress.ts'
@@ -44,7 +44,7 @@ export async function makeBackup(work: BackupWork, terminal: Terminal): Promise<
   })
   try {
     const madeAt = await executeBackup(work, terminal, interruption.signal)
-    const unnoted = existsSync(home) ? note(home, 'backup', madeAt) : undefined
+    const unnoted = existsSync(home) ? writeNote(home, 'backup', madeAt) : undefined
     if (unnoted !== undefined) terminal.err(unnoted)
     return 0
   } catch (error) {

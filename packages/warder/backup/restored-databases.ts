@@ -3,11 +3,11 @@ import { dirname, join, relative } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
 import {
   type CopiedSchema,
-  type DatabasePlace,
+  type DatabaseLocation,
   type DatabaseRestore,
-  databasePlace,
   restoreDatabase,
   takeLock,
+  toDatabaseLocation,
 } from '@warder/foundation/runtime'
 import type { RestoredBackup } from '@warder/foundation/sql'
 import type { Terminal } from '../cli/command.ts'
@@ -67,13 +67,13 @@ export class RestoredDatabases {
     return database
   }
 
-  #resolvePlace(service: ServiceName): DatabasePlace {
+  #resolvePlace(service: ServiceName): DatabaseLocation {
     const { files, home } = this.#target
     const { env, databases } = this.#choice
     const given = databases[service]
     if (given !== undefined) setDatabase(files, service, given)
     const { launch, loaded } = configure(service, files, [], env)
-    const place = databasePlace(launch.config, home, service)
+    const place = toDatabaseLocation(launch.config, home, service)
     const isInHome = place.kind === 'sqlite' && !isOutside(home, place.path)
     if (!isInHome && loaded.provenance.database_url === 'file' && given === undefined)
       this.#requireFlag(service, place)
@@ -93,7 +93,7 @@ export class RestoredDatabases {
   }
 
   /** A backup says what is restored; the caller says where. */
-  #requireFlag(service: ServiceName, place: DatabasePlace): void {
+  #requireFlag(service: ServiceName, place: DatabaseLocation): void {
     if (this.#choice.outsideHome) return
     const where = place.kind === 'sqlite' ? place.path : 'a database server'
     throw new BackupRefused(

@@ -1,4 +1,9 @@
-import { databasePlace, inspectDatabase, type ServiceLaunch, systemClock } from '@warder/foundation/runtime'
+import {
+  inspectDatabase,
+  type ServiceLaunch,
+  systemClock,
+  toDatabaseLocation,
+} from '@warder/foundation/runtime'
 import type { MigrationPlan } from '@warder/foundation/sql'
 import type { ServiceName } from '../installation/services.ts'
 import { warnOfDiskSpace } from './disk-space.ts'
@@ -18,7 +23,7 @@ export interface DatabaseState {
 
 /** @returns what a start would find and do; its refusal is no error */
 export async function readDatabaseState(service: ServiceName, launch: ServiceLaunch): Promise<DatabaseState> {
-  const place = databasePlace(launch.config, launch.home, service)
+  const place = toDatabaseLocation(launch.config, launch.home, service)
   const engine = place.kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'
   const found = await inspectDatabase(launch, place, systemClock.now())
   const isChanged = [...(found.plans?.values() ?? [])].some(({ pending }) => pending.length > 0)

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
 import { inHome } from '@warder/foundation/home'
-import { note, rootKeySource } from '@warder/foundation/runtime'
+import { rootKeySource, writeNote } from '@warder/foundation/runtime'
 import { readUnlock, unlockOptions } from '../backup/secrets.ts'
 import { requireSender, senderOptions } from '../backup/sender.ts'
 import { type Command, homeOption, selectHome, UsageError } from '../cli/command.ts'
@@ -94,7 +94,7 @@ Example:
         signal: interruption.signal,
         say: terminal.out,
       })
-      const unnoted = existsSync(home) ? note(home, 'drill', Date.now()) : undefined
+      const unnoted = existsSync(home) ? writeNote(home, 'drill', Date.now()) : undefined
       if (unnoted !== undefined) terminal.err(unnoted)
       terminal.out('the drill went well')
       return 0

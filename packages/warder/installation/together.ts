@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
-import { baseUrlOf } from '@warder/foundation/supervision'
+import { formatBaseUrl } from '@warder/foundation/supervision'
 import type { Terminal } from '../cli/command.ts'
 import { configure, type ServiceConfiguration } from './configuration.ts'
 import { getFirstConfiguration } from './first-run.ts'
@@ -34,7 +34,7 @@ export function configureTogether(
   ports: { readonly auth: number; readonly kms: number },
 ): BothConfigurations & { readonly authUrl: string } {
   const { plaintext_http: plain, host } = auth.launch.config
-  const authUrl = baseUrlOf(plain ? 'http' : 'https', host, ports.auth)
+  const authUrl = formatBaseUrl(plain ? 'http' : 'https', host, ports.auth)
   const peerSecret = readPeerSecret(env, kms, true)
   return {
     auth: withLaunch(configureBesideKms(auth), {}, { port: ports.auth }),

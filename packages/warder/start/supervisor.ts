@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { openHome } from '@warder/foundation/home'
-import { baseUrlOf, type ClaimedPort, takeLock } from '@warder/foundation/supervision'
+import { type ClaimedPort, formatBaseUrl, takeLock } from '@warder/foundation/supervision'
 import type { Terminal } from '../cli/command.ts'
 import { writeServiceLine } from '../cli/service-line.ts'
 import { type Endpoints, removeEndpoints, writeEndpoints } from '../installation/endpoints.ts'
@@ -137,7 +137,7 @@ async function beginBoth(
   const [authPort, kmsPort, socketPort] = await claimPorts(addresses)
   // Nobody was there yet to be told.
   if (stopping()) throw new Error('stopped before anything was started')
-  const authUrl = baseUrlOf(addresses.plain ? 'http' : 'https', addresses.auth.host, authPort.port)
+  const authUrl = formatBaseUrl(addresses.plain ? 'http' : 'https', addresses.auth.host, authPort.port)
   await settings.requireReachableAuth(authUrl)
   // In the environment, not among the arguments, which everybody on the machine can list.
   const env = { WARDER_PEER_SECRET: randomBytes(32).toString('base64url'), ...terminal.env }

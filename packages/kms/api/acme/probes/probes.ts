@@ -7,7 +7,7 @@ import {
   type Resolve,
   systemResolve,
 } from '@warder/foundation/outbound'
-import { Shares } from '@warder/foundation/runtime'
+import { KeyedLimiter } from '@warder/foundation/runtime'
 import { acmeProblem, type Problem, type ProblemType, problemOf } from '../protocol/problem.ts'
 import type { ChallengeType } from '../stored/challenge.ts'
 import { type CaaQuestion, type CaaRecord, checkCaa } from './caa.ts'
@@ -74,13 +74,13 @@ export function createProbes(settings: ProbeSettings): ChallengeProbes {
     tls: createTlsProbe({ ...common, port: tlsPort }),
     dns: resolver,
   }
-  const running = new Shares(mostAtOnce, mostOfHost)
+  const running = new KeyedLimiter(mostAtOnce, mostOfHost)
   const caaOf = async (name: string) => (await resolver.resolveCaa(name)) as unknown as readonly CaaRecord[]
   return {
     async caa(questions) {
       const until = performance.now() + caaMs
       const account = questions[0]?.account ?? ''
-      if (!running.take(account, 1)) throw tooMany('CAA records')
+      if (!running.tryAcquire(account, 1)) throw tooMany('CAA records')
       try {
         for (const question of questions) {
           const problem =
@@ -91,19 +91,19 @@ export function createProbes(settings: ProbeSettings): ChallengeProbes {
         }
         return undefined
       } finally {
-        running.give(account, 1)
+        running.release(account, 1)
       }
     },
     async check(type, proof) {
       const host = proof.identifier.value
-      if (!running.take(host, 1)) throw tooMany('challenges')
+      if (!running.tryAcquire(host, 1)) throw tooMany('challenges')
       try {
         return await checks[type](proof, ways)
       } catch (error) {
         if (error instanceof OutboundError) return problemOf(...told(error, host))
         throw error
       } finally {
-        running.give(host, 1)
+        running.release(host, 1)
       }
     },
   }

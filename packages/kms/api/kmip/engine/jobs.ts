@@ -1,4 +1,4 @@
-import { Shares } from '@warder/foundation/runtime'
+import { KeyedLimiter } from '@warder/foundation/runtime'
 
 /** How far a job is. */
 export type JobStage = 'waiting' | 'running'
@@ -55,7 +55,7 @@ interface Entry {
  * @param running jobs at one time, beside those that somebody is in a hurry for and waits for
  */
 export function createJobs(running: number, limits: JobLimits, onError: (error: unknown) => void): Jobs {
-  const kept = new Shares(limits.bytes, limits.bytesOfOwner)
+  const kept = new KeyedLimiter(limits.bytes, limits.bytesOfOwner)
   const queue: Entry[] = []
   const byName = new Map<string, Entry>()
   let active = 0
@@ -85,8 +85,8 @@ export function createJobs(running: number, limits: JobLimits, onError: (error: 
   }
   return {
     reserve(owner, bytes) {
-      if (queue.length + reserved >= limits.waiting || !kept.take(owner, bytes)) return undefined
-      const leave = () => kept.give(owner, bytes)
+      if (queue.length + reserved >= limits.waiting || !kept.tryAcquire(owner, bytes)) return undefined
+      const leave = () => kept.release(owner, bytes)
       reserved++
       return {
         fill(job, names) {

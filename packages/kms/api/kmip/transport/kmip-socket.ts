@@ -7,10 +7,10 @@ import type { TokenBuckets } from '@warder/foundation/http'
 import type { Authenticate } from '@warder/foundation/operations'
 import {
   type Clock,
+  KeyedLimiter,
   type ListenOptions,
   listenOn,
   RequestBatcher,
-  Shares,
   startIdleSweep,
 } from '@warder/foundation/runtime'
 import type { Logger, Metrics } from '@warder/foundation/telemetry'
@@ -66,7 +66,7 @@ export function createKmipSocket(options: KmipSocketOptions): KmipSocket {
     stages: new RequestBatcher(),
   }
   // `maxConnections` bounds all of them together.
-  const open = new Shares(Number.POSITIVE_INFINITY, limits.connectionsPerAddress)
+  const open = new KeyedLimiter(Number.POSITIVE_INFINITY, limits.connectionsPerAddress)
   const sockets = new Set<Socket>()
   const connections = new Map<TLSSocket, KmipConnection>()
   const { ALPNProtocols: _, ...tls } = options.tls
@@ -84,7 +84,7 @@ export function createKmipSocket(options: KmipSocketOptions): KmipSocket {
 
   server.on('connection', (socket: Socket) => {
     const address = socket.remoteAddress ?? 'unknown'
-    if (!open.take(address, 1)) {
+    if (!open.tryAcquire(address, 1)) {
       metrics.count('kmip_connections_refused_total')
       socket.destroy()
       return
@@ -92,7 +92,7 @@ export function createKmipSocket(options: KmipSocketOptions): KmipSocket {
     sockets.add(socket)
     socket.setNoDelay(true)
     socket.once('close', () => {
-      open.give(address, 1)
+      open.release(address, 1)
       sockets.delete(socket)
     })
   })

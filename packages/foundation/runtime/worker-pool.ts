@@ -4,31 +4,31 @@ import type { TlsMaterials } from './messages.ts'
 import type { WorkerHandle } from './worker.ts'
 
 /** A worker that ends this often within a minute is a fault that starting again does not mend. */
-const mostRestartsPerMinute = 5
+const maxRestartsPerMinute = 5
 /** In a row, in one place: what workers wait for (a database) is away for longer than a service can do without. */
-const mostFailedStarts = 5
+const maxFailedStarts = 5
 /** From a failed start to the next; twice as long after each further one: 15 s in all. */
 const firstWaitMs = 1_000
 
 /** The workers of one service, kept at their number, which may grow. */
-export interface Team {
+export interface WorkerPool {
   size(): number
   /** Share of the time since the last question in which the event loop of the busiest one was busy, 0 to 1. */
   busy(): number
   /** Starts one more, and lets clients come to it. @throws what it threw when it could not start */
-  grow(): Promise<void>
+  scaleUp(): Promise<void>
   setTls(tls: TlsMaterials): void
   metrics(): Promise<readonly unknown[]>
   drain(timeoutMs: number): Promise<void>
 }
 
-export interface TeamOptions {
+export interface WorkerPoolOptions {
   readonly size: number
   readonly log: Logger
   /** Starts one with what is in force now; a later `setTls` reaches it, whether or not it serves yet. */
   start(index: number): WorkerHandle
   /** Called when workers keep ending, or cannot start any more: the service cannot go on. */
-  onGivingUp(reason: string): void
+  onGiveUp(reason: string): void
   /** Called when another worker takes the place of one that ended. */
   onRestart?(): void
   /** Resolves after so many milliseconds, or when `signal` is aborted. Default: a timer. */
@@ -43,13 +43,13 @@ const sleep = (ms: number, signal: AbortSignal): Promise<void> =>
  * replacement that cannot start counts as one that ended; the next is started later.
  * @throws what the first worker that could not start threw
  */
-export async function startTeam(options: TeamOptions): Promise<Team> {
-  const { log, onGivingUp, wait = sleep } = options
+export async function startWorkerPool(options: WorkerPoolOptions): Promise<WorkerPool> {
+  const { log, onGiveUp, wait = sleep } = options
   const members = new Map<number, WorkerHandle>()
   const ends: number[] = []
   const draining = new AbortController()
 
-  const hire = (index: number): WorkerHandle => {
+  const addWorker = (index: number): WorkerHandle => {
     const member = options.start(index)
     members.set(index, member)
     return member
@@ -59,7 +59,7 @@ export async function startTeam(options: TeamOptions): Promise<Team> {
     while (ends[0] !== undefined && now - ends[0] > 60_000) ends.shift()
     return ends.push(now)
   }
-  const served = ({ index, listening }: WorkerHandle): Promise<boolean> =>
+  const isServing = ({ index, listening }: WorkerHandle): Promise<boolean> =>
     listening.then(
       () => true,
       (error: unknown) => {
@@ -69,24 +69,24 @@ export async function startTeam(options: TeamOptions): Promise<Team> {
     )
   /** @param before how many workers in a row could not start in this place before this one */
   const replaceWhenGone = async (member: WorkerHandle, before = 0): Promise<void> => {
-    const failedStarts = (await served(member)) ? 0 : before + 1
+    const failedStarts = (await isServing(member)) ? 0 : before + 1
     const code = await member.gone
     if (draining.signal.aborted) return
     members.delete(member.index)
     const count = endsWithinMinute()
-    if (failedStarts >= mostFailedStarts) {
-      return onGivingUp(`workers could not start ${failedStarts} times in a row`)
+    if (failedStarts >= maxFailedStarts) {
+      return onGiveUp(`workers could not start ${failedStarts} times in a row`)
     }
-    if (count > mostRestartsPerMinute) return onGivingUp(`workers ended ${count} times within a minute`)
+    if (count > maxRestartsPerMinute) return onGiveUp(`workers ended ${count} times within a minute`)
     const waitMs = failedStarts === 0 ? 0 : firstWaitMs * 2 ** (failedStarts - 1)
     log.error({ worker: member.index, code, wait_ms: waitMs }, 'a worker ended; another takes its place')
     options.onRestart?.()
     if (waitMs > 0) await wait(waitMs, draining.signal)
-    if (!draining.signal.aborted) void replaceWhenGone(hire(member.index), failedStarts)
+    if (!draining.signal.aborted) void replaceWhenGone(addWorker(member.index), failedStarts)
   }
 
   let size = options.size
-  const first = Array.from({ length: size }, (_, index) => hire(index))
+  const first = Array.from({ length: size }, (_, index) => addWorker(index))
   try {
     await Promise.all(first.map((member) => member.listening))
   } catch (error) {
@@ -99,8 +99,8 @@ export async function startTeam(options: TeamOptions): Promise<Team> {
   return {
     size: () => size,
     busy: () => Math.max(0, ...[...members.values()].map((member) => member.busy())),
-    async grow() {
-      const member = hire(size)
+    async scaleUp() {
+      const member = addWorker(size)
       try {
         await member.listening
       } catch (error) {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import { quietLog } from '../telemetry/testing/index.ts'
-import { startTeam, type TeamOptions } from './team.ts'
 import type { WorkerHandle } from './worker.ts'
+import { startWorkerPool, type WorkerPoolOptions } from './worker-pool.ts'
 
 interface Fake extends WorkerHandle {
   end(): void
@@ -36,7 +36,7 @@ function fakeWorker(index: number, listening: Promise<number>): Fake {
 test('a worker that ends is replaced, and one that keeps ending makes the service give up', async () => {
   const hired: Fake[] = []
   const reasons: string[] = []
-  await startTeam({
+  await startWorkerPool({
     size: 2,
     log: quietLog,
     start(index) {
@@ -44,7 +44,7 @@ test('a worker that ends is replaced, and one that keeps ending makes the servic
       hired.push(worker)
       return worker
     },
-    onGivingUp: (reason) => reasons.push(reason),
+    onGiveUp: (reason) => reasons.push(reason),
   })
   for (let round = 0; round < 6; round += 1) {
     hired.at(-1)?.end()
@@ -55,11 +55,11 @@ test('a worker that ends is replaced, and one that keeps ending makes the servic
 })
 
 /** A team of one whose replacements start as `starts` says, one after the other; those that cannot, end. */
-async function teamOfOne(starts: readonly boolean[], wait?: TeamOptions['wait']) {
+async function teamOfOne(starts: readonly boolean[], wait?: WorkerPoolOptions['wait']) {
   const hired: Fake[] = []
   const reasons: string[] = []
   const waits: number[] = []
-  const team = await startTeam({
+  const team = await startWorkerPool({
     size: 1,
     log: quietLog,
     start(index) {
@@ -70,7 +70,7 @@ async function teamOfOne(starts: readonly boolean[], wait?: TeamOptions['wait'])
       hired.push(worker)
       return worker
     },
-    onGivingUp: (reason) => reasons.push(reason),
+    onGiveUp: (reason) => reasons.push(reason),
     wait: wait ?? (async (ms) => void waits.push(ms)),
   })
   const endLast = async (): Promise<void> => {
@@ -121,7 +121,7 @@ test('a team that is drained between two starts waits no longer and starts none 
 
 test('one worker that cannot start takes the others back and its reason is thrown', async () => {
   const hired: Fake[] = []
-  const refused = startTeam({
+  const refused = startWorkerPool({
     size: 2,
     log: quietLog,
     start(index) {
@@ -132,7 +132,7 @@ test('one worker that cannot start takes the others back and its reason is throw
       hired.push(worker)
       return worker
     },
-    onGivingUp: () => undefined,
+    onGiveUp: () => undefined,
   })
   await assert.rejects(refused, /no certificate/)
   assert.deepEqual(
@@ -143,7 +143,7 @@ test('one worker that cannot start takes the others back and its reason is throw
 
 test('draining waits for every worker and starts none again', async () => {
   const hired: Fake[] = []
-  const team = await startTeam({
+  const team = await startWorkerPool({
     size: 3,
     log: quietLog,
     start(index) {
@@ -151,7 +151,7 @@ test('draining waits for every worker and starts none again', async () => {
       hired.push(worker)
       return worker
     },
-    onGivingUp: () => undefined,
+    onGiveUp: () => undefined,
   })
   assert.deepEqual(await team.metrics(), [{ index: 0 }, { index: 1 }, { index: 2 }])
   await team.drain(500)
@@ -163,7 +163,7 @@ test('draining waits for every worker and starts none again', async () => {
 
 test('a worker that is added takes its share of the connections, is replaced and drained as the others', async () => {
   const hired: Fake[] = []
-  const team = await startTeam({
+  const team = await startWorkerPool({
     size: 1,
     log: quietLog,
     start(index) {
@@ -172,11 +172,11 @@ test('a worker that is added takes its share of the connections, is replaced and
       hired.push(worker)
       return worker
     },
-    onGivingUp: () => undefined,
+    onGiveUp: () => undefined,
   })
-  await assert.rejects(team.grow(), { message: 'no memory' })
+  await assert.rejects(team.scaleUp(), { message: 'no memory' })
   assert.deepEqual([team.size(), hired[0]?.spreads], [1, []])
-  await team.grow()
+  await team.scaleUp()
   assert.deepEqual([team.size(), team.busy(), hired[0]?.spreads], [2, 0.1, [0.5]])
   hired[2]?.end()
   await new Promise((resolve) => setImmediate(resolve))

@@ -19,7 +19,7 @@ const networkErrors: ReadonlySet<string> = new Set([
 ])
 
 /** Whether a connection failed for a reason that may pass: the network, or a server that is starting, stopping or full. */
-export function isAway(error: unknown): boolean {
+export function isTransientError(error: unknown): boolean {
   if (error instanceof HostUnsuitable || error instanceof NoHost) return true
   const { code, message = '' } = (error ?? {}) as { code?: string; message?: string }
   if (code === undefined) return /timeout|terminated/i.test(message)
@@ -27,7 +27,7 @@ export function isAway(error: unknown): boolean {
 }
 
 /** Of an error of several addresses, which has no message of its own, the first one's. */
-export function messageOf(error: unknown): string {
-  if (error instanceof AggregateError && error.message === '') return messageOf(error.errors[0])
+export function getErrorMessage(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '') return getErrorMessage(error.errors[0])
   return error instanceof Error ? error.message : String(error)
 }

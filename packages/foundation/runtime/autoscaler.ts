@@ -1,14 +1,14 @@
 import type { Logger } from '../telemetry/types.ts'
 
-const lookEveryMs = 1_000
+const checkEveryMs = 1_000
 /** Busy for so many looks in a row is load; a burst is not. */
-const looksOfLoad = 3
+const checksOfLoad = 3
 const busyAbove = 0.8
 
 /** How many workers a service begins with, and how many it has at most. */
-export interface TeamSize {
+export interface PoolSize {
   readonly first: number
-  readonly most: number
+  readonly max: number
 }
 
 /**
@@ -16,40 +16,40 @@ export interface TeamSize {
  * are there from the beginning.
  * @param setting `workers`; 0 = one for each core
  */
-export function teamSize(setting: number, cores: number): TeamSize {
-  if (setting > 0) return { first: setting, most: setting }
-  return { first: cores <= 2 ? 1 : cores, most: cores }
+export function choosePoolSize(setting: number, cores: number): PoolSize {
+  if (setting > 0) return { first: setting, max: setting }
+  return { first: cores <= 2 ? 1 : cores, max: cores }
 }
 
-export interface Growing {
+export interface ScalablePool {
   /** Share of the time since the last question in which the event loop of the busiest worker was busy, 0 to 1. */
   busy(): number
   readonly size: () => number
   /** Starts one more, and resolves when it serves. */
-  grow(): Promise<void>
+  scaleUp(): Promise<void>
 }
 
 /** Adds a worker when those that are there have been busy for a while. */
-export class Growth {
-  readonly #team: Growing
-  readonly #most: number
+export class Autoscaler {
+  readonly #pool: ScalablePool
+  readonly #max: number
   readonly #log: Logger
   #looks = 0
   #growing = false
 
-  constructor(team: Growing, most: number, log: Logger) {
-    this.#team = team
-    this.#most = most
+  constructor(pool: ScalablePool, max: number, log: Logger) {
+    this.#pool = pool
+    this.#max = max
     this.#log = log
   }
 
-  async look(): Promise<void> {
-    this.#looks = this.#team.busy() > busyAbove ? this.#looks + 1 : 0
-    if (this.#looks < looksOfLoad || this.#growing || this.#team.size() >= this.#most) return
+  async check(): Promise<void> {
+    this.#looks = this.#pool.busy() > busyAbove ? this.#looks + 1 : 0
+    if (this.#looks < checksOfLoad || this.#growing || this.#pool.size() >= this.#max) return
     this.#growing = true
     try {
-      await this.#team.grow()
-      this.#log.info({ workers: this.#team.size() }, 'there is load: a worker was added')
+      await this.#pool.scaleUp()
+      this.#log.info({ workers: this.#pool.size() }, 'there is load: a worker was added')
     } catch (error) {
       this.#log.error({ error }, 'there is load, and a worker could not be added')
     } finally {
@@ -60,8 +60,8 @@ export class Growth {
 
   /** Looks every second. @returns ends it */
   watch(): () => void {
-    if (this.#team.size() >= this.#most) return () => undefined
-    const timer = setInterval(() => void this.look(), lookEveryMs).unref()
+    if (this.#pool.size() >= this.#max) return () => undefined
+    const timer = setInterval(() => void this.check(), checkEveryMs).unref()
     return () => clearInterval(timer)
   }
 }

@@ -1,26 +1,26 @@
 /** Counts what many owners hold of something, bytes or places, with a limit for all together and one for each. */
-export class Shares {
-  readonly #most: number
-  readonly #mostOfOwner: number
+export class KeyedLimiter {
+  readonly #max: number
+  readonly #maxPerOwner: number
   /** Only those that hold something. */
   readonly #held = new Map<string, number>()
   #sum = 0
 
-  constructor(most: number, mostOfOwner: number) {
-    this.#most = most
-    this.#mostOfOwner = mostOfOwner
+  constructor(max: number, maxPerOwner: number) {
+    this.#max = max
+    this.#maxPerOwner = maxPerOwner
   }
 
   /** false when it would be too much. */
-  take(owner: string, amount: number): boolean {
+  tryAcquire(owner: string, amount: number): boolean {
     const held = (this.#held.get(owner) ?? 0) + amount
-    if (held > this.#mostOfOwner || this.#sum + amount > this.#most) return false
+    if (held > this.#maxPerOwner || this.#sum + amount > this.#max) return false
     this.#set(owner, held)
     this.#sum += amount
     return true
   }
 
-  give(owner: string, amount: number): void {
+  release(owner: string, amount: number): void {
     this.#set(owner, (this.#held.get(owner) ?? 0) - amount)
     this.#sum -= amount
   }

@@ -4,7 +4,7 @@ import { inHome } from '../home/index.ts'
 import { loadRootKeys, openSealToRead } from '../seal/index.ts'
 import type { Seal } from '../seal/types.ts'
 import { isEmptyDatabase } from '../sql/index.ts'
-import { connect, databasePlace } from './database.ts'
+import { connect, toDatabaseLocation } from './database.ts'
 import { rootKeySource, type ServiceLaunch } from './launch.ts'
 
 /**
@@ -21,11 +21,11 @@ export async function readSealed<Result>(
     env,
     { create: false },
   )
-  const place = databasePlace(config, home, service)
+  const location = toDatabaseLocation(config, home, service)
   // Opening it would make it.
-  if (place.kind === 'sqlite' && !existsSync(place.path))
-    throw new StartupError(`the database ${place.path} is not there`)
-  const db = await connect(place, undefined)
+  if (location.kind === 'sqlite' && !existsSync(location.path))
+    throw new StartupError(`the database ${location.path} is not there`)
+  const db = await connect(location, undefined)
   try {
     const seal = (await isEmptyDatabase(db)) ? undefined : await openSealToRead({ db, rootKeys, service })
     if (seal === undefined)
