@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { authOperations } from '@warder/auth/operations'
-import { foreignReference, settingsReference } from '@warder/foundation/config'
+import { formatForeignReference, formatSettingsReference } from '@warder/foundation/config'
 import {
   type AccessRow,
   accessTable,
@@ -32,18 +32,18 @@ services that are started apart know each other.
 
 ## auth
 
-${settingsReference('auth', getSettings('auth'))}
+${formatSettingsReference('auth', getSettings('auth'))}
 
 ## kms
 
-${settingsReference('kms', getSettings('kms'))}
+${formatSettingsReference('kms', getSettings('kms'))}
 
 ## Names of another server
 
 \`kms.toml\` and the environment of the server whose interface the kms has start this one: these names are read as ours,
 with a line of notice each. \`warder config migrate FILE\` writes such a file under our names.
 
-${foreignReference('kms', getForeignSettings('kms'))}
+${formatForeignReference('kms', getForeignSettings('kms'))}
 `
 }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Issued, issueCertificate } from '@warder/foundation/tls'
+import { type IssuedCertificate, issueCertificate } from '@warder/foundation/tls'
 import type { HttpsClient } from 'warder/client'
 import type { Installation } from 'warder/testing'
 import { openConnection, readReply, requestBytes } from '../load/connection.ts'
@@ -15,7 +15,7 @@ const dayMs = 86_400_000
 export interface AzurePool {
   /** Settings of a service that lets it in. */
   readonly env: Readonly<Record<string, string>>
-  readonly client: Issued
+  readonly client: IssuedCertificate
 }
 
 /** @param home where the authority of the pool is written to */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { closeSync, fsyncSync, openSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { StartupError, writeProblem } from '@warder/foundation/errors'
+import { describeWriteError, StartupError } from '@warder/foundation/errors'
 import { type ServiceEnvironment, unixSeconds } from '@warder/foundation/runtime'
 import { UniqueViolation } from '@warder/foundation/sql'
 import { adminInsertion } from './admins/admin-store.ts'
@@ -107,6 +107,6 @@ function writePassword(file: string, password: string): void {
     fsyncSync(handle)
     closeSync(handle)
   } catch (error) {
-    throw new StartupError(`cannot write ${file}: ${writeProblem(error, file)}`)
+    throw new StartupError(`cannot write ${file}: ${describeWriteError(error, file)}`)
   }
 }

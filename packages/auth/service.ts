@@ -1,5 +1,5 @@
 import { type PeriodicWork, type ServiceDefinition, unixSeconds } from '@warder/foundation/runtime'
-import { seldom } from '@warder/foundation/telemetry'
+import { memoizeFor } from '@warder/foundation/telemetry'
 import { bootstrap, requireFirstPassword } from './bootstrap.ts'
 import { authCounters, countSessions, countTokens } from './counting/index.ts'
 import { removeExpiredSecretIds } from './machines/secret-id-store.ts'
@@ -100,7 +100,7 @@ export const authService: ServiceDefinition<AuthConfig, AuthServices> = {
     metrics.collected('auth_sessions', {
       type: 'gauge',
       help: 'Sessions that have not ended, as of the last minute.',
-      read: seldom(() => countOpenSessions(db, unixSeconds(clock)), countEveryMs, clock.monotonic),
+      read: memoizeFor(() => countOpenSessions(db, unixSeconds(clock)), countEveryMs, clock.monotonic),
     })
   },
   // Loaded by workers only: the primary needs neither the operations nor what they stand on.

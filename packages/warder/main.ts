@@ -1,6 +1,6 @@
 import { constants, setPriority } from 'node:os'
-import { suggestion } from '@warder/foundation/config'
-import { diskFull, StartupError } from '@warder/foundation/errors'
+import { suggest } from '@warder/foundation/config'
+import { describeFullDisk, StartupError } from '@warder/foundation/errors'
 import { styleError, styleHelp } from './cli/colour.ts'
 import { sliceBeforeSeparator, type Terminal, UsageError } from './cli/command.ts'
 import { describeDatabaseError } from './cli/database-error.ts'
@@ -48,7 +48,7 @@ export async function main(given: readonly string[], from?: Terminal): Promise<n
   const entry = commands.find((candidate) => candidate.name === name)
   if (entry === undefined) {
     const names = commands.map((known) => known.name)
-    const known = `these are: ${names.join(', ')}${suggestion(name, names)}`
+    const known = `these are: ${names.join(', ')}${suggest(name, names)}`
     terminal.err(styleError(`warder: there is no command '${name}'; ${known}`))
     return 2
   }
@@ -61,7 +61,7 @@ export async function main(given: readonly string[], from?: Terminal): Promise<n
     const help = command.helpFor?.(rest)
     if (help === undefined && command.helpFor !== undefined && !verb.startsWith('-')) {
       const verbs = [...new Set(command.verbs?.map((known) => known.name))]
-      const like = suggestion(verb, verbs).replace(/^;/, ',')
+      const like = suggest(verb, verbs).replace(/^;/, ',')
       terminal.err(styleError(`warder ${name}: there is no '${verb}'${like}; see warder ${name} --help`))
       return 2
     }
@@ -87,7 +87,7 @@ export async function main(given: readonly string[], from?: Terminal): Promise<n
       terminal.err(styleError(`warder ${name}: ${trouble}`))
       return 1
     }
-    if (diskFull(error, '.') !== undefined) {
+    if (describeFullDisk(error, '.') !== undefined) {
       const { path = 'a file', message } = error as NodeJS.ErrnoException
       terminal.err(
         styleError(`warder ${name}: ${path} cannot be written: ${message}; make room and run it again`),

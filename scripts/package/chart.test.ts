@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { foreignReference, settingsReference } from '@warder/foundation/config'
+import { formatForeignReference, formatSettingsReference } from '@warder/foundation/config'
 import { Ajv } from 'ajv'
 import { parse } from 'yaml'
 import { getForeignSettings, getSettings } from '../../packages/warder/installation/services.ts'
@@ -29,7 +29,9 @@ test('the chart has the version of the product, and sets what the services read'
   )
   const known = (['auth', 'kms'] as const)
     .map(
-      (name) => settingsReference(name, getSettings(name)) + foreignReference(name, getForeignSettings(name)),
+      (name) =>
+        formatSettingsReference(name, getSettings(name)) +
+        formatForeignReference(name, getForeignSettings(name)),
     )
     .join('\n')
   const template = read('templates/statefulset.yaml').replaceAll('{{ $service }}', 'KMS')

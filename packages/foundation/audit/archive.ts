@@ -3,7 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { compose, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { constants, createZstdCompress } from 'node:zlib'
-import { diskFull, StartupError } from '../errors/index.ts'
+import { describeFullDisk, StartupError } from '../errors/index.ts'
 import {
   type CheckpointSigner,
   isRemovalSignedBy,
@@ -217,7 +217,7 @@ async function writeArchived(
   } catch (error) {
     // A disk that is full gets back what was written.
     rmSync(fresh, { force: true })
-    const full = diskFull(error, archived)
+    const full = describeFullDisk(error, archived)
     if (full === undefined) throw error
     throw new StartupError(
       `${archived} cannot be written: ${full}; ${path} stays as it is. Make room, or name a folder on another disk with --to, and run it again: it goes on from there`,

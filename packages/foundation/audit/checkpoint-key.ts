@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { existsSync, readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Seal, SealedPlace } from '../seal/types.ts'
+import type { Seal, SealContext } from '../seal/types.ts'
 import {
   type CheckpointSigner,
   computeCheckpointKeyId,
@@ -13,7 +13,7 @@ import {
 } from './checkpoint.ts'
 import { listSegments, replaceFile, writeCheckpoint } from './segments.ts'
 
-const context: SealedPlace = { table: 'audit_log', row: 'checkpoint', column: 'private_key' }
+const context: SealContext = { table: 'audit_log', row: 'checkpoint', column: 'private_key' }
 const sealedName = 'checkpoint.key'
 /** The public half, beside the log and its archives. */
 export const checkpointFileName = 'checkpoint.pub'

@@ -1,14 +1,14 @@
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Seal, SealedPlace } from '../seal/types.ts'
+import type { Seal, SealContext } from '../seal/types.ts'
 import type { LogKey, LogKeys } from './encrypted-bytes.ts'
 import { copyOnce, replaceFile } from './segments.ts'
 
 /** `encryption-ID.key`: a key of 32 bytes, sealed. The oldest that opens is the one in use. */
 const pattern = /^encryption-([0-9a-f]{32})\.key$/
 
-const toSealContext = (id: string): SealedPlace => ({
+const toSealContext = (id: string): SealContext => ({
   table: 'audit_log',
   row: `encryption-${id}`,
   column: 'key',

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { appendFileSync, existsSync, mkdirSync, rmSync, statSync, truncateSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { MessageChannel, type MessagePort } from 'node:worker_threads'
-import { diskFull, StartupError } from '../errors/index.ts'
+import { describeFullDisk, StartupError } from '../errors/index.ts'
 import type { Seal } from '../seal/types.ts'
 import { type BatchMemory, compactBatch } from './batch.ts'
 import { type CheckpointKey, openCheckpointKey } from './checkpoint-key.ts'
@@ -115,7 +115,7 @@ export async function openAuditLog(requested: AuditLogOptions): Promise<AuditLog
     unlock()
     if (!(error instanceof Error && 'code' in error)) throw error
     const why =
-      diskFull(error, join(requested.folder, 'audit')) ??
+      describeFullDisk(error, join(requested.folder, 'audit')) ??
       `${error.message}. Its files must be readable and writable for this user.`
     throw new StartupError(`audit: the log in ${requested.folder} cannot be used: ${why}`)
   }

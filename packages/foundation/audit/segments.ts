@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname } from 'node:path'
-import { diskFull } from '../errors/index.ts'
+import { describeFullDisk } from '../errors/index.ts'
 import { parseCheckpoint, type SignedCheckpoint, toChainHead } from './checkpoint.ts'
 import { isEncryptedName } from './encrypted-bytes.ts'
 import { formatLogFileName, syncFolder } from './folder.ts'
@@ -88,7 +88,7 @@ export function writeRemoval(
     writeCheckpoint(folder, removed)
   } catch (error) {
     const path = formatCheckpointName(folder, signed.checkpoint.first_seq)
-    if (diskFull(error, path) === undefined || !existsSync(path)) throw error
+    if (describeFullDisk(error, path) === undefined || !existsSync(path)) throw error
     overwrite(path, `${JSON.stringify(removed)}\n`)
   }
 }

@@ -1,10 +1,10 @@
-import { type ForeignSettings, foreignEnvName } from './foreign-settings.ts'
-import { envNameOf, flagOf } from './load.ts'
-import { expected } from './read-value.ts'
+import { type ForeignSettings, toForeignEnvName } from './foreign-settings.ts'
+import { toEnvName, toFlag } from './load.ts'
+import { describeExpected } from './read-value.ts'
 import type { Setting, SettingsTable } from './setting.ts'
 
 /** An annotated configuration file in which every default stands as a comment: it loads to the defaults. */
-export function defaultConfigToml(service: string, table: SettingsTable): string {
+export function formatDefaultToml(service: string, table: SettingsTable): string {
   const lines = [
     `# Settings of Warder's ${service} service. Each stands here with its default; take the # away to change one.`,
     '# A flag comes before an environment variable, that before this file.',
@@ -20,30 +20,30 @@ export function defaultConfigToml(service: string, table: SettingsTable): string
       section = own
       lines.push(`[${section}]`, '')
     }
-    lines.push(`# ${setting.docs}`, `# ${name} = ${tomlValue(setting)}`, '')
+    lines.push(`# ${setting.docs}`, `# ${name} = ${formatTomlValue(setting)}`, '')
   }
   return lines.join('\n')
 }
 
 /** `--help` of a service: each setting with flag, environment variable and default. */
-export function settingsHelp(service: string, table: SettingsTable): string {
+export function formatSettingsHelp(service: string, table: SettingsTable): string {
   return Object.entries(table)
     .map(([key, setting]) => {
       const value = setting.type === 'boolean' ? '' : ` ${setting.type.toUpperCase()}`
-      return `  --${flagOf(key, setting)}${value}\n      ${setting.docs}\n      ${envNameOf(service, key, setting)}; default ${shownDefault(setting)}`
+      return `  --${toFlag(key, setting)}${value}\n      ${setting.docs}\n      ${toEnvName(service, key, setting)}; default ${formatDefault(setting)}`
     })
     .join('\n')
 }
 
 /** The settings as a Markdown table, for docs/reference. */
-export function settingsReference(service: string, table: SettingsTable): string {
+export function formatSettingsReference(service: string, table: SettingsTable): string {
   const rows = Object.entries(table).map(([key, setting]) => {
     const cells = [
       `\`${key}\``,
-      `\`${envNameOf(service, key, setting)}\``,
-      `\`--${flagOf(key, setting)}\``,
-      shownDefault(setting),
-      `${setting.docs} ${setting.type === 'text' && setting.choices === undefined ? '' : sentence(expected(setting))}`.trim(),
+      `\`${toEnvName(service, key, setting)}\``,
+      `\`--${toFlag(key, setting)}\``,
+      formatDefault(setting),
+      `${setting.docs} ${setting.type === 'text' && setting.choices === undefined ? '' : formatSentence(describeExpected(setting))}`.trim(),
     ]
     return `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
   })
@@ -55,7 +55,7 @@ export function settingsReference(service: string, table: SettingsTable): string
 }
 
 /** The foreign names that are understood, as a Markdown table. */
-export function foreignReference(service: string, rows: ForeignSettings): string {
+export function formatForeignReference(service: string, rows: ForeignSettings): string {
   const cells = Object.entries(rows).map(([key, row]) => {
     const becomes =
       'to' in row
@@ -63,17 +63,17 @@ export function foreignReference(service: string, rows: ForeignSettings): string
         : 'refused' in row
           ? `refused where it is set: ${row.refused}`
           : `ignored: ${row.needless}`
-    const env = key.endsWith('.*') ? '' : `\`${foreignEnvName(service, key, row)}\``
+    const env = key.endsWith('.*') ? '' : `\`${toForeignEnvName(service, key, row)}\``
     return `| \`${key}\` | ${env} | ${becomes.replaceAll('|', '\\|')} |`
   })
   return ['| key there | environment there | here |', '|---|---|---|', ...cells].join('\n')
 }
 
-function sentence(text: string): string {
+function formatSentence(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
 }
 
-function shownDefault(setting: Setting<unknown>): string {
+function formatDefault(setting: Setting<unknown>): string {
   if (setting.default === undefined) return 'unset'
   if (Array.isArray(setting.default))
     return setting.default.length === 0 ? 'none' : setting.default.join(', ')
@@ -81,7 +81,7 @@ function shownDefault(setting: Setting<unknown>): string {
 }
 
 /** The default as TOML; for an unset one an empty value that shows the type. */
-function tomlValue(setting: Setting<unknown>): string {
+function formatTomlValue(setting: Setting<unknown>): string {
   if (setting.default !== undefined) return JSON.stringify(setting.default)
   return { integer: '0', boolean: 'false', list: '[]', text: '""', secret: '""' }[setting.type]
 }

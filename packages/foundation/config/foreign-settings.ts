@@ -33,7 +33,7 @@ export interface ForeignNeedless extends ForeignRow {
 /** By dotted key; `section.*` stands for whatever else is in a section. */
 export type ForeignSettings = Readonly<Record<string, ForeignSetting>>
 
-export function foreignSetting(rows: ForeignSettings, key: string): ForeignSetting | undefined {
+export function findForeignSetting(rows: ForeignSettings, key: string): ForeignSetting | undefined {
   if (Object.hasOwn(rows, key)) return rows[key]
   const section = `${key.split('.')[0]}.*`
   return key.includes('.') && Object.hasOwn(rows, section) ? rows[section] : undefined
@@ -50,7 +50,7 @@ export type Translation =
 const isUnset = (value: unknown): boolean =>
   value === '' || (Array.isArray(value) && value.length === 0) || value === undefined
 
-const asksForNothing = (value: unknown): boolean =>
+const isSwitchedOff = (value: unknown): boolean =>
   isUnset(value) || value === false || value === 0 || value === 0n
 
 /**
@@ -66,11 +66,11 @@ export function translate(
 ): Translation {
   if ('refused' in row) {
     const plain = typeof value === 'bigint' ? Number(value) : value
-    if (asksForNothing(value) || row.harmless?.includes(plain) === true) return undefined
+    if (isSwitchedOff(value) || row.harmless?.includes(plain) === true) return undefined
     return { refusal: `${name} is refused: ${row.refused}` }
   }
   if ('needless' in row)
-    return asksForNothing(value) ? undefined : { notice: `${name} is ignored: ${row.needless}` }
+    return isSwitchedOff(value) ? undefined : { notice: `${name} is ignored: ${row.needless}` }
   if (isUnset(value)) return undefined
   const ours = row.value === undefined ? value : row.value(value, all)
   if (ours === undefined) return undefined
@@ -82,6 +82,6 @@ export function translate(
 }
 
 /** The environment variable of a foreign setting. */
-export function foreignEnvName(service: string, key: string, row: ForeignSetting): string {
+export function toForeignEnvName(service: string, key: string, row: ForeignSetting): string {
   return row.env ?? `${service}_${key.split('.').at(-1) ?? key}`.toUpperCase()
 }

@@ -7,14 +7,14 @@ import { StartupError } from '../errors/index.ts'
 import {
   boolean,
   choice,
-  defaultConfigToml,
+  formatDefaultToml,
+  formatSettingsHelp,
+  formatSettingsReference,
   foundationSettings,
   integer,
   list,
   loadConfig,
   optionalText,
-  settingsHelp,
-  settingsReference,
 } from './index.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-config-'))
@@ -152,7 +152,7 @@ test('contradicting settings stop the start with their sentence', () => {
 test('the printed default configuration loads to the defaults, commented or not', () => {
   for (const service of ['notes', 'mail']) {
     const settings = foundationSettings({ name: service, port: 8443, bodyLimitBytes: 1_048_576 })
-    const text = defaultConfigToml(service, settings)
+    const text = formatDefaultToml(service, settings)
     writeFileSync(file, text)
     const options = { service, table: settings, file, env: {}, args: [] } as const
     const { values, provenance } = loadConfig(options)
@@ -172,7 +172,7 @@ test('the printed default configuration loads to the defaults, commented or not'
 
 test('help and reference name every setting with its variable and flag', () => {
   const settings = foundationSettings({ name: 'kms', port: 9998, bodyLimitBytes: 1_048_576 })
-  for (const text of [settingsHelp('kms', settings), settingsReference('kms', settings)]) {
+  for (const text of [formatSettingsHelp('kms', settings), formatSettingsReference('kms', settings)]) {
     for (const name of ['--tls-cipher-suites', 'KMS_RATE_LIMIT_PER_SECOND', 'KMS_PORT'])
       assert.ok(text.includes(name), name)
   }

@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { parse, TomlError } from 'smol-toml'
-import { StartupError, suggestion } from '../errors/index.ts'
-import { type ForeignSettings, foreignEnvName, foreignSetting, translate } from './foreign-settings.ts'
+import { StartupError, suggest } from '../errors/index.ts'
+import { type ForeignSettings, findForeignSetting, toForeignEnvName, translate } from './foreign-settings.ts'
 import { readText, readTyped } from './read-value.ts'
 import type { Setting, SettingsTable, SettingValues } from './setting.ts'
-import { tomlLines } from './toml-lines.ts'
+import { findTomlLines } from './toml-lines.ts'
 
 export type Provenance = 'flag' | 'environment' | 'file' | 'default'
 
@@ -32,12 +32,12 @@ export interface LoadedConfig<Table extends SettingsTable> {
 }
 
 /** The environment variable of a setting: `NOTES_ROLES_EDITOR_USERS` for `roles.editor_users` of `notes`. */
-export function envNameOf(service: string, key: string, setting: Setting<unknown>): string {
+export function toEnvName(service: string, key: string, setting: Setting<unknown>): string {
   return setting.env ?? `${service}_${key.replaceAll(/[.-]/g, '_')}`.toUpperCase()
 }
 
 /** The flag of a setting, without its dashes. */
-export function flagOf(key: string, setting: Setting<unknown>): string {
+export function toFlag(key: string, setting: Setting<unknown>): string {
   return setting.flag ?? key.replaceAll(/[._]/g, '-')
 }
 
@@ -67,7 +67,7 @@ export function loadConfig<const Table extends SettingsTable>(
     if (sentence !== undefined) throw new StartupError(sentence)
   }
   const notices = layers.flatMap((layer) => layer.notices)
-  return { values: typed, provenance, warnings: [...notices, ...unknownVariables(options)] }
+  return { values: typed, provenance, warnings: [...notices, ...findUnknownVariables(options)] }
 }
 
 type Sources = Omit<LoadOptions<SettingsTable>, 'contradictions'>
@@ -88,7 +88,7 @@ function readFile(sources: Sources): Layer {
 }
 
 /** A file of settings, each under our name. */
-export interface ReadFile {
+export interface SettingsFile {
   readonly found: ReadonlyMap<string, unknown>
   readonly notices: readonly string[]
   /** Foreign settings that have no counterpart, each with its place: with one of them nothing starts. */
@@ -104,7 +104,7 @@ export function readSettingsFile(
   table: SettingsTable,
   foreign: ForeignSettings,
   given?: string,
-): ReadFile {
+): SettingsFile {
   let text: string
   let parsed: unknown
   try {
@@ -118,20 +118,21 @@ export function readSettingsFile(
   const found = new Map<string, unknown>()
   const notices: string[] = []
   const refusals: string[] = []
-  const lines = tomlLines(text)
+  const lines = findTomlLines(text)
   const all = new Map(flatten(parsed, table, ''))
   const put = (place: string, name: string, key: string, value: unknown): void => {
     const setting = table[key]
     if (setting === undefined)
-      throw new StartupError(`${place}: unknown setting '${key}'${suggestion(key, Object.keys(table))}`)
+      throw new StartupError(`${place}: unknown setting '${key}'${suggest(key, Object.keys(table))}`)
     const read = readTyped(setting, value)
-    if ('problem' in read) throw new StartupError(`${place}: ${name} ${read.problem}${shown(setting, value)}`)
+    if ('problem' in read)
+      throw new StartupError(`${place}: ${name} ${read.problem}${formatGiven(setting, value)}`)
     if (found.has(key)) throw new StartupError(`${place}: ${name} sets ${key}, which is set already`)
     found.set(key, read.value)
   }
   for (const [key, value] of all) {
     const place = `${file}:${lines.get(key) ?? lines.get(key.split('.')[0] ?? '') ?? 1}`
-    const row = Object.hasOwn(table, key) ? undefined : foreignSetting(foreign, key)
+    const row = Object.hasOwn(table, key) ? undefined : findForeignSetting(foreign, key)
     if (row === undefined) {
       put(place, key, key, value)
       continue
@@ -175,18 +176,18 @@ function readEnvironment({ service, table, env, foreign = {} }: Sources): Layer 
     if (setting === undefined) throw new Error(`${name} stands for ${key}, which is no setting`)
     const read = readText(setting, text)
     if ('problem' in read)
-      throw new StartupError(`environment variable ${name} ${read.problem}${shown(setting, text)}`)
+      throw new StartupError(`environment variable ${name} ${read.problem}${formatGiven(setting, text)}`)
     found.set(key, read.value)
   }
   const own = new Set<string>()
   for (const [key, setting] of Object.entries(table)) {
-    const name = envNameOf(service, key, setting)
+    const name = toEnvName(service, key, setting)
     own.add(name)
     const text = env[name]
     if (text !== undefined && text !== '') put(name, key, text)
   }
   for (const [key, row] of Object.entries(foreign)) {
-    const name = foreignEnvName(service, key, row)
+    const name = toForeignEnvName(service, key, row)
     const text = env[name]
     if (own.has(name) || text === undefined || text === '' || text === 'false' || text === '0') continue
     const translation = translate(`environment variable ${name}`, row, text, new Map([[key, text]]))
@@ -203,7 +204,7 @@ function readEnvironment({ service, table, env, foreign = {} }: Sources): Layer 
 
 function readFlags({ table, args }: Sources): Layer {
   const found = new Map<string, unknown>()
-  const byFlag = new Map(Object.entries(table).map(([key, setting]) => [flagOf(key, setting), key]))
+  const byFlag = new Map(Object.entries(table).map(([key, setting]) => [toFlag(key, setting), key]))
   for (let index = 0; index < args.length; index += 1) {
     const arg = args[index] ?? ''
     const match = /^--(no-)?([a-z0-9-]+)(?:=(.*))?$/s.exec(arg)
@@ -212,7 +213,7 @@ function readFlags({ table, args }: Sources): Layer {
     const setting = key === undefined ? undefined : table[key]
     if (match === null || key === undefined || setting === undefined) {
       throw new StartupError(
-        `unknown flag '${arg.split('=')[0]}'${suggestion(arg.replace(/^--(no-)?/, ''), [...byFlag.keys()], '--')}`,
+        `unknown flag '${arg.split('=')[0]}'${suggest(arg.replace(/^--(no-)?/, ''), [...byFlag.keys()], '--')}`,
       )
     }
     let text = match[3]
@@ -228,26 +229,27 @@ function readFlags({ table, args }: Sources): Layer {
       if (text === undefined) throw new StartupError(`${arg} needs a value`)
     }
     const read = readText(setting, text)
-    if ('problem' in read) throw new StartupError(`--${match[2]} ${read.problem}${shown(setting, text)}`)
+    if ('problem' in read)
+      throw new StartupError(`--${match[2]} ${read.problem}${formatGiven(setting, text)}`)
     found.set(key, read.value)
   }
   return { from: 'flag', found, notices: [] }
 }
 
-function shown(setting: Setting<unknown>, value: unknown): string {
+function formatGiven(setting: Setting<unknown>, value: unknown): string {
   return setting.type === 'secret'
     ? ''
     : ` (got ${JSON.stringify(typeof value === 'bigint' ? Number(value) : value)})`
 }
 
 /** Variables with the service's prefix that are no setting: most likely a slip, but they may be somebody else's. */
-function unknownVariables({ service, table, env, foreign = {} }: Sources): string[] {
+function findUnknownVariables({ service, table, env, foreign = {} }: Sources): string[] {
   const prefix = `${service.toUpperCase()}_`
   const known = [
-    ...Object.entries(table).map(([key, setting]) => envNameOf(service, key, setting)),
-    ...Object.entries(foreign).map(([key, row]) => foreignEnvName(service, key, row)),
+    ...Object.entries(table).map(([key, setting]) => toEnvName(service, key, setting)),
+    ...Object.entries(foreign).map(([key, row]) => toForeignEnvName(service, key, row)),
   ]
   return Object.keys(env)
     .filter((name) => name.startsWith(prefix) && !known.includes(name))
-    .map((name) => `environment variable ${name} is not a setting of ${service}${suggestion(name, known)}`)
+    .map((name) => `environment variable ${name} is not a setting of ${service}${suggest(name, known)}`)
 }

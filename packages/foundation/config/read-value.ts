@@ -8,26 +8,27 @@ export function readTyped(setting: Setting<unknown>, value: unknown): Read {
   switch (setting.type) {
     case 'integer': {
       const number = typeof value === 'bigint' ? Number(value) : value
-      if (typeof number !== 'number' || !Number.isSafeInteger(number)) return { problem: expected(setting) }
-      return checked(setting, number)
+      if (typeof number !== 'number' || !Number.isSafeInteger(number))
+        return { problem: describeExpected(setting) }
+      return checkValue(setting, number)
     }
     case 'boolean':
-      return typeof value === 'boolean' ? checked(setting, value) : { problem: expected(setting) }
+      return typeof value === 'boolean' ? checkValue(setting, value) : { problem: describeExpected(setting) }
     case 'list': {
       const items = Array.isArray(value)
-        ? value.map((item) => itemText(item, setting.tables === true))
+        ? value.map((item) => toItemText(item, setting.tables === true))
         : [undefined]
       return items.every((item) => item !== undefined)
-        ? checked(setting, items)
-        : { problem: expected(setting) }
+        ? checkValue(setting, items)
+        : { problem: describeExpected(setting) }
     }
     default:
-      return typeof value === 'string' ? checked(setting, value) : { problem: expected(setting) }
+      return typeof value === 'string' ? checkValue(setting, value) : { problem: describeExpected(setting) }
   }
 }
 
 /** `[2048]` is as good as `["2048"]`. undefined: no item of a list. */
-function itemText(value: unknown, tables: boolean): string | undefined {
+function toItemText(value: unknown, tables: boolean): string | undefined {
   if (typeof value === 'string' || typeof value === 'bigint' || Number.isSafeInteger(value))
     return String(value)
   const isTable =
@@ -41,13 +42,13 @@ function itemText(value: unknown, tables: boolean): string | undefined {
 export function readText(setting: Setting<unknown>, text: string): Read {
   switch (setting.type) {
     case 'integer':
-      if (!/^-?(0|[1-9][0-9]{0,15})$/.test(text)) return { problem: expected(setting) }
-      return checked(setting, Number(text))
+      if (!/^-?(0|[1-9][0-9]{0,15})$/.test(text)) return { problem: describeExpected(setting) }
+      return checkValue(setting, Number(text))
     case 'boolean':
       if (text === 'true' || text === '1') return { value: true }
-      return text === 'false' || text === '0' ? { value: false } : { problem: expected(setting) }
+      return text === 'false' || text === '0' ? { value: false } : { problem: describeExpected(setting) }
     case 'list':
-      return checked(
+      return checkValue(
         setting,
         text
           .split(setting.separator ?? ',')
@@ -55,23 +56,23 @@ export function readText(setting: Setting<unknown>, text: string): Read {
           .filter((item) => item !== ''),
       )
     default:
-      return checked(setting, text)
+      return checkValue(setting, text)
   }
 }
 
-function checked(setting: Setting<unknown>, value: NonNullable<unknown>): Read {
+function checkValue(setting: Setting<unknown>, value: NonNullable<unknown>): Read {
   if (typeof value === 'number') {
-    if (setting.min !== undefined && value < setting.min) return { problem: expected(setting) }
-    if (setting.max !== undefined && value > setting.max) return { problem: expected(setting) }
+    if (setting.min !== undefined && value < setting.min) return { problem: describeExpected(setting) }
+    if (setting.max !== undefined && value > setting.max) return { problem: describeExpected(setting) }
   }
   if (setting.choices !== undefined && !setting.choices.includes(String(value)))
-    return { problem: expected(setting) }
+    return { problem: describeExpected(setting) }
   const problem = setting.check?.(value)
   return problem === undefined ? { value } : { problem }
 }
 
 /** `must be an integer from 0 to 65535` */
-export function expected(setting: Setting<unknown>): string {
+export function describeExpected(setting: Setting<unknown>): string {
   if (setting.choices !== undefined) return `must be ${setting.choices.join(' or ')}`
   if (setting.tables === true) return 'must be a list of tables or texts'
   if (setting.type !== 'integer') {

@@ -1,7 +1,7 @@
 import { stringify } from 'smol-toml'
 
 /** Settings by dotted key as a TOML file; those of no section come first. */
-export function settingsToml(found: ReadonlyMap<string, unknown>): string {
+export function formatSettingsToml(found: ReadonlyMap<string, unknown>): string {
   const file: Record<string, unknown> = {}
   for (const [key, value] of [...found].sort(
     ([a], [b]) => Number(a.includes('.')) - Number(b.includes('.')),

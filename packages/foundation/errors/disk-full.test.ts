@@ -4,20 +4,20 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { test } from 'node:test'
-import { diskFull, writeProblem } from './disk-full.ts'
+import { describeFullDisk, describeWriteError } from './disk-full.ts'
 
 const path = join(tmpdir(), 'no such folder', 'file')
 const withCode = (code: string) => Object.assign(new Error(`${code}: of the system, write`), { code })
 
 test('a full disk is told with its folder and the room on it', () => {
-  const said = diskFull(withCode('ENOSPC'), path) ?? ''
+  const said = describeFullDisk(withCode('ENOSPC'), path) ?? ''
   assert.ok(said.startsWith(`no space is left on the disk of ${tmpdir()} (`), said)
   assert.match(said, / \(\d+ KiB free\)$/)
-  assert.match(diskFull(withCode('EDQUOT'), path) ?? '', /^the quota of this user/)
-  assert.match(diskFull(withCode('EFBIG'), path) ?? '', /\(ulimit -f\)/)
-  assert.equal(diskFull(withCode('EACCES'), path), undefined)
-  assert.equal(diskFull(undefined, path), undefined)
-  assert.equal(writeProblem(withCode('EACCES'), path), 'EACCES: of the system, write')
+  assert.match(describeFullDisk(withCode('EDQUOT'), path) ?? '', /^the quota of this user/)
+  assert.match(describeFullDisk(withCode('EFBIG'), path) ?? '', /\(ulimit -f\)/)
+  assert.equal(describeFullDisk(withCode('EACCES'), path), undefined)
+  assert.equal(describeFullDisk(undefined, path), undefined)
+  assert.equal(describeWriteError(withCode('EACCES'), path), 'EACCES: of the system, write')
 })
 
 test('a full database of SQLite counts as a full disk', () => {
@@ -25,7 +25,7 @@ test('a full database of SQLite counts as a full disk', () => {
   db.exec('CREATE TABLE t (bytes BLOB); PRAGMA max_page_count = 2')
   assert.throws(
     () => db.exec('INSERT INTO t VALUES (zeroblob(100000))'),
-    (error: unknown) => diskFull(error, path)?.startsWith('no space is left') === true,
+    (error: unknown) => describeFullDisk(error, path)?.startsWith('no space is left') === true,
   )
   db.close()
 })

@@ -12,14 +12,14 @@ const indexBytes = 32 * 1024
  * @param path file or folder that was written, absolute or from the working directory
  * @returns undefined when the error is about something else
  */
-export function diskFull(error: unknown, path: string): string | undefined {
+export function describeFullDisk(error: unknown, path: string): string | undefined {
   const { code, errcode } = (error ?? {}) as { readonly code?: unknown; readonly errcode?: unknown }
-  const folder = nearestFolder(resolve(path))
+  const folder = findExistingFolder(resolve(path))
   if (code === 'EDQUOT') return `the quota of this user on the disk of ${folder} is used up`
   if (code === 'EFBIG')
     return `a file in ${folder} would be larger than this process (ulimit -f) or the file system allows`
   const kind = typeof errcode === 'number' ? errcode & 0xff : undefined
-  const { bytes, inodes } = roomOf(folder)
+  const { bytes, inodes } = readFreeSpace(folder)
   const isFull = code === 'ENOSPC' || kind === sqliteFull || (kind === sqliteIoError && bytes < indexBytes)
   if (!isFull) return undefined
   const room = inodes === 0 ? 'all its inodes are used' : `${Math.floor(bytes / 1024)} KiB free`
@@ -27,17 +27,17 @@ export function diskFull(error: unknown, path: string): string | undefined {
 }
 
 /** The system's words for an error, or that the disk is full. */
-export function writeProblem(error: unknown, path: string): string {
-  return diskFull(error, path) ?? (error instanceof Error ? error.message : String(error))
+export function describeWriteError(error: unknown, path: string): string {
+  return describeFullDisk(error, path) ?? (error instanceof Error ? error.message : String(error))
 }
 
-function nearestFolder(path: string): string {
+function findExistingFolder(path: string): string {
   const folder = dirname(path)
-  return folder === path || existsSync(folder) ? folder : nearestFolder(folder)
+  return folder === path || existsSync(folder) ? folder : findExistingFolder(folder)
 }
 
 /** Room on the disk of a folder, as far as it is known; for this user. */
-function roomOf(folder: string): { readonly bytes: number; readonly inodes: number | undefined } {
+function readFreeSpace(folder: string): { readonly bytes: number; readonly inodes: number | undefined } {
   try {
     const { bavail, bsize, files, ffree } = statfsSync(folder)
     // Some file systems count no inodes.

@@ -1,5 +1,5 @@
 /** `; did you mean NAME?` for the name that a word was probably meant to be, else nothing. */
-export function suggestion(name: string, known: readonly string[], prefix = ''): string {
+export function suggest(name: string, known: readonly string[], prefix = ''): string {
   const [best] = known
     .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate.toLowerCase()) }))
     .sort((a, b) => a.distance - b.distance)

@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { isAbsolute, join, resolve } from 'node:path'
-import { StartupError, writeProblem } from '../errors/index.ts'
+import { describeWriteError, StartupError } from '../errors/index.ts'
 
 /** Folder of a home that is being restored: all of it is there until everything has come. */
 export const restoreFolder = '.restoring'
@@ -29,7 +29,7 @@ export function openHome(path: string): string {
     mkdirSync(home, { recursive: true, mode: 0o700 })
   } catch (error) {
     throw new StartupError(
-      `cannot make the home folder ${home}: ${writeProblem(error, home)}; set WARDER_HOME or --home to another`,
+      `cannot make the home folder ${home}: ${describeWriteError(error, home)}; set WARDER_HOME or --home to another`,
     )
   }
   requireUsableHome(home)
@@ -39,7 +39,7 @@ export function openHome(path: string): string {
     unlinkSync(probe)
   } catch (error) {
     throw new StartupError(
-      `the home folder ${home} cannot be written: ${writeProblem(error, probe)}; set WARDER_HOME or --home to another`,
+      `the home folder ${home} cannot be written: ${describeWriteError(error, probe)}; set WARDER_HOME or --home to another`,
     )
   }
   return home
@@ -85,7 +85,7 @@ export function requireUsableHome(home: string): void {
     accessSync(home, constants.W_OK | constants.X_OK)
   } catch (error) {
     throw new StartupError(
-      `the home folder ${home} cannot be written: ${writeProblem(error, home)}; set WARDER_HOME or --home to another`,
+      `the home folder ${home} cannot be written: ${describeWriteError(error, home)}; set WARDER_HOME or --home to another`,
     )
   }
 }
@@ -103,7 +103,7 @@ export function writeOnce(path: string, text: string): boolean {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
     // A part of it must not pass for the file at the next start.
     rmSync(path, { force: true })
-    throw new StartupError(`cannot write ${path}: ${writeProblem(error, path)}`)
+    throw new StartupError(`cannot write ${path}: ${describeWriteError(error, path)}`)
   }
 }
 

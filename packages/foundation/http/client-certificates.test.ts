@@ -8,9 +8,9 @@ import { Failure } from '../errors/index.ts'
 import { defineOperation, get, type IncomingRequest } from '../operations/index.ts'
 import { createLogger } from '../telemetry/logger.ts'
 import { day, issue } from '../tls/fixtures/certificates.ts'
-import type { Issued } from '../tls/index.ts'
-import { clientRevocation, peerCommonName } from '../tls/index.ts'
-import { certificateDigest } from '../tls/revocation/revoked-certificates.ts'
+import type { IssuedCertificate } from '../tls/index.ts'
+import { createClientRevocation, readPeerCommonName } from '../tls/index.ts'
+import { digestCertificate } from '../tls/revocation/revoked-certificates.ts'
 import { certificate, live, privateKey, testAudit } from './fixtures/live.ts'
 import { whoami } from './fixtures/whoami.ts'
 import { plainWire, secureWire } from './fixtures/wire.ts'
@@ -26,12 +26,12 @@ const open = define({
 })
 const client = { purpose: 'client', hostnames: [], addresses: [] } as const
 
-let authority: Issued
-let foreignAuthority: Issued
-let alice: Issued
-let mallory: Issued
-let expired: Issued
-let early: Issued
+let authority: IssuedCertificate
+let foreignAuthority: IssuedCertificate
+let alice: IssuedCertificate
+let mallory: IssuedCertificate
+let expired: IssuedCertificate
+let early: IssuedCertificate
 before(async () => {
   authority = await issue({ commonName: 'clients', purpose: 'authority', hostnames: [], addresses: [] })
   foreignAuthority = await issue({
@@ -64,10 +64,10 @@ const served = (seen: (X509Certificate | undefined)[] = []) => ({
     const presented = peerCertificate()
     seen.push(presented)
     if (presented === undefined) return { name: 'nobody', method: 'default_username' }
-    return { name: peerCommonName(presented) ?? 'unnamed', method: 'tls_auth' }
+    return { name: readPeerCommonName(presented) ?? 'unnamed', method: 'tls_auth' }
   },
 })
-const asClient = ({ certificatePem, keyPem }: Issued) => ({ cert: certificatePem, key: keyPem })
+const asClient = ({ certificatePem, keyPem }: IssuedCertificate) => ({ cert: certificatePem, key: keyPem })
 const ask = 'GET /whoami HTTP/1.1\r\nHost: localhost\r\n\r\n'
 const nameIn = (body: Buffer): string => JSON.parse(body.toString()).name
 
@@ -219,7 +219,7 @@ test('a plain HTTP server refuses setTls', async () => {
 })
 
 test('a client certificate that is revoked is 401 on the next request of its connection, and on new ones', async () => {
-  const revocation = clientRevocation(systemClock, undefined)
+  const revocation = createClientRevocation(systemClock, undefined)
   await using server = await live({ ...served(), clientRevocation: revocation })
   const bob = await issue({ ...client, commonName: 'bob' }, authority)
   using open = await secureWire(server.port, asClient(alice))
@@ -230,7 +230,7 @@ test('a client certificate that is revoked is 401 on the next request of its con
   }
   const { issuer, serialNumber } = readCertificate(new X509Certificate(alice.certificatePem).raw)
   const revoked = new SharedArrayBuffer(8)
-  new BigUint64Array(revoked)[0] = certificateDigest(issuer, serialNumber)
+  new BigUint64Array(revoked)[0] = digestCertificate(issuer, serialNumber)
   revocation.set({ revoked, authorities: [], strict: false, version: '1' })
   open.send(ask)
   assert.equal((await open.reply()).status, 401)
@@ -247,7 +247,7 @@ test('a client certificate that is revoked is 401 on the next request of its con
 })
 
 test('a client is refused whose issuer, that it sent along, was revoked', async () => {
-  const revocation = clientRevocation(systemClock, undefined)
+  const revocation = createClientRevocation(systemClock, undefined)
   await using server = await live({ ...served(), clientRevocation: revocation })
   const below = await issue(
     { commonName: 'below', purpose: 'authority', hostnames: [], addresses: [] },
@@ -256,7 +256,7 @@ test('a client is refused whose issuer, that it sent along, was revoked', async 
   const dave = await issue({ ...client, commonName: 'dave' }, below)
   const { issuer, serialNumber } = readCertificate(new X509Certificate(below.certificatePem).raw)
   const revoked = new SharedArrayBuffer(8)
-  new BigUint64Array(revoked)[0] = certificateDigest(issuer, serialNumber)
+  new BigUint64Array(revoked)[0] = digestCertificate(issuer, serialNumber)
   revocation.set({ revoked, authorities: [], strict: false, version: '1' })
   const identity = { cert: dave.certificatePem + below.certificatePem, key: dave.keyPem }
   using wire = await secureWire(server.port, identity)

@@ -1,6 +1,6 @@
 import type { TLSSocket } from 'node:tls'
 import type { IssuedUnder } from '../tls/client-authorities.ts'
-import { peerCommonName, verifiedPeerCertificate } from '../tls/index.ts'
+import { getVerifiedPeerCertificate, readPeerCommonName } from '../tls/index.ts'
 
 /** A partner that connects alone under some name of this server. */
 export interface PartnerHost {
@@ -24,11 +24,11 @@ export function handshakeProblem(
 ): string | undefined {
   const host = hosts.get(String(socket.servername).toLowerCase())
   if (host === undefined) return undefined
-  const certificate = verifiedPeerCertificate(socket)
+  const certificate = getVerifiedPeerCertificate(socket)
   if (certificate === undefined) return `no valid client certificate: ${socket.authorizationError}`
   if (issued?.partner(certificate, host.partner) !== true)
     return 'the client certificate is from another authority'
-  const name = peerCommonName(certificate)
+  const name = readPeerCommonName(certificate)
   return name !== undefined && host.commonNames.has(name)
     ? undefined
     : 'the client certificate has another name'

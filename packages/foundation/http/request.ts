@@ -4,8 +4,8 @@ import { TLSSocket } from 'node:tls'
 import { failure } from '../errors/index.ts'
 import type { ClientAddress } from '../net/client-address.ts'
 import type { HttpMethod, IncomingRequest } from '../operations/types.ts'
-import { presentedUnverified, verifiedPeerCertificate } from '../tls/peer.ts'
-import { type ClientRevocation, presentedChain } from '../tls/revocation/client-revocation.ts'
+import { getVerifiedPeerCertificate, hasUnverifiedCertificate } from '../tls/peer.ts'
+import { type ClientRevocation, listPresentedChain } from '../tls/revocation/client-revocation.ts'
 import type { Connection } from './connections.ts'
 import { readTarget } from './request-target.ts'
 
@@ -101,9 +101,9 @@ export class HttpRequest implements IncomingRequest {
     const tls = socket instanceof TLSSocket ? socket : undefined
     const refused = tls && findCertificateProblem(tls, connection)
     if (refused !== undefined) this.#refuseCertificate(refused)
-    const certificate = tls && verifiedPeerCertificate(tls)
+    const certificate = tls && getVerifiedPeerCertificate(tls)
     if (certificate !== undefined && this.#revocation !== undefined)
-      connection.chain = presentedChain(certificate)
+      connection.chain = listPresentedChain(certificate)
     // A copy: the one that the socket gives keeps the whole session alive.
     connection.certificate = certificate && new X509Certificate(certificate.raw)
   }
@@ -113,7 +113,7 @@ export class HttpRequest implements IncomingRequest {
     const { partnerCertificates, issuedUnder } = this.connection
     if (partnerCertificates.has(partner)) return partnerCertificates.get(partner)
     const { socket } = this.#message
-    const found = socket instanceof TLSSocket ? verifiedPeerCertificate(socket) : undefined
+    const found = socket instanceof TLSSocket ? getVerifiedPeerCertificate(socket) : undefined
     const isPartner = found !== undefined && issuedUnder?.partner(found, partner) === true
     const certificate = isPartner ? new X509Certificate(found.raw) : undefined
     partnerCertificates.set(partner, certificate)
@@ -123,9 +123,9 @@ export class HttpRequest implements IncomingRequest {
 
 /** A caller whose certificate does not verify must not be taken for an anonymous one. */
 function findCertificateProblem(socket: TLSSocket, { issuedUnder }: Connection): string | undefined {
-  if (presentedUnverified(socket))
+  if (hasUnverifiedCertificate(socket))
     return `the client certificate did not verify: ${socket.authorizationError}`
-  const certificate = issuedUnder && verifiedPeerCertificate(socket)
+  const certificate = issuedUnder && getVerifiedPeerCertificate(socket)
   return certificate !== undefined && issuedUnder?.users(certificate) === false
     ? 'the client certificate is not one of a user'
     : undefined

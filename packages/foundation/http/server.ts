@@ -9,7 +9,7 @@ import { startIdleSweep } from '../net/idle-sweep.ts'
 import { listenOn } from '../net/listen.ts'
 import { RequestBatcher } from '../net/request-batcher.ts'
 import { assertUniqueOperations } from '../operations/define.ts'
-import { issuedUnder } from '../tls/client-authorities.ts'
+import { createIssuedUnder } from '../tls/client-authorities.ts'
 import { announcesBody } from './body.ts'
 import { BodyBudget } from './body-budget.ts'
 import { BodyMessage } from './body-message.ts'
@@ -46,7 +46,7 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
   assertUniqueOperations(options.operations)
   const limits: ServerLimits = { ...defaultLimits, ...options.limits }
   const toIssuedUnder = (authorities: ServiceServerOptions<Services>['clientAuthorities']) =>
-    authorities && issuedUnder(authorities, () => options.clock.now())
+    authorities && createIssuedUnder(authorities, () => options.clock.now())
   let issued = toIssuedUnder(options.clientAuthorities)
   const connections = createConnections(() => issued)
   const trusted = addressSet(options.trustedProxyCidrs ?? [])

@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox'
 import { Compile } from 'typebox/compile'
-import { suggestion } from '../errors/index.ts'
+import { suggest } from '../errors/index.ts'
 
 /** A member of a value that its schema does not know. */
 export interface UnknownMember {
@@ -124,7 +124,7 @@ const maxListedNames = 24
 /** Explains why an unknown member is refused, and names the known members. `noun`: what a member is called. */
 export function describeUnknownMember({ path, known }: UnknownMember, noun: string): string {
   const name = String(path.at(-1))
-  const hint = suggestion(name, known)
+  const hint = suggest(name, known)
   if (hint !== '') return `is not a known ${noun}${hint}`
   if (known.length === 0) return `is not a known ${noun}; no ${noun}s are allowed here`
   if (known.length > maxListedNames) return `is not a known ${noun}`

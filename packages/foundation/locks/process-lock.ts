@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { linkSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { StartupError, writeProblem } from '../errors/index.ts'
+import { describeWriteError, StartupError } from '../errors/index.ts'
 
 /**
  * A lock file that one process of the machine holds. It names its holder by process id and the time that process
@@ -11,22 +11,22 @@ import { StartupError, writeProblem } from '../errors/index.ts'
  * @returns what lets go of it
  * @throws StartupError
  */
-export function takeLock(path: string, held: (pid: string) => string): () => void {
+export function takeLock(path: string, formatHeld: (pid: string) => string): () => void {
   try {
-    const folder = identityOf(dirname(path))
-    const mine = `${process.pid} ${startOf(process.pid)} ${randomUUID()} ${folder}\n`
+    const folder = readFolderIdentity(dirname(path))
+    const mine = `${process.pid} ${readStartTime(process.pid)} ${randomUUID()} ${folder}\n`
     for (let attempt = 0; attempt < 3; attempt += 1) {
       if (create(path, mine)) return () => removeIf(path, mine)
       const found = read(path)
       // Versions before wrote no folder: theirs count as locks of this one.
       const [pid = '', started = '', , lockedFolder = folder] = found.trim().split(' ')
       if (pid !== '' && lockedFolder === folder && isHeld(Number(pid), started))
-        throw new StartupError(held(pid))
+        throw new StartupError(formatHeld(pid))
       removeIf(path, found)
     }
   } catch (error) {
     if (error instanceof StartupError) throw error
-    throw new StartupError(`${path} cannot be written: ${writeProblem(error, path)}`)
+    throw new StartupError(`${path} cannot be written: ${describeWriteError(error, path)}`)
   }
   throw new StartupError(`${path} is taken by another process that is starting`)
 }
@@ -35,13 +35,13 @@ export function takeLock(path: string, held: (pid: string) => string): () => voi
 export function isLockHeld(path: string): boolean {
   const text = read(path)
   if (text === '') return false
-  const folder = identityOf(dirname(path))
+  const folder = readFolderIdentity(dirname(path))
   const [pid = '', started = '', , lockedFolder = folder] = text.trim().split(' ')
   return pid !== '' && lockedFolder === folder && isHeld(Number(pid), started)
 }
 
 /** Stays the same when the folder is renamed, or reached by another path. */
-function identityOf(folder: string): string {
+function readFolderIdentity(folder: string): string {
   const { dev, ino } = statSync(folder, { bigint: true })
   return `${dev}:${ino}`
 }
@@ -82,13 +82,13 @@ function read(path: string): string {
 }
 
 function isHeld(pid: number, started: string): boolean {
-  if (pid === process.pid) return started === startOf(pid)
+  if (pid === process.pid) return started === readStartTime(pid)
   try {
     process.kill(pid, 0)
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
-  const now = startOf(pid)
+  const now = readStartTime(pid)
   return now === 'unknown' || now === started
 }
 
@@ -96,7 +96,7 @@ function isHeld(pid: number, started: string): boolean {
  * Start time of a process in clock ticks since boot (Linux); `ended` for one that was killed and only waits to be
  * collected (in a container nobody may do that). Elsewhere unknown, and a live process counts as the holder.
  */
-function startOf(pid: number): string {
+function readStartTime(pid: number): string {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')

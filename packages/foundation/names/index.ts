@@ -1,5 +1,5 @@
 /** Characters (code points). */
-const longestName = 256
+const maxNameLength = 256
 /** Control, format (bidirectional controls and zero-width characters among them), line and paragraph separators. */
 const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u
 
@@ -12,8 +12,8 @@ const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u
 export function isName(text: string): boolean {
   return (
     text !== '' &&
-    text.length <= 2 * longestName &&
-    [...text].length <= longestName &&
+    text.length <= 2 * maxNameLength &&
+    [...text].length <= maxNameLength &&
     text.isWellFormed() &&
     !invisible.test(text) &&
     text.trim() === text &&

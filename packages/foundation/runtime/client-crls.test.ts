@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { systemClock } from '../clock/clock.ts'
 import { quietLog } from '../telemetry/testing/index.ts'
 import { heldClock, newFolder } from '../tls/fixtures/certificates.ts'
-import { clientCertificates, ensureLocalAuthority, revokeClientCertificates } from '../tls/index.ts'
+import { ensureLocalAuthority, listClientCertificates, revokeClientCertificates } from '../tls/index.ts'
 import { openClientCrls } from './client-crls.ts'
 import type { RuntimeConfig } from './launch.ts'
 
@@ -39,7 +39,7 @@ test('the CRL of the local authority is read when it appears, and a change of a 
     for (let tries = 0; tries < 200 && changes === before; tries++) await pause(25)
     assert.equal(changes, before + 1)
   }
-  await revokeClientCertificates(tls, clientCertificates(tls), 'keyCompromise', systemClock)
+  await revokeClientCertificates(tls, listClientCertificates(tls), 'keyCompromise', systemClock)
   await change()
   assert.equal(countOf(crls.read()), 1)
   // Another file of the same size takes its place.

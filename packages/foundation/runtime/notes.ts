@@ -1,6 +1,6 @@
 import { chownSync, existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { writeProblem } from '../errors/index.ts'
+import { describeWriteError } from '../errors/index.ts'
 
 /** Kinds of notes about a home. */
 export type Note = 'backup' | 'drill'
@@ -21,7 +21,7 @@ export function writeNote(home: string, what: Note, now: number): string | undef
     return undefined
   } catch (error) {
     rmSync(fresh, { force: true })
-    return `${path} cannot be written, so /metrics shows the ${what} before this one: ${writeProblem(error, path)}`
+    return `${path} cannot be written, so /metrics shows the ${what} before this one: ${describeWriteError(error, path)}`
   }
 }
 

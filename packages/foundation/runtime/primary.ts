@@ -5,7 +5,7 @@ import { Secret } from '../memory/secret.ts'
 import { createOutbound } from '../outbound/index.ts'
 import { findRestored, holdLease } from '../sql/index.ts'
 import type { Logger } from '../telemetry/types.ts'
-import { giveMemoryBack } from '../threads/index.ts'
+import { releaseMemoryWhenIdle } from '../threads/index.ts'
 import { watchClock } from './clock-watch.ts'
 import { listComponents } from './components.ts'
 import type { ServiceLaunch } from './launch.ts'
@@ -117,7 +117,7 @@ async function startService(start: Start): Promise<RunningService> {
     opened.defer(watchSchema({ db: storage.db, components: listComponents(definition), log, giveUp }))
   const background = await definition.background?.(serving)
   if (background !== undefined) opened.defer(() => background.stop())
-  opened.defer(giveMemoryBack())
+  opened.defer(releaseMemoryWhenIdle())
   void probeOthers(launch, definition).then((problems) => {
     for (const problem of problems) log.warn({}, problem)
   })

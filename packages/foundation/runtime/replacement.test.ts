@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test'
 import type { TLSSocket } from 'node:tls'
 import { foundationSettings } from '../config/index.ts'
 import { issue, newFolder, writeFiles } from '../tls/fixtures/certificates.ts'
-import type { Issued } from '../tls/index.ts'
+import type { IssuedCertificate } from '../tls/index.ts'
 import { gateMemory, gateOf } from './fixtures/gated-service.ts'
 import type { RunningService, ServiceLaunch } from './index.ts'
 import { runService } from './primary.ts'
@@ -18,9 +18,9 @@ const gate = gateOf(memory)
 
 /** The server's certificate, the authority of clients, and a client of it. */
 interface Generation {
-  readonly server: Issued
-  readonly authority: Issued
-  readonly client: Issued
+  readonly server: IssuedCertificate
+  readonly authority: IssuedCertificate
+  readonly client: IssuedCertificate
 }
 
 async function generation(): Promise<Generation> {

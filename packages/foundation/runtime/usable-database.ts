@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { type KnownCommits, openLogKeys, readKnownCommits } from '../audit/index.ts'
 import { StartupError } from '../errors/index.ts'
 import { inHome } from '../home/index.ts'
-import { isUnsealed, loadRootKeys, openSealToRead, wrongRootKey } from '../seal/index.ts'
+import { createWrongRootKeyError, isUnsealed, loadRootKeys, openSealToRead } from '../seal/index.ts'
 import { isEmptyDatabase, isRestoreUnderWay, type MigrationPlan } from '../sql/index.ts'
 import type { Database } from '../sql/types.ts'
 import { type Components, listComponents, planMigrations, requireUsablePlans } from './components.ts'
@@ -136,7 +136,7 @@ async function requireRootKey({ config, env, home }: ServiceLaunch, service: str
   )
   const seal = await openSealToRead({ db, rootKeys, service })
   if (seal !== undefined) return seal
-  throw wrongRootKey({ service, rootKeys })
+  throw createWrongRootKeyError({ service, rootKeys })
 }
 
 /**

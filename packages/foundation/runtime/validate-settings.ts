@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { systemClock } from '../clock/clock.ts'
-import { StartupError, writeProblem } from '../errors/index.ts'
+import { describeWriteError, StartupError } from '../errors/index.ts'
 import { inHome } from '../home/index.ts'
 import { createOutbound } from '../outbound/index.ts'
 import { loadRootKeys } from '../seal/index.ts'
@@ -129,7 +129,7 @@ function requireRootKey({ launch: { config, env, home } }: SettingsCheck): void 
     accessSync(dirname(source.path), constants.W_OK)
   } catch (error) {
     throw new StartupError(
-      `cannot write the root key ${source.path}: ${writeProblem(error as Error, source.path)}`,
+      `cannot write the root key ${source.path}: ${describeWriteError(error as Error, source.path)}`,
     )
   }
 }

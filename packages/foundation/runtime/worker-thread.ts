@@ -19,9 +19,9 @@ import { openApiDocument } from '../operations/index.ts'
 import { createOutbound } from '../outbound/index.ts'
 import { openSeal } from '../seal/index.ts'
 import { createLogger, createMetrics } from '../telemetry/index.ts'
-import { giveMemoryBack } from '../threads/index.ts'
-import { clientRevocation } from '../tls/index.ts'
-import { startTracing, tracedDatabase } from '../tracing/index.ts'
+import { releaseMemoryWhenIdle } from '../threads/index.ts'
+import { createClientRevocation } from '../tls/index.ts'
+import { startTracing, traceDatabase } from '../tracing/index.ts'
 import { connect } from './database.ts'
 import { databaseMetrics } from './database-metrics.ts'
 import { createHealthParts } from './health-parts.ts'
@@ -45,7 +45,7 @@ const tls = createTlsInForce({
   clientAuthorities: start.clientAuthorities,
   revoked: start.revoked,
 })
-const revocation = clientRevocation(clock, start.revoked)
+const revocation = createClientRevocation(clock, start.revoked)
 tls.follow(({ revoked }) => revocation.set(revoked))
 
 interface Running {
@@ -75,7 +75,7 @@ async function run(): Promise<Running> {
     ...{ outbound, clock, log, metrics },
   })
   const connected = await connect(start.database, start.writer, log)
-  const db = tracing === undefined ? connected : tracedDatabase(connected)
+  const db = tracing === undefined ? connected : traceDatabase(connected)
   databaseMetrics(metrics, db)
   const rootKeys = start.rootKeys.map((key) =>
     key.kind === 'key'
@@ -149,7 +149,7 @@ async function run(): Promise<Running> {
   const socket = await listenBeside(service, rateLimiter)
   const names = operations.map(({ name }) => name)
   if (config.watchdog_seconds > 0) pulse.start(config.watchdog_seconds * 1000)
-  giveMemoryBack()
+  releaseMemoryWhenIdle()
   send({ type: 'listening', port, operations: names })
   return {
     server,

@@ -3,10 +3,10 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Clock } from '../clock/clock.ts'
 import { GuardFailed } from '../sql/index.ts'
 import type { Database } from '../sql/types.ts'
-import { fitsCheckValue, noId } from './check-value.ts'
-import { additionalData, openWith, sealWith } from './envelope.ts'
+import { noId, opensCheckValue } from './check-value.ts'
+import { encodeContext, openWith, sealWith } from './envelope.ts'
 import { addDataKey, guardRootKey, readDataKeys, readRootKeyRow, rootKeyParameters } from './seal-store.ts'
-import type { SealedPlace } from './types.ts'
+import type { SealContext } from './types.ts'
 
 /**
  * Values that a thread seals with one data key before the next key is made. Random 96-bit IVs allow 2^32 under one key
@@ -16,9 +16,9 @@ const defaultSealsPerKey = 2 ** 27
 /** A start with a newest data key of this age makes another, so that restarts cannot add up to the bound either. */
 const renewAfterMs = 30 * 24 * 3600 * 1000
 /** Data keys appear rarely; values that name what is not there, hostile cookies too, share a query in this time. */
-const lookEveryMs = 100
+const minReloadMs = 100
 
-export function dataKeyPlace(id: string): SealedPlace {
+export function toDataKeyContext(id: string): SealContext {
   return { table: 'data_key', row: id, column: 'wrapped' }
 }
 
@@ -31,7 +31,7 @@ export interface DataKey {
 export interface DataKeys {
   /** The newest. Counts: after `sealsPerKey` values a new one is made in the background. */
   forSealing(): DataKey
-  known(id: string): KeyObject | undefined
+  get(id: string): KeyObject | undefined
   /** Also one that another process made before this was asked. @throws StorageUnavailable */
   find(id: string): Promise<KeyObject | undefined>
 }
@@ -73,9 +73,9 @@ export async function openDataKeys(options: DataKeysOptions): Promise<DataKeys> 
     }
   }
   /** Callers share a look that has not begun; one that has begun may have missed the key. */
-  const look = async (): Promise<void> => {
+  const reload = async (): Promise<void> => {
     await looked
-    const early = lookedAt + lookEveryMs - clock.monotonic()
+    const early = lookedAt + minReloadMs - clock.monotonic()
     if (early > 0) await wait(early)
     next = undefined
     const loading = load().finally(() => {
@@ -87,7 +87,7 @@ export async function openDataKeys(options: DataKeysOptions): Promise<DataKeys> 
   const renew = async (): Promise<void> => {
     const id = randomBytes(16).toString('hex')
     const bytes = randomBytes(32)
-    const wrapped = sealWith(wrapping, noId, additionalData(service, dataKeyPlace(id)), bytes)
+    const wrapped = sealWith(wrapping, noId, encodeContext(service, toDataKeyContext(id)), bytes)
     bytes.fill(0)
     try {
       // The guard lets one process win, and none that still has the root key of before a rotation.
@@ -96,18 +96,18 @@ export async function openDataKeys(options: DataKeysOptions): Promise<DataKeys> 
       if (!(error instanceof GuardFailed)) throw error
     }
     const row = await db.get(readRootKeyRow, rootKeyParameters)
-    if (row !== undefined && fitsCheckValue(wrapping, service, row.check_value)) version = row.version
+    if (row !== undefined && opensCheckValue(wrapping, service, row.check_value)) version = row.version
     await load()
   }
   const renewSoon = (): void => {
     if (renewing) return
     renewing = true
     // A database that cannot be written now is asked again after as many values once more.
-    const ended = (): void => {
+    const allowRenewal = (): void => {
       renewing = false
       sealed = 0
     }
-    renew().then(ended, ended)
+    renew().then(allowRenewal, allowRenewal)
   }
 
   await load()
@@ -120,11 +120,11 @@ export async function openDataKeys(options: DataKeysOptions): Promise<DataKeys> 
       if (sealed > sealsPerKey) renewSoon()
       return newest as DataKey
     },
-    known: (id) => keys.get(id),
+    get: (id) => keys.get(id),
     async find(id) {
       await looked
       if (!keys.has(id)) {
-        next ??= look()
+        next ??= reload()
         await next
       }
       return keys.get(id)
@@ -138,7 +138,7 @@ function unwrap(
   row: { readonly id: string; readonly wrapped: Uint8Array },
 ): KeyObject | undefined {
   try {
-    const bytes = openWith(wrapping, additionalData(service, dataKeyPlace(row.id)), row.wrapped)
+    const bytes = openWith(wrapping, encodeContext(service, toDataKeyContext(row.id)), row.wrapped)
     const key = createSecretKey(bytes)
     bytes.fill(0)
     return key

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, type KeyObject, randomFillSync } from 'node:crypto'
-import type { SealedPlace } from './types.ts'
+import type { SealContext } from './types.ts'
 
 const version = 1
 const idBytes = 16
@@ -22,8 +22,8 @@ function nextIv(): Buffer {
 }
 
 /** The place as additional data: each part with its length before it, so that no two places read the same. */
-export function additionalData(service: string, place: SealedPlace): Buffer {
-  const parts = [service, place.table, place.row, place.column].flatMap((part) => {
+export function encodeContext(service: string, context: SealContext): Buffer {
+  const parts = [service, context.table, context.row, context.column].flatMap((part) => {
     const bytes = Buffer.from(part, 'utf8')
     const length = Buffer.alloc(4)
     length.writeUInt32BE(bytes.length)
@@ -44,7 +44,7 @@ export function sealWith(key: KeyObject, id: Uint8Array, aad: Uint8Array, bytes:
 }
 
 /** Which data key a sealed value needs; undefined when it is not one of ours. */
-export function dataKeyIdOf(sealed: Uint8Array): string | undefined {
+export function readDataKeyId(sealed: Uint8Array): string | undefined {
   if (sealed.length < overheadBytes || sealed[0] !== version) return undefined
   return Buffer.from(sealed.buffer, sealed.byteOffset + 1, idBytes).toString('hex')
 }

@@ -7,7 +7,7 @@ export {
   rotateRootKeyFile,
   type SealedDatabase,
 } from './rotate.ts'
-export { isUnsealed, type OpenSealOptions, openSeal, wrongRootKey } from './seal.ts'
+export { createWrongRootKeyError, isUnsealed, type OpenSealOptions, openSeal } from './seal.ts'
 export { sealMigrations } from './seal-store.ts'
 export { openSealToRead } from './seal-to-read.ts'
 export type * from './types.ts'

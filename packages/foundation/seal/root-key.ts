@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
-import { StartupError, writeProblem } from '../errors/index.ts'
+import { describeWriteError, StartupError } from '../errors/index.ts'
 import { Secret } from '../memory/secret.ts'
 
 /** Source of the root key. A passphrase becomes a key only with the salt in the database. */
@@ -93,7 +93,7 @@ function writeUnlessThere(path: string): void {
     writeRootKey(path, randomBytes(keyBytes))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') {
-      throw new StartupError(`cannot write the root key ${path}: ${writeProblem(error, path)}`)
+      throw new StartupError(`cannot write the root key ${path}: ${describeWriteError(error, path)}`)
     }
   }
 }

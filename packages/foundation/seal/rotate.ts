@@ -4,10 +4,10 @@ import { StartupError } from '../errors/index.ts'
 import { takeLock } from '../locks/process-lock.ts'
 import type { MaybePromise } from '../promises/and-then.ts'
 import type { Database } from '../sql/types.ts'
-import { dataKeyPlace } from './data-keys.ts'
-import { additionalData, openWith } from './envelope.ts'
+import { toDataKeyContext } from './data-keys.ts'
+import { encodeContext, openWith } from './envelope.ts'
 import { loadRootKeys, nextPath, promoteNext, type RootKey, readRootKey, writeRootKey } from './root-key.ts'
-import { findFitting, wrapUnder } from './seal.ts'
+import { findMatchingRootKey, wrapUnder } from './seal.ts'
 import { readDataKeys, replaceRootKey, rewrapDataKey } from './seal-store.ts'
 
 export interface SealedDatabase {
@@ -69,19 +69,19 @@ export async function rotateRootKey(old: RootKey, fresh: RootKey, options: Rotat
 }
 
 async function rewrap({ db, service }: SealedDatabase, old: RootKey, fresh: RootKey): Promise<void> {
-  const fitting = await findFitting({ db, service, rootKeys: [fresh, old] })
-  if (fitting === 'empty') return
-  if (fitting === undefined) {
+  const matching = await findMatchingRootKey({ db, service, rootKeys: [fresh, old] })
+  if (matching === 'empty') return
+  if (matching === undefined) {
     throw new StartupError(
       `wrong root key: ${old.from} is not the one that the ${service} database was sealed with`,
     )
   }
-  if (fitting.root === fresh) return
+  if (matching.root === fresh) return
   const salt = randomBytes(16)
   const { checkValue, wrap } = await wrapUnder(fresh, salt, service)
-  const changes = [replaceRootKey(salt, checkValue, fitting.version)]
+  const changes = [replaceRootKey(salt, checkValue, matching.version)]
   for (const row of await db.all(readDataKeys, [])) {
-    const dataKey = openWith(fitting.key, additionalData(service, dataKeyPlace(row.id)), row.wrapped)
+    const dataKey = openWith(matching.key, encodeContext(service, toDataKeyContext(row.id)), row.wrapped)
     changes.push(rewrapDataKey(row.id, wrap(row.id, dataKey), row.version))
     dataKey.fill(0)
   }

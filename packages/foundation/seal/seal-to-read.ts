@@ -1,9 +1,9 @@
 import type { Database } from '../sql/types.ts'
-import { dataKeyPlace } from './data-keys.ts'
-import { additionalData, dataKeyIdOf, openWith } from './envelope.ts'
+import { toDataKeyContext } from './data-keys.ts'
+import { encodeContext, openWith, readDataKeyId } from './envelope.ts'
 import { UnknownDataKey } from './errors.ts'
 import type { RootKey } from './root-key.ts'
-import { findFitting } from './seal.ts'
+import { findMatchingRootKey } from './seal.ts'
 import { readDataKeys } from './seal-store.ts'
 import type { Seal } from './types.ts'
 
@@ -23,18 +23,18 @@ export async function openSealToRead({
   rootKeys,
   service,
 }: SealToReadOptions): Promise<Pick<Seal, 'open'> | undefined> {
-  const fitting = await findFitting({ db, rootKeys, service })
-  if (fitting === undefined || fitting === 'empty') return undefined
+  const matching = await findMatchingRootKey({ db, rootKeys, service })
+  if (matching === undefined || matching === 'empty') return undefined
   const wrapped = new Map((await db.all(readDataKeys, [])).map((row) => [row.id, row.wrapped]))
   return {
-    open(place, sealed) {
-      const id = dataKeyIdOf(sealed)
+    open(context, sealed) {
+      const id = readDataKeyId(sealed)
       const found = id === undefined ? undefined : wrapped.get(id)
       if (id === undefined || found === undefined)
-        throw new UnknownDataKey(`the data key of ${place.table}.${place.column} is not known`)
-      const key = openWith(fitting.key, additionalData(service, dataKeyPlace(id)), found)
+        throw new UnknownDataKey(`the data key of ${context.table}.${context.column} is not known`)
+      const key = openWith(matching.key, encodeContext(service, toDataKeyContext(id)), found)
       try {
-        return openWith(key, additionalData(service, place), sealed)
+        return openWith(key, encodeContext(service, context), sealed)
       } finally {
         key.fill(0)
       }

@@ -3,9 +3,9 @@ import type { Clock } from '../clock/clock.ts'
 import { StartupError } from '../errors/index.ts'
 import { UniqueViolation } from '../sql/index.ts'
 import type { Database } from '../sql/types.ts'
-import { fitsCheckValue, makeCheckValue, noId } from './check-value.ts'
-import { dataKeyPlace, openDataKeys } from './data-keys.ts'
-import { additionalData, dataKeyIdOf, openWith, sealWith } from './envelope.ts'
+import { makeCheckValue, noId, opensCheckValue } from './check-value.ts'
+import { openDataKeys, toDataKeyContext } from './data-keys.ts'
+import { encodeContext, openWith, readDataKeyId, sealWith } from './envelope.ts'
 import { UnknownDataKey } from './errors.ts'
 import { deriveServiceKey, type RootKey } from './root-key.ts'
 import { addDataKey, addRootKey, readRootKeyRow, rootKeyParameters } from './seal-store.ts'
@@ -25,7 +25,7 @@ export interface OpenSealOptions {
 const keyBytes = 32
 
 /** A root key that fits the database, and the service key that came of it. */
-export interface FittingKey {
+export interface MatchingRootKey {
   readonly root: RootKey
   readonly key: KeyObject
   readonly version: number
@@ -37,29 +37,29 @@ export async function isUnsealed(db: Database): Promise<boolean> {
 }
 
 /** Finds which of the root keys the database was sealed with; undefined when none fits. */
-export async function findFitting(
+export async function findMatchingRootKey(
   options: Pick<OpenSealOptions, 'db' | 'rootKeys' | 'service'>,
-): Promise<FittingKey | 'empty' | undefined> {
+): Promise<MatchingRootKey | 'empty' | undefined> {
   const row = await options.db.get(readRootKeyRow, rootKeyParameters)
   if (row === undefined) return 'empty'
   for (const root of options.rootKeys) {
-    const key = await serviceKey(root, row.salt, options.service)
-    if (fitsCheckValue(key, options.service, row.check_value)) return { root, key, version: row.version }
+    const key = await createServiceKey(root, row.salt, options.service)
+    if (opensCheckValue(key, options.service, row.check_value)) return { root, key, version: row.version }
   }
   return undefined
 }
 
 /** The check value and the wrapping of data keys under a root key, for the first run and for rotation. */
 export async function wrapUnder(root: RootKey, salt: Uint8Array, service: string) {
-  const key = await serviceKey(root, salt, service)
+  const key = await createServiceKey(root, salt, service)
   return {
     checkValue: makeCheckValue(key, service),
     wrap: (id: string, dataKey: Uint8Array) =>
-      sealWith(key, noId, additionalData(service, dataKeyPlace(id)), dataKey),
+      sealWith(key, noId, encodeContext(service, toDataKeyContext(id)), dataKey),
   }
 }
 
-async function serviceKey(root: RootKey, salt: Uint8Array, service: string): Promise<KeyObject> {
+async function createServiceKey(root: RootKey, salt: Uint8Array, service: string): Promise<KeyObject> {
   const secret = await deriveServiceKey(root, salt, service)
   const key = secret.use((bytes) => createSecretKey(bytes))
   secret.wipe()
@@ -72,19 +72,19 @@ async function serviceKey(root: RootKey, salt: Uint8Array, service: string): Pro
  * @throws StartupError naming the source of a root key that does not fit
  */
 export async function openSeal(options: OpenSealOptions): Promise<Seal> {
-  let fitting = await findFitting(options)
-  if (fitting === 'empty') {
+  let matching = await findMatchingRootKey(options)
+  if (matching === 'empty') {
     await firstRun(options)
-    fitting = await findFitting(options)
+    matching = await findMatchingRootKey(options)
   }
-  if (fitting === undefined || fitting === 'empty') {
-    throw wrongRootKey(options)
+  if (matching === undefined || matching === 'empty') {
+    throw createWrongRootKeyError(options)
   }
-  return createSeal(options, fitting)
+  return createSeal(options, matching)
 }
 
 /** The refusal of root keys that do not fit a database. */
-export function wrongRootKey({
+export function createWrongRootKeyError({
   rootKeys,
   service,
 }: Pick<OpenSealOptions, 'rootKeys' | 'service'>): StartupError {
@@ -113,24 +113,24 @@ async function firstRun(options: OpenSealOptions): Promise<void> {
   }
 }
 
-async function createSeal(options: OpenSealOptions, fitting: FittingKey): Promise<Seal> {
+async function createSeal(options: OpenSealOptions, matching: MatchingRootKey): Promise<Seal> {
   const { service } = options
-  const keys = await openDataKeys({ ...options, wrapping: fitting.key, version: fitting.version })
+  const keys = await openDataKeys({ ...options, wrapping: matching.key, version: matching.version })
   return {
-    seal(place, bytes) {
+    seal(context, bytes) {
       const { id, key } = keys.forSealing()
-      return sealWith(key, id, additionalData(service, place), bytes)
+      return sealWith(key, id, encodeContext(service, context), bytes)
     },
-    open(place, sealed) {
-      const id = dataKeyIdOf(sealed)
+    open(context, sealed) {
+      const id = readDataKeyId(sealed)
       if (id === undefined)
-        throw new Error(`what ${place.table}.${place.column} holds was not sealed by Warder`)
-      const aad = additionalData(service, place)
-      const key = keys.known(id)
+        throw new Error(`what ${context.table}.${context.column} holds was not sealed by Warder`)
+      const aad = encodeContext(service, context)
+      const key = keys.get(id)
       if (key !== undefined) return openWith(key, aad, sealed)
       return keys.find(id).then((found) => {
         if (found === undefined)
-          throw new UnknownDataKey(`the data key of ${place.table}.${place.column} is not known`)
+          throw new UnknownDataKey(`the data key of ${context.table}.${context.column} is not known`)
         return openWith(found, aad, sealed)
       })
     },

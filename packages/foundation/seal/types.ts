@@ -1,6 +1,6 @@
 import type { MaybePromise } from '../promises/and-then.ts'
 /** Place of a sealed value. It is the additional data of the encryption, so values cannot be swapped between rows. */
-export interface SealedPlace {
+export interface SealContext {
   readonly table: string
   readonly row: string
   readonly column: string
@@ -11,10 +11,10 @@ export interface SealedPlace {
  * Sealed bytes: version (1) | data key id (16) | IV (12) | ciphertext | tag (16).
  */
 export interface Seal {
-  seal(place: SealedPlace, bytes: Uint8Array): Uint8Array
+  seal(place: SealContext, bytes: Uint8Array): Uint8Array
   /**
    * Synchronous for every known data key. Throws when the bytes were not sealed for this place, or by this root key.
    * @throws UnknownDataKey when there is no such data key now
    */
-  open(place: SealedPlace, sealed: Uint8Array): MaybePromise<Uint8Array>
+  open(place: SealContext, sealed: Uint8Array): MaybePromise<Uint8Array>
 }

@@ -1,5 +1,5 @@
 import { DatabaseSync, type StatementSync, constants as sqlite } from 'node:sqlite'
-import { diskFull, StartupError, writeProblem } from '../errors/index.ts'
+import { describeFullDisk, describeWriteError, StartupError } from '../errors/index.ts'
 import { setBounded } from '../memory/bounded-map.ts'
 import { countOnSqlite, countTable, tableNamed } from './commit-count-store.ts'
 import { GuardFailed, StorageUnavailable, UniqueViolation } from './errors.ts'
@@ -35,7 +35,7 @@ export function openConnection(path: string, readOnly: boolean): DatabaseSync {
     )
     return db
   } catch (error) {
-    throw new StartupError(`cannot open the database ${path}: ${writeProblem(error, path)}`)
+    throw new StartupError(`cannot open the database ${path}: ${describeWriteError(error, path)}`)
   }
 }
 
@@ -197,5 +197,5 @@ export function classify(error: unknown, path?: string | null): Error {
 
 function describeReason(error: Error, path: string | null | undefined): string {
   if (path === null || path === undefined) return error.message
-  return diskFull(error, path) ?? `${error.message} (${path})`
+  return describeFullDisk(error, path) ?? `${error.message} (${path})`
 }

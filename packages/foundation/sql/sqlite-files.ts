@@ -1,5 +1,5 @@
 import { closeSync, constants, existsSync, openSync, statSync } from 'node:fs'
-import { StartupError, writeProblem } from '../errors/index.ts'
+import { describeWriteError, StartupError } from '../errors/index.ts'
 
 /**
  * Creates the file of a new database with mode 0600; SQLite gives the -wal and -shm files the mode of the database.
@@ -16,7 +16,7 @@ export function createDatabaseFile(path: string): void {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code !== 'EEXIST')
-      throw new StartupError(`cannot open the database ${path}: ${writeProblem(error, path)}`)
+      throw new StartupError(`cannot open the database ${path}: ${describeWriteError(error, path)}`)
     // A symbolic link without a target: SQLite would create that with a mode that lets others read it.
     if (!existsSync(path))
       throw new StartupError(

@@ -22,14 +22,14 @@ export const runtimeCounters: Counters = {
  */
 export function startCounters(metrics: Pick<Metrics, 'count'>, counters: Counters): void {
   for (const [name, labels] of Object.entries(counters))
-    for (const values of combinations(Object.entries(labels))) metrics.count(name, values, 0)
+    for (const values of combineLabels(Object.entries(labels))) metrics.count(name, values, 0)
 }
 
-function combinations(
+function combineLabels(
   labels: readonly (readonly [label: string, values: readonly string[]])[],
 ): readonly Readonly<Record<string, string>>[] {
   const [first, ...rest] = labels
   if (first === undefined) return [{}]
   const [label, values] = first
-  return values.flatMap((value) => combinations(rest).map((others) => ({ [label]: value, ...others })))
+  return values.flatMap((value) => combineLabels(rest).map((others) => ({ [label]: value, ...others })))
 }

@@ -1,6 +1,6 @@
 export { type Counters, runtimeCounters, startCounters } from './counters.ts'
 export { createLogger, type LoggerOptions, type LogLevel } from './logger.ts'
+export { memoizeFor } from './memoize-for.ts'
 export { createMetrics, mergeMetrics, type ThreadMetrics } from './metrics.ts'
-export { attributes, type OtlpOptions, type OtlpSource, resourceOf, startOtlpExport } from './otlp.ts'
-export { seldom } from './seldom.ts'
+export { type OtlpOptions, type OtlpSource, startOtlpExport, toAttributes, toResource } from './otlp.ts'
 export type * from './types.ts'

@@ -30,11 +30,11 @@ export function createLogger(options: LoggerOptions): Logger {
 }
 
 function standardError({ service, onLost }: LoggerOptions): (line: string) => void {
-  const lostLine = (lines: number): string => {
+  const formatLostLine = (lines: number): string => {
     const told = { level: 'warn', time: new Date().toISOString(), service, lines }
     return `${JSON.stringify({ ...told, msg: 'lines of the log were lost: nobody read them in time' })}\n`
   }
-  const output = new Output(standardSink(2), { lostLine, ...(onLost !== undefined && { onLost }) })
+  const output = new Output(standardSink(2), { formatLostLine, ...(onLost !== undefined && { onLost }) })
   return (line) => output.write(line)
 }
 

@@ -42,7 +42,7 @@ export function startOtlpExport(options: OtlpOptions): { stop(): void; exportNow
   const url = `${options.endpoint.replace(/\/+$/, '')}/v1/metrics`
   const exportNow = async (): Promise<void> => {
     try {
-      const body = otlpMetrics(await options.collect(), { ...options, startedAt, at: options.now() })
+      const body = toOtlpMetrics(await options.collect(), { ...options, startedAt, at: options.now() })
       const answer = await options.outbound.post(url, Buffer.from(JSON.stringify(body)), {
         headers: { 'content-type': 'application/json' },
       })
@@ -69,11 +69,14 @@ interface OtlpContext extends Omit<OtlpSource, 'thread'> {
 }
 
 /** An ExportMetricsServiceRequest in JSON. Each thread is a resource of its own: counters of threads are not mixed. */
-function otlpMetrics(snapshots: readonly unknown[], context: OtlpContext): unknown {
-  const times = { startTimeUnixNano: nanoseconds(context.startedAt), timeUnixNano: nanoseconds(context.at) }
+function toOtlpMetrics(snapshots: readonly unknown[], context: OtlpContext): unknown {
+  const times = {
+    startTimeUnixNano: toNanoseconds(context.startedAt),
+    timeUnixNano: toNanoseconds(context.at),
+  }
   return {
     resourceMetrics: snapshots.filter(isSnapshot).map((snapshot, thread) => ({
-      resource: resourceOf({ ...context, thread }),
+      resource: toResource({ ...context, thread }),
       scopeMetrics: [
         { scope: { name: 'warder' }, metrics: snapshot.map((metric) => toMetric(metric, times)) },
       ],
@@ -82,9 +85,9 @@ function otlpMetrics(snapshots: readonly unknown[], context: OtlpContext): unkno
 }
 
 /** The resource of a thread. */
-export function resourceOf({ service, version, node, thread }: OtlpSource): unknown {
+export function toResource({ service, version, node, thread }: OtlpSource): unknown {
   return {
-    attributes: attributes({
+    attributes: toAttributes({
       'service.name': `warder-${service}`,
       'service.version': version,
       'service.instance.id': `${node}/${thread}`,
@@ -103,19 +106,19 @@ function toMetric(metric: PromMetric, times: Times): unknown {
   const points = metric.values.map(({ value, labels }) => ({
     ...times,
     asDouble: value,
-    attributes: attributes(labels),
+    attributes: toAttributes(labels),
   }))
   if (metric.type === 'counter')
     return { ...head, sum: { aggregationTemporality: cumulative, isMonotonic: true, dataPoints: points } }
   if (metric.type !== 'histogram') return { ...head, gauge: { dataPoints: points } }
   return {
     ...head,
-    histogram: { aggregationTemporality: cumulative, dataPoints: histogramPoints(metric, times) },
+    histogram: { aggregationTemporality: cumulative, dataPoints: toHistogramPoints(metric, times) },
   }
 }
 
 /** prom-client lists cumulative buckets, sum and count one by one; OTLP wants them together and not cumulative. */
-function histogramPoints(metric: PromMetric, times: Times): unknown[] {
+function toHistogramPoints(metric: PromMetric, times: Times): unknown[] {
   const series = new Map<
     string,
     {
@@ -140,7 +143,7 @@ function histogramPoints(metric: PromMetric, times: Times): unknown[] {
   }
   return [...series.values()].map(({ labels, bounds, counts, sum, count }) => ({
     ...times,
-    attributes: attributes(labels),
+    attributes: toAttributes(labels),
     count: String(count),
     sum,
     explicitBounds: bounds,
@@ -149,7 +152,7 @@ function histogramPoints(metric: PromMetric, times: Times): unknown[] {
 }
 
 /** Attributes in proto3's JSON, in which 64-bit integers are texts. */
-export function attributes(values: Readonly<Record<string, string | number>>): unknown[] {
+export function toAttributes(values: Readonly<Record<string, string | number>>): unknown[] {
   return Object.entries(values).map(([key, value]) => ({
     key,
     value: typeof value === 'number' ? { intValue: String(value) } : { stringValue: value },
@@ -157,6 +160,6 @@ export function attributes(values: Readonly<Record<string, string | number>>): u
 }
 
 /** Unix nanoseconds as a decimal text (64-bit integers are texts in proto3's JSON). */
-function nanoseconds(milliseconds: number): string {
+function toNanoseconds(milliseconds: number): string {
   return `${Math.trunc(milliseconds)}000000`
 }

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { mostWaitingBytes, Output } from './output.ts'
+import { maxWaitingBytes, Output } from './output.ts'
 
 const lostLine = (lines: number) => `${lines} lost\n`
 
@@ -31,7 +31,7 @@ function slowReader(room: number) {
 
 test('what is not taken waits in its order, a line that was cut too', async () => {
   const reader = slowReader(5)
-  const output = new Output(reader.sink, { lostLine })
+  const output = new Output(reader.sink, { formatLostLine: lostLine })
   for (const line of ['one\n', 'two\n', 'three\n']) output.write(line)
   assert.equal(reader.text(), 'one\nt')
   reader.give(100)
@@ -44,16 +44,16 @@ test('what waits is bounded, and what was lost is counted and told', async () =>
   const reader = slowReader(0)
   let lost = 0
   const output = new Output(reader.sink, {
-    lostLine,
+    formatLostLine: lostLine,
     onLost() {
       lost += 1
     },
   })
   const line = `${'x'.repeat(1023)}\n`
-  for (let written = 0; written < 2 * mostWaitingBytes; written += line.length) output.write(line)
+  for (let written = 0; written < 2 * maxWaitingBytes; written += line.length) output.write(line)
   assert.equal(lost, 1024)
   reader.give(Number.MAX_SAFE_INTEGER)
-  while (reader.text().length <= mostWaitingBytes) await setTimeout(5)
+  while (reader.text().length <= maxWaitingBytes) await setTimeout(5)
   assert.equal(reader.text(), `${line.repeat(1024)}1024 lost\n`)
 })
 

@@ -9,13 +9,13 @@ export type OutputSink = (bytes: Uint8Array) => number
 
 export interface OutputOptions {
   /** Line that tells how many were lost, once lines are taken again. */
-  readonly lostLine: (lines: number) => string
+  readonly formatLostLine: (lines: number) => string
   /** Called for each line that is lost. */
   readonly onLost?: () => void
 }
 
 /** Lines beyond these bytes are lost. */
-export const mostWaitingBytes = 1024 * 1024
+export const maxWaitingBytes = 1024 * 1024
 const firstRetryMs = 20
 const lastRetryMs = 1000
 /** A process that ends waits so long for a reader. */
@@ -45,7 +45,7 @@ export class Output {
   /** @param line with its line break */
   write(line: string): void {
     const bytes = Buffer.from(line)
-    if (this.#waitingBytes + bytes.length > mostWaitingBytes) {
+    if (this.#waitingBytes + bytes.length > maxWaitingBytes) {
       this.#lost += 1
       this.#options.onLost?.()
       return
@@ -72,14 +72,14 @@ export class Output {
       this.#waitingBytes -= taken
       if (taken < line.length) this.#waiting[0] = line.subarray(taken)
       else this.#waiting.shift()
-      if (this.#waiting.length === 0) this.#tellLost()
+      if (this.#waiting.length === 0) this.#reportLost()
     }
     return true
   }
 
-  #tellLost(): void {
+  #reportLost(): void {
     if (this.#lost === 0) return
-    const line = this.#options.lostLine(this.#lost)
+    const line = this.#options.formatLostLine(this.#lost)
     this.#lost = 0
     this.#append(Buffer.from(line))
   }

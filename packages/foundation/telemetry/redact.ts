@@ -2,9 +2,9 @@ import { privateJwkMembers } from '../memory/jwk-members.ts'
 import { Secret } from '../memory/secret.ts'
 
 const hidden = '[secret]'
-const deepest = 8
-const longestText = 8_192
-const mostMembers = 200
+const maxDepth = 8
+const maxTextLength = 8_192
+const maxMembers = 200
 
 /** Members that hold secrets wherever they stand, lower case without separators. */
 const secretNames = new Set([
@@ -41,18 +41,18 @@ export function redact(value: unknown, depth = 0): unknown {
   if (value === null || typeof value === 'number' || typeof value === 'boolean' || value === undefined)
     return value
   if (typeof value === 'string')
-    return value.length > longestText ? `${value.slice(0, longestText)}...` : value
+    return value.length > maxTextLength ? `${value.slice(0, maxTextLength)}...` : value
   if (typeof value === 'bigint') return value.toString()
   if (typeof value !== 'object') return `[${typeof value}]`
   if (value instanceof Secret) return hidden
   if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`
   if (value instanceof Date) return value.toISOString()
-  if (depth >= deepest) return '[deep]'
+  if (depth >= maxDepth) return '[deep]'
   if (value instanceof Error) return redactError(value, depth)
-  if (Array.isArray(value)) return value.slice(0, mostMembers).map((item) => redact(item, depth + 1))
+  if (Array.isArray(value)) return value.slice(0, maxMembers).map((item) => redact(item, depth + 1))
   const isJwk = 'kty' in value
   const shown: Record<string, unknown> = {}
-  for (const [name, member] of Object.entries(value).slice(0, mostMembers)) {
+  for (const [name, member] of Object.entries(value).slice(0, maxMembers)) {
     const plain = name.toLowerCase().replaceAll(/[-_]/g, '')
     const secret = secretNames.has(plain) || (isJwk && jwkPrivate.has(name))
     shown[name] = secret && member !== undefined && member !== null ? hidden : redact(member, depth + 1)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Secret } from '../memory/secret.ts'
-import { createLogger, createMetrics, mergeMetrics, seldom } from './index.ts'
+import { createLogger, createMetrics, memoizeFor, mergeMetrics } from './index.ts'
 
 function logged(write: (log: ReturnType<typeof createLogger>) => void): string {
   const lines: string[] = []
@@ -91,7 +91,7 @@ test('numbers that are read when scraped may wait and have a label; one that fai
 
 test('a costly reading is kept for its time, and for a hundred times what it took', async () => {
   let [now, reads, tookMs] = [0, 0, 10]
-  const read = seldom(
+  const read = memoizeFor(
     async () => {
       reads += 1
       now += tookMs

@@ -1,2 +1,2 @@
-export { giveMemoryBack } from './give-memory-back.ts'
-export { giveWay } from './give-way.ts'
+export { releaseMemoryWhenIdle } from './release-memory.ts'
+export { lowerThreadPriority } from './thread-priority.ts'

@@ -32,19 +32,24 @@ export interface StoredAuthority {
  * @returns undefined when there is none, or when it runs out soon and a new one is to be made
  * @throws StartupError when what is there cannot be used and must not be overwritten either
  */
-export function storedAuthority(folder: string, clock: Clock): StoredAuthority | undefined {
-  const [file, keyFile] = filesOf(folder, 'ca')
+export function readStoredAuthority(folder: string, clock: Clock): StoredAuthority | undefined {
+  const [file, keyFile] = getPairFiles(folder, 'ca')
   const certificate = readCertificate(file)
   if (certificate === undefined) return undefined
   const privateKey = readKey(keyFile, file)
-  if (!certificate.ca) throw new StartupError(`${file} is not the certificate of an authority; ${anew(file)}`)
+  if (!certificate.ca)
+    throw new StartupError(`${file} is not the certificate of an authority; ${formatRemedy(file)}`)
   if (privateKey !== undefined && !certificate.checkPrivateKey(privateKey)) {
-    throw new StartupError(`${keyFile} is not the key of ${file}; put the right one there, or ${anew(file)}`)
+    throw new StartupError(
+      `${keyFile} is not the key of ${file}; put the right one there, or ${formatRemedy(file)}`,
+    )
   }
-  if (leftOf(certificate, clock) > renewAuthorityBeforeDays * day)
+  if (getRemainingMs(certificate, clock) > renewAuthorityBeforeDays * day)
     return { certificate, certificatePem: readFileSync(file, 'utf8'), privateKey }
   if (certificate.subject.startsWith(`CN=${authorityName}`)) return undefined
-  throw new StartupError(`${file} runs out on ${certificate.validTo}; put a new one there, or ${anew(file)}`)
+  throw new StartupError(
+    `${file} runs out on ${certificate.validTo}; put a new one there, or ${formatRemedy(file)}`,
+  )
 }
 
 /**
@@ -53,7 +58,7 @@ export function storedAuthority(folder: string, clock: Clock): StoredAuthority |
  * @throws StartupError when what is there is broken, or no local authority made it: that is not overwritten
  */
 export function isFresh(folder: string, name: string, authority: StoredAuthority, clock: Clock): boolean {
-  const [file, keyFile] = filesOf(folder, name)
+  const [file, keyFile] = getPairFiles(folder, name)
   const certificate = readCertificate(file)
   if (certificate === undefined) return false
   const issuer = authority.certificate
@@ -61,7 +66,7 @@ export function isFresh(folder: string, name: string, authority: StoredAuthority
   if (!issued && !certificate.issuer.startsWith(`CN=${authorityName}`)) {
     throw new StartupError(
       `${file} was not issued by ${join(folder, 'ca.crt')}; name a certificate of your own with tls_cert_file ` +
-        `and tls_key_file, and ${anew(file)}`,
+        `and tls_key_file, and ${formatRemedy(file)}`,
     )
   }
   const key = readKey(keyFile, file)
@@ -74,7 +79,7 @@ export function isFresh(folder: string, name: string, authority: StoredAuthority
  * full one leaves the pair before.
  */
 export function writePair(folder: string, name: string, certificatePem: string, keyPem: string): void {
-  const [file, keyFile] = filesOf(folder, name)
+  const [file, keyFile] = getPairFiles(folder, name)
   stage(keyFile, keyPem)
   stage(file, certificatePem)
   rmSync(file, { force: true })
@@ -82,21 +87,21 @@ export function writePair(folder: string, name: string, certificatePem: string, 
   renameSync(`${file}.new`, file)
 }
 
-function filesOf(folder: string, name: string): readonly [certificate: string, key: string] {
+function getPairFiles(folder: string, name: string): readonly [certificate: string, key: string] {
   return [join(folder, `${name}.crt`), join(folder, `${name}.key`)]
 }
 
 /** A third of its life is left. */
 function runsOut(certificate: X509Certificate, clock: Clock): boolean {
   const life = certificate.validToDate.getTime() - certificate.validFromDate.getTime()
-  return leftOf(certificate, clock) <= life / 3
+  return getRemainingMs(certificate, clock) <= life / 3
 }
 
-function leftOf(certificate: X509Certificate, clock: Clock): number {
+function getRemainingMs(certificate: X509Certificate, clock: Clock): number {
   return certificate.validToDate.getTime() - clock.now()
 }
 
-function anew(file: string): string {
+function formatRemedy(file: string): string {
   return `remove ${file} and start again to have it made anew`
 }
 
@@ -105,7 +110,9 @@ function readCertificate(file: string): X509Certificate | undefined {
   try {
     return new X509Certificate(readFileSync(file))
   } catch (error) {
-    throw new StartupError(`${file} cannot be read as a certificate (${messageOf(error)}); ${anew(file)}`)
+    throw new StartupError(
+      `${file} cannot be read as a certificate (${getErrorMessage(error)}); ${formatRemedy(file)}`,
+    )
   }
 }
 
@@ -115,12 +122,12 @@ function readKey(file: string, certificate: string): KeyObject | undefined {
     return createPrivateKey(readFileSync(file))
   } catch (error) {
     throw new StartupError(
-      `${file} cannot be read as a private key (${messageOf(error)}); ${anew(certificate)}`,
+      `${file} cannot be read as a private key (${getErrorMessage(error)}); ${formatRemedy(certificate)}`,
     )
   }
 }
 
-function messageOf(error: unknown): string {
+function getErrorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 

@@ -5,7 +5,7 @@ import { StartupError } from '../errors/index.ts'
 
 /** Longer than any issuing takes: a lock of this age was left by a process that was killed. */
 const staleMs = 30_000
-const longestWaitMs = 60_000
+const maxWaitMs = 60_000
 const retryMs = 20
 
 /**
@@ -14,11 +14,11 @@ const retryMs = 20
  * @throws StartupError when it is not let go of within a minute
  */
 export async function lockFile(path: string, clock: Clock): Promise<() => void> {
-  const deadline = clock.monotonic() + longestWaitMs
+  const deadline = clock.monotonic() + maxWaitMs
   for (;;) {
     const mine = create(path)
     if (mine !== undefined) return () => removeIf(path, mine)
-    const found = statOf(path)
+    const found = statFile(path)
     if (found !== undefined && clock.now() - found.mtimeMs > staleMs) removeIf(path, found)
     else if (clock.monotonic() >= deadline) {
       throw new StartupError(
@@ -43,20 +43,20 @@ function create(path: string): Stats | undefined {
 }
 
 /** Removes the very lock that was looked at; one that another process made meanwhile is put back. */
-function removeIf(path: string, wanted: Stats): void {
-  const found = statOf(path)
-  if (found === undefined || !isSame(found, wanted)) return
+function removeIf(path: string, expected: Stats): void {
+  const found = statFile(path)
+  if (found === undefined || !isSame(found, expected)) return
   const aside = `${path}.${process.pid}`
   try {
     renameSync(path, aside)
-    if (!isSame(statSync(aside), wanted)) linkSync(aside, path)
+    if (!isSame(statSync(aside), expected)) linkSync(aside, path)
   } catch {
     // Another process removed it first, or made its own in its place.
   }
   rmSync(aside, { force: true })
 }
 
-function statOf(path: string): Stats | undefined {
+function statFile(path: string): Stats | undefined {
   return statSync(path, { throwIfNoEntry: false })
 }
 

@@ -32,7 +32,7 @@ export interface CipherChoice {
  */
 export function chooseCiphers(setting: string | undefined): CipherChoice {
   const names = setting === undefined ? intermediateSuites : splitNames(setting)
-  const chosen = names.map(openSslName)
+  const chosen = names.map(toOpenSslName)
   const only13 = chosen.every(isTls13)
   const only12 = !chosen.some(isTls13)
   return {
@@ -56,7 +56,7 @@ function isTls13(name: string): boolean {
   return (tls13 as readonly string[]).includes(name)
 }
 
-function openSslName(name: string): string {
+function toOpenSslName(name: string): string {
   const upper = name.toUpperCase()
   if (isTls13(upper)) return upper
   const known = tls12[upper] ?? Object.values(tls12).find((openSsl) => openSsl === upper)

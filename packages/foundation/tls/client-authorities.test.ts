@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { X509Certificate } from 'node:crypto'
 import { test } from 'node:test'
 import { day, issue } from './fixtures/certificates.ts'
-import { issuedUnder } from './index.ts'
+import { createIssuedUnder } from './index.ts'
 
 const plain = { hostnames: [], addresses: [] } as const
 const authority = { ...plain, purpose: 'authority' } as const
@@ -14,7 +14,7 @@ test('a certificate is that of a user, of a partner, of both, or of none', async
   const twin = await issue({ ...authority, commonName: 'users' })
   const other = await issue({ ...authority, commonName: 'other partner' })
   let now = Date.now()
-  const under = issuedUnder(
+  const under = createIssuedUnder(
     {
       users: users.certificatePem,
       partners: { one: `${partners.certificatePem}\n${twin.certificatePem}`, other: other.certificatePem },
@@ -52,7 +52,8 @@ test('a certificate is that of a user, of a partner, of both, or of none', async
 test('an intermediate of the file leads to its root, and is no root itself', async () => {
   const root = await issue({ ...authority, commonName: 'root' })
   const certificate = new X509Certificate((await issue(client, root)).certificatePem)
-  const of = (pem: string) => issuedUnder({ users: undefined, partners: { one: pem } }, () => Date.now())
+  const of = (pem: string) =>
+    createIssuedUnder({ users: undefined, partners: { one: pem } }, () => Date.now())
   const byRoot = of(root.certificatePem)
   assert.deepEqual([byRoot.users(certificate), byRoot.partner(certificate, 'one')], [false, true])
   assert.equal(of(certificate.toString()).partner(certificate, 'one'), false)

@@ -26,7 +26,7 @@ interface Authorities {
 }
 
 /** @param now Unix milliseconds */
-export function issuedUnder(authorities: ClientAuthorities, now: () => number): IssuedUnder {
+export function createIssuedUnder(authorities: ClientAuthorities, now: () => number): IssuedUnder {
   const users = readPem(authorities.users ?? '')
   const partners = new Map(
     Object.entries(authorities.partners).map(([name, pem]) => [name, readPem(pem)] as const),
@@ -36,7 +36,7 @@ export function issuedUnder(authorities: ClientAuthorities, now: () => number): 
     const { validity } = validatePath({
       certificate: certificate.raw,
       anchors,
-      others: [...others, ...presented(certificate)],
+      others: [...others, ...listPresented(certificate)],
       at: now(),
       purpose: keyPurposes.clientAuth,
     })
@@ -62,13 +62,13 @@ function readPem(pem: string): Authorities {
   }
 }
 
-const mostPresented = 16
+const maxPresented = 16
 
 /** The certificates that came with it, which are not kept with a session that is resumed. */
-function presented(certificate: X509Certificate): readonly Uint8Array[] {
+function listPresented(certificate: X509Certificate): readonly Uint8Array[] {
   const found: Uint8Array[] = []
   let issuer = certificate.issuerCertificate
-  while (issuer !== undefined && found.length < mostPresented) {
+  while (issuer !== undefined && found.length < maxPresented) {
     found.push(issuer.raw)
     const next = issuer.issuerCertificate
     if (next === issuer) break

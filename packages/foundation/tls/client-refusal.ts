@@ -22,7 +22,7 @@ export interface Refusal {
  * @param authorities PEM of those that the client trusts; undefined = the usual ones
  * @returns why it would not
  */
-export async function clientRefusal(
+export async function findClientRefusal(
   files: ServerFiles,
   host: string,
   authorities: readonly string[] | undefined,

@@ -1,9 +1,9 @@
 /** Files of keys and certificates in the forms that people have, for services that read some of their own. */
 export { pemText, privateKeyText } from '@warder/pki/pem'
 export { type CipherChoice, chooseCiphers } from './cipher-suites.ts'
-export { type ClientAuthorities, type IssuedUnder, issuedUnder } from './client-authorities.ts'
-export { clientRefusal, type Refusal, type ServerFiles } from './client-refusal.ts'
-export { type CertificatePlan, type Issued, type Issuer, issueCertificate } from './issue.ts'
+export { type ClientAuthorities, createIssuedUnder, type IssuedUnder } from './client-authorities.ts'
+export { findClientRefusal, type Refusal, type ServerFiles } from './client-refusal.ts'
+export { type CertificatePlan, type IssuedCertificate, type Issuer, issueCertificate } from './issue.ts'
 export {
   ensureLocalAuthority,
   isLocalAuthorityComplete,
@@ -12,12 +12,12 @@ export {
 } from './local-authority.ts'
 export {
   type ClientCertificate,
-  clientCertificates,
+  listClientCertificates,
   readClientCertificate,
   recordClientCertificate,
   revokeClientCertificates,
 } from './local-revocation.ts'
-export { peerCommonName, verifiedPeerCertificate } from './peer.ts'
+export { getVerifiedPeerCertificate, readPeerCommonName } from './peer.ts'
 export {
   type AuthoritiesFile,
   checkSuites,
@@ -31,9 +31,9 @@ export {
 } from './profile.ts'
 export {
   type ClientRevocation,
-  clientRevocation,
+  createClientRevocation,
+  listPresentedChain,
   type PresentedChain,
-  presentedChain,
 } from './revocation/client-revocation.ts'
 export { type ClientCrlFiles, type ReadClientCrls, readClientCrls } from './revocation/crl-files.ts'
 export type { RevokedCertificates } from './revocation/revoked-certificates.ts'

@@ -31,7 +31,7 @@ export interface CertificatePlan {
   readonly rsaBits?: number
 }
 
-export interface Issued {
+export interface IssuedCertificate {
   readonly certificatePem: string
   readonly keyPem: string
   readonly privateKey: KeyObject
@@ -51,7 +51,10 @@ const rsaBits = 2048
  * Issues an X.509 v3 certificate (RFC 5280) for a new P-256 or RSA key, signed with ECDSA and SHA-256; by itself when
  * there is no issuer.
  */
-export async function issueCertificate(plan: CertificatePlan, issuer: Issuer | undefined): Promise<Issued> {
+export async function issueCertificate(
+  plan: CertificatePlan,
+  issuer: Issuer | undefined,
+): Promise<IssuedCertificate> {
   const { privateKey, publicKey } =
     plan.keyType === 'rsa'
       ? await generateRsa('rsa', { modulusLength: plan.rsaBits ?? rsaBits })
@@ -65,14 +68,14 @@ export async function issueCertificate(plan: CertificatePlan, issuer: Issuer | u
     notAfter: plan.notAfter.getTime(),
     extensions: profileExtensions(plan.purpose, {
       spki,
-      names: namesIn(plan),
+      names: encodeNames(plan),
       ...(plan.purpose === 'authority' && { pathLength: 0 }),
     }),
   }
   const signer =
     issuer === undefined
       ? { name: subject, key: privateKey, spki, keyIdentifier: undefined }
-      : issuerOf(issuer)
+      : toSigner(issuer)
   const der = await issueX509(wanted, signer)
   return {
     certificatePem: new X509Certificate(der).toString(),
@@ -81,14 +84,14 @@ export async function issueCertificate(plan: CertificatePlan, issuer: Issuer | u
   }
 }
 
-function namesIn({ hostnames, addresses }: CertificatePlan): readonly Uint8Array[] {
+function encodeNames({ hostnames, addresses }: CertificatePlan): readonly Uint8Array[] {
   return [
     ...hostnames.map((name) => generalName(`DNS:${name}`)),
     ...addresses.map((address) => generalName(`IP:${address}`)),
   ]
 }
 
-function issuerOf({ certificatePem, privateKey }: Issuer) {
+function toSigner({ certificatePem, privateKey }: Issuer) {
   const der = new X509Certificate(certificatePem).raw
   return {
     name: readCertificate(der).subject,

@@ -3,12 +3,12 @@ import { mkdirSync, rmSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Clock } from '../clock/clock.ts'
-import { StartupError, writeProblem } from '../errors/index.ts'
+import { describeWriteError, StartupError } from '../errors/index.ts'
 import {
   authorityName,
   isFresh,
+  readStoredAuthority,
   type StoredAuthority,
-  storedAuthority,
   writePair,
 } from './authority-files.ts'
 import { lockFile } from './authority-lock.ts'
@@ -58,18 +58,18 @@ export interface LocalCertificate {
 export async function ensureLocalAuthority(options: LocalAuthorityOptions): Promise<void> {
   try {
     mkdirSync(options.folder, { recursive: true, mode: 0o700 })
-    const leaves = leafPlans(options)
+    const leaves = planLeaves(options)
     if (isComplete(options, leaves)) return
     const unlock = await lockFile(join(options.folder, '.lock'), options.clock)
     try {
-      await complete(options, leaves)
+      await completeAuthority(options, leaves)
     } finally {
       unlock()
     }
   } catch (error) {
     if (!(error instanceof Error) || !('syscall' in error)) throw error
     throw new StartupError(
-      `the certificates in ${options.folder} cannot be made: ${writeProblem(error, join(options.folder, 'ca.crt'))}`,
+      `the certificates in ${options.folder} cannot be made: ${describeWriteError(error, join(options.folder, 'ca.crt'))}`,
       {
         cause: error,
       },
@@ -84,12 +84,12 @@ export async function ensureLocalAuthority(options: LocalAuthorityOptions): Prom
  */
 export function isLocalAuthorityComplete(options: LocalAuthorityOptions): boolean {
   const { folder, clock } = options
-  const authority = storedAuthority(folder, clock)
+  const authority = readStoredAuthority(folder, clock)
   if (authority === undefined) return false
-  const due = leafPlans(options).filter(
+  const due = planLeaves(options).filter(
     (leaf) => !isLeftOut(leaf, authority) && !isFresh(folder, leaf.name, authority, clock),
   )
-  if (due.length > 0) issuerOf(authority, folder)
+  if (due.length > 0) requireIssuer(authority, folder)
   return due.length === 0
 }
 
@@ -102,7 +102,7 @@ interface Leaf {
 /** A look without the lock. What it cannot read may be half written: that is judged again under the lock. */
 function isComplete({ folder, clock }: LocalAuthorityOptions, leaves: readonly Leaf[]): boolean {
   try {
-    const authority = storedAuthority(folder, clock)
+    const authority = readStoredAuthority(folder, clock)
     return (
       authority !== undefined &&
       leaves.every((leaf) => isLeftOut(leaf, authority) || isFresh(folder, leaf.name, authority, clock))
@@ -116,18 +116,18 @@ function isLeftOut({ optional }: Leaf, { privateKey }: StoredAuthority): boolean
   return optional && privateKey === undefined
 }
 
-async function complete(options: LocalAuthorityOptions, leaves: readonly Leaf[]): Promise<void> {
+async function completeAuthority(options: LocalAuthorityOptions, leaves: readonly Leaf[]): Promise<void> {
   const { folder, clock } = options
-  const authority = storedAuthority(folder, clock) ?? (await makeAuthority(options))
+  const authority = readStoredAuthority(folder, clock) ?? (await makeAuthority(options))
   for (const leaf of leaves) {
     const { name, plan } = leaf
     if (isLeftOut(leaf, authority) || isFresh(folder, name, authority, clock)) continue
-    const issued = await issueCertificate(plan, issuerOf(authority, folder))
+    const issued = await issueCertificate(plan, requireIssuer(authority, folder))
     writePair(folder, name, issued.certificatePem, issued.keyPem)
   }
 }
 
-function leafPlans({ clock, certificates, hostnames, addresses }: LocalAuthorityOptions): readonly Leaf[] {
+function planLeaves({ clock, certificates, hostnames, addresses }: LocalAuthorityOptions): readonly Leaf[] {
   const now = clock.now()
   const times = { notBefore: new Date(now - backdateMs), notAfter: new Date(now + leafDays * day) }
   const server = {
@@ -165,7 +165,7 @@ async function makeAuthority({ folder, clock }: LocalAuthorityOptions): Promise<
 }
 
 /** @throws StartupError when the authority cannot sign here */
-function issuerOf({ certificatePem, privateKey }: StoredAuthority, folder: string): Issuer {
+function requireIssuer({ certificatePem, privateKey }: StoredAuthority, folder: string): Issuer {
   const [certificate, key] = [join(folder, 'ca.crt'), join(folder, 'ca.key')]
   if (privateKey === undefined) {
     throw new StartupError(

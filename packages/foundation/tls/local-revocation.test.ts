@@ -6,10 +6,10 @@ import { after, test } from 'node:test'
 import { systemClock } from '../clock/clock.ts'
 import { issue, newFolder } from './fixtures/certificates.ts'
 import {
-  clientCertificates,
-  clientRevocation,
+  createClientRevocation,
   ensureLocalAuthority,
-  presentedChain,
+  listClientCertificates,
+  listPresentedChain,
   readClientCrls,
   recordClientCertificate,
   revokeClientCertificates,
@@ -35,7 +35,7 @@ function problem(pem: string): string | undefined {
     strict: false,
     crlsOptional: true,
   })
-  return clientRevocation(systemClock, revoked).problem(presentedChain(new X509Certificate(pem)))
+  return createClientRevocation(systemClock, revoked).problem(listPresentedChain(new X509Certificate(pem)))
 }
 
 test('recorded certificates are revoked one after the other, and earlier ones stay on the CRL', async () => {
@@ -43,7 +43,7 @@ test('recorded certificates are revoked one after the other, and earlier ones st
     ['storage', 'storage', 'tape'].map((commonName) => issue({ ...client, commonName }, authority)),
   )
   for (const { certificatePem } of made) recordClientCertificate(folder, certificatePem)
-  const named = (name: string) => clientCertificates(folder).filter((each) => each.name === name)
+  const named = (name: string) => listClientCertificates(folder).filter((each) => each.name === name)
   assert.deepEqual([named('storage').length, named('tape').length, named('kmip-client').length], [2, 1, 1])
 
   const revoked = await revokeClientCertificates(folder, named('storage'), 'keyCompromise', systemClock)

@@ -7,7 +7,7 @@ import type { Clock } from '../clock/clock.ts'
 import { StartupError } from '../errors/index.ts'
 import { writeWhole } from './authority-files.ts'
 import { lockFile } from './authority-lock.ts'
-import { peerCommonName } from './peer.ts'
+import { readPeerCommonName } from './peer.ts'
 
 /** A certificate that the local authority of a folder issued to a client. */
 export interface ClientCertificate {
@@ -29,7 +29,7 @@ export function recordClientCertificate(folder: string, certificatePem: string):
 }
 
 /** Those that were recorded, and the one of the first run. @throws StartupError for a file that is no certificate */
-export function clientCertificates(folder: string): readonly ClientCertificate[] {
+export function listClientCertificates(folder: string): readonly ClientCertificate[] {
   const clients = join(folder, 'clients')
   const recorded = existsSync(clients)
     ? readdirSync(clients)
@@ -46,7 +46,7 @@ export function readClientCertificate(file: string): ClientCertificate {
     const pem = readFileSync(file, 'utf8')
     const certificate = new X509Certificate(pem)
     const { serialNumber: serial, validToDate: validTo } = certificate
-    return { name: peerCommonName(certificate) ?? '', serial, validTo, pem }
+    return { name: readPeerCommonName(certificate) ?? '', serial, validTo, pem }
   } catch (error) {
     throw new StartupError(
       `${file} cannot be read as a certificate: ${error instanceof Error ? error.message : error}`,
@@ -76,11 +76,11 @@ export async function revokeClientCertificates(
     }
     const before = readEntries(join(folder, 'ca.crl'))
     const listed = new Set(before.entries.map(({ serial }) => Buffer.from(serial).toString('hex')))
-    const isNew = ({ pem }: ClientCertificate) => !listed.has(Buffer.from(serialOf(pem)).toString('hex'))
+    const isNew = ({ pem }: ClientCertificate) => !listed.has(Buffer.from(readSerial(pem)).toString('hex'))
     const added = [...new Map(certificates.filter(isNew).map((each) => [each.serial, each])).values()]
     if (added.length === 0) return added
     const now = clock.now()
-    const entries = added.map(({ pem }): CrlEntry => ({ serial: serialOf(pem), revokedAt: now, reason }))
+    const entries = added.map(({ pem }): CrlEntry => ({ serial: readSerial(pem), revokedAt: now, reason }))
     const der = await issueCrl(
       {
         number: before.number + 1n,
@@ -90,7 +90,7 @@ export async function revokeClientCertificates(
       },
       issuer,
     )
-    writeWhole(join(folder, 'ca.crl'), pemOf(der))
+    writeWhole(join(folder, 'ca.crl'), toPem(der))
     return added
   } finally {
     unlock()
@@ -122,11 +122,11 @@ function readEntries(file: string): { readonly number: bigint; readonly entries:
   return { number: crl.number ?? 0n, entries: [...crl.entries()] }
 }
 
-function serialOf(pem: string): Uint8Array {
+function readSerial(pem: string): Uint8Array {
   return readCertificate(new X509Certificate(pem).raw).serialNumber
 }
 
-function pemOf(der: Uint8Array): string {
+function toPem(der: Uint8Array): string {
   const lines = Buffer.from(der)
     .toString('base64')
     .replace(/.{64}(?=.)/g, '$&\n')

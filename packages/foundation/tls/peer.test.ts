@@ -4,7 +4,7 @@ import { before, test } from 'node:test'
 import { der, derTag } from '@warder/pki/asn1'
 import fc from 'fast-check'
 import { issue, withCommonNames } from './fixtures/certificates.ts'
-import { peerCommonName } from './peer.ts'
+import { readPeerCommonName } from './peer.ts'
 
 let pem = ''
 before(async () => {
@@ -17,7 +17,7 @@ const teletex = (value: string) => der(0x14, Buffer.from(value, 'latin1'))
 const ia5 = (value: string) => der(0x16, Buffer.from(value, 'latin1'))
 const bmp = (value: string) => der(0x1e, Buffer.from(value, 'utf16le').swap16())
 const nameIn = (...values: readonly Uint8Array[]) =>
-  peerCommonName(new X509Certificate(withCommonNames(pem, values)))
+  readPeerCommonName(new X509Certificate(withCommonNames(pem, values)))
 
 test('the Common Name is the identity, whatever kind of text it is written as', () => {
   assert.equal(nameIn(utf8('alice')), 'alice')

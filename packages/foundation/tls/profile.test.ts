@@ -8,12 +8,12 @@ import { StartupError } from '../errors/index.ts'
 import { day, issue, newFolder, type PairFiles, rsaPair, writeFiles } from './fixtures/certificates.ts'
 import { type LiveServer, serve, serveOpen, shake } from './fixtures/handshake.ts'
 import { renegotiate } from './fixtures/renegotiation.ts'
-import type { Issued } from './issue.ts'
+import type { IssuedCertificate } from './issue.ts'
 import { type TlsFiles, type TlsProfile, tlsProfile } from './profile.ts'
 
 const folder = newFolder()
 const servers: LiveServer[] = []
-let [authority, stranger] = [{} as Issued, {} as Issued]
+let [authority, stranger] = [{} as IssuedCertificate, {} as IssuedCertificate]
 let server = {} as PairFiles
 let rsa = {} as PairFiles
 let clientsCaFile = ''
@@ -157,7 +157,8 @@ test('where a client certificate is required nobody comes in without a verified 
   const one = await live({ clientsCaFile, requireClientCertificate: true })
   const alice = { commonName: 'alice', purpose: 'client' } as const
   const [right, wrong] = [await issue(alice, authority), await issue(alice, stranger)]
-  const present = ({ certificatePem, keyPem }: Issued) => client({ cert: certificatePem, key: keyPem })
+  const present = ({ certificatePem, keyPem }: IssuedCertificate) =>
+    client({ cert: certificatePem, key: keyPem })
   assert.equal((await shake(one, present(right))).seen.commonName, 'alice')
   await fails(one, client(), /CERTIFICATE_REQUIRED/)
   await fails(one, present(wrong), /^CLOSED$|ECONNRESET/)

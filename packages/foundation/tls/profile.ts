@@ -48,7 +48,7 @@ export type TlsProfile = Readonly<TlsOptions>
 
 /**
  * Server options: TLS 1.2 and 1.3, Mozilla's intermediate profile v5, PQ hybrid key exchange where the client can.
- * A client certificate that does not verify does not end the handshake (`verifiedPeerCertificate` then finds none).
+ * A client certificate that does not verify does not end the handshake (`getVerifiedPeerCertificate` then finds none).
  * @throws StartupError with one line that names the file and what is wrong with it
  */
 export function tlsProfile(files: TlsFiles): TlsProfile {
@@ -65,7 +65,7 @@ export function tlsProfile(files: TlsFiles): TlsProfile {
       'clients_ca_cert_file is not set: client certificates cannot be required without it',
     )
   }
-  const ca = joined([
+  const ca = joinPem([
     ...(files.clientsCaFile === undefined
       ? []
       : [readAuthorities(files.clientsCaFile, 'clients_ca_cert_file')]),
@@ -92,7 +92,7 @@ export function tlsProfile(files: TlsFiles): TlsProfile {
   }
 }
 
-function joined(authorities: readonly Buffer[]): Buffer | undefined {
+function joinPem(authorities: readonly Buffer[]): Buffer | undefined {
   if (authorities.length < 2) return authorities[0]
   return Buffer.concat(authorities.flatMap((pem) => [pem, Buffer.from('\n')]))
 }
@@ -141,7 +141,7 @@ function readPem(
   try {
     return Buffer.from(toText(readFileSync(file)))
   } catch (error) {
-    throw new StartupError(`${setting}: cannot read ${file}: ${messageOf(error)}`)
+    throw new StartupError(`${setting}: cannot read ${file}: ${getErrorMessage(error)}`)
   }
 }
 
@@ -149,7 +149,7 @@ function parseCertificate(pem: Buffer, file: string, setting: string): X509Certi
   try {
     return new X509Certificate(pem)
   } catch (error) {
-    throw new StartupError(`${setting}: ${file} holds no certificate in PEM: ${messageOf(error)}`)
+    throw new StartupError(`${setting}: ${file} holds no certificate in PEM: ${getErrorMessage(error)}`)
   }
 }
 
@@ -162,14 +162,14 @@ export function readPair({ certFile, keyFile, certSetting, keySetting }: Pair) {
   try {
     privateKey = createPrivateKey(key)
   } catch (error) {
-    throw new StartupError(`${keySetting}: ${keyFile} holds no private key in PEM: ${messageOf(error)}`)
+    throw new StartupError(`${keySetting}: ${keyFile} holds no private key in PEM: ${getErrorMessage(error)}`)
   }
   if (!certificate.checkPrivateKey(privateKey))
     throw new StartupError(`${keySetting}: ${keyFile} is not the key of ${certFile}`)
   try {
     createSecureContext({ cert, key })
   } catch (error) {
-    throw new StartupError(`${certSetting}: ${certFile} cannot be used: ${messageOf(error)}`)
+    throw new StartupError(`${certSetting}: ${certFile} cannot be used: ${getErrorMessage(error)}`)
   }
   return { cert, key, privateKey }
 }
@@ -192,6 +192,6 @@ export function checkSuites(
   )
 }
 
-function messageOf(error: unknown): string {
+function getErrorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }

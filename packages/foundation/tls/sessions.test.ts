@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test'
 import { type ConnectionOptions, connect } from 'node:tls'
 import { issue, newFolder, type PairFiles, writeFiles } from './fixtures/certificates.ts'
 import { type LiveServer, type Seen, serve, shake } from './fixtures/handshake.ts'
-import type { Issued } from './issue.ts'
+import type { IssuedCertificate } from './issue.ts'
 import { newTicketKeys, type TlsFiles, tlsProfile, underCrls } from './profile.ts'
 
 const folder = newFolder()
@@ -26,7 +26,10 @@ before(async () => {
   ).certFile
   pair = writeFiles(folder, 'server', await issue({ commonName: 'server' }))
   renewed = writeFiles(folder, 'renewed', await issue({ commonName: 'renewed' }))
-  const { certificatePem, keyPem }: Issued = await issue({ commonName: 'alice', purpose: 'client' }, first)
+  const { certificatePem, keyPem }: IssuedCertificate = await issue(
+    { commonName: 'alice', purpose: 'client' },
+    first,
+  )
   alice = { cert: certificatePem, key: keyPem, rejectUnauthorized: false }
 })
 after(() => {

@@ -1,5 +1,5 @@
 import type { Outbound } from '../outbound/types.ts'
-import { attributes, type OtlpSource, resourceOf } from '../telemetry/index.ts'
+import { type OtlpSource, toAttributes, toResource } from '../telemetry/index.ts'
 import type { Logger, Metrics } from '../telemetry/types.ts'
 import type { Span, Tracer } from './tracer.ts'
 
@@ -30,7 +30,7 @@ export function startTraceExport(options: TraceExportOptions): TraceExport {
   let failing = false
   const post = async (spans: readonly Span[]): Promise<boolean> => {
     try {
-      const body = Buffer.from(JSON.stringify(otlpTraces(spans, options)))
+      const body = Buffer.from(JSON.stringify(toOtlpTraces(spans, options)))
       const { status } = await outbound.post(url, body, { headers: { 'content-type': 'application/json' } })
       if (status >= 300) throw new Error(`the collector answered ${status}`)
       failing = false
@@ -71,21 +71,21 @@ const kinds = { internal: 1, server: 2, client: 3 } as const
 const failedStatus = 2
 
 /** An ExportTraceServiceRequest in JSON, where ids are hexadecimal. */
-function otlpTraces(spans: readonly Span[], source: OtlpSource): unknown {
+function toOtlpTraces(spans: readonly Span[], source: OtlpSource): unknown {
   const encoded = spans.map((span) => ({
     traceId: span.traceId,
     spanId: span.spanId,
     ...(span.parentSpanId !== undefined && { parentSpanId: span.parentSpanId }),
     name: span.name,
     kind: kinds[span.kind],
-    startTimeUnixNano: nanoseconds(span.startMs),
-    endTimeUnixNano: nanoseconds(span.endMs),
-    attributes: attributes(span.attributes),
+    startTimeUnixNano: toNanoseconds(span.startMs),
+    endTimeUnixNano: toNanoseconds(span.endMs),
+    attributes: toAttributes(span.attributes),
     ...(span.failed && { status: { code: failedStatus } }),
   }))
   const scopeSpans = [{ scope: { name: 'warder' }, spans: encoded }]
-  return { resourceSpans: [{ resource: resourceOf(source), scopeSpans }] }
+  return { resourceSpans: [{ resource: toResource(source), scopeSpans }] }
 }
 
 /** Unix nanoseconds, exact to a microsecond. */
-const nanoseconds = (milliseconds: number): string => `${Math.round(milliseconds * 1000)}000`
+const toNanoseconds = (milliseconds: number): string => `${Math.round(milliseconds * 1000)}000`

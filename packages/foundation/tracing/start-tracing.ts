@@ -1,5 +1,5 @@
 import type { Clock } from '../clock/clock.ts'
-import { exactTime } from './exact-time.ts'
+import { createExactTime } from './exact-time.ts'
 import { startTraceExport, type TraceExportOptions } from './otlp-traces.ts'
 import { createTracer, type Tracer } from './tracer.ts'
 
@@ -24,7 +24,7 @@ export function startTracing(
   if (endpoint === undefined || percent === 0) return undefined
   const tracer = createTracer({
     percent,
-    now: exactTime(clock),
+    now: createExactTime(clock),
     onDropped: () => metrics.count('trace_spans_dropped_total'),
   })
   const sending = startTraceExport({ ...options, endpoint, tracer, everyMs: sendEveryMs })

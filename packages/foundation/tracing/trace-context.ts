@@ -15,7 +15,7 @@ const traceparent =
   /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-[\x20-\x7e]*)?$/
 const sampledFlag = 1
 /** §3.3.1.5: at least 512 characters are to be passed on. */
-const longestState = 512
+const maxStateLength = 512
 
 /** @returns undefined where there is no valid `traceparent`: the trace begins here */
 export function readTraceContext(
@@ -25,7 +25,7 @@ export function readTraceContext(
   if (traceId === undefined || spanId === undefined || flags === undefined) return undefined
   if (version === '00' && more !== undefined) return undefined
   const { tracestate } = headers
-  const usable = tracestate !== undefined && tracestate.length <= longestState && isPrintable(tracestate)
+  const usable = tracestate !== undefined && tracestate.length <= maxStateLength && isPrintable(tracestate)
   return {
     traceId,
     spanId,
@@ -37,7 +37,12 @@ export function readTraceContext(
 const isPrintable = (text: string): boolean => /^[\x20-\x7e\t]+$/.test(text)
 
 /** Headers that pass a context on. */
-export function contextHeaders({ traceId, spanId, sampled, state }: TraceContext): Record<string, string> {
+export function formatContextHeaders({
+  traceId,
+  spanId,
+  sampled,
+  state,
+}: TraceContext): Record<string, string> {
   return {
     traceparent: `00-${traceId}-${spanId}-0${sampled ? sampledFlag : 0}`,
     ...(state !== undefined && { tracestate: state }),

@@ -6,9 +6,9 @@ import { after, test } from 'node:test'
 import { activeTrace } from '../http-client/index.ts'
 import { change, insertInto, migrate, openPostgres, openSqlite, query } from '../sql/index.ts'
 import { startTestPostgres } from '../sql/testing/index.ts'
-import { exactTime } from './exact-time.ts'
-import { tracedDatabase } from './traced-database.ts'
-import { createTracer, mostSpansOfRequest } from './tracer.ts'
+import { createExactTime } from './exact-time.ts'
+import { traceDatabase } from './traced-database.ts'
+import { createTracer, maxSpansPerRequest } from './tracer.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-traced-'))
 const postgres = await startTestPostgres()
@@ -53,7 +53,7 @@ for (const { name, skip, open, reads } of engines)
     try {
       await migrate(db, 'things', migrations)
       const tracer = createTracer({ percent: 100, now: Date.now, onDropped: assert.fail })
-      const traced = tracedDatabase(db)
+      const traced = traceDatabase(db)
       await traced.commit([change(insert, ['nobody waits', 1])])
       assert.deepEqual(tracer.take(10), [], 'outside of a request there is no span')
       const request = tracer.beginWork({ name: 'x', kind: 'server', attributes: {} })
@@ -89,7 +89,7 @@ test('one request records so many spans, and what is below them counts', () => {
   const tracer = createTracer({ percent: 100, now: Date.now, onDropped: assert.fail })
   const request = tracer.begin({})
   const head = { name: 'x', kind: 'internal', attributes: {} } as const
-  for (let count = 0; count < mostSpansOfRequest - 1; count += 1) request?.begin(head)?.end(false)
+  for (let count = 0; count < maxSpansPerRequest - 1; count += 1) request?.begin(head)?.end(false)
   const last = request?.begin(head)
   assert.ok(last !== undefined)
   assert.deepEqual([last.begin(head), request?.begin(head)], [undefined, undefined])
@@ -99,7 +99,7 @@ test('one request records so many spans, and what is below them counts', () => {
 
 test('times of spans have fractions, and follow a wall clock that is set', () => {
   let [wall, monotonic] = [1_000_000, 50]
-  const now = exactTime({ now: () => wall, monotonic: () => monotonic })
+  const now = createExactTime({ now: () => wall, monotonic: () => monotonic })
   monotonic += 0.25
   assert.equal(now(), 1_000_000.25)
   wall += 60_000

@@ -4,18 +4,18 @@ import type { Database, Query, SqlValue } from '../sql/types.ts'
 type AnyQuery = Query<readonly SqlValue[], unknown>
 
 /** OpenTelemetry, semantic conventions of databases: a summary is cut off there. */
-const longestSummary = 255
+const maxSummaryLength = 255
 
 /**
  * Records commits, and on PostgreSQL reads, as spans of the request that waits for them. A span has the verb and the
  * table of each statement, and neither its text nor its values. Reads of SQLite take microseconds in this process.
  */
-export function tracedDatabase(db: Database): Database {
+export function traceDatabase(db: Database): Database {
   const system = { 'db.system.name': db.dialect }
   const commit: Database['commit'] = (changes) =>
-    within(
+    runInSpan(
       () => {
-        const summary = [...new Set(changes.map(({ query }) => summaryOf(query)))].join('; ')
+        const summary = [...new Set(changes.map(({ query }) => summarize(query)))].join('; ')
         return {
           name: 'COMMIT',
           kind: 'client',
@@ -23,7 +23,7 @@ export function tracedDatabase(db: Database): Database {
             ...system,
             'db.operation.name': 'COMMIT',
             'db.operation.batch.size': changes.length,
-            'db.query.summary': summary.slice(0, longestSummary),
+            'db.query.summary': summary.slice(0, maxSummaryLength),
           },
         }
       },
@@ -31,8 +31,8 @@ export function tracedDatabase(db: Database): Database {
     )
   if (db.dialect === 'sqlite') return { ...db, commit }
   const read = <R>(statement: AnyQuery, ask: () => Promise<R>): Promise<R> =>
-    within(() => {
-      const name = summaryOf(statement)
+    runInSpan(() => {
+      const name = summarize(statement)
       return { name, kind: 'client', attributes: { ...system, 'db.query.summary': name } }
     }, ask)
   return {
@@ -43,7 +43,7 @@ export function tracedDatabase(db: Database): Database {
   }
 }
 
-async function within<R>(head: () => SpanHead, ask: () => Promise<R>): Promise<R> {
+async function runInSpan<R>(head: () => SpanHead, ask: () => Promise<R>): Promise<R> {
   const span = activeTrace.getStore()?.begin(head())
   if (span === undefined) return ask()
   try {
@@ -60,7 +60,7 @@ async function within<R>(head: () => SpanHead, ask: () => Promise<R>): Promise<R
 const summaries = new WeakMap<object, string>()
 
 /** The verb and the table of a statement. */
-function summaryOf(statement: Pick<AnyQuery, 'text'>): string {
+function summarize(statement: Pick<AnyQuery, 'text'>): string {
   let summary = summaries.get(statement)
   if (summary === undefined) {
     const [, verb = 'SQL'] = /^\s*([A-Z]+)/i.exec(statement.text) ?? []

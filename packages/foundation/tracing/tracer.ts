@@ -1,6 +1,6 @@
 import { randomBytes, randomInt } from 'node:crypto'
 import type { ActiveTrace, SpanAttributes, SpanHead, TracedCall, TracedWork } from '../http-client/index.ts'
-import { contextHeaders, readTraceContext, type TraceContext } from './trace-context.ts'
+import { formatContextHeaders, readTraceContext, type TraceContext } from './trace-context.ts'
 
 /** A finished span. */
 export interface Span extends SpanHead {
@@ -35,7 +35,7 @@ export interface Tracer {
   /** For requests of a protocol that has no place for a context. @returns undefined where it is not recorded */
   beginWork(head: SpanHead): TracedWork | undefined
   /** Takes finished spans out, at most so many. */
-  take(most: number): readonly Span[]
+  take(max: number): readonly Span[]
 }
 
 export interface TracerOptions {
@@ -48,9 +48,9 @@ export interface TracerOptions {
 }
 
 /** Spans that wait for the collector. */
-export const mostWaitingSpans = 8192
+export const maxWaitingSpans = 8192
 /** Spans of one request, besides its own: a batch of thousands does not push out what others recorded. */
-export const mostSpansOfRequest = 256
+export const maxSpansPerRequest = 256
 const hundred = 100
 
 /** Where spans go, and how many more one request may have. */
@@ -72,7 +72,7 @@ export function createTracer({ percent, now, onDropped }: TracerOptions): Tracer
   const recorder: Recorder = {
     now,
     add(span) {
-      if (waiting.length < mostWaitingSpans) waiting.push(span)
+      if (waiting.length < maxWaitingSpans) waiting.push(span)
       else onDropped()
     },
   }
@@ -86,13 +86,13 @@ export function createTracer({ percent, now, onDropped }: TracerOptions): Tracer
       const context: TraceContext = { traceId, spanId: newSpanId(), sampled, state }
       return {
         traceId,
-        ...below(recorder, { context, room: { left: mostSpansOfRequest } }),
+        ...createActiveTrace(recorder, { context, room: { left: maxSpansPerRequest } }),
         end(answered) {
           if (!sampled) return
           const endMs = now()
           const times = { startMs: endMs - answered.durationMs, endMs }
           recorder.add({
-            ...requestSpan(answered),
+            ...describeRequest(answered),
             ...times,
             ...{ traceId, spanId: context.spanId, parentSpanId: parent?.spanId },
           })
@@ -102,28 +102,28 @@ export function createTracer({ percent, now, onDropped }: TracerOptions): Tracer
     beginWork(head) {
       if (!isChosen()) return undefined
       const root = { traceId: newTraceId(), spanId: undefined, sampled: true, state: undefined }
-      return work(recorder, root, { left: mostSpansOfRequest }, head)
+      return beginWork(recorder, root, { left: maxSpansPerRequest }, head)
     },
-    take(most) {
-      const taken = waiting.slice(0, most)
-      waiting = waiting.slice(most)
+    take(max) {
+      const taken = waiting.slice(0, max)
+      waiting = waiting.slice(max)
       return taken
     },
   }
 }
 
-function below(recorder: Recorder, { context, room }: Parent): ActiveTrace {
+function createActiveTrace(recorder: Recorder, { context, room }: Parent): ActiveTrace {
   return {
     call: (method, url) => beginCall(recorder, context, method, url),
     begin(head) {
       if (!context.sampled || room.left === 0) return undefined
       room.left -= 1
-      return work(recorder, context, room, head)
+      return beginWork(recorder, context, room, head)
     },
   }
 }
 
-function work(
+function beginWork(
   recorder: Recorder,
   parent: Omit<TraceContext, 'spanId'> & { readonly spanId: string | undefined },
   room: Parent['room'],
@@ -132,7 +132,7 @@ function work(
   const spanId = newSpanId()
   const startMs = recorder.now()
   return {
-    ...below(recorder, { context: { ...parent, spanId }, room }),
+    ...createActiveTrace(recorder, { context: { ...parent, spanId }, room }),
     end(failed: boolean, more?: SpanAttributes) {
       recorder.add({
         ...head,
@@ -147,7 +147,7 @@ function work(
 const newTraceId = (): string => randomBytes(16).toString('hex')
 const newSpanId = (): string => randomBytes(8).toString('hex')
 
-function requestSpan({ operation, method, route, status, requestId }: AnsweredRequest) {
+function describeRequest({ operation, method, route, status, requestId }: AnsweredRequest) {
   return {
     name: operation,
     kind: 'server',
@@ -165,7 +165,7 @@ function beginCall({ now, add }: Recorder, context: TraceContext, method: string
   const spanId = newSpanId()
   const startMs = now()
   return {
-    headers: contextHeaders({ ...context, spanId }),
+    headers: formatContextHeaders({ ...context, spanId }),
     end(outcome) {
       if (!context.sampled) return
       const result =

@@ -7,8 +7,8 @@ import type { Outbound } from '../outbound/types.ts'
 import { createMetrics } from '../telemetry/index.ts'
 import { quietLog } from '../telemetry/testing/index.ts'
 import { createTracer, startTraceExport } from './index.ts'
-import { contextHeaders, readTraceContext } from './trace-context.ts'
-import { mostWaitingSpans } from './tracer.ts'
+import { formatContextHeaders, readTraceContext } from './trace-context.ts'
+import { maxWaitingSpans } from './tracer.ts'
 
 const define = defineOperation<undefined>()
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
@@ -34,7 +34,7 @@ test('traceparent is read and written as W3C Trace Context says', () => {
   assert.equal(read(sampled, 'a'.repeat(513))?.state, undefined)
   assert.equal(read(sampled, 'a=\r\nb')?.state, undefined)
   const context = { traceId, spanId: parentId, sampled: true, state: 'a=1' }
-  assert.deepEqual(contextHeaders(context), { traceparent: sampled, tracestate: 'a=1' })
+  assert.deepEqual(formatContextHeaders(context), { traceparent: sampled, tracestate: 'a=1' })
 })
 
 interface Sent {
@@ -151,9 +151,9 @@ const answered = {
 
 test('a share of the requests without a traceparent is traced; what is too much is dropped and counted', async () => {
   const { tracer, metrics } = tracing(100)
-  for (let index = 0; index < mostWaitingSpans + 3; index++) tracer.begin({})?.end(answered)
+  for (let index = 0; index < maxWaitingSpans + 3; index++) tracer.begin({})?.end(answered)
   assert.equal(tracer.take(10).length, 10)
-  assert.equal(tracer.take(mostWaitingSpans).length, mostWaitingSpans - 10)
+  assert.equal(tracer.take(maxWaitingSpans).length, maxWaitingSpans - 10)
   assert.match(await metrics.exposition(), /trace_spans_dropped_total 3\n/)
   assert.equal(createTracer({ percent: 0, now: Date.now, onDropped() {} }).begin({}), undefined)
 })

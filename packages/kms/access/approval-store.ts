@@ -1,4 +1,4 @@
-import type { Seal, SealedPlace } from '@warder/foundation/seal'
+import type { Seal, SealContext } from '@warder/foundation/seal'
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
 import type { ApprovalSettings, Askable } from './approval-policy.ts'
 import type { OfficerSettings } from './officers.ts'
@@ -105,18 +105,18 @@ const sweep = query<[before: number], unknown>('DELETE FROM approval_request WHE
 /** Reads what is sealed. */
 type Opener = Pick<Seal, 'open'>
 
-const requestPlace = (id: string): SealedPlace => ({ table: 'approval_request', row: id, column: 'record' })
-const votePlace = (id: string, user: string): SealedPlace => ({
+const requestPlace = (id: string): SealContext => ({ table: 'approval_request', row: id, column: 'record' })
+const votePlace = (id: string, user: string): SealContext => ({
   table: 'approval_vote',
   row: JSON.stringify([id, user]),
   column: 'record',
 })
 
-function sealed(seal: Seal, place: SealedPlace, value: object): Uint8Array {
+function sealed(seal: Seal, place: SealContext, value: object): Uint8Array {
   return seal.seal(place, Buffer.from(JSON.stringify(value)))
 }
 
-async function opened<T>(seal: Opener, place: SealedPlace, record: Uint8Array): Promise<T> {
+async function opened<T>(seal: Opener, place: SealContext, record: Uint8Array): Promise<T> {
   return JSON.parse(Buffer.from(await seal.open(place, record)).toString('utf8')) as T
 }
 

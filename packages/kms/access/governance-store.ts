@@ -1,4 +1,4 @@
-import type { Seal, SealedPlace } from '@warder/foundation/seal'
+import type { Seal, SealContext } from '@warder/foundation/seal'
 import { type Change, change, type Database, hasTable, query } from '@warder/foundation/sql'
 
 interface Row {
@@ -20,7 +20,7 @@ const remove = query<[id: string, version: number], unknown>(
   'DELETE FROM governance WHERE id = ? AND version = ?',
 )
 
-const place = (id: GovernanceRecord): SealedPlace => ({ table: 'governance', row: id, column: 'record' })
+const place = (id: GovernanceRecord): SealContext => ({ table: 'governance', row: id, column: 'record' })
 
 function sealed(seal: Seal, id: GovernanceRecord, value: object): Uint8Array {
   return seal.seal(place(id), Buffer.from(JSON.stringify(value)))

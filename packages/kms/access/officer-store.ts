@@ -1,4 +1,4 @@
-import type { Seal, SealedPlace } from '@warder/foundation/seal'
+import type { Seal, SealContext } from '@warder/foundation/seal'
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
 
 /** A key that was split among the officers. What is said of it is sealed: who writes the database makes no officer. */
@@ -66,18 +66,18 @@ const endActivations = query<[endedAt: number, endedBy: string, user: string], u
   'UPDATE officer_activation SET ended_at = ?, ended_by = ? WHERE user_id = ? AND ended_at IS NULL',
 )
 
-const ceremonyPlace = (id: string): SealedPlace => ({ table: 'officer_ceremony', row: id, column: 'record' })
-const activationPlace = (ceremony: string, user: string): SealedPlace => ({
+const ceremonyPlace = (id: string): SealContext => ({ table: 'officer_ceremony', row: id, column: 'record' })
+const activationPlace = (ceremony: string, user: string): SealContext => ({
   table: 'officer_activation',
   row: JSON.stringify([ceremony, user]),
   column: 'record',
 })
 
-function sealed(seal: Seal, place: SealedPlace, value: object): Uint8Array {
+function sealed(seal: Seal, place: SealContext, value: object): Uint8Array {
   return seal.seal(place, Buffer.from(JSON.stringify(value)))
 }
 
-async function opened<T>(seal: Seal, place: SealedPlace, record: Uint8Array): Promise<T> {
+async function opened<T>(seal: Seal, place: SealContext, record: Uint8Array): Promise<T> {
   return JSON.parse(Buffer.from(await seal.open(place, record)).toString('utf8')) as T
 }
 

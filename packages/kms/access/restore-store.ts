@@ -1,4 +1,4 @@
-import type { Seal, SealedPlace } from '@warder/foundation/seal'
+import type { Seal, SealContext } from '@warder/foundation/seal'
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
 
 /** A restored backup that waits for crypto officers, or waited. */
@@ -33,7 +33,7 @@ const replace = query<[record: Uint8Array, id: string, version: number], unknown
   'UPDATE restore_hold SET record = ?, version = version + 1 WHERE id = ? AND version = ?',
 )
 
-const place: SealedPlace = { table: 'restore_hold', row: holdKey, column: 'record' }
+const place: SealContext = { table: 'restore_hold', row: holdKey, column: 'record' }
 
 const remove = query<[id: string], unknown>('DELETE FROM restore_hold WHERE id = ?')
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { envNameOf, loadConfig } from '@warder/foundation/config'
+import { loadConfig, toEnvName } from '@warder/foundation/config'
 import { kmsSettings } from '../service/settings.ts'
 
 const load = (key: keyof typeof kmsSettings, value: string) =>
@@ -8,7 +8,7 @@ const load = (key: keyof typeof kmsSettings, value: string) =>
     service: 'kms',
     table: kmsSettings,
     file: '/nowhere/kms.toml',
-    env: { [envNameOf('kms', key, kmsSettings[key])]: value },
+    env: { [toEnvName('kms', key, kmsSettings[key])]: value },
     args: [],
   }).values[key]
 
@@ -35,7 +35,7 @@ test('addresses that cannot work are refused where the settings are read, by the
       () => load(key, value),
       (error: Error) => {
         assert.equal(error.name, 'StartupError')
-        assert.ok(error.message.includes(envNameOf('kms', key, kmsSettings[key])), error.message)
+        assert.ok(error.message.includes(toEnvName('kms', key, kmsSettings[key])), error.message)
         assert.match(error.message, line)
         return true
       },

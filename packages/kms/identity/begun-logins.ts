@@ -1,5 +1,5 @@
 import type { Clock } from '@warder/foundation/runtime'
-import type { Seal, SealedPlace } from '@warder/foundation/seal'
+import type { Seal, SealContext } from '@warder/foundation/seal'
 import { unauthorized } from './extractor.ts'
 
 /** The cookie of a login that a browser begins here and continues at another site. */
@@ -21,7 +21,7 @@ export class BegunLogins<State extends object> {
   readonly #cookie: LoginCookie
   readonly #seal: Seal
   readonly #clock: Clock
-  readonly #place: SealedPlace
+  readonly #place: SealContext
 
   constructor(cookie: LoginCookie, { seal, clock }: { readonly seal: Seal; readonly clock: Clock }) {
     this.#cookie = cookie

@@ -1,7 +1,7 @@
 import type { X509Certificate } from 'node:crypto'
 import type { Principal } from '@warder/foundation/operations'
 import type { Clock } from '@warder/foundation/runtime'
-import { peerCommonName } from '@warder/foundation/tls'
+import { readPeerCommonName } from '@warder/foundation/tls'
 import type { Ended } from '../ended/index.ts'
 import { type Extractor, principalNamed, unauthorized } from './extractor.ts'
 
@@ -43,7 +43,7 @@ export function clientCertificates(clock: Clock, ended?: Ended): Extractor {
 }
 
 function holderOf(certificate: X509Certificate): Holder {
-  const name = peerCommonName(certificate)
+  const name = readPeerCommonName(certificate)
   if (name === undefined) throw unauthorized('the client certificate has no common name that can be a user')
   return {
     principal: principalNamed(name, 'tls_auth'),

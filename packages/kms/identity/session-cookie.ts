@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '@warder/foundation/runtime'
-import type { Seal, SealedPlace } from '@warder/foundation/seal'
+import type { Seal, SealContext } from '@warder/foundation/seal'
 import type { Change, Database } from '@warder/foundation/sql'
 import type { Ended } from '../ended/index.ts'
 import { endedSession, endSession } from './ended-session-store.ts'
@@ -10,7 +10,7 @@ export const sessionCookieName = 'auth_session'
 /** 24 hours (§8). */
 const sessionSeconds = 86_400
 
-const place: SealedPlace = { table: 'auth_session', row: 'cookie', column: 'value' }
+const place: SealContext = { table: 'auth_session', row: 'cookie', column: 'value' }
 const longestCookie = 4096
 /** Cookies of the name that one logout looks at. */
 const mostEnded = 4

@@ -1,5 +1,5 @@
 import type { MaybePromise } from '@warder/foundation/promises'
-import type { Seal, SealedPlace } from '@warder/foundation/seal'
+import type { Seal, SealContext } from '@warder/foundation/seal'
 import { type Change, change, type Database, query, readOne } from '@warder/foundation/sql'
 import { budgetLooks } from './budget-look-store.ts'
 import { ensureBudget, openBudget, removeBudget } from './gcm-budget-store.ts'
@@ -75,7 +75,7 @@ const anyWaiting = query<[], { readonly id: string }>(
   'SELECT id FROM managed_object WHERE destruction_at IS NOT NULL LIMIT 1',
 )
 
-function materialPlace(id: string): SealedPlace {
+function materialPlace(id: string): SealContext {
   return { table: 'managed_object', row: id, column: 'material' }
 }
 

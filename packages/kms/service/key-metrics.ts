@@ -1,5 +1,5 @@
 import type { ServiceEnvironment } from '@warder/foundation/runtime'
-import { type Counters, type Metrics, seldom } from '@warder/foundation/telemetry'
+import { type Counters, type Metrics, memoizeFor } from '@warder/foundation/telemetry'
 import { listsInWork } from '../authority/crl/lists-in-work.ts'
 import { countByState, countEnding, type KeyRing } from '../keys/index.ts'
 import type { KmsConfig } from './settings.ts'
@@ -27,12 +27,12 @@ export function objectMetrics({ metrics, db, clock }: ServiceEnvironment<KmsConf
     type: 'gauge',
     help: 'Objects by state, keys for the most part, as of the last minute.',
     label: 'state',
-    read: seldom(() => countByState(db), countEveryMs, clock.monotonic),
+    read: memoizeFor(() => countByState(db), countEveryMs, clock.monotonic),
   })
   metrics.collected('keys_budget_ending', {
     type: 'gauge',
     help: 'Active keys that have used 90 % of the AES-GCM messages that they can encrypt and that nothing rotates, as of the last minute.',
-    read: seldom(() => countEnding(db), countEveryMs, clock.monotonic),
+    read: memoizeFor(() => countEnding(db), countEveryMs, clock.monotonic),
   })
 }
 

@@ -1,7 +1,7 @@
 import { createReadStream, existsSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Readable } from 'node:stream'
-import { diskFull, StartupError } from '@warder/foundation/errors'
+import { describeFullDisk, StartupError } from '@warder/foundation/errors'
 import { readLogKeys } from '../audit/unlock-log.ts'
 import { type Command, homeOption, selectHome, UsageError } from '../cli/command.ts'
 import { optionsHelp, optionsUsage } from '../cli/help.ts'
@@ -181,7 +181,7 @@ Example:
     } catch (error) {
       progress.clear()
       // What is read is the backup; what finds no room is the home.
-      throw toFileRefused(error, diskFull(error, home) === undefined ? path : home)
+      throw toFileRefused(error, describeFullDisk(error, home) === undefined ? path : home)
     }
   },
 }

@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { StartupError, writeProblem } from '@warder/foundation/errors'
+import { describeWriteError, StartupError } from '@warder/foundation/errors'
 import { UsageError } from '../cli/command.ts'
 import type { Prompter } from '../cli/prompter.ts'
 import { computeFingerprint } from '../installation/signing-key.ts'
@@ -145,7 +145,7 @@ class KnownSenders {
       appendFileSync(this.path, `${found}\n`, { mode: 0o600, flush: true })
     } catch (error) {
       if (mayFail) return
-      const why = this.path === undefined ? (error as Error).message : writeProblem(error, this.path)
+      const why = this.path === undefined ? (error as Error).message : describeWriteError(error, this.path)
       throw new StartupError(
         `the sender of the backup cannot be remembered: ${why}; name it with --from ${found}`,
       )

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { suggestion } from '@warder/foundation/config'
+import { suggest } from '@warder/foundation/config'
 import { UsageError } from './usage-error.ts'
 
 /** An option, declared once: parsing, help and errors come from it. */
@@ -115,7 +115,7 @@ function findOption(
 
 function createUnknownOptionError(rawName: string, options: Options): UsageError {
   const known = Object.entries(options).flatMap(([name, { help }]) => (help === undefined ? [] : [name]))
-  return new UsageError(`unknown option: ${rawName}${suggestion(rawName.replace(/^-+/, ''), known, '--')}`)
+  return new UsageError(`unknown option: ${rawName}${suggest(rawName.replace(/^-+/, ''), known, '--')}`)
 }
 
 function addValue(

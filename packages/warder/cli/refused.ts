@@ -1,5 +1,5 @@
 import { getSystemErrorMessage } from 'node:util'
-import { diskFull, StartupError } from '@warder/foundation/errors'
+import { describeFullDisk, StartupError } from '@warder/foundation/errors'
 import { PkiError } from '@warder/pki/error'
 
 /** A file that cannot be read, opened or written as asked: one line for the person who asked. */
@@ -26,7 +26,7 @@ export function toFileRefused(error: unknown, name?: string): unknown {
     return new FileRefused(`${name}: ${error.message}`, { cause: error })
   if (!(error instanceof Error) || !('syscall' in error)) return error
   const { errno, path = name } = error as NodeJS.ErrnoException
-  const full = path === undefined ? undefined : diskFull(error, path)
+  const full = path === undefined ? undefined : describeFullDisk(error, path)
   if (full !== undefined)
     return new FileRefused(`${path} cannot be written: ${full}; make room and run the command again`, {
       cause: error,

@@ -33,8 +33,8 @@ function createServiceTerminal(): Terminal {
   const formatLostLines = (lines: number): string =>
     `warder: ${lines} lines were lost: nobody read them in time\n`
   const [out, err] = [
-    new Output(standardSink(1), { lostLine: formatLostLines }),
-    new Output(standardSink(2), { lostLine: formatLostLines }),
+    new Output(standardSink(1), { formatLostLine: formatLostLines }),
+    new Output(standardSink(2), { formatLostLine: formatLostLines }),
   ]
   return {
     out: (line) => out.write(`${line}\n`),

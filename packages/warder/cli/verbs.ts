@@ -1,4 +1,4 @@
-import { suggestion } from '@warder/foundation/config'
+import { suggest } from '@warder/foundation/config'
 import { optionsHelp, optionsUsage } from './help.ts'
 import { type Options, readArguments, readNames, type Values, type ValuesOf } from './options.ts'
 import { UsageError } from './usage-error.ts'
@@ -57,7 +57,7 @@ export function withVerb<R>(verb: Verb, act: () => R): R {
 function createNoVerbError(verbs: readonly Verb[], word: string | undefined): UsageError {
   const known = verbs.map(({ name }) => name)
   if (word !== undefined) {
-    return new UsageError(`there is no '${word}'; these are: ${known.join(', ')}${suggestion(word, known)}`)
+    return new UsageError(`there is no '${word}'; these are: ${known.join(', ')}${suggest(word, known)}`)
   }
   const last = known.slice(-1).join()
   const others = known.slice(0, -1).join(', ')

@@ -1,4 +1,4 @@
-import { defaultConfigToml, envNameOf, settingsHelp } from '@warder/foundation/config'
+import { formatDefaultToml, formatSettingsHelp, toEnvName } from '@warder/foundation/config'
 import { checkStart, listRefusals } from '../check/check-start.ts'
 import type { Terminal } from '../cli/command.ts'
 import { UsageError } from '../cli/command.ts'
@@ -17,7 +17,7 @@ const printVerb = homeVerb({
   parse(_, names) {
     const name = readServiceName(names)
     return ({ terminal }) => {
-      terminal.out(defaultConfigToml(name, getSettings(name)))
+      terminal.out(formatDefaultToml(name, getSettings(name)))
       return 0
     }
   },
@@ -32,7 +32,7 @@ const explainVerb = homeVerb({
   parse(_, names) {
     const name = readServiceName(names)
     return ({ terminal }) => {
-      terminal.out(settingsHelp(name, getSettings(name)))
+      terminal.out(formatSettingsHelp(name, getSettings(name)))
       return 0
     }
   },
@@ -90,7 +90,7 @@ function formatValues(name: ServiceName, home: string, env: Terminal['env']): re
     const value =
       setting.type === 'secret' && loaded.values[key] !== undefined ? '[secret]' : loaded.values[key]
     const from = loaded.provenance[key]
-    const where = from === 'environment' ? envNameOf(name, key, setting) : from
+    const where = from === 'environment' ? toEnvName(name, key, setting) : from
     return `${name}.${key} = ${value === undefined ? 'unset' : JSON.stringify(value)}  (${where})`
   })
 }

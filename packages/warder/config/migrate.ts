@@ -1,6 +1,6 @@
 import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { readSettingsFile, settingsToml } from '@warder/foundation/config'
-import { StartupError, writeProblem } from '@warder/foundation/errors'
+import { formatSettingsToml, readSettingsFile } from '@warder/foundation/config'
+import { describeWriteError, StartupError } from '@warder/foundation/errors'
 import type { Terminal } from '../cli/command.ts'
 import { UsageError } from '../cli/command.ts'
 import { requireNoNames } from '../cli/options.ts'
@@ -39,7 +39,7 @@ function migrate(file: string, output: string | undefined, force: boolean, termi
       `${file} holds secrets (${secrets.join(', ')}): say --output FILE, or --output - to print them`,
     )
   }
-  const text = `# Settings of Warder's key management service. Every setting with its default: warder config print kms\n\n${settingsToml(found)}`
+  const text = `# Settings of Warder's key management service. Every setting with its default: warder config print kms\n\n${formatSettingsToml(found)}`
   if (output === undefined || output === '-') {
     terminal.out(text.trimEnd())
     return 0
@@ -61,6 +61,6 @@ function writeSettingsFile(path: string, text: string, replace: boolean): void {
     closeSync(file)
     renameSync(beside, path)
   } catch (error) {
-    throw new StartupError(`${path} cannot be written: ${writeProblem(error, path)}`)
+    throw new StartupError(`${path} cannot be written: ${describeWriteError(error, path)}`)
   }
 }

@@ -1,6 +1,6 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readSettingsFile, settingsToml } from '@warder/foundation/config'
+import { formatSettingsToml, readSettingsFile } from '@warder/foundation/config'
 import { inHome } from '@warder/foundation/home'
 import { isOutside } from '../backup/backup-sources.ts'
 import { getForeignSettings, getSettings, type ServiceName } from '../installation/services.ts'
@@ -72,5 +72,5 @@ export function restrictSettings(service: ServiceName, home: string): void {
   const isAllowed = ([key, value]: [string, unknown]): boolean =>
     allowedSettings.has(key) ||
     (allowedFiles.has(key) && typeof value === 'string' && !isOutside(home, inHome(home, value)))
-  writeFileSync(file, settingsToml(new Map([...found].filter(isAllowed))), { mode: 0o600 })
+  writeFileSync(file, formatSettingsToml(new Map([...found].filter(isAllowed))), { mode: 0o600 })
 }

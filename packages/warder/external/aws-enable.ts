@@ -1,4 +1,4 @@
-import { settingsToml } from '@warder/foundation/config'
+import { formatSettingsToml } from '@warder/foundation/config'
 import { StartupError } from '@warder/foundation/errors'
 import type { KmsContext } from '../kms/verb.ts'
 import { authoritiesSetting, partners, readAuthoritiesFile, writePartnerFiles } from './partner-files.ts'
@@ -103,7 +103,7 @@ function writeAwsSettings(
   const clientSettings = clientCa === undefined ? new Map<string, unknown>() : buildClientSettings(region)
   const lines = writeSettings(context, new Map([...buildSettings(prefix), ...clientSettings]), isEnabled)
   if (clientCa === undefined || !isEnabled) return lines
-  const [, ...missing] = settingsToml(clientSettings).trim().split('\n')
+  const [, ...missing] = formatSettingsToml(clientSettings).trim().split('\n')
   return [
     'For client certificates kms.toml needs this in [aws_xks_config], and then a restart:',
     ...missing.map((line) => `  ${line}`),

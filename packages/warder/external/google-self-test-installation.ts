@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { kmsClient } from '@warder/client'
-import { settingsToml } from '@warder/foundation/config'
+import { formatSettingsToml } from '@warder/foundation/config'
 import { StartupError } from '@warder/foundation/errors'
 import { openClient } from '../client/index.ts'
 import { configure } from '../installation/configuration.ts'
@@ -76,7 +76,7 @@ export async function withTempInstallation<T>(
     mkdirSync(home, { mode: 0o700 })
     const keys = await withStartedServices(home, own, what, () => makeKeys(home), signal)
     writeFileSync(join(home, 'rehearsal.crt'), providers.authority)
-    writeFileSync(join(home, 'kms.toml'), settingsToml(buildSettings(settings, providers, keys)))
+    writeFileSync(join(home, 'kms.toml'), formatSettingsToml(buildSettings(settings, providers, keys)))
     return await withStartedServices(home, own, what, () => withKaclsClient(home, use, signal), signal)
   } finally {
     rmSync(folder, { recursive: true, force: true, maxRetries: 3 })

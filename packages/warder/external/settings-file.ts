@@ -8,8 +8,8 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import { settingsToml } from '@warder/foundation/config'
-import { StartupError, writeProblem } from '@warder/foundation/errors'
+import { formatSettingsToml } from '@warder/foundation/config'
+import { describeWriteError, StartupError } from '@warder/foundation/errors'
 
 /** Outcome of writing settings. */
 export type Written = 'written' | 'there already' | 'not ours'
@@ -22,7 +22,7 @@ export type Written = 'written' | 'there already' | 'not ours'
  */
 export function addSettings(path: string, settings: ReadonlyMap<string, unknown>): Written {
   const before = existsSync(path) ? readFileSync(path, 'utf8') : ''
-  const added = settingsToml(settings).trim()
+  const added = formatSettingsToml(settings).trim()
   if (before.includes(added)) return 'there already'
   const [section = ''] = [...settings.keys()].map((key) => key.split('.')[0] ?? '')
   if (new RegExp(`^\\s*(?:\\[\\s*)?"?${section}"?\\s*[\\].=]`, 'm').test(before)) return 'not ours'
@@ -42,6 +42,6 @@ export function writeFileAtomically(path: string, text: string): void {
     closeSync(file)
     renameSync(beside, path)
   } catch (error) {
-    throw new StartupError(`${path} cannot be written: ${writeProblem(error, path)}`)
+    throw new StartupError(`${path} cannot be written: ${describeWriteError(error, path)}`)
   }
 }

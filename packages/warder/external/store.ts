@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { join } from 'node:path'
-import { settingsToml } from '@warder/foundation/config'
+import { formatSettingsToml } from '@warder/foundation/config'
 import { StartupError } from '@warder/foundation/errors'
 import { UsageError } from '../cli/command.ts'
 import { configure } from '../installation/configuration.ts'
@@ -75,7 +75,7 @@ export function writeSettings(
   settings: ReadonlyMap<string, unknown>,
   isEnabled: boolean,
 ): readonly string[] {
-  const text = settingsToml(settings).trim().split('\n')
+  const text = formatSettingsToml(settings).trim().split('\n')
   if (places.isRemote)
     return isEnabled ? [] : ['Its kms.toml needs this, and then a restart:', ...indent(text)]
   const file = join(places.home, 'kms.toml')

@@ -4,7 +4,7 @@ import { isIP } from 'node:net'
 import { rootCertificates } from 'node:tls'
 import { StartupError } from '@warder/foundation/errors'
 import { inHome } from '@warder/foundation/home'
-import { clientRefusal, type ServerFiles } from '@warder/foundation/tls'
+import { findClientRefusal, type ServerFiles } from '@warder/foundation/tls'
 import type { ServiceConfiguration } from './configuration.ts'
 import { type OwnTls, toHomePath } from './endpoints.ts'
 
@@ -32,7 +32,7 @@ export async function requireReachableAuth(
   const authority = findSettingFile(kms, 'auth_verifier_ca_cert')
   const trusted = authority === undefined ? undefined : [...rootCertificates, readFileSync(authority, 'utf8')]
   const { port } = new URL(authUrl)
-  const refusal = await clientRefusal(files, getHost(authUrl), trusted)
+  const refusal = await findClientRefusal(files, getHost(authUrl), trusted)
   if (refusal === undefined) return
   const what = `the kms cannot verify auth's certificate ${files.certFile} (tls_cert_file) at ${authUrl}`
   if (refusal.reason === 'trust') {
@@ -69,7 +69,7 @@ export async function findOwnTls(
   )
   for (const authority of [undefined, ...known.filter((file) => file !== undefined)]) {
     const trusted = authority === undefined ? undefined : [readFileSync(authority, 'utf8')]
-    if ((await clientRefusal(files, name ?? address, trusted)) === undefined)
+    if ((await findClientRefusal(files, name ?? address, trusted)) === undefined)
       return { ...named, ...(authority === undefined ? {} : { ca_file: toHomePath(home, authority) }) }
   }
   // Its authority is not known here: the certificate itself is trusted (RFC 5280 §6.1: any certificate may be an anchor).

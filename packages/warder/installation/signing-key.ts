@@ -16,7 +16,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { StartupError, writeProblem } from '@warder/foundation/errors'
+import { describeWriteError, StartupError } from '@warder/foundation/errors'
 
 /** The private key (Ed25519, PKCS#8) by which an installation signs its backups; no backup contains it. */
 const signingKeyName = 'backup-signing.key'
@@ -94,7 +94,7 @@ function write(home: string, path: string, pem: string | Buffer): void {
   } catch (error) {
     rmSync(path, { force: true })
     throw new StartupError(
-      `${path} cannot be written, but backups must be signed with that key: ${writeProblem(error, path)}`,
+      `${path} cannot be written, but backups must be signed with that key: ${describeWriteError(error, path)}`,
       { cause: error },
     )
   }

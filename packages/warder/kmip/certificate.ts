@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { StartupError } from '@warder/foundation/errors'
-import { issueCertificate, peerCommonName, recordClientCertificate } from '@warder/foundation/tls'
+import { issueCertificate, readPeerCommonName, recordClientCertificate } from '@warder/foundation/tls'
 import { UsageError } from '../cli/command.ts'
 
 export interface CertificateRequest {
@@ -58,7 +58,7 @@ export async function makeCertificate(request: CertificateRequest): Promise<Cert
     },
     { certificatePem: authority, privateKey: createPrivateKey(readFileSync(caKeyFile)) },
   )
-  if (peerCommonName(new X509Certificate(certificatePem)) !== name)
+  if (readPeerCommonName(new X509Certificate(certificatePem)) !== name)
     throw new UsageError('the name is 1 to 256 characters, without blanks around it, and not *')
   recordClientCertificate(join(home, 'tls'), certificatePem)
   write(key, keyPem)

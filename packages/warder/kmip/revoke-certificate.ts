@@ -4,7 +4,7 @@ import { StartupError } from '@warder/foundation/errors'
 import { systemClock } from '@warder/foundation/runtime'
 import {
   type ClientCertificate,
-  clientCertificates,
+  listClientCertificates,
   readClientCertificate,
   revokeClientCertificates,
 } from '@warder/foundation/tls'
@@ -50,7 +50,7 @@ export async function revokeCertificates({
 }
 
 function findCertificates(folder: string, name: string): readonly ClientCertificate[] {
-  const found = clientCertificates(folder).filter((each) => each.name === name)
+  const found = listClientCertificates(folder).filter((each) => each.name === name)
   if (found.length > 0) return found
   throw new StartupError(
     `no certificate of ${name} is recorded in ${join(folder, 'clients')}: name its file with --cert`,

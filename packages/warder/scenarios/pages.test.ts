@@ -3,7 +3,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { foreignReference, settingsReference } from '@warder/foundation/config'
+import { formatForeignReference, formatSettingsReference } from '@warder/foundation/config'
 import { commands } from '../commands.ts'
 import { getForeignSettings, getSettings } from '../installation/services.ts'
 
@@ -55,8 +55,8 @@ test('the environment variables that the pages name are read', () => {
   const settings = ['auth', 'kms'] as const
   const known = settings
     .flatMap((service) => [
-      settingsReference(service, getSettings(service)),
-      foreignReference(service, getForeignSettings(service)),
+      formatSettingsReference(service, getSettings(service)),
+      formatForeignReference(service, getForeignSettings(service)),
     ])
     .join('\n')
   const unknown: string[] = []

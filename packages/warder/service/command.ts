@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { url as debuggerUrl } from 'node:inspector'
-import { settingsHelp } from '@warder/foundation/config'
+import { formatSettingsHelp } from '@warder/foundation/config'
 import { openHome } from '@warder/foundation/home'
 import { checkSettings, type RunningService, runService } from '@warder/foundation/runtime'
 import { type Command, homeOption, selectHome, type Terminal } from '../cli/command.ts'
@@ -50,7 +50,7 @@ ${optionsHelp(options)}
 
 Settings (flag, then environment, then HOME/${name}.toml, then the default):
 
-${settingsHelp(name, getSettings(name))}
+${formatSettingsHelp(name, getSettings(name))}
 
 Example:
   warder ${name} --home /var/lib/warder --workers 4`
@@ -59,8 +59,8 @@ Example:
       const { values, rest } = readKnownOptions(args, options)
       const { supervised, 'beside-auth': beside } = values
       if (values['print-default-config']) {
-        const { defaultConfigToml } = await import('@warder/foundation/config')
-        terminal.out(defaultConfigToml(name, getSettings(name)))
+        const { formatDefaultToml } = await import('@warder/foundation/config')
+        terminal.out(formatDefaultToml(name, getSettings(name)))
         return 0
       }
       requireOpenFiles()

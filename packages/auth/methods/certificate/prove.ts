@@ -2,7 +2,7 @@ import type { X509Certificate } from 'node:crypto'
 import { Failure } from '@warder/foundation/errors'
 import type { IncomingRequest } from '@warder/foundation/operations'
 import type { Database } from '@warder/foundation/sql'
-import { peerCommonName } from '@warder/foundation/tls'
+import { readPeerCommonName } from '@warder/foundation/tls'
 import { adminsBehind } from '../../admins/index.ts'
 import type { Subject } from '../../identity/index.ts'
 import { credentialChanged, firstProof, LoginRefused, unknownRealm } from '../../login/index.ts'
@@ -50,7 +50,7 @@ async function certificateSubject(
   realm: Realm,
   certificate: X509Certificate,
 ): Promise<Subject> {
-  const username = peerCommonName(certificate)
+  const username = readPeerCommonName(certificate)
   if (username === undefined || !isNewUsername(username)) throw new LoginRefused('certificate_not_allowed')
   const certificateSha256 = certificate.fingerprint256.replaceAll(':', '').toLowerCase()
   const subject: Subject = {

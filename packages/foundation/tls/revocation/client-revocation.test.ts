@@ -9,8 +9,8 @@ import { readCertificate, readCertificateExtensions, readKeyIdentifier } from '@
 import { issueCrl, type NewCrl } from '@warder/pki/x509/crl'
 import { StartupError } from '../../errors/index.ts'
 import { day, heldClock, issue, newFolder } from '../fixtures/certificates.ts'
-import type { Issued } from '../index.ts'
-import { clientRevocation, presentedChain, readClientCrls } from '../index.ts'
+import type { IssuedCertificate } from '../index.ts'
+import { createClientRevocation, listPresentedChain, readClientCrls } from '../index.ts'
 
 const folder = newFolder()
 after(() => rmSync(folder, { recursive: true }))
@@ -18,12 +18,12 @@ const clock = heldClock()
 const client = { purpose: 'client', hostnames: [], addresses: [] } as const
 const file = (name: string): string => join(folder, name)
 
-let authority: Issued
-let other: Issued
-let impostor: Issued
-let alice: Issued
-let bob: Issued
-let carol: Issued
+let authority: IssuedCertificate
+let other: IssuedCertificate
+let impostor: IssuedCertificate
+let alice: IssuedCertificate
+let bob: IssuedCertificate
+let carol: IssuedCertificate
 before(async () => {
   const plan = { purpose: 'authority', hostnames: [], addresses: [] } as const
   authority = await issue({ ...plan, commonName: 'clients' })
@@ -35,10 +35,15 @@ before(async () => {
   writeFileSync(file('ca.pem'), authority.certificatePem + other.certificatePem)
 })
 
-const derOf = ({ certificatePem }: Issued) => new X509Certificate(certificatePem).raw
-const chainOf = ({ certificatePem }: Issued) => presentedChain(new X509Certificate(certificatePem))
+const derOf = ({ certificatePem }: IssuedCertificate) => new X509Certificate(certificatePem).raw
+const chainOf = ({ certificatePem }: IssuedCertificate) =>
+  listPresentedChain(new X509Certificate(certificatePem))
 
-async function crl(by: Issued, revoked: readonly Issued[], wanted: Partial<NewCrl> = {}): Promise<Buffer> {
+async function crl(
+  by: IssuedCertificate,
+  revoked: readonly IssuedCertificate[],
+  wanted: Partial<NewCrl> = {},
+): Promise<Buffer> {
   const der = derOf(by)
   const key = createPrivateKey(by.keyPem)
   return issueCrl(
@@ -75,7 +80,7 @@ function read(bytes: string | Buffer, strict = false) {
 
 test('who is on the CRL of a client authority is refused, and nobody else', async () => {
   for (const bytes of [await crl(authority, [alice]), pemOf(await crl(authority, [alice]))]) {
-    const revocation = clientRevocation(clock, read(bytes).revoked)
+    const revocation = createClientRevocation(clock, read(bytes).revoked)
     assert.match(String(revocation.problem(chainOf(alice))), /revoked/)
     for (const good of [bob, carol]) assert.equal(revocation.problem(chainOf(good)), undefined)
   }
@@ -83,7 +88,7 @@ test('who is on the CRL of a client authority is refused, and nobody else', asyn
 
 test('one file holds CRLs of several authorities, and every entry counts', async () => {
   const both = pemOf(await crl(authority, [alice, bob])) + pemOf(await crl(other, [carol]))
-  const revocation = clientRevocation(clock, read(both).revoked)
+  const revocation = createClientRevocation(clock, read(both).revoked)
   for (const each of [alice, bob, carol]) assert.match(String(revocation.problem(chainOf(each))), /revoked/)
 })
 
@@ -97,7 +102,7 @@ test('a thousand entries are all found, and what is not among them is not', asyn
   assert.ok(first)
   const { revoked } = read(await crl(authority, [], { entries }))
   assert.equal(new BigUint64Array(revoked.revoked).length, 1000)
-  const revocation = clientRevocation(clock, revoked)
+  const revocation = createClientRevocation(clock, revoked)
   assert.equal(revocation.problem([first]), undefined)
   for (const digest of new BigUint64Array(revoked.revoked))
     assert.match(String(revocation.problem([{ ...first, digest }])), /revoked/)
@@ -105,7 +110,7 @@ test('a thousand entries are all found, and what is not among them is not', asyn
 
 test('a CRL that expires still lists who it listed; others are refused where that is asked for', async () => {
   const bytes = await crl(authority, [alice], { nextUpdate: clock.now() + 1000 })
-  const [soft, strict] = [false, true].map((each) => clientRevocation(clock, read(bytes, each).revoked))
+  const [soft, strict] = [false, true].map((each) => createClientRevocation(clock, read(bytes, each).revoked))
   assert.ok(soft && strict)
   assert.equal(strict.problem(chainOf(bob)), undefined)
   assert.match(String(strict.problem(chainOf(carol))), /no CRL in force/, 'its authority has none')
@@ -122,11 +127,11 @@ test('an authority may be one that needs no CRL', () => {
     strict: true,
     crlsOptional: true,
   })
-  assert.equal(clientRevocation(clock, revoked).problem(chainOf(alice)), undefined)
+  assert.equal(createClientRevocation(clock, revoked).problem(chainOf(alice)), undefined)
 })
 
 test('what is set later counts from then on', async () => {
-  const revocation = clientRevocation(clock, undefined)
+  const revocation = createClientRevocation(clock, undefined)
   assert.equal(revocation.problem(chainOf(alice)), undefined)
   const { revoked } = read(await crl(authority, [alice]))
   revocation.set(revoked)
@@ -187,7 +192,7 @@ test('a CRL that OpenSSL made is read', { skip: missingOpenssl }, () => {
     strict: false,
     crlsOptional: false,
   })
-  const revocation = clientRevocation(clock, revoked)
+  const revocation = createClientRevocation(clock, revoked)
   assert.match(String(revocation.problem(chainOf(alice))), /revoked/)
   assert.equal(revocation.problem(chainOf(bob)), undefined)
 })

@@ -2,9 +2,9 @@ import type { X509Certificate } from 'node:crypto'
 import { readCertificate } from '@warder/pki/x509'
 import type { Clock } from '../../clock/clock.ts'
 import {
-  authorityDigest,
-  certificateDigest,
-  isListed,
+  digestAuthority,
+  digestCertificate,
+  hasDigest,
   type RevokedCertificates,
 } from './revoked-certificates.ts'
 
@@ -18,7 +18,7 @@ interface PresentedCertificate {
 export type PresentedChain = readonly PresentedCertificate[]
 
 /** Certificates that a client may send. */
-const longestChain = 8
+const maxChainLength = 8
 
 /** Whether client certificates are revoked, in one worker. */
 export interface ClientRevocation {
@@ -32,22 +32,25 @@ export interface ClientRevocation {
  * the same CRLs, because a session does not resume under other ones.
  * @param certificate as the socket gives it, whose chain has verified
  */
-export function presentedChain(certificate: X509Certificate): PresentedChain {
+export function listPresentedChain(certificate: X509Certificate): PresentedChain {
   const chain: PresentedCertificate[] = []
   for (
     let next: X509Certificate | undefined = certificate;
-    next !== undefined && chain.length < longestChain;
+    next !== undefined && chain.length < maxChainLength;
     next = next.issuerCertificate
   ) {
     const { issuer, subject, serialNumber } = readCertificate(next.raw)
     // An authority is not asked about its own certificate: whoever trusts it named it.
     if (chain.length > 0 && Buffer.compare(issuer, subject) === 0) break
-    chain.push({ digest: certificateDigest(issuer, serialNumber), issuer: authorityDigest(issuer) })
+    chain.push({ digest: digestCertificate(issuer, serialNumber), issuer: digestAuthority(issuer) })
   }
   return chain
 }
 
-export function clientRevocation(clock: Clock, first: RevokedCertificates | undefined): ClientRevocation {
+export function createClientRevocation(
+  clock: Clock,
+  first: RevokedCertificates | undefined,
+): ClientRevocation {
   let digests: BigUint64Array<ArrayBufferLike> = new BigUint64Array(0)
   let until: ReadonlyMap<string, number> = new Map()
   let strict = false
@@ -60,7 +63,7 @@ export function clientRevocation(clock: Clock, first: RevokedCertificates | unde
   return {
     set,
     problem(chain) {
-      if (chain.some(({ digest }) => isListed(digests, digest))) return 'the client certificate was revoked'
+      if (chain.some(({ digest }) => hasDigest(digests, digest))) return 'the client certificate was revoked'
       if (!strict) return undefined
       const now = clock.now()
       return chain.some(({ issuer }) => (until.get(issuer) ?? 0) < now)

@@ -4,7 +4,11 @@ import { pemText } from '@warder/pki/pem'
 import { type ParsedCertificate, parseCertificate, readKeyUsage } from '@warder/pki/x509'
 import { type Crl, crlIsSignedWith, readCrl } from '@warder/pki/x509/crl'
 import { StartupError } from '../../errors/index.ts'
-import { type AuthorityCrl, type RevokedCertificates, revokedCertificates } from './revoked-certificates.ts'
+import {
+  type AuthorityCrl,
+  buildRevokedCertificates,
+  type RevokedCertificates,
+} from './revoked-certificates.ts'
 
 export interface ClientCrlFiles {
   /** PEM: the client authorities (`clients_ca_cert_file`). */
@@ -25,7 +29,7 @@ export interface ReadClientCrls {
 
 const setting = 'clients_crl_files'
 /** Of one file: 100,000 entries take 4 MB. */
-const mostBytes = 256 * 1024 * 1024
+const maxBytes = 256 * 1024 * 1024
 
 /**
  * Reads the CRLs of the client authorities and checks their signatures. That one has expired is no error.
@@ -37,13 +41,13 @@ export function readClientCrls({
   strict,
   crlsOptional,
 }: ClientCrlFiles): ReadClientCrls {
-  const authorities = blocksOf(
+  const authorities = readPemBlocks(
     Buffer.from(pemText(readFile(authoritiesFile), 'CERTIFICATE')),
     'CERTIFICATE',
-  ).map((der) => inFile(authoritiesFile, () => parseCertificate(der)))
-  const read = files.flatMap((file) => crlsIn(file, authorities).map((each) => ({ file, ...each })))
+  ).map((der) => withFileName(authoritiesFile, () => parseCertificate(der)))
+  const read = files.flatMap((file) => readCrls(file, authorities).map((each) => ({ file, ...each })))
   return {
-    revoked: revokedCertificates(read, {
+    revoked: buildRevokedCertificates(read, {
       strict,
       always: crlsOptional ? authorities.map(({ subject }) => subject) : [],
     }),
@@ -51,19 +55,19 @@ export function readClientCrls({
   }
 }
 
-function crlsIn(file: string, authorities: readonly ParsedCertificate[]): readonly AuthorityCrl[] {
+function readCrls(file: string, authorities: readonly ParsedCertificate[]): readonly AuthorityCrl[] {
   const bytes = readFile(file)
-  const ders = bytes[0] === 0x30 ? [bytes] : blocksOf(bytes, 'X509 CRL')
+  const ders = bytes[0] === 0x30 ? [bytes] : readPemBlocks(bytes, 'X509 CRL')
   if (ders.length === 0) throw new StartupError(`${setting}: ${file} holds no CRL in PEM or DER`)
   return ders.map((der) => {
-    const crl = inFile(file, () => readCrl(der))
-    const problem = crlProblem(crl, authorities)
+    const crl = withFileName(file, () => readCrl(der))
+    const problem = findCrlProblem(crl, authorities)
     if (problem !== undefined) throw new StartupError(`${setting}: ${file} ${problem}`)
     return { crl, der }
   })
 }
 
-function crlProblem(crl: Crl, authorities: readonly ParsedCertificate[]): string | undefined {
+function findCrlProblem(crl: Crl, authorities: readonly ParsedCertificate[]): string | undefined {
   if (crl.baseNumber !== undefined) return 'is a delta CRL: give the whole one'
   if (crl.scope?.indirect === true) return 'is an indirect CRL, which is not supported'
   if (crl.unknownCritical) return 'has a critical extension that is not understood'
@@ -86,12 +90,11 @@ function readFile(file: string): Buffer {
       `${setting}: cannot read ${file}: ${error instanceof Error ? error.message : error}`,
     )
   }
-  if (bytes.length > mostBytes)
-    throw new StartupError(`${setting}: ${file} is larger than ${mostBytes} bytes`)
+  if (bytes.length > maxBytes) throw new StartupError(`${setting}: ${file} is larger than ${maxBytes} bytes`)
   return bytes
 }
 
-function inFile<T>(file: string, read: () => T): T {
+function withFileName<T>(file: string, read: () => T): T {
   try {
     return read()
   } catch (error) {
@@ -101,7 +104,7 @@ function inFile<T>(file: string, read: () => T): T {
 }
 
 /** DER of each PEM block of this kind (RFC 7468). */
-function blocksOf(bytes: Buffer, label: string): readonly Buffer[] {
+function readPemBlocks(bytes: Buffer, label: string): readonly Buffer[] {
   const block = new RegExp(`-----BEGIN ${label}-----([A-Za-z0-9+/=\\s]+)-----END ${label}-----`, 'g')
   return [...bytes.toString('latin1').matchAll(block)].map(([, body = '']) => Buffer.from(body, 'base64'))
 }

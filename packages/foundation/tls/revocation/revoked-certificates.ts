@@ -3,7 +3,7 @@ import type { Crl } from '@warder/pki/x509/crl'
 
 /** Contents of the CRLs of the client authorities, as plain data: workers share the memory of `revoked`. */
 export interface RevokedCertificates {
-  /** First 64 bits of the digest of each revoked certificate (`certificateDigest`), ascending. */
+  /** First 64 bits of the digest of each revoked certificate (`digestCertificate`), ascending. */
   readonly revoked: SharedArrayBuffer
   /** Client authorities by the digest of their name: until when their CRL holds, in Unix milliseconds. */
   readonly authorities: readonly { readonly name: string; readonly until: number }[]
@@ -25,12 +25,12 @@ export interface AuthorityCrl {
  * @param issuer DER of the name
  * @param serial content of the INTEGER
  */
-export function certificateDigest(issuer: Uint8Array, serial: Uint8Array): bigint {
+export function digestCertificate(issuer: Uint8Array, serial: Uint8Array): bigint {
   return createHash('sha256').update(issuer).update(serial).digest().readBigUInt64BE(0)
 }
 
 /** @param name DER */
-export function authorityDigest(name: Uint8Array): string {
+export function digestAuthority(name: Uint8Array): string {
   return createHash('sha256').update(name).digest('base64url')
 }
 
@@ -38,7 +38,7 @@ export function authorityDigest(name: Uint8Array): string {
  * Builds the table. Of several CRLs of one authority all entries count, and the one that holds longest.
  * @param always DER of the names of authorities that need no CRL
  */
-export function revokedCertificates(
+export function buildRevokedCertificates(
   crls: readonly AuthorityCrl[],
   { strict, always = [] }: { readonly strict: boolean; readonly always?: readonly Uint8Array[] },
 ): RevokedCertificates {
@@ -50,14 +50,14 @@ export function revokedCertificates(
   let index = 0
   for (const { crl, der } of crls) {
     for (const { serial } of crl.entries()) {
-      digests[index] = certificateDigest(crl.issuer, serial)
+      digests[index] = digestCertificate(crl.issuer, serial)
       index += 1
     }
-    const name = authorityDigest(crl.issuer)
+    const name = digestAuthority(crl.issuer)
     until.set(name, Math.max(until.get(name) ?? 0, crl.nextUpdate ?? Number.POSITIVE_INFINITY))
     version.update(der)
   }
-  for (const name of always) until.set(authorityDigest(name), Number.POSITIVE_INFINITY)
+  for (const name of always) until.set(digestAuthority(name), Number.POSITIVE_INFINITY)
   digests.sort()
   return {
     revoked,
@@ -68,7 +68,7 @@ export function revokedCertificates(
 }
 
 /** Binary search: 17 steps for 100,000 entries. */
-export function isListed(digests: BigUint64Array, digest: bigint): boolean {
+export function hasDigest(digests: BigUint64Array, digest: bigint): boolean {
   let low = 0
   let high = digests.length
   while (low < high) {

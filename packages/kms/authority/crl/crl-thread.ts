@@ -1,6 +1,6 @@
 // The thread that puts a long revocation list together. What is to be signed goes back to who has the key.
 import { parentPort } from 'node:worker_threads'
-import { giveWay } from '@warder/foundation/threads'
+import { lowerThreadPriority } from '@warder/foundation/threads'
 import { encodeEntries, issueCrl } from '@warder/pki/x509/crl'
 import {
   type CrlDates,
@@ -51,7 +51,7 @@ async function issue(dates: CrlDates, { algorithm, ...issuer }: CrlIssuer): Prom
   }
 }
 
-giveWay()
+lowerThreadPriority()
 parentPort?.on('message', (message: ToCrlThread) => {
   switch (message.type) {
     case 'entries':

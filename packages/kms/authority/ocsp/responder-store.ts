@@ -1,4 +1,4 @@
-import type { SealedPlace } from '@warder/foundation/seal'
+import type { SealContext } from '@warder/foundation/seal'
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
 
 /** A responder that an authority has certified. */
@@ -34,7 +34,7 @@ const setDue = query<[dueAt: number, issuer: string], unknown>(
   'UPDATE pki_issuer SET responder_due_at = ? WHERE id = ?',
 )
 
-export function responderKeyPlace(issuer: string): SealedPlace {
+export function responderKeyPlace(issuer: string): SealContext {
   return { table: 'pki_responder', row: issuer, column: 'private_key' }
 }
 

@@ -1,4 +1,4 @@
-import type { Seal, SealedPlace } from '@warder/foundation/seal'
+import type { Seal, SealContext } from '@warder/foundation/seal'
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
 import { storePrefix, type XksStore } from './store-names.ts'
 
@@ -57,7 +57,7 @@ export const accessKeyVersion = query<[id: string], { readonly version: number }
   'SELECT version FROM aws_access_key WHERE id = ?',
 )
 
-function secretPlace(id: string): SealedPlace {
+function secretPlace(id: string): SealContext {
   return { table: 'aws_access_key', row: id, column: 'secret' }
 }
 

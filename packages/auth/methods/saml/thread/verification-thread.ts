@@ -1,10 +1,10 @@
 // The thread of XML: parses, canonicalizes and verifies what strangers send, one message after the other.
 import { parentPort } from 'node:worker_threads'
-import { giveWay } from '@warder/foundation/threads'
+import { lowerThreadPriority } from '@warder/foundation/threads'
 import type { FromThread, ToThread } from './jobs.ts'
 import { validateField } from './validate-field.ts'
 
-giveWay()
+lowerThreadPriority()
 parentPort?.on('message', ({ id, job }: ToThread) => {
   const answer = (message: FromThread): void => parentPort?.postMessage(message)
   try {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import type { Seal, SealedPlace } from '@warder/foundation/seal'
+import type { Seal, SealContext } from '@warder/foundation/seal'
 import { type Change, change, type Database, query, UniqueViolation } from '@warder/foundation/sql'
 
 const insert = query<[nonce: string, until: number], unknown>(
@@ -24,7 +24,7 @@ export function sweepNonces(now: number): Change {
 }
 
 const id = 'nonces'
-const place: SealedPlace = { table: 'acme_secret', row: id, column: 'secret' }
+const place: SealContext = { table: 'acme_secret', row: id, column: 'secret' }
 const keyBytes = 32
 
 /** The key of the MAC in nonces, the same on all nodes; the first one that asks makes it. */

@@ -1,4 +1,4 @@
-import type { Seal, SealedPlace } from '@warder/foundation/seal'
+import type { Seal, SealContext } from '@warder/foundation/seal'
 import { type Change, change, type Database, insertInto, query } from '@warder/foundation/sql'
 
 /** A key with which one account is bound to a user (RFC 8555 §7.3.4). */
@@ -53,7 +53,7 @@ const sweep = query<[now: number], unknown>(
   'DELETE FROM acme_credential WHERE expires_at <= ? AND account IS NULL',
 )
 
-const placeOf = (id: string): SealedPlace => ({ table: 'acme_credential', row: id, column: 'mac_key' })
+const placeOf = (id: string): SealContext => ({ table: 'acme_credential', row: id, column: 'mac_key' })
 
 /** The credential and its key. */
 export async function findCredential(

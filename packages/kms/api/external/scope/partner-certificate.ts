@@ -1,6 +1,6 @@
 import type { X509Certificate } from 'node:crypto'
 import type { AuthenticationContext } from '@warder/foundation/operations'
-import { peerCommonName } from '@warder/foundation/tls'
+import { readPeerCommonName } from '@warder/foundation/tls'
 import type { ExternalStoreName } from '../../../external/index.ts'
 import type { KmsServices } from '../../../services.ts'
 import { sentByBrowser } from './browser.ts'
@@ -37,7 +37,7 @@ export function partnerNamed(store: ExternalStoreName, names: readonly string[])
 }
 
 function verdictOn(certificate: X509Certificate, allowed: ReadonlySet<string>): PartnerVerdict {
-  const name = peerCommonName(certificate)
+  const name = readPeerCommonName(certificate)
   if (name !== undefined && allowed.has(name)) return { name }
   return { problem: 'the Common Name of the client certificate is not in the settings' }
 }

@@ -1,4 +1,4 @@
-import type { Seal, SealedPlace } from '@warder/foundation/seal'
+import type { Seal, SealContext } from '@warder/foundation/seal'
 import { type Change, change, type Database, insertInto, query } from '@warder/foundation/sql'
 
 /** An operation that comes in parts. Times in Unix milliseconds. */
@@ -74,7 +74,7 @@ const sweepParts = query<[now: number], unknown>(
 )
 const sweep = query<[now: number], unknown>('DELETE FROM kmip_stream WHERE expires_at <= ?')
 
-function place(id: string, part: number): SealedPlace {
+function place(id: string, part: number): SealContext {
   return { table: 'kmip_stream_part', row: `${id}/${part}`, column: 'data' }
 }
 

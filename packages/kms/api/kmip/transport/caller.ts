@@ -3,7 +3,7 @@ import type { TLSSocket } from 'node:tls'
 import { failure } from '@warder/foundation/errors'
 import type { Authenticate, IncomingRequest, Principal } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
-import { type ClientRevocation, presentedChain, verifiedPeerCertificate } from '@warder/foundation/tls'
+import { type ClientRevocation, getVerifiedPeerCertificate, listPresentedChain } from '@warder/foundation/tls'
 
 const nothing = new Uint8Array()
 
@@ -32,13 +32,13 @@ export function ownerOf(
   id: string,
   revocation: ClientRevocation | undefined,
 ): MaybePromise<ConnectionOwner> {
-  const verified = verifiedPeerCertificate(socket)
+  const verified = getVerifiedPeerCertificate(socket)
   // A copy: the one that the socket gives keeps the whole session alive.
   const certificate = verified === undefined ? undefined : new X509Certificate(verified.raw)
   if (verified === undefined || certificate === undefined)
     return { principal: () => undefined, validUntil: 0, problem: () => undefined }
   const validUntil = certificate.validToDate.getTime()
-  const chain = revocation && presentedChain(verified)
+  const chain = revocation && listPresentedChain(verified)
   const problem = () => chain && revocation?.problem(chain)
   const refused = problem()
   if (refused !== undefined) throw failure('unauthorized', undefined, { detail: refused })

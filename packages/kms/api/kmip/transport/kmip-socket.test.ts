@@ -14,9 +14,9 @@ import type { Metrics } from '@warder/foundation/telemetry'
 import { strictLog } from '@warder/foundation/telemetry/testing'
 import {
   type ClientRevocation,
-  clientRevocation,
+  createClientRevocation,
   ensureLocalAuthority,
-  clientCertificates as issuedCertificates,
+  listClientCertificates as issuedCertificates,
   newTicketKeys,
   readClientCrls,
   revokeClientCertificates,
@@ -505,7 +505,7 @@ test('a client of TLS 1.2 cannot renegotiate', async () => {
 })
 
 test('a certificate that is revoked ends its open connections at the next message, and opens no other', async () => {
-  const revocation = clientRevocation(systemClock, undefined)
+  const revocation = createClientRevocation(systemClock, undefined)
   await using served = await serve({ clientRevocation: revocation })
   using open = new Client(served.port)
   assert.equal(await open.ask(request(1)), '1')

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { getPriority } from 'node:os'
 import { test } from 'node:test'
 import { Worker } from 'node:worker_threads'
-import { giveWay } from './give-way.ts'
+import { lowerThreadPriority } from './thread-priority.ts'
 
 test('a thread gives way, and its process does not', { skip: process.platform !== 'linux' }, async () => {
   const before = getPriority()
@@ -16,6 +16,6 @@ test('a thread gives way, and its process does not', { skip: process.platform !=
 
 test('where priorities are those of processes nothing changes', () => {
   const before = getPriority()
-  giveWay('darwin')
+  lowerThreadPriority('darwin')
   assert.equal(getPriority(), before)
 })

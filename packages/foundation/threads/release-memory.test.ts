@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
-import { QuietHeap } from './give-memory-back.ts'
+import { IdleHeap } from './release-memory.ts'
 
 const mebibyte = 1024 * 1024
 
 test('a heap is collected when its thread is quiet, and again only when much has come to it', () => {
   let [size, busy, collections] = [60 * mebibyte, 0.5, 0]
-  const heap = new QuietHeap({
+  const heap = new IdleHeap({
     size: () => size,
     busy: () => busy,
     collect() {
@@ -15,21 +15,21 @@ test('a heap is collected when its thread is quiet, and again only when much has
       size = 25 * mebibyte
     },
   })
-  heap.look()
+  heap.check()
   assert.equal(collections, 0, 'not while it is busy')
   busy = 0.01
-  heap.look()
+  heap.check()
   assert.equal(collections, 1)
-  heap.look()
+  heap.check()
   size = 32 * mebibyte
-  heap.look()
+  heap.check()
   assert.equal(collections, 1, 'not for little')
   size = 80 * mebibyte
   busy = 0.9
-  heap.look()
+  heap.check()
   assert.equal(collections, 1, 'not beside requests')
   busy = 0
-  heap.look()
+  heap.check()
   assert.equal(collections, 2)
 })
 

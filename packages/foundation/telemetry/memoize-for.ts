@@ -1,12 +1,12 @@
 /** Of the time, a hundredth at most. */
-const longestShare = 100
+const minPauseFactor = 100
 
 /**
  * Keeps the result of a costly reading.
  * @param everyMs it is read again after that, or after a hundred times what the last reading took, if that is longer
  * @param monotonic milliseconds
  */
-export function seldom<T>(
+export function memoizeFor<T>(
   read: () => T | Promise<T>,
   everyMs: number,
   monotonic: () => number,
@@ -22,7 +22,7 @@ export function seldom<T>(
     reading.then(
       () => {
         const tookMs = monotonic() - now
-        until = Math.max(until, now + tookMs * longestShare)
+        until = Math.max(until, now + tookMs * minPauseFactor)
       },
       () => {
         // The next one asks again.

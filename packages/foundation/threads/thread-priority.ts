@@ -8,7 +8,7 @@ const behindOthers = 10
  * whoever answers requests is served first. On Linux alone, where priorities are those of threads (setpriority(2), NOTES);
  * elsewhere it would be the whole process. It has no effect where the system does not let it.
  */
-export function giveWay(platform: NodeJS.Platform = process.platform): void {
+export function lowerThreadPriority(platform: NodeJS.Platform = process.platform): void {
   if (platform !== 'linux') return
   try {
     if (getPriority() < behindOthers) setPriority(behindOthers)

@@ -2,8 +2,8 @@ import { performance } from 'node:perf_hooks'
 import { getHeapStatistics } from 'node:v8'
 
 /** Loading the code of a service leaves as much garbage as code: it is given back soon after the start. */
-const firstLookAfterMs = 5_000
-const lookEveryMs = 60_000
+const firstCheckAfterMs = 5_000
+const checkEveryMs = 60_000
 /** A collection stops a thread for 0.1 s, so that it is for threads that have nothing to do, and for much memory only. */
 const quietBelow = 0.05
 const worthBytes = 8 * 1024 * 1024
@@ -19,7 +19,7 @@ export interface Heap {
 }
 
 /** Decides at each look whether a heap is collected. */
-export class QuietHeap {
+export class IdleHeap {
   readonly #heap: Heap
   #sizeBefore = 0
 
@@ -27,7 +27,7 @@ export class QuietHeap {
     this.#heap = heap
   }
 
-  look(): void {
+  check(): void {
     const isQuiet = this.#heap.busy() < quietBelow
     if (!isQuiet || this.#heap.size() < this.#sizeBefore + worthBytes) return
     this.#heap.collect()
@@ -42,11 +42,11 @@ export class QuietHeap {
  *
  * @returns ends it
  */
-export function giveMemoryBack(): () => void {
+export function releaseMemoryWhenIdle(): () => void {
   const collect = globalThis.gc
   if (collect === undefined) return () => undefined
   let last = performance.eventLoopUtilization()
-  const heap = new QuietHeap({
+  const heap = new IdleHeap({
     size: () => getHeapStatistics().total_heap_size,
     busy() {
       const now = performance.eventLoopUtilization()
@@ -58,13 +58,13 @@ export function giveMemoryBack(): () => void {
     collect: () => void collect({ type: 'major', execution: 'sync', flavor: 'last-resort' }),
   })
   let timer = setTimeout(() => {
-    heap.look()
-    timer = setInterval(() => heap.look(), lookEveryMs).unref()
-  }, firstLookAfterMs).unref()
+    heap.check()
+    timer = setInterval(() => heap.check(), checkEveryMs).unref()
+  }, firstCheckAfterMs).unref()
   // The start itself is no sign of what follows.
   const started = setTimeout(() => {
     last = performance.eventLoopUtilization()
-  }, firstLookAfterMs / 2).unref()
+  }, firstCheckAfterMs / 2).unref()
   return () => {
     clearTimeout(started)
     clearInterval(timer)
