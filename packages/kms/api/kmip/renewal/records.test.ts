@@ -1,0 +1,323 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { AuditEvent } from '@warder/foundation/audit'
+import type { Metrics } from '@warder/foundation/telemetry'
+import { Enumeration, Tag } from '@warder/kmip/tables'
+import {
+  boolean,
+  dateTime,
+  enumeration,
+  integer,
+  interval,
+  structure,
+  type TtlvNode,
+  textString,
+} from '@warder/kmip/ttlv'
+import { linkedObject, type ManagedObject, readObject } from '../../../keys/index.ts'
+import { kmsService } from '../../../service/service.ts'
+import { type StartOptions, startKms } from '../../../testing/index.ts'
+import { makeAuthorities } from '../../pki/testing/index.ts'
+import { kmipClient, uid } from '../testing/index.ts'
+
+const day = 86_400_000
+const begin = Date.UTC(2026, 5, 1)
+const renewedAt = begin + 21 * day
+
+async function world(options: Partial<StartOptions> = {}) {
+  const time = { now: begin }
+  const kms = await startKms({ clock: { now: () => time.now, monotonic: () => time.now }, ...options })
+  const authorities = await makeAuthorities(kms.user('alice'))
+  const counted: unknown[][] = []
+  const metrics: Metrics = {
+    ...kms.environment.metrics,
+    operation: (...all) => counted.push(all),
+    count: (...all) => counted.push(all),
+  }
+  return {
+    kms,
+    time,
+    authorities,
+    counted,
+    /** Runs the job of the primary, at two thirds of the certificates' life. */
+    async renew(at = renewedAt): Promise<void> {
+      time.now = at
+      kms.audit.length = 0
+      kms.log.length = 0
+      counted.length = 0
+      const job = kmsService.periodic.find(({ name }) => name.includes('renew themselves'))
+      await job?.run({ ...kms.environment, metrics })
+    },
+    /** A certificate and its new pair. */
+    async issue(user: string, alg = 'ES256'): Promise<{ readonly id: string; readonly kid: string }> {
+      const path = `/v1/pki/authorities/${authorities.issuing.id}/certificates`
+      const made = await kms.user(user).post(path, { alg, names: ['www.example'], days: 30 })
+      assert.equal(made.status, 200, made.text)
+      return made.json
+    },
+    async add(user: string, id: string, ...attributes: readonly TtlvNode[]): Promise<void> {
+      for (const one of attributes)
+        await kmipClient(kms.user(user)).do('AddAttribute', [uid(id), structure(Tag.NewAttribute, [one])])
+    },
+    async change(what: 'grant' | 'revoke', id: string, user: string, right: string): Promise<void> {
+      const json = { unique_identifier: id, user_id: user, operation_types: [right] }
+      const { status, text } = await kms.user('alice').post(`/access/${what}`, json)
+      assert.equal(status, 200, text)
+    },
+    async read(id: string | undefined): Promise<ManagedObject> {
+      const object = await readObject(kms.environment.db, id as never)
+      assert.ok(object, kms.log.join('\n'))
+      return object
+    },
+    /** The records of renewals, without what differs from run to run. */
+    records: () => kms.audit.filter(({ auth_method }) => auth_method === 'renewal').map(withoutTimes),
+    lines: () => kms.log.filter((line) => /renewed|KMIP operation/.test(line)),
+  }
+}
+
+function withoutTimes({ time, request_id, duration_ms, ...rest }: AuditEvent) {
+  assert.match(request_id, /^[0-9a-f-]{36}$/)
+  assert.deepEqual([typeof time, typeof duration_ms], ['number', 'number'])
+  return rest
+}
+
+const success = {
+  principal: 'alice',
+  auth_method: 'renewal',
+  client_ip: '-',
+  outcome: 'success',
+  status: 200,
+  algorithm: 'EC',
+}
+const automatic = boolean(Tag.RotateAutomatic, true)
+const comment = textString(Tag.Comment, 'kept')
+const nameOf = (text: string) =>
+  structure(Tag.Name, [
+    textString(Tag.NameValue, text),
+    enumeration(Tag.NameType, Enumeration.NameType.UninterpretedTextString),
+  ])
+const vendorAttribute = (vendor: string, value: number) =>
+  structure(Tag.Attribute, [
+    textString(Tag.VendorIdentification, vendor),
+    textString(Tag.AttributeName, 'own'),
+    integer(Tag.AttributeValue, value),
+  ])
+
+test('a renewed certificate has one record in the name of its owner, and the attributes of the one before', async () => {
+  const { kms, authorities, counted, renew, issue, add, read, records, lines } = await world()
+  await using _ = kms
+  const { id } = await issue('alice')
+  const stop = begin + 20 * day
+  await add('alice', id, automatic, nameOf('web'), dateTime(Tag.ProtectStopDate, stop / 1000), comment)
+  await add('alice', id, interval(Tag.RotateOffset, 5), vendorAttribute('x', 7))
+  await kmipClient(kms.user('alice')).do('SetAttribute', [
+    uid(id),
+    structure(Tag.NewAttribute, [boolean(Tag.Extractable, false)]),
+  ])
+  const before = await read(id)
+  await renew()
+  const old = await read(id)
+  const next = linkedObject(old, 'ReplacementObjectLink')
+  assert.ok(next, kms.log.join('\n'))
+  assert.deepEqual(records(), [
+    { ...success, operation: 'kmip.ReCertify', object: id, details: { replacement: next } },
+  ])
+  assert.deepEqual(counted, [
+    ['kmip.ReCertify', 200, 0],
+    ['certificate_renewals_total', { outcome: 'renewed' }],
+  ])
+  assert.deepEqual(lines(), [
+    `a certificate was renewed ${JSON.stringify({ object: id, replacement: next })}`,
+  ])
+  assert.deepEqual(
+    [old.names, old.links.slice(0, -1), old.attributes.values.slice(0, -1)],
+    [[], before.links, before.attributes.values],
+  )
+  assert.deepEqual(old.attributes.values.at(-1), { tag: 'RotateLatest', type: 'Boolean', value: false })
+  const made = await read(next)
+  const settled = { id, links: before.links, attributes: before.attributes, version: before.version }
+  assert.deepEqual(
+    { ...made, ...settled },
+    {
+      ...before,
+      createdAt: renewedAt,
+      changedAt: renewedAt,
+      activationAt: renewedAt,
+      deactivationAt: renewedAt + 30 * day + 60_000,
+      neverExtractable: true,
+    },
+  )
+  assert.deepEqual(made.links, [...before.links, { kind: 'ReplacedObjectLink', id }])
+  assert.equal(linkedObject(made, 'CertificateLink'), authorities.issuing.id)
+  const facts = before.attributes.values.findIndex(({ tag }) => tag === 'RotateAutomatic')
+  const tags = before.attributes.values.map(({ tag }) => tag)
+  assert.deepEqual(
+    made.attributes.values.map(({ tag }) => tag),
+    [...tags.slice(facts), ...tags.slice(0, facts), 'RotateDate', 'RotateGeneration', 'RotateLatest'],
+  )
+  const { attributes } = made
+  assert.deepEqual(attributes.values.slice(0, 4), before.attributes.values.slice(facts))
+  assert.deepEqual(
+    [attributes.get('RotateDate'), attributes.get('RotateGeneration'), attributes.get('RotateLatest')],
+    [renewedAt, 1, true],
+  )
+})
+
+test('a renewed pair has one record, which names the new pair and its certificate', async () => {
+  const { kms, counted, renew, issue, add, read, records, lines } = await world()
+  await using _ = kms
+  const { id, kid } = await issue('alice')
+  const before = await read(kid)
+  await add('alice', kid, automatic, nameOf('key'), comment, vendorAttribute('x', 7))
+  await renew()
+  const old = await read(kid)
+  const next = linkedObject(old, 'ReplacementObjectLink')
+  assert.ok(next, kms.log.join('\n'))
+  const made = await read(next)
+  const certificate = linkedObject(made, 'CertificateLink')
+  assert.equal(certificate, linkedObject(await read(id), 'ReplacementObjectLink'))
+  assert.deepEqual(records(), [
+    {
+      ...success,
+      operation: 'kmip.ReKeyKeyPair',
+      object: certificate,
+      details: { replacement: next, linked: made.linkedId, certificate },
+    },
+  ])
+  assert.deepEqual(counted, [
+    ['kmip.ReKeyKeyPair', 200, 0],
+    ['certificate_renewals_total', { outcome: 'renewed' }],
+  ])
+  assert.deepEqual(lines(), [
+    `a certificate was renewed ${JSON.stringify({ object: kid, replacement: next })}`,
+  ])
+  assert.deepEqual([old.names, old.newestId, old.supersededAt], [[], next, renewedAt])
+  const { algorithm, boundAlg, usageMask, owner } = before
+  const whole = { algorithm, boundAlg, owner, generation: 1, activationAt: renewedAt, createdAt: renewedAt }
+  for (const [half, first, mask] of [
+    [made, kid, usageMask],
+    [await read(made.linkedId), String(before.linkedId), 2],
+  ] as const) {
+    assert.deepEqual(half, { ...half, ...whole, chainId: first, usageMask: mask })
+    assert.deepEqual(half.links, [
+      { kind: 'ReplacedObjectLink', id: first },
+      { kind: 'CertificateLink', id: certificate },
+    ])
+  }
+  assert.deepEqual(made.names, [{ name: 'key', type: 'UninterpretedTextString' }])
+  assert.deepEqual(
+    made.attributes.values.map(({ tag }) => tag),
+    [
+      'RotateAutomatic',
+      'Comment',
+      'Attribute',
+      'Digest',
+      'KeyFormatType',
+      'CryptographicDomainParameters',
+      'OriginalCreationDate',
+      'RandomNumberGenerator',
+    ],
+  )
+})
+
+test('a renewal that is refused has a record with the reason, which the log has as well', async () => {
+  const { kms, authorities, counted, renew, issue, add, change, records, lines } = await world()
+  await using _ = kms
+  const { issuing } = authorities
+  await change('grant', issuing.id, 'bob', 'certify')
+  const [one, two] = [await issue('bob'), await issue('bob')]
+  await add('bob', one.id, automatic)
+  await add('bob', two.kid, automatic)
+  const until = begin + 30 * day
+  const refused = (status: number, reason: string, detail: string) => {
+    const failure = { ...success, principal: 'bob', outcome: 'failure', status, reason }
+    assert.deepEqual(records(), [
+      { ...failure, operation: 'kmip.ReCertify', object: one.id },
+      { ...failure, operation: 'kmip.ReKeyKeyPair', object: two.kid },
+    ])
+    const failed = ['certificate_renewals_total', { outcome: 'failed' }]
+    assert.deepEqual(counted, [
+      ['kmip.ReCertify', status, 0],
+      failed,
+      ['kmip.ReKeyKeyPair', status, 0],
+      failed,
+    ])
+    const line = 'a certificate cannot be renewed; it is tried again'
+    assert.deepEqual(lines(), [
+      `${line} ${JSON.stringify({ object: one.id, detail: `${reason} ${detail}`, until })}`,
+      `${line} ${JSON.stringify({ object: two.kid, detail: `${reason} ${detail}` })}`,
+    ])
+  }
+  await change('revoke', issuing.id, 'bob', 'certify')
+  await renew()
+  refused(404, 'ObjectNotFound', 'DENIED')
+  await change('grant', issuing.id, 'bob', 'getattributes')
+  await renew()
+  refused(403, 'PermissionDenied', 'The caller has other rights on the object, not this one.')
+  await change('grant', issuing.id, 'bob', 'certify')
+  const revoked = await kms.user('alice').post(`/v1/pki/certificates/${issuing.id}/revoke`, {})
+  assert.equal(revoked.status, 200, revoked.text)
+  await renew()
+  refused(422, 'WrongKeyLifecycleState', 'The issuer is not Active.')
+})
+
+test('the rules of the owner for new certificates bind renewals', async () => {
+  const { kms, renew, issue, add, read, records } = await world()
+  await using _ = kms
+  const { id } = await issue('alice')
+  await add('alice', id, automatic)
+  const alice = () => kmipClient(kms.user('alice'))
+  const rule = (list: number, one: number, comment: string) => [
+    structure(list, [
+      structure(one, [
+        enumeration(Tag.ObjectType, Enumeration.ObjectType.Certificate),
+        structure(Tag.Attributes, [textString(Tag.Comment, comment)]),
+      ]),
+    ]),
+  ]
+  await alice().do('SetConstraints', rule(Tag.Constraints, Tag.Constraint, 'needed'))
+  await renew()
+  assert.deepEqual(
+    records().map(({ outcome, status, reason }) => [outcome, status, reason]),
+    [['failure', 422, 'ConstraintViolation']],
+  )
+  assert.ok(
+    kms.log.some((line) => line.includes('ConstraintViolation Comment is not within the constraints.')),
+  )
+  // What it had is no more and no less than what its replacement has: a default adds nothing.
+  await alice().do('SetDefaults', rule(Tag.DefaultsInformation, Tag.ObjectDefaults, 'needed'))
+  await renew()
+  assert.equal(records()[0]?.reason, 'ConstraintViolation')
+  await add('alice', id, textString(Tag.Comment, 'needed'))
+  await renew()
+  const next = await read(linkedObject(await read(id), 'ReplacementObjectLink'))
+  assert.equal(next.attributes.get('Comment'), 'needed')
+  assert.ok((next.deactivationAt ?? 0) > renewedAt + 29 * day)
+})
+
+test('a date of the certificate that would come before its beginning prevents the renewal', async () => {
+  const { kms, renew, issue, add, records } = await world()
+  await using _ = kms
+  const { id } = await issue('alice')
+  await add('alice', id, automatic, dateTime(Tag.ProcessStartDate, (begin + day) / 1000))
+  await renew()
+  assert.deepEqual(
+    records().map(({ status, reason }) => [status, reason]),
+    [[400, 'InvalidAttributeValue']],
+  )
+  assert.ok(kms.log.some((line) => line.includes('ProcessStartDate is before ActivationDate.')))
+})
+
+test('in audit mode reject the record is on disk before the renewal, and nothing is renewed without it', async () => {
+  const { kms, renew, issue, add, read, records } = await world({ auditMode: 'reject' })
+  await using _ = kms
+  const { id } = await issue('alice')
+  await add('alice', id, automatic)
+  kms.breakAudit()
+  await renew()
+  assert.equal(linkedObject(await read(id), 'ReplacementObjectLink'), undefined)
+  assert.deepEqual(records(), [])
+  assert.ok(
+    kms.log.some((line) => line.includes('GeneralFailure') && line.includes('cannot be renewed')),
+    kms.log.join('\n'),
+  )
+})
