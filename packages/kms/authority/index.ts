@@ -3,9 +3,8 @@
  * issued, and tell who asks what was revoked. Knows no protocol; an operation stages what it does in a unit of work and
  * the front end commits.
  */
-export { addressesOf, publicationOf } from './addresses.ts'
+export { addressesOf } from './addresses.ts'
 export { namesOf } from './alternative-names.ts'
-export { certify, type SignedCertificate, type WantedCertificate } from './certify.ts'
 export { requireNotCompromised, stageCompromisedKey } from './compromised-key-store.ts'
 export type { StoredCrl } from './crl/crl-store.ts'
 export { createFetchedCrls, type FetchedCrls } from './crl/fetched-crls.ts'
@@ -17,12 +16,12 @@ export {
   type IssueServices,
   issue,
 } from './issue.ts'
-export { pathLengthLeft, requireOwnAuthorityKey } from './limits.ts'
+export { pathLengthLeft } from './limits.ts'
 export { keepsCertificate } from './links.ts'
 export { createMaintenance, type Maintenance, type MaintenanceServices } from './maintenance.ts'
 export type { OcspReply } from './ocsp/answers.ts'
 export { createPublishedStatus, type PublishedStatus } from './published-status.ts'
-export { authoritiesOf, type StoredAuthority, visibleAuthorities } from './register/authority-store.ts'
+export { type StoredAuthority, visibleAuthorities } from './register/authority-store.ts'
 export { issuerId } from './register/issuer-id.ts'
 export {
   findIssued,
@@ -50,8 +49,6 @@ export {
   authoritySigner,
   certificateSign,
   findAuthority,
-  newAuthority,
   openAuthority,
 } from './signing/authority.ts'
-export { signerOf } from './signing/signer.ts'
 export { type CertificateStatus, entryOf, findBySerial, statusOf } from './status.ts'

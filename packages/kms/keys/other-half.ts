@@ -1,5 +1,5 @@
 import type { Database } from '@warder/foundation/sql'
-import type { ManagedObject } from './managed-object.ts'
+import { linkedObject, type ManagedObject } from './managed-object.ts'
 import { findObject } from './object-store.ts'
 
 /** The other half of a pair. A link that is not returned is one that somebody set to an object that is not theirs. */
@@ -13,4 +13,9 @@ export async function otherHalf(db: Database, object: ManagedObject): Promise<Ma
 export async function wholeKey(db: Database, object: ManagedObject): Promise<readonly ManagedObject[]> {
   const linked = await otherHalf(db, object)
   return linked === undefined ? [object] : [object, linked]
+}
+
+/** The private key of a pair, by the pair or by a link. */
+export function linkedPrivateKey(object: ManagedObject): string | undefined {
+  return linkedObject(object, 'PrivateKeyLink') ?? (object.type === 'PublicKey' ? object.linkedId : undefined)
 }

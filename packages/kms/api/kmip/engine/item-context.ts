@@ -4,41 +4,22 @@ import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { KmipVersion } from '@warder/kmip/tables'
 import { memberOf, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
 import {
-  materialRights,
   mayCreate,
-  officerAccess,
+  openPermittedKey,
+  permittedObject,
   type Right,
-  reservedSentence,
-  resolveKid,
-  type Verdict,
+  resolveIdentifier,
   verdictOn,
+  versionForm,
 } from '../../../access/index.ts'
-import type { UnitOfWork } from '../../../keys/index.ts'
-import {
-  asObjectId,
-  isLaterVersion,
-  type Key,
-  type ManagedObject,
-  type ObjectId,
-  versionNumber,
-  versionOf,
-  withheld,
-} from '../../../keys/index.ts'
+import { type Key, type ManagedObject, type UnitOfWork, versionNumber } from '../../../keys/index.ts'
 import type { KmsServices } from '../../../services.ts'
 import { type CreationRules, noRules } from '../attributes/creation-rules.ts'
 import { readRules } from '../attributes/creation-rules-store.ts'
 import { kmipFailure } from '../failure/failure.ts'
-import { withheldReasons } from '../failure/withheld-reasons.ts'
 import type { Jobs } from './jobs.ts'
 import type { Message } from './message.ts'
 import type { AuditedItems, KmipAccess, KmipContext } from './types.ts'
-import { type VersionForm, versionForm } from './version-form.ts'
-
-/** Stands for what cannot be an identifier, which no database has to be asked for: PostgreSQL takes no NUL in text. */
-const noObject = '00000000-0000-0000-0000-000000000000' as ObjectId
-
-/** Rights of operations that choose a version of the key that they name. */
-const versionRights: ReadonlySet<Right> = new Set(['encrypt', 'decrypt', 'sign', 'signatureverify', 'mac'])
 
 /** Items that the data of all batch items of a message may hold: as many as bulk data alone. */
 const maxDataItems = 10_000
@@ -133,7 +114,7 @@ export class ItemContext implements KmipContext {
     if (access.kind === 'signed in') return undefined
     if (access.kind === 'create') return this.requireCreate()
     const named = this.identifier(memberOf(payload, access.member))
-    return andThen(this.#resolved(named), (id) => this.#authorised(access, named, id))
+    return andThen(resolveIdentifier(this, named), (id) => this.#authorised(access, named, id))
   }
 
   #authorised(
@@ -167,61 +148,11 @@ export class ItemContext implements KmipContext {
   }
 
   permitted(id: string, right: Right): MaybePromise<ManagedObject> {
-    return andThen(this.#resolved(id), (known) =>
-      andThen(this.objects.read(known), (object) => this.#judged(known, object, object, right)),
-    )
+    return permittedObject(this, id, right)
   }
 
   permittedKey(id: string, right: Right): MaybePromise<Key> {
-    return andThen(this.#resolved(id), (known) =>
-      andThen(this.objects.key(known), (key) => this.#judged(known, key?.object, key, right)),
-    )
-  }
-
-  /** Resolves an identifier; one that no object can have stays as it is, and is not found. */
-  #resolved(id: string): MaybePromise<string> {
-    const form = versionForm(id)
-    if (form === undefined) return this.#meant(id)
-    return andThen(this.objects.read(id), (own) =>
-      own === undefined ? this.#versionOf(form) : this.#ownOrVersion(own, form),
-    )
-  }
-
-  /**
-   * An object that a client called so is itself. One of somebody else that came after the key does not change what the text
-   * means: nobody takes the place of a version by a name (docs/adr/key-life-cycle-and-versions.md).
-   */
-  async #ownOrVersion(own: ManagedObject, form: VersionForm): Promise<string> {
-    const key = await this.objects.read(await this.#meant(form.name))
-    const isSquatter = key !== undefined && key.owner !== own.owner && own.createdAt > key.createdAt
-    return isSquatter ? this.#versionOf(form) : own.id
-  }
-
-  #meant(id: string): MaybePromise<string> {
-    return andThen(resolveKid(this.services, this.principal.name, id), (known) => known ?? id)
-  }
-
-  /** Whoever may not know the key is told the same as of an unknown one: rights are asked of what is found. */
-  async #versionOf({ name, version }: VersionForm): Promise<string> {
-    const known = await this.#meant(name)
-    const key = await this.objects.read(known)
-    if (key === undefined || isLaterVersion(key)) return `${name}@`
-    if (version === 'latest') return key.newestId ?? key.id
-    return (await versionOf(this.services.db, key, version))?.id ?? `${name}@`
-  }
-
-  /** An unknown object is looked up like a forbidden one, so that both take the same time and read the same. */
-  #judged<Found>(
-    id: string,
-    object: ManagedObject | undefined,
-    found: Found | undefined,
-    right: Right,
-  ): MaybePromise<Found> {
-    const { db, roles } = this.services
-    const about = object ?? { id: asObjectId(id) ?? noObject, owner: '' }
-    const asOfficer = () => this.audit(officerAccess)
-    const verdict = verdictOn(db, roles, about, this.principal.name, right, asOfficer)
-    return andThen(verdict, (now) => passed(now, object, found, right))
+    return openPermittedKey(this, id, right)
   }
 
   holds(object: ManagedObject, right: Right): MaybePromise<boolean> {
@@ -244,23 +175,4 @@ export class ItemContext implements KmipContext {
   audit(fields: AuditFields): void {
     this.#fields = mergeAuditFields(this.#fields, fields)
   }
-}
-
-function passed<Found>(
-  verdict: Verdict,
-  object: ManagedObject | undefined,
-  found: Found | undefined,
-  right: Right,
-): Found {
-  if (object === undefined || found === undefined || verdict === 'nothing')
-    throw kmipFailure('ObjectNotFound', 'DENIED')
-  if (verdict === 'reserved') throw kmipFailure('PermissionDenied', reservedSentence)
-  if (verdict !== 'allowed')
-    throw kmipFailure('PermissionDenied', 'The caller has other rights on the object, not this one.')
-  // Of what is destroyed the operation says that it is gone. The first id of a key with versions names the key when it is
-  // used: whether the version that does the work is withheld is asked of that one (`mayUse`).
-  const isKey = object.newestId !== undefined && versionRights.has(right)
-  const kept = materialRights.has(right) && !isKey ? withheld(object) : undefined
-  if (kept !== undefined) throw kmipFailure(...withheldReasons[kept])
-  return found
 }

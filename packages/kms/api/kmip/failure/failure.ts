@@ -1,6 +1,5 @@
-import { CovercryptError } from '@warder/covercrypt/error'
-import { type ErrorKind, errorKinds, Failure, failure, toFailure } from '@warder/foundation/errors'
-import { UniqueViolation } from '@warder/foundation/sql'
+import { CovercryptError, type CovercryptErrorCode } from '@warder/covercrypt/error'
+import { type ErrorKind, errorKinds, Failure } from '@warder/foundation/errors'
 import { reasonOf } from '@warder/kmip/messages'
 import {
   Enumeration,
@@ -11,47 +10,37 @@ import {
   reasonIn,
 } from '@warder/kmip/tables'
 import { KmipDecodeError } from '@warder/kmip/ttlv'
-import { PkiError } from '@warder/pki/error'
-import { CryptoFailure } from '../../../crypto/index.ts'
-import { identifierTaken } from '../../../keys/index.ts'
-import {
-  kindOfReason,
-  reasonOfCovercryptError,
-  reasonOfCryptoFailure,
-  reasonOfKind,
-  reasonOfPkiError,
-} from './reasons.ts'
+import { explain, Refusal, toRefusal } from '../../../keys/index.ts'
 
-/** Why an operation failed, in the words of KMIP 2.1. The message goes to the client. */
-export class KmipFailure extends Error {
-  readonly reason: ResultReason
-  /** Goes to the log, never to the client. */
-  readonly detail: string | undefined
-
-  constructor(reason: ResultReason, message: string, detail?: string) {
-    super(message)
-    this.name = 'KmipFailure'
-    this.reason = reason
-    this.detail = detail
-  }
-}
+/** Why an operation failed, in the words of KMIP 2.1. Refusals of keys and authorities are such failures, too. */
+export const KmipFailure = Refusal
+export type KmipFailure = Refusal<ResultReason>
 
 /** Makes a failure to throw: `throw kmipFailure('WrongKeyLifecycleState', 'DENIED')`. */
 export function kmipFailure(reason: ResultReason, message: string, detail?: string): KmipFailure {
   return new KmipFailure(reason, message, detail)
 }
 
+/** The reasons of KMIP for the errors of @warder/covercrypt. What does not open is told in KMIP's own word. */
+const reasonOfCovercryptError: Readonly<Record<CovercryptErrorCode, ResultReason>> = {
+  malformed: 'InvalidField',
+  invalid_policy: 'InvalidField',
+  invalid_structure: 'InvalidField',
+  unknown_attribute: 'InvalidField',
+  disabled_attribute: 'CryptographicFailure',
+  mixed_modes: 'InvalidField',
+  too_large: 'ServerLimitExceeded',
+  foreign_key: 'CryptographicFailure',
+  cannot_open: 'CryptographicFailure',
+}
+
 /** A PkiError, a CovercryptError or a CryptoFailure as the failure of KMIP that it is; anything else as it is. */
 export function inKmipReasons(thrown: unknown): unknown {
-  if (thrown instanceof CryptoFailure) {
-    const { reason, words } = reasonOfCryptoFailure[thrown.code]
-    return kmipFailure(reason, words ?? thrown.message)
-  }
   if (thrown instanceof CovercryptError) {
     const words = thrown.code === 'cannot_open' ? 'CRYPTO' : thrown.message
     return kmipFailure(reasonOfCovercryptError[thrown.code], words)
   }
-  return thrown instanceof PkiError ? kmipFailure(reasonOfPkiError[thrown.code], thrown.message) : thrown
+  return toRefusal(thrown)
 }
 
 /** Runs `act`, whose PkiErrors and CryptoFailures become KmipFailures, for callers that look at the reason. */
@@ -72,23 +61,10 @@ export interface Told {
 
 /** Translates anything thrown. An error outside of the registry is an internal error, whose cause goes only to the log. */
 export function toldOf(thrown: unknown): Told {
-  if (thrown instanceof KmipFailure) {
-    const { reason, message, detail } = thrown
-    const members = { result_reason: reason }
-    const options = detail === undefined ? { members } : { members, detail }
-    return { reason, message, failure: failure(kindOfReason(reason), message, options) }
-  }
-  const known = inKmipReasons(thrown)
-  if (known !== thrown) return toldOf(known)
-  if (thrown instanceof KmipDecodeError) return toldOf(kmipFailure(reasonOf(thrown), thrown.message))
-  if (thrown instanceof UniqueViolation) return toldOf(identifierTaken())
-  return toldOfRegistered(toFailure(thrown))
-}
-
-/** The same failure, with its KMIP reason among the members of the body. */
-function toldOfRegistered(told: Failure): Told {
-  const reason = reasonOfKind[told.kind]
-  return { reason, message: told.message, failure: withWords(told, told.message, reason) }
+  const known = thrown instanceof KmipDecodeError ? kmipFailure(reasonOf(thrown), thrown.message) : thrown
+  const { reason, message, failure: told } = explain(inKmipReasons(known))
+  const ours = reason as ResultReason
+  return { reason: ours, message, failure: withWords(told, told.message, ours) }
 }
 
 /** A failure that was told, in the words that a client of this version knows. The HTTP status stays. */

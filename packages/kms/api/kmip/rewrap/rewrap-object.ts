@@ -13,9 +13,9 @@ import {
   stageUse,
   type UnitOfWork,
   type Usage,
+  linkedPrivateKey,
 } from '../../../keys/index.ts'
 import { storedWithTag } from '../attributes/index.ts'
-import { privateKeyOf } from '../attributes/links.ts'
 import { readParameters } from '../crypto/parameters.ts'
 import { KmipFailure } from '../failure/failure.ts'
 import {
@@ -115,7 +115,7 @@ async function newestOf(objects: UnitOfWork, old: Key): Promise<Key> {
 /** The private half opens an object wrapped by a public key. */
 async function openerOf(objects: UnitOfWork, old: Key): Promise<Key | undefined> {
   if (old.object.type !== 'PublicKey') return old
-  const id = privateKeyOf(old.object)
+  const id = linkedPrivateKey(old.object)
   const half = id === undefined ? undefined : await objects.key(id)
   return half?.object.owner === old.object.owner ? half : undefined
 }

@@ -140,7 +140,7 @@ function nameOf(node: StructureNode): ObjectName {
   return { name: memberText(node, Tag.NameValue) ?? '', type }
 }
 
-function linkNode({ kind, id }: ObjectLink): StructureNode {
+export function linkNode({ kind, id }: ObjectLink): StructureNode {
   return structure(Tag.Link, [
     enumeration(Tag.LinkType, numberNamed('LinkType', kind)),
     textString(Tag.LinkedObjectIdentifier, id),

@@ -10,9 +10,9 @@ import {
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import { asksForFetchForm } from '@warder/kmip/json'
 import { contentTypeOf, type Encoding, encodingOf } from '@warder/kmip/messages'
+import { reasonOfKind } from '../../../keys/index.ts'
 import { define, type KmsServices, signedIn } from '../../../services.ts'
 import type { KmipAnswerOptions, KmipEngine } from '../engine/index.ts'
-import { reasonOfKind } from '../failure/reasons.ts'
 
 /** Largest message over HTTP, in bytes. */
 const largestMessage = 64 * 1024 * 1024

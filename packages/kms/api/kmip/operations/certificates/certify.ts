@@ -1,5 +1,8 @@
 import { Tag } from '@warder/kmip/tables'
 import { membersWithin, type StructureNode } from '@warder/kmip/ttlv'
+import { chooseIssuer } from '../../../../authority/issuance/issuer.ts'
+import { stageCertificate } from '../../../../authority/issuance/stage-certificate.ts'
+import type { CertificateSubject } from '../../../../authority/issuance/subject.ts'
 import { requireSoftwareStorage } from '../../attributes/wanted-key.ts'
 import {
   creates,
@@ -8,14 +11,8 @@ import {
   kmipFailure,
   uniqueIdentifier,
 } from '../../engine/index.ts'
-import { type ChosenIssuer, namedIssuer, selfIssuer } from './certificate-issuer.ts'
-import { stageCertificate } from './certificate-object.ts'
-import {
-  type CertificateSubject,
-  namedSubject,
-  newPairSubject,
-  requestedSubject,
-} from './certificate-subject.ts'
+import { certificateMaker } from './certificate-object.ts'
+import { namedSubject, newPairSubject, requestedSubject } from './certificate-subject.ts'
 import { type CertificateWish, readCertificateWish } from './certificate-wish.ts'
 
 const day = 86_400_000
@@ -35,7 +32,8 @@ export const certify: KmipOperation = {
     const subject = await subjectFor(payload, context, wish)
     const name = wish.subject ?? subject.name
     if (name === undefined) throw kmipFailure('InvalidField', 'The subject of the certificate has no name.')
-    const issuer = await issuerFor(context, wish, subject, { name, owner: context.principal.name })
+    const named = { key: wish.issuerKey, certificate: wish.issuerCertificate }
+    const issuer = await chooseIssuer(context, named, subject, { name, owner: context.principal.name })
     const object = await stageCertificate(context, {
       subject,
       name,
@@ -43,7 +41,7 @@ export const certify: KmipOperation = {
       extensions: wish.extensions ?? subject.extensions,
       notBefore: context.now,
       notAfter: context.now + (wish.days ?? usualDays) * day,
-      attributes: wish.attributes,
+      makeObject: certificateMaker(context, wish.attributes),
     })
     context.placeholder = object.id
     return [uniqueIdentifier(object.id)]
@@ -67,16 +65,4 @@ async function subjectFor(
       'Nothing says what is to be certified: a key, a request or an algorithm.',
     )
   return subject
-}
-
-/** The named issuer, else the subject itself. @param owner of the certificate */
-export function issuerFor(
-  context: KmipContext,
-  { issuerKey, issuerCertificate }: Pick<CertificateWish, 'issuerKey' | 'issuerCertificate'>,
-  subject: CertificateSubject,
-  { name, owner }: { readonly name: Uint8Array; readonly owner: string },
-): Promise<ChosenIssuer> {
-  if (issuerKey === undefined && issuerCertificate === undefined)
-    return selfIssuer(context, subject, name, owner)
-  return namedIssuer(context, { key: issuerKey, certificate: issuerCertificate })
 }

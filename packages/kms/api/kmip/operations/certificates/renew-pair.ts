@@ -1,13 +1,19 @@
 import { X509Certificate } from 'node:crypto'
 import { Tag } from '@warder/kmip/tables'
-import { linkedObject, type ManagedObject } from '../../../../keys/index.ts'
+import { namedIssuer } from '../../../../authority/issuance/issuer.ts'
+import { stageCertificate } from '../../../../authority/issuance/stage-certificate.ts'
+import { findSubject } from '../../../../authority/issuance/subject.ts'
+import { readRenewable } from '../../../../authority/renewal/stage-renewal.ts'
+import {
+  linkedObject,
+  linkReplacement,
+  type ManagedObject,
+  requireReplaceable,
+} from '../../../../keys/index.ts'
 import { type KmipContext, type KmipOperation, kmipFailure } from '../../engine/index.ts'
 import { reKeyKeyPair } from '../objects/re-key-key-pair.ts'
-import { linkReplacement, requireReplaceable, takenOver } from '../objects/replacement.ts'
-import { namedIssuer } from './certificate-issuer.ts'
-import { stageCertificate } from './certificate-object.ts'
-import { subjectOf } from './certificate-subject.ts'
-import { requireNotRevoked } from './re-certify.ts'
+import { takenOver } from '../objects/replacement.ts'
+import { certificateMaker } from './certificate-object.ts'
 
 /**
  * ReKeyKeyPair of a pair whose certificate an authority of here issued: the new pair has a certificate of the same
@@ -19,10 +25,8 @@ export const renewCertifiedPair: KmipOperation = {
   async act(payload, context) {
     const certificate = await certificateOf(context)
     requireReplaceable(context, certificate)
-    const material = await context.objects.material(certificate)
-    if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The certificate is not kept here.')
-    await requireNotRevoked({ services: context.services, now: context.now, object: certificate }, material)
-    const before = await subjectOf(context, certificate)
+    const material = await readRenewable(context, certificate)
+    const before = await findSubject(context, certificate)
     const issuer = await namedIssuer(context, {
       key: undefined,
       certificate: linkedObject(certificate, 'CertificateLink'),
@@ -37,7 +41,7 @@ export const renewCertifiedPair: KmipOperation = {
     const publicKey = idOf(Tag.PublicKeyUniqueIdentifier)
     const open = await context.objects.read(publicKey)
     if (open === undefined) throw kmipFailure('GeneralFailure', 'The new pair is not there.')
-    const made = await subjectOf(context, open)
+    const made = await findSubject(context, open)
     const { validFromDate, validToDate } = new X509Certificate(material)
     const replacement = await stageCertificate(context, {
       subject: { ...made, publicKey, privateKey: idOf(Tag.PrivateKeyUniqueIdentifier) },
@@ -46,7 +50,7 @@ export const renewCertifiedPair: KmipOperation = {
       extensions: before.extensions,
       notBefore: context.now,
       notAfter: context.now + validToDate.getTime() - validFromDate.getTime(),
-      attributes: await takenOver(context, certificate, [], undefined),
+      makeObject: certificateMaker(context, await takenOver(context, certificate, [], undefined)),
       replaces: certificate,
     })
     await linkReplacement(context, certificate, replacement)

@@ -1,7 +1,6 @@
 import { X509Certificate } from 'node:crypto'
-import { failure } from '@warder/foundation/errors'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
-import { type ResultReason, Tag } from '@warder/kmip/tables'
+import { Tag } from '@warder/kmip/tables'
 import type { StructureNode } from '@warder/kmip/ttlv'
 import type { Right } from '../../../../access/index.ts'
 import { type BackendKey, softwareKey } from '../../../../backend/index.ts'
@@ -12,51 +11,14 @@ import {
   noParameters,
   whyEncryptionDecrypts,
 } from '../../../../crypto/index.ts'
-import {
-  chainIdOf,
-  type ManagedObject,
-  mayUse,
-  stageUse,
-  type Usage,
-  type UseRefusal,
-} from '../../../../keys/index.ts'
+import type { ManagedObject } from '../../../../keys/index.ts'
 import type { AlgorithmName } from '../../crypto/key-in-use.ts'
 import { readParameters } from '../../crypto/parameters.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
-import { withheldReasons } from '../../failure/withheld-reasons.ts'
 import { algorithmOf } from '../../key-blocks/object-shape.ts'
 import { storedWithTag } from '../../stored/stored-attributes.ts'
 
-/** KMIP reasons for refusals of the rule of use (KMIP 2.1 §11.48). */
-const reasons: Readonly<Record<Exclude<UseRefusal, 'policy'>, readonly [ResultReason, message: string]>> = {
-  destroyed: ['ObjectDestroyed', 'DENIED'],
-  ...withheldReasons,
-  state: ['WrongKeyLifecycleState', 'DENIED'],
-  'not yet': ['WrongKeyLifecycleState', 'DENIED'],
-  'no longer': ['WrongKeyLifecycleState', 'DENIED'],
-  'usage mask': ['IncompatibleCryptographicUsageMask', 'The key was not made for this use.'],
-}
-
-/**
- * May the object be used so now? See `mayUse`.
- * @throws WrongKeyLifecycleState DENIED, IncompatibleCryptographicUsageMask, ObjectDestroyed, ObjectArchived, Failure
- *   unsupported_algorithm for a key that the policy does not permit any more
- */
-export function requireUse(context: KmipContext, object: ManagedObject, use: Usage): void {
-  const { now, services, principal } = context
-  const verdict = mayUse(object, use, now, services.policy)
-  if (verdict.allowed) {
-    services.uses.note(chainIdOf(object), principal.name, now)
-    return
-  }
-  if (verdict.why === 'policy') throw failure('unsupported_algorithm', verdict.sentence)
-  throw kmipFailure(...reasons[verdict.why])
-}
-
-/** Stages a use of it. @throws PermissionDenied DENIED when not so much is left (CS-BC-M-7) */
-export function takeUse(context: KmipContext, object: ManagedObject, bytes: number, first: boolean): void {
-  if (!stageUse(context.objects, object, bytes, first)) throw kmipFailure('PermissionDenied', 'DENIED')
-}
+export { requireUse, takeUse } from '../../../../keys/index.ts'
 
 /**
  * Takes one of the AES-GCM encryptions with random IVs that SP 800-38D §8.3 allows a key; only AES keys have a budget.

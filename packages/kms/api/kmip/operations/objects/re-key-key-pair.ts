@@ -1,13 +1,18 @@
 import { Tag } from '@warder/kmip/tables'
 import { membersWithin, textString } from '@warder/kmip/ttlv'
-import { linkedObject, type ManagedObject } from '../../../../keys/index.ts'
+import {
+  linkedObject,
+  linkReplacement,
+  type ManagedObject,
+  requireReplaceable,
+} from '../../../../keys/index.ts'
 import { requireSoftwarePair } from '../../attributes/wanted-key.ts'
 import { type KmipContext, type KmipOperation, kmipFailure, objectRight } from '../../engine/index.ts'
 import { shapeOf } from '../../key-blocks/object-shape.ts'
 import { rotate } from '../abe/rotate.ts'
 import { merged, stagePair } from './create-key-pair.ts'
 import { pairPlan } from './pair-kinds.ts'
-import { linkReplacement, offsetOf, requireReplaceable, takenOver } from './replacement.ts'
+import { offsetOf, takenOver } from './replacement.ts'
 
 /** ReKeyKeyPair (KMIP 2.1 §6.1.47): a new pair takes the place of one that is there, half by half. */
 export const reKeyKeyPair: KmipOperation = {

@@ -1,6 +1,6 @@
 import { Tag } from '@warder/kmip/tables'
 import { encodeTtlv, membersWithin, type TtlvNode } from '@warder/kmip/ttlv'
-import type { ManagedObject } from '../../../../keys/index.ts'
+import { linkReplacement, type ManagedObject, requireReplaceable } from '../../../../keys/index.ts'
 import { type NewObjectRequest, stageNewObject } from '../../attributes/new-object.ts'
 import { requireSoftwareStorage } from '../../attributes/wanted-key.ts'
 import {
@@ -23,7 +23,7 @@ import {
 import { shapeOf } from '../../key-blocks/object-shape.ts'
 import { newSymmetricKey } from './create.ts'
 import { newBrought } from './registered-object.ts'
-import { linkReplacement, offsetOf, requireReplaceable, takenOver } from './replacement.ts'
+import { offsetOf, takenOver } from './replacement.ts'
 import { wrappingKeys } from './wrapping-keys.ts'
 
 /** ReKey (KMIP 2.1 §6.1.46): a new symmetric key takes the place of one that is there, with its name and dates. */

@@ -1,6 +1,5 @@
 import { attributeOf, Enumeration, Tag, tagText } from '@warder/kmip/tables'
 import {
-  boolean,
   dateTime,
   enumeration,
   integer,
@@ -11,28 +10,13 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip/ttlv'
-import {
-  linkedObject,
-  type ManagedObject,
-  passesToReplacement,
-  stageSuccession,
-  stateAt,
-} from '../../../../keys/index.ts'
+import { hasVersions, type ManagedObject, passesToReplacement } from '../../../../keys/index.ts'
 import { tagsNode, vendorNameOf } from '../../attributes/attribute-vendor.ts'
-import { attributeInstances, attributeMembers, storedAttributes } from '../../attributes/index.ts'
+import { attributeInstances, storedAttributes } from '../../attributes/index.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 
 /** Attributes of the key itself: a replacement is a key of the same kind. */
 const sameKind = [Tag.CryptographicAlgorithm, Tag.CryptographicLength] as const
-
-/** @throws ObjectDestroyed, WrongKeyLifecycleState for an object that was replaced already */
-export function requireReplaceable({ now }: KmipContext, object: ManagedObject): void {
-  const state = stateAt(object, now)
-  if (state === 'Destroyed' || state === 'Destroyed_Compromised')
-    throw kmipFailure('ObjectDestroyed', 'DENIED')
-  if (object.supersededAt !== undefined || linkedObject(object, 'ReplacementObjectLink') !== undefined)
-    throw kmipFailure('WrongKeyLifecycleState', 'The object was replaced already: replace the latest one.')
-}
 
 /** Offset in seconds, if the client gives one. @throws InvalidField */
 export function offsetOf(payload: StructureNode): number | undefined {
@@ -222,61 +206,4 @@ export function link(type: keyof typeof Enumeration.LinkType, id: string): TtlvN
     enumeration(Tag.LinkType, Enumeration.LinkType[type]),
     textString(Tag.LinkedObjectIdentifier, id),
   ])
-}
-
-/** A replaced object goes on as a version of the same key. Certificates have no versions: each names its own dates. */
-function hasVersions({ type }: ManagedObject): boolean {
-  return type === 'SymmetricKey' || type === 'PrivateKey' || type === 'PublicKey'
-}
-
-const rotated: ReadonlySet<number> = new Set([Tag.RotateGeneration, Tag.RotateDate, Tag.RotateLatest])
-
-/** The replacement counts for the owner of the key, not for the caller. @throws PermissionDenied */
-async function requireRoomOfOwner(
-  { services, principal }: KmipContext,
-  { owner }: ManagedObject,
-): Promise<void> {
-  const { quota } = services.roles
-  if (quota === undefined || owner === principal.name || (await quota.hasRoom(owner))) return
-  throw kmipFailure('PermissionDenied', 'The owner of the key has the maximum number of objects.')
-}
-
-/**
- * Links both, takes the names from the replaced one, and says which of them is the latest: of a key by its versions. The
- * replacement belongs to whoever owned the replaced one: who was granted `rekey` renews a key, but does not take it away.
- */
-export async function linkReplacement(
-  context: KmipContext,
-  replaced: ManagedObject,
-  by: ManagedObject,
-): Promise<void> {
-  const { objects, now } = context
-  await requireRoomOfOwner(context, replaced)
-  objects.entrust(by, replaced.owner)
-  const before = storedAttributes(replaced)
-  const generation = before.find(({ tag }) => tag === Tag.RotateGeneration)
-  const count = generation?.type === 'Integer' ? generation.value : 0
-  const versions = hasVersions(replaced)
-  const said = versions ? rotated : new Set<number>([Tag.RotateLatest])
-  const kept = before.filter(({ tag }) => tag !== Tag.Name && !said.has(tag))
-  const old = [
-    ...kept,
-    link('ReplacementObjectLink', by.id),
-    ...(versions ? [] : [boolean(Tag.RotateLatest, false)]),
-  ]
-  objects.update(replaced, attributeMembers(old, replaced))
-  const nodes = [
-    ...storedAttributes(by).filter(({ tag }) => !rotated.has(tag)),
-    link('ReplacedObjectLink', replaced.id),
-    ...(versions
-      ? []
-      : [
-          dateTime(Tag.RotateDate, Math.floor(now / 1000)),
-          integer(Tag.RotateGeneration, count + 1),
-          boolean(Tag.RotateLatest, true),
-        ]),
-  ]
-  // The replacement keeps the algorithm that the key is bound to (over REST, or an HMAC key with its hash).
-  objects.update(by, { boundAlg: replaced.boundAlg ?? by.boundAlg, ...attributeMembers(nodes, by) })
-  if (versions) await stageSuccession(objects, replaced, by, now)
 }

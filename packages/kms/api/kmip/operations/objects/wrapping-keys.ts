@@ -19,13 +19,13 @@ import {
 import {
   chainIdOf,
   type Key,
+  linkedPrivateKey,
   type ManagedObject,
   processingVersion,
   protectingVersion,
   type Usage,
 } from '../../../../keys/index.ts'
 import { storedWithTag } from '../../attributes/index.ts'
-import { privateKeyOf } from '../../attributes/links.ts'
 import type { KeyInUse } from '../../crypto/key-in-use.ts'
 import { readParameters } from '../../crypto/parameters.ts'
 import { type KmipContext, KmipFailure, kmipFailure } from '../../engine/index.ts'
@@ -151,7 +151,7 @@ async function versionOf({ objects }: KmipContext, key: Key, use: Usage): Promis
 async function unwrapping(context: KmipContext, named: string): Promise<string> {
   const object = await context.objects.read(named)
   const isOpen = object?.type === 'PublicKey' || object?.type === 'Certificate'
-  return (isOpen ? privateKeyOf(object) : undefined) ?? named
+  return (isOpen ? linkedPrivateKey(object) : undefined) ?? named
 }
 
 async function permitted(context: KmipContext, id: string, right: Right): Promise<Key> {

@@ -6,9 +6,8 @@ import {
   structure,
   type TtlvNode,
 } from '@warder/kmip/ttlv'
-import { chainIdOf, type ManagedObject, stateAt } from '../../../../keys/index.ts'
+import { chainIdOf, linkedPrivateKey, type ManagedObject, stateAt } from '../../../../keys/index.ts'
 import { storedWithTag } from '../../attributes/index.ts'
-import { privateKeyOf } from '../../attributes/links.ts'
 import { requireExportApproval, requireExtractable } from '../../engine/approval.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import {
@@ -71,7 +70,7 @@ export async function objectInForm(
 /** The private key of the row's certificate, if it has one that the caller may have; else the row's object. */
 async function keyOfFile(context: KmipContext, right: 'get' | 'export'): Promise<ManagedObject> {
   const { object } = context
-  const id = object.type === 'Certificate' ? privateKeyOf(object) : undefined
+  const id = object.type === 'Certificate' ? linkedPrivateKey(object) : undefined
   if (id === undefined) return object
   const key = await context.permitted(id, right)
   context.audit({ details: { private_key: key.id } })

@@ -1,12 +1,13 @@
 /** Result reasons (KMIP 2.1 §11.48) and the failures of the other parts, in both directions. */
-import type { CovercryptErrorCode } from '@warder/covercrypt/error'
-import type { ErrorKind } from '@warder/foundation/errors'
-import type { ResultReason } from '@warder/kmip/tables'
-import type { PkiErrorCode } from '@warder/pki/error'
-import type { CryptoFailureCode } from '../../../crypto/index.ts'
+import { type ErrorKind, type Failure, failure, toFailure } from '@warder/foundation/errors'
+import { UniqueViolation } from '@warder/foundation/sql'
+import { PkiError, type PkiErrorCode } from '@warder/pki/error'
+import { CryptoFailure, type CryptoFailureCode } from '../crypto/index.ts'
+import { Refusal } from './refusal.ts'
+import { identifierTaken } from './unit-of-work.ts'
 
 /** The reasons of KMIP for the kinds of the foundation's registry. */
-export const reasonOfKind: Readonly<Record<ErrorKind, ResultReason>> = {
+export const reasonOfKind = {
   bad_request: 'InvalidMessage',
   unauthorized: 'AuthenticationNotSuccessful',
   forbidden: 'PermissionDenied',
@@ -29,10 +30,10 @@ export const reasonOfKind: Readonly<Record<ErrorKind, ResultReason>> = {
   overloaded: 'GeneralFailure',
   storage_unavailable: 'GeneralFailure',
   audit_unavailable: 'GeneralFailure',
-}
+} as const satisfies Readonly<Record<ErrorKind, string>>
 
 /** The reasons of KMIP for the errors of @warder/pki. */
-export const reasonOfPkiError: Readonly<Record<PkiErrorCode, ResultReason>> = {
+const reasonOfPkiError = {
   malformed: 'InvalidField',
   invalid_value: 'InvalidField',
   invalid_key: 'InvalidField',
@@ -41,24 +42,11 @@ export const reasonOfPkiError: Readonly<Record<PkiErrorCode, ResultReason>> = {
   wrong_password: 'BadPassword',
   invalid_request: 'InvalidCSR',
   cannot_sign: 'CryptographicFailure',
-}
-
-/** The reasons of KMIP for the errors of @warder/covercrypt. What does not open is told in KMIP's own word. */
-export const reasonOfCovercryptError: Readonly<Record<CovercryptErrorCode, ResultReason>> = {
-  malformed: 'InvalidField',
-  invalid_policy: 'InvalidField',
-  invalid_structure: 'InvalidField',
-  unknown_attribute: 'InvalidField',
-  disabled_attribute: 'CryptographicFailure',
-  mixed_modes: 'InvalidField',
-  too_large: 'ServerLimitExceeded',
-  foreign_key: 'CryptographicFailure',
-  cannot_open: 'CryptographicFailure',
-}
+} as const satisfies Readonly<Record<PkiErrorCode, string>>
 
 /** The reasons of KMIP for what cryptography refuses, and the words where KMIP's are others (OASIS test cases, deployed servers). */
-export const reasonOfCryptoFailure: Readonly<
-  Record<CryptoFailureCode, { readonly reason: ResultReason; readonly words?: string }>
+const reasonOfCryptoFailure: Readonly<
+  Record<CryptoFailureCode, { readonly reason: string; readonly words?: string }>
 > = {
   unsupported: { reason: 'UnsupportedCryptographicParameters' },
   bad_parameters: { reason: 'BadCryptographicParameters' },
@@ -73,11 +61,11 @@ export const reasonOfCryptoFailure: Readonly<
 }
 
 /** The kind of a reason over HTTP: `crypto_failure` (422) where none is nearer. */
-export function kindOfReason(reason: ResultReason): ErrorKind {
+function kindOfReason(reason: string): ErrorKind {
   return kinds[reason] ?? 'crypto_failure'
 }
 
-const kinds: Readonly<Partial<Record<ResultReason, ErrorKind>>> = {
+const kinds: Readonly<Record<string, ErrorKind>> = {
   ItemNotFound: 'not_found',
   ObjectNotFound: 'not_found',
   AttributeNotFound: 'not_found',
@@ -114,4 +102,37 @@ const kinds: Readonly<Partial<Record<ResultReason, ErrorKind>>> = {
   UnsupportedCryptographicParameters: 'unsupported_algorithm',
   BadCryptographicParameters: 'unsupported_algorithm',
   InternalServerError: 'internal_error',
+}
+
+/** A thrown error in the words of KMIP, and as HTTP and the log are told of it. */
+export interface Explanation {
+  readonly reason: string
+  readonly message: string
+  readonly failure: Failure
+}
+
+/** A PkiError or a CryptoFailure as the refusal that it is; anything else as it is. */
+export function toRefusal(thrown: unknown): unknown {
+  if (thrown instanceof CryptoFailure) {
+    const { reason, words } = reasonOfCryptoFailure[thrown.code]
+    return new Refusal(reason, words ?? thrown.message)
+  }
+  return thrown instanceof PkiError ? new Refusal(reasonOfPkiError[thrown.code], thrown.message) : thrown
+}
+
+/** Explains anything thrown. An error outside of the registry is an internal error, whose cause goes only to the log. */
+export function explain(thrown: unknown): Explanation {
+  const known = thrown instanceof UniqueViolation ? identifierTaken() : toRefusal(thrown)
+  if (known instanceof Refusal) {
+    const { reason, message, detail } = known
+    const told = failure(kindOfReason(reason), message, detail === undefined ? {} : { detail })
+    return { reason, message, failure: told }
+  }
+  const told = toFailure(known)
+  const said = told.members?.result_reason
+  return {
+    reason: typeof said === 'string' ? said : reasonOfKind[told.kind],
+    message: told.message,
+    failure: told,
+  }
 }

@@ -1,4 +1,4 @@
-import { aliasPrefix } from '../../../keys/index.ts'
+import { aliasPrefix } from '../keys/index.ts'
 
 /** `name@latest`, `name@first` or `name@N`: a version of a key, counted from 0 as generations are. */
 export interface VersionForm {

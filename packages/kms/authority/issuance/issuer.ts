@@ -1,32 +1,40 @@
 import { X509Certificate } from 'node:crypto'
-import { Enumeration } from '@warder/kmip/tables'
 import {
   type CertificateSigner,
   type Extension,
   type Issuer,
   parseCertificate,
   readBasicConstraints,
+  readCertificate,
   readCertificateExtensions,
   readKeyIdentifier,
   readKeyUsage,
 } from '@warder/pki/x509'
+import { openPermittedKey, permittedObject } from '../../access/index.ts'
+import {
+  type Key,
+  linkedObject,
+  linkedPrivateKey,
+  type ManagedObject,
+  refusal,
+  requireUse,
+  stateAt,
+  takeUse,
+  usage,
+} from '../../keys/index.ts'
+import { requireOwnAuthorityKey } from '../limits.ts'
+import { authoritiesOf, type StoredAuthority } from '../register/authority-store.ts'
+import { issuerId } from '../register/issuer-id.ts'
 import {
   type Authority,
-  authoritiesOf,
+  certificateSign,
   findAuthority,
-  issuerId,
   newAuthority,
   openAuthority,
-  requireOwnAuthorityKey,
-  type StoredAuthority,
-  signerOf,
-} from '../../../../authority/index.ts'
-import { type Key, linkedObject, type ManagedObject, stateAt } from '../../../../keys/index.ts'
-import { privateKeyOf } from '../../attributes/links.ts'
-import { type KmipContext, kmipFailure } from '../../engine/index.ts'
-import { certificateFacts } from '../../key-blocks/index.ts'
-import { requireUse, takeUse } from '../crypto/key-use.ts'
-import type { CertificateSubject } from './certificate-subject.ts'
+} from '../signing/authority.ts'
+import { signerOf } from '../signing/signer.ts'
+import type { CertificateRequester } from './requester.ts'
+import type { CertificateSubject } from './subject.ts'
 
 /** The issuer, and the end of the validity that it can give. */
 export interface ChosenIssuer extends Issuer {
@@ -38,46 +46,45 @@ export interface ChosenIssuer extends Issuer {
   readonly authority: Authority | undefined
 }
 
-const { Sign, CertificateSign } = Enumeration.CryptographicUsageMask
-
 /**
  * The private key with which to sign certificates, opened: the caller has the right to certify with it, it is Active,
  * and made to sign.
  */
-async function signingKey(context: KmipContext, id: string): Promise<Key> {
-  return madeToSign(context, await context.permittedKey(id, 'certify'))
+async function openSigningKey(requester: CertificateRequester, id: string): Promise<Key> {
+  return requireSigner(requester, await openPermittedKey(requester, id, 'certify'))
 }
 
 /** The key that an authority keeps: the right `certify` on its certificate is enough, as over REST. */
-async function keyOfAuthority(context: KmipContext, { keyId }: StoredAuthority): Promise<Key> {
-  const key = await context.objects.key(keyId)
-  if (key === undefined) throw kmipFailure('InvalidField', 'The private key of the issuer is not here.')
-  return madeToSign(context, key)
+async function openAuthorityKey(requester: CertificateRequester, { keyId }: StoredAuthority): Promise<Key> {
+  const key = await requester.objects.key(keyId)
+  if (key === undefined) throw refusal('InvalidField', 'The private key of the issuer is not here.')
+  return requireSigner(requester, key)
 }
 
-function madeToSign(context: KmipContext, key: Key): Key {
+function requireSigner(requester: CertificateRequester, key: Key): Key {
   const { object } = key
   if (object.type !== 'PrivateKey')
-    throw kmipFailure('InvalidObjectType', 'Certificates are signed with a private key.')
+    throw refusal('InvalidObjectType', 'Certificates are signed with a private key.')
   // A key that is made to sign certificates signs them, whether or not it signs anything else.
-  const certifies = (object.usageMask & CertificateSign) !== 0
-  requireUse(context, certifies ? { ...object, usageMask: object.usageMask | Sign } : object, 'sign')
+  const certifies = (object.usageMask & certificateSign) !== 0
+  requireUse(requester, certifies ? { ...object, usageMask: object.usageMask | usage.sign } : object, 'sign')
   return key
 }
 
 /** The key and how it signs certificates, wherever it is kept. */
-function signing({ held, object }: Key, { services }: KmipContext): { spki: Buffer; key: CertificateSigner } {
+function signing(
+  { held, object }: Key,
+  { services }: CertificateRequester,
+): { spki: Buffer; key: CertificateSigner } {
   const spki = held.publicKey?.export({ format: 'der', type: 'spki' })
-  if (spki === undefined)
-    throw kmipFailure('InvalidObjectType', 'Certificates are signed with a private key.')
+  if (spki === undefined) throw refusal('InvalidObjectType', 'Certificates are signed with a private key.')
   return { spki, key: signerOf(held, services.policy, object.boundAlg) }
 }
 
-function requireActive({ now }: KmipContext, object: ManagedObject): void {
+function requireActive({ now }: CertificateRequester, object: ManagedObject): void {
   const state = stateAt(object, now)
-  if (state === 'Destroyed' || state === 'Destroyed_Compromised')
-    throw kmipFailure('ObjectDestroyed', 'DENIED')
-  if (state !== 'Active') throw kmipFailure('WrongKeyLifecycleState', 'The issuer is not Active.')
+  if (state === 'Destroyed' || state === 'Destroyed_Compromised') throw refusal('ObjectDestroyed', 'DENIED')
+  if (state !== 'Active') throw refusal('WrongKeyLifecycleState', 'The issuer is not Active.')
 }
 
 /**
@@ -85,64 +92,64 @@ function requireActive({ now }: KmipContext, object: ManagedObject): void {
  * @throws InvalidField when they do not belong together, or the certificate is not one of an authority
  */
 export async function namedIssuer(
-  context: KmipContext,
+  requester: CertificateRequester,
   named: { readonly key: string | undefined; readonly certificate: string | undefined },
 ): Promise<ChosenIssuer> {
-  const certificateId = named.certificate ?? (await certificateOfKey(context, named.key))
+  const certificateId = named.certificate ?? (await findCertificateOfKey(requester, named.key))
   if (certificateId === undefined)
-    throw kmipFailure('InvalidField', 'The issuer has no certificate: name it with a link.')
-  const certificate = await context.permitted(certificateId, 'certify')
+    throw refusal('InvalidField', 'The issuer has no certificate: name it with a link.')
+  const certificate = await permittedObject(requester, certificateId, 'certify')
   if (certificate.type !== 'Certificate')
-    throw kmipFailure('InvalidObjectType', 'What is named as the certificate of the issuer is none.')
-  requireActive(context, certificate)
-  const key = await keyOfIssuer(context, certificate, named.key)
-  const { spki, key: signer } = signing(key, context)
-  const der = await context.objects.material(certificate)
-  if (der === undefined) throw kmipFailure('KeyValueNotPresent', 'The certificate is not kept here.')
-  const facts = certificateFacts(der)
-  if (!spki.equals(facts.spki))
-    throw kmipFailure('InvalidField', 'The key of the issuer is not that of its certificate.')
+    throw refusal('InvalidObjectType', 'What is named as the certificate of the issuer is none.')
+  requireActive(requester, certificate)
+  const key = await openIssuerKey(requester, certificate, named.key)
+  const { spki, key: signer } = signing(key, requester)
+  const der = await requester.objects.material(certificate)
+  if (der === undefined) throw refusal('KeyValueNotPresent', 'The certificate is not kept here.')
+  const { subject, spki: certified } = readCertificate(der)
+  if (!spki.equals(certified))
+    throw refusal('InvalidField', 'The key of the issuer is not that of its certificate.')
   const extensions = readCertificateExtensions(der)
   requireAuthority(extensions)
   const { validFromDate, validToDate } = new X509Certificate(der)
-  if (context.now < validFromDate.getTime() || context.now > validToDate.getTime())
-    throw kmipFailure('InvalidField', 'The certificate of the issuer is not valid now.')
+  if (requester.now < validFromDate.getTime() || requester.now > validToDate.getTime())
+    throw refusal('InvalidField', 'The certificate of the issuer is not valid now.')
   return {
-    name: facts.subject,
+    name: subject,
     key: signer,
     spki,
     keyIdentifier: readKeyIdentifier(extensions),
     certificate: certificateId,
     notAfter: validToDate.getTime(),
-    authority: await authorityOf(context, certificate, der, key),
+    authority: await openOrBecomeAuthority(requester, certificate, der, key),
   }
 }
 
 /** The key that is named; else that of the authority; else the one that the certificate is linked with. */
-async function keyOfIssuer(
-  context: KmipContext,
+async function openIssuerKey(
+  requester: CertificateRequester,
   certificate: ManagedObject,
   named: string | undefined,
 ): Promise<Key> {
-  if (named !== undefined) return signingKey(context, named)
-  const stored = await findAuthority(context.services.db, certificate.id)
-  if (stored !== undefined) return keyOfAuthority(context, stored)
-  const linked = privateKeyOf(certificate)
-  if (linked === undefined) throw kmipFailure('InvalidField', 'The private key of the issuer is not here.')
-  return signingKey(context, linked)
+  if (named !== undefined) return openSigningKey(requester, named)
+  const stored = await findAuthority(requester.services.db, certificate.id)
+  if (stored !== undefined) return openAuthorityKey(requester, stored)
+  const linked = linkedPrivateKey(certificate)
+  if (linked === undefined) throw refusal('InvalidField', 'The private key of the issuer is not here.')
+  return openSigningKey(requester, linked)
 }
 
 /** The authority that this certificate is; it becomes one when it issues for the first time. */
-async function authorityOf(
-  context: KmipContext,
+async function openOrBecomeAuthority(
+  requester: CertificateRequester,
   certificate: ManagedObject,
   der: Uint8Array,
   key: Key,
 ): Promise<Authority> {
-  const { services, objects, now } = context
+  const { services, objects, now } = requester
   const stored =
     (await findAuthority(services.db, certificate.id)) ??
-    (await becomeAuthority(context, certificate, { der, key }))
+    (await becomeAuthority(requester, certificate, { der, key }))
   return openAuthority(services, objects, stored, now)
 }
 
@@ -151,7 +158,7 @@ async function authorityOf(
  * authority is limited: it is as the one that it replaces, or as the one with the same name and key.
  */
 export async function becomeAuthority(
-  { services, objects, now }: KmipContext,
+  { services, objects, now }: CertificateRequester,
   certificate: ManagedObject,
   {
     der,
@@ -183,18 +190,18 @@ function issued(parent: Uint8Array, der: Uint8Array): boolean {
   return new X509Certificate(der).verify(new X509Certificate(parent).publicKey)
 }
 
-async function certificateOfKey(
-  context: KmipContext,
+async function findCertificateOfKey(
+  requester: CertificateRequester,
   keyId: string | undefined,
 ): Promise<string | undefined> {
   if (keyId === undefined) return undefined
-  return linkedObject(await context.permitted(keyId, 'certify'), 'CertificateLink')
+  return linkedObject(await permittedObject(requester, keyId, 'certify'), 'CertificateLink')
 }
 
 function requireAuthority(extensions: readonly Extension[]): void {
   const uses = readKeyUsage(extensions)
   if (!readBasicConstraints(extensions).authority || uses?.includes('keyCertSign') === false)
-    throw kmipFailure('InvalidField', 'The certificate of the issuer is not one of an authority.')
+    throw refusal('InvalidField', 'The certificate of the issuer is not one of an authority.')
 }
 
 /**
@@ -202,26 +209,23 @@ function requireAuthority(extensions: readonly Extension[]): void {
  * @param name DER of its name
  * @param owner of the certificate
  */
-export async function selfIssuer(
-  context: KmipContext,
+async function selfIssuer(
+  requester: CertificateRequester,
   { privateKey: keyId, spki: certified }: Pick<CertificateSubject, 'privateKey' | 'spki'>,
   name: Uint8Array,
   owner: string,
 ): Promise<ChosenIssuer> {
   if (keyId === undefined)
-    throw kmipFailure(
-      'InvalidField',
-      'No issuer is named, and the private key is not here to sign for itself.',
-    )
-  const key = await signingKey(context, keyId)
-  const { spki, key: signer } = signing(key, context)
+    throw refusal('InvalidField', 'No issuer is named, and the private key is not here to sign for itself.')
+  const key = await openSigningKey(requester, keyId)
+  const { spki, key: signer } = signing(key, requester)
   if (!spki.equals(certified))
-    throw kmipFailure(
+    throw refusal(
       'InvalidField',
       'No issuer is named, and the linked private key does not match the public key.',
     )
-  await requireOwnAuthorityKey(context.services.db, key.object, spki, owner)
-  takeUse(context, key.object, 0, true)
+  await requireOwnAuthorityKey(requester.services.db, key.object, spki, owner)
+  takeUse(requester, key.object, 0, true)
   return {
     name,
     spki,
@@ -231,4 +235,16 @@ export async function selfIssuer(
     notAfter: undefined,
     authority: undefined,
   }
+}
+
+/** The named issuer, else the subject itself. @param owner of the certificate */
+export function chooseIssuer(
+  requester: CertificateRequester,
+  named: { readonly key: string | undefined; readonly certificate: string | undefined },
+  subject: CertificateSubject,
+  { name, owner }: { readonly name: Uint8Array; readonly owner: string },
+): Promise<ChosenIssuer> {
+  if (named.key === undefined && named.certificate === undefined)
+    return selfIssuer(requester, subject, name, owner)
+  return namedIssuer(requester, named)
 }

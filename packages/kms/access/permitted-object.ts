@@ -1,0 +1,123 @@
+import type { AuditFields } from '@warder/foundation/operations'
+import { andThen, type MaybePromise } from '@warder/foundation/promises'
+import {
+  asObjectId,
+  isLaterVersion,
+  type Key,
+  type ManagedObject,
+  type ObjectId,
+  refusal,
+  type UnitOfWork,
+  versionOf,
+  withheld,
+  withheldRefusals,
+} from '../keys/index.ts'
+import { resolveKid } from './aliases.ts'
+import type { AccessServices } from './key-access.ts'
+import { officerAccess, reservedSentence, type Verdict, verdictOn } from './permission.ts'
+import { materialRights, type Right } from './right.ts'
+import { type VersionForm, versionForm } from './version-form.ts'
+
+/** A request that names objects. */
+export interface Requester {
+  readonly services: Pick<AccessServices, 'aliases' | 'db' | 'roles'>
+  readonly principal: { readonly name: string }
+  /** Objects as the request sees them, and where changes are staged. */
+  readonly objects: UnitOfWork
+  /** Adds to the audit record. Never secrets. */
+  audit(fields: AuditFields): void
+}
+
+/** Stands for what cannot be an identifier, which no database has to be asked for: PostgreSQL takes no NUL in text. */
+const noObject = '00000000-0000-0000-0000-000000000000' as ObjectId
+
+/** Rights of operations that choose a version of the key that they name. */
+const versionRights: ReadonlySet<Right> = new Set(['encrypt', 'decrypt', 'sign', 'signatureverify', 'mac'])
+
+/**
+ * Another object that the request names, if its sender has `right` on it.
+ * @throws Refusal ObjectNotFound for what is unknown, or on which the sender has no right at all; PermissionDenied when the
+ *   sender has other rights on it; ObjectArchived, WrongKeyLifecycleState for what is withheld
+ */
+export function permittedObject(requester: Requester, id: string, right: Right): MaybePromise<ManagedObject> {
+  return andThen(resolveIdentifier(requester, id), (known) =>
+    andThen(requester.objects.read(known), (object) => judge(requester, known, object, object, right)),
+  )
+}
+
+/** As `permittedObject`, with the key opened; synchronous for a cached key of the sender's own on SQLite. */
+export function openPermittedKey(requester: Requester, id: string, right: Right): MaybePromise<Key> {
+  return andThen(resolveIdentifier(requester, id), (known) =>
+    andThen(requester.objects.key(known), (key) => judge(requester, known, key?.object, key, right)),
+  )
+}
+
+/** Resolves an alias or a version; an identifier that no object can have stays as it is, and is not found. */
+export function resolveIdentifier(requester: Requester, id: string): MaybePromise<string> {
+  const form = versionForm(id)
+  if (form === undefined) return resolveAlias(requester, id)
+  return andThen(requester.objects.read(id), (own) =>
+    own === undefined ? findVersion(requester, form) : chooseOwnOrVersion(requester, own, form),
+  )
+}
+
+/**
+ * An object that a client called so is itself. One of another owner that came after the key does not change what the text
+ * means: no object takes the place of a version by a name (docs/adr/key-life-cycle-and-versions.md).
+ */
+async function chooseOwnOrVersion(
+  requester: Requester,
+  own: ManagedObject,
+  form: VersionForm,
+): Promise<string> {
+  const key = await requester.objects.read(await resolveAlias(requester, form.name))
+  const isSquatter = key !== undefined && key.owner !== own.owner && own.createdAt > key.createdAt
+  return isSquatter ? findVersion(requester, form) : own.id
+}
+
+function resolveAlias({ services, principal }: Requester, id: string): MaybePromise<string> {
+  return andThen(resolveKid(services, principal.name, id), (known) => known ?? id)
+}
+
+/** A sender who may not know the key gets the reply for an unknown one: rights are checked on what is found. */
+async function findVersion(requester: Requester, { name, version }: VersionForm): Promise<string> {
+  const known = await resolveAlias(requester, name)
+  const key = await requester.objects.read(known)
+  if (key === undefined || isLaterVersion(key)) return `${name}@`
+  if (version === 'latest') return key.newestId ?? key.id
+  return (await versionOf(requester.services.db, key, version))?.id ?? `${name}@`
+}
+
+/** An unknown object is looked up like a forbidden one, so that both take the same time and read the same. */
+function judge<Found>(
+  requester: Requester,
+  id: string,
+  object: ManagedObject | undefined,
+  found: Found | undefined,
+  right: Right,
+): MaybePromise<Found> {
+  const { db, roles } = requester.services
+  const about = object ?? { id: asObjectId(id) ?? noObject, owner: '' }
+  const asOfficer = () => requester.audit(officerAccess)
+  const verdict = verdictOn(db, roles, about, requester.principal.name, right, asOfficer)
+  return andThen(verdict, (now) => requirePermitted(now, object, found, right))
+}
+
+function requirePermitted<Found>(
+  verdict: Verdict,
+  object: ManagedObject | undefined,
+  found: Found | undefined,
+  right: Right,
+): Found {
+  if (object === undefined || found === undefined || verdict === 'nothing')
+    throw refusal('ObjectNotFound', 'DENIED')
+  if (verdict === 'reserved') throw refusal('PermissionDenied', reservedSentence)
+  if (verdict !== 'allowed')
+    throw refusal('PermissionDenied', 'The caller has other rights on the object, not this one.')
+  // Of what is destroyed the operation says that it is gone. The first id of a key with versions names the key when it is
+  // used: whether the version that does the work is withheld is asked of that one (`mayUse`).
+  const isKey = object.newestId !== undefined && versionRights.has(right)
+  const kept = materialRights.has(right) && !isKey ? withheld(object) : undefined
+  if (kept !== undefined) throw refusal(...withheldRefusals[kept])
+  return found
+}

@@ -1,0 +1,15 @@
+import type { Requester } from '../../access/index.ts'
+import type { AlgorithmPolicy } from '../../crypto/index.ts'
+import type { LastUses } from '../../keys/index.ts'
+import type { RevocationConfig } from '../register/settings.ts'
+
+/** A request for a certificate: its sender has the rights on the keys that it names. */
+export interface CertificateRequester extends Requester {
+  readonly services: Requester['services'] & {
+    readonly policy: AlgorithmPolicy
+    readonly revocation: RevocationConfig
+    readonly uses: LastUses
+  }
+  /** Unix milliseconds. */
+  readonly now: number
+}

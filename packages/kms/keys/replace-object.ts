@@ -1,0 +1,77 @@
+import { linkedObject, type ManagedObject, type ObjectLink } from './managed-object.ts'
+import { refusal } from './refusal.ts'
+import { stateAt } from './state-machine.ts'
+import type { UnitOfWork } from './unit-of-work.ts'
+import { stageSuccession } from './version-rotate.ts'
+
+/** Request that replaces an object. */
+export interface ReplacingRequest {
+  readonly services: {
+    readonly roles: { readonly quota?: { hasRoom(owner: string): Promise<boolean> } | undefined }
+  }
+  readonly objects: UnitOfWork
+  readonly principal: { readonly name: string }
+  /** Unix milliseconds. */
+  readonly now: number
+}
+
+/** @throws Refusal ObjectDestroyed, WrongKeyLifecycleState for an object that was replaced already */
+export function requireReplaceable({ now }: Pick<ReplacingRequest, 'now'>, object: ManagedObject): void {
+  const state = stateAt(object, now)
+  if (state === 'Destroyed' || state === 'Destroyed_Compromised') throw refusal('ObjectDestroyed', 'DENIED')
+  if (object.supersededAt !== undefined || linkedObject(object, 'ReplacementObjectLink') !== undefined)
+    throw refusal('WrongKeyLifecycleState', 'The object was replaced already: replace the latest one.')
+}
+
+/** A replaced object goes on as a version of the same key. Certificates have no versions: each names its own dates. */
+export function hasVersions({ type }: Pick<ManagedObject, 'type'>): boolean {
+  return type === 'SymmetricKey' || type === 'PrivateKey' || type === 'PublicKey'
+}
+
+/**
+ * Links both, takes the names from the replaced one, and says which of them is the latest: of a key by its versions. The
+ * replacement belongs to the owner of the replaced one: a grantee of `rekey` renews a key, but does not take it away.
+ * @throws Refusal PermissionDenied when the owner has no room for it
+ */
+export async function linkReplacement(
+  request: ReplacingRequest,
+  replaced: ManagedObject,
+  by: ManagedObject,
+): Promise<void> {
+  const { objects, now } = request
+  await requireRoomOfOwner(request, replaced)
+  objects.entrust(by, replaced.owner)
+  const isVersion = hasVersions(replaced)
+  const none = { RotateDate: undefined, RotateGeneration: undefined, RotateLatest: undefined }
+  objects.update(replaced, {
+    names: [],
+    links: withLink(replaced.links, 'ReplacementObjectLink', by.id),
+    attributes: replaced.attributes.with(isVersion ? none : { RotateLatest: false }),
+  })
+  const rotation = {
+    RotateDate: now,
+    RotateGeneration: (replaced.attributes.get('RotateGeneration') ?? 0) + 1,
+    RotateLatest: true,
+  }
+  objects.update(by, {
+    // The replacement keeps the algorithm that the key is bound to (over REST, or an HMAC key with its hash).
+    boundAlg: replaced.boundAlg ?? by.boundAlg,
+    links: withLink(by.links, 'ReplacedObjectLink', replaced.id),
+    attributes: by.attributes.with(isVersion ? none : rotation),
+  })
+  if (isVersion) await stageSuccession(objects, replaced, by, now)
+}
+
+function withLink(links: readonly ObjectLink[], kind: string, id: string): readonly ObjectLink[] {
+  return [...links, { kind, id }]
+}
+
+/** The replacement counts for the owner of the key, not for the caller. @throws Refusal PermissionDenied */
+async function requireRoomOfOwner(
+  { services, principal }: ReplacingRequest,
+  { owner }: ManagedObject,
+): Promise<void> {
+  const { quota } = services.roles
+  if (quota === undefined || owner === principal.name || (await quota.hasRoom(owner))) return
+  throw refusal('PermissionDenied', 'The owner of the key has the maximum number of objects.')
+}
