@@ -68,12 +68,14 @@ export function newKeyObjects(
 
 /**
  * Applies what `owner` wants of every new object: fills in defaults and checks constraints.
+ * @param kind `replacement`: has what the object before it had, and gets no defaults. Default: `new`
  * @throws failure('crypto_failure') for what is not within the constraints
  */
 export type ApplyCreationRules = (
   owner: string,
   created: readonly NewObject[],
   now: number,
+  kind?: 'new' | 'replacement',
 ) => Promise<readonly NewObject[]>
 
 /**

@@ -36,7 +36,7 @@ export {
   ObjectAttributes,
   storedValue,
 } from './attributes/object-attributes.ts'
-export { passesToReplacement, serverVendor } from './attributes/replacement.ts'
+export { attributesForReplacement, passesToReplacement, serverVendor } from './attributes/replacement.ts'
 export * from './budget-look.ts'
 export {
   type BudgetMark,
@@ -73,7 +73,7 @@ export * from './other-half.ts'
 export * from './pending-destruction.ts'
 export { newQuantumSafePair } from './quantum-safe-pair.ts'
 export * from './refusal.ts'
-export { explain, reasonOfKind, toRefusal } from './refusal-reasons.ts'
+export { type Explanation, explain, reasonOfKind, toRefusal } from './refusal-reasons.ts'
 export { forgetReservations, moveReservations, sweepReservations } from './removed-id-store.ts'
 export * from './replace-object.ts'
 export * from './rotation-due-store.ts'

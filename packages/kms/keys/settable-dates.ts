@@ -1,5 +1,6 @@
 import { failure } from '@warder/foundation/errors'
 import type { ManagedObject } from './managed-object.ts'
+import { refusal } from './refusal.ts'
 import { stateAt } from './state-machine.ts'
 
 /** Dates of an object that its keepers choose. */
@@ -51,4 +52,20 @@ export function withDates(object: ManagedObject, wanted: WantedDates, now: numbe
       throw refuse(`${names[later]} is before ${names[earlier]}.`)
   }
   return dates
+}
+
+const attributes = {
+  activationAt: 'ActivationDate',
+  processStartAt: 'ProcessStartDate',
+  protectStopAt: 'ProtectStopDate',
+  deactivationAt: 'DeactivationDate',
+} as const
+
+/** @throws Refusal InvalidAttributeValue when a date of a new object comes before one that must not be later */
+export function requireDateOrder(dates: WantedDates): void {
+  for (const [earlier, later] of order) {
+    const [first, second] = [dates[earlier], dates[later]]
+    if (first !== undefined && second !== undefined && second < first)
+      throw refusal('InvalidAttributeValue', `${attributes[later]} is before ${attributes[earlier]}.`)
+  }
 }

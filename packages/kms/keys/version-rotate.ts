@@ -158,21 +158,28 @@ function specOf({ algorithm, bits = 0, curve = '', boundAlg: alg }: ManagedObjec
   }
 }
 
+/** Members that a replacement takes over: names, and bounds that are counted anew (KMIP 2.1 §6.1.46). */
+export function replacementMembers({ names, usageLimits, extractable, sensitive }: ManagedObject) {
+  return {
+    usageLimits: usageLimits && { ...usageLimits, left: usageLimits.total },
+    extractable,
+    sensitive,
+    neverExtractable: !extractable,
+    alwaysSensitive: sensitive,
+    names,
+  }
+}
+
 /** Members that a version takes over: bounds, counted anew from now on, names and its place in the chain. */
 function takenOver(before: ManagedObject, now: number): Partial<NewObject['object']> {
-  const { activationAt = before.createdAt, usageLimits, extractable, sensitive } = before
+  const { activationAt = before.createdAt } = before
   const moved = (at: number | undefined) =>
     at === undefined ? undefined : now + Math.max(0, at - activationAt)
   return {
     deactivationAt: moved(plannedEnd(before, now)),
     processStartAt: moved(before.processStartAt),
     protectStopAt: moved(before.protectStopAt),
-    usageLimits: usageLimits && { ...usageLimits, left: usageLimits.total },
-    extractable,
-    sensitive,
-    neverExtractable: !extractable,
-    alwaysSensitive: sensitive,
-    names: before.names,
+    ...replacementMembers(before),
     links: [{ kind: 'ReplacedObjectLink', id: before.id }],
     chainId: chainIdOf(before),
     generation: before.generation + 1,

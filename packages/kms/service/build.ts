@@ -4,18 +4,14 @@ import type { HealthPart } from '@warder/foundation/http'
 import { readableDatabase, type ServiceEnvironment, type ServiceInstance } from '@warder/foundation/runtime'
 import {
   createAliases,
-  createApprovalPolicy,
   createBlocks,
-  createDestructionPolicy,
   createNamedKeys,
   createNames,
-  createOfficers,
-  ownerQuota,
   type RestoreGate,
 } from '../access/index.ts'
 import { forwarder } from '../api/auth-proxy/index.ts'
 import { enabledStores } from '../api/external/index.ts'
-import { externalHosts, reservedSigners } from '../api/external/settings.ts'
+import { externalHosts } from '../api/external/settings.ts'
 import { createCreationGate } from '../api/kmip/attributes/creation-gate.ts'
 import type { KmipEngine } from '../api/kmip/engine/index.ts'
 import { createKmipEngine, createKmipSocket, kmipOperations } from '../api/kmip/index.ts'
@@ -46,15 +42,15 @@ import {
 import type { KmsServices } from '../services.ts'
 import { acmeEnvironment } from './acme.ts'
 import { configuredPolicy } from './algorithm-settings.ts'
-import { destructionSettings } from './destruction-settings.ts'
 import { keyCacheMetrics } from './key-metrics.ts'
 import { configuredNotices } from './notices.ts'
 import { kmsOperations } from './operations.ts'
 import { configuredFetch, revocationConfig } from './pki-settings.ts'
 import { queueMetrics } from './queue-metrics.ts'
 import { admitThrough, restoreGateOf, restorePart } from './restored.ts'
+import { rolesOf } from './roles.ts'
 import { rotationPolicy } from './rotation-settings.ts'
-import { approvalSettings, type KmsConfig, officerSettings } from './settings.ts'
+import type { KmsConfig } from './settings.ts'
 
 const mostBudgets = 100_000
 
@@ -188,16 +184,7 @@ function servicesOf(
     budgets: createGcmBudgets(db, mostBudgets),
     uses,
     contentKeys: new ContentKeys(capacity),
-    roles: {
-      approvals: createApprovalPolicy(approvalSettings(config), db),
-      destructions: createDestructionPolicy(destructionSettings(config), db),
-      officers: createOfficers(officerSettings(config), { db, seal, clock }),
-      reservedSigners: reservedSigners(config),
-      quota:
-        config.max_objects_per_owner === undefined
-          ? undefined
-          : ownerQuota(db, clock, config.max_objects_per_owner),
-    },
+    roles: rolesOf(environment),
     notices: configuredNotices(environment),
     fips: config.fips,
     policy,

@@ -3,7 +3,7 @@ import { Failure, failure } from '@warder/foundation/errors'
 import type { ServiceEnvironment } from '@warder/foundation/runtime'
 import { type Database, GuardFailed } from '@warder/foundation/sql'
 import { isBlocked } from '../access/index.ts'
-import { isRenewedWithCertificate } from '../api/kmip/renewal/renew.ts'
+import { isRenewedWithCertificate } from '../authority/renewal/renew-due.ts'
 import {
   afterFailure,
   createKeyRing,

@@ -9,8 +9,8 @@ import { sweepAcme } from '../api/acme/sweep.ts'
 import { externalPartners, refuseHalfStores } from '../api/external/settings.ts'
 import { sweepPending } from '../api/kmip/asynchronous/pending-store.ts'
 import type { KmipEngine } from '../api/kmip/engine/index.ts'
-import { renewablePage } from '../api/kmip/renewal/renewable-store.ts'
 import { dueIssuers } from '../authority/crl/crl-store.ts'
+import { renewablePage } from '../authority/renewal/renewable-store.ts'
 import { sweepEndedSessions } from '../identity/ended-session-store.ts'
 import { refuseHalfMethods, warnOfMethods } from '../identity/methods.ts'
 import {
@@ -264,11 +264,17 @@ function isRenewable({ db }: ServiceEnvironment<KmsConfig>): Promise<boolean> {
 /** One for each database: keys that were opened stay open. */
 const engines = new WeakMap<Database, KmipEngine>()
 
-/** Loads what ReCertify stands on, where there are certificates that renew themselves. */
+/** Loads what renews, where there are certificates that renew themselves. */
 async function renew(environment: ServiceEnvironment<KmsConfig>): Promise<void> {
-  const { db, log, metrics, clock } = environment
-  const { renewDue } = await import('../api/kmip/renewal/renew.ts')
+  const { db, clock } = environment
+  const { renewDue } = await import('../authority/renewal/renew-due.ts')
+  const { renewPair } = await import('../api/kmip/renewal/renew.ts')
+  const { renewalServicesOf } = await import('./renewal.ts')
   const engine = engines.get(db) ?? (await import('./build.ts')).renewalEngine(environment)
   engines.set(db, engine)
-  await renewDue({ db, engine, log, metrics, now: clock.now() })
+  await renewDue({
+    services: renewalServicesOf(environment),
+    renewPair: (object) => renewPair(engine, object),
+    now: clock.now(),
+  })
 }

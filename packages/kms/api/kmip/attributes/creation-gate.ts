@@ -15,9 +15,10 @@ export function createCreationGate(services: {
   readonly db: Database
   readonly policy: AlgorithmPolicy
 }): ApplyCreationRules {
-  return async (owner, created, now) => {
-    const rules = await readRules(services.db, owner)
-    if (rules === noRules) return created
+  return async (owner, created, now, kind = 'new') => {
+    const all = await readRules(services.db, owner)
+    if (all === noRules) return created
+    const rules = kind === 'new' ? all : { ...all, defaults: undefined }
     try {
       return created.map((one) => ruled(one, { rules, now, services, principal: { name: owner } }))
     } catch (error) {
@@ -36,14 +37,16 @@ interface Ruling {
 /** @throws kmipFailure ConstraintViolation, and what a default does not fit */
 function ruled(created: NewObject, ruling: Ruling): NewObject {
   const { object, material, tags } = created
-  const { id, type, algorithm, bits, curve, boundAlg, linkedId, activationAt, usageMask } = object
+  const { id, type, algorithm, bits, curve, boundAlg, linkedId, activationAt, deactivationAt, usageMask } =
+    object
   const given: readonly TtlvNode[] = [usualAlgorithm(object), ...storedAttributes(object)].filter(
     (node) => node !== undefined,
   )
   const columns: readonly TtlvNode[] = [
     integer(Tag.CryptographicUsageMask, usageMask),
     ...(bits === undefined ? [] : [integer(Tag.CryptographicLength, bits)]),
-    ...(activationAt === undefined ? [] : [dateTime(Tag.ActivationDate, Math.floor(activationAt / 1000))]),
+    ...date(Tag.ActivationDate, activationAt),
+    ...date(Tag.DeactivationDate, deactivationAt),
   ]
   const said = new Set(given)
   const attributes = withDefaults(ruling.rules, type, [...given, ...columns]).filter(
@@ -56,4 +59,8 @@ function ruled(created: NewObject, ruling: Ruling): NewObject {
     object: { ...made.object, activationAt, form: object.form },
     tags: [...new Set([...tags, ...made.tags])],
   }
+}
+
+function date(tag: number, at: number | undefined): readonly TtlvNode[] {
+  return at === undefined ? [] : [dateTime(tag, Math.floor(at / 1000))]
 }

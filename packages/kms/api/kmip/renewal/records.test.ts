@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { AuditEvent } from '@warder/foundation/audit'
+import type { AnnouncedCommits, AuditEvent } from '@warder/foundation/audit'
+import { GuardFailed } from '@warder/foundation/sql'
 import type { Metrics } from '@warder/foundation/telemetry'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import {
@@ -18,6 +19,8 @@ import { kmsService } from '../../../service/service.ts'
 import { type StartOptions, startKms } from '../../../testing/index.ts'
 import { makeAuthorities } from '../../pki/testing/index.ts'
 import { kmipClient, uid } from '../testing/index.ts'
+
+type Environment = Awaited<ReturnType<typeof startKms>>['environment']
 
 const day = 86_400_000
 const begin = Date.UTC(2026, 5, 1)
@@ -39,13 +42,13 @@ async function world(options: Partial<StartOptions> = {}) {
     authorities,
     counted,
     /** Runs the job of the primary, at two thirds of the certificates' life. */
-    async renew(at = renewedAt): Promise<void> {
-      time.now = at
+    async renew(changes: Partial<Environment> = {}): Promise<void> {
+      time.now = renewedAt
       kms.audit.length = 0
       kms.log.length = 0
       counted.length = 0
       const job = kmsService.periodic.find(({ name }) => name.includes('renew themselves'))
-      await job?.run({ ...kms.environment, metrics })
+      await job?.run({ ...kms.environment, metrics, ...changes })
     },
     /** A certificate and its new pair. */
     async issue(user: string, alg = 'ES256'): Promise<{ readonly id: string; readonly kid: string }> {
@@ -320,4 +323,44 @@ test('in audit mode reject the record is on disk before the renewal, and nothing
     kms.log.some((line) => line.includes('GeneralFailure') && line.includes('cannot be renewed')),
     kms.log.join('\n'),
   )
+})
+
+test('in audit mode reject a record announces each commit, and another one takes back what did not happen', async () => {
+  const { kms, renew, issue, add, read } = await world({ auditMode: 'reject' })
+  await using _ = kms
+  const { id } = await issue('alice')
+  await add('alice', id, automatic)
+  const { audit, db } = kms.environment
+  const problems: Error[] = [new GuardFailed(0), new Error('lost')]
+  const steps: string[] = []
+  const commits: AnnouncedCommits = {
+    begin: async () => ({
+      id: 'source-1',
+      commit: (commit, changes) => {
+        steps.push('commit')
+        const problem = problems.shift()
+        return problem === undefined ? commit(changes) : Promise.reject(problem)
+      },
+      announced: () => steps.push('announced'),
+      settled: () => steps.push('settled'),
+      abandoned: () => steps.push('abandoned'),
+    }),
+  }
+  await renew({ audit: { ...audit, commits }, db: Object.create(db) })
+  assert.deepEqual(steps, ['announced', 'commit', 'announced', 'commit', 'settled'])
+  const details = kms.audit.map((event) => ({ ...withoutTimes(event).details, replacement: '' }))
+  const announced = { replacement: '', commit: 'source-1' }
+  assert.deepEqual(details, [
+    announced,
+    { ...announced, attempt: 2 },
+    { ...announced, follows: 'uncommitted' },
+  ])
+  const { outcome, status, reason } = kms.audit.at(-1) ?? {}
+  assert.deepEqual([outcome, status, reason], ['failure', 500, 'GeneralFailure'])
+  assert.ok(kms.log.some((line) => line.startsWith('a KMIP operation failed') && line.includes('lost')))
+  assert.equal(linkedObject(await read(id), 'ReplacementObjectLink'), undefined)
+  steps.length = 0
+  await renew({ audit: { ...audit, commits }, db: Object.create(db) })
+  assert.deepEqual(steps, ['announced', 'commit'])
+  assert.ok(linkedObject(await read(id), 'ReplacementObjectLink'))
 })

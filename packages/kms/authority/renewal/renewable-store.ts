@@ -1,5 +1,5 @@
 import { type Database, query } from '@warder/foundation/sql'
-import type { ObjectId } from '../../../keys/index.ts'
+import type { ObjectId } from '../../keys/index.ts'
 
 /**
  * Certificates and private keys that are to be renewed by themselves and were not renewed yet. `object_attribute` has a row of the

@@ -1,0 +1,120 @@
+import type { Database } from '@warder/foundation/sql'
+import { isBlocked, mayCreate, permittedObject } from '../../access/index.ts'
+import {
+  asObjectId,
+  type Explanation,
+  linkedObject,
+  type ManagedObject,
+  readObject,
+  refusal,
+  renewalDueAt,
+  renewalSettings,
+} from '../../keys/index.ts'
+import { issuedAs } from '../register/register-store.ts'
+import { type RecordedServices, runRecorded } from './recorded.ts'
+import { renewCertificate } from './renew-certificate.ts'
+import { renewablePage } from './renewable-store.ts'
+import type { RenewalRequester } from './requester.ts'
+
+export type RenewalServices = RecordedServices & RenewalRequester['services']
+
+export interface RenewalOptions {
+  readonly services: RenewalServices
+  /** Renews a pair with its certificate. @returns the new private key, or why there is none */
+  readonly renewPair: (object: ManagedObject) => Promise<string | Pick<Explanation, 'message' | 'reason'>>
+  /** Unix milliseconds. */
+  readonly now: number
+}
+
+const pageSize = 500
+
+/**
+ * Renews the certificates that are due, and the pairs with theirs, in the name of their owners, whose rights on the
+ * issuer count as ever. A renewal that fails is logged, and tried again at the next run.
+ */
+export async function renewDue(options: RenewalOptions): Promise<void> {
+  const { db } = options.services
+  for (let after = ''; ; ) {
+    const page = await renewablePage(db, after, pageSize)
+    for (const id of page) {
+      const object = await readObject(db, id)
+      if (object !== undefined && (await isDue(db, object, options.now))) await renewOne(options, object)
+    }
+    if (page.length < pageSize) return
+    after = page.at(-1) ?? ''
+  }
+}
+
+async function renewOne({ services, renewPair }: RenewalOptions, object: ManagedObject): Promise<void> {
+  const { db, log, metrics } = services
+  const { id, deactivationAt, owner, type } = object
+  const renewed = (await isBlocked(db, owner))
+    ? undefined
+    : await (type === 'PrivateKey' ? renewPair(object) : renewInItsOwnersName(services, object))
+  const isRenewed = typeof renewed === 'string'
+  metrics.count('certificate_renewals_total', { outcome: isRenewed ? 'renewed' : 'failed' })
+  if (isRenewed) {
+    log.info({ object: id, replacement: renewed }, 'a certificate was renewed')
+    return
+  }
+  const detail = renewed === undefined ? 'its owner is blocked' : `${renewed.reason} ${renewed.message}`
+  log.warn(
+    { object: id, detail, until: deactivationAt },
+    'a certificate cannot be renewed; it is tried again',
+  )
+}
+
+function renewInItsOwnersName(
+  services: RenewalServices,
+  { id, owner }: ManagedObject,
+): Promise<string | Explanation> {
+  return runRecorded(services, {
+    operation: 'kmip.ReCertify',
+    principal: owner,
+    async act(objects, now, audit) {
+      const requester: RenewalRequester = { services, objects, principal: { name: owner }, now, audit }
+      audit({ object: id })
+      const object = await permittedObject(requester, id, 'rekey')
+      if (object.algorithm !== undefined) audit({ algorithm: object.algorithm })
+      if (!(await mayCreate(services.db, services.roles, owner)))
+        throw refusal('PermissionDenied', 'The caller may not create objects.')
+      return (await renewCertificate(requester, object)).id
+    },
+  })
+}
+
+async function isDue(db: Database, object: ManagedObject, now: number): Promise<boolean> {
+  const certificate = await findCertificate(db, object)
+  if (certificate?.deactivationAt === undefined || certificate.deactivationAt <= now) return false
+  const due = renewalDueAt(object, certificate)
+  if (due === undefined || due > now) return false
+  // On hold: the authority that put it there decides.
+  return (await issuedAs(db, certificate.id))?.revokedAt === undefined
+}
+
+/** Is it a pair that is renewed together with its certificate? A new version of the pair alone would leave that behind. */
+export async function isRenewedWithCertificate(db: Database, object: ManagedObject): Promise<boolean> {
+  if (object.type !== 'PrivateKey' || !renewalSettings(object).automatic) return false
+  return (await findCertificate(db, object)) !== undefined
+}
+
+/**
+ * The certificate itself; of a pair the one that an authority of here gave it. undefined: there is none, or it goes with
+ * its pair, which renews itself.
+ */
+async function findCertificate(db: Database, object: ManagedObject): Promise<ManagedObject | undefined> {
+  const linked = async (from: ManagedObject, kind: string) => {
+    const id = linkedObject(from, kind)
+    const known = id === undefined ? undefined : asObjectId(id)
+    const found = known === undefined ? undefined : await readObject(db, known)
+    return found?.owner === object.owner ? found : undefined
+  }
+  if (object.type === 'Certificate') {
+    const pair = await linked(object, 'PrivateKeyLink')
+    return pair !== undefined && renewalSettings(pair).automatic ? undefined : object
+  }
+  const certificate = await linked(object, 'CertificateLink')
+  const isCertified =
+    certificate?.type === 'Certificate' && linkedObject(certificate, 'CertificateLink') !== undefined
+  return isCertified ? certificate : undefined
+}

@@ -1,0 +1,40 @@
+import type { ServiceEnvironment } from '@warder/foundation/runtime'
+import type { Database } from '@warder/foundation/sql'
+import { createAliases } from '../access/index.ts'
+import { createCreationGate } from '../api/kmip/attributes/creation-gate.ts'
+import type { RenewalServices } from '../authority/renewal/renew-due.ts'
+import { createKeyRing, createLastUses } from '../keys/index.ts'
+import { configuredPolicy } from './algorithm-settings.ts'
+import { revocationConfig } from './pki-settings.ts'
+import { rolesOf } from './roles.ts'
+import type { KmsConfig } from './settings.ts'
+
+/** One for each database, so that keys are opened once. */
+const made = new WeakMap<Database, RenewalServices>()
+
+/** Services of the renewals that the primary does outside of requests. */
+export function renewalServicesOf(environment: ServiceEnvironment<KmsConfig>): RenewalServices {
+  const { config, db, seal, audit, clock, log, metrics } = environment
+  const known = made.get(db)
+  if (known !== undefined) return known
+  const policy = configuredPolicy(config)
+  const leaseMs = config.cache_lease_ms
+  const keys = createKeyRing({ db, seal, clock, policy, capacity: config.unwrapped_cache_max_size, leaseMs })
+  const services: RenewalServices = {
+    db,
+    seal,
+    keys,
+    clock,
+    audit,
+    log,
+    metrics,
+    policy,
+    revocation: revocationConfig(config),
+    roles: rolesOf(environment),
+    aliases: createAliases({ db, clock, leaseMs }),
+    uses: createLastUses({ db, log }),
+    applyCreationRules: createCreationGate({ db, policy }),
+  }
+  made.set(db, services)
+  return services
+}

@@ -1,0 +1,30 @@
+import type { ServiceEnvironment } from '@warder/foundation/runtime'
+import {
+  createApprovalPolicy,
+  createDestructionPolicy,
+  createOfficers,
+  ownerQuota,
+  type Roles,
+} from '../access/index.ts'
+import { reservedSigners } from '../api/external/settings.ts'
+import { destructionSettings } from './destruction-settings.ts'
+import { approvalSettings, type KmsConfig, officerSettings } from './settings.ts'
+
+/** Users with more rights than an owner, and the room of owners, as configured. */
+export function rolesOf({
+  config,
+  db,
+  seal,
+  clock,
+}: Pick<ServiceEnvironment<KmsConfig>, 'config' | 'db' | 'seal' | 'clock'>): Roles {
+  return {
+    approvals: createApprovalPolicy(approvalSettings(config), db),
+    destructions: createDestructionPolicy(destructionSettings(config), db),
+    officers: createOfficers(officerSettings(config), { db, seal, clock }),
+    reservedSigners: reservedSigners(config),
+    quota:
+      config.max_objects_per_owner === undefined
+        ? undefined
+        : ownerQuota(db, clock, config.max_objects_per_owner),
+  }
+}
