@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { AnnouncedCommit, AuditEvent, AuditTrail } from '@warder/foundation/audit'
+import type { AuditEvent, AuditTrail, PreparedCommit } from '@warder/foundation/audit'
 import { failure } from '@warder/foundation/errors'
 import { type AuditFields, mergeAuditFields } from '@warder/foundation/operations'
 import type { Clock } from '@warder/foundation/runtime'
@@ -33,8 +33,8 @@ class RecordedRun {
   readonly #requestId = randomUUID()
   readonly #startedAt: number
   #fields: AuditFields | undefined
-  /** The announced commit, the same in all attempts; undefined: nothing ties it to the record. */
-  #announced: AnnouncedCommit | undefined
+  /** The prepared commit, the same in all attempts; undefined: nothing ties it to the record. */
+  #prepared: PreparedCommit | undefined
   /** The audit log holds a success that came before the commit. */
   #isOnDisk = false
   #outcome: 'uncommitted' | 'unknown' = 'uncommitted'
@@ -86,15 +86,15 @@ class RecordedRun {
   async #commit(objects: UnitOfWork, attempt: number): Promise<void> {
     const { audit, db } = this.#services
     if (audit.mode === 'reject') {
-      this.#announced ??= await audit.commits?.begin()
-      const commit = this.#announced?.id
+      this.#prepared ??= await audit.commits?.begin()
+      const commit = this.#prepared?.id
       const more = { ...(attempt > 1 && { attempt }), ...(commit !== undefined && { commit }) }
       await audit.recordDurably(this.#event(200, undefined, more))
-      this.#announced?.announced()
+      this.#prepared?.markPrepared()
       this.#isOnDisk = true
     }
     const changes = objects.changes()
-    await (this.#announced === undefined ? db.commit(changes) : this.#announced.commit(db.commit, changes))
+    await (this.#prepared === undefined ? db.commit(changes) : this.#prepared.commit(db.commit, changes))
   }
 
   async #fail(explained: Explanation): Promise<Explanation> {
@@ -104,7 +104,7 @@ class RecordedRun {
     if (told.status >= 500) log.error({ ...about, detail: told.detail }, 'a KMIP operation failed')
     else if (told.detail !== undefined)
       log.info({ ...about, detail: told.detail }, 'a KMIP operation was refused')
-    const commit = this.#announced?.id
+    const commit = this.#prepared?.id
     const follows = { follows: this.#outcome, ...(commit !== undefined && { commit }) }
     const event = this.#event(told.status, reason, this.#isOnDisk ? follows : {})
     metrics.operation(event.operation, event.status, event.duration_ms)
@@ -114,10 +114,10 @@ class RecordedRun {
     }
     try {
       await audit.recordDurably(event)
-      this.#announced?.settled()
+      this.#prepared?.markResolved()
       return explained
     } catch (cause) {
-      this.#announced?.abandoned()
+      this.#prepared?.markInDoubt()
       if (this.#outcome === 'unknown') return explained
       return explain(failure('audit_unavailable', undefined, { cause }))
     }

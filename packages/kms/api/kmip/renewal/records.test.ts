@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { AnnouncedCommits, AuditEvent } from '@warder/foundation/audit'
+import type { AuditEvent, PreparedCommits } from '@warder/foundation/audit'
 import { GuardFailed } from '@warder/foundation/sql'
 import type { Metrics } from '@warder/foundation/telemetry'
 import { Enumeration, Tag } from '@warder/kmip/tables'
@@ -333,7 +333,7 @@ test('in audit mode reject a record announces each commit, and another one takes
   const { audit, db } = kms.environment
   const problems: Error[] = [new GuardFailed(0), new Error('lost')]
   const steps: string[] = []
-  const commits: AnnouncedCommits = {
+  const commits: PreparedCommits = {
     begin: async () => ({
       id: 'source-1',
       commit: (commit, changes) => {
@@ -341,9 +341,9 @@ test('in audit mode reject a record announces each commit, and another one takes
         const problem = problems.shift()
         return problem === undefined ? commit(changes) : Promise.reject(problem)
       },
-      announced: () => steps.push('announced'),
-      settled: () => steps.push('settled'),
-      abandoned: () => steps.push('abandoned'),
+      markPrepared: () => steps.push('announced'),
+      markResolved: () => steps.push('settled'),
+      markInDoubt: () => steps.push('abandoned'),
     }),
   }
   await renew({ audit: { ...audit, commits }, db: Object.create(db) })

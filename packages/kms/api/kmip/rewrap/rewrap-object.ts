@@ -6,6 +6,7 @@ import {
   chainIdOf,
   type GcmBudgets,
   type Key,
+  linkedPrivateKey,
   type ManagedObject,
   mayUse,
   processingVersion,
@@ -13,7 +14,6 @@ import {
   stageUse,
   type UnitOfWork,
   type Usage,
-  linkedPrivateKey,
 } from '../../../keys/index.ts'
 import { storedWithTag } from '../attributes/index.ts'
 import { readParameters } from '../crypto/parameters.ts'
