@@ -41,7 +41,7 @@ export interface OldFiles {
   readonly folder: string
   /** Unix milliseconds: files whose records are all older. */
   readonly before: number
-  /** The person who asks for it; recorded in the log. */
+  /** The operator; recorded in the log. */
   readonly by: string
   /** Unix milliseconds. */
   readonly now: number
@@ -50,16 +50,16 @@ export interface OldFiles {
 export interface ArchiveOptions extends OldFiles {
   /** Destination folder; absent = beside the log, where every command still finds the records. */
   readonly to?: string | undefined
-  /** Opens what is encrypted; without it, such files stay as they are. */
+  /** Keys of encrypted files; without them such files are not archived. */
   readonly unlocked?: UnlockedLog | undefined
 }
 
 /** Keys and root for archiving an encrypted log. */
 export interface UnlockedLog {
   readonly keys: LogKeys
-  /** Set: what is archived is encrypted, also what was written in clear. */
+  /** Set: archived files are encrypted, also those that were written in clear text. */
   readonly encryptWith: LogKey | undefined
-  /** Says how an encrypted file is stored, for those who verify it without its key, and which file was moved away. */
+  /** Signs how an encrypted file is stored, for verification without its key, and which file was moved away. */
   readonly signer: CheckpointSigner | undefined
 }
 
@@ -70,19 +70,19 @@ export interface Done {
   readonly path: string
 }
 
-/** A closed segment that is there. */
+/** A closed segment whose file exists. */
 type Closed = Segment & { readonly path: string; readonly signed: SignedCheckpoint }
 
-/** Files at the end that stay as they are. */
+/** Number of files at the end of a log that are never archived. */
 const minKept = 2
 
 /** 3 is zstd's own default; logs shrink to about a tenth. */
 const level = 6
 
 /**
- * Compresses closed files (zstd, RFC 8878), reads each back before the original goes, and moves them where they are
- * asked for. A process that dies in between leaves each file in one of its forms, whole; the next call goes on.
- * @throws StartupError when a file is not what it was when it was closed, or is not closed yet
+ * Compresses closed files (zstd, RFC 8878), verifies each copy before the original is deleted, and moves them to the
+ * destination. A process that dies meanwhile leaves one complete form of each file; the next call continues.
+ * @throws StartupError when a file has changed since it was closed, or is not closed yet
  */
 export async function* archiveOld(options: ArchiveOptions): AsyncGenerator<Done> {
   const { folder, to, by, now } = options
@@ -131,7 +131,7 @@ export function* pruneOld(options: PruneOptions): Generator<Done> {
       yield toDone(segment, segment.path)
       continue
     }
-    // Said before it is done: a file that is gone without a word is an alarm.
+    // Recorded before it is done: a file that is missing without a record raises an alarm.
     const removal = { at: new Date(now).toISOString(), by }
     writeRemoval(folder, segment.signed, signRemoval(segment, removal, signer))
     rmSync(segment.path, { force: true })
@@ -142,7 +142,7 @@ export function* pruneOld(options: PruneOptions): Generator<Done> {
 }
 
 /**
- * From the first on, as far as all records are older. Never the one that is being written, nor the one before it: the
+ * Lists segments from the first on, while all of their records are older. Excludes the current file and the one before it: the
  * next start looks there for what the last run knew of its database.
  */
 function listOldSegments({ folder, before }: OldFiles, pruner?: CheckpointSigner): readonly Closed[] {
@@ -164,7 +164,7 @@ function listOldSegments({ folder, before }: OldFiles, pruner?: CheckpointSigner
   return found
 }
 
-/** Path of a file that is gone, and whose removal the log's key has not signed, or has signed as unknown. */
+/** Path of a missing file whose removal the log's key has not signed, or has signed as unknown. */
 function missingPath(
   folder: string,
   { signed, firstSeq }: Segment,
@@ -175,7 +175,7 @@ function missingPath(
   return isSigned && signed.removal?.by !== unknownRemover ? undefined : formatLogFileName(folder, firstSeq)
 }
 
-/** @throws StartupError when the key that signed the checkpoint is not here */
+/** @throws StartupError when the key that signed the checkpoint is not available */
 function requireSigner(segment: Closed, signer: CheckpointSigner | undefined): CheckpointSigner {
   if (signer?.keyId === segment.signed.checkpoint.key) return signer
   throw new StartupError(
@@ -187,7 +187,7 @@ function signRemoval(segment: Closed, removal: Removal, signer: CheckpointSigner
   return requireSigner(segment, signer).signRemoval(segment.signed.checkpoint, removal)
 }
 
-/** undefined = it is archived in clear. @throws StartupError when the key of an encrypted file is not here */
+/** undefined = it is archived in clear text. @throws StartupError when the key of an encrypted file is not available */
 function chooseLogKey({ path }: Closed, unlocked: UnlockedLog | undefined): LogKey | undefined {
   const { keys = noLogKeys, encryptWith } = unlocked ?? {}
   if (encryptWith !== undefined || !isEncryptedName(path)) return encryptWith
@@ -196,7 +196,7 @@ function chooseLogKey({ path }: Closed, unlocked: UnlockedLog | undefined): LogK
   return key
 }
 
-/** Under another name until it is whole on disk. What is encrypted is compressed first: ciphertext is not. */
+/** Uses a temporary name until the file is complete on disk. Compresses before encrypting: ciphertext does not compress. */
 async function writeArchived(
   path: string,
   archived: string,
@@ -207,7 +207,7 @@ async function writeArchived(
   const fresh = `${archived}.new`
   const out = createWriteStream(fresh, { mode: 0o600, flush: true })
   const params = { [constants.ZSTD_c_compressionLevel]: level, [constants.ZSTD_c_checksumFlag]: 1 }
-  // One that is compressed in the same form goes as it is.
+  // A file that is already compressed in the same form is copied.
   const asItIs = compressed && isEncryptedName(path) === (logKey !== undefined)
   const source = asItIs ? createReadStream(path) : Readable.from(readBytes(path, { keys }))
   const squeezed = asItIs ? source : compose(source, createZstdCompress({ params }))
@@ -215,7 +215,7 @@ async function writeArchived(
     if (asItIs || logKey === undefined) await pipeline(squeezed, out)
     else await pipeline(squeezed, (chunks: AsyncIterable<Uint8Array>) => encryptStream(chunks, logKey), out)
   } catch (error) {
-    // A disk that is full gets back what was written.
+    // On a full disk, frees the space of the partial file.
     rmSync(fresh, { force: true })
     const full = describeFullDisk(error, archived)
     if (full === undefined) throw error

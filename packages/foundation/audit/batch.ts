@@ -3,8 +3,8 @@ import { unescapeHidden } from './hidden-characters.ts'
 import type { ChainHead, RecordText } from './record.ts'
 
 /**
- * Memory of a batch. It goes to the writer with the batch and comes back: new memory for each batch would have the
- * writer's thread collect all of its garbage several times a second.
+ * Memory of a batch. It is transferred to the writer with the batch and comes back: with new memory for each batch the
+ * writer's thread would run a full garbage collection several times a second.
  */
 export interface BatchMemory {
   /** 64 bytes to work with, then the lines. */
@@ -30,7 +30,7 @@ const marksPerRecord = 4
 const formatLineEnd = (digest: string): string => `,"hash":"${digest}"}\n`
 /** The end of a line takes the place of the closing brace of the record. */
 const endLength = formatLineEnd('0'.repeat(hashLength)).length
-/** Room for what a busy worker records in some milliseconds. */
+/** Enough for the records of a busy worker in some milliseconds. */
 const defaultBytes = 128 * 1024
 const defaultRecords = 512
 /** Bytes that a UTF-16 unit may take in UTF-8. */
@@ -117,7 +117,7 @@ export function compactBatch(batch: RecordBatch): RecordBatch | undefined {
   return { ...batch, bytes: copy, marks: marks.slice(0, count * marksPerRecord) }
 }
 
-/** Memory of the size that most batches have. */
+/** Whether the memory has the default size. */
 export function hasDefaultSize({ bytes, marks }: BatchMemory): boolean {
   return bytes.length === defaultBytes && marks.length === defaultRecords * marksPerRecord
 }

@@ -64,7 +64,7 @@ function newKey(path: string, seal: Seal, stamp: string): CheckpointSigner {
   return createCheckpointSigner(privateKey)
 }
 
-/** The public half, as everybody finds it beside the log; undefined = there is none, or it is no key. */
+/** The public key file beside the log; undefined = it is missing, or it holds no key. */
 export function readPublicCheckpointKey(folder: string): KeyObject | undefined {
   const path = join(folder, checkpointFileName)
   try {

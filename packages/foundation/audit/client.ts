@@ -11,14 +11,14 @@ import type { AuditConnection, FromWriter, ToWriter } from './messages.ts'
 import { createRecordMaker } from './record.ts'
 import type { AuditFailureMode, AuditTrail } from './types.ts'
 
-/** Records that nobody waits for are handed over together: a message wakes the writer, which costs more than a record. */
+/** Records that are not durable are sent in batches: waking the writer by a message costs more than a record. */
 const gatherMs = 10
 
-/** Records that the writer has not taken yet, here or on their way: more are lost, and counted. */
+/** Records that the writer has not accepted yet: further ones are lost, and counted. */
 const maxWaitingRecords = 50_000
-/** Memory for batches that is kept for the next ones. */
+/** Free batch memories that are kept for reuse. */
 const maxSpareBatches = 4
-/** Messages under way that a batch follows as it is; behind more of them it goes in no more memory than it needs. */
+/** With more batches than this under way, a batch is compacted before it is sent. */
 const maxWholeBatches = 16
 /** Durable records that may wait for the writer. */
 const maxUnanswered = 20_000
@@ -29,8 +29,8 @@ interface Waiting {
 }
 
 /**
- * A worker's side of the audit log: makes the records ready and hands them to the writer, those that somebody waits for
- * at the end of the turn, the others a few milliseconds later.
+ * A worker's side of the audit log: formats the records and sends them to the writer. Durable records are sent at the end
+ * of the turn, all others a few milliseconds later.
  * @param connection of `AuditLog.connect()`
  */
 export function createAuditClient(
@@ -42,10 +42,10 @@ export function createAuditClient(
   let batch: BatchBuilder | undefined
   let durable: number[] = []
   const spare: BatchMemory[] = []
-  /** As the writer told last; a guess that is wrong costs it some work. */
+  /** Of the writer's last message; a wrong width costs the writer some work. */
   let seqDigits = 1
   let lost = 0
-  /** Handed over and not taken yet. */
+  /** Records sent and not yet accepted by the writer. */
   let underWay = 0
   let untakenBatches = 0
   let scheduled: 'no' | 'soon' | 'this turn' = 'no'

@@ -40,7 +40,7 @@ export interface CloserOptions {
   readonly metrics?: Metrics | undefined
   /** Resolves when the record is on disk. */
   record(event: AuditEvent): Promise<void>
-  /** A time-stamp token for a new checkpoint, base64 of its DER; undefined = none is wanted. */
+  /** Requests a time-stamp token for a new checkpoint, base64 of its DER; undefined = time stamps are off. */
   timestamp?(signature: string): Promise<string>
   /** After a round that failed; default a minute. */
   readonly retryMs?: number
@@ -49,11 +49,11 @@ export interface CloserOptions {
 const defaultRetryMs = 60_000
 
 /**
- * Looks after the files of a log that is being written: signs a checkpoint of each that is full, records which were
- * taken away, and reads the old ones again for changes. One thing at a time, away from those who record.
+ * Maintains the closed files of a log: signs a checkpoint of each full file, records removed files, and verifies old
+ * files again. It does one thing at a time, and recording does not wait for it.
  */
 export interface SegmentCloser {
-  /** Called at the start and whenever the log goes on in a new file. */
+  /** Called at the start and whenever the log continues in a new file. */
   tend(): void
   /** Resolves when nothing is left to do now. */
   idle(): Promise<void>
@@ -107,7 +107,7 @@ export function startCloser(options: CloserOptions): SegmentCloser {
 class Closing {
   readonly #options: CloserOptions
   readonly #examiner: Examiner
-  /** Files whose digest was compared since the start, or that were found wrong. */
+  /** Files whose digest was compared since the start, or that were reported. */
   readonly #seen = new Set<number>()
   #recorded: Promise<RecordedRemovals> | undefined
 
@@ -179,7 +179,7 @@ class Closing {
     return head
   }
 
-  /** An authority that is away is asked again at the next start, and when the next file is full. */
+  /** An unreachable authority is asked again at the next start, and when the next file is full. */
   async #stamp(signed: SignedCheckpoint): Promise<void> {
     const { folder, log, timestamp } = this.#options
     if (timestamp === undefined) return
@@ -194,8 +194,8 @@ class Closing {
   }
 
   /**
-   * Once for each start: a file that was changed since it was closed is told, and one that is gone. A file that could
-   * not be read, because the service stops or for another reason, was not changed therefore: it is read again.
+   * Once for each start: reports a file that has changed since it was closed, or is missing. A file that could not be read,
+   * because the service stops or for another reason, is not reported as changed: it is read again.
    */
   async #verifyAgain(segment: Segment, stopped: () => boolean): Promise<void> {
     const { path, signed, firstSeq } = segment
@@ -261,7 +261,7 @@ class Closing {
     writeRemoval(folder, signed, signer.signRemoval(checkpoint, { ...said, recorded: true }))
   }
 
-  /** Removals that a version before signatures has recorded. They are looked up once, and then signed. */
+  /** Removals that were recorded by a version without signatures. They are looked up once, and then signed. */
   async #hasRecord(signed: SignedCheckpoint): Promise<boolean> {
     this.#recorded ??= readRemovals(this.#options)
     return (await this.#recorded).has(signed)

@@ -5,7 +5,7 @@ import { formatLogFileName, syncFolder } from './folder.ts'
 export interface CurrentFileOptions {
   readonly folder: string
   readonly rotateBytes: number
-  /** Age of a file at which the log goes on in a new one, in milliseconds; absent = the size alone counts. */
+  /** Age of a file at which the log continues in a new one, in milliseconds; absent = only the size counts. */
   readonly rotateMs?: number
   /** Unix milliseconds: the first record of the file that is there. */
   readonly begunAt?: number
@@ -13,11 +13,11 @@ export interface CurrentFileOptions {
   readonly openFile: OpenLogFile
   /** New files are named so: see `createEncryptingOpener`. */
   readonly encrypted?: boolean
-  /** The log goes on in a new file: the one before is written no more. */
+  /** Called when the log continues in a new file: the previous one is closed. */
   onNewFile?(): void
 }
 
-/** The file in which a log goes on. */
+/** The file that a log is written to. */
 export class CurrentFile {
   readonly #options: CurrentFileOptions
   #path: string
@@ -44,7 +44,7 @@ export class CurrentFile {
     return this.#file.size >= this.#options.rotateBytes || this.#isOld()
   }
 
-  /** By the wall clock; one that jumps ends a file too early or too late, and nothing else. */
+  /** Uses the wall clock; a jump only ends a file too early or too late. */
   #isOld(): boolean {
     const { clock, rotateMs } = this.#options
     if (this.#file.size === 0 || rotateMs === undefined) return false
@@ -54,8 +54,8 @@ export class CurrentFile {
   }
 
   /**
-   * The log goes on in a new file, and the one before is closed.
-   * @throws when it cannot be made, or is there already; the present one stays
+   * Continues the log in a new file and closes the previous one.
+   * @throws when the file cannot be created, or exists already; the current one stays
    */
   beginNext(firstSeq: number): void {
     const { openFile, folder, encrypted, clock, onNewFile } = this.#options
@@ -63,7 +63,7 @@ export class CurrentFile {
     const next = openFile(path)
     if (next.size > 0) {
       next.close()
-      throw new Error(`${path} is there already, and is not of this service`)
+      throw new Error(`${path} exists already, and was not written by this service`)
     }
     this.#file.close()
     this.#file = next

@@ -6,11 +6,11 @@ import { escapeHidden } from './hidden-characters.ts'
 const maxCharacters = 16_384
 /** JSON from requests has at most 64 levels. */
 const maxLevels = 80
-/** A member that does not fit gets at least this much: room for the note that says what was cut, and some text. */
+/** Minimum for a member that does not fit: the note of what was cut, and some text. */
 const minRoom = 160
 /** Room for the note of an array or object, with its brackets. */
 const noteRoom = 130
-/** A text that is all note, or nearly. */
+/** Minimum length of a cut text, which is then mostly the note. */
 const minTextLength = 100
 const maxNameLength = 256
 const ellipsis = '…'
@@ -39,7 +39,7 @@ export function formatDetails(value: Readonly<Record<string, unknown>>): string 
 /** Printable ASCII without `"` and `\\`: JSON writes it as it is, and nothing of it is hidden. */
 const plainText = /^[ !#-[\]-~]*$/
 
-/** Details as most operations have them, plain texts that fit, need only be put in order. @returns undefined for others */
+/** Plain texts that fit, the usual details, need only be sorted. @returns undefined for others */
 function formatPlainTexts(value: Readonly<Record<string, unknown>>): string | undefined {
   if ('toJSON' in value) return undefined
   let json = ''
@@ -61,7 +61,7 @@ export function truncateText(text: string, room: number): string {
   return `${whole.slice(0, room - note.length).toWellFormed()}${note}`
 }
 
-/** The value as JSON can hold it, with nothing secret in it: a `Secret` writes itself, bytes are told by their number. */
+/** The value as JSON, without secrets: a `Secret` serializes itself, bytes become their number. */
 function toPlain(value: unknown, level: number): Plain {
   if (typeof value === 'string') return value.toWellFormed()
   if (typeof value === 'number') return Number.isFinite(value) ? value : null
@@ -70,7 +70,7 @@ function toPlain(value: unknown, level: number): Plain {
   if (level >= maxLevels) return `${ellipsis}[cut: more than ${maxLevels} levels]`
   if (Array.isArray(value)) return value.map((item) => toPlain(item, level + 1))
   if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`
-  // Objects with a life of their own (secrets, dates) decide how they are written.
+  // Objects with `toJSON` (secrets, dates) serialize themselves.
   if ('toJSON' in value && typeof value.toJSON === 'function') return toPlain(value.toJSON(), level + 1)
   const members: [string, Plain][] = []
   for (const [name, member] of Object.entries(value))
@@ -121,7 +121,7 @@ interface SizedMember {
   readonly overhead: number
 }
 
-/** Members are served from the shortest to the longest, each with an equal share of what is left. */
+/** Fits members from the shortest to the longest, each into an equal share of the remaining room. */
 function fitMembers(whole: Plain, members: Members, room: number): FittedMembers {
   const sized = members.map(([name, value], position): SizedMember => {
     const cutName = name === undefined ? '' : fitName(name)
@@ -134,7 +134,7 @@ function fitMembers(whole: Plain, members: Members, room: number): FittedMembers
   let count = shortestFirst.length
   for (let index = 0; index < count; index += 1) {
     const { position, name, value, json, overhead } = shortestFirst[index] as SizedMember
-    // The longest are left out when there is no room for a note on each of them.
+    // The longest members are dropped when there is no room for a note on each.
     while (count > index && overhead + Math.min(json.length, minRoom) > equalShare(left, count - index))
       count -= 1
     if (count <= index) break
@@ -156,7 +156,7 @@ function fitName(name: string): string {
   return truncateText(name, maxNameLength)
 }
 
-/** As it stands in the log. */
+/** The JSON text of the log. */
 function serialize(value: Plain): string {
   return escapeHidden(canonicalJson(value))
 }

@@ -51,10 +51,10 @@ export function isCompressedName(path: string): boolean {
   return /\.jsonl\.zst(?:\.enc)?$/.test(path)
 }
 
-/** Encrypts what is appended to one file. */
+/** Encrypts the blocks that are appended to one file. */
 export interface FileCipher {
   readonly header: Buffer
-  /** Bytes as the blocks that stand at an offset of the file. */
+  /** Encrypts bytes into blocks at an offset of the file. */
   blocks(bytes: Uint8Array, at: number): Buffer
 }
 
@@ -62,7 +62,7 @@ export function beginFileCipher({ id, key }: LogKey): FileCipher {
   return createFileCipher(Buffer.concat([magic, Buffer.from(id, 'hex'), randomBytes(saltBytes)]), key)
 }
 
-/** For the file that is there. @throws StartupError when its key is not among these */
+/** The cipher of an existing file. @throws StartupError when its key is not in `keys` */
 export function readFileCipher(path: string, keys: LogKeys): FileCipher {
   const header = readHeader(path)
   if (header === undefined)
@@ -87,7 +87,7 @@ function createFileCipher(header: Buffer, logKey: KeyObject): FileCipher {
   }
 }
 
-/** Pieces that end with a line: no block ends in the middle of one, as far as lines have their usual length. */
+/** Splits bytes at line ends, so that no block ends within a line, unless the line is longer than a block. */
 function* pieces(bytes: Uint8Array): Generator<Uint8Array> {
   let rest = bytes
   while (rest.length > defaultBlockBytes) {
@@ -143,11 +143,11 @@ export interface Block {
   readonly damage?: Damage
 }
 
-/** A file that does not hold what its name says. */
+/** A file whose content does not match its name. */
 export class DamagedFile extends Error {}
 
 /**
- * The blocks of a file in their order; a damaged one is the last that is given.
+ * Reads the blocks of a file in order, up to the first damaged one, which is included.
  * @param from where a block begins; 0 = the first one
  * @throws StartupError when the key of the file is not among these
  */
@@ -209,7 +209,7 @@ export async function* encryptStream(
   }
 }
 
-/** The key, of these, that a file is encrypted by. */
+/** The key of `keys` that a file is encrypted with. */
 export function findLogKey(path: string, keys: LogKeys): LogKey | undefined {
   const header = readHeader(path)
   const id = header === undefined ? '' : readKeyId(header)
@@ -217,7 +217,7 @@ export function findLogKey(path: string, keys: LogKeys): LogKey | undefined {
   return key === undefined ? undefined : { id, key }
 }
 
-/** Is there one of the keys for it? */
+/** Whether `keys` holds the key of the file. */
 export function canRead(path: string, keys: LogKeys): boolean {
   if (!isEncryptedName(path)) return true
   const header = readHeader(path)
@@ -267,7 +267,7 @@ function requireLogKey(path: string, header: Buffer, keys: LogKeys): KeyObject {
   return key
 }
 
-/** An encrypted file whose key cannot be opened. */
+/** The key of an encrypted file cannot be opened. */
 export class MissingLogKey extends StartupError {
   constructor(path: string) {
     super(
@@ -276,7 +276,7 @@ export class MissingLogKey extends StartupError {
   }
 }
 
-/** A tail with holes may be so long: more does not wait for the disk. */
+/** Maximum length of a tail with holes: more data never waits for the disk. */
 const maxHoleBytes = 64 * 1_048_576
 const sector = 512
 const zeros = Buffer.alloc(16)

@@ -8,7 +8,7 @@ import {
 } from './encrypted-bytes.ts'
 import type { LogFile, OpenLogFile } from './files.ts'
 
-/** Opens files of a log: those that are named so are encrypted. @param logKey for those that are begun */
+/** Opens log files, which are encrypted when their name says so. @param logKey for new files */
 export function createEncryptingOpener(
   open: OpenLogFile,
   keys: LogKeys,

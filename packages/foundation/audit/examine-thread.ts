@@ -1,4 +1,4 @@
-// Reads whole files of an audit log: seconds of work for some hundred megabytes, which nobody who records should wait for.
+// Reads whole files of an audit log on a thread of its own: some hundred megabytes take seconds, and recording must not wait.
 import { parentPort } from 'node:worker_threads'
 import { computeDigest, examineFile } from './examine.ts'
 import type { Examination } from './examiner.ts'
@@ -16,7 +16,7 @@ parentPort?.on('message', async ({ path, from, keys }: Examination) => {
   }
 })
 
-/** The digest of no file. Any other error says nothing of what is in it. */
+/** A digest that matches no file. Errors that do not concern the content are thrown again. */
 function toDamagedResult(error: unknown): { readonly bytes: number; readonly sha256: string } {
   if (!isDamage(error)) throw error
   return { bytes: -1, sha256: '' }

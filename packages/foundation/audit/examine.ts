@@ -22,7 +22,7 @@ const timeBefore = ',"time":"'
 const timeLength = '2026-11-21T00:00:00.000Z'.length
 
 /**
- * Recomputes the chain of one file that nobody writes any more.
+ * Recomputes the chain of one closed file.
  * @param from where the chain stands before it
  * @returns what is wrong with the file as a sentence
  */
@@ -53,7 +53,7 @@ export async function examineFile(
   return isEncryptedName(path) ? { ...found, stored: await computeStoredDigest(path) } : found
 }
 
-/** SHA-256 of a file as it was written, and how long it was. */
+/** SHA-256 and length of a file as it was written. */
 export async function computeDigest(
   path: string,
   keys?: LogKeys,

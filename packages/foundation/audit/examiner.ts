@@ -6,13 +6,13 @@ import type { ChainHead } from './record.ts'
 /** To the thread. */
 export interface Examination {
   readonly path: string
-  /** State of the chain before the file; undefined = only its digest is wanted. */
+  /** State of the chain before the file; undefined = only the digest is computed. */
   readonly from?: ChainHead
   /** For encrypted files: they stay inside this process. */
   readonly keys: LogKeys
 }
 
-/** Reads files of a log on a thread of its own, which lives for one file: see `examine.ts`. */
+/** Reads each log file on its own thread: see `examine.ts`. */
 export interface Examiner {
   examine(path: string, from: ChainHead): Promise<ExaminedFile | string>
   digest(path: string): Promise<{ readonly bytes: number; readonly sha256: string }>

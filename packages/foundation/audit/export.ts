@@ -6,7 +6,7 @@ import { readLines } from './lines.ts'
 import { parseRecordJson } from './record-json.ts'
 import { listSegments } from './segments.ts'
 
-/** Which records are wanted: each that is named has to fit. */
+/** Selects records: every member that is set must match. */
 export interface RecordFilter {
   /** Unix milliseconds, inclusive and exclusive. */
   readonly since?: number
@@ -43,7 +43,7 @@ export function listRecordFiles(folder: string): readonly string[] {
   return listSegments(folder).flatMap(({ path }) => path ?? [])
 }
 
-/** The records of one file that fit, as they are exported. */
+/** The matching records of one file, in the export format. */
 async function* exportFile(path: string, options: Omit<ExportOptions, 'folder'>) {
   let number = 0
   for await (const { bytes, whole, at, damage } of readLines(path, options)) {
@@ -59,7 +59,7 @@ async function* exportFile(path: string, options: Omit<ExportOptions, 'folder'>)
   }
 }
 
-/** @returns the record as it is exported; empty when it does not fit; undefined when the line is none */
+/** @returns the record in the export format; empty when it does not match; undefined when the line is not a record */
 export function formatRecord(
   line: string,
   options: RecordFilter & { readonly format: ExportFormat },
@@ -137,7 +137,7 @@ export function formatCef(record: Readonly<Record<string, unknown>>): string {
   return `CEF:0|Warder|${head(record.service)}|1|${head(record.operation)}|${head(record.operation)}|${severity}|${text.join(' ')}`
 }
 
-/** Control characters that CEF does not escape are shown in the same way: a terminal obeys them. */
+/** Escapes control characters that CEF leaves as they are, since a terminal interprets them. */
 function escapeControls(text: string): string {
   return escapeHidden(text).replace(/\p{Cc}/gu, escapeUnits)
 }

@@ -1,21 +1,21 @@
 import { closeSync, constants, fdatasync, fstatSync, ftruncateSync, openSync, statSync, write } from 'node:fs'
 
-/** An open log file, appended to. A test puts one in its place that fails on demand. */
+/** An open log file. Tests replace it by one that fails on demand. */
 export interface LogFile {
   readonly size: number
-  /** Appends all of the bytes; on failure the file ends again where it did (at the latest before the next append). */
+  /** Appends all bytes; on failure the file is cut back (at the latest before the next append). */
   append(bytes: Uint8Array): Promise<void>
   sync(): Promise<void>
   /** Cuts the file back to an earlier size: what was written after it was never acknowledged. */
   cutTo(size: number): void
-  /** What another program did to the file since it was opened, such as logrotate; undefined = nothing. Some microseconds. */
+  /** Describes what another program (such as logrotate) did to the file since it was opened; undefined = nothing. */
   changed(): string | undefined
   close(): void
 }
 
 export type OpenLogFile = (path: string) => LogFile
 
-/** The real thing: O_APPEND, mode 0600. */
+/** Opens a file with O_APPEND and mode 0600. */
 export const openLogFile: OpenLogFile = (path) => {
   const descriptor = openSync(path, constants.O_CREAT | constants.O_APPEND | constants.O_RDWR, 0o600)
   const opened = fstatSync(descriptor)
@@ -38,7 +38,7 @@ export const openLogFile: OpenLogFile = (path) => {
       return size
     },
     async append(bytes) {
-      // A cut that failed is made up for first: nothing may follow half a record.
+      // Repeats a cut that failed: nothing may follow half a record.
       if (ragged) cutTo(size)
       let rest = bytes
       try {

@@ -16,7 +16,7 @@ import { takeLock } from '../locks/process-lock.ts'
 
 const pattern = /^audit-(\d{16})\.jsonl(?:\.enc)?$/
 
-/** Files of a log in their order; the name carries the `seq` of the first record. */
+/** Log files in order; the name holds the `seq` of the first record. */
 export function listLogFiles(
   folder: string,
 ): readonly { readonly path: string; readonly firstSeq: number }[] {
@@ -35,7 +35,7 @@ export function listAllFiles(folder: string): readonly string[] {
     .map((name) => join(folder, name))
 }
 
-/** The number in the name of one file, also of one that was put aside; undefined: the file was named otherwise. */
+/** The record number in a file name, also of a file that was set aside; undefined: another kind of name. */
 export function parseFirstSeq(path: string): number | undefined {
   const match = /^audit-(\d{16})\.jsonl(?:\.zst)?(?:\.enc)?(?:\.broken-.+)?$/.exec(basename(path))
   return match === null ? undefined : Number(match[1])
@@ -45,7 +45,7 @@ export function formatLogFileName(folder: string, firstSeq: number, encrypted = 
   return join(folder, `audit-${String(firstSeq).padStart(16, '0')}.jsonl${encrypted ? '.enc' : ''}`)
 }
 
-/** Puts a broken log aside under another name. @returns the new names and their SHA-256 */
+/** Renames the files of a broken log. @returns the new names and their SHA-256 */
 export async function setAside(
   paths: readonly string[],
   stamp: string,
@@ -78,14 +78,14 @@ export function readTail(path: string, at: number): Buffer {
   }
 }
 
-/** Writes what is cut off a log file into a file beside it. @returns its path, when it is on disk */
+/** Writes the bytes that are cut off a log file to a file beside it. @returns its path, once it is on disk */
 export function keepTail(path: string, tail: Uint8Array, stamp: string): string {
   const kept = `${path}.torn-${stamp}`
   writeFileSync(kept, tail, { mode: 0o600, flush: true })
   return kept
 }
 
-/** Takes `setAside` back. */
+/** Reverts `setAside`. */
 export function putBack(paths: readonly string[], stamp: string): void {
   for (const path of paths) renameSync(formatAsideName(path, stamp), path)
 }
@@ -103,7 +103,7 @@ export function syncFolder(folder: string): void {
   }
 }
 
-/** Only one process writes a log. @throws StartupError when another one does */
+/** Ensures that only this process writes the log. @throws StartupError when another one does */
 export function lockFolder(folder: string): () => void {
   return takeLock(
     join(folder, 'writer.lock'),

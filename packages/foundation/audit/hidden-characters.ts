@@ -17,7 +17,7 @@ export function escapeUnits(text: string): string {
   return result
 }
 
-/** Takes `escapeHidden` back: canonical JSON (RFC 8785) has no other escapes of characters above U+001F. */
+/** Reverts `escapeHidden`: canonical JSON (RFC 8785) has no other escapes of characters above U+001F. */
 export function unescapeHidden(json: string): string {
   return json.replace(/\\(?:u([0-9a-f]{4})|.)/g, (whole, digits: string | undefined) => {
     const code = digits === undefined ? 0 : Number.parseInt(digits, 16)

@@ -3,7 +3,7 @@ import { canRead, isEncryptedName, type LogKeys, noLogKeys } from './encrypted-b
 import { listLogFiles } from './folder.ts'
 import { readLines } from './lines.ts'
 
-/** Operation of the records that tell how many commits the database has (docs/adr/rollback-detection.md). */
+/** Operation of the records that hold the database's number of commits (docs/adr/rollback-detection.md). */
 export const commitsOperation = 'database.commits'
 
 /** Facts in a service's log about its database. */
@@ -17,11 +17,11 @@ export interface KnownCommits {
 }
 
 const chunkBytes = 1_048_576
-/** Longer than any record that tells of commits. */
+/** Longer than any record of this operation. */
 const overlapBytes = 8192
 const commitsMarker = Buffer.from(`"operation":"${commitsOperation}"`)
 
-/** Reads the log from its end, before it is opened: nothing in it is changed, and it need not be whole. */
+/** Reads the log backwards before it is opened, without changing it; it may be damaged. */
 export async function readKnownCommits(folder: string, keys: LogKeys = noLogKeys): Promise<KnownCommits> {
   if (!existsSync(folder)) return { used: false, commits: undefined, unread: false }
   let used = false
@@ -34,7 +34,7 @@ export async function readKnownCommits(folder: string, keys: LogKeys = noLogKeys
   return { used, commits: undefined, unread: false }
 }
 
-/** Of an encrypted file, which is read from its beginning. */
+/** Reads an encrypted file, from its beginning. */
 async function readCommitsInLines(path: string, keys: LogKeys): Promise<number | undefined> {
   let last: number | undefined
   for await (const { bytes, whole } of readLines(path, { keys })) {
@@ -44,7 +44,7 @@ async function readCommitsInLines(path: string, keys: LogKeys): Promise<number |
   return last
 }
 
-/** The last number that a file tells. */
+/** The last number of commits in a file. */
 function readLastCommits(path: string): number | undefined {
   const file = openSync(path, 'r')
   try {
@@ -62,7 +62,7 @@ function readLastCommits(path: string): number | undefined {
   }
 }
 
-/** Whole lines alone: one that is torn was never acknowledged, and is cut when the log is opened. */
+/** Ignores a torn line: it was never acknowledged, and is cut off when the log is opened. */
 function findLastCommits(bytes: Buffer): number | undefined {
   for (
     let at = bytes.lastIndexOf(commitsMarker);
@@ -77,7 +77,7 @@ function findLastCommits(bytes: Buffer): number | undefined {
   return undefined
 }
 
-/** A detail of another record may be named and written alike: what counts is the member of the record itself. */
+/** Checks the member of the record itself: details of another record may contain the same text. */
 function parseCommits(line: string): number | undefined {
   try {
     const record = JSON.parse(line) as { operation?: unknown; details?: { commits?: unknown } }

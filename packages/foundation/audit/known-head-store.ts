@@ -8,7 +8,7 @@ const upsert = query<[log: string, seq: number, hash: string]>(
 )
 const byLog = query<[log: string], ChainHead>(`SELECT seq, hash FROM ${table} WHERE log = ?`)
 
-/** Remembers the last record of a log that is on disk. */
+/** Stores the number and hash of the last record that is on disk. */
 export function rememberHead(log: string, { seq, hash }: ChainHead): Change {
   return change(upsert, [log, seq, hash])
 }

@@ -62,7 +62,7 @@ export async function* readLines(path: string, options: ReadOptions = {}): Async
   if (rest.length > 0) yield { bytes: rest, at, next: at, whole: rest.length > maxLineBytes }
 }
 
-/** A line begins and ends in one block, unless it is longer than any record. */
+/** Every line lies within one block, unless it is longer than any record. */
 async function* readEncryptedLines(path: string, keys: LogKeys, from: number): AsyncGenerator<Line> {
   let rest: Buffer = Buffer.alloc(0)
   let restAt = from
@@ -115,7 +115,7 @@ export async function* readBytes(
   const stored = encrypted
     ? Readable.from(readPlaintext(path, keys))
     : createReadStream(path, { highWaterMark: chunkBytes })
-  // An error of the file is one of its reader.
+  // The reader of the stream receives errors of the file.
   pipeline(stored, whole, () => undefined)
   let skip = from
   for await (const chunk of whole as AsyncIterable<Uint8Array>) {

@@ -5,7 +5,7 @@ import type { Seal, SealContext } from '../seal/types.ts'
 import type { LogKey, LogKeys } from './encrypted-bytes.ts'
 import { copyOnce, replaceFile } from './segments.ts'
 
-/** `encryption-ID.key`: a key of 32 bytes, sealed. The oldest that opens is the one in use. */
+/** `encryption-ID.key`: a sealed key of 32 bytes. The oldest one that can be opened is in use. */
 const pattern = /^encryption-([0-9a-f]{32})\.key$/
 
 const toSealContext = (id: string): SealContext => ({
@@ -14,7 +14,7 @@ const toSealContext = (id: string): SealContext => ({
   column: 'key',
 })
 
-/** The keys of a log that the seal opens. */
+/** Opens the keys of a log, as far as the seal can open them. */
 export async function openLogKeys(folder: string, seal: Pick<Seal, 'open'>): Promise<LogKeys> {
   const keys = new Map<string, KeyObject>()
   for (const name of listKeyFiles(folder)) {
@@ -25,7 +25,7 @@ export async function openLogKeys(folder: string, seal: Pick<Seal, 'open'>): Pro
   return keys
 }
 
-/** The key that new files are encrypted by: made when none of the folder's opens. */
+/** The key that encrypts new files; generated when no key of the folder can be opened. */
 export function ensureLogKey(folder: string, seal: Seal, keys: LogKeys): LogKey {
   const [known] = keys
   if (known !== undefined) return { id: known[0], key: known[1] }
@@ -37,7 +37,7 @@ export function ensureLogKey(folder: string, seal: Seal, keys: LogKeys): LogKey 
   return { id, key }
 }
 
-/** Puts the keys, sealed as they are, beside files that are kept elsewhere. */
+/** Copies the sealed keys beside files that are stored elsewhere. */
 export function copyLogKeys(folder: string, to: string): void {
   for (const name of listKeyFiles(folder)) copyOnce(join(folder, name), join(to, name))
 }

@@ -34,9 +34,9 @@ export interface AuditLogOptions
     Partial<Pick<WriterOptions, 'openFile'>> {
   /** Seals the key that signs closed files; absent = they are not signed, and a start reads all of them. */
   readonly seal?: Seal
-  /** New files are encrypted; takes a seal. What is there stays as it is. */
+  /** Encrypts new files; requires a seal. Existing files stay as they are. */
   readonly encrypt?: boolean
-  /** undefined = no time stamps are wanted. */
+  /** undefined = time stamps are off. */
   readonly timestamp?: CloserOptions['timestamp'] | undefined
 }
 
@@ -49,18 +49,18 @@ interface Opening extends WriterOptions {
 /** The audit log of a service, in its primary. */
 export interface AuditLog {
   readonly trail: AuditTrail
-  /** For one worker, to give to `createAuditClient`. */
+  /** Connects one worker: see `createAuditClient`. */
   connect(): AuditConnection
   readonly head: ChainHead
   /** Keys that open its encrypted files. */
   readonly keys: LogKeys
   /** Records that wait for the disk. */
   readonly waiting: number
-  /** The last thing that was tried with the file worked. */
+  /** Whether the last operation on the file succeeded. */
   readonly writable: boolean
-  /** Resolves when nothing is left to do with closed files now. */
+  /** Resolves when all work on closed files is done. */
   whenIdle(): Promise<void>
-  /** Writes what waits and lets go of the folder. */
+  /** Writes waiting records and releases the folder's lock. */
   close(): Promise<void>
 }
 
@@ -121,10 +121,10 @@ export async function openAuditLog(requested: AuditLogOptions): Promise<AuditLog
   }
 }
 
-/** The repair of a log that was not whole. */
+/** The repair of a damaged log. */
 interface Repair {
   readonly event: AuditEvent
-  /** @param path the file that the log goes on in */
+  /** @param path the file that the log continues in */
   undo(path: string): void
 }
 
@@ -133,7 +133,7 @@ interface Start {
   readonly repair?: Repair
 }
 
-/** Nothing is opened before the chain says what was put aside: a start that cannot write it leaves everything as it was. */
+/** Records the repair before anything else is opened: a start that cannot record it restores the previous state. */
 async function recordRepair(
   options: WriterOptions,
   writer: AuditWriter,
@@ -153,11 +153,11 @@ async function recordRepair(
   }
 }
 
-/** The last file, or another one, where that is not of the form that the settings want. */
+/** Chooses the last file, or a new one when the last has another form than the settings require. */
 function chooseFile({ folder, encrypted }: Opening, head: ChainHead): string {
   const last = listLogFiles(folder).at(-1)?.path
   if (last !== undefined && isEncryptedName(last) === encrypted) return last
-  // Nothing was written into it, or what was is cut off: the other file has its place.
+  // It is empty: the other file takes its name.
   if (last !== undefined && statSync(last).size === 0) rmSync(last)
   return formatLogFileName(folder, head.seq + 1, encrypted)
 }
@@ -197,7 +197,7 @@ async function recoverLog(options: Opening): Promise<Start> {
 
 const foreignKey = 'it is encrypted, and the key is not one of this database'
 
-/** A tail with a hole may hold whole records behind it: it is kept in a file of its own. */
+/** Cuts off a torn tail. A tail with a hole may hold whole records behind it, so it is kept in a separate file. */
 function cutTornTail({ log }: WriterOptions, tornTail: TornTail, now: number): Repair {
   const { file, at, hole, encrypted } = tornTail
   const tail = readTail(file, at)
@@ -298,7 +298,7 @@ function createAuditLog(
   }
 }
 
-/** @param spare memory of this worker's batches that are written; it goes back with the next answer */
+/** @param spare memory of this worker's written batches; it is returned with the next answer */
 function receive(writer: AuditWriter, port: MessagePort, spare: BatchMemory[], message: ToWriter): void {
   if (message.type !== 'records') {
     const { id } = message
@@ -315,7 +315,7 @@ function receive(writer: AuditWriter, port: MessagePort, spare: BatchMemory[], m
   const small = writer.behind ? compactBatch(sent) : undefined
   const batch = small ?? sent
   if (small !== undefined) spare.push({ bytes: sent.bytes, marks: sent.marks })
-  // One answer for the durable records of a message: they come to the disk together, or none of them does.
+  // One answer for all durable records of a message: they are written together or not at all.
   const settleBatch = (error: Error | undefined): void => {
     if (small === undefined) spare.push({ bytes: batch.bytes, marks: batch.marks })
     if (durable.length === 0) return

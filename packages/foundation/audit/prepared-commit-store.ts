@@ -6,7 +6,7 @@ export const preparedCommitMigrations: readonly Migration[] = [
     number: 1,
     name: 'commits that the audit log announces',
     statements: [
-      // A source is one worker of one run. Its commits below `settled_below` are settled, except those in `still_open`.
+      // A source is one worker of one run. Its commits below `settled_below` are resolved, except those in `still_open`.
       'CREATE TABLE audit_source (source TEXT NOT NULL PRIMARY KEY, settled_below BIGINT NOT NULL, still_open TEXT NOT NULL)',
       // refused = 1: a start found no such commit; the row keeps it from happening later.
       'CREATE TABLE audit_commit (source TEXT NOT NULL, number BIGINT NOT NULL, refused BIGINT NOT NULL, PRIMARY KEY (source, number))',
@@ -57,12 +57,12 @@ export function insertSource(source: string): Change {
   return change(newSource, [source, 1, '[]'], 1)
 }
 
-/** Part of the commit that was announced under this number. */
+/** Part of the prepared commit with this number. */
 export function insertPreparedCommit(source: string, number: number): Change {
   return change(newCommit, [source, number, 0], 1)
 }
 
-/** Takes the number of a commit that has not happened. A unique key: one of the two can be there. */
+/** Claims the number of a commit that has not happened. The key is unique: only one of the two can exist. */
 export function insertRefusedCommit(source: string, number: number): Change {
   return change(newCommit, [source, number, 1], 1)
 }
@@ -71,7 +71,7 @@ export async function wasRefused(db: Database, source: string, number: number): 
   return (await db.get(commitByNumber, [source, number]))?.refused === 1
 }
 
-/** @param open numbers below `below` whose commit did not happen, and whose records say that it did */
+/** @param open numbers below `below` whose commit did not happen, although the log records its success */
 export function setResolvedBelow(source: string, below: number, open: readonly number[]): readonly Change[] {
   return [change(forgetBelow, [source, below]), change(settle, [below, JSON.stringify(open), source], 1)]
 }

@@ -2,20 +2,20 @@ import { randomBytes } from 'node:crypto'
 import type { Change, ChangeResult, Commit, Database } from '../sql/types.ts'
 import { insertPreparedCommit, insertSource, setResolvedBelow } from './prepared-commit-store.ts'
 
-/** A commit whose success the audit log holds before it happens (mode `reject`). */
+/** A commit whose success is in the audit log before it happens (mode `reject`). */
 export interface PreparedCommit {
-  /** Stands in the records that announce it, and in those that take it back, as `details.commit`. */
+  /** `details.commit` of the records that announce the commit, and of those that correct them. */
   readonly id: string
   /**
-   * Commits, and leaves the number in the database in the same transaction. A commit that failed may be tried again;
-   * after the first one that succeeded the others of the request are commits like any.
+   * Commits, and stores the number in the database in the same transaction. A failed commit may be tried again; after the
+   * first successful one, further commits of the request are ordinary ones.
    */
   commit(commit: Commit, changes: readonly Change[]): Promise<readonly ChangeResult[]>
   /** A record that announces it is on disk. */
   markPrepared(): void
-  /** The log says what became of it: a start has nothing to find out. */
+  /** The log states the outcome: the next start need not resolve it. */
   markResolved(): void
-  /** The record that says that it did not happen could not be written: the next start writes it, if it was announced. */
+  /** The correction could not be written: the next start writes it, if the commit was announced. */
   markInDoubt(): void
 }
 
@@ -23,12 +23,12 @@ export interface PreparedCommits {
   begin(): Promise<PreparedCommit>
 }
 
-/** Numbers are forgotten in the database after so many. */
+/** Numbers of resolved commits are deleted from the database after so many commits. */
 const defaultForgetEvery = 256
-/** A log that cannot be written announces nothing: only what was under way then can be abandoned. */
+/** A log that cannot be written announces nothing: only commits that were under way then can be in doubt. */
 const maxInDoubt = 1000
 
-/** The announced commits of one worker. @param forgetEvery for tests */
+/** The prepared commits of one worker. @param forgetEvery for tests */
 export function createPreparedCommits(db: Database, forgetEvery = defaultForgetEvery): PreparedCommits {
   const source = randomBytes(8).toString('hex')
   const underWay = new Set<number>()
@@ -47,7 +47,7 @@ export function createPreparedCommits(db: Database, forgetEvery = defaultForgetE
     try {
       await db.commit(setResolvedBelow(source, below, open))
     } catch {
-      // The rest is forgotten the next time.
+      // The rest is deleted the next time.
     } finally {
       forgetting = false
     }
@@ -55,7 +55,7 @@ export function createPreparedCommits(db: Database, forgetEvery = defaultForgetE
 
   return {
     async begin() {
-      // Before the first announcement: a source that the database does not know is never asked about.
+      // Before the first announcement: commits of a source that the database does not know are never resolved.
       known ??= db.commit([insertSource(source)])
       try {
         await known
@@ -76,7 +76,7 @@ export function createPreparedCommits(db: Database, forgetEvery = defaultForgetE
         id: `${source}-${number}`,
         async commit(commit, changes) {
           if (carried) return commit(changes)
-          // Last, so that the places of guards stay what the caller knows.
+          // Last, so that the indexes of guards stay those of the caller.
           const results = await commit([...changes, insertPreparedCommit(source, number)])
           carried = true
           done()

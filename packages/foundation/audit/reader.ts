@@ -16,7 +16,7 @@ export function parseSeq(line: string): number | undefined {
   return match === null ? undefined : Number(match[1])
 }
 
-/** Reads the records of a log in their order, also while it is written, archived and pruned. Changes nothing. */
+/** Reads the records of a log in order, also while it is written, archived and pruned. Changes nothing. */
 export class LogReader {
   readonly #folder: string
   readonly #keys: LogKeys | undefined
@@ -37,12 +37,12 @@ export class LogReader {
     this.#last = after
   }
 
-  /** Number of the record that was given last. */
+  /** Number of the record that was returned last. */
   get last(): number {
     return this.#last
   }
 
-  /** Records that were gone before they could be read, since this was asked last. */
+  /** Records that were removed before they could be read, since the last call. */
   takeMissed(): number {
     const missed = this.#missed
     this.#missed = 0
@@ -63,7 +63,7 @@ export class LogReader {
       const { path } = readSegment(this.#folder, here)
       const found = path === undefined ? [] : await this.#read(path, maxRecords, maxLength)
       if (found.length > 0) return found
-      // Known before the file was read: whoever writes had ended it by then.
+      // Known before the file was read: the writer had already closed it.
       const following = numbers[numbers.indexOf(here) + 1]
       if (following === undefined) return []
       // Records of a damaged file that cannot be read.
@@ -74,7 +74,7 @@ export class LogReader {
 
   /** Finds the next record. */
   #place(numbers: readonly number[]): void {
-    // A log that was put aside begins anew.
+    // A log that replaces a broken one begins with 1.
     if (this.#segment !== undefined && (numbers.at(-1) ?? 0) <= this.#last) this.#last = 0
     const first = numbers.findLast((number) => number <= this.#last + 1) ?? numbers[0]
     this.#segment = undefined

@@ -37,7 +37,7 @@ export interface RecordText {
   readonly escaped: boolean
 }
 
-/** Makes the records of one origin. */
+/** Creates a function that formats the records of one origin. */
 export function createRecordMaker(origin: RecordOrigin): (event: AuditEvent) => RecordText {
   const node = formatText('node', origin.node)
   const service = formatText('service', origin.service)
@@ -96,7 +96,7 @@ function mayBeEscaped(text: string): boolean {
 
 type Text = string | undefined
 
-/** `make` of the values it was asked for last. What it makes is one piece of memory, not put together by each record. */
+/** Remembers the result for the last arguments, as a flat string that records share. */
 function memoizeLast(make: (a: Text, b: Text, c: Text) => string): (a: Text, b: Text, c: Text) => string {
   let last: readonly [Text, Text, Text] = [undefined, undefined, undefined]
   let made = make(...last)
@@ -109,13 +109,13 @@ function memoizeLast(make: (a: Text, b: Text, c: Text) => string): (a: Text, b: 
   }
 }
 
-/** `hash` recomputed from a parsed record, whatever the order and spacing it was written in. */
+/** Computes `hash` from a parsed record, independent of its order and spacing. */
 export function computeHash(record: Readonly<Record<string, unknown>>): string {
   const { hash: _, ...rest } = record
   return hash('sha256', String(record.prev) + canonicalJson(rest), 'hex')
 }
 
-/** `"name":"value",` or nothing. Almost every text needs no escape and is not looked at twice. */
+/** `"name":"value",` or nothing. Most texts need no escape, which one test finds. */
 function formatText(name: string, value: string | undefined): string {
   if (value === undefined) return ''
   return value.length <= maxTextLength && plain.test(value)

@@ -12,7 +12,7 @@ const marked = `"operation":"${removalOperation}"`
 export class RecordedRemovals {
   readonly #found = new Set<string>()
 
-  /** @param line a record whose place in the chain was checked */
+  /** @param line a record whose position in the chain was checked */
   add(line: Buffer): void {
     if (line.includes(marked)) this.addRecord(parseRecordJson(line.toString('utf8')))
   }

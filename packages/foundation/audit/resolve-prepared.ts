@@ -26,15 +26,15 @@ export interface ResolveOptions {
 
 type Line = Readonly<Record<string, unknown>>
 
-/** The part of the log that the last run wrote lies behind the second last of these: a run serves before it writes its own. */
+/** The records of the last run follow the second last record of this operation: a run serves before it writes its own. */
 const startOperation = 'service.start'
 const startsToRead = 2
 
 /**
- * At a start: finds the successes that were recorded before their commit (mode `reject`) and whose commit did not
- * happen, since the process died in between, and records of each that it did not. To find out, it takes the number
- * of the commit in the database. That fails when the commit has happened, and keeps it from happening later: on
- * PostgreSQL a server may still be at work for a process that is dead, and is waited for here.
+ * At a start: finds successes that were recorded before their commit (mode `reject`) although the process died before the
+ * commit, and records a correction of each. To decide, it claims the number of the commit in the database. The claim fails
+ * when the commit has happened, and otherwise prevents it: a PostgreSQL server may still run the commit of a dead process,
+ * which this function waits for.
  */
 export async function resolvePreparedCommits(options: ResolveOptions): Promise<void> {
   const { db, folder, log, keys } = options
@@ -69,19 +69,19 @@ async function isCommitted(db: Database, source: string, number: number): Promis
     return false
   } catch (error) {
     if (!(error instanceof UniqueViolation)) throw error
-    // A start before this one may have found it, and ended before it could say so.
+    // An earlier start may have claimed the number, and ended before it wrote the correction.
     return !(await wasRefused(db, source, number))
   }
 }
 
 interface PreparedInLog {
-  /** Sources of this log, also those of which nothing is open. */
+  /** Sources of this log, also those without an open commit. */
   readonly sources: ReadonlySet<string>
-  /** Announcements that nothing takes back, by the id of their commit. */
+  /** Announcements without a correction, by the id of their commit. */
   readonly open: ReadonlyMap<string, readonly Line[]>
 }
 
-/** Reads the log from its end as far as the last run goes back. */
+/** Reads the log backwards, to the beginning of the last run. */
 async function findPrepared(
   folder: string,
   keys: LogKeys,
@@ -118,7 +118,7 @@ async function findPrepared(
   return { sources, open: new Map(left) }
 }
 
-/** Records of the items of a batch share one commit. */
+/** Identifies a record within a commit, which the items of a batch share. */
 function formatSubject(commit: string, { operation, object }: Line): string {
   return JSON.stringify([commit, operation, object])
 }

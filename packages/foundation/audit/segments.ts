@@ -18,7 +18,7 @@ import { isEncryptedName } from './encrypted-bytes.ts'
 import { formatLogFileName, syncFolder } from './folder.ts'
 import type { ChainHead } from './record.ts'
 
-/** One file of a log, whatever has become of it. */
+/** One file of a log, in any of its forms. */
 export interface Segment {
   readonly firstSeq: number
   /** Path of its records: the file or its compressed copy; undefined = they were removed. */
@@ -59,7 +59,7 @@ export function formatArchiveName(folder: string, firstSeq: number, encrypted: b
   return `${formatLogFileName(folder, firstSeq)}.zst${encrypted ? '.enc' : ''}`
 }
 
-/** A file that was archived before and after the setting changed may have both. */
+/** Both names, since a file may have been archived before and after the setting changed. */
 export function listArchiveNames(folder: string, firstSeq: number): readonly string[] {
   return [formatArchiveName(folder, firstSeq, true), formatArchiveName(folder, firstSeq, false)]
 }
@@ -68,7 +68,7 @@ function formatCheckpointName(folder: string, firstSeq: number): string {
   return formatLogFileName(folder, firstSeq).replace(/\.jsonl$/, '.checkpoint')
 }
 
-/** Writes the checkpoint of a segment, in place of the one before: on disk when this returns. */
+/** Replaces the checkpoint of a segment: on disk when this returns. */
 export function writeCheckpoint(folder: string, signed: SignedCheckpoint): void {
   replaceFile(formatCheckpointName(folder, signed.checkpoint.first_seq), `${JSON.stringify(signed)}\n`)
 }
@@ -93,7 +93,7 @@ export function writeRemoval(
   }
 }
 
-/** In its own place; a disk that does not take it keeps the bytes there were. */
+/** Overwrites a file in place; when that fails, its previous bytes are restored. */
 function overwrite(path: string, text: string): void {
   const before = readFileSync(path)
   const put = (bytes: string | Uint8Array): void => {
@@ -112,7 +112,7 @@ function overwrite(path: string, text: string): void {
     try {
       put(before)
     } catch {
-      // Not even the first byte was taken, then: the file is as it was.
+      // No byte was written: the file is unchanged.
     }
     throw withPath(error, path)
   }
@@ -137,12 +137,12 @@ export function copyOnce(from: string, to: string): void {
   if (!existsSync(to) || !readFileSync(to).equals(bytes)) replaceFile(to, bytes)
 }
 
-/** Errors of a write do not say which file it was. */
+/** Adds the path, which errors of a write lack. */
 function withPath(error: unknown, path: string): unknown {
   return error instanceof Error ? Object.assign(error, { path }) : error
 }
 
-/** Is it there whole, as far as its size says? An archived one is taken for what it is named. */
+/** Whether the file exists with its full size. The size of an archived file is not checked. */
 export function isPresent({ path, compressed, signed }: Segment): boolean {
   if (path === undefined || signed === undefined || !existsSync(path)) return false
   const { bytes, stored_bytes } = signed.checkpoint

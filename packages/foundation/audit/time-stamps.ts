@@ -28,10 +28,10 @@ export function readTimestampAnchors(file: string): TimestampAnchors {
 }
 
 /**
- * Asks an authority that a signature was there now (RFC 3161 over HTTP, §3.4). The token is checked before it is kept:
- * one that is wrong would be found years later.
- * @param fetch http is enough: a token proves itself, and the nonce that it is new
- * @returns makes tokens, base64 of their DER; throws when the authority gives none that holds
+ * Requests proof that a signature existed at this time (RFC 3161 over HTTP, §3.4). The token is verified before it is
+ * stored: a wrong one would be noticed years later.
+ * @param fetch http is enough: the token is signed, and the nonce proves that it is new
+ * @returns requests a token, base64 of its DER; throws when the authority returns no valid one
  */
 export function createTimestampAuthority(
   url: string,
@@ -56,17 +56,17 @@ export function createTimestampAuthority(
 
 /** Summary of the time stamps of a log. */
 export interface TimestampReport {
-  /** Closed files whose time stamps hold. */
+  /** Closed files with valid time stamps. */
   readonly stamped: number
   /** Closed files without one. */
   readonly without: number
   /** Unix milliseconds and authority of the newest. */
   readonly newest: { readonly time: number; readonly authority: string } | undefined
-  /** Files whose time stamps do not hold. */
+  /** Files with invalid time stamps. */
   readonly wrong: readonly { readonly file: string; readonly problem: string }[]
 }
 
-/** Checks the time stamps of all checkpoints in a folder. That the checkpoints hold is for `verifyAudit` to say. */
+/** Verifies the time stamps of all checkpoints in a folder. `verifyAudit` verifies the checkpoints themselves. */
 export function verifyTimestamps(folder: string, anchors: TimestampAnchors): TimestampReport {
   const wrong: { file: string; problem: string }[] = []
   let [stamped, without] = [0, 0]

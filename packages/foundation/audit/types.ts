@@ -5,8 +5,8 @@ export interface AuditEvent {
   readonly time: number // Unix milliseconds
   readonly request_id: string
   readonly operation: string
-  readonly principal: string // 'unauthenticated' when nobody
-  readonly auth_method: string // 'none' when nobody
+  readonly principal: string // 'unauthenticated' without a principal
+  readonly auth_method: string // 'none' without a principal
   readonly realm?: string
   readonly object?: string
   readonly algorithm?: string
@@ -23,14 +23,14 @@ export type AuditFailureMode = 'continue' | 'reject'
 /** The audit log as workers see it. */
 export interface AuditTrail {
   readonly mode: AuditFailureMode
-  /** `continue`: returns at once; what cannot be written is counted and told by the next record that can. */
+  /** `continue`: returns at once; records that cannot be written are counted, and the next one states their number. */
   record(event: AuditEvent): void
   /** Resolves when the record is on disk (fsynced); rejects with failure('audit_unavailable') when it cannot be. */
   recordDurably(event: AuditEvent): Promise<void>
-  /** Everything recorded so far is on disk or counted as lost. */
+  /** Resolves when everything recorded so far is on disk or counted as lost. */
   flush(): Promise<void>
-  /** Resolves when a record could be written now: tried in the file, which stays as it is. */
+  /** Resolves when a record can be written now: tries it in the file, which stays unchanged. */
   probe?(): Promise<void>
-  /** `reject`: ties successes that are recorded before their commit to that commit. undefined: nothing is tied. */
+  /** `reject`: links successes that are recorded before their commit to that commit. undefined: there are none. */
   readonly commits?: PreparedCommits | undefined
 }

@@ -28,17 +28,17 @@ export interface VerifyResult {
   readonly ok: boolean
   readonly records: number
   readonly files: number
-  /** Files that were taken away since, and whose checkpoints hold their places. */
+  /** Files that were removed, and whose checkpoints continue the chain. */
   readonly removed: number
   /** Those of them whose removal neither the key of the log has signed nor the chain has recorded. */
   readonly unexplained: readonly string[]
-  /** Encrypted files whose keys were not given, and that are what their signed checkpoints say. */
+  /** Encrypted files without keys whose stored bytes match their signed checkpoints. */
   readonly unopened: number
-  /** Encrypted files whose keys were not given, of which nothing can be said. */
+  /** Encrypted files without keys that cannot be verified. */
   readonly unread: readonly string[]
   /** Number of the first record that was checked; above 1 the path is an archive, or a part of a log. */
   readonly first: number | undefined
-  /** The last record of a whole chain: keep it elsewhere, and a log that was cut off later is found out. */
+  /** The last record of a valid chain: stored elsewhere, it reveals a log that was truncated later. */
   readonly head: ChainHead | undefined
   readonly firstBroken: BrokenAt | undefined
   readonly torn: TornTail | undefined
@@ -58,7 +58,7 @@ export interface TornTail {
   readonly encrypted: boolean
 }
 
-/** No more than this waits for the disk. A longer tail behind a hole is taken for a broken log. */
+/** More data never waits for the disk: a longer tail behind a hole is a broken log. */
 const maxTornTailBytes = 64 * 1_048_576
 
 export interface VerifyOptions {
@@ -70,7 +70,7 @@ export interface VerifyOptions {
   readonly expectHead?: ChainHead
   /** Keys whose checkpoints count. */
   readonly keys?: readonly KeyObject[]
-  /** Takes the closed files at the beginning as their checkpoints say, and reads those behind them. */
+  /** Trusts the checkpoints of closed files at the beginning, and reads the files behind them. */
   readonly fromCheckpoints?: boolean
   /** For encrypted files. Closed ones are verified without, by the checkpoints' keys. */
   readonly logKeys?: LogKeys | undefined
@@ -259,7 +259,7 @@ class Verification {
       : undefined
   }
 
-  /** The record that is expected may be in a file that nobody opens. */
+  /** The expected record may be in a file that is not opened. */
   #expect(segment: Segment, { first_seq, last_seq, last_hash }: Checkpoint): string | undefined {
     const { expectHead } = this.#options
     if (expectHead === undefined || expectHead.seq < first_seq || expectHead.seq > last_seq) return undefined
@@ -306,13 +306,13 @@ class Verification {
   }
 }
 
-/** No file of it is being written. */
+/** Whether no file of the log is being written. */
 function isArchive(segments: readonly Segment[]): boolean {
   const there = segments.filter(({ path }) => path !== undefined)
   return there.length > 0 && there.every(({ compressed }) => compressed)
 }
 
-/** One file by itself. A name that Warder does not give says nothing of what is in it. */
+/** A single file. Names that Warder does not use are accepted. */
 function openSegment(path: string): Segment {
   return {
     firstSeq: parseFirstSeq(path) ?? Number.NaN,
@@ -385,7 +385,7 @@ function checkLine(bytes: Buffer, head: ChainHead | undefined, anywhere: boolean
     if (prev !== expected.hash) return 'prev is not the hash of the record before'
   }
   if (computeHash(record) !== digest) return 'the record was changed: its hash is another'
-  // A member written twice would be read one way here and another way elsewhere.
+  // Parsers differ about a member that occurs twice.
   const plain = JSON.stringify(record)
   // Versions before this one escaped less.
   if (text.length !== escapeHidden(plain).length && text.length !== plain.length)
@@ -398,7 +398,7 @@ const tailBytes = 75
 
 /**
  * The line as Warder writes it: what stands before `hash` is canonical already, so its bytes are hashed as they are.
- * Whatever does not fit exactly is looked at in full.
+ * Any line that does not match exactly is checked in full.
  */
 function quickCheck(line: Buffer, head: ChainHead): ChainHead | undefined {
   const split = line.length - tailBytes
@@ -418,7 +418,7 @@ function quickCheck(line: Buffer, head: ChainHead): ChainHead | undefined {
   return tail === `,"hash":"${unescaped}"}` ? { seq, hash: unescaped } : undefined
 }
 
-/** Whether reading failed because of what is in the file. */
+/** Whether reading failed because of the file's content. */
 export function isDamage(error: unknown): boolean {
   if (error instanceof DamagedFile) return true
   return error instanceof Error && 'code' in error && /^(?:ZSTD|Z)_|^ERR_BUFFER/.test(String(error.code))

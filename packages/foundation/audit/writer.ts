@@ -20,24 +20,24 @@ type Done = (error: Error | undefined) => void
 
 interface Waiting {
   readonly batch: RecordBatch
-  /** Records of it that somebody waits for. */
+  /** Number of its records that must be on disk before `done` is called. */
   readonly durable: number
   readonly done: Done | undefined
 }
 
-/** `continue`: records of at most this time are lost in a power cut. */
+/** `continue`: a power cut loses the records of at most this time. */
 const syncEveryMs = 50
 const maxGroupRecords = 4096
 /** Records that may wait while the disk is slow; more are counted as lost (continue) or refused (reject). */
 const maxWaitingRecords = 200_000
-/** Memory that they may hold, and what of it is too little to be worth a copy. */
+/** Maximum memory of waiting records, and the amount from which compacting them is worth a copy. */
 const maxWaitingBytes = 64 * 1024 * 1024
 const minCompactBytes = 2 * 1024 * 1024
 const logFailureEveryMs = 10_000
 /** More than most records. Without a newline: where a crash leaves it there, it is a torn line. */
 const probeBytes = Buffer.alloc(4096, ' ')
 
-/** The one writer of a chain: groups what waits, one append (and one fsync) a group. */
+/** The only writer of a chain: groups waiting records, with one append (and one fsync) a group. */
 export class AuditWriter {
   readonly #options: WriterOptions
   readonly #makeRecord: (event: AuditEvent) => RecordText
@@ -51,7 +51,7 @@ export class AuditWriter {
   #pumping: Promise<void> | undefined
   /** Callers that wait to learn whether the file can be written. */
   #probes: Done[] = []
-  /** The last thing that was tried with the file did not work. */
+  /** Whether the last operation on the file failed. */
   #failing = false
   #lost = 0
   #lostSince = 0
@@ -61,7 +61,7 @@ export class AuditWriter {
   #complainedAt = Number.NEGATIVE_INFINITY
   #closed = false
 
-  /** @param path of the file, which goes on behind `head` */
+  /** @param path of the file, whose last record is `head` */
   constructor(options: WriterOptions, path: string, head: ChainHead) {
     this.#options = options
     this.#current = new CurrentFile(options, path)
@@ -82,17 +82,17 @@ export class AuditWriter {
     return !this.#failing
   }
 
-  /** Digits of the number that what comes next will probably have. */
+  /** Digits of the next record's probable number. */
   get seqDigits(): number {
     return countDigitsAfter(this.#head.seq + this.#queued)
   }
 
-  /** Whether so much waits that a batch should come in no more memory than it needs. */
+  /** Whether so much memory waits that batches should be compacted. */
   get behind(): boolean {
     return this.#queuedBytes > minCompactBytes
   }
 
-  /** @param done told when the record is on disk, or cannot be; without it nobody waits */
+  /** @param done called when the record is on disk, or cannot be written; without it the record is not durable */
   add(event: AuditEvent, done?: Done): void {
     this.#enqueue({
       batch: createSingleBatch(this.#makeRecord(event), this.seqDigits),
@@ -129,9 +129,9 @@ export class AuditWriter {
     this.#options.metrics?.count('audit_lost_total', {}, count)
   }
 
-  /** Everything added so far is on disk, or counted as lost. @throws when it cannot be made sure of */
+  /** Resolves when everything added so far is on disk, or counted as lost. @throws when that cannot be ensured */
   async flush(): Promise<void> {
-    // Every write goes through the one pump, this one too: two writers would give two records one place.
+    // All writes use the one pump: two writers would give two records the same number.
     if (this.#lost > 0) this.#pumping ??= this.#pump()
     while (this.#pumping !== undefined) await this.#pumping
     await this.#sync()
@@ -172,14 +172,14 @@ export class AuditWriter {
   async #probeFile(asked: readonly Done[]): Promise<void> {
     let refused: Error | undefined
     try {
-      // Bytes of a trial must not hide that it was cut.
+      // Bytes of a probe must not hide that the file was cut.
       if (this.#current.file.changed() !== undefined) await this.#writeGroup([])
       const problem = this.#current.file.changed()
       if (problem !== undefined) throw new Error(`${this.#current.path}: ${problem}`)
       const sizeBefore = this.#current.file.size
       await this.#current.file.append(probeBytes)
       this.#current.file.cutTo(sizeBefore)
-      // A disk that did not confirm the last record is asked again.
+      // Repeats a sync that failed.
       if (this.#failing) await this.#current.file.sync()
       this.#failing = false
     } catch (cause) {
@@ -228,7 +228,7 @@ export class AuditWriter {
         try {
           await this.#current.file.sync()
         } catch (error) {
-          // Refused records must not stay as if they had been done.
+          // Refused records must not remain as if their operations had succeeded.
           this.#current.file.cutTo(sizeBefore)
           throw error
         }
@@ -259,8 +259,8 @@ export class AuditWriter {
   }
 
   /**
-   * The log goes on in a new file: what follows in one that another program removed, moved or cut would be lost.
-   * @returns the record that says so
+   * Continues the log in a new file: records in a file that another program removed, moved or cut would be lost.
+   * @returns the record that states it
    */
   async #leaveFile(problem: string): Promise<AuditEvent> {
     while (this.#syncing !== undefined) await this.#syncing.catch(() => {})
@@ -280,7 +280,7 @@ export class AuditWriter {
 
   /** Resolves once everything appended so far is on disk. One at a time: a running sync may have begun before the last append. */
   async #sync(): Promise<void> {
-    // The caller that began the sync is told about its failure; here the rest is tried again.
+    // The caller that began the sync handles its failure; this call tries again.
     while (this.#syncing !== undefined) await this.#syncing.catch(() => {})
     if (!this.#unsynced) return
     this.#syncing = this.#syncFile()
@@ -328,7 +328,7 @@ export class AuditWriter {
   }
 }
 
-/** A record that the log writes about itself. */
+/** An event of the audit log itself. */
 export function createOwnEvent(time: number, operation: string) {
   return {
     time,

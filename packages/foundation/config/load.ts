@@ -27,7 +27,7 @@ export interface LoadOptions<Table extends SettingsTable> {
 export interface LoadedConfig<Table extends SettingsTable> {
   readonly values: SettingValues<Table>
   readonly provenance: Readonly<Record<string, Provenance>>
-  /** Sentences for the person at the terminal, e.g. about environment variables that mean nothing. */
+  /** Sentences for the terminal, e.g. about environment variables without effect. */
   readonly warnings: readonly string[]
 }
 
@@ -242,7 +242,7 @@ function formatGiven(setting: Setting<unknown>, value: unknown): string {
     : ` (got ${JSON.stringify(typeof value === 'bigint' ? Number(value) : value)})`
 }
 
-/** Variables with the service's prefix that are no setting: most likely a slip, but they may be somebody else's. */
+/** Variables with the service's prefix that are not settings: probably typing errors, but they may belong to another program. */
 function findUnknownVariables({ service, table, env, foreign = {} }: Sources): string[] {
   const prefix = `${service.toUpperCase()}_`
   const known = [

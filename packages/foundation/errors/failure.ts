@@ -12,7 +12,7 @@ export interface FailureOptions {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** The only error that a caller is told about. Thrown with a kind of the registry and one safe sentence. */
+/** The only error whose sentence is sent to callers. Thrown with a kind of the registry and one safe sentence. */
 export class Failure extends Error {
   readonly kind: ErrorKind
   readonly status: number
@@ -42,7 +42,7 @@ export function failure(kind: ErrorKind, sentence?: string, options?: FailureOpt
   return new Failure(kind, sentence, options)
 }
 
-/** Turns anything thrown into what the caller is told: a Failure stays itself, everything else is `internal_error`. */
+/** Converts a thrown value to the failure that is sent to the caller: everything but a Failure becomes `internal_error`. */
 export function toFailure(thrown: unknown): Failure {
   if (thrown instanceof Failure) return thrown
   return new Failure('internal_error', undefined, {
@@ -51,7 +51,7 @@ export function toFailure(thrown: unknown): Failure {
   })
 }
 
-/** A start that cannot go on: one line for the person at the terminal, exit code 1. Never sent over the network. */
+/** A start that cannot continue: one line on the terminal, exit code 1. Never sent over the network. */
 export class StartupError extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options)

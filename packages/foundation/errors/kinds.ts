@@ -1,6 +1,6 @@
 /**
- * The closed registry of error kinds. Everything a caller can be told is a row here: the HTTP status and one safe sentence.
- * What is not in the registry is `internal_error`.
+ * The closed registry of error kinds. Each row has the HTTP status and one safe sentence that callers receive.
+ * Errors of no kind are `internal_error`.
  */
 export interface ErrorKindRow {
   readonly status: number
@@ -27,7 +27,7 @@ export const errorKinds = {
   conflict: {
     status: 409,
 
-    sentence: 'It exists already, or somebody else changed it first.',
+    sentence: 'It exists already, or another request changed it first.',
   },
   payload_too_large: {
     status: 413,

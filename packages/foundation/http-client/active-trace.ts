@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 /** Names, numbers and statuses, never values of a request, users or keys: a trace leaves the machine. */
 export type SpanAttributes = Readonly<Record<string, string | number>>
 
-/** What is known of work when it begins. */
+/** Properties of a span that are known when it begins. */
 export interface SpanHead {
   readonly name: string
   /** As OpenTelemetry has it: a request that is answered, one that is made, or work in between. */
@@ -19,7 +19,7 @@ export interface ActiveTrace {
   begin(head: SpanHead): TracedWork | undefined
 }
 
-/** Work within a request; what is begun in it is below it. */
+/** Work within a request; spans that begin in it are its children. */
 export interface TracedWork extends ActiveTrace {
   /** Called once. */
   end(failed: boolean, more?: SpanAttributes): void
@@ -33,5 +33,5 @@ export interface TracedCall {
   end(outcome: number | Error): void
 }
 
-/** Set while a traced request is answered; what is awaited for it sees it, too. */
+/** The trace of the current request, also in its asynchronous calls. */
 export const activeTrace = new AsyncLocalStorage<ActiveTrace>()

@@ -5,7 +5,7 @@ import { activeTrace } from './active-trace.ts'
 /**
  * Sends one request, and once more where that is safe: RFC 9110 §9.2.2, the peer may have ended a kept connection
  * while a GET was on its way. Redirects are not followed. A call within a traced request continues its trace.
- * @param url https; http is for who asks for nothing that has to be believed
+ * @param url https; http only for data that is verified otherwise
  * @param options its `signal` ends the whole exchange, the reading of the body too
  * @returns the head of the answer
  * @throws whatever the connection fails with before the answer begins

@@ -1,20 +1,19 @@
 import { bucketKey } from './rate-limit/token-buckets.ts'
 
-/** A body up to this size is small: a part of the budget is kept for such, and it is read whoever sends it. */
+/** Bodies up to this size are small: part of the budget is reserved for them, and they are read before authentication. */
 export const smallBodyBytes = 64 * 1024
 
-/** A large JSON body is there as bytes, as a text, and as the values in it. */
+/** A large JSON body is in memory as bytes, as text, and as parsed values. */
 export const jsonCost = 3
 
 /**
- * Bytes of bodies, and of what is made of them, that are being held at the same time, across all requests of this process. An
- * eighth is kept for small ones, so that large ones never keep them out, and one client holds at most a half, or one body
- * of the largest size.
+ * Limits the memory of all request bodies of this process, and of the values parsed from them. An eighth is reserved for
+ * small bodies, and one client may use at most half of the budget, or one body of the maximum size.
  */
 export class BodyBudget {
   readonly #limit: number
   readonly #clientLimit: number
-  /** Only of clients that hold something: as many as there are bodies at most. */
+  /** Only clients with reserved bytes: at most as many as there are bodies. */
   readonly #byClient = new Map<string, number>()
   #held = 0
 
@@ -23,7 +22,7 @@ export class BodyBudget {
     this.#clientLimit = Math.max(limit / 2, maxBodyBytes * jsonCost)
   }
 
-  /** False when it would be too much. `client`: what counts as one client, undefined where that is not looked at */
+  /** Reserves bytes, unless a limit would be exceeded. @param client key of the client; undefined = no limit for each client */
   tryReserve(bytes: number, large: boolean, client?: string): boolean {
     if (this.#held + bytes > (large ? this.#limit * (7 / 8) : this.#limit)) return false
     if (client !== undefined) {
@@ -53,7 +52,7 @@ export class BodyBudget {
   }
 }
 
-/** The share of one body in the budget, until it is given back, once. */
+/** The bytes of the budget that one body reserves, until they are released, once. */
 export class BodyReservation {
   readonly #budget: BodyBudget
   readonly #address: string
@@ -61,7 +60,7 @@ export class BodyReservation {
   #client: string | undefined
   #bytes = 0
 
-  /** @param cost bytes that each byte of a large body takes while its request is served */
+  /** @param cost bytes that each byte of a large body occupies while its request is served */
   constructor(budget: BodyBudget, address: string, cost = 1) {
     this.#budget = budget
     this.#address = address
@@ -72,14 +71,14 @@ export class BodyReservation {
     return this.#bytes
   }
 
-  /** All of a small body at once: nobody can hold it up, and it costs no look at its client. */
+  /** Reserves a small body at once, without a limit for its client: it arrives in one piece. */
   reserveSmall(bytes: number): boolean {
     if (!this.#budget.tryReserve(bytes, false)) return false
     this.#bytes = bytes
     return true
   }
 
-  /** False when it would be too much. */
+  /** Reserves further bytes, unless a limit would be exceeded. */
   reserveMore(more: number, large: boolean): boolean {
     this.#client ??= bucketKey(this.#address)
     const bytes = large ? more * this.#cost : more

@@ -1,6 +1,6 @@
 import { IncomingMessage } from 'node:http'
 
-/** Takes a body, piece by piece, then `end` or `abort`, whichever comes. */
+/** Receives a body in chunks, followed by `end` or `abort`. */
 export interface BodySink {
   write(chunk: Uint8Array): void
   /** The body is complete. */
@@ -10,16 +10,15 @@ export interface BodySink {
 }
 
 /**
- * A request whose body goes to a taker in the very turn in which the parser reads it. The buffers, states and events
- * of a stream, which are for bodies that nobody waits for yet, cost more than to encrypt the usual body. Without a
- * taker it is a stream like any other.
+ * A request whose body is written to a sink in the same turn in which the parser reads it. The buffers, states and events
+ * of a stream cost more than encrypting a typical body. Without a sink the request is an ordinary stream.
  */
 export class BodyMessage extends IncomingMessage {
   #sink: BodySink | undefined
   #consumed = false
 
   static {
-    // Node asks for it when the reply is sent, and keeps a message whose stream has not ended.
+    // Node reads it when the reply is sent, and keeps a message whose stream has not ended.
     const readInherited = (message: BodyMessage): boolean =>
       Reflect.get(IncomingMessage.prototype, 'readableEnded', message)
     Object.defineProperty(BodyMessage.prototype, 'readableEnded', {
@@ -29,19 +28,19 @@ export class BodyMessage extends IncomingMessage {
     })
   }
 
-  /** Once, before the turn ends in which the head has come. */
+  /** To be called once, in the turn in which the head arrived. */
   readBodyInto(sink: BodySink): void {
     this.#sink = sink
-    // As the first read of a stream: from now on the body counts as read.
+    // Like the first read of a stream: the body counts as read from now on.
     this._read(0)
   }
 
-  /** Leaves the rest of the body to the stream, which discards it. */
+  /** Returns the rest of the body to the stream, which discards it. */
   discardBody(): void {
     this.#sink = undefined
   }
 
-  /** The parser hands over what it has read; null is the end. */
+  /** Called by the parser with each chunk; null is the end. */
   override push(chunk: Uint8Array | null, encoding?: BufferEncoding): boolean {
     const sink = this.#sink
     if (sink === undefined) return super.push(chunk, encoding)

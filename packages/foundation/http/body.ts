@@ -5,7 +5,7 @@ import { type BodyReservation, smallBodyBytes } from './body-budget.ts'
 import type { BodyMessage, BodySink } from './body-message.ts'
 import { emptyBody } from './request.ts'
 
-/** The caller went away before the request was complete: there is nobody to answer. */
+/** The client disconnected before the request was complete: no reply can be sent. */
 export const aborted = Symbol('aborted')
 
 /** Whether the head announces a body (RFC 9112 §6.3). */
@@ -14,17 +14,17 @@ export function announcesBody(message: IncomingMessage): boolean {
   return (length !== undefined && length !== '0') || message.headers['transfer-encoding'] !== undefined
 }
 
-/** The size of the body stays counted in its holding, unless the body is refused or aborted. */
+/** The size of the body stays reserved, unless the body is refused or aborted. */
 export type BodyDone = (outcome: Uint8Array | Failure | typeof aborted) => void
 
-/** Throws, or rejects with, why a large body is not read. */
+/** Throws or rejects with the reason why a large body is not read. */
 export type Admit = () => MaybePromise<void>
 
 /**
  * Reads the whole body, at most `limit` bytes. A declared length over the limit is refused before anything is read;
- * a chunked body is counted as it comes. `admit` is asked once, before a body becomes larger than `smallBodyBytes`; while it
- * thinks, the body goes on. `done` is called once: with the bytes, with failure('payload_too_large'),
- * failure('overloaded') or what `admit` says, or with `aborted` when the connection ends first.
+ * a chunked body is counted as it arrives. `admit` is called once, before a body exceeds `smallBodyBytes`; the body is read
+ * on while `admit` runs. `done` is called once: with the bytes, with failure('payload_too_large'), failure('overloaded') or
+ * the failure of `admit`, or with `aborted` when the connection ends first.
  */
 export function readBody(
   message: BodyMessage,
@@ -50,8 +50,8 @@ export function readBody(
 const minBufferBytes = 1024
 
 /**
- * Puts a body together. One piece stays where it is; of several each would cost some hundred bytes of its own, so they
- * go into one buffer, which follows what has come by doubling.
+ * Assembles a body. A single chunk is not copied; several chunks are copied into one buffer that grows by doubling, since
+ * each chunk would cost some hundred bytes of its own.
  */
 class BodyReader implements BodySink {
   readonly #message: BodyMessage
@@ -60,7 +60,7 @@ class BodyReader implements BodySink {
   readonly #reservation: BodyReservation
   readonly #admit: Admit
   readonly #done: BodyDone
-  /** The only piece, or the buffer: all of it is counted in the budget, `#size` bytes of it have come. */
+  /** The single chunk, or the buffer: it is reserved whole in the budget, and `#size` bytes of it have arrived. */
   #bytes = emptyBody
   #size = 0
   #admissionRequested = false
@@ -105,7 +105,7 @@ class BodyReader implements BodySink {
     this.#done(aborted)
   }
 
-  /** Asks, unless it has been asked. @returns false when the answer was no, and has been given */
+  /** Calls `admit` once. @returns false when the body was refused, and `done` was called */
   requestAdmission(): boolean {
     if (this.#admissionRequested) return true
     this.#admissionRequested = true

@@ -10,9 +10,9 @@ import { prepareFailure } from './reply.ts'
 const lingerMs = 1000
 
 /**
- * Answers what the HTTP parser refused (smuggling, too large a head, too slow) and ends the connection. While a request
- * of this connection waits for its reply nothing is sent, because it would be taken for that: the refusal is kept for
- * `sendRefusal`. The parser refuses again whatever follows, which changes nothing.
+ * Replies to a request that the HTTP parser refused (smuggling, too large a head, too slow) and ends the connection. While
+ * a request of this connection waits for its reply, the refusal is kept for `sendRefusal`: the client would take it for that
+ * reply. The parser also refuses all that follows, which changes nothing.
  */
 export function refuseClientError(
   error: NodeJS.ErrnoException,
@@ -23,14 +23,14 @@ export function refuseClientError(
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
   } else if (error.code === 'HPE_CLOSED_CONNECTION' || connection.closing) {
-    // Nobody reads these bytes, and the reply that is on its way ends the connection.
+    // These bytes are not processed, and the pending reply ends the connection.
   } else {
     connection.refusal ??= prepareRefusal(toFailureOfParser(error.code))
     sendRefusal(connection, socket)
   }
 }
 
-/** To be called when a reply has been handed to the connection: the refusal goes behind the last one. */
+/** To be called after each reply: sends the refusal behind the last reply. */
 export function sendRefusal(connection: Connection, socket: Socket): void {
   if (connection.refusal === undefined || awaitsReplies(connection)) return
   if (!connection.closing && socket.writable) {

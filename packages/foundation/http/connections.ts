@@ -6,38 +6,38 @@ import type { IssuedUnder } from '../tls/client-authorities.ts'
 import type { PresentedChain } from '../tls/index.ts'
 import type { PreparedReply } from './reply.ts'
 
-/** The reply that ends a connection, to bytes that no operation sees. */
+/** The reply to bytes that reach no operation; it ends the connection. */
 export interface Refusal {
   readonly reply: PreparedReply
   readonly requestId: string
 }
 
-/** Facts about one connection, collected once so that a request does not ask the operating system again. */
+/** Properties of one connection, read once so that requests need not ask the operating system again. */
 export interface Connection extends SweptConnection {
   readonly peerAddress: string
-  /** null = not looked at yet. */
+  /** null = not read yet. */
   certificate: X509Certificate | undefined | null
-  /** The log has a line about its certificate, which was refused: one a connection. */
+  /** Its certificate was refused, and the log has the line about it: one for each connection. */
   certificateRefused: boolean
-  /** Certificates of partners by their names, as they were asked for; undefined = it is not one of that partner. */
+  /** Results of `partnerCertificate` by partner; undefined = the certificate is not one of that partner. */
   readonly partnerCertificates: Map<string, X509Certificate | undefined>
   /** Set where there are authorities of partners: those in force when the connection began. */
   readonly issuedUnder: IssuedUnder | undefined
-  /** Of `certificate`; undefined where nobody asks whether it was revoked. */
+  /** The chain of `certificate`; undefined where revocation is not checked. */
   chain: PresentedChain | undefined
-  /** Those of `open` whose body is still arriving. */
+  /** Number of requests in `open` whose body is still arriving. */
   reading: number
-  /** It ends with its next reply: the client is to come to another worker. */
+  /** The connection ends with its next reply, so that the client reconnects to another worker. */
   leaving: boolean
   /** A last reply is being sent and the connection then ends. */
   closing: boolean
-  /** Requests begun and not answered. */
+  /** Requests that have begun and have no reply yet. */
   open: number
-  /** Replies made that wait until those of earlier requests are sent. */
+  /** Replies that wait until those of earlier requests are sent. */
   queued: number
-  /** The last reply, to what no operation sees; it is sent after the replies to earlier requests. */
+  /** The last reply, to bytes that reach no operation; it is sent after the replies to earlier requests. */
   refusal: Refusal | undefined
-  /** The refusal has been sent: nothing else is. */
+  /** The refusal has been sent: nothing else is sent. */
   refused: boolean
   /** Node's parser reads it through its stream (`readThroughStream`). */
   throughStream: boolean
@@ -46,7 +46,7 @@ export interface Connection extends SweptConnection {
 /** Remembers connections by their socket, until it closes. */
 export interface Connections {
   get(socket: Socket): Connection
-  /** Those over which a request has come. */
+  /** Connections over which a request has arrived. */
   all(): Iterable<readonly [Socket, Connection]>
 }
 
@@ -76,7 +76,7 @@ export function createConnections(issuedUnder: () => IssuedUnder | undefined = (
         refused: false,
         throughStream: false,
       }
-      // One that has closed already says so no more.
+      // A closed socket emits no further `close` event.
       if (!socket.destroyed) {
         connections.set(socket, connection)
         socket.once('close', () => connections.delete(socket))

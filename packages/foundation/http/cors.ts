@@ -1,6 +1,6 @@
 import type { HttpMethod } from '../operations/types.ts'
 
-/** Adds to a response; the list is flat, names and values. */
+/** A flat list of header names and values. */
 type HeaderList = string[]
 
 export interface Cors {

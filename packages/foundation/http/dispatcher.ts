@@ -19,12 +19,12 @@ export interface Dispatcher<Services> {
   readonly batcher: RequestBatcher
 }
 
-/** Takes the reply, once. undefined: the caller went away before the request was complete. */
+/** Receives the reply, once. undefined: the client disconnected before the request was complete. */
 export type Done = (reply: PreparedReply | undefined) => void
 
 /**
- * The one way of a request. Whatever is thrown on it becomes a reply; what comes out has been audited as the mode asks.
- * A step that need not wait does not: most requests pass without a promise.
+ * Processes a request. Every thrown error becomes a reply, and every reply has been audited as the audit mode requires.
+ * Steps without I/O run synchronously: most requests pass without a promise.
  */
 export function dispatch<Services>(
   dispatcher: Dispatcher<Services>,
@@ -71,7 +71,7 @@ function begin<Services>(
   return 'after its body'
 }
 
-/** A large body is read only of callers who are somebody; when it is there they are asked again, as for any other. */
+/** Large bodies are read only from authenticated callers, who are authenticated again once the body has arrived. */
 function admitLargeBody<Services>(
   dispatcher: Dispatcher<Services>,
   exchange: Exchange<Services>,
@@ -88,7 +88,7 @@ function requireAuthenticated(principal: Principal | undefined): void {
   if (principal === undefined) throw failure('unauthorized')
 }
 
-/** Acts on the request, and answers it, together with the others that have come by now. */
+/** Handles the request and replies to it, in one batch with the other requests that have arrived. */
 function perform<Services>(
   dispatcher: Dispatcher<Services>,
   exchange: Exchange<Services>,
@@ -204,7 +204,7 @@ function conclude<Services>(exchange: Exchange<Services>, reply: PreparedReply, 
     recordBeforeReply(exchange, reply).then(done, (thrown: unknown) => done(replyToFailure(exchange, thrown)))
 }
 
-/** Every request counts, also those that nothing answers. The key is the TCP peer, never a forwarded address. */
+/** Every request counts, also those that match no operation. The key is the TCP peer, never a forwarded address. */
 function limitRate<Services>({ options, connection }: Exchange<Services>): void {
   const decision = options.rateLimiter?.take(connection.peerAddress)
   if (decision === undefined || decision.allowed) return
@@ -222,7 +222,7 @@ function requireMatch<Services>(exchange: Exchange<Services>): CompiledOperation
 const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'LIST'])
 
 /**
- * A page of a foreign origin must not act with the cookies or the certificate of its visitor, nor log it in or out:
+ * Refuses cross-origin requests, which could use the cookies or the certificate of the user, or log the user in or out:
  * browsers send `Origin` with every such request, other clients do not.
  */
 function refuseCrossOriginRequest<Services>(
@@ -269,7 +269,7 @@ export function replyToFailure<Services>(exchange: Exchange<Services>, thrown: u
   const { certificateProblem } = request
   if (certificateProblem !== undefined && problem.kind === 'unauthorized')
     logRefusedCertificate(exchange, certificateProblem)
-  // Load that was shed is no fault of the service: who floods it does not fill the log with errors.
+  // Shed load is not an error of the service, and a flood must not fill the log with errors.
   const loadShed = problem.kind === 'overloaded' && problem.cause === undefined
   if (problem.status >= 500 && !loadShed) {
     const cause = problem.cause instanceof Error ? problem.cause.stack : undefined
@@ -287,7 +287,7 @@ export function replyToFailure<Services>(exchange: Exchange<Services>, thrown: u
   }
 }
 
-/** The record of each request names the reason; the log has a line for each connection, so requests do not fill it. */
+/** Logs a refused certificate once for each connection; the audit record of each request states the reason. */
 function logRefusedCertificate<Services>(exchange: Exchange<Services>, problem: string): void {
   const { connection, clientAddress } = exchange.request
   exchange.audit({ reason: 'client_certificate_refused', details: { problem } })
@@ -315,8 +315,8 @@ async function recordBeforeReply<Services>(
   } catch (thrown) {
     preparedCommit?.markInDoubt()
     const instead = replyToFailure(exchange, thrown)
-    // What is (or may be) committed cannot be taken back, and `nothing was done` would be a lie: its first record is on
-    // disk.
+    // A change that is (or may be) committed cannot be reverted, so the reply must not state that nothing was done; its
+    // first record is on disk.
     return exchange.outcome === 'uncommitted' ? instead : reply
   }
 }

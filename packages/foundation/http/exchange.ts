@@ -24,23 +24,23 @@ export class Exchange<Services> implements OperationContext<Services> {
   readonly connection: Connection
   readonly startedAt: number
   principal: Principal | undefined
-  /** undefined = no operation answers here. */
+  /** undefined = no operation matches. */
   compiled: CompiledOperation<Services> | undefined
   parameters: Readonly<Record<string, string>> | undefined
-  /** Methods of a path that does not answer this one. */
+  /** Methods of a path that does not support this method. */
   allow: readonly string[] | undefined
   /** Shape of errors below this path, for requests that no operation answers. */
   errorShapeHere: ErrorShape | undefined
-  /** The path leads somewhere but its parameters cannot be read. */
+  /** The path matches a route, but its parameters cannot be decoded. */
   routeFailure: unknown
   preflightAnyOrigin = false
   /** The body's share in the budget. */
   reservation: BodyReservation | undefined
   /** undefined = the request is not traced. */
   trace: RequestTrace | undefined
-  /** Status of the record that is on disk already. */
+  /** Status in the audit record that is on disk. */
   recordedStatus: number | undefined
-  /** Fate of the changes; unknown = the answer to the commit was lost. */
+  /** State of the changes; unknown = the answer to the commit was lost. */
   outcome: 'uncommitted' | 'committed' | 'unknown' = 'uncommitted'
   /** The commit that the first record comes before. */
   preparedCommit: PreparedCommit | undefined
@@ -93,7 +93,7 @@ export class Exchange<Services> implements OperationContext<Services> {
     return this.compiled?.operation.status ?? 200
   }
 
-  /** A preflight is a question of the browser about an operation, not the operation. */
+  /** A CORS preflight or another OPTIONS request, which runs no operation. */
   get isOptions(): boolean {
     return this.message.method === 'OPTIONS'
   }
@@ -102,8 +102,8 @@ export class Exchange<Services> implements OperationContext<Services> {
     return !this.isOptions && !this.#recorded && this.compiled?.operation.audited !== false
   }
 
-  // What follows is taken from the context by handlers, without its object; made when asked for, which for most
-  // requests is once or never.
+  // Handlers use the following members without `this`; they are created on first use, since most requests need them once or
+  // never.
 
   get audit(): (fields: AuditFields) => void {
     return (fields) => {
@@ -122,8 +122,8 @@ export class Exchange<Services> implements OperationContext<Services> {
   }
 
   /**
-   * In audit mode `reject` the success of this request is on disk before its first commit: what the handler wants in
-   * the record it has to say before it commits. What the record said too early is put right by a second record.
+   * In audit mode `reject` the success of this request is on disk before its first commit: a handler must set the fields of
+   * the record before it commits. A second record corrects a success that did not happen.
    */
   async #commit(changes: readonly Change[]): Promise<readonly ChangeResult[]> {
     const { audit, commit } = this.options

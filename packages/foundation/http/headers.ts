@@ -2,7 +2,7 @@ import type { PreparedReply } from './reply.ts'
 
 const frameAncestors = "frame-ancestors 'none'"
 
-/** On every response of every service, whatever it answers. */
+/** Headers of every response of every service. */
 export const securityHeaders: readonly string[] = [
   'X-Frame-Options',
   'DENY',
@@ -14,7 +14,7 @@ export const securityHeaders: readonly string[] = [
   'max-age=31536000',
 ]
 
-/** Those that a reply may say for itself; the others are not its to change. */
+/** Headers that a reply may replace; all others are fixed. */
 const replaceable = new Set(['content-security-policy', 'cache-control'])
 const ours = new Set([
   'x-frame-options',

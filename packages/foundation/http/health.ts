@@ -17,7 +17,7 @@ const Health = Type.Object({
   }),
 })
 
-/** Something that the service cannot do without. */
+/** A part of the service that `/health` checks. */
 export interface HealthPart {
   /** Its member of `dependencies`. */
   readonly key: 'database' | 'audit' | 'auth_feed' | 'restore'
@@ -25,27 +25,27 @@ export interface HealthPart {
   readonly name: string
   /** Sentence for callers when the part does not work. */
   readonly message: string
-  /** false: the service goes on without it. */
+  /** false: the service works without it. */
   readonly required?: boolean
-  /** Tries it. Rejects with the reason, which goes to the log. */
+  /** Checks the part. Rejects with the reason, which goes to the log. */
   probe(): Promise<unknown>
 }
 
 export interface HealthOptions {
   readonly parts: readonly HealthPart[]
   readonly clock: Clock
-  /** A part that has not answered by then is down; default 2000. */
+  /** A part that does not answer within this time is down; default 2000. */
   readonly timeoutMs?: number
-  /** A result is told to everybody who asks within this time; default 1000. */
+  /** A result is reused for this time; default 1000. */
   readonly everyMs?: number
 }
 
 type PartState = Static<typeof Part>
 
 /**
- * `GET /health`: 200 when every required part works, else 503 with the part that does not. The parts are tried when somebody
- * asks, at most once in `everyMs` whoever asks, and one trial of a part at a time. The reason goes to the log;
- * callers, who are anybody, read one fixed sentence.
+ * `GET /health`: 200 when every required part works, else 503 with the part that does not. Parts are checked on request,
+ * at most once in `everyMs`, and with one probe of a part at a time. The reason goes to the log; unauthenticated callers
+ * receive one fixed sentence.
  */
 export function healthOperation<Services>(options: HealthOptions): Operation<Services> {
   const { clock, everyMs = 1000 } = options
@@ -93,7 +93,7 @@ export function healthOperation<Services>(options: HealthOptions): Operation<Ser
   })
 }
 
-/** Tries a part, unless the trial before has not ended. */
+/** Probes a part, and joins a probe that is under way. */
 function createProbe(
   part: HealthPart,
   timeoutMs: number,

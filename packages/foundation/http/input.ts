@@ -63,7 +63,7 @@ export function validateInput<Services>(
   return { path: parameters, query, body }
 }
 
-/** RFC 9110 §9.3.1: a body of these means nothing. */
+/** RFC 9110 §9.3.1: the body of these methods has no meaning. */
 const withoutBody: ReadonlySet<string> = new Set(['GET', 'HEAD', 'LIST'])
 
 /**
@@ -78,7 +78,7 @@ function requireNoBody({ method, body }: HttpRequest): void {
   throw failure('bad_request', 'Invalid request body: this operation accepts no body.')
 }
 
-/** false: there is no body, and none is needed. Throws failure('bad_request') and 415. */
+/** @returns false when there is no body and none is required @throws failure('bad_request') and 415 */
 function holdsJson<Services>(operation: Operation<Services>, request: HttpRequest): boolean {
   if (request.body.length === 0) {
     if (operation.bodyOptional === true) return false
@@ -108,7 +108,7 @@ function checkContentType(contentType: string | undefined): void {
   }
 }
 
-/** A parameter given twice is refused: two readers may each take another one. */
+/** Refuses repeated parameters: parsers differ about which one counts. */
 function readQuery(request: HttpRequest): Readonly<Record<string, string>> {
   if (request.rawQuery.includes('%')) {
     try {

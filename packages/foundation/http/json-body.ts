@@ -3,12 +3,12 @@ import { failure } from '../errors/index.ts'
 import { smallBodyBytes } from './body-budget.ts'
 import { isJsonText } from './json-grammar.ts'
 
-/** Deepest nesting of arrays and objects that a body may have. */
+/** Maximum nesting of arrays and objects in a body. */
 const maxJsonDepth = 64
 
 /**
- * Most values and names that a body may have. Each takes up to three microseconds to build, compare and check, in
- * which nothing else is done. A batch of a thousand items has some fourteen thousand.
+ * Maximum number of values and names in a body. Each takes up to three microseconds to build, compare and check, which
+ * blocks the thread. A batch of a thousand items has some fourteen thousand.
  */
 export const maxJsonValues = 100_000
 
@@ -22,9 +22,9 @@ const letterU = 0x75
  * values and names, no member twice in one object (RFC 7493 §2.3), no member named `__proto__`, no member name with a
  * backslash (docs/adr/http-requests.md), no lone surrogates (RFC 7493 §2.1), no U+0000.
  *
- * JSON.parse keeps the last of two equal members without a word, so two parsers may read two different messages. One
- * scan counts the members in the text and one walk counts those in the value: the value has fewer exactly when a
- * member appeared twice.
+ * JSON.parse silently keeps the last of two equal members, so two parsers may read two different messages. One scan counts
+ * the members in the text and one walk counts those in the value: the value has fewer exactly when a member appears
+ * twice.
  *
  * Throws failure('bad_request'); no sentence repeats a value of the body.
  */
@@ -32,9 +32,9 @@ export function parseJsonBody(body: Uint8Array): unknown {
   return parseStrictJson(body, bodyLimits)
 }
 
-/** The bounds of a text beyond those that hold for all of them. */
+/** Limits that differ between kinds of JSON texts. */
 export interface JsonLimits {
-  /** Deepest nesting of arrays and objects. */
+  /** Maximum nesting of arrays and objects. */
   readonly maxDepth: number
   /** Whether a member name may be written with an escape. */
   readonly escapedNames: boolean
@@ -48,7 +48,7 @@ export function parseStrictJson(body: Uint8Array, limits: JsonLimits): unknown {
   const bytes = Buffer.isBuffer(body) ? body : Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   const { members, escapes, escapedNames } = scan(bytes, limits.maxDepth)
   if (escapedNames && !limits.escapedNames) throw invalid('a member name is written with an escape.')
-  // Of a small one the text costs less than another look at its bytes.
+  // For a small body, JSON.parse costs less than another scan of its bytes.
   if (bytes.length > smallBodyBytes && !isJsonText(bytes)) throw invalid('it is not valid JSON.')
   let value: unknown
   try {
@@ -91,7 +91,7 @@ function scan(bytes: Buffer, maxDepth: number): ScanResult {
         members++
         if (escapes && name !== checked) {
           checked = name
-          // Looked for from where it was last found: all of these searches together pass through the body once.
+          // Each search starts at the last result, so all searches together scan the body once.
           if (slash < name) slash = indexOrEnd(bytes, backslash, name)
           if (slash < index) {
             escapedNames = true
@@ -118,8 +118,8 @@ function scan(bytes: Buffer, maxDepth: number): ScanResult {
 }
 
 /**
- * Index of the closing quote. Short strings byte by byte, long ones (base64) by native search, which is too dear to be
- * asked again for each of many escaped quotes.
+ * Index of the closing quote. Short strings are scanned byte by byte, long ones (base64) by native search, which would be
+ * too slow if repeated for many escaped quotes.
  */
 function findStringEnd(bytes: Uint8Array, start: number): number {
   for (let index = start; ; ) {
@@ -178,7 +178,7 @@ function countMembers(value: unknown, escapes: boolean): number {
   return members
 }
 
-/** No database and no log has these: RFC 7493 §2.1 for surrogates; U+0000 ends a text in PostgreSQL and in C. */
+/** Refuses lone surrogates (RFC 7493 §2.1) and U+0000, which ends a text in PostgreSQL and in C. */
 function requireStorable(text: string, what: string): void {
   if (!text.isWellFormed()) throw invalid(`a ${what} holds half of a surrogate pair.`)
   if (text.includes('\0')) throw invalid(`a ${what} holds the character U+0000.`)

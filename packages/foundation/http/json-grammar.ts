@@ -119,7 +119,7 @@ function stringEnd({ bytes, words, wordsFrom }: Text, start: number): number {
   return none
 }
 
-/** Whether none of four bytes is a quote, a backslash or a control character; false at times where none is. */
+/** Whether none of four bytes is a quote, a backslash or a control character; may be false although none is. */
 function isPlain(word: number): boolean {
   const quotes = word ^ 0x22222222
   const slashes = word ^ 0x5c5c5c5c

@@ -14,21 +14,21 @@ import type { Tracer } from '../tracing/index.ts'
 import type { PartnerHosts } from './partner-hosts.ts'
 import type { TokenBuckets } from './rate-limit/token-buckets.ts'
 
-/** Every bound of the server. Times in milliseconds, sizes in bytes. */
+/** All limits of the server. Times in milliseconds, sizes in bytes. */
 export interface ServerLimits {
-  /** Body of one request, unless its operation takes less. */
+  /** Maximum body of one request, unless its operation has a lower limit. */
   readonly bodyBytes: number
-  /** Bodies of all requests that this process holds at one time. */
+  /** Maximum memory of all request bodies of this process. */
   readonly bufferedBytes: number
   readonly maxHeaderBytes: number
   readonly headersTimeoutMs: number
   /** Head and body of one request. */
   readonly requestTimeoutMs: number
   readonly keepAliveTimeoutMs: number
-  /** A client that does not take a byte of its reply. */
+  /** For a client that reads no byte of its reply. */
   readonly idleTimeoutMs: number
   readonly handshakeTimeoutMs: number
-  /** How often slow requests are looked for. */
+  /** How often slow requests are searched. */
   readonly connectionsCheckingIntervalMs: number
   readonly maxConnections: number
 }
@@ -51,14 +51,14 @@ export interface ServiceServerOptions<Services> {
   readonly services: Services
   readonly authenticate: Authenticate
   /**
-   * Asked with the name of the operation before anything else is looked at; throws where it is not served now. undefined:
-   * every operation is.
+   * Called with the name of the operation before all other checks; throws when the operation is not served now. undefined:
+   * all operations are served.
    */
   readonly admit?: ((operation: string) => MaybePromise<void>) | undefined
   readonly audit: AuditTrail
   readonly commit: Commit
   readonly log: Logger
-  /** Called with the name of each operation when it begins to act. */
+  /** Called with the name of each operation when its handler begins. */
   readonly onBegin?: ((operation: string) => void) | undefined
   readonly metrics: Metrics
   /** undefined = requests are not traced. */
@@ -69,9 +69,9 @@ export interface ServiceServerOptions<Services> {
   readonly tls?: (SecureContextOptions & TlsOptions) | undefined
   /** Partners' authorities that `tls` trusts beside those of users. */
   readonly clientAuthorities?: ClientAuthorities | undefined
-  /** Names at which a partner alone connects: other handshakes end there. */
+  /** Host names that are reserved for one partner: other handshakes are ended. */
   readonly partnerHosts?: PartnerHosts | undefined
-  /** Asked with each request that shows a client certificate; undefined = there are no CRLs. */
+  /** Checks the client certificate of each request; undefined = there are no CRLs. */
   readonly clientRevocation?: ClientRevocation | undefined
   /** Origins besides the service's own, e.g. `https://console.example`. */
   readonly corsAllowedOrigins?: readonly string[]
@@ -80,7 +80,7 @@ export interface ServiceServerOptions<Services> {
   readonly peerSecret?: string | undefined
   /** undefined = off. */
   readonly rateLimiter?: TokenBuckets | undefined
-  /** false: the verb LIST is refused as node's parser refuses it. Default: it is served where an operation has it. */
+  /** false: the verb LIST is refused by node's parser. Default: it is served where an operation has it. */
   readonly listVerb?: boolean
   /** Limits that are absent have their value of `defaultLimits`. */
   readonly limits?: Partial<ServerLimits>
@@ -91,12 +91,12 @@ export interface ServiceServerOptions<Services> {
 export interface ServiceServer {
   readonly server: HttpServer | HttpsServer
   listen(options: ListenOptions): Promise<{ readonly port: number }>
-  /** Stops accepting, lets requests in flight finish, and after `timeoutMs` cuts what is left. */
+  /** Stops accepting, lets requests in flight finish, and closes the remaining connections after `timeoutMs`. */
   drain(timeoutMs: number): Promise<void>
   /** New certificates and trust for new connections. A plain HTTP server refuses. */
   setTls(options: SecureContextOptions, clientAuthorities?: ClientAuthorities): void
-  /** Requests begun and not answered. */
+  /** Requests that have begun and have no reply yet. */
   inFlight(): number
-  /** This share of the connections, 0 to 1, ends with its next reply: clients come back, maybe to another worker. */
+  /** Ends this share of the connections, 0 to 1, with their next reply: clients reconnect, possibly to another worker. */
   spread(share: number): void
 }

@@ -2,7 +2,7 @@ import type { TLSSocket } from 'node:tls'
 import type { IssuedUnder } from '../tls/client-authorities.ts'
 import { getVerifiedPeerCertificate, readPeerCommonName } from '../tls/index.ts'
 
-/** A partner that connects alone under some name of this server. */
+/** A partner with host names of this server that no other client may use. */
 export interface PartnerHost {
   /** Of `ClientAuthorities`. */
   readonly partner: string
@@ -14,8 +14,8 @@ export interface PartnerHost {
 export type PartnerHosts = ReadonlyMap<string, PartnerHost>
 
 /**
- * Why a connection ends with its handshake, before a request is read: at the name of a partner it shows no certificate of
- * that partner. undefined: it goes on.
+ * The reason to end a connection after its handshake, before a request is read: it uses the host name of a partner without
+ * a certificate of that partner. undefined: the connection stays.
  */
 export function handshakeProblem(
   socket: TLSSocket,

@@ -1,9 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 
-/** Name of the header in which a service of this installation shows another that it is one. */
+/** Header by which services of this installation recognise each other. */
 export const peerSecretHeader = 'x-warder-peer'
 
-/** @returns whether a header shows the secret; without a secret none does */
+/** @returns a check whether a header equals the secret; without a secret it is always false */
 export function createPeerSecretCheck(secret: string | undefined): (shown: unknown) => boolean {
   if (secret === undefined) return () => false
   const expected = digest(secret)

@@ -3,18 +3,18 @@ import type { Clock } from '../clock/clock.ts'
 import { securityHeaders } from './headers.ts'
 import { jsonType, type PreparedReply } from './reply.ts'
 
-/** Members in which node keeps the head that it made, until it sends it in front of the body. */
+/** Members in which node stores the head until it sends it before the body. */
 interface MadeHead {
   _header: string | null
 }
 
 /**
- * Writes the head of the usual reply: JSON with status 200 and no headers of its own, on a connection that stays. It
- * is the text that `writeHead` would make, name for name in the same order; but `writeHead` looks at every character
- * of every header again each time, and nothing here comes from outside.
+ * Writes the prebuilt head of the most common reply: JSON with status 200 and no headers of its own, on a connection that
+ * stays open. The text equals that of `writeHead`, which validates every character of every header each time; here no value
+ * comes from a request.
  */
 export interface PrebuiltHeads {
-  /** false: this reply needs `writeHead`; nothing has been done. */
+  /** @returns false when this reply needs `writeHead`; nothing was written */
   write(
     response: ServerResponse,
     reply: PreparedReply,
@@ -34,7 +34,7 @@ export function createPrebuiltHeads(clock: Clock, keepAlive: string): PrebuiltHe
   function getBeginning(cacheControl: string): string {
     let beginning = beginnings.get(cacheControl)
     if (beginning === undefined) {
-      // Joined, it is one piece of memory: what `+=` makes is put together anew for every reply.
+      // `join` makes a flat string: the rope that `+=` makes would be flattened for every reply.
       const lines = ['HTTP/1.1 200 OK']
       for (let index = 0; index < securityHeaders.length; index += 2) {
         lines.push(`${securityHeaders[index]}: ${securityHeaders[index + 1]}`)
@@ -71,7 +71,7 @@ export function createPrebuiltHeads(clock: Clock, keepAlive: string): PrebuiltHe
   }
 }
 
-/** A runtime that keeps its head elsewhere gets it by `writeHead`. */
+/** false: this release of node stores the head elsewhere, and needs `writeHead`. */
 function takesHead(response: ServerResponse): response is ServerResponse & MadeHead {
   return (response as Partial<MadeHead>)._header === null
 }

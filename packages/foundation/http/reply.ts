@@ -3,8 +3,7 @@ import { errorBody } from '../operations/error-body.ts'
 import type { ErrorShape, IncomingRequest, RawReply } from '../operations/types.ts'
 
 /**
- * A reply that is not plain JSON. It is a class of its own so that no JSON object, whatever its members, can be
- * mistaken for one.
+ * A reply that is not plain JSON. It is a class, so that no JSON object can be mistaken for it.
  */
 class BrandedReply implements RawReply {
   readonly #brand = true
@@ -82,7 +81,7 @@ function prepareRaw(reply: RawReply, status: number, replyContentType: string | 
   }
 }
 
-/** The usual reply to a failure: a JSON body with `error` and `description`. */
+/** The default reply to a failure: a JSON body with `error` and `description`. */
 export function prepareFailure(failed: Failure, requestId: string): PreparedReply {
   return {
     status: failed.status,
@@ -93,7 +92,7 @@ export function prepareFailure(failed: Failure, requestId: string): PreparedRepl
   }
 }
 
-/** The reply to a failure in another shape. Throws what the shape throws, and when that gives no status of an error. */
+/** The reply to a failure in another shape. @throws what the shape throws, and when its status is not an error */
 export function prepareFailureInShape(
   failed: Failure,
   shape: ErrorShape,

@@ -52,7 +52,7 @@ function checkOlderVersion({ httpVersion, headers }: IncomingMessage): void {
     throw failure('bad_request', 'HTTP/1.0 has no Transfer-Encoding.')
 }
 
-/** Headers of which node keeps the first without a word, and of which another reader may take the last. */
+/** Headers of which node silently keeps the first, and of which another parser may use the last. */
 const singleHeaders: ReadonlyMap<number, string> = new Map(
   ['Host', 'Content-Type', 'Authorization'].map((name) => [name.length, name]),
 )

@@ -1,6 +1,6 @@
 /** A request target (RFC 9112 §3.2), cut into its parts. */
 export interface RequestTarget {
-  /** Begins with a slash, or is `*`; what has neither form is left as it came, and leads nowhere. */
+  /** Begins with a slash, or is `*`; any other form is left unchanged, and matches no route. */
   readonly path: string
   /** Text after `?`, or empty. */
   readonly rawQuery: string

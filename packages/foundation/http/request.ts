@@ -11,7 +11,7 @@ import { readTarget } from './request-target.ts'
 
 export const emptyBody: Uint8Array = new Uint8Array(0)
 
-/** A request over HTTP. What is seldom needed (query, cookies, certificate) is read when asked for, and once. */
+/** A request over HTTP. Query, cookies and certificate are read on first use. */
 export class HttpRequest implements IncomingRequest {
   readonly id: string
   readonly method: HttpMethod
@@ -47,7 +47,7 @@ export class HttpRequest implements IncomingRequest {
     this.targetScheme = absolute?.scheme
     // RFC 9112 §3.2.2: the target names the host, and whatever Host says is ignored.
     if (absolute !== undefined) message.headers.host = absolute.authority
-    // node joins repeated headers to one text; only Set-Cookie is a list, and a request has no use for it.
+    // node joins repeated headers to one text; only Set-Cookie is a list, which requests do not have.
     this.headers = message.headers as Readonly<Record<string, string | undefined>>
     this.clientAddress = client.address
     this.isAddressKnown = client.isKnown
@@ -66,7 +66,7 @@ export class HttpRequest implements IncomingRequest {
     const header = this.headers.cookie
     if (header === undefined) return []
     const values: string[] = []
-    // All of them: a second one is refused wherever it stands. The size of the head bounds how many there are.
+    // Reads all of them, since a second one is refused. The size of the head limits their number.
     let equals = -1
     for (let start = 0; start < header.length; ) {
       const semicolon = header.indexOf(';', start)
@@ -81,7 +81,7 @@ export class HttpRequest implements IncomingRequest {
     return values
   }
 
-  /** Usable without its object: authenticators take it as a function. */
+  /** Bound to its object, since authenticators receive it as a function. */
   readonly peerCertificate = (): X509Certificate | undefined => {
     const { connection } = this
     if (connection.certificate === null) this.#readCertificate()
@@ -104,11 +104,11 @@ export class HttpRequest implements IncomingRequest {
     const certificate = tls && getVerifiedPeerCertificate(tls)
     if (certificate !== undefined && this.#revocation !== undefined)
       connection.chain = listPresentedChain(certificate)
-    // A copy: the one that the socket gives keeps the whole session alive.
+    // A copy: the certificate of the socket keeps the whole session alive.
     connection.certificate = certificate && new X509Certificate(certificate.raw)
   }
 
-  /** The certificate of a partner, which authenticates nobody elsewhere. */
+  /** The certificate of a partner, which counts only for the partner's interface. */
   readonly partnerCertificate = (partner: string): X509Certificate | undefined => {
     const { partnerCertificates, issuedUnder } = this.connection
     if (partnerCertificates.has(partner)) return partnerCertificates.get(partner)
@@ -121,7 +121,7 @@ export class HttpRequest implements IncomingRequest {
   }
 }
 
-/** A caller whose certificate does not verify must not be taken for an anonymous one. */
+/** A caller whose certificate does not verify must not be treated as anonymous. */
 function findCertificateProblem(socket: TLSSocket, { issuedUnder }: Connection): string | undefined {
   if (hasUnverifiedCertificate(socket))
     return `the client certificate did not verify: ${socket.authorizationError}`

@@ -34,8 +34,8 @@ const nothing: Match<never> = { target: undefined, allow: undefined }
  * split off before it is decoded, and decoded exactly once: an encoded slash is data and never a separator, and
  * `..` is a segment like any other (in a tail it is refused). HEAD is answered where GET is.
  *
- * A path belongs to one declared path, whose methods are all that it answers: `/keys/new` does not answer the methods of
- * `/keys/{kid}` (OpenAPI 3.1 §4.8.8: a path without templates is matched before those with them).
+ * A path matches one declared path, and only the methods of that path: `/keys/new` does not have the methods of
+ * `/keys/{kid}` (OpenAPI 3.1 §4.8.8: a path without templates is matched before those with templates).
  */
 export function createRouter<T>(
   table: readonly { readonly methods: readonly string[]; readonly path: string; readonly target: T }[],

@@ -31,16 +31,16 @@ import { HttpRequest } from './request.ts'
 import { createRouter } from './router.ts'
 import { readThroughStream } from './waiting-replies.ts'
 
-/** A body of this size that nobody reads is let through to keep the connection; a larger one ends it. */
+/** An unread body up to this size is discarded to keep the connection; a larger one ends the connection. */
 const drainableBytes = 64 * 1024
-/** Replies up to this size are not counted while they wait for their callers. */
+/** Replies up to this size are not counted in the budget while they wait for their clients. */
 const smallReply = 64 * 1024
-/** How long a refused upload is read and thrown away, so that the caller gets to read the reply. */
+/** How long a refused upload is read and discarded, so that the client can read the reply. */
 const lingerMs = 1000
 
 /**
- * Serves a table of operations over HTTP/1.1, with TLS unless told otherwise. The way of a request is in
- * `dispatcher.ts`; here are the socket, its limits, and the reply.
+ * Serves a table of operations over HTTP/1.1, with TLS by default. `dispatcher.ts` processes a request; this file has the
+ * socket, its limits, and the reply.
  */
 export function createServiceServer<Services>(options: ServiceServerOptions<Services>): ServiceServer {
   assertUniqueOperations(options.operations)
@@ -69,7 +69,7 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
   let inFlight = 0
   let draining = false
 
-  /** Node takes its parser off such a connection (RFC 9110 §9.3.6): what follows is not HTTP. Tunnels are not made. */
+  /** Node detaches its parser from such a connection (RFC 9110 §9.3.6): what follows is not HTTP. Tunnels are not supported. */
   function onConnect(message: BodyMessage): void {
     message.socket.on('error', () => message.socket.destroy())
     onRequest(message, new ServerResponse(message))
@@ -151,7 +151,7 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     }
   }
 
-  /** A reply that its caller does not take counts as a body does that is held; where that is too much, it is dropped. */
+  /** An unsent reply counts in the budget like a body; when that exceeds the budget, the reply is dropped. */
   function reserveUnsentReply({ message, response }: Exchange<Services>, { body }: PreparedReply): void {
     const bytes = body === undefined ? 0 : Buffer.byteLength(body)
     if (bytes <= smallReply) return
@@ -174,13 +174,13 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     const length = bodyless ? undefined : body === undefined ? 0 : Buffer.byteLength(body)
     const cacheControl = (status < 400 ? operation?.cacheControl : undefined) ?? 'no-store'
     const { origin } = request.headers
-    // A reply that caches keep may be given to a page later; any other one goes to who asks, and only pages say Origin.
+    // Only pages send Origin; a cacheable reply may also be served to a page later.
     const mayBeRead = origin !== undefined || operation?.cacheControl !== undefined
     const anyOrigin = mayBeRead && (operation?.cors === 'any-origin' || exchange.preflightAnyOrigin)
     const unread = !message.complete && announcesBody(message) && !drainable(message)
     const plain = !anyOrigin && origin === undefined && message.httpVersion === '1.1'
     const { leaving, open } = exchange.connection
-    // Others that came behind it are answered first.
+    // Replies to later requests are sent first.
     const isLast = unread || draining || (leaving && open === 1)
     if (plain && !isLast && typeof body === 'string' && length !== undefined) {
       if (message.method !== 'HEAD' && heads.write(response, reply, request.id, cacheControl, length)) {
@@ -211,7 +211,7 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     server.on(options.tls === undefined ? 'connection' : 'secureConnection', listVerb.watch)
   const { partnerHosts } = options
   if (partnerHosts !== undefined && partnerHosts.size > 0 && options.tls !== undefined)
-    // Before the parser of HTTP is put on the connection.
+    // Runs before the HTTP parser is attached to the connection.
     server.prependListener('secureConnection', (socket: TLSSocket) => {
       const problem = handshakeProblem(socket, partnerHosts, issued)
       if (problem === undefined) return
@@ -233,7 +233,7 @@ export function createServiceServer<Services>(options: ServiceServerOptions<Serv
     if (!connection.refused) options.metrics.count('http_client_errors_total')
     refuseClientError(error, socket, connection)
   })
-  // Before TLS nothing can be said, and an `end` waits for the handshake, for ever where none comes.
+  // Before the handshake no reply is possible, and `end` would wait for the handshake without limit.
   server.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy())
 
   return {
@@ -282,7 +282,7 @@ function build<Services>(
     maxHeaderSize: limits.maxHeaderBytes,
     headersTimeout: limits.headersTimeoutMs,
     requestTimeout: limits.requestTimeoutMs,
-    // `startIdleSweep` looks after connections on which nothing moves; node's own `timeout` is off too.
+    // `startIdleSweep` ends idle connections; node's own `timeout` is off, too.
     keepAliveTimeout: 0,
     optimizeEmptyRequests: true,
     connectionsCheckingInterval: limits.connectionsCheckingIntervalMs,
@@ -293,7 +293,7 @@ function build<Services>(
       ? createServer(http)
       : createSecureServer({ ...http, handshakeTimeout: limits.handshakeTimeoutMs, ...options.tls })
   server.maxConnections = limits.maxConnections
-  // Past its count node drops headers silently, and a second credential with them; `maxHeaderSize` is the bound.
+  // Beyond this count node silently drops headers, and possibly a second credential; `maxHeaderSize` is the limit.
   server.maxHeadersCount = 0
   server.on('request', onRequest)
   server.on('checkContinue', onRequest)
@@ -301,7 +301,7 @@ function build<Services>(
   return server
 }
 
-/** Headers in which proxies state their client; each is one text. */
+/** Headers in which proxies state their client. */
 function readForwardedHeaders({ headers }: IncomingMessage): Parameters<typeof clientAddress>[1] {
   return { forwardedFor: headers['x-forwarded-for'] as string | undefined, forwarded: headers.forwarded }
 }
@@ -312,7 +312,7 @@ function drainable(message: IncomingMessage): boolean {
   return Number(message.headers['content-length'] ?? Number.POSITIVE_INFINITY) <= drainableBytes
 }
 
-/** The reply to a pipelined request that is ready before those of earlier requests are sent (RFC 9112 §9.3.2). */
+/** Queues a reply that is ready before the replies to earlier pipelined requests are sent (RFC 9112 §9.3.2). */
 function queueBehindOthers<Services>({ connection, response, message }: Exchange<Services>): void {
   connection.queued++
   readThroughStream(connection, message.socket)
@@ -322,7 +322,7 @@ function queueBehindOthers<Services>({ connection, response, message }: Exchange
   })
 }
 
-/** Sends the reply, then reads on for a moment: closing with unread bytes would reset the connection under it. */
+/** Sends the reply and continues reading for a moment: closing with unread bytes would reset the connection. */
 function linger(
   message: IncomingMessage,
   response: ServerResponse,

@@ -24,7 +24,7 @@ export function compileCheck(
   const findUnknown = compileUnknownMemberSearch(schema, foreign)
   return (value) => {
     if (validator.Check(value) && findUnknown?.(value, []) === undefined) return
-    // Looked for only where the check fails, which most values pass.
+    // Searched only where the check fails.
     removeNullMembers(schema, value)
     const unknown = findUnknown?.(value, [])
     if (unknown !== undefined) {

@@ -35,7 +35,7 @@ const ecdsa = (key: SignatureScheme['key'], hash: string): SignatureScheme => ({
   options: { dsaEncoding: 'ieee-p1363' },
 })
 
-/** The one table: whatever list of algorithms somebody needs is derived from it. */
+/** The only table of algorithms: all lists of algorithms are derived from it. */
 const schemes: Readonly<Record<string, SignatureScheme>> = {
   RS256: pkcs1('sha256'),
   RS384: pkcs1('sha384'),
@@ -62,7 +62,7 @@ export const jwsAlgorithmsOnce = listNames(({ synonymOf }) => synonymOf === unde
 export const serviceAccountAlgorithms = listNames(({ serviceAccounts }) => serviceAccounts === true)
 
 const minRsaBits = 2048
-/** A larger one only costs time, and whoever writes a key set would choose how much. */
+/** A larger key only costs time, which the author of a key set could choose. */
 const maxRsaBits = 8192
 
 /**
@@ -77,7 +77,7 @@ export function getKeyAlgorithms(key: KeyObject): readonly string[] {
   return algorithms
 }
 
-/** Asking a key for its details costs as much as other steps of a signature. */
+/** Caches the result: reading a key's details costs as much as other steps of a signature. */
 const algorithmsByKey = new WeakMap<KeyObject, readonly string[]>()
 
 function algorithmsByType(key: KeyObject): readonly string[] {

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { createSignature } from './algorithms.ts'
 
-/** A token that is not accepted. The reason is for the log; the caller is told 401 and nothing else. */
+/** A rejected token. The reason goes to the log; the caller receives only 401. */
 export class JwtRejected extends Error {
   constructor(reason: string, options?: ErrorOptions) {
     super(reason, options)

@@ -90,20 +90,20 @@ export interface RemoteKeySetOptions {
   readonly outbound: Outbound
   readonly clock: Clock
   readonly log: Logger
-  /** An unknown kid asks again at most once in this time; default 60. */
+  /** Keys are fetched for an unknown kid at most once in this time; default 60. */
   readonly minRefreshSeconds?: number
-  /** Keys are asked for again after this time even when every kid is known, so that withdrawn ones go; default 3600. */
+  /** Keys are fetched again after this time even when every kid is known, so that withdrawn keys expire; default 3600. */
   readonly refreshAfterSeconds?: number
   /**
-   * Callers that find the keys older than `refreshAfterSeconds` go on with them while they are fetched again, until the
-   * last success is this long ago: then they wait for one try. Default: they wait from `refreshAfterSeconds` on.
+   * Callers use keys that are older than `refreshAfterSeconds` while they are fetched again, until the last success is this
+   * long ago: then they wait for one try. Default: they wait from `refreshAfterSeconds` on.
    */
   readonly waitAfterSeconds?: number
 }
 
 /**
- * Keys at a URL. Fetched when first needed, by one request for all who wait; an unknown kid asks again, throttled; a
- * failure keeps the keys there were, and nobody waits for the tries that follow it while `waitAfterSeconds` is given.
+ * Keys at a URL. They are fetched on first use, by one request for all waiting callers, and again (throttled) for an
+ * unknown kid. After a failure the previous keys stay, and with `waitAfterSeconds` callers do not wait for further tries.
  */
 export function createRemoteKeySet(options: RemoteKeySetOptions): KeySet {
   const { clock, outbound, url, log } = options

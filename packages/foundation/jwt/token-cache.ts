@@ -3,12 +3,12 @@ import type { Clock } from '../clock/clock.ts'
 import { setBounded } from '../memory/bounded-map.ts'
 
 /**
- * Remembers what verified tokens said until they expire, by their SHA-256, so that a caller who comes again costs one
- * hash and one look-up instead of a signature check. Failures are not remembered. Bounded: the oldest goes first; none
- * is believed for more time than it had left, also where the wall clock is set back meanwhile.
+ * Caches the results of verified tokens by their SHA-256 until they expire, so that a repeated token costs one hash and one
+ * look-up instead of a signature check. Failures are not cached. The oldest entry is removed first; no entry outlives its
+ * token, even when the wall clock is set back.
  */
 export interface TokenCache<V> {
-  /** @param connection that the token came over: who shows the same one again costs a comparison instead of the hash */
+  /** @param connection of the request: a token repeated on it costs a comparison instead of the hash */
   get(compact: string, connection: object): V | undefined
   /** @param expiresAt Unix seconds */
   put(compact: string, value: V, expiresAt: number): void
@@ -19,7 +19,7 @@ interface Entry<V> {
   readonly value: V
   /** Wall clock, milliseconds. */
   readonly until: number
-  /** The same end by the clock that nobody sets. */
+  /** The same end on the monotonic clock. */
   readonly untilMonotonic: number
 }
 
@@ -40,8 +40,8 @@ export function createTokenCache<V>(options: {
   const shown = new WeakMap<object, ShownToken>()
 
   /**
-   * Behind a proxy several callers share a connection. What nobody may find out by trying is the signature: to compare
-   * it takes the same time wherever two of them differ.
+   * Behind a proxy several callers share a connection. The signature is compared in constant time, so that it cannot be
+   * guessed.
    */
   function findKey(connection: object, compact: string): string {
     const last = shown.get(connection)
@@ -56,7 +56,7 @@ export function createTokenCache<V>(options: {
 
   function remember(connection: object, compact: string, key: string): void {
     const cut = compact.lastIndexOf('.') + 1
-    // Copies: a part of a text keeps the whole head of its request, a part of the buffer pool the whole pool.
+    // Copies: a slice of a string keeps the whole head of its request, a slice of the buffer pool the whole pool.
     const signed = Buffer.from(compact.slice(0, cut), 'latin1').toString('latin1')
     const signature = Buffer.alloc(compact.length - cut, compact.slice(cut), 'latin1')
     shown.set(connection, { signed, signature, key })

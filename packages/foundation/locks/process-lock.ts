@@ -6,7 +6,7 @@ import { describeWriteError, StartupError } from '../errors/index.ts'
 /**
  * A lock file that one process of the machine holds. It names its holder by process id and the time that process
  * started, so that a lock left by one that was killed is told from one that is held (a process id may be used again),
- * and its folder by device and inode: the lock in a copy of the folder is for the original, and nobody holds the copy.
+ * and its folder by device and inode: the lock in a copy of the folder is that of the original, and the copy is not locked.
  * @param held the sentence when another process has it
  * @returns what lets go of it
  * @throws StartupError
@@ -46,7 +46,7 @@ function readFolderIdentity(folder: string): string {
   return `${dev}:${ino}`
 }
 
-/** The lock appears with its text in it: nobody finds one that does not say yet whose it is. */
+/** Creates the lock atomically with its text: no process can read a lock without its holder. */
 function create(path: string, text: string): boolean {
   const made = `${path}.${randomUUID()}`
   try {
@@ -93,8 +93,8 @@ function isHeld(pid: number, started: string): boolean {
 }
 
 /**
- * Start time of a process in clock ticks since boot (Linux); `ended` for one that was killed and only waits to be
- * collected (in a container nobody may do that). Elsewhere unknown, and a live process counts as the holder.
+ * Start time of a process in clock ticks since boot (Linux); `ended` for a killed process whose parent has not reaped it
+ * (in a container it may stay a zombie). Elsewhere unknown, and a live process counts as the holder.
  */
 function readStartTime(pid: number): string {
   try {

@@ -4,7 +4,7 @@ const maxNameLength = 256
 const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u
 
 /**
- * Whether a text may name somebody or something that people see in lists, logs and addresses: 1 to 256 characters, none
+ * Whether a text may be the name of a user or an object in lists, logs and addresses: 1 to 256 characters, none
  * of them invisible or able to reorder the text around it (Unicode UAX #9), no lone surrogate (which a database keeps as
  * another character), no blank at either end, and neither `.` nor `..`, which clients resolve away in a path
  * (RFC 3986 §5.2.4).

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 
 /** State that the sweep keeps of a connection. */
 export interface SweptConnection {
-  /** Requests begun and not answered. */
+  /** Requests that have begun and have no reply yet. */
   readonly open: number
   /** How often in a row nothing had moved, and the bytes that had been read by then. */
   quiet: number

@@ -8,7 +8,7 @@ export interface ListenOptions {
   readonly reusePort?: boolean
 }
 
-/** Connections that the system keeps for a moment while nobody has taken them. */
+/** Connections that the system queues until they are accepted. */
 const backlog = 1024
 
 /**

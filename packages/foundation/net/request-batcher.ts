@@ -1,19 +1,19 @@
-/** Something to do for one request; it throws nothing that it does not mean for the whole process. */
+/** Work for one request; an error that it throws ends the process. */
 type Work = () => void
 
-/** Requests that are acted on before the first of them is answered: as many, and for as long (milliseconds). */
+/** Maximum number of requests, and of milliseconds, before the first reply of a batch is written. */
 const maxBatchSize = 64
 const maxBatchMs = 1
 /**
- * With so many that have come they are done before more is read: a client that sends requests without waiting is only
- * held back by replies that it does not take, and until they are made there are none.
+ * With this many queued requests the batch runs before more is read: backpressure on a pipelining client begins only with
+ * replies that it does not read.
  */
 const maxQueued = 1024
 
 /**
  * Processes the requests of one turn of the event loop stage by stage: first everything is read, then all of it is acted
- * on, then all replies are written. A request passes through more code than the nearest cache of a processor holds; in
- * this order that code is fetched once for several requests. Who came first is acted on and answered first.
+ * on, then all replies are written. The code of a request exceeds the first-level cache of a processor; in this order it is
+ * fetched once for several requests. Requests are handled and answered in the order of arrival.
  */
 export class RequestBatcher {
   #queued: Work[] = []
@@ -22,14 +22,14 @@ export class RequestBatcher {
   #running = false
   #scheduled = false
 
-  /** Acts on a request when everything that has come by now is read, or as much as is kept. */
+  /** Handles a request after everything that has arrived is read, up to `maxQueued`. */
   enqueue(work: Work): void {
     this.#queued.push(work)
     if (this.#queued.length >= maxQueued && !this.#running) this.#run()
     else this.#schedule()
   }
 
-  /** Writes a reply: at once, or when the others of this turn are made. */
+  /** Writes a reply: at once, or together with the other replies of the batch. */
   enqueueReply(work: Work): void {
     if (this.#acting) this.#replies.push(work)
     else work()
@@ -44,7 +44,7 @@ export class RequestBatcher {
     })
   }
 
-  /** All that has come: what waited for another turn could pile up faster than it is done. */
+  /** Runs all queued work: work left for another turn could accumulate faster than it is done. */
   #run(): void {
     this.#running = true
     const arrived = this.#queued
@@ -61,7 +61,7 @@ export class RequestBatcher {
         this.#write()
       }
     } finally {
-      // When one of them threw: the others have nothing to do with it.
+      // When one of them threw, the others still run.
       this.#acting = false
       if (next < arrived.length) {
         this.#queued = [...arrived.slice(next), ...this.#queued]

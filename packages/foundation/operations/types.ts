@@ -14,7 +14,7 @@ export interface Principal {
   /** e.g. 'session', 'jwt', 'tls_auth', 'app_token', 'api_token', 'default_username' */
   readonly method: string
   readonly realm?: string
-  /** More names of the same caller: a block of any of them refuses the caller. */
+  /** Further names of the same caller: a suspension of any of them refuses the caller. */
   readonly aliases?: readonly string[]
 }
 
@@ -65,7 +65,7 @@ export interface OperationContext<Services> {
   found: unknown
   /** Adds to the audit record of this request (object id, algorithm, before and after …). Never secrets. */
   audit(fields: AuditFields): void
-  /** Says that what happens from here on is recorded by the handler itself (a message of many items, one by one). */
+  /** From here on the handler writes the audit records itself (one for each item of a batch). */
   recorded?(): void
 }
 
@@ -130,19 +130,19 @@ export interface RawReply {
   readonly json?: unknown
 }
 
-/** The part of a failure that callers may read; its private detail and its cause are not theirs. */
+/** The part of a failure that is sent to callers; its detail and its cause stay private. */
 export type PublicError = Pick<Failure, 'kind' | 'status' | 'message' | 'members' | 'retryAfterSeconds'>
 
 /**
- * How an operation tells failures. It covers every failure of the request: of the handler, and those before it (rate
- * limit, head, credentials, body). Paths below the operation that nothing answers have its shape too.
+ * The form of an operation's error replies. It covers every failure of the request: those of the handler, and those before
+ * it (rate limit, head, credentials, body). Unknown paths below the operation use it, too.
  */
 export interface ErrorShape {
-  /** The body in openapi.yaml; undefined: the usual one, `Error`. */
+  /** The body in openapi.yaml; undefined: the default one, `Error`. */
   readonly documented?: { readonly contentType: string; readonly schema?: TSchema }
   /**
    * The reply; its status, where it names one, must be an error (400 or more). `Retry-After`, `Allow` and
-   * `WWW-Authenticate` are added unless its headers have them. Whatever it throws is told in the usual shape.
+   * `WWW-Authenticate` are added unless its headers have them. When it throws, the default shape is used.
    */
   reply(failure: PublicError, request: IncomingRequest): RawReply
 }
@@ -151,7 +151,7 @@ export interface ErrorShape {
 export interface ForeignMembers {
   /** 'any': every member that the schema does not declare. */
   readonly names: 'any' | readonly string[]
-  /** Who sends them, and the clause or the manual by which they may be ignored: a sentence for the reference. */
+  /** The clients that send them, and the clause or manual that permits ignoring them: a sentence for the reference. */
   readonly because: string
 }
 
@@ -180,7 +180,7 @@ export interface Operation<Services = never> {
   readonly foreignMembers?: ForeignMembers
   /** The same of query parameters. */
   readonly foreignParameters?: ForeignMembers
-  /** true: without `request`, the operation reads the bytes of the body itself. Otherwise it takes none. */
+  /** true: without `request`, the operation reads the bytes of the body itself. Otherwise it accepts no body. */
   readonly rawBody?: boolean
   /** true: an absent or empty body is `undefined` instead of 400; with a schema it is then not checked. */
   readonly bodyOptional?: boolean
@@ -202,19 +202,18 @@ export interface Operation<Services = never> {
   readonly paged?: true
   /** false: not audited (health, version, documents). Default true. */
   readonly audited?: boolean
-  /** How failures are told; undefined = as a JSON body with `error` and `description`. */
+  /** The form of error replies; undefined = a JSON body with `error` and `description`. */
   readonly errorShape?: ErrorShape
   /**
-   * Finds out who asks, instead of the authenticator of the service; not called where the access is public. A body
-   * over 64 KiB is only read from authenticated callers: it is asked first with an empty body and again with the whole
-   * one. An authenticator that checks the body (a signature over it) therefore needs a `bodyLimit` below that.
+   * Authenticates the caller instead of the service's authenticator; not called where the access is public. Bodies over
+   * 64 KiB are read only from authenticated callers: it is called first with an empty body and again with the whole one. An authenticator that checks the body (a signature over it) therefore needs a `bodyLimit` below that.
    */
   authenticate?(context: AuthenticationContext<Services>): MaybePromise<Principal | undefined>
   /** Security schemes of openapi.yaml that `authenticate` or, of a public operation, `act` takes; default: those of `access`. */
   readonly security?: readonly string[]
   /**
    * 'any-origin': permissive CORS without credentials. 'foreign-forms': forms of pages of any origin are taken, and no
-   * page of another origin may read the reply; the operation itself has to tell whom a form acts for. Default:
+   * page of another origin may read the reply; the operation itself must determine the user of a form. Default:
    * same-origin plus the configured list.
    */
   readonly cors?: 'any-origin' | 'foreign-forms'
@@ -244,5 +243,5 @@ export interface OperationDeclaration<
   ): unknown
 }
 
-/** Finds out who asks. Returns undefined when the request carries no credential that it knows. */
+/** Authenticates the caller. Returns undefined when the request carries no known credential. */
 export type Authenticate = (request: IncomingRequest) => MaybePromise<Principal | undefined>

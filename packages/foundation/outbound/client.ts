@@ -9,7 +9,7 @@ import type { Outbound, OutboundResponse } from './types.ts'
 
 export interface OutboundOptions {
   readonly allowPrivateNetworks: boolean
-  /** PEM of authorities trusted besides the usual ones. */
+  /** PEM of authorities trusted besides those of Node. */
   readonly caFile?: string | undefined
   /** For the whole exchange; default 5000. */
   readonly timeoutMs?: number

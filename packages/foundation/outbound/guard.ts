@@ -24,8 +24,8 @@ export function stripBrackets(url: URL): string {
 }
 
 /**
- * The addresses of a host, all of which may be connected to. Whoever connects takes one of these, so that a name cannot
- * lead elsewhere the second time.
+ * Resolves the addresses of a host, all of which are allowed. The connection must use one of them, so that a name cannot
+ * resolve to another address the second time.
  * @param host a name or an address
  * @param setting permits private addresses; named in the error
  * @throws OutboundError `name`, `address`, `time`

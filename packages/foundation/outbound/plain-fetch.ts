@@ -36,8 +36,8 @@ export interface PlainFetch {
 }
 
 /**
- * Fetches what proves itself, by its content or by a signature: over HTTP without TLS, and over HTTPS whose certificate
- * nobody looks at. What is fetched with it is never secret, and is never believed because of where it came from.
+ * Fetches data that is verified by its content or by a signature: over HTTP without TLS, and over HTTPS without
+ * verification of the certificate. The data is never secret, and never trusted because of its origin.
  */
 export function createPlainFetch(options: PlainFetchOptions): PlainFetch {
   const { allowPrivateNetworks, privateNetworksSetting, maxRedirects, maxBytes, timeoutMs, isPublic } =

@@ -4,10 +4,10 @@ import { quietLog } from '../telemetry/testing/index.ts'
 import { Autoscaler, choosePoolSize } from './autoscaler.ts'
 
 test('small machines begin with one worker, and the setting decides where it is set', () => {
-  assert.deepEqual(choosePoolSize(0, 1), { first: 1, most: 1 })
-  assert.deepEqual(choosePoolSize(0, 2), { first: 1, most: 2 })
-  assert.deepEqual(choosePoolSize(0, 8), { first: 8, most: 8 })
-  assert.deepEqual(choosePoolSize(3, 2), { first: 3, most: 3 })
+  assert.deepEqual(choosePoolSize(0, 1), { first: 1, max: 1 })
+  assert.deepEqual(choosePoolSize(0, 2), { first: 1, max: 2 })
+  assert.deepEqual(choosePoolSize(0, 8), { first: 8, max: 8 })
+  assert.deepEqual(choosePoolSize(3, 2), { first: 3, max: 3 })
 })
 
 function createAutoscaler(loads: readonly number[]) {

@@ -12,7 +12,7 @@ export async function retryOnGuard<R>(times: number, run: () => Promise<R>): Pro
     } catch (error) {
       if (!(error instanceof GuardFailed)) throw error
       if (attempt >= times) {
-        throw failure('conflict', 'Somebody else changed it at the same time: try again.', { cause: error })
+        throw failure('conflict', 'Another request changed it at the same time: try again.', { cause: error })
       }
     }
   }

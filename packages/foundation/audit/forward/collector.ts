@@ -4,12 +4,12 @@ import type { ForwardTarget } from './target.ts'
 
 export interface CollectorOptions {
   readonly url: string
-  /** Its content goes along as a bearer token; read again for each request, so that it can be replaced. */
+  /** Holds the bearer token; read for each request, so that it can be replaced. */
   readonly tokenFile: string | undefined
   readonly outbound: Outbound
 }
 
-/** Posts records as lines of JSON; an answer of 2xx has taken all of them. */
+/** Posts records as lines of JSON; a 2xx response accepts all of them. */
 export function createCollectorTarget({ url, tokenFile, outbound }: CollectorOptions): ForwardTarget {
   return {
     name: 'collector',

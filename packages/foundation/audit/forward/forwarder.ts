@@ -35,8 +35,8 @@ const maxRetryMs = 60_000
 const saveEveryMs = 1000
 
 /**
- * Sends the records of a log to a target, in their order, from the oldest that is kept. The log itself is what waits:
- * nothing else is kept, and a target that is away holds nobody up.
+ * Sends the records of a log to a target, in order, beginning with the oldest one. The log itself is the queue: nothing is
+ * stored besides it, and an unreachable target delays no request.
  */
 export function startForwarder(options: ForwarderOptions): { stop(): Promise<void> } {
   const stopping = new AbortController()
@@ -87,7 +87,7 @@ class Forwarding {
     }
   }
 
-  /** Behind what the target has; from the beginning where another log took the place of that one. */
+  /** Starts behind the target's last record, or at the beginning when another log replaced that one. */
   async #reader(): Promise<LogReader> {
     const { folder, head, keys } = this.#options
     if (!(await isInLog(folder, this.#position, keys))) this.#position = startPosition
@@ -106,7 +106,7 @@ class Forwarding {
     await this.#save()
   }
 
-  /** Until they are taken. @returns false when it was told to stop before */
+  /** Retries until the target accepts them. @returns false when stopped before */
   async #deliver(records: readonly ReadRecord[]): Promise<boolean> {
     const { target, log, metrics, firstRetryMs = defaultRetryMs } = this.#options
     while (!this.#stop.aborted) {

@@ -3,7 +3,7 @@ import type { LogKeys } from '../encrypted-bytes.ts'
 import { LogReader } from '../reader.ts'
 import { listSegmentNumbers } from '../segments.ts'
 
-/** How far a target has got, and in which log: another one that took its place begins with 1, too. */
+/** The last record that a target has, and its log: a log that replaces another also begins with 1. */
 export interface Position {
   /** Number of the last record that it has. */
   readonly seq: number
@@ -27,14 +27,14 @@ export function readPosition(path: string): Position {
   return startPosition
 }
 
-/** The same place, with the file that it is in now. */
+/** The same position, with its current file. */
 export async function findPosition(folder: string, position: Position, keys: LogKeys): Promise<Position> {
   const file = listSegmentNumbers(folder).findLast((firstSeq) => firstSeq <= position.seq)
   if (file === undefined || file === position.file) return position
   return { ...position, file, hash: (await readHash(folder, file, keys)) ?? '' }
 }
 
-/** Is it a place in this log? Of a file that is gone its number tells. */
+/** Whether the position is in this log. For a removed file only its number is compared. */
 export async function isInLog(folder: string, { file, hash }: Position, keys: LogKeys): Promise<boolean> {
   if (file > (listSegmentNumbers(folder).at(-1) ?? 0)) return false
   const first = await readHash(folder, file, keys)

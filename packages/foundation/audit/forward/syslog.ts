@@ -13,7 +13,7 @@ export interface SyslogOptions {
   readonly host: string
   readonly port: number
   readonly allowPrivateNetworks: boolean
-  /** PEM of authorities trusted besides the usual ones. */
+  /** PEM of authorities trusted besides those of Node. */
   readonly caFile: string | undefined
   readonly timeoutMs: number
 }
@@ -24,12 +24,12 @@ const severities = { success: 6, failure: 4 } as const
 const byteOrderMark = '\ufeff'
 
 /**
- * Syslog over TLS (RFC 5425): messages of RFC 5424, each behind its length. Nothing is ever answered: what was handed to
- * a connection that breaks before the next batch is sent again.
+ * Syslog over TLS (RFC 5425): messages of RFC 5424, each behind its length. The protocol has no acknowledgements: messages
+ * that were written to a connection that breaks before the next batch are sent again.
  */
 export function createSyslogTarget(options: SyslogOptions): ForwardTarget {
   let socket: TLSSocket | undefined
-  /** The messages that may be lost if the connection breaks. */
+  /** Messages that are lost if the connection breaks. */
   let unsure: Buffer | undefined
   const getConnection = async (): Promise<TLSSocket> => {
     if (socket !== undefined && !socket.destroyed && socket.writable) return socket
@@ -75,12 +75,12 @@ async function openConnection({
     })
     const late = (): void => void socket.destroy(new Error('it took too long'))
     deadline.addEventListener('abort', late, { once: true })
-    // One that is gone is noticed by the next write.
+    // The next write notices a closed connection.
     socket.on('error', reject)
     socket.once('secureConnect', () => {
       deadline.removeEventListener('abort', late)
       socket.setKeepAlive(true, 30_000)
-      // A server that speaks is not listened to, and cannot fill any memory.
+      // Data of the server is discarded, so it cannot fill the memory.
       socket.resume()
       resolve(socket)
     })
@@ -88,7 +88,7 @@ async function openConnection({
   })
 }
 
-/** Resolves when the system has taken the bytes. */
+/** Resolves when the system has accepted the bytes. */
 function writeBytes(socket: TLSSocket, bytes: Buffer, timeoutMs: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const late = setTimeout(() => {
@@ -129,7 +129,7 @@ export function formatSyslogMessage(line: string): string {
   return `${head.join(' ')} ${byteOrderMark}${line}`
 }
 
-/** RFC 5424 §6: printable US-ASCII without blanks; nothing is `-`. */
+/** RFC 5424 §6: printable US-ASCII without spaces; an empty value is `-`. */
 function formatWord(value: unknown, maxLength: number): string {
   const text = String(value)
     .replace(/[^!-~]/g, '_')

@@ -1,12 +1,12 @@
 import type { ReadRecord } from '../reader.ts'
 
-/** Somebody else who keeps the records. */
+/** An external system that stores the records. */
 export interface ForwardTarget {
-  /** Of the file that says how far it has got, of metrics and of log lines. */
+  /** Used in the name of the position file, in metrics and in log lines. */
   readonly name: 'syslog' | 'collector'
   /**
-   * Resolves when all of them were taken, as far as the protocol tells.
-   * @throws when they, or some of them, were not: they are sent again
+   * Resolves when all records were accepted, as far as the protocol acknowledges them.
+   * @throws when some of them were not: all are sent again
    */
   send(records: readonly ReadRecord[]): Promise<void>
   close(): void

@@ -43,7 +43,7 @@ interface Reading {
   held: Buffer
   /** The next request is a LIST. */
   listed: boolean
-  /** The parser has refused bytes that are no LIST. It refuses what follows, too, which is nobody's request. */
+  /** The parser has refused bytes that are not a LIST. It also refuses all that follows, which is no request. */
   refused: boolean
 }
 

@@ -34,8 +34,8 @@ const allowed: RateDecision = Object.freeze({ allowed: true, retryAfterSeconds: 
 const rememberedSlots = 4096
 
 /**
- * Memory of a fixed number of buckets, to be handed to every worker thread. Its head is a random key, so that nobody
- * outside can compute which address falls into whose bucket.
+ * Memory of a fixed number of buckets, shared by all worker threads. It begins with a random key, so that clients cannot
+ * compute which addresses share a bucket.
  */
 export function tokenBucketMemory(slots: number): SharedArrayBuffer {
   if (!Number.isInteger(slots) || slots < 1)
@@ -94,7 +94,7 @@ function createSlotFinder(
   }
 }
 
-/** An IPv4 address, or the /64 of an IPv6 address: who has one address of a /64 usually has all of them. */
+/** An IPv4 address, or the /64 of an IPv6 address: a client usually controls all addresses of its /64. */
 export function bucketKey(address: string): string {
   const normal = normalAddress(address)
   if (normal === undefined || isIPv4(normal)) return normal ?? 'unknown'

@@ -79,7 +79,7 @@ async function rotateVersion(context: OperationContext<KmsServices>, asked: Mana
     } catch (error) {
       if (!(error instanceof GuardFailed)) throw error
       if (attempt >= attempts)
-        throw failure('conflict', 'Somebody else changed it at the same time: try again.', { cause: error })
+        throw failure('conflict', 'Another request changed it at the same time: try again.', { cause: error })
     }
   }
 }

@@ -80,7 +80,7 @@ async function runWhole(
       if (thrown instanceof GuardFailed && attempt < attempts) continue
       const reason =
         thrown instanceof GuardFailed
-          ? kmipFailure('GeneralFailure', 'Somebody else changed it at the same time: try again.')
+          ? kmipFailure('GeneralFailure', 'Another request changed it at the same time: try again.')
           : thrown
       const last = runs.at(-1)
       if (last !== undefined) answers.splice(-1, 1, last.failed(reason))

@@ -171,7 +171,7 @@ export class ItemRun {
       if (this.#settlement !== undefined && !(await this.#settlement.wanted()))
         throw kmipFailure('OperationCanceledByRequester', 'The request was cancelled.')
       if (this.#attempt >= attempts)
-        throw kmipFailure('GeneralFailure', 'Somebody else changed it at the same time: try again.')
+        throw kmipFailure('GeneralFailure', 'Another request changed it at the same time: try again.')
       this.#attempt++
       // The record on disk may name what this attempt would have made.
       this.#recorded = false
