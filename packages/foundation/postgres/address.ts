@@ -21,13 +21,13 @@ export interface PostgresAddress {
   readonly target: SessionTarget
   readonly ssl: SslSettings
   readonly passfile: string | undefined
-  /** Of one host; undefined = the default of whoever connects. */
+  /** For each host; undefined = the default of the client. */
   readonly connectTimeoutMs: number | undefined
   readonly options: string | undefined
   readonly applicationName: string | undefined
 }
 
-/** Parameters behind the `?`; others are refused, so that a misspelt `sslmode` does not go unseen. */
+/** Parameters behind the `?`; others are refused, so that a misspelt `sslmode` is noticed. */
 const parameters = [
   'application_name',
   'connect_timeout',
@@ -59,7 +59,7 @@ export function isPostgresUrl(url: string): boolean {
 
 /**
  * @param url `postgresql://USER:PASSWORD@HOST:PORT,HOST:PORT/DATABASE?sslmode=verify-full&…`
- * @throws StartupError that says what is wrong, without a word of the address: it may hold a password
+ * @throws StartupError that states the error without quoting the address, which may hold a password
  */
 export function parsePostgresUrl(url: string): PostgresAddress {
   const parts = form.exec(url)?.groups
@@ -145,7 +145,7 @@ function parsePort(port: string | undefined): number | undefined {
 }
 
 function parseTarget(target: string | undefined, hosts: number): SessionTarget {
-  // Of several hosts one takes writes: a standby would refuse all of them.
+  // Only one of several hosts accepts writes: a standby would refuse them.
   if (target === undefined) return hosts > 1 ? 'read-write' : 'any'
   if (target === 'any' || target === 'read-write' || target === 'primary') return target
   return refuse('target_session_attrs must be read-write, primary or any: Warder writes')

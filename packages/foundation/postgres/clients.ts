@@ -16,7 +16,7 @@ export interface ClientsOptions {
   readonly folder: string | undefined
   /** Of `PrimaryMemory`, shared by the threads of a process. */
   readonly memory: SharedArrayBuffer | undefined
-  /** A host has answered by then. */
+  /** Time limit for a host to answer. */
   readonly connectTimeoutMs: number
   /** Options shared by all connections: time limits, parsers. */
   readonly config: pg.ClientConfig
@@ -24,19 +24,19 @@ export interface ClientsOptions {
 }
 
 export interface ClientKind {
-  /** Statements are sent without waiting for the answers to those before. */
+  /** Statements are sent without waiting for earlier answers. */
   readonly pipeline?: boolean
 }
 
-/** Makes connections to a database, on whichever host takes writes. */
+/** Connects to a database on the host that accepts writes. */
 export interface PostgresClients {
-  /** For `pg.Pool`, which makes them itself. A connection that fails has the next one try another host. */
+  /** The class for `pg.Pool`. After a failed connection, the next one tries another host. */
   readonly Client: new (
     kind?: ClientKind,
   ) => pg.Client
-  /** Tries again as long as another host may do. @throws what the last one failed with */
+  /** Retries while another host may work. @throws the last error */
   retry<R>(connect: () => Promise<R>): Promise<R>
-  /** Whether a connection goes to a primary of before a failover. */
+  /** Whether a connection goes to the former primary of a failover. */
   isOutdated(client: pg.ClientBase): boolean
 }
 
@@ -60,7 +60,7 @@ export function createPostgresClients(options: ClientsOptions): PostgresClients 
     connectionTimeoutMillis: connectTimeoutMs,
     ...(address.options && { options: address.options }),
     ...(address.applicationName && { application_name: address.applicationName }),
-    // The files are read at each connection; here it matters only whether TLS is used.
+    // The files are read at each connection; this only decides whether TLS is used.
     ...(verify && { ssl: verify === 'plain' ? false : {} }),
     ...(direct && { sslnegotiation: 'direct' }),
   }
@@ -71,7 +71,7 @@ export function createPostgresClients(options: ClientsOptions): PostgresClients 
       super({ ...common, ...more, ...toHostAndPort(host), password: () => this.#password() as string })
     }
 
-    /** undefined = the server wants one, and there is none: it says so itself. */
+    /** undefined = there is no password; the server reports that it requires one. */
     #password(): string | undefined {
       const { host, port, database = '', user = '' } = this
       return readPassword(sources, { host, port, database, user })

@@ -1,7 +1,7 @@
-/** A host that answers and does not do: a standby, a former primary, another database system. */
+/** The host answers but cannot serve: a standby, a former primary, or another database system. */
 export class HostUnsuitable extends Error {}
 
-/** None of several hosts does. */
+/** None of several hosts can serve. */
 export class NoHost extends Error {}
 
 const networkErrors: ReadonlySet<string> = new Set([
@@ -26,7 +26,7 @@ export function isTransientError(error: unknown): boolean {
   return networkErrors.has(code) || /^(08|53|57|58)/.test(code)
 }
 
-/** Of an error of several addresses, which has no message of its own, the first one's. */
+/** The message of an error; for an AggregateError, which has none, that of its first error. */
 export function getErrorMessage(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') return getErrorMessage(error.errors[0])
   return error instanceof Error ? error.message : String(error)

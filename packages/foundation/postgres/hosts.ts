@@ -3,7 +3,7 @@ import { getErrorMessage, HostUnsuitable, isTransientError, NoHost } from './con
 import type { PrimaryMemory } from './primary-memory.ts'
 import type { Standing } from './standing-store.ts'
 
-/** Told what an operator should know; part of the service's log. */
+/** The part of the service's log that is used here. */
 export interface HostLog {
   warn(fields: Readonly<Record<string, unknown>>, message: string): void
   error(fields: Readonly<Record<string, unknown>>, message: string): void
@@ -13,11 +13,11 @@ export interface HostsOptions {
   readonly address: Pick<PostgresAddress, 'hosts' | 'target'>
   readonly memory: PrimaryMemory
   readonly log: HostLog | undefined
-  /** Connects for one look. */
+  /** Connects once to read the state. */
   probe(host: PostgresHost): Promise<Standing>
 }
 
-/** A host that does not answer is waited for so long once another one does. */
+/** How long silent hosts are waited for once another host has answered. */
 const graceMs = 500
 
 interface Candidate {
@@ -31,9 +31,8 @@ interface Failure {
 }
 
 /**
- * Which of several hosts connections go to. All of a process stay with the one that was chosen until it fails; then every
- * host is asked what it is, and of those that do, the one with the highest timeline is taken
- * (docs/adr/postgresql-failover.md).
+ * Chooses the host of connections. All connections of a process use the chosen host until it fails; then the state of every
+ * host is read, and the suitable host with the highest timeline is chosen (docs/adr/postgresql-failover.md).
  */
 export class Hosts {
   readonly #options: HostsOptions
@@ -46,7 +45,7 @@ export class Hosts {
     if (!this.#elects) this.#chosen = first
   }
 
-  /** Whether each connection is asked what it has reached. */
+  /** Whether the state of the host is checked for each connection. */
   get checksStanding(): boolean {
     return this.#options.address.target !== 'any'
   }
@@ -55,13 +54,13 @@ export class Hosts {
     return this.checksStanding && this.#options.address.hosts.length > 1
   }
 
-  /** How often a connection is tried, when the reason may be the host. */
+  /** Maximum attempts of a connection, when the cause may be the host. */
   get attempts(): number {
     const { length } = this.#options.address.hosts
     return this.#elects ? 2 : length
   }
 
-  /** @throws NoHost when none does */
+  /** @throws NoHost when no host is suitable */
   async choose(): Promise<PostgresHost> {
     if (this.#chosen !== undefined) return this.#chosen
     this.#electing ??= this.#elect().finally(() => {
@@ -70,14 +69,14 @@ export class Hosts {
     return this.#electing
   }
 
-  /** The next connection looks for another one. */
+  /** Makes the next connection choose again. */
   markFailed(host: PostgresHost): void {
     if (this.#chosen !== host) return
     const { hosts } = this.#options.address
     this.#chosen = this.#elects ? undefined : hosts[(hosts.indexOf(host) + 1) % hosts.length]
   }
 
-  /** @throws HostUnsuitable when what was reached is not the host that writes */
+  /** @throws HostUnsuitable when the host does not accept writes */
   admit(host: PostgresHost, standing: Standing): void {
     const objection = this.#objection(standing)
     if (objection !== undefined) throw new HostUnsuitable(`${formatHost(host)} is ${objection}`)
@@ -109,7 +108,7 @@ export class Hosts {
     return best.host
   }
 
-  /** All of them at once. */
+  /** Probes all hosts at once. */
   #probeAll(): Promise<{ readonly found: readonly Candidate[]; readonly failures: readonly Failure[] }> {
     const { hosts } = this.#options.address
     return new Promise((resolve) => {
@@ -140,7 +139,7 @@ export class Hosts {
   }
 }
 
-/** Errors that waiting does not cure (a wrong password, a certificate) are reported as they are. */
+/** Returns a permanent error (a wrong password, a certificate) unchanged, if there is one. */
 function toNoHostError(failures: readonly Failure[]): unknown {
   const lasting = failures.find(({ error }) => !isTransientError(error))
   if (lasting !== undefined) return lasting.error

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { StartupError } from '../errors/index.ts'
 import { readPrivateFile } from './private-file.ts'
 
-/** Sources of a password; the first one present wins. */
+/** Sources of a password, in order of precedence. */
 export interface PasswordSources {
   /** `database_password_file`, absolute: the whole file, without the line end. */
   readonly file: string | undefined

@@ -1,8 +1,8 @@
 import type { Standing } from './standing-store.ts'
 
 /**
- * Which primary was seen last, for all threads of a process: its database system, and the highest timeline. A primary of
- * a lower timeline is one of before a failover, which came back and takes writes that nobody will find again.
+ * The last known primary, for all threads of a process: its database system, and the highest timeline. A primary with a
+ * lower timeline is a former primary that came back after a failover; its writes would be lost.
  */
 export class PrimaryMemory {
   readonly #values: BigUint64Array
@@ -19,7 +19,7 @@ export class PrimaryMemory {
     return Number(Atomics.load(this.#values, 1))
   }
 
-  /** Why this is not the primary, or a later one; undefined = it is. */
+  /** The reason why this is neither the known primary nor a later one; undefined = it is. */
   findObjection({ system, timeline }: Standing): string | undefined {
     const known = Atomics.load(this.#values, 0)
     if (system !== undefined && known !== 0n && system !== known)
@@ -29,7 +29,7 @@ export class PrimaryMemory {
     return undefined
   }
 
-  /** @returns the timeline of before, when this call has raised it from one */
+  /** @returns the previous timeline, if this call raised it */
   learn({ system, timeline }: Standing): number | undefined {
     if (system !== undefined) Atomics.compareExchange(this.#values, 0, 0n, system)
     if (timeline === undefined) return undefined

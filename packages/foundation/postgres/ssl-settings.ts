@@ -1,10 +1,10 @@
 import { StartupError } from '../errors/index.ts'
 
-/** How a connection is encrypted, and what the server has to prove. */
+/** How a connection is encrypted, and how the server is verified. */
 export interface SslSettings {
   /**
-   * `full`: a chain to a trusted authority, and the name. `chain`: the chain alone. `none`: encrypted, and anybody may
-   * answer. `undefined`: not said, which is PGSSLMODE, else no TLS.
+   * `full`: a chain to a trusted authority, and the name. `chain`: only the chain. `none`: encrypted without
+   * authentication of the server. `undefined`: PGSSLMODE decides, else no TLS.
    */
   readonly verify: 'full' | 'chain' | 'none' | 'plain' | undefined
   /** PEM file; undefined = the authorities that Node trusts. */
@@ -28,14 +28,14 @@ interface SslParameters {
 const modes = {
   disable: 'plain',
   'no-verify': 'none',
-  // libpq lets anybody answer here. Whoever asks for TLS gets a server that has proved who it is.
+  // libpq does not verify the server here. Warder always authenticates the server when TLS is requested.
   require: 'full',
   'verify-ca': 'chain',
   'verify-full': 'full',
 } as const
 
 /**
- * `sslmode` and its companions of libpq, where they can be kept: `allow` and `prefer` cannot, an attacker would choose.
+ * Parses `sslmode` and related parameters of libpq. `allow` and `prefer` are refused: an attacker could choose plain text.
  * @throws StartupError
  */
 export function parseSslSettings(given: SslParameters): SslSettings {

@@ -1,4 +1,4 @@
-/** A value, or a promise of it where it must be waited for. Whoever has the value goes on in the same turn. */
+/** A value, or a promise of it when it is not available yet. An available value is used in the same turn. */
 export type MaybePromise<T> = T | Promise<T>
 
 /**

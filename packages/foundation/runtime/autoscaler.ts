@@ -1,19 +1,19 @@
 import type { Logger } from '../telemetry/types.ts'
 
 const checkEveryMs = 1_000
-/** Busy for so many looks in a row is load; a burst is not. */
+/** Being busy at this many checks in a row is load; a burst is not. */
 const checksOfLoad = 3
 const busyAbove = 0.8
 
-/** How many workers a service begins with, and how many it has at most. */
+/** The initial and the maximum number of workers of a service. */
 export interface PoolSize {
   readonly first: number
   readonly max: number
 }
 
 /**
- * Each worker takes 50 to 70 MB. On a machine of one or two cores one is enough until there is load; on larger ones all
- * are there from the beginning.
+ * Each worker takes 50 to 70 MB. A machine of one or two cores starts with one worker until there is load; larger machines
+ * start with all of them.
  * @param setting `workers`; 0 = one for each core
  */
 export function choosePoolSize(setting: number, cores: number): PoolSize {
@@ -22,14 +22,14 @@ export function choosePoolSize(setting: number, cores: number): PoolSize {
 }
 
 export interface ScalablePool {
-  /** Share of the time since the last question in which the event loop of the busiest worker was busy, 0 to 1. */
+  /** Share of the time since the last call in which the event loop of the busiest worker was busy, 0 to 1. */
   busy(): number
   readonly size: () => number
-  /** Starts one more, and resolves when it serves. */
+  /** Starts another worker, and resolves when it serves. */
   scaleUp(): Promise<void>
 }
 
-/** Adds a worker when those that are there have been busy for a while. */
+/** Adds a worker when the existing ones have been busy for a while. */
 export class Autoscaler {
   readonly #pool: ScalablePool
   readonly #max: number
@@ -58,7 +58,7 @@ export class Autoscaler {
     }
   }
 
-  /** Looks every second. @returns ends it */
+  /** Checks every second. @returns a function that stops it */
   watch(): () => void {
     if (this.#pool.size() >= this.#max) return () => undefined
     const timer = setInterval(() => void this.check(), checkEveryMs).unref()

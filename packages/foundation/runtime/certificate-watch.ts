@@ -7,9 +7,9 @@ import type { Logger, Metrics } from '../telemetry/types.ts'
 export interface CertificateWatchOptions {
   /** PEM files of certificates and keys that are in use; the first certificate of each counts. */
   readonly files: readonly string[]
-  /** Renews those that the service renews itself; absent = there are none. */
+  /** Renews the certificates of the local authority; absent = there are none. */
   renew?(): Promise<void>
-  /** Takes the files into use, for new connections. @returns false when they cannot be used: the old ones stay */
+  /** Loads the files for new connections. @returns false when they cannot be used: the previous ones stay */
   reload(): boolean
   readonly clock: Clock
   readonly log: Logger
@@ -18,21 +18,21 @@ export interface CertificateWatchOptions {
 
 const checkEveryMs = 1000
 const renewEveryMs = 3_600_000
-/** The wall clock was set: certificates may not be valid yet, or may have ended. */
+/** A jump of the wall clock by this much: certificates may not be valid yet, or may have expired. */
 const clockJumpMs = 30_000
 const day = 86_400_000
-/** Days before the end at which a line says so. */
+/** Days before expiry at which a line is logged. */
 const warnings = [30, 7, 1, 0] as const
 
 export interface CertificateWatch {
-  /** One look; for tests. */
+  /** Checks once; for tests. */
   check(): Promise<void>
   stop(): void
 }
 
 /**
- * Renews certificates while the service runs, takes those into use that somebody else has replaced, and says when one
- * is about to end. Connections that are open stay as they are.
+ * Renews certificates while the service runs, loads files that were replaced, and warns of certificates that expire soon.
+ * Open connections are not affected.
  */
 export function watchCertificates(options: CertificateWatchOptions): CertificateWatch {
   const { files, clock, log, metrics, reload } = options
@@ -40,7 +40,7 @@ export function watchCertificates(options: CertificateWatchOptions): Certificate
   let renewedAt = clock.monotonic()
   let offset = clock.now() - clock.monotonic()
   let ends = readExpiries(files)
-  /** Warnings that were given: certificate and threshold. */
+  /** Logged warnings: certificate and threshold. */
   const warned = new Set<string>()
   let looking = false
 

@@ -8,14 +8,14 @@ import { type ReadClientCrls, type RevokedCertificates, readClientCrls, underCrl
 import type { RuntimeConfig } from './launch.ts'
 import type { TlsMaterial, TlsMaterials } from './messages.ts'
 
-/** How often the files are looked at. */
+/** How often the files are checked. */
 const checkEveryMs = 250
 
 /** The CRLs of client certificates, in the primary. */
 export interface ClientCrls {
   /** Reads the files again. @throws StartupError naming the file that cannot be used */
   read(): RevokedCertificates | undefined
-  /** Calls `changed` after each change of a file, and warns of CRLs that expire. @returns what ends it */
+  /** Calls `changed` after each change of a file, and warns of expired CRLs. @returns a function that stops it */
   watch(changed: () => void): () => void
 }
 
@@ -70,7 +70,7 @@ export function openClientCrls(config: RuntimeConfig, home: string, clock: Clock
   }
 }
 
-/** Sessions that began under other CRLs do not resume. */
+/** Binds TLS sessions to the CRLs: sessions that began under other CRLs are not resumed. */
 export function bindToCrls(
   files: Omit<TlsMaterials, 'revoked'>,
   revoked: RevokedCertificates | undefined,

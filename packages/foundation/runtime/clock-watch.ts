@@ -3,7 +3,7 @@ import type { Clock } from '../clock/clock.ts'
 import type { Logger, Metrics } from '../telemetry/types.ts'
 
 const checkEveryMs = 5_000
-/** What NTP corrects in one step, and a busy machine, stays below it. */
+/** More than NTP corrects in one step, and more than delays of a busy machine. */
 const minJumpMs = 30_000
 
 export interface ClockWatch {
@@ -16,9 +16,9 @@ export interface ClockWatch {
 }
 
 /**
- * Notices that the wall clock jumps while the service runs: dates of keys and sessions are judged by it. A machine that
- * slept looks the same. Nothing is stopped by it.
- * @returns ends the watch
+ * Records jumps of the wall clock while the service runs, since dates of keys and sessions depend on it. A suspended machine
+ * looks the same. The service continues.
+ * @returns a function that stops the watch
  */
 export function watchClock({ clock, log, metrics, record, everyMs = checkEveryMs }: ClockWatch): () => void {
   let offset = clock.now() - clock.monotonic()

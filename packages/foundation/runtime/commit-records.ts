@@ -6,18 +6,18 @@ import type { Logger } from '../telemetry/types.ts'
 
 /** Commits of at most this time before a crash are unknown to the log. */
 const recordEveryMs = 250
-/** Records after which another is due whether or not there were commits: it is found near the end of the log. */
+/** After this many other records a new one is written even without commits, so that it is near the end of the log. */
 const maxRecordsBetween = 50_000
 
 export interface CommitRecords {
-  /** The last one. */
+  /** Writes the last record. */
   stop(): Promise<void>
 }
 
 /**
- * Keeps the audit log informed of how many commits the database has. A number is read from the database, so that it
- * is durable there before it is recorded: after a crash the database is never behind the log. A record is made only
- * after others: periodic work of a service that nobody uses leaves none.
+ * Records the database's number of commits in the audit log. The number is read from the database, where it is durable
+ * before it is recorded: after a crash the database is never behind the log. A record is written only after other records:
+ * the periodic work of an idle service writes none.
  */
 export async function startCommitRecords(options: {
   readonly db: Database
@@ -37,7 +37,7 @@ export async function startCommitRecords(options: {
     const commits = await readCommitCount(db)
     if (commits === undefined || (commits === recorded && seq - at < maxRecordsBetween)) return
     if (commits < recorded) {
-      // Restored, or failed over to a copy that was behind, under a running service: its next start is refused.
+      // The database was restored, or failed over to an older copy, under a running service: the next start is refused.
       if (!warned)
         log.error({ known: recorded, found: commits }, 'the database has lost commits while it was used')
       warned = true
@@ -50,7 +50,7 @@ export async function startCommitRecords(options: {
     recorded = commits
     at = seq + 1
   }
-  /** A log or a database that cannot be used now is tried again. */
+  /** Errors of the log or the database are ignored, since the next attempt follows. */
   const attempt = (): Promise<void> => record().catch(() => undefined)
 
   await record()

@@ -10,7 +10,7 @@ import {
 } from '../sql/index.ts'
 import type { Database, Migration } from '../sql/types.ts'
 
-/** Whoever owns tables in a service's database, by name, in the order in which a start brings them up to date. */
+/** The components that own tables in a service's database, by name, in the order in which a start migrates them. */
 export type Components = ReadonlyMap<string, readonly Migration[]>
 
 export function listComponents(definition: {
@@ -28,7 +28,7 @@ export function listComponents(definition: {
 }
 
 /**
- * How far a database is from what the program knows, of each component; nothing is changed.
+ * Compares the migrations of each component with those that the program knows; changes nothing.
  * @throws StartupError when a released migration was changed
  */
 export async function planMigrations(
@@ -41,7 +41,7 @@ export async function planMigrations(
   return plans
 }
 
-/** @throws StartupError when the program does not get along with what a newer one did */
+/** @throws StartupError when a newer program made an incompatible migration */
 export function requireUsablePlans(components: Components, plans: ReadonlyMap<string, MigrationPlan>): void {
   for (const [component, plan] of plans)
     requireUsable(component, components.get(component)?.length ?? 0, plan)

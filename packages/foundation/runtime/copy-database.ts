@@ -26,12 +26,12 @@ import { loadDefinition } from './load-definition.ts'
 
 /** The schema that the rows of a backup were made for. */
 export interface CopiedSchema {
-  /** Of each component, the newest migration that was carried out. */
+  /** The newest applied migration of each component. */
   readonly migrations: Readonly<Record<string, number>>
   readonly commits: number
 }
 
-/** Everything that a database holds at one moment, and the shape that it has. */
+/** Opens a consistent snapshot of a database, with the version of its schema. */
 export async function openSnapshot(
   location: DatabaseLocation,
 ): Promise<{ readonly snapshot: DatabaseSnapshot; readonly schema: CopiedSchema }> {
@@ -39,7 +39,7 @@ export async function openSnapshot(
     location.kind === 'sqlite' ? openSqliteSnapshot(location.path) : await openPostgresSnapshot(location)
   const db = await connect(location, undefined)
   try {
-    // Read after the snapshot: the copy may have fewer commits than it says, never more.
+    // Read after the snapshot: the copy may have fewer commits than this number, never more.
     const schema = { migrations: await readSchema(db), commits: (await readCommitCount(db)) ?? 0 }
     return { snapshot, schema }
   } catch (error) {
@@ -55,21 +55,21 @@ export interface DatabaseRestore {
   begin(table: CopiedTable): Promise<void>
   /** Of the table that was begun last. */
   add(rows: readonly CopiedRow[]): Promise<void>
-  /** From now on a service can use it, whose first start is told where the rows come from. */
+  /** Makes the database usable; the first start of its service reads where the rows come from. */
   finish(origin: RestoredBackup): Promise<void>
   close(): Promise<void>
 }
 
 /**
- * Fills an empty database. Until it is finished no service starts on it; what is interrupted is taken away by the next
- * restore into it.
+ * Fills an empty database. No service starts on it until it is finished; the next restore removes the rows of an
+ * interrupted one.
  * @throws StartupError when it is not empty, or the rows were made by a newer version
  */
 export async function restoreDatabase(
   launch: Pick<ServiceLaunch, 'module' | 'exportName'>,
   location: DatabaseLocation,
   schema: CopiedSchema & {
-    /** When a restore was begun that was interrupted: what it has finished is taken away, too. Unix milliseconds. */
+    /** When an interrupted restore began: databases that it finished are replaced, too. Unix milliseconds. */
     readonly interruptedAt?: number | undefined
   },
 ): Promise<DatabaseRestore> {

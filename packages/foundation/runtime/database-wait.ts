@@ -8,7 +8,7 @@ const maxWaitMs = 30_000
 
 export interface DatabaseWait {
   open(): Promise<Database>
-  /** undefined = as long as it takes; 0 = not at all. */
+  /** undefined = without limit; 0 = no retry. */
   readonly maxMs: number | undefined
   readonly log: Logger
   /** Called once, before the first wait. */
@@ -18,12 +18,12 @@ export interface DatabaseWait {
 }
 
 /**
- * Connects to a database, and waits for one that cannot be reached: 1, 2, 4, 8, 16 seconds and then 30 at a time. What
- * waiting does not mend (a wrong password, no such database) is thrown at once.
+ * Connects to a database, and retries while it cannot be reached: after 1, 2, 4, 8, 16 and then every 30 seconds. Permanent
+ * errors (a wrong password, no such database) are thrown at once.
  * @throws DatabaseAway when it has not come back within `maxMs`
  */
 export async function connectWhenThere(options: DatabaseWait): Promise<Database> {
-  const { maxMs: mostMs = Number.POSITIVE_INFINITY, log, wait = (ms) => setTimeout(ms) } = options
+  const { maxMs = Number.POSITIVE_INFINITY, log, wait = (ms) => setTimeout(ms) } = options
   let waitedMs = 0
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -31,9 +31,9 @@ export async function connectWhenThere(options: DatabaseWait): Promise<Database>
       if (attempt > 1) log.info({ waited_ms: waitedMs }, 'the database is there')
       return db
     } catch (error) {
-      if (!(error instanceof DatabaseUnreachable) || waitedMs >= mostMs) throw error
+      if (!(error instanceof DatabaseUnreachable) || waitedMs >= maxMs) throw error
       if (attempt === 1) await options.onUnavailable()
-      const waitMs = Math.min(firstWaitMs * 2 ** (attempt - 1), maxWaitMs, mostMs - waitedMs)
+      const waitMs = Math.min(firstWaitMs * 2 ** (attempt - 1), maxWaitMs, maxMs - waitedMs)
       log.warn({ detail: error.message, wait_ms: waitMs }, 'the database cannot be reached; it is waited for')
       await wait(waitMs)
       waitedMs += waitMs

@@ -58,7 +58,7 @@ export function toDatabaseLocation(config: DatabaseSettings, home: string, name:
 }
 
 /**
- * Whether the files that connections begin with can be used.
+ * Checks the files that connections need.
  * @throws StartupError
  */
 export function checkDatabaseFiles(location: DatabaseLocation): void {
@@ -71,7 +71,7 @@ export function checkDatabaseFiles(location: DatabaseLocation): void {
     readPassword(sources, { host: '', port: 0, database: '', user: '' })
 }
 
-/** The primary's part: on SQLite it starts the one writer. */
+/** Starts the writer of a SQLite database, in the primary. */
 export async function startWriter(location: DatabaseLocation): Promise<SqliteWriter | undefined> {
   return location.kind === 'sqlite' ? startSqliteWriter({ path: location.path }) : undefined
 }
@@ -86,7 +86,7 @@ export async function connect(
     : openPostgres({ ...location, log })
 }
 
-/** A service's database for a command that works on it beside (or without) the running service. */
+/** Opens a service's database for a command that runs beside (or without) the service. */
 export async function openSealedDatabase(
   service: string,
   launch: Pick<ServiceLaunch, 'config' | 'home'>,

@@ -1,16 +1,16 @@
 import { failure } from '../errors/index.ts'
 
-/** The owner of a piece of work. Both members are keys by which turns are taken; they need not be known to exist. */
+/** The owner of a piece of work. Both members are keys for fair scheduling; they need not exist. */
 export interface QueueOwner {
   /** e.g. an IPv4 address, or the /64 of an IPv6 address */
   readonly client: string
-  /** e.g. a realm: keeps apart those who share an address, behind a proxy for example */
+  /** e.g. a realm: separates callers that share an address, for example behind a proxy */
   readonly tenant: string
 }
 
-/** Runs work at most `concurrency` at a time. Clients take turns, and so do the tenants of one client. */
+/** Runs at most `concurrency` pieces of work at a time. Clients take turns, and so do the tenants of one client. */
 export interface FairQueue {
-  /** @throws failure('overloaded') at once when the queue is full, later when the place goes to somebody who holds fewer */
+  /** @throws failure('overloaded') at once when the queue is full, or later when an owner with fewer slots displaces it */
   run<R>(owner: QueueOwner, work: () => Promise<R>): Promise<R>
   /** Work that waits or runs. */
   readonly unfinished: number
@@ -24,11 +24,11 @@ interface Waiting {
 const createQueueFull = (): Error => failure('overloaded', 'the queue is full', { retryAfterSeconds: 2 })
 
 /**
- * A full queue takes a newcomer whose client holds fewer places than another one, at the expense of the newest work of
- * the client that holds most; between clients that hold equally many, tenants are compared in the same way. So a
- * client, or many clients of one tenant, cannot keep everybody else out. Owners are remembered only while they wait:
+ * A full queue accepts work of a client that holds fewer slots than another client: the newest work of the client with the
+ * most slots is displaced; between clients with equally many slots, tenants are compared in the same way. So neither a
+ * client nor many clients of one tenant can lock all other callers out. Owners are remembered only while they wait:
  * `maxLength` at most.
- * @param longest number of places in the queue
+ * @param longest number of slots in the queue
  */
 export function createFairQueue(concurrency: number, maxLength: number): FairQueue {
   const slots = new QueueSlots()
@@ -57,7 +57,7 @@ export function createFairQueue(concurrency: number, maxLength: number): FairQue
       try {
         return await work()
       } finally {
-        // The slot passes to the next one directly, so that nobody who comes later gets in between.
+        // The slot passes directly to the next work, so that later work cannot take it.
         const next = slots.next()
         if (next === undefined) running--
         else next.start()
@@ -68,7 +68,7 @@ export function createFairQueue(concurrency: number, maxLength: number): FairQue
 
 type Tenants = Map<string, Waiting[]>
 
-/** The places of the queue. A Map iterates in the order of insertion, which serves as the order of turns. */
+/** The slots of the queue. A Map iterates in insertion order, which is the order of turns. */
 class QueueSlots {
   readonly #clients = new Map<string, Tenants>()
   count = 0
@@ -98,14 +98,14 @@ class QueueSlots {
     return undefined
   }
 
-  /** Takes away the work that has to make room for one of this owner; undefined when the owner has no better claim. */
+  /** Removes the work that is displaced by work of this owner; undefined when no other owner has more slots. */
   displace({ client, tenant }: QueueOwner): Waiting | undefined {
     const sizes = [...this.#clients].map(([name, tenants]) => ({ name, size: countSlots(tenants) }))
     const own = sizes.find(({ name }) => name === client)?.size ?? 0
     const largest = findLargest(sizes)
     if (largest !== undefined && largest.size > own + 1)
       return this.#removeNewest(largest.name, this.#findLargestTenant(largest.name))
-    // Only of clients that would still hold as many as this one, or of this one.
+    // Only clients that would still hold as many slots as this client, or this client itself.
     const others = sizes.filter(({ name, size }) => name === client || size > own)
     const lists = others.flatMap(({ name }) =>
       [...(this.#clients.get(name) ?? [])].map(([key, { length }]) => ({

@@ -19,7 +19,7 @@ export interface ForwardAudit {
   readonly environment: Pick<ServiceEnvironment<unknown>, 'clock' | 'log' | 'metrics' | 'outbound'>
 }
 
-/** Sends the audit log to those that the settings name. */
+/** Sends the audit log to the targets of the settings. */
 export function startAuditForwarding(options: ForwardAudit): { stop(): Promise<void> } {
   const { folder, audit, environment } = options
   const running = createTargets(options).map((target) =>

@@ -4,7 +4,7 @@ import { databaseDown, type HealthPart } from '../http/health.ts'
 import { writeProbe } from '../sql/lease.ts'
 import type { Database } from '../sql/types.ts'
 
-/** A database that answers reads: for what has no tables of the runtime. */
+/** Checks that a database answers reads: for databases without tables of the runtime. */
 export function readableDatabase(db: Database): HealthPart {
   return { key: 'database', name: db.dialect, message: databaseDown, probe: () => db.ping() }
 }
@@ -15,7 +15,7 @@ export function createHealthParts(db: Database, audit: AuditTrail, clock: Clock)
     key: 'database',
     name: db.dialect,
     message: 'The database does not answer, or cannot be written.',
-    // A full disk, a file that became read-only and one that is malformed show in a write and a read of what it wrote.
+    // Writing a row and reading it reveals a full disk, a read-only file and a malformed one.
     probe: () => writeProbe(db, clock.now()),
   }
   const log: HealthPart = {

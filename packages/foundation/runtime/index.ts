@@ -33,7 +33,7 @@ export async function checkSettings(launch: ServiceLaunch): Promise<readonly str
   return checkLaunch(launch)
 }
 
-/** See `primary.ts`; loaded when a service is started, not by everything that knows a clock. */
+/** See `primary.ts`, which is loaded only when a service is started. */
 export async function runService(launch: ServiceLaunch): Promise<RunningService> {
   const primary = await import('./primary.ts')
   return primary.runService(launch)

@@ -1,8 +1,8 @@
-/** Counts what many owners hold of something, bytes or places, with a limit for all together and one for each. */
+/** Limits an amount, e.g. of bytes or slots, in total and for each owner. */
 export class KeyedLimiter {
   readonly #max: number
   readonly #maxPerOwner: number
-  /** Only those that hold something. */
+  /** Only owners with an amount above 0. */
   readonly #held = new Map<string, number>()
   #sum = 0
 
@@ -11,7 +11,7 @@ export class KeyedLimiter {
     this.#maxPerOwner = maxPerOwner
   }
 
-  /** false when it would be too much. */
+  /** @returns false when a limit would be exceeded */
   tryAcquire(owner: string, amount: number): boolean {
     const held = (this.#held.get(owner) ?? 0) + amount
     if (held > this.#maxPerOwner || this.#sum + amount > this.#max) return false

@@ -70,16 +70,16 @@ export interface ServiceLaunch {
   readonly heldPorts?: readonly number[]
   /** The operator accepts, for this start, a database that is missing or behind the audit log. */
   readonly acceptRollback?: boolean
-  /** All that the local authority of the home folder issues; undefined = one, named after the service. */
+  /** Certificates that the local authority of the home issues; undefined = one, named after the service. */
   readonly localCertificates?: readonly LocalCertificate[]
   /** Secret by which the services of an installation recognise each other (`WARDER_PEER_SECRET`). */
   readonly peerSecret?: string | undefined
   /**
-   * Called when the database was found to be one that this program can use, before it is changed; the start goes on when
-   * the promise resolves.
+   * Called when the program can use the database, before it is changed; the start continues when the promise
+   * resolves.
    */
   readonly beforeMigrating?: ((pending: boolean) => Promise<void>) | undefined
-  /** Called when the service answers on its port that its database is away. */
+  /** Called when the service replies on its port that its database is unreachable. */
   readonly onWaiting?: (() => void) | undefined
 }
 
@@ -94,7 +94,7 @@ export function rootKeySource(config: RuntimeConfig, resolvePath: (path: string)
   }
 }
 
-/** A root key as it is handed to a worker thread: inside this process, never written or logged. */
+/** A root key in the form that is passed to a worker thread; never written or logged. */
 export interface PlainRootKey {
   readonly kind: RootKey['kind']
   readonly from: string

@@ -17,10 +17,10 @@ import type { Database } from '../sql/types.ts'
 import { connect, type DatabaseLocation, toDatabaseLocation } from './database.ts'
 import type { ServiceLaunch } from './launch.ts'
 
-// A database remembers how many records the log beside it had at the last start and stop: a log that was deleted, or cut
-// off before that, does not pass for a new one.
+// The database stores how many records its log had at the last start and stop: a log that was deleted, or truncated before
+// that record, is not accepted as a new one.
 
-/** Records that the database knows of, and that are not in the log. */
+/** The number of records that the database knows, and the smaller number in the log. */
 export interface LostAudit {
   readonly known: number
   readonly found: number
@@ -43,13 +43,13 @@ async function findLostAudit(
   seal: Pick<Seal, 'open'> | undefined,
 ): Promise<LostAudit | undefined> {
   const known = await findRememberedHead(db, log)
-  // A backup brings no log, unless it is asked to.
+  // A backup contains the log only on request.
   if (known === undefined || (await findRestored(db)) !== undefined) return undefined
   const found = await countRecords(folder, seal)
   return found === undefined || found >= known.seq ? undefined : { known: known.seq, found }
 }
 
-/** Number of the last record; undefined = it cannot be said, as of a log that is not whole: its opening judges that. */
+/** Number of the last record; undefined = unknown, e.g. of a damaged log, which is handled when it is opened. */
 async function countRecords(
   folder: string,
   seal: Pick<Seal, 'open'> | undefined,
@@ -120,7 +120,7 @@ export async function acceptLostAudit(
   })
 }
 
-/** Remembers what is on disk now. */
+/** Stores the log's last record on disk in the database. */
 export async function rememberAudit(db: Database, log: string, audit: AuditLog): Promise<void> {
   const { head } = audit
   await audit.trail.flush()
@@ -136,7 +136,7 @@ export async function readRememberedSeq(
   { config, home }: Pick<ServiceLaunch, 'config' | 'home'>,
 ): Promise<number | undefined> {
   const location = toDatabaseLocation(config, home, service)
-  // Opening it would make it.
+  // Opening would create it.
   if (!config.audit_enabled || (location.kind === 'sqlite' && !existsSync(location.path))) return undefined
   try {
     const db = await connect(location, undefined)

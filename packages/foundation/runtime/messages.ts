@@ -10,7 +10,7 @@ export interface WorkerStart {
   readonly launch: Omit<ServiceLaunch, 'env' | 'onWaiting' | 'beforeMigrating'>
   readonly node: string
   readonly port: number
-  /** true: several workers listen on the port, the kernel spreads connections over them. */
+  /** true: several workers listen on the port, and the kernel distributes connections among them. */
   readonly sharePort: boolean
   readonly baseUrl: string
   readonly rootKeys: readonly PlainRootKey[]
@@ -29,7 +29,7 @@ export interface WorkerStart {
   readonly pulse: SharedArrayBuffer
 }
 
-/** Certificates and keys as read by the primary: a worker needs no file, and all workers serve the same. */
+/** Certificates and keys that the primary has read: all workers use the same ones, and need no file. */
 export type TlsMaterial = Readonly<Record<string, unknown>>
 
 /** Start data of the listener beside HTTPS. */
@@ -53,7 +53,7 @@ export type ToWorker =
   | { readonly type: 'drain'; readonly timeoutMs: number }
   | { readonly type: 'tls'; readonly tls: TlsMaterials }
   | { readonly type: 'metrics'; readonly id: number }
-  /** Another worker was added: this share of the connections is to end, so that clients come to it. */
+  /** A worker was added: this share of the connections is to end, so that clients reconnect to it. */
   | { readonly type: 'spread'; readonly share: number }
 
 export type FromWorker =

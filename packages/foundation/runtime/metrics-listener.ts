@@ -18,7 +18,7 @@ export async function startMetricsListener(options: {
   exposition(): Promise<string>
 }): Promise<MetricsListener> {
   let underWay: Promise<string> | undefined
-  /** Collected once for all that ask meanwhile: it is work for every worker. */
+  /** Shared by concurrent requests, since each collection involves every worker. */
   const exposition = (): Promise<string> => {
     underWay ??= options.exposition().finally(() => {
       underWay = undefined

@@ -3,7 +3,7 @@ import type { Database } from '../sql/types.ts'
 import type { Components } from './components.ts'
 import { connect, type DatabaseLocation } from './database.ts'
 
-/** Statements that change tables wait so long for others: whoever comes behind them waits, too. */
+/** How long a migration statement waits for a lock: later statements wait behind it. */
 const lockMs = 15_000
 
 export interface Migrator {
@@ -13,8 +13,7 @@ export interface Migrator {
 }
 
 /**
- * Brings tables up to date, on PostgreSQL over a connection with time limits of its own, which is made when there is
- * something to do.
+ * Migrates tables; on PostgreSQL over a connection with its own time limits, which is opened on first use.
  */
 export function createMigrator(location: DatabaseLocation, db: Database, components: Components): Migrator {
   let own: Database | undefined

@@ -6,15 +6,15 @@ import { describeWriteError } from '../errors/index.ts'
 export type Note = 'backup' | 'drill'
 
 /**
- * Notes that it went well just now.
- * @returns a sentence when it cannot be noted: what went well is not undone by it
+ * Stores the time of a success.
+ * @returns a sentence when that fails, which does not undo the success
  */
 export function writeNote(home: string, what: Note, now: number): string | undefined {
   const path = join(home, `${what}.json`)
   const fresh = `${path}.new`
   try {
     writeFileSync(fresh, `${JSON.stringify({ at: new Date(now).toISOString() })}\n`, { mode: 0o600 })
-    // The service that reads it may be another user than root, who made the backup.
+    // The service may run as another user than root, who made the backup.
     const { uid, gid } = statSync(home)
     if (process.getuid?.() === 0 && uid !== 0) chownSync(fresh, uid, gid)
     renameSync(fresh, path)

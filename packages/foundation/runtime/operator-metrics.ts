@@ -9,7 +9,7 @@ export function operatorMetrics(metrics: Metrics, home: string, audit: AuditLog 
   metrics.gauge('start_timestamp_seconds', 'When the service was started.', () => startedAt)
   metrics.gauge('disk_free_bytes', 'Room left where the home is.', () => freeBytes(home))
   for (const note of ['backup', 'drill'] as const)
-    metrics.gauge(`last_${note}_timestamp_seconds`, `When the last ${note} went well; 0 = never.`, () =>
+    metrics.gauge(`last_${note}_timestamp_seconds`, `When the last ${note} succeeded; 0 = never.`, () =>
       readNoteTime(home, note),
     )
   if (audit === undefined) return

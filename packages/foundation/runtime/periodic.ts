@@ -4,14 +4,14 @@ import type { PeriodicWork, ServiceEnvironment } from './service.ts'
 export interface PeriodicJob {
   readonly name: string
   readonly everySeconds: number
-  /** Asked first: a job with nothing to do takes no lease, which would be a write. Default: there is always something. */
+  /** Whether there is work: a job without work takes no lease, which would be a write. Default: always. */
   due?(): Promise<boolean>
   run(): Promise<void>
 }
 
 /**
- * Runs each job again and again, never twice at once, until stopped. `lease` says whether this node may run it now
- * (one holder across nodes). A job that fails is logged and tried again at its next turn.
+ * Runs each job periodically, never twice at once, until stopped. `lease` decides whether this node may run it now (one
+ * holder across nodes). A failed job is logged and runs again at its next time.
  */
 export function startPeriodic(
   jobs: readonly PeriodicJob[],

@@ -1,33 +1,33 @@
 import { createServer } from 'node:net'
 import { listenOn } from '../net/listen.ts'
 
-/** A port that nobody else gets. */
+/** A port that is reserved for this service. */
 export interface ClaimedPort {
   readonly port: number
-  /** Until its release. Not so for a port that was asked for by number: only that it was free is known then. */
+  /** Whether the port is held until `release`. A port with a fixed number is not held: it was only free when checked. */
   readonly held: boolean
-  /** To be called once the workers listen, or will not. Again does nothing. */
+  /** To be called once the workers listen, or when the start fails. Further calls do nothing. */
   release(): void
 }
 
 /**
- * Makes sure that nobody listens on the port yet, and chooses one where 0 was asked for. Workers share a port through
- * SO_REUSEPORT, which would let two installations share it silently: this bind, without it, is what finds that out.
- * A chosen port is one that the system may give to any other program or outgoing connection next, so it is held, and
- * shared with the workers, until they listen; nobody knows of it yet, and whoever connects meanwhile is cut off.
+ * Checks that the port is free, and chooses one for port 0. Workers share a port through SO_REUSEPORT, by which two
+ * installations could silently share it; binding without SO_REUSEPORT detects that. The system could assign a chosen port to
+ * another program or an outgoing connection, so it is held, and shared with the workers, until they listen; connections that
+ * arrive meanwhile are closed.
  * @throws StartupError when the port is taken or may not be used
  */
 export async function claimPort(host: string, port: number, name: string): Promise<ClaimedPort> {
   const held = port === 0 && canSharePort(process.platform)
   const holder = createServer((socket) => socket.destroy())
   const claimed = await listenOn(holder, { host, port, reusePort: held }, `${name}:`)
-  // A failed start must still be able to end.
+  // The listener must not keep the process of a failed start alive.
   holder.unref()
   if (!held) await new Promise((resolve) => holder.close(resolve))
   return { port: claimed.port, held, release: () => void holder.close() }
 }
 
-/** Whether several threads may listen on one port here (the kernel spreads connections over them). */
+/** Whether several threads can listen on one port on this platform (the kernel distributes connections). */
 export function canSharePort(platform: NodeJS.Platform): boolean {
   return platform === 'linux' || platform === 'freebsd' || platform === 'aix' || platform === 'sunos'
 }

@@ -56,7 +56,7 @@ export async function openAudit(start: Start, storage: Storage): Promise<AuditLo
   return audit
 }
 
-/** Sends the log to those that the settings name, until the service stops. */
+/** Sends the log to the targets of the settings, until the service stops. */
 export function startForwarding(
   { launch, opened }: Start,
   { auditFolder: folder }: Storage,
@@ -68,7 +68,7 @@ export function startForwarding(
   opened.defer(() => forwarding.stop())
 }
 
-/** Before the last records, which tell of this commit. A database that is away remembers what it knew at the start. */
+/** Runs before the last records, which count this commit. An unreachable database keeps the state of the start. */
 export async function rememberAtStop(
   { launch, node }: Start,
   { db, location }: Storage,

@@ -8,15 +8,15 @@ import { createMaterialsReader } from './tls-materials.ts'
 
 /** Certificates, authorities and CRLs of a service, in its primary. */
 export interface PrimaryCertificates {
-  /** Those of the last reload: a worker that takes another's place begins with them. */
+  /** The certificates of the last reload, with which a replaced worker starts. */
   current(): TlsMaterials
-  /** Reads the files again; the old ones stay when the new ones cannot be used. @returns whether they could */
+  /** Reads the files again; the previous certificates stay when the files cannot be used. @returns whether they could */
   reload(): boolean
-  /** Takes renewed and replaced certificates and new CRLs into use, until the service stops; tells of each reload. */
+  /** Loads renewed and replaced certificates and new CRLs until the service stops; calls `changed` after each reload. */
   watch(changed: (tls: TlsMaterials) => void): void
 }
 
-/** Issues what the local authority has to issue, and reads the files. @throws StartupError naming the one that cannot be used */
+/** Issues missing certificates of the local authority, and reads all files. @throws StartupError naming an unusable file */
 export async function openCertificates(start: Start): Promise<PrimaryCertificates> {
   const { launch, definition, clock, log, metrics, opened } = start
   const { config, home } = launch
@@ -59,7 +59,7 @@ export async function openCertificates(start: Start): Promise<PrimaryCertificate
         metrics,
       })
       opened.defer(() => watched.stop())
-      // A certificate file that cannot be used now does not keep a revocation from counting.
+      // An unusable certificate file does not delay a revocation.
       opened.defer(crls.watch(() => void reload('CRLs', () => files)))
     },
   }

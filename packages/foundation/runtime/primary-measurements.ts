@@ -8,7 +8,7 @@ import type { WorkerPool } from './worker-pool.ts'
 const otlpEverySeconds = 60
 
 /**
- * Gives the metrics of primary and workers to those that the settings name.
+ * Exports the metrics of primary and workers as the settings require.
  * @returns the listener of `GET /metrics`, where there is one
  */
 export async function startMeasurements(

@@ -31,15 +31,15 @@ export interface Start {
   readonly opened: AsyncDisposableStack
 }
 
-/** Ports that are nobody else's while the service starts. */
+/** Ports that are reserved while the service starts. */
 export interface StartPorts {
-  /** Whoever started this process may have claimed it already. @throws StartupError as `claimPort` */
+  /** The parent process may have claimed the port already. @throws StartupError as `claimPort` */
   claim(host: string, port: number, who: string): Promise<number>
-  /** Once somebody of this service listens on them. Again does nothing. */
+  /** To be called once this service listens on them. Further calls do nothing. */
   release(): void
 }
 
-/** @param opened is whose owner ends what the steps open */
+/** @param opened receives the resources of all steps; its owner disposes them */
 export async function beginStart(launch: ServiceLaunch, opened: AsyncDisposableStack): Promise<Start> {
   const { config } = launch
   const definition = await loadDefinition(launch)

@@ -16,7 +16,7 @@ import type { Rollback } from './rollback.ts'
 import { requireDatabaseFile, requireUsableDatabase } from './usable-database.ts'
 import { startWaitingListener, type WaitingListener } from './waiting-listener.ts'
 
-/** The database of a service, up to date, and what is sealed in it. */
+/** The migrated database of a service, with its seal. */
 export interface Storage {
   readonly location: DatabaseLocation
   /** The one writer of a SQLite file. */
@@ -31,7 +31,7 @@ export interface Storage {
   readonly standIn: StandIn | undefined
 }
 
-/** The listener that answers for the service while its database is away. */
+/** The listener that replies for the service while its database is unreachable. */
 interface StandIn {
   readonly port: number
   readonly listener: WaitingListener
@@ -83,7 +83,7 @@ export async function openStorage(start: Start, certificates: PrimaryCertificate
   return { location, writer, db, rootKeys, seal, auditFolder, rollback, standIn }
 }
 
-/** Says when the pools of this process alone can take more connections than PostgreSQL has. */
+/** Warns when the pools of this process can open more connections than PostgreSQL permits. */
 async function warnOfConnectionLimit(
   { size, log }: Start,
   db: Database,
@@ -91,7 +91,7 @@ async function warnOfConnectionLimit(
 ): Promise<void> {
   if (location.kind === 'sqlite') return
   const room = await readConnectionLimit(db)
-  // Of each worker and of the main thread; one of each listens.
+  // For each worker and the main thread: readers, writers, and one connection that listens.
   const maxConnections = (size.max + 1) * ((location.readers ?? 0) + (location.writers ?? 0) + 1)
   if (room !== undefined && maxConnections > room)
     log.warn(
@@ -129,6 +129,6 @@ async function startStandIn(
 async function openRootKeys({ launch }: Start, db: Database): Promise<readonly RootKey[]> {
   const { config, env, home } = launch
   const source = rootKeySource(config, (path) => inHome(home, path))
-  // Made only for an empty database: a lost root key must be said, not replaced by one that opens nothing.
+  // Created only for an empty database: a lost root key must be reported, not replaced by one that opens nothing.
   return loadRootKeys(source, env, { create: await isUnsealed(db) })
 }

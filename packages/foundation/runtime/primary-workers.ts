@@ -37,7 +37,7 @@ export async function claimEndpoints(start: Start, { standIn }: Storage): Promis
 }
 
 /**
- * Starts the workers; all of the first serve when it resolves, and nobody else stands on their ports.
+ * Starts the workers; when it resolves, all initial workers serve, and the reserved ports are released.
  * @param giveUp is called when the service cannot go on without its workers
  */
 export async function startWorkers(
@@ -57,7 +57,7 @@ export async function startWorkers(
   const buckets = config.rate_limit_per_second === undefined ? undefined : tokenBucketMemory(rateLimitSlots)
   const rateMemory = tokenBucketMemory(sharedRateSlots)
   const { env: _, onWaiting: __, beforeMigrating: ___, ...plainLaunch } = launch
-  // If a port cannot be shared, nothing answers for a moment.
+  // If a port cannot be shared, no listener is open for a moment.
   if (!sharePort) storage.standIn?.listener.close()
   const pool = await startWorkerPool({
     size: size.first,

@@ -27,7 +27,7 @@ import { WorkerStartFailed } from './worker.ts'
 /** The process counts as hung after so many times the limit of a worker. */
 const hungProcessChecks = 3
 
-/** A service that runs: what its process does with signals. */
+/** A running service, controlled by signals of its process. */
 export interface RunningService {
   readonly url: string
   readonly metricsPort: number | undefined
@@ -35,13 +35,13 @@ export interface RunningService {
   readonly socket: SocketEndpoint | undefined
   /** Lines to show once, e.g. where the first administrator's password is. */
   readonly notices: readonly string[]
-  /** Reads the certificates again; the old ones stay when the new ones cannot be used. */
+  /** Reads the certificates again; the previous ones stay when the files cannot be used. */
   reloadTls(): void
   /** Stops accepting, finishes what is in flight, flushes the audit log. */
   stop(): Promise<void>
-  /** Whoever supervises the process kills it when it has not told of itself for so long; 0 = never. */
+  /** The supervisor kills the process when it sends no heartbeat for this time; 0 = never. */
   readonly aliveWithinMs: number
-  /** Resolves with a reason when the service cannot go on. */
+  /** Resolves with a reason when the service cannot continue. */
   readonly failed: Promise<string>
 }
 
@@ -62,7 +62,7 @@ export async function runService(launch: ServiceLaunch): Promise<RunningService>
   }
 }
 
-/** What a start has opened before anything serves. */
+/** Resources that a start opens before it serves. */
 interface PreparedService {
   readonly certificates: PrimaryCertificates
   readonly storage: Storage

@@ -8,7 +8,7 @@ import { connect, toDatabaseLocation } from './database.ts'
 import { rootKeySource, type ServiceLaunch } from './launch.ts'
 
 /**
- * Opens what a service has sealed, for a command: beside the running service or without it, and changes nothing.
+ * Opens sealed values of a service for a command, beside the running service or without it; changes nothing.
  * @throws StartupError naming what is missing: the database, or the root key that fits it
  */
 export async function readSealed<Result>(
@@ -22,7 +22,7 @@ export async function readSealed<Result>(
     { create: false },
   )
   const location = toDatabaseLocation(config, home, service)
-  // Opening it would make it.
+  // Opening would create it.
   if (location.kind === 'sqlite' && !existsSync(location.path))
     throw new StartupError(`the database ${location.path} is not there`)
   const db = await connect(location, undefined)

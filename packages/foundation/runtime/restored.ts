@@ -3,7 +3,7 @@ import { forgetRestored } from '../sql/index.ts'
 import type { RestoredBackup } from '../sql/types.ts'
 import type { ServiceEnvironment } from './service.ts'
 
-/** Records which backup the database was filled from, once the service has prepared for it: a start that fails tells it again. */
+/** Records the backup that the database was restored from, once the service is prepared: a failed start leaves it to the next. */
 export async function recordRestored(
   { db, audit, clock }: ServiceEnvironment<unknown>,
   { digest, madeAt, restoredAt }: RestoredBackup,

@@ -24,9 +24,8 @@ export function findMissingFile(
 }
 
 /**
- * Compares the database with the log before anything is written to either. A database that is ahead is in order: its
- * last commits were made after the last record (docs/adr/rollback-detection.md). One whose commits neither counted is
- * taken as it is.
+ * Compares the database with the log before either is written. A database that is ahead is correct: its last commits
+ * followed the last record (docs/adr/rollback-detection.md). Without counted commits the database is accepted.
  */
 export async function findRollback(
   db: Database,
@@ -60,8 +59,8 @@ export function refuseRollback(
 }
 
 /**
- * Records that the operator accepted it, then raises the count above what the log knows: no older copy passes for
- * this database again. A start that is killed between the two is refused again.
+ * Records that the operator accepted the rollback, then raises the count above the number in the log, so that no older copy
+ * is accepted as this database. After a start that is killed in between, the next one is refused again.
  */
 export async function acceptRollback(
   db: Database,

@@ -6,9 +6,9 @@ import { type Components, planMigrations } from './components.ts'
 const checkEveryMs = 5_000
 
 /**
- * Notices that a node with a newer program has migrated the database under a running service: what this one does not
- * heed is told, and it ends where it does not get along with it (docs/adr/upgrades.md).
- * @returns ends the watch
+ * Detects that a node with a newer program has migrated the database under a running service: logs what this program
+ * ignores, and stops the service when the migration is incompatible (docs/adr/upgrades.md).
+ * @returns a function that stops the watch
  */
 export function watchSchema(options: {
   readonly db: Database
@@ -25,7 +25,7 @@ export function watchSchema(options: {
       for (const { number, name, older } of ahead) {
         if (older === undefined)
           return giveUp(
-            `a newer version of Warder migrated the database (${component}: ${number}, ${name}), and this one does not get along with it`,
+            `a newer version of Warder migrated the database (${component}: ${number}, ${name}), and this program is not compatible with that migration`,
           )
         if (warned.has(`${component} ${number}`)) continue
         warned.add(`${component} ${number}`)

@@ -36,7 +36,7 @@ export interface ServiceEnvironment<Config> {
   readonly node: string
   /** Parts that `/health` checks. Set in workers. */
   readonly health?: readonly HealthPart[] | undefined
-  /** Shown to services of this installation alone: they believe what is said about the client then. */
+  /** Sent only to services of this installation, which then trust the forwarded client address. */
   readonly peerSecret?: Secret | undefined
   /** Token buckets that the workers share, `sharedRateSlots` of them, for rate limits of the service's own. Known in workers. */
   readonly rateMemory?: SharedArrayBuffer | undefined
@@ -53,7 +53,7 @@ export interface PeriodicWork<Config> {
   run(environment: ServiceEnvironment<Config>): Promise<void>
 }
 
-/** Work that goes on until the service stops. */
+/** Work that runs until the service stops. */
 export interface BackgroundWork {
   stop(): Promise<void>
 }
@@ -75,9 +75,9 @@ export interface ServiceSocket {
 export interface SocketOptions {
   /** Requires client certificates. */
   readonly tls: TlsMaterial
-  /** The rate limiter of HTTPS: a peer has one rate for all protocols. undefined = no limit. */
+  /** The rate limiter of HTTPS, since a peer has one rate for all protocols. undefined = no limit. */
   readonly rateLimiter: TokenBuckets | undefined
-  /** Asked with each message of a client. */
+  /** Checks the client's certificate for each message. */
   readonly clientRevocation: ClientRevocation
 }
 
@@ -112,7 +112,7 @@ export interface StoredState<Config> {
   readonly env: Readonly<Record<string, string | undefined>>
   /** Unix milliseconds. */
   readonly now: number
-  /** undefined = the first start makes it. */
+  /** undefined = the first start creates it. */
   readonly database: { readonly db: Database; readonly seal: Pick<Seal, 'open'> } | undefined
 }
 
@@ -139,9 +139,9 @@ export interface ServiceDefinition<Config = never, Services = never> {
    */
   checkStored?(stored: StoredState<Config>): Promise<void>
   /**
-   * Asks the systems of others that the settings name. Called by the command that checks a start, and once after a start,
+   * Connects to the external systems of the settings. Called by the command that checks a start, and once after a start,
    * which it neither delays nor ends.
-   * @returns a sentence for each that cannot be used now
+   * @returns a sentence for each unusable system
    */
   probe?(environment: Pick<ServiceEnvironment<Config>, 'config' | 'outbound'>): Promise<readonly string[]>
   /** In the primary, once, after migrations and before any worker: first-run bootstrap. Returns lines to show once. */

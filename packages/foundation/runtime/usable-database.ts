@@ -29,8 +29,8 @@ export function requireDatabaseFile(options: Omit<UsableDatabase, 'db'>): void {
 }
 
 /**
- * Refuses a database that a start cannot go on with: a restore that did not end, one older than its audit log, a schema of
- * a newer program. Nothing is changed. Every start asks it, and so does `warder check`.
+ * Refuses a database that a start cannot use: an unfinished restore, a database older than its audit log, or the schema of a
+ * newer program. Changes nothing. Every start and `warder check` call it.
  * @returns what is left to migrate, and the loss that the operator accepted
  * @throws StartupError
  */
@@ -77,7 +77,7 @@ export async function inspectDatabase(
     const known = await readKnownCommits(folder)
     const { config, env } = launch
     requireDatabaseFile({ launch, definition, location, known })
-    // Opening it would make it.
+    // Opening would create it.
     const db = isAbsent(location) ? undefined : await connect(location, undefined)
     try {
       if (db !== undefined && !(await isEmptyDatabase(db))) {
@@ -140,8 +140,8 @@ async function requireRootKey({ config, env, home }: ServiceLaunch, service: str
 }
 
 /**
- * Reads an encrypted log by the keys that this database and the root key open. One that they do not open was not
- * written beside this database.
+ * Reads an encrypted log with the keys that this database and the root key open. A log that they cannot open does not
+ * belong to this database.
  * @throws StartupError
  */
 async function readKnownCommitsWithKeys(

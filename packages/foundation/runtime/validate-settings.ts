@@ -27,8 +27,8 @@ import { createMaterialsReader } from './tls-materials.ts'
 export type SettingsCheck = Pick<Start, 'launch' | 'definition' | 'clock' | 'log'>
 
 /**
- * Refuses settings with which the service cannot serve, and files and variables that they name. Nothing is opened, written
- * or listened on. Every start begins with it; `warder check` calls it alone.
+ * Refuses settings with which the service cannot serve, and unusable files and variables that they name. It opens, writes
+ * and listens on nothing. Every start begins with it; `warder check` calls it alone.
  * @throws StartupError
  */
 export async function validateSettings(check: SettingsCheck): Promise<void> {

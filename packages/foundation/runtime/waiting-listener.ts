@@ -16,8 +16,8 @@ const maxConnections = 1_000
 const requestTimeoutMs = 10_000
 
 /**
- * Stands for a service that waits for its database: `GET /health` says DOWN, everything else is answered with 503. No
- * body is read, and each connection ends with its reply.
+ * Replies for a service that waits for its database: `GET /health` reports DOWN, all other requests receive 503. No body is
+ * read, and each connection ends with its reply.
  */
 export async function startWaitingListener(options: {
   readonly name: string

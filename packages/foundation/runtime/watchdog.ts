@@ -1,4 +1,4 @@
-/** Looks at a thread so many times before it counts as hung. */
+/** Number of checks before a thread counts as hung. */
 const checksPerLimit = 5
 
 export interface WatchedBeats {
@@ -10,10 +10,10 @@ export interface WatchedBeats {
 }
 
 /**
- * Watches an event loop by its beats. Time in which the watcher itself did not run counts for two looks at most: a
- * process that was stopped as a whole, or a machine that slept, has hung nowhere.
+ * Watches an event loop by its beats. Time in which the watcher itself did not run counts as at most two checks: a stopped
+ * process or a suspended machine is not hung.
  *
- * @returns ends the watch
+ * @returns a function that stops the watch
  */
 export function watchBeats(watched: WatchedBeats): () => void {
   const everyMs = watched.limitMs / checksPerLimit
@@ -27,7 +27,7 @@ export function watchBeats(watched: WatchedBeats): () => void {
   return () => clearInterval(timer)
 }
 
-/** How long the beats have stood still. */
+/** Measures how long the beats have not grown. */
 export class Stall {
   readonly #limitMs: number
   readonly #maxStepMs: number
@@ -52,7 +52,7 @@ export class Stall {
 const beatsAt = 0
 const operationAt = 1
 
-/** Memory shared by a worker and the thread that watches it: beats, and the operation that began last. */
+/** Memory shared by a worker and its watching thread: beats, and the last operation that began. */
 export class Pulse {
   readonly #state: Int32Array
 
@@ -70,7 +70,7 @@ export class Pulse {
     setInterval(beat, limitMs / checksPerLimit / 2).unref()
   }
 
-  /** @param operation its place in the list that the worker told */
+  /** @param operation index in the list of operations that the worker sent */
   recordOperation(operation: number): void {
     Atomics.store(this.#state, operationAt, operation + 1)
   }

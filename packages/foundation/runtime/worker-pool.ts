@@ -3,19 +3,19 @@ import type { Logger } from '../telemetry/types.ts'
 import type { TlsMaterials } from './messages.ts'
 import type { WorkerHandle } from './worker.ts'
 
-/** A worker that ends this often within a minute is a fault that starting again does not mend. */
+/** More restarts within a minute are a fault that restarting does not repair. */
 const maxRestartsPerMinute = 5
-/** In a row, in one place: what workers wait for (a database) is away for longer than a service can do without. */
+/** Failed starts of one worker in a row: a resource that workers wait for (a database) is unreachable for too long. */
 const maxFailedStarts = 5
 /** From a failed start to the next; twice as long after each further one: 15 s in all. */
 const firstWaitMs = 1_000
 
-/** The workers of one service, kept at their number, which may grow. */
+/** The workers of one service: workers that end are replaced, and their number can grow. */
 export interface WorkerPool {
   size(): number
-  /** Share of the time since the last question in which the event loop of the busiest one was busy, 0 to 1. */
+  /** Share of the time since the last call in which the event loop of the busiest worker was busy, 0 to 1. */
   busy(): number
-  /** Starts one more, and lets clients come to it. @throws what it threw when it could not start */
+  /** Starts another worker, and moves connections to it. @throws what the worker threw when it could not start */
   scaleUp(): Promise<void>
   setTls(tls: TlsMaterials): void
   metrics(): Promise<readonly unknown[]>
@@ -25,11 +25,11 @@ export interface WorkerPool {
 export interface WorkerPoolOptions {
   readonly size: number
   readonly log: Logger
-  /** Starts one with what is in force now; a later `setTls` reaches it, whether or not it serves yet. */
+  /** Starts a worker with the current certificates; a later `setTls` reaches it, whether or not it serves yet. */
   start(index: number): WorkerHandle
-  /** Called when workers keep ending, or cannot start any more: the service cannot go on. */
+  /** Called when workers keep ending, or can no longer start: the service cannot continue. */
   onGiveUp(reason: string): void
-  /** Called when another worker takes the place of one that ended. */
+  /** Called when a worker that ended is replaced. */
   onRestart?(): void
   /** Resolves after so many milliseconds, or when `signal` is aborted. Default: a timer. */
   readonly wait?: (ms: number, signal: AbortSignal) => Promise<void>
@@ -39,8 +39,8 @@ const sleep = (ms: number, signal: AbortSignal): Promise<void> =>
   setTimeout(ms, undefined, { signal }).catch(() => undefined)
 
 /**
- * Starts the workers, all of which must serve before it resolves, and replaces one that ends by itself. A
- * replacement that cannot start counts as one that ended; the next is started later.
+ * Starts the workers, all of which must serve before it resolves, and replaces a worker that ends by itself. A replacement
+ * that cannot start counts as ended; the next one starts later.
  * @throws what the first worker that could not start threw
  */
 export async function startWorkerPool(options: WorkerPoolOptions): Promise<WorkerPool> {

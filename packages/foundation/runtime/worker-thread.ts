@@ -1,4 +1,4 @@
-// One worker: builds the service on connections of its own and serves until it is told to drain.
+// A worker: builds the service on its own connections and serves until it is drained.
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { createAuditClient, createPreparedCommits } from '../audit/index.ts'
@@ -191,7 +191,7 @@ async function listenBeside(
   return socket
 }
 
-/** Every service answers /health and describes itself, whether or not it brings these operations along. */
+/** Adds /health and the API description to a service that does not declare them. */
 function withDiagnostics(
   service: ServiceInstance<unknown>,
   name: string,

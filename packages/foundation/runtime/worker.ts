@@ -12,15 +12,15 @@ export interface WorkerHandle {
   readonly gone: Promise<number>
   setTls(tls: TlsMaterials): void
   metrics(): Promise<unknown>
-  /** Share of the time since the last question in which its event loop was busy, 0 to 1. */
+  /** Share of the time since the last call in which its event loop was busy, 0 to 1. */
   busy(): number
-  /** Lets clients come to workers that were added: this share of its connections ends with the next reply. */
+  /** Moves clients to added workers: this share of its connections ends with the next reply. */
   spread(share: number): void
   /** Stops accepting, finishes what is in flight (at most `timeoutMs`), then ends the thread. */
   drain(timeoutMs: number): Promise<void>
 }
 
-/** A worker told why it could not start; `startup` means the sentence is for the person at the terminal. */
+/** A worker could not start; with `startup` the message is a sentence for the terminal. */
 export class WorkerStartFailed extends Error {
   readonly startup: boolean
 
@@ -40,7 +40,7 @@ export function startWorker(start: WorkerStart, log: Logger): WorkerHandle {
     name: `warder-${start.index}`,
     workerData: start,
     transferList: ports,
-    // Requests leave short-lived objects behind: a larger nursery collects them more rarely.
+    // Requests create short-lived objects: with a larger nursery they are collected less often.
     resourceLimits: { maxYoungGenerationSizeMb: 48 },
     stdout: false,
     stderr: false,
@@ -49,7 +49,7 @@ export function startWorker(start: WorkerStart, log: Logger): WorkerHandle {
   let nextQuestion = 0
   let drained: (() => void) | undefined
   let unwatch = (): void => undefined
-  /** From its first request on: while it starts, loading modules may take its time. */
+  /** Watches the thread once it listens: loading modules at the start may take longer. */
   const watch = (operations: readonly string[]): void => {
     const seconds = start.launch.config.watchdog_seconds
     if (seconds === 0) return
@@ -74,7 +74,7 @@ export function startWorker(start: WorkerStart, log: Logger): WorkerHandle {
     }),
   )
   const listening = new Promise<number>((resolve, reject) => {
-    // Resources opened before the failure would keep the thread alive although it serves nobody.
+    // Resources that were opened before the failure would keep the thread alive.
     const fail = (reason: WorkerStartFailed): void => {
       reject(reason)
       void thread.terminate()

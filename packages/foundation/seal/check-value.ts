@@ -8,7 +8,7 @@ const context: SealContext = { table: 'root_key', row: 'root', column: 'check_va
 /** Id of values that the service key seals itself: check value and data keys. */
 export const noId = Buffer.alloc(16)
 
-/** A value that only this service key opens: by it a wrong root key is known before anything is read or written. */
+/** A value that only this service key opens: it reveals a wrong root key before anything is read or written. */
 export function makeCheckValue(key: KeyObject, service: string): Buffer {
   return sealWith(key, noId, encodeContext(service, context), text)
 }

@@ -13,7 +13,7 @@ import type { SealContext } from './types.ts'
  * (SP 800-38D §8.3): this leaves room for 32 threads of all processes, and each begins a new count with a new key.
  */
 const defaultSealsPerKey = 2 ** 27
-/** A start with a newest data key of this age makes another, so that restarts cannot add up to the bound either. */
+/** A start replaces a newest data key of this age, so that restarts cannot accumulate up to the bound. */
 const renewAfterMs = 30 * 24 * 3600 * 1000
 /** Data keys appear rarely; values that name what is not there, hostile cookies too, share a query in this time. */
 const minReloadMs = 100
@@ -32,7 +32,7 @@ export interface DataKeys {
   /** The newest. Counts: after `sealsPerKey` values a new one is made in the background. */
   forSealing(): DataKey
   get(id: string): KeyObject | undefined
-  /** Also one that another process made before this was asked. @throws StorageUnavailable */
+  /** Also finds a key that another process created before this call. @throws StorageUnavailable */
   find(id: string): Promise<KeyObject | undefined>
 }
 
@@ -72,7 +72,7 @@ export async function openDataKeys(options: DataKeysOptions): Promise<DataKeys> 
       sealed = 0
     }
   }
-  /** Callers share a look that has not begun; one that has begun may have missed the key. */
+  /** Callers share a load that has not begun; a load that has begun may miss the key. */
   const reload = async (): Promise<void> => {
     await looked
     const early = lookedAt + minReloadMs - clock.monotonic()
@@ -102,7 +102,7 @@ export async function openDataKeys(options: DataKeysOptions): Promise<DataKeys> 
   const renewSoon = (): void => {
     if (renewing) return
     renewing = true
-    // A database that cannot be written now is asked again after as many values once more.
+    // When the database cannot be written now, the next attempt follows after the same number of values.
     const allowRenewal = (): void => {
       renewing = false
       sealed = 0

@@ -21,7 +21,7 @@ function nextIv(): Buffer {
   return iv
 }
 
-/** The place as additional data: each part with its length before it, so that no two places read the same. */
+/** Encodes the context as additional data: each part behind its length, so that no two contexts have the same encoding. */
 export function encodeContext(service: string, context: SealContext): Buffer {
   const parts = [service, context.table, context.row, context.column].flatMap((part) => {
     const bytes = Buffer.from(part, 'utf8')
@@ -43,13 +43,13 @@ export function sealWith(key: KeyObject, id: Uint8Array, aad: Uint8Array, bytes:
   return Buffer.concat([Buffer.from([version]), id, iv, ciphertext, cipher.getAuthTag()])
 }
 
-/** Which data key a sealed value needs; undefined when it is not one of ours. */
+/** The data key id of a sealed value; undefined when Warder did not seal it. */
 export function readDataKeyId(sealed: Uint8Array): string | undefined {
   if (sealed.length < overheadBytes || sealed[0] !== version) return undefined
   return Buffer.from(sealed.buffer, sealed.byteOffset + 1, idBytes).toString('hex')
 }
 
-/** @throws when it was sealed by another key, for another place, or was changed */
+/** @throws when it was sealed by another key, for another context, or was changed */
 export function openWith(key: KeyObject | Uint8Array, aad: Uint8Array, sealed: Uint8Array): Buffer {
   const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength)
   const ivAt = 1 + idBytes

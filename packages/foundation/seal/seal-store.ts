@@ -68,7 +68,7 @@ export function addDataKey(id: string, wrapped: Uint8Array, createdAt: number): 
   return change(insertDataKey, [id, wrapped, createdAt, 1], 1)
 }
 
-/** Holds while nobody changed the root key or added a data key since the row was read. */
+/** Guards that no commit changed the root key or added a data key since the row was read. */
 export function guardRootKey(version: number): Change {
   return change(touchRootKey, [only, version], 1)
 }

@@ -1,5 +1,5 @@
 import type { MaybePromise } from '../promises/and-then.ts'
-/** Place of a sealed value. It is the additional data of the encryption, so values cannot be swapped between rows. */
+/** Identifies a sealed value. It is the additional data of the encryption, so values cannot be swapped between rows. */
 export interface SealContext {
   readonly table: string
   readonly row: string
@@ -13,7 +13,7 @@ export interface SealContext {
 export interface Seal {
   seal(place: SealContext, bytes: Uint8Array): Uint8Array
   /**
-   * Synchronous for every known data key. Throws when the bytes were not sealed for this place, or by this root key.
+   * Synchronous for every known data key. Throws when the bytes were not sealed for this context, or by this root key.
    * @throws UnknownDataKey when there is no such data key now
    */
   open(place: SealContext, sealed: Uint8Array): MaybePromise<Uint8Array>

@@ -35,9 +35,9 @@ interface Entry<V> {
 }
 
 /**
- * A cache of rows that is never stale about rights and states. On SQLite every use asks whether anything was committed
- * since the row was last read, and if so reads the row's version again, so a commit of any process is seen by the next
- * request of every other. On PostgreSQL an entry is trusted for the lease unless a change was announced.
+ * A cache of rows that is never stale about rights and states. On SQLite every use checks whether a commit has happened since
+ * the row was last read, and if so reads the row's version again, so a commit of any process is seen by the next request of
+ * every other. On PostgreSQL an entry is trusted for the lease unless a change was announced.
  * Versions of a row only grow; ids are never used again, so a version names one content.
  */
 export function createRowCache<V>(options: RowCacheOptions<V>): RowCache<V> {
@@ -54,7 +54,7 @@ export function createRowCache<V>(options: RowCacheOptions<V>): RowCache<V> {
     entries.delete(key)
     options.onForget?.(entry.value)
   }
-  /** Also what is being loaded: it may have been read before the change, so it is kept by nobody. */
+  /** Also discards a load that is under way, which may have read before the change. */
   const forget = (key: string): void => {
     loading.delete(key)
     drop(key)

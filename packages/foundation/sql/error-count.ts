@@ -1,7 +1,7 @@
 import { GuardFailed, OutcomeUnknown, StorageUnavailable, UniqueViolation } from './errors.ts'
 import type { DatabaseErrors } from './types.ts'
 
-/** Counts what a database failed with. A guard or a unique key that refuses a change is no fault of it. */
+/** Counts errors of a database. A failed guard or a unique violation is not an error of the database. */
 export class ErrorCount {
   readonly counts: { -readonly [Kind in keyof DatabaseErrors]: DatabaseErrors[Kind] } = {
     unavailable: 0,

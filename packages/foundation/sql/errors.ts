@@ -1,6 +1,6 @@
 import { Failure, StartupError } from '../errors/index.ts'
 
-/** A guard of the commit did not hold: somebody else was faster, or the row is not there. Nothing was changed. */
+/** A guard of the commit failed: another commit was faster, or the row does not exist. Nothing was changed. */
 export class GuardFailed extends Error {
   /** Place of the change in the commit. */
   readonly index: number
@@ -29,7 +29,7 @@ export class StorageUnavailable extends Failure {
   }
 }
 
-/** The answer to a commit was lost: its changes are made, or they are not. */
+/** The answer to a commit was lost: its changes may or may not have been made. */
 export class OutcomeUnknown extends StorageUnavailable {}
 
 /** A database that cannot be reached at a start, for a reason that may pass. */

@@ -25,22 +25,22 @@ const drop = query<[name: string]>('DELETE FROM lease WHERE name = ?')
 const probeName = 'health'
 
 /**
- * Writes a row that nobody needs, and reads it. @throws when the database cannot be written or read
- * @param value another one each time: SQLite does not write what is there already
+ * Writes a probe row and reads it. @throws when the database cannot be written or read
+ * @param value must differ each time: SQLite does not write an unchanged value
  */
 export async function writeProbe(db: Database, value: number): Promise<void> {
   try {
     await db.commit([change(drop, [probeName]), change(first, [probeName, '', value, 1], 1)])
   } catch (error) {
-    // Another one wrote it in this moment.
+    // Another process wrote it at the same time.
     if (!(error instanceof UniqueViolation)) throw error
   }
   await db.get(read, [probeName])
 }
 
 /**
- * One holder across nodes, for periodic work. Nodes' clocks need to agree only to within the lease.
- * Every holder of a name asks for the same time: a lease that ends later than any of them can have asked for is nobody's.
+ * Ensures one holder across nodes, for periodic work. Clocks of nodes must agree to within the lease. All holders of a name
+ * request the same duration: a lease that ends later than any of them could request is invalid.
  * @returns whether this holder has the lease now (taken or prolonged by `seconds`)
  */
 export async function holdLease(
@@ -58,7 +58,7 @@ export async function holdLease(
       await db.commit([change(first, [name, holder, until, 1], 1)])
       return true
     }
-    // Clocks agree to within the lease: one that ends later still was taken by a clock that was wrong.
+    // Clocks agree to within the lease: a lease that ends even later was taken by a wrong clock.
     const latest = until + seconds * 1000
     if (row.holder !== holder && row.until_ms > now && row.until_ms <= latest) return false
     await db.commit([change(take, [holder, until, name, row.version], 1)])

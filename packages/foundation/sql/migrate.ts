@@ -34,17 +34,17 @@ export interface AheadMigration {
   readonly older: Migration['older']
 }
 
-/** How far a database is from what the program knows. */
+/** The difference between a database's migrations and those that the program knows. */
 export interface MigrationPlan {
   /** Migrations of the component that were carried out. */
   readonly done: number
   readonly pending: readonly Migration[]
-  /** Those that the program does not know. */
+  /** Applied migrations that the program does not know. */
   readonly ahead: readonly AheadMigration[]
 }
 
 /**
- * Looks, and changes nothing.
+ * Compares the applied migrations with the known ones; changes nothing.
  * @throws StartupError when a released migration was changed
  */
 export async function planMigration(
@@ -64,7 +64,7 @@ export async function planMigration(
   }
 }
 
-/** @throws StartupError when the database is newer than the program, and not in a way that this program gets along with */
+/** @throws StartupError when the database is newer than the program, and the program is not compatible with it */
 export function requireUsable(component: string, known: number, { ahead }: MigrationPlan): void {
   const stops = ahead.find(({ older }) => older !== true)
   if (stops === undefined) return

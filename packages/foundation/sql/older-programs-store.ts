@@ -1,7 +1,7 @@
 import { change, insertInto, query } from './query.ts'
 import type { Change, Database, Migration } from './types.ts'
 
-/** Notes in the database for programs that do not know all of its migrations (docs/adr/upgrades.md). */
+/** Notes in the database for older programs, which do not know all of its migrations (docs/adr/upgrades.md). */
 export const schemaMigrations: readonly Migration[] = [
   {
     number: 1,

@@ -11,8 +11,8 @@ import type { Change, ChangeResult, Commit, Row } from './types.ts'
 const maxRetries = 5
 
 /**
- * The code of a plain WARNING. A COMMIT has one when somebody cancels its wait for the standby: PostgreSQL acknowledges it
- * all the same (`SyncRepWaitForLSN`).
+ * The code of a plain WARNING. A COMMIT has one when its wait for the standby is cancelled: PostgreSQL acknowledges it
+ * nevertheless (`SyncRepWaitForLSN`).
  */
 const notConfirmed = '01000'
 const tableExists = tableNamed.postgresql.replace('?', '$1')

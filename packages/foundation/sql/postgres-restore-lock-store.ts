@@ -2,12 +2,12 @@ import { StartupError } from '../errors/index.ts'
 import { classify } from './postgres-errors.ts'
 import { openPostgresSession, type SessionOptions } from './postgres-session.ts'
 
-/** Any number that nobody else uses for an advisory lock of the same database. */
+/** A number that is used for no other advisory lock of the same database. */
 const lockNumber = 7_223_190_421
 
 /**
- * Keeps other restores away from a database, for as long as the session lives: a process that is killed lets go of it.
- * @returns what lets go
+ * Locks a database against other restores while the session lives: the lock of a killed process is released.
+ * @returns a function that releases the lock
  * @throws StartupError when another restore has it
  */
 export async function lockForRestore(options: SessionOptions): Promise<() => Promise<void>> {

@@ -11,7 +11,7 @@ export type SessionOptions = Pick<PostgresOptions, 'url' | 'passwordFile' | 'fol
 const connectWithinMs = 10_000
 
 /**
- * One connection for itself, for what lasts as long as a session does. Whoever asked for it ends it.
+ * Opens a separate connection for state that lasts as long as its session. The caller must end it.
  * @param name that the server shows for it
  * @throws StorageUnavailable when the database cannot be reached
  */

@@ -10,7 +10,7 @@ const attempts = 3
 
 /**
  * Refuses a pooler that gives each transaction another connection of the server (PgBouncer with `pool_mode = transaction`,
- * and its like). Everything would seem to work: locks of a session would be held by nobody, and nobody would hear of changes.
+ * and similar poolers). It would seem to work, but session locks would not be held, and notifications of changes not received.
  * @throws StartupError
  */
 export async function requireOwnSessions(one: StatementClient, other: StatementClient): Promise<void> {

@@ -11,7 +11,7 @@ import { classify } from './postgres-errors.ts'
 import { openPostgresSession, type SessionOptions } from './postgres-session.ts'
 
 /**
- * A snapshot of a PostgreSQL database: one read-only transaction, which nobody waits for.
+ * A snapshot of a PostgreSQL database: one read-only transaction, which blocks no other transaction.
  * @throws StorageUnavailable when it cannot be reached
  */
 export async function createPostgresSnapshot(options: SessionOptions): Promise<DatabaseSnapshot> {

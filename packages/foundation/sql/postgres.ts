@@ -33,7 +33,7 @@ export interface PostgresOptions {
   readonly limits?: Partial<PostgresLimits>
 }
 
-/** How long a database that says nothing is waited for, in milliseconds. */
+/** Time limits for a silent database, in milliseconds. */
 export interface PostgresLimits {
   /**
    * The server ends a statement, or a transaction that waits for its next one, after this time; 0 = never. Default 15 s.
@@ -52,11 +52,11 @@ export interface PostgresLimits {
 }
 
 const defaultLimits = { statement: 15_000, lock: 0, connect: 10_000, host: undefined, feedCheck: 10_000 }
-/** One of several that says nothing holds up the others. */
+/** Shorter for several hosts, since a silent one delays the others. */
 const oneOfSeveralMs = 3_000
-/** A server that has ended a statement is given so long to say so. */
+/** How long the server may take to report that it ended a statement. */
 const answerAfterMs = 2_000
-/** An idle connection whose other end is gone without a word is found by the system some ten seconds after this. */
+/** The system detects an idle connection without a peer some ten seconds after this time. */
 const keepAliveAfterMs = 10_000
 const nothing = query<[], { one: number }>('SELECT 1 AS one')
 /** Its parameter is `topic:key`. */
@@ -77,7 +77,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     statement_timeout: limits.statement,
     lock_timeout: limits.lock,
     idle_in_transaction_session_timeout: limits.statement,
-    // The server's own limits help nobody when the network loses everything without a word.
+    // The server's own limits do not help when the network silently drops all packets.
     query_timeout: limits.answer,
     keepAlive: true,
     keepAliveInitialDelayMillis: keepAliveAfterMs,
@@ -109,9 +109,9 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     connectionTimeoutMillis: Math.max(limits.connect, 2 * hostMs),
     max: options.writers ?? 6,
   })
-  // An idle connection that is lost is not an error of anybody's request: the pool makes another.
+  // A lost idle connection is not an error of a request: the pool opens another one.
   pool.on('error', () => undefined)
-  // The pool listens to idle connections only: one that is lost during a commit would end the process.
+  // The pool only handles errors of idle connections: a connection lost during a commit would end the process.
   pool.on('connect', (client) => client.on('error', () => undefined))
   const [first, second = { query: (statement: pg.QueryConfig) => pool.query(statement) }] = readers
   if (first !== undefined) {
@@ -160,7 +160,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
         errors.add(error)
         throw error
       })
-      // After the acknowledgement nothing read earlier may be used: the notification arrives some time later.
+      // After the acknowledgement no earlier read may be used: the notification arrives later.
       for (const { query: statement, params } of changes)
         if (statement === notify) notifyListeners(listeners, String(params[0]))
       return results
@@ -187,7 +187,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
     },
     async close() {
       feed.close()
-      // A server that is silent does not say goodbye either. Only while sockets are open does this keep the process.
+      // A silent server does not close the connection either. The timer keeps the process alive only while sockets are open.
       const silent = setTimeout(() => {
         for (const socket of sockets) socket.destroy()
       }, limits.answer)
@@ -197,7 +197,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
   }
 }
 
-/** A start that is tried again leaves no connection behind. */
+/** Closes all connections when one fails, so that a repeated start leaks none. */
 async function allOrNone(starting: readonly Promise<Reader>[]): Promise<readonly Reader[]> {
   const started = await Promise.allSettled(starting)
   const failed = started.find((one) => one.status === 'rejected')

@@ -2,7 +2,7 @@ import type { MaybePromise } from '../promises/and-then.ts'
 import { andThen } from '../promises/and-then.ts'
 import type { Database, Query, SqlValue } from './types.ts'
 
-/** The first row, as what it stands for; synchronous on SQLite. */
+/** The first row, converted by `toValue`; synchronous on SQLite. */
 export function readOne<P extends readonly SqlValue[], R, V>(
   db: Database,
   statement: Query<P, R>,

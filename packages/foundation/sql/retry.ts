@@ -2,8 +2,8 @@ import { failure } from '../errors/index.ts'
 import { GuardFailed } from './errors.ts'
 
 /**
- * Runs an operation again from its read when somebody else was faster, at most `times` times.
- * @throws failure('conflict') when it lost every time
+ * Repeats an operation from its read when another commit was faster, at most `times` times.
+ * @throws failure('conflict') when every attempt failed
  */
 export async function retryOnGuard<R>(times: number, run: () => Promise<R>): Promise<R> {
   for (let attempt = 1; ; attempt += 1) {

@@ -40,8 +40,8 @@ export interface DatabaseFiles {
 }
 
 /**
- * Remembers which files a connection uses. SQLite removes and creates -wal and -shm only when nobody else has the
- * database open, so they stay the same for as long as this connection does. Asks by path: nothing is opened.
+ * Detects replaced files of a connection. SQLite removes and creates -wal and -shm only when no other connection has the
+ * database open, so they stay the same while this connection is open. It checks paths, and opens nothing.
  * @param path of a database that this thread has open
  * @param onProblem called once
  */

@@ -2,7 +2,7 @@ import { StartupError } from '../errors/index.ts'
 import { type CopiedRow, type CopiedTable, formatColumns, quoteName } from './logical-copy-store.ts'
 import { classify, openConnection } from './sqlite-connection.ts'
 
-/** Fills the tables of a database that nobody else has open. */
+/** Fills the tables of a database that no other process has open. */
 export interface Filling {
   /** Takes the rows that migrations put into a table. */
   begin(table: CopiedTable): void

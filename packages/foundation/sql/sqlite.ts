@@ -29,7 +29,7 @@ export function openSqlite(options: {
   readonly path: string
   readonly writer?: MessagePort | undefined
 }): Database {
-  // Beside a writer the file exists: who started that created it, before any connection of this process.
+  // With a writer the file exists: `startSqliteWriter` creates it before any connection of this process.
   if (options.writer === undefined) createDatabaseFile(options.path)
   const db = openConnection(options.path, options.writer !== undefined)
   const prepared = new WeakMap<object, StatementSync>()
@@ -150,7 +150,7 @@ function createVersionReader(db: ReturnType<typeof openConnection>): VersionRead
   }
 }
 
-/** Readers of SQLite see the version again at each use: nothing needs to be told. Dropped before the commit. */
+/** A placeholder that is dropped before the commit: readers of SQLite check the version at each use. */
 const noChange: Change = { query: query('SELECT 1'), params: [] }
 
 function toPlainChanges(changes: readonly Change[]): PlainChange[] {

@@ -19,7 +19,7 @@ export interface Query<P extends readonly SqlValue[], R> {
 
 /**
  * One row change of a commit. `expect` is the guard: how many rows it must touch, else the whole commit is taken
- * back and `GuardFailed` is thrown (somebody else was faster, or the row is not there). A unique key that exists
+ * back and `GuardFailed` is thrown (another commit was faster, or the row does not exist). A unique key that exists
  * already throws `UniqueViolation`. Without `expect` any number will do.
  */
 export interface Change {
@@ -44,8 +44,8 @@ export interface Database {
   all<P extends readonly SqlValue[], R>(query: Query<P, R>, params: P): MaybePromise<readonly R[]>
   readonly commit: Commit
   /**
-   * SQLite: a number that is another one after any commit to the file by anybody (one cheap look at shared memory).
-   * undefined where the engine has no such thing: rows are asked one by one then.
+   * SQLite: a number that changes with every commit to the file by any process (one cheap read of shared memory).
+   * undefined where the engine has no such number: versions of rows are read one by one then.
    */
   readonly dataVersion?: () => number
   /**

@@ -2,7 +2,7 @@ import { setBounded } from '../memory/bounded-map.ts'
 import type { MaybePromise } from '../promises/and-then.ts'
 import type { Database } from './types.ts'
 
-/** Rows read lately, reused until anybody commits a change. */
+/** Recently read rows, reused until the next commit of any process. */
 export interface UnchangedRows<V> {
   /** @param read reads it now; undefined = it does not exist, which is not remembered */
   get(key: string, read: () => MaybePromise<V | undefined>): MaybePromise<V | undefined>

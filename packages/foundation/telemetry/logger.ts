@@ -8,7 +8,7 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 export interface LoggerOptions {
   readonly level: LogLevel
   readonly service: string
-  /** Called for each line that is lost, because nobody reads in time or a disk is full. */
+  /** Called for each line that is lost, because the reader is too slow or a disk is full. */
   readonly onLost?: () => void
   /** Writes a line; default: to standard error. */
   readonly write?: (line: string) => void
@@ -32,7 +32,7 @@ export function createLogger(options: LoggerOptions): Logger {
 function standardError({ service, onLost }: LoggerOptions): (line: string) => void {
   const formatLostLine = (lines: number): string => {
     const told = { level: 'warn', time: new Date().toISOString(), service, lines }
-    return `${JSON.stringify({ ...told, msg: 'lines of the log were lost: nobody read them in time' })}\n`
+    return `${JSON.stringify({ ...told, msg: 'lines of the log were lost: they were not read in time' })}\n`
   }
   const output = new Output(standardSink(2), { formatLostLine, ...(onLost !== undefined && { onLost }) })
   return (line) => output.write(line)

@@ -1,8 +1,8 @@
-/** Of the time, a hundredth at most. */
+/** Readings take at most a hundredth of the time. */
 const minPauseFactor = 100
 
 /**
- * Keeps the result of a costly reading.
+ * Caches the result of a costly reading.
  * @param everyMs it is read again after that, or after a hundred times what the last reading took, if that is longer
  * @param monotonic milliseconds
  */

@@ -38,7 +38,7 @@ export function createMetrics(): ThreadMetrics {
   }
   return {
     operation(name, status, durationMs) {
-      // The hot path only adds to plain numbers; label hashing waits until somebody asks.
+      // The hot path only adds to plain numbers; labels are hashed on collection.
       let sums = pending.get(name)
       if (sums === undefined) {
         sums = { byStatus: new Map(), durations: durations.of(name) }

@@ -23,9 +23,9 @@ const lastWaitMs = 200
 const pauseMs = 10
 
 /**
- * Lines that never stop the thread, whatever they are written to: a pipe that nobody reads, a terminal that Ctrl-S
- * stopped, a full disk, a reader that has ended. There `process.stderr` waits, fills the memory or ends the process.
- * What is not taken waits within bounds, and is lost beyond them.
+ * Writes lines without ever blocking the thread: not on an unread pipe, a terminal stopped by Ctrl-S, a full disk, or a
+ * reader that has ended, where `process.stderr` blocks, fills the memory or ends the process. Unwritten lines wait within
+ * bounds, and are lost beyond them.
  */
 export class Output {
   readonly #sink: OutputSink

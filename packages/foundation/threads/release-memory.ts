@@ -12,13 +12,13 @@ const worthBytes = 8 * 1024 * 1024
 export interface Heap {
   /** Bytes that the heap takes from the system, used or not. */
   size(): number
-  /** Share of the time since the last question in which the event loop was busy, 0 to 1. */
+  /** Share of the time since the last call in which the event loop was busy, 0 to 1. */
   busy(): number
   /** Collects garbage, and gives free pages back to the system. */
   collect(): void
 }
 
-/** Decides at each look whether a heap is collected. */
+/** Decides at each check whether a heap is collected. */
 export class IdleHeap {
   readonly #heap: Heap
   #sizeBefore = 0
@@ -36,7 +36,7 @@ export class IdleHeap {
 }
 
 /**
- * Gives memory back to the system when this thread is quiet: after its start, and when much came to its heap later. An
+ * Returns memory to the system when this thread is idle: after its start, and when its heap has grown later. An
  * idle event loop allocates nothing, so that V8 would keep that memory for hours. Needs `--expose-gc`, which `warder start`
  * gives the services; without it nothing is done.
  *
@@ -61,7 +61,7 @@ export function releaseMemoryWhenIdle(): () => void {
     heap.check()
     timer = setInterval(() => heap.check(), checkEveryMs).unref()
   }, firstCheckAfterMs).unref()
-  // The start itself is no sign of what follows.
+  // The load of the start itself is ignored.
   const started = setTimeout(() => {
     last = performance.eventLoopUtilization()
   }, firstCheckAfterMs / 2).unref()

@@ -4,8 +4,8 @@ import { getPriority, setPriority } from 'node:os'
 const behindOthers = 10
 
 /**
- * Has the thread that calls it give way to all others of the machine: for long work in a thread of its own, so that
- * whoever answers requests is served first. On Linux alone, where priorities are those of threads (setpriority(2), NOTES);
+ * Lowers the priority of the calling thread below all others of the machine: for long work in a separate thread, so that
+ * threads that answer requests run first. On Linux alone, where priorities are those of threads (setpriority(2), NOTES);
  * elsewhere it would be the whole process. It has no effect where the system does not let it.
  */
 export function lowerThreadPriority(platform: NodeJS.Platform = process.platform): void {

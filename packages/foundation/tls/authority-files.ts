@@ -17,7 +17,7 @@ import { StartupError } from '../errors/index.ts'
 /** How the names of all local authorities begin. */
 export const authorityName = 'Warder local authority of '
 const day = 24 * 60 * 60 * 1000
-/** An authority with less than this left is replaced: whoever trusts it has to be told, so not sooner than needed. */
+/** An authority with less than this left is replaced. Not earlier, since clients must be given the new certificate. */
 const renewAuthorityBeforeDays = 30
 
 /** The authority as its files tell it. */

@@ -3,15 +3,15 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Clock } from '../clock/clock.ts'
 import { StartupError } from '../errors/index.ts'
 
-/** Longer than any issuing takes: a lock of this age was left by a process that was killed. */
+/** Longer than issuing takes: a lock of this age was left by a killed process. */
 const staleMs = 30_000
 const maxWaitMs = 60_000
 const retryMs = 20
 
 /**
- * Takes a lock file, waiting for the process that has it. One that was left behind is broken.
- * @returns what lets go of it
- * @throws StartupError when it is not let go of within a minute
+ * Takes a lock file, waiting for the process that holds it. A stale lock is removed.
+ * @returns a function that releases the lock
+ * @throws StartupError when it is not released within a minute
  */
 export async function lockFile(path: string, clock: Clock): Promise<() => void> {
   const deadline = clock.monotonic() + maxWaitMs
@@ -42,7 +42,7 @@ function create(path: string): Stats | undefined {
   }
 }
 
-/** Removes the very lock that was looked at; one that another process made meanwhile is put back. */
+/** Removes only the lock that was read; a lock that another process created meanwhile is restored. */
 function removeIf(path: string, expected: Stats): void {
   const found = statFile(path)
   if (found === undefined || !isSame(found, expected)) return

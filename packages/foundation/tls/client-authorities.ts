@@ -3,9 +3,9 @@ import { keyPurposes } from '@warder/pki/x509'
 import { validatePath } from '@warder/pki/x509/path'
 
 /**
- * Authorities of client certificates where there are two kinds: of users, whose certificates say who somebody is
- * everywhere, and of partners, whose certificates count for one interface and are nobody elsewhere. The handshake trusts
- * both. PEM; what is self-signed in it is an anchor, the rest are intermediates.
+ * Authorities of client certificates of two kinds: of users, whose certificates authenticate on all interfaces, and of
+ * partners, whose certificates authenticate only on one interface. The handshake trusts both. PEM; self-signed certificates
+ * are anchors, all others intermediates.
  */
 export interface ClientAuthorities {
   readonly users: string | undefined

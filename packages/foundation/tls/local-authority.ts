@@ -53,7 +53,7 @@ export interface LocalCertificate {
  * certificates that are asked for. What exists is kept; what runs out soon, is not valid yet by this clock, or does not
  * belong together, is replaced.
  * Two processes that start at once do it one after the other.
- * @throws StartupError when a file is broken, cannot be written, or is somebody else's
+ * @throws StartupError when a file is broken, cannot be written, or was not made by the local authority
  */
 export async function ensureLocalAuthority(options: LocalAuthorityOptions): Promise<void> {
   try {

@@ -7,7 +7,7 @@ export function getVerifiedPeerCertificate(socket: TLSSocket): X509Certificate |
   return socket.getPeerX509Certificate()
 }
 
-/** true when the client presented a certificate that did not verify: such a request must not fall back to nobody. */
+/** true when the client presented a certificate that did not verify: such a request must not be treated as anonymous. */
 export function hasUnverifiedCertificate(socket: TLSSocket): boolean {
   return !socket.authorized && socket.getPeerX509Certificate() !== undefined
 }

@@ -137,7 +137,7 @@ for (const [older, newer] of pairs)
     const number = ((await db.get(newest, ['kms']))?.number ?? 0) + 1
     await db.commit([change(foreign, ['kms', number])])
     await db.close()
-    const ended = `migrated the database (kms: ${number}, far ahead), and this one does not get along with it`
+    const ended = `migrated the database (kms: ${number}, far ahead), and this program is not compatible with that migration`
     for (const node of [again, second]) await until('the kms has ended', () => node.output().includes(ended))
     await Promise.all([again, second].map((node) => node.stop()))
     running.clear()

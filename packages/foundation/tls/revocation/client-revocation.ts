@@ -40,7 +40,7 @@ export function listPresentedChain(certificate: X509Certificate): PresentedChain
     next = next.issuerCertificate
   ) {
     const { issuer, subject, serialNumber } = readCertificate(next.raw)
-    // An authority is not asked about its own certificate: whoever trusts it named it.
+    // A trust anchor is not checked against its own CRL: the settings name it.
     if (chain.length > 0 && Buffer.compare(issuer, subject) === 0) break
     chain.push({ digest: digestCertificate(issuer, serialNumber), issuer: digestAuthority(issuer) })
   }
