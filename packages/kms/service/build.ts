@@ -39,7 +39,6 @@ import {
   type Key,
   withheld,
 } from '../keys/index.ts'
-import type { KmsServices } from '../services.ts'
 import { acmeEnvironment } from './acme.ts'
 import { configuredPolicy } from './algorithm-settings.ts'
 import { keyCacheMetrics } from './key-metrics.ts'
@@ -50,6 +49,7 @@ import { queueMetrics } from './queue-metrics.ts'
 import { admitThrough, restoreGateOf, restorePart } from './restored.ts'
 import { rolesOf } from './roles.ts'
 import { rotationPolicy } from './rotation-settings.ts'
+import type { KmsServices } from './services.ts'
 import type { KmsConfig } from './settings.ts'
 
 const mostBudgets = 100_000

@@ -19,9 +19,9 @@ import { pkiOperations } from '../api/pki/index.ts'
 import { restOperations, withoutData } from '../api/rest/index.ts'
 import { transitOperations } from '../api/transit/index.ts'
 import { type Credential, identitySchemes, schemesOf } from '../identity/index.ts'
-import type { KmsServices } from '../services.ts'
 import { version } from '../version.ts'
 import { describedAcme } from './acme.ts'
+import type { KmsServices } from './services.ts'
 
 export interface OperationsOptions {
   readonly db: Database

@@ -25,7 +25,6 @@ import {
   sweepReservations,
   sweepUses,
 } from '../keys/index.ts'
-import type { KmsServices } from '../services.ts'
 import { configuredPolicy } from './algorithm-settings.ts'
 import { followAuth, prepareEnded } from './follow-auth.ts'
 import { adoptSettings, recordReset } from './governed.ts'
@@ -35,6 +34,7 @@ import { revocationConfig } from './pki-settings.ts'
 import { onceServing, prepareRestored } from './restored.ts'
 import { isRewrapDue, rewrapWhatIsStale } from './rewraps.ts'
 import { rotationPolicy } from './rotation-settings.ts'
+import type { KmsServices } from './services.ts'
 import { approvalSettings, type KmsConfig, kmsSettings, officerSettings } from './settings.ts'
 
 /** The key management service, as the runtime starts it. */

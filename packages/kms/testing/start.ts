@@ -17,8 +17,8 @@ import { ensureLocalAuthority, type LocalCertificate } from '@warder/foundation/
 import type { KeyBackend } from '../backend/index.ts'
 import { build } from '../service/build.ts'
 import { kmsService } from '../service/service.ts'
+import type { KmsServices } from '../service/services.ts'
 import { type KmsConfig, kmsDefaults, kmsSettings } from '../service/settings.ts'
-import type { KmsServices } from '../services.ts'
 import { type Caller, caller } from './client.ts'
 import { openTestDatabase, testEngine } from './test-database.ts'
 

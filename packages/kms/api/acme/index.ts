@@ -1,5 +1,4 @@
 import type { Operation } from '@warder/foundation/operations'
-import type { KmsServices } from '../../services.ts'
 import { accountOperation, accountOrdersOperation } from './account/account.ts'
 import { keyChangeOperation } from './account/key-change.ts'
 import { accountManagement } from './account/management.ts'
@@ -13,6 +12,7 @@ import { directoryOperation, newNonceOperation } from './directory/directory.ts'
 import { directoryManagement } from './directory/management.ts'
 import { newOrderOperation } from './order/new-order.ts'
 import { authorizationOperation, orderOperation } from './order/order.ts'
+import type { AcmeServices } from './protocol/services.ts'
 import type { AcmeEnvironment } from './request/environment.ts'
 
 export { createProbes, type ProbeSettings } from './probes/probes.ts'
@@ -22,7 +22,7 @@ export { createNonces } from './protocol/nonces.ts'
 export type { AcmeEnvironment } from './request/environment.ts'
 
 /** The resources of ACME (RFC 8555), below `/acme/{authority}`, and what opens authorities for it. */
-export function acmeOperations(environment: AcmeEnvironment): readonly Operation<KmsServices>[] {
+export function acmeOperations(environment: AcmeEnvironment): readonly Operation<AcmeServices>[] {
   const resources = [
     directoryOperation,
     newNonceOperation,

@@ -1,7 +1,8 @@
 import { failure } from '@warder/foundation/errors'
 import { type ErrorShape, errorBody, type HttpMethod, type Operation } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { anybody, define, type KmsServices } from '../../services.ts'
+import { publicAccess } from '../../access/index.ts'
+import { define, type RestServices } from '../services.ts'
 import type { Forward } from './forward.ts'
 
 /** Paths that machines use for themselves. Administration of roles stays at the authentication service. */
@@ -21,7 +22,7 @@ const errorShape: ErrorShape = {
 
 const common = {
   tag: 'Machine logins',
-  access: anybody,
+  access: publicAccess,
   errorShape,
   errors: { 502: 'The authentication service did not answer.' },
   bodyLimit: 64 * 1024,
@@ -38,7 +39,7 @@ const writing: readonly HttpMethod[] = ['POST', 'PUT']
  * `/v1/auth/…`: machines log in, look up, renew and end their tokens through this service, whose address is then the
  * only one they need. Paths are listed: nothing that a caller writes chooses where a request goes.
  */
-export function authProxyRoutes(forward: Forward): readonly Operation<KmsServices>[] {
+export function authProxyRoutes(forward: Forward): readonly Operation<RestServices>[] {
   const passed = Object.entries(paths).map(([name, [path, summary]]) =>
     define({
       ...common,

@@ -1,6 +1,5 @@
 import type { SettingsTable, SettingValues } from '@warder/foundation/config'
 import type { Operation, SecurityScheme } from '@warder/foundation/operations'
-import type { KmsServices } from '../../services.ts'
 import { aws } from './aws/index.ts'
 import { azure } from './azure/index.ts'
 import { google } from './google/index.ts'
@@ -11,6 +10,7 @@ import {
   type ExternalStore,
   operationsInScope,
 } from './scope/index.ts'
+import type { ExternalStoreServices } from './scope/services.ts'
 import { externalSettings } from './settings.ts'
 
 export type ExternalConfig = SettingValues<typeof externalSettings>
@@ -22,7 +22,7 @@ const externalStores: readonly ExternalStore<ExternalConfig>[] = [aws, azure, go
 /** The operations of the stores that are enabled. */
 export function externalOperations(
   environment: ExternalEnvironment<ExternalConfig>,
-): readonly Operation<KmsServices>[] {
+): readonly Operation<ExternalStoreServices>[] {
   return externalStores
     .filter((store) => store.enabled(environment.config))
     .flatMap((store) => operationsInScope(store, environment))
@@ -31,7 +31,7 @@ export function externalOperations(
 /** Those of all stores, to be described only: nothing can be done with them. */
 export function describedExternalOperations(
   environment: Pick<ExternalEnvironment<ExternalConfig>, 'db' | 'clock' | 'baseUrl'>,
-): readonly Operation<KmsServices>[] {
+): readonly Operation<ExternalStoreServices>[] {
   const defaults = Object.entries(externalSettings as SettingsTable).map(([key, setting]) => [
     key,
     setting.default,

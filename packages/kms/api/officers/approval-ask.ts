@@ -18,17 +18,18 @@ import {
   requireVoteCredential,
   resolveKid,
   runningRequests,
+  signedIn,
   verdictOn,
   type Wish,
 } from '../../access/index.ts'
 import { regionProblem, uriPrefixProblem } from '../../external/aws/index.ts'
 import { chainIdOf, findObject, type ManagedObject, newObjectId } from '../../keys/index.ts'
-import { define, type KmsServices, signedIn } from '../../services.ts'
 import { destructionOf } from '../rest/delete-key.ts'
 import { storeNamed } from '../rest/external-stores.ts'
 import { knownGrantee } from '../rest/grantee.ts'
 import { grantOf, readWanted } from '../rest/grants.ts'
 import { type Context, Request, tag, told } from './approval-shape.ts'
+import { define, type OfficerServices } from './services.ts'
 import { governanceIn, Settings } from './settings-shape.ts'
 
 /** Of one requester, under way at one time. */
@@ -184,7 +185,7 @@ async function wantedOnInstallation(
 }
 
 /** @throws failure('crypto_failure') where nothing waits */
-async function heldBackup({ db, seal }: KmsServices): Promise<About> {
+async function heldBackup({ db, seal }: OfficerServices): Promise<About> {
   const hold = (await findHold(db, seal))?.value
   if (hold?.state !== 'held')
     throw failure('crypto_failure', 'No restored backup waits for an approval here.')

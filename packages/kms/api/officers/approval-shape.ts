@@ -11,10 +11,10 @@ import {
   votersAmong,
   votesOn,
 } from '../../access/index.ts'
-import type { KmsServices } from '../../services.ts'
+import type { OfficerServices } from './services.ts'
 import { Settings, shownSettings } from './settings-shape.ts'
 
-export type Context = OperationContext<KmsServices>
+export type Context = OperationContext<OfficerServices>
 export const tag = 'Approvals'
 export const attempts = 10
 

@@ -15,6 +15,7 @@ import {
   releaseChanges,
   requiresActivation,
   requireVoteCredential,
+  signedIn,
   stateChange,
   type Vote,
   voteChange,
@@ -24,11 +25,11 @@ import {
 } from '../../access/index.ts'
 import { stopChanges } from '../../external/index.ts'
 import { asObjectId, findObject } from '../../keys/index.ts'
-import { define, signedIn } from '../../services.ts'
 import { destructionOf } from '../rest/delete-key.ts'
 import { storeNamed } from '../rest/external-stores.ts'
 import { grantOf, readWanted } from '../rest/grants.ts'
 import { attempts, type Context, PathId, Request, tag, told, visible } from './approval-shape.ts'
+import { define } from './services.ts'
 
 const VoteRequest = Type.Object({
   hash: Type.String({ description: 'Hash of the request as the officer has read it.' }),

@@ -3,11 +3,11 @@ import { pageReply } from '@warder/foundation/http'
 import { get, type Operation, post } from '@warder/foundation/operations'
 import { retryOnGuard } from '@warder/foundation/sql'
 import Type from 'typebox'
-import { findRequest, listRequests, principalOf, stateChange } from '../../access/index.ts'
-import { define, type KmsServices, signedIn } from '../../services.ts'
+import { findRequest, listRequests, principalOf, signedIn, stateChange } from '../../access/index.ts'
 import { ask } from './approval-ask.ts'
 import { attempts, PathId, Request, shown, tag, told, visible } from './approval-shape.ts'
 import { approve, refuse } from './approval-vote.ts'
+import { define, type OfficerServices } from './services.ts'
 
 const Page = Type.Object({
   after: Type.Optional(Type.String({ maxLength: 64 })),
@@ -71,7 +71,7 @@ const withdraw = define({
   },
 })
 
-export const approvalOperations: readonly Operation<KmsServices>[] = [
+export const approvalOperations: readonly Operation<OfficerServices>[] = [
   ask,
   list,
   show,

@@ -12,13 +12,14 @@ import {
   revokeChanges,
   runningActivation,
   type Share,
+  signedIn,
   verdictOn,
 } from '../../access/index.ts'
 import { asObjectId, linkedObject, type ManagedObject, touchChanges, UnitOfWork } from '../../keys/index.ts'
-import { define, type KmsServices, signedIn } from '../../services.ts'
 import { readShare, stageFreshCeremony } from '../kmip/index.ts'
+import { define, type OfficerServices } from './services.ts'
 
-type Context = OperationContext<KmsServices>
+type Context = OperationContext<OfficerServices>
 const tag = 'Crypto officers'
 
 function ceremonyOf({ services: { db, seal, roles } }: Context): CeremonyServices {

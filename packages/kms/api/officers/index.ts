@@ -1,10 +1,10 @@
 import type { Operation } from '@warder/foundation/operations'
-import type { KmsServices } from '../../services.ts'
 import { approvalOperations } from './approvals.ts'
 import { activate, begin, disable, latest, status } from './ceremony.ts'
+import type { OfficerServices } from './services.ts'
 
 /** Operations of crypto officers about one another. */
-export const officerOperations: readonly Operation<KmsServices>[] = [
+export const officerOperations: readonly Operation<OfficerServices>[] = [
   status,
   latest,
   begin,

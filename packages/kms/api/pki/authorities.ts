@@ -3,7 +3,7 @@ import { pageReply } from '@warder/foundation/http'
 import { get } from '@warder/foundation/operations'
 import { nameText, parseCertificate } from '@warder/pki/x509'
 import Type, { type Static } from 'typebox'
-import { officerAccess, principalOf } from '../../access/index.ts'
+import { officerAccess, principalOf, signedIn } from '../../access/index.ts'
 import {
   addressesOf,
   maySignCrl,
@@ -11,10 +11,10 @@ import {
   type StoredAuthority,
   visibleAuthorities,
 } from '../../authority/index.ts'
-import { define, type KmsServices, signedIn } from '../../services.ts'
 import { authorityOf, authorityRight } from './authority-access.ts'
 import { profileWord, shownDate } from './members.ts'
 import { certificatePem } from './pem.ts'
+import { define, type PkiServices } from './services.ts'
 
 const AuthoritySummary = Type.Object({
   id: Type.String(),
@@ -105,7 +105,7 @@ export const getAuthority = define({
   },
 })
 
-async function published(services: KmsServices, authority: StoredAuthority) {
+async function published(services: PkiServices, authority: StoredAuthority) {
   const { id, certificate, chain } = authority
   const crl = await services.published.crl(id)
   return {
@@ -126,7 +126,7 @@ async function published(services: KmsServices, authority: StoredAuthority) {
  * Returns the addresses at which relying parties find the CRL and the OCSP responder of an authority. They are absent
  * while `kms_public_url` is not set; an authority that may not sign CRLs has no address of one.
  */
-export function shownAddresses({ revocation }: KmsServices, authority: StoredAuthority) {
+export function shownAddresses({ revocation }: PkiServices, authority: StoredAuthority) {
   const { crlUrls: [crl_url] = [], ocspUrls: [ocsp_url] = [] } = addressesOf(revocation, authority)
   return {
     signs_crl: maySignCrl(authority),

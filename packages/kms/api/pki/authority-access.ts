@@ -2,18 +2,18 @@ import { failure } from '@warder/foundation/errors'
 import type { Access } from '@warder/foundation/operations'
 import { keyRight, type Resolved, type Right, requireCreate } from '../../access/index.ts'
 import { findAuthority, type StoredAuthority } from '../../authority/index.ts'
-import type { KmsServices } from '../../services.ts'
+import type { PkiServices } from './services.ts'
 
 /** The right on the certificate of the authority in the path. */
 export function authorityRight(right: Right) {
-  return keyRight<KmsServices, string>(right, {
+  return keyRight<PkiServices, string>(right, {
     read: ({ path: { id } }) => id ?? '',
     kid: (id) => id,
   })
 }
 
 /** The same, of somebody who may create objects. */
-export function withCreate(access: Access<KmsServices>): Access<KmsServices> {
+export function withCreate(access: Access<PkiServices>): Access<PkiServices> {
   return {
     name: `${access.name}, and create objects`,
     async check(input, context) {
@@ -25,7 +25,7 @@ export function withCreate(access: Access<KmsServices>): Access<KmsServices> {
 
 /** @throws failure('not_found') for a certificate that is not one of an authority here */
 export async function authorityOf(
-  { db }: Pick<KmsServices, 'db'>,
+  { db }: Pick<PkiServices, 'db'>,
   { key }: Resolved<string>,
 ): Promise<StoredAuthority> {
   const found = await findAuthority(db, key.object.id)

@@ -11,7 +11,7 @@ import {
 } from '../../access/index.ts'
 import { entryOf, type IssuedCertificate, issuedAs } from '../../authority/index.ts'
 import { asObjectId, findObject, findWithMaterial, type ManagedObject } from '../../keys/index.ts'
-import type { KmsServices } from '../../services.ts'
+import type { PkiServices } from './services.ts'
 
 /** A certificate that the caller has a right on. */
 export interface FoundCertificate {
@@ -32,8 +32,8 @@ class Finding {
   }
 }
 
-export interface CertificateAccess extends Access<KmsServices> {
-  resolved(context: OperationContext<KmsServices>): FoundCertificate
+export interface CertificateAccess extends Access<PkiServices> {
+  resolved(context: OperationContext<PkiServices>): FoundCertificate
 }
 
 /** Objects on which a right counts: the certificate, the authority that issued it, or either of them. */
@@ -69,7 +69,7 @@ export function certificateRight(right: Right, on: RightHolder = 'either'): Cert
  * @throws Failure not_found, also for who has no right at all on it; forbidden
  */
 export async function permittedCertificate(
-  context: OperationContext<KmsServices>,
+  context: OperationContext<PkiServices>,
   id: string,
   right: Right,
   on: RightHolder = 'either',
@@ -90,7 +90,7 @@ export async function permittedCertificate(
 }
 
 async function verdict(
-  context: OperationContext<KmsServices>,
+  context: OperationContext<PkiServices>,
   object: ManagedObject | undefined,
   right: Right,
 ): Promise<Verdict> {
@@ -100,7 +100,7 @@ async function verdict(
   return verdictOn(db, roles, object, principalOf(context).name, right, asOfficer)
 }
 
-async function findCertificate(services: KmsServices, text: string): Promise<FoundCertificate> {
+async function findCertificate(services: PkiServices, text: string): Promise<FoundCertificate> {
   const { db, seal } = services
   const id = asObjectId(text)
   if (id === undefined) throw keyNotFound()
@@ -116,7 +116,7 @@ async function findCertificate(services: KmsServices, text: string): Promise<Fou
   return { id, object: undefined, der: undefined, issued }
 }
 
-async function authorityObject({ db }: KmsServices, text: string): Promise<ManagedObject | undefined> {
+async function authorityObject({ db }: PkiServices, text: string): Promise<ManagedObject | undefined> {
   const id = asObjectId(text)
   return id === undefined ? undefined : findObject(db, id)
 }

@@ -18,7 +18,6 @@ import {
   withPkiFailures,
 } from '../../authority/index.ts'
 import { UnitOfWork } from '../../keys/index.ts'
-import { define, type KmsServices } from '../../services.ts'
 import { KeyRequest, stageKey } from '../rest/create-key.ts'
 import { SignsCrl, shownAddresses } from './authorities.ts'
 import {
@@ -34,6 +33,7 @@ import {
 } from './members.ts'
 import { type CertifiedPair, linkToCertificate, pairFor } from './pair.ts'
 import { certificatePem, certificatesIn } from './pem.ts'
+import { define, type PkiServices } from './services.ts'
 
 const AuthorityRequest = Type.Object({
   subject: Type.Optional(SubjectMember),
@@ -100,7 +100,7 @@ export const createAuthority = define({
   description:
     'With `issuer` the certificate is signed by that authority, which takes the right certify on it. With `certificate` and `kid` an authority is imported; a request for an outside authority is made by POST /v1/pki/requests.',
   tag: 'PKI',
-  access: createAccess<KmsServices>(),
+  access: createAccess<PkiServices>(),
   request: AuthorityRequest,
   reply: AuthorityReply,
   errors: {
@@ -126,7 +126,7 @@ export const createAuthority = define({
 
 async function create(
   body: AuthorityRequest,
-  context: OperationContext<KmsServices>,
+  context: OperationContext<PkiServices>,
 ): Promise<StoredAuthority> {
   const now = context.services.clock.now()
   const objects = new UnitOfWork(context.services, now)
@@ -145,7 +145,7 @@ async function create(
 
 function staged(
   body: AuthorityRequest,
-  context: OperationContext<KmsServices>,
+  context: OperationContext<PkiServices>,
   objects: UnitOfWork,
   now: number,
 ): Promise<StoredAuthority> {
@@ -178,7 +178,7 @@ function constraintMembers({
 
 async function root(
   body: AuthorityRequest,
-  context: OperationContext<KmsServices>,
+  context: OperationContext<PkiServices>,
   objects: UnitOfWork,
   now: number,
 ): Promise<StoredAuthority> {
@@ -199,7 +199,7 @@ async function root(
 async function intermediate(
   body: AuthorityRequest,
   issuerId: string,
-  context: OperationContext<KmsServices>,
+  context: OperationContext<PkiServices>,
   objects: UnitOfWork,
   now: number,
 ): Promise<StoredAuthority> {
@@ -245,7 +245,7 @@ function keysOf({ privateKey, publicKey }: CertifiedPair) {
 
 async function imported(
   body: AuthorityRequest,
-  context: OperationContext<KmsServices>,
+  context: OperationContext<PkiServices>,
   objects: UnitOfWork,
   now: number,
 ): Promise<StoredAuthority> {
@@ -280,7 +280,7 @@ async function imported(
 
 async function importedPair(
   key: KeyRequest,
-  context: OperationContext<KmsServices>,
+  context: OperationContext<PkiServices>,
   objects: UnitOfWork,
   now: number,
 ): Promise<CertifiedPair> {

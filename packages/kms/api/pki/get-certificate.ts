@@ -3,10 +3,10 @@ import { rawReply } from '@warder/foundation/http'
 import { get } from '@warder/foundation/operations'
 import Type from 'typebox'
 import { findAuthority, withPkiFailures } from '../../authority/index.ts'
-import { define, type KmsServices } from '../../services.ts'
 import { certificateRight, type FoundCertificate } from './certificate-access.ts'
 import { CertificateDescription, described } from './certificate-shape.ts'
 import { certificatePem } from './pem.ts'
+import { define, type PkiServices } from './services.ts'
 
 const access = certificateRight('getattributes')
 
@@ -78,7 +78,7 @@ function noCertificate() {
 
 /** DER of the certificates above it, as far as an authority of here knows them. */
 async function chainOf(
-  { db }: KmsServices,
+  { db }: PkiServices,
   { id, issued }: FoundCertificate,
 ): Promise<readonly Uint8Array[]> {
   const own = await findAuthority(db, id)

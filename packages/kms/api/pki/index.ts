@@ -1,5 +1,4 @@
 import type { Operation } from '@warder/foundation/operations'
-import type { KmsServices } from '../../services.ts'
 import { getAuthority, listAuthorities } from './authorities.ts'
 import { createAuthority } from './create-authority.ts'
 import { getCertificate } from './get-certificate.ts'
@@ -11,12 +10,13 @@ import { renewCertificate } from './renew-certificate.ts'
 import { renewalOperations } from './renewal.ts'
 import { createRequest } from './request.ts'
 import { releaseCertificate, revokeCertificate } from './revocation.ts'
+import type { PkiServices } from './services.ts'
 
 /** Bodies hold certificates and names. */
 const bodyLimit = 512 * 1024
 
 /** Certificate authorities over HTTP: what they do for their owners, and what everybody may read. */
-export const pkiOperations: readonly Operation<KmsServices>[] = [
+export const pkiOperations: readonly Operation<PkiServices>[] = [
   createAuthority,
   listAuthorities,
   getAuthority,

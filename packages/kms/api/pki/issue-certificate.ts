@@ -17,7 +17,6 @@ import {
 } from '../../authority/index.ts'
 import { requireCertifiableKey, requirePermittedKey } from '../../authority/public-key.ts'
 import { UnitOfWork } from '../../keys/index.ts'
-import { define, type KmsServices } from '../../services.ts'
 import { authorityOf, authorityRight, withCreate } from './authority-access.ts'
 import {
   AlgMember,
@@ -32,6 +31,7 @@ import {
 } from './members.ts'
 import { type CertifiedPair, linkToCertificate, pairFor } from './pair.ts'
 import { certificatePem, publicKeyIn } from './pem.ts'
+import { define, type PkiServices } from './services.ts'
 
 const right = authorityRight('certify')
 
@@ -93,7 +93,7 @@ export const issueCertificate = define({
   },
 })
 
-async function issued(body: IssueBody, stored: StoredAuthority, context: OperationContext<KmsServices>) {
+async function issued(body: IssueBody, stored: StoredAuthority, context: OperationContext<PkiServices>) {
   const { services } = context
   const now = services.clock.now()
   const objects = new UnitOfWork(services, now)
@@ -171,7 +171,7 @@ interface Asked
 /** @throws Failure bad_request, unsupported_algorithm; PkiError */
 async function askedFor(
   body: IssueBody,
-  context: OperationContext<KmsServices>,
+  context: OperationContext<PkiServices>,
   objects: UnitOfWork,
 ): Promise<Asked> {
   const { services } = context

@@ -3,11 +3,11 @@ import { pageReply } from '@warder/foundation/http'
 import { get } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
 import { issuedPage, type ListedEntry } from '../../authority/index.ts'
-import type { KmsServices } from '../../services.ts'
-import { define } from '../../services.ts'
 import { authorityOf, authorityRight } from './authority-access.ts'
 import { certificateState, ListedCertificate, listed, StateMember } from './certificate-shape.ts'
 import { dateOf } from './members.ts'
+import type { PkiServices } from './services.ts'
+import { define } from './services.ts'
 
 const access = authorityRight('getattributes')
 const mostListed = 1000
@@ -56,7 +56,7 @@ export const listCertificates = define({
   },
 })
 
-async function matching({ db }: KmsServices, authority: string, query: Query, now: number) {
+async function matching({ db }: PkiServices, authority: string, query: Query, now: number) {
   const limit = query.limit === undefined ? usualListed : Number(query.limit)
   if (limit < 1 || limit > mostListed) throw failure('bad_request', `limit must be 1 to ${mostListed}.`)
   const endsBy =

@@ -2,14 +2,15 @@ import { rawReply } from '@warder/foundation/http'
 import { get, type OperationContext, post } from '@warder/foundation/operations'
 import { andThen } from '@warder/foundation/promises'
 import Type from 'typebox'
+import { publicAccess } from '../../access/index.ts'
 import type { OcspReply } from '../../authority/index.ts'
-import { anybody, define, type KmsServices } from '../../services.ts'
 import { freshHeaders, fromVerifiers, isUnchanged } from './caching.ts'
+import { define, type PkiServices } from './services.ts'
 
 const contentType = 'application/ocsp-response'
 const common = {
   tag: 'PKI',
-  access: anybody,
+  access: publicAccess,
   audited: false,
   cors: 'any-origin',
   foreignParameters: fromVerifiers,
@@ -40,7 +41,7 @@ const inBody = {
   summary: 'Status of certificates (OCSP), the request in the body',
   bodyLimit: 64 * 1024,
   rawBody: true,
-  act: (_input: unknown, { services, request }: OperationContext<KmsServices>) =>
+  act: (_input: unknown, { services, request }: OperationContext<PkiServices>) =>
     andThen(services.published.ocsp.forRequest(request.body), (reply) => sent(reply, services)),
 } as const
 
@@ -50,12 +51,12 @@ export const ocspPosts = [
   define({ ...inBody, name: 'pki.ocsp.post_slash', route: post('/ocsp/') }),
 ]
 
-function sent(reply: OcspReply, services: KmsServices) {
+function sent(reply: OcspReply, services: PkiServices) {
   return rawReply({ raw: reply.der, contentType, headers: headersOf(reply, services) })
 }
 
 /** RFC 5019 §6.2; an error, or an answer to a nonce, is kept by nobody. */
-function headersOf({ fresh }: OcspReply, { clock }: KmsServices): Record<string, string> {
+function headersOf({ fresh }: OcspReply, { clock }: PkiServices): Record<string, string> {
   if (fresh === undefined) return { 'Cache-Control': 'no-store' }
   const { etag, producedAt, nextUpdate } = fresh
   return freshHeaders(

@@ -24,7 +24,7 @@ import {
   type UnitOfWork,
   usageMask,
 } from '../../keys/index.ts'
-import type { KmsServices } from '../../services.ts'
+import type { PkiServices } from './services.ts'
 
 /** A pair of keys that is to be certified. */
 export interface CertifiedPair {
@@ -49,7 +49,7 @@ const crlSign = 0x2000
  * @throws Failure bad_request, unsupported_algorithm, not_found, forbidden
  */
 export async function pairFor(
-  context: OperationContext<KmsServices>,
+  context: OperationContext<PkiServices>,
   objects: UnitOfWork,
   wish: KeyWish,
   use: 'authority' | 'subject',
@@ -61,7 +61,7 @@ export async function pairFor(
 }
 
 async function namedPair(
-  context: OperationContext<KmsServices>,
+  context: OperationContext<PkiServices>,
   { kid = '', alg, bits }: KeyWish,
 ): Promise<CertifiedPair> {
   if (alg !== undefined || bits !== undefined)
@@ -79,7 +79,7 @@ async function namedPair(
 }
 
 async function newPair(
-  context: OperationContext<KmsServices>,
+  context: OperationContext<PkiServices>,
   objects: UnitOfWork,
   { alg, bits }: { readonly alg: string; readonly bits: number | undefined },
   use: 'authority' | 'subject',
@@ -131,7 +131,7 @@ function masksOf(alg: string, use: 'authority' | 'subject') {
 }
 
 async function quantumSafePair(
-  { policy, fips }: KmsServices,
+  { policy, fips }: PkiServices,
   wish: NewPairWish,
 ): Promise<readonly NewObject[] | undefined> {
   const bits = quantumSafeBits(wish.alg)
@@ -146,7 +146,7 @@ async function quantumSafePair(
 
 /** A pair of an algorithm that JOSE has a name for; undefined for those that do not sign. */
 async function josePair(
-  { policy }: KmsServices,
+  { policy }: PkiServices,
   { alg, bits, owner, now, privateMask, publicMask }: NewPairWish,
 ): Promise<readonly NewObject[] | undefined> {
   const row = algorithms[canonicalName(alg)]
@@ -164,7 +164,7 @@ async function josePair(
 
 /** Keys know their newest certificate: those of the caller's own. */
 export async function linkToCertificate(
-  { db }: Pick<KmsServices, 'db'>,
+  { db }: Pick<PkiServices, 'db'>,
   objects: UnitOfWork,
   { privateKey, publicKey }: CertifiedPair,
   certificate: { readonly id: ObjectId; readonly der: Uint8Array; readonly owner: string },

@@ -3,9 +3,10 @@ import { rawReply } from '@warder/foundation/http'
 import { get } from '@warder/foundation/operations'
 import { andThen } from '@warder/foundation/promises'
 import Type from 'typebox'
+import { publicAccess } from '../../access/index.ts'
 import type { StoredCrl } from '../../authority/index.ts'
-import { anybody, define, type KmsServices } from '../../services.ts'
 import { freshHeaders, fromVerifiers, isUnchanged } from './caching.ts'
+import { define, type PkiServices } from './services.ts'
 
 const IssuerId = Type.Object({
   issuer_id: Type.String({ description: 'Of the certificate of the authority.' }),
@@ -25,7 +26,7 @@ export const crl = define({
   summary: 'Certificate revocation list of an authority, DER',
   description: 'RFC 5280 §5. The list is signed beforehand: after a revocation, and before its nextUpdate.',
   tag: 'PKI',
-  access: anybody,
+  access: publicAccess,
   audited: false,
   cors: 'any-origin',
   foreignParameters: fromVerifiers,
@@ -42,7 +43,7 @@ export const crl = define({
   },
 })
 
-async function noList({ published }: KmsServices, id: string): Promise<never> {
+async function noList({ published }: PkiServices, id: string): Promise<never> {
   throw failure(
     'not_found',
     (await published.signsNoCrl(id))
@@ -67,7 +68,7 @@ export const issuerCertificate = define({
   route: get('/public/certificates/{issuer_id}/certificate'),
   summary: 'Certificate of an authority, DER',
   tag: 'PKI',
-  access: anybody,
+  access: publicAccess,
   audited: false,
   cors: 'any-origin',
   foreignParameters: fromVerifiers,

@@ -11,10 +11,10 @@ import {
   withPkiFailures,
 } from '../../authority/index.ts'
 import { linkedObject, UnitOfWork } from '../../keys/index.ts'
-import { define, type KmsServices } from '../../services.ts'
 import { certificateRight } from './certificate-access.ts'
 import { datesOf, IssueReply, issuedReply } from './issue-certificate.ts'
 import { DaysMember } from './members.ts'
+import { define, type PkiServices } from './services.ts'
 
 const access = certificateRight('rekey', 'certificate')
 
@@ -48,7 +48,7 @@ export const renewCertificate = define({
 
 const day = 86_400_000
 
-async function renewed(context: OperationContext<KmsServices>, days: number | undefined) {
+async function renewed(context: OperationContext<PkiServices>, days: number | undefined) {
   const { services } = context
   const { id, object, der, issued } = access.resolved(context)
   if (issued === undefined || object === undefined || der === undefined)

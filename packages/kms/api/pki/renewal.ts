@@ -13,11 +13,11 @@ import {
   UnitOfWork,
   withRenewal,
 } from '../../keys/index.ts'
-import { define, type KmsServices } from '../../services.ts'
 import { certificateRight, type FoundCertificate } from './certificate-access.ts'
 import { shownDate } from './members.ts'
+import { define, type PkiServices } from './services.ts'
 
-type Context = OperationContext<KmsServices>
+type Context = OperationContext<PkiServices>
 
 const attempts = 10
 const day = 86_400
@@ -157,4 +157,4 @@ async function changed(context: Context, found: FoundCertificate, wish: Static<t
   }
 }
 
-export const renewalOperations: readonly Operation<KmsServices>[] = [getRenewal, setRenewal]
+export const renewalOperations: readonly Operation<PkiServices>[] = [getRenewal, setRenewal]

@@ -4,10 +4,10 @@ import Type from 'typebox'
 import { createAccess, principalOf } from '../../access/index.ts'
 import { authoritySigner, spkiOf, withPkiFailures } from '../../authority/index.ts'
 import { chainIdOf, UnitOfWork } from '../../keys/index.ts'
-import { define, type KmsServices } from '../../services.ts'
 import { AlgMember, NamesMember, namesOf, SubjectMember, subjectOf } from './members.ts'
 import { pairFor } from './pair.ts'
 import { pemOf } from './pem.ts'
+import { define, type PkiServices } from './services.ts'
 
 const CertificateRequest = Type.Object({
   subject: SubjectMember,
@@ -27,7 +27,7 @@ export const createRequest = define({
   description:
     'The certificate that comes back is imported by POST /v1/pki/authorities, with the kid that is answered here.',
   tag: 'PKI',
-  access: createAccess<KmsServices>(),
+  access: createAccess<PkiServices>(),
   request: CertificateRequest,
   reply: Type.Object({ kid: Type.String(), csr: Type.String({ description: 'PEM' }) }),
   errors: {

@@ -5,7 +5,6 @@ import { type RevocationReason, revocationReasons } from '@warder/pki/x509'
 import Type, { type Static } from 'typebox'
 import { findIssued, type IssuedCertificate, release, revoke } from '../../authority/index.ts'
 import { UnitOfWork } from '../../keys/index.ts'
-import { define, type KmsServices } from '../../services.ts'
 import {
   certificateRight,
   type FoundCertificate,
@@ -14,6 +13,7 @@ import {
 } from './certificate-access.ts'
 import { ListedCertificate, listed } from './certificate-shape.ts'
 import { dateOf } from './members.ts'
+import { define, type PkiServices } from './services.ts'
 
 const access = certificateRight('revoke')
 /** Not the holder's: the authority has put the certificate on hold, and relying parties believe it (RFC 5280 §5.3.1). */
@@ -83,7 +83,7 @@ function wantedRevocation(body: Static<typeof RevokeBody> | undefined) {
 
 /** Read, changed and committed, again when somebody else was faster; the right is asked for in each attempt. */
 async function changed(
-  context: OperationContext<KmsServices>,
+  context: OperationContext<PkiServices>,
   on: RightHolder,
   what: string,
   stage: (objects: UnitOfWork, issued: IssuedCertificate, found: FoundCertificate, now: number) => void,

@@ -2,9 +2,16 @@ import { failure } from '@warder/foundation/errors'
 import { pageReply } from '@warder/foundation/http'
 import { get, type Operation } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
-import { grantsOn, hasCreateRight, keyRight, obtainedObjects, principalOf } from '../../access/index.ts'
+import {
+  grantsOn,
+  hasCreateRight,
+  keyRight,
+  obtainedObjects,
+  principalOf,
+  signedIn,
+} from '../../access/index.ts'
 import { chainIdOf, type ManagedObject, ownedObjects, stateAt } from '../../keys/index.ts'
-import { define, type KmsServices, signedIn } from '../../services.ts'
+import { define, type RestServices } from '../services.ts'
 
 const mostListed = 1000
 
@@ -92,7 +99,7 @@ const obtained = define({
   },
 })
 
-const listAccess = keyRight<KmsServices, string>('authorize', {
+const listAccess = keyRight<RestServices, string>('authorize', {
   read: ({ path }) => path.object_id ?? '',
   kid: (kid) => kid,
 })
@@ -138,4 +145,4 @@ const privileged = define({
   },
 })
 
-export const accessQueries: readonly Operation<KmsServices>[] = [owned, obtained, list, create, privileged]
+export const accessQueries: readonly Operation<RestServices>[] = [owned, obtained, list, create, privileged]

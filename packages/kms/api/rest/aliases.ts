@@ -22,12 +22,13 @@ import {
   principalOf,
   readOwnAlias,
   resolveKid,
+  signedIn,
   verdictOn,
 } from '../../access/index.ts'
 import { aliasPrefix, asObjectId, findObject, type ManagedObject, requirePresent } from '../../keys/index.ts'
-import { define, type KmsServices, signedIn } from '../../services.ts'
+import { define, type RestServices } from '../services.ts'
 
-type Context = OperationContext<KmsServices>
+type Context = OperationContext<RestServices>
 
 const path = '/v1/crypto/aliases'
 const tag = 'Keys'
@@ -226,4 +227,4 @@ const remove = define({
 })
 
 /** Aliases of keys (docs/adr/identifiers-and-aliases.md). */
-export const aliasOperations: readonly Operation<KmsServices>[] = [create, list, read, move, remove]
+export const aliasOperations: readonly Operation<RestServices>[] = [create, list, read, move, remove]

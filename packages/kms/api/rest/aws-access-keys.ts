@@ -16,7 +16,7 @@ import {
   useBeyond,
   type XksStore,
 } from '../../external/aws/index.ts'
-import { define, type KmsServices } from '../../services.ts'
+import { define, type RestServices } from '../services.ts'
 import { externalAccess } from './external-stores.ts'
 
 const members = {
@@ -31,7 +31,7 @@ const members = {
 }
 const path = '/v1/external-stores/aws/access-keys'
 
-async function shown(row: AccessKeyRow, services: KmsServices) {
+async function shown(row: AccessKeyRow, services: RestServices) {
   const { id, uri_prefix, region, created_at, created_by } = row
   const ended = (await endOfAccessKey(services, created_by, services.clock.now())) ?? null
   return { id, uri_prefix, region, created_at: new Date(created_at).toISOString(), created_by, ended }
@@ -54,7 +54,7 @@ const list = define({
 /** Paths of the key stores that the settings of this node serve, in their order; undefined: AWS is switched off. */
 export function xksPaths({
   enabled,
-}: Pick<KmsServices['external'], 'enabled'>): readonly string[] | undefined {
+}: Pick<RestServices['external'], 'enabled'>): readonly string[] | undefined {
   const paths = enabled.find(({ name }) => name === 'aws')?.paths
   if (!Array.isArray(paths)) return undefined
   return paths.map((one) => String(one).slice(0, -xksSuffix.length))
@@ -63,7 +63,7 @@ export function xksPaths({
 const xksSuffix = '/kms/xks/v1'
 
 /** The key store at a path. One that is not served would make an access key that opens nothing. */
-function storeAt(prefix: string, { external }: KmsServices): XksStore {
+function storeAt(prefix: string, { external }: RestServices): XksStore {
   const paths = xksPaths(external)
   // While AWS is switched off nobody knows which path will be the first.
   if (paths === undefined) return { uriPrefix: prefix, isFirst: true }
@@ -79,7 +79,7 @@ function storeAt(prefix: string, { external }: KmsServices): XksStore {
  * @throws failure('forbidden')
  */
 async function requireMayMake(
-  services: KmsServices,
+  services: RestServices,
   caller: string,
   store: XksStore,
   region: string,
@@ -157,4 +157,4 @@ const remove = define({
   },
 })
 
-export const awsAccessKeyOperations: readonly Operation<KmsServices>[] = [list, create, remove]
+export const awsAccessKeyOperations: readonly Operation<RestServices>[] = [list, create, remove]

@@ -9,14 +9,14 @@ import {
 } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import Type, { type Static } from 'typebox'
-import { define, type KmsServices, signedIn } from '../../services.ts'
-import { auditedItem, recordItems } from './audited-items.ts'
+import { auditedItem, recordItems, signedIn } from '../../access/index.ts'
+import { define, type RestServices } from '../services.ts'
 
 /** Items that one batch may hold. */
 const maxBatchItems = 1000
 
 interface Verb {
-  readonly operation: Operation<KmsServices>
+  readonly operation: Operation<RestServices>
   readonly check: (value: unknown) => void
 }
 
@@ -55,8 +55,8 @@ const noParameters: Readonly<Record<string, never>> = Object.freeze({})
  * path. Each item is answered in its place and has an audit record of its own.
  */
 export function batchOperation(
-  verbs: Readonly<Record<string, Operation<KmsServices>>>,
-): Operation<KmsServices> {
+  verbs: Readonly<Record<string, Operation<RestServices>>>,
+): Operation<RestServices> {
   const table = new Map<string, Verb>(
     Object.entries(verbs).map(([op, operation]) => {
       if (operation.request === undefined) throw new Error(`${operation.name} has no body to batch`)
@@ -65,7 +65,10 @@ export function batchOperation(
   )
 
   /** Without a promise where the operation has none to wait for. */
-  function run(item: { readonly op: string }, context: OperationContext<KmsServices>): MaybePromise<unknown> {
+  function run(
+    item: { readonly op: string },
+    context: OperationContext<RestServices>,
+  ): MaybePromise<unknown> {
     const verb = table.get(item.op)
     if (verb === undefined)
       throw failure('bad_request', 'Invalid operation: op is not one that a batch can hold.')
@@ -78,7 +81,7 @@ export function batchOperation(
 
   function answer(
     item: { readonly op: string },
-    whole: OperationContext<KmsServices>,
+    whole: OperationContext<RestServices>,
   ): MaybePromise<AnsweredItem> {
     const { context, event } = auditedItem(
       whole,

@@ -15,7 +15,7 @@ import {
   unblockChanges,
 } from '../../access/index.ts'
 import { isEveryPrincipal, isStoreItself, normalizeName } from '../../external/index.ts'
-import { define, type KmsServices } from '../../services.ts'
+import { define, type RestServices } from '../services.ts'
 
 const Named = Type.String({
   description: 'A user, as `GET /me` says it; `app:` and its entity for a machine.',
@@ -117,4 +117,4 @@ const blocked = define({
   },
 })
 
-export const blockOperations: readonly Operation<KmsServices>[] = [block, unblock, blocked]
+export const blockOperations: readonly Operation<RestServices>[] = [block, unblock, blocked]

@@ -24,7 +24,7 @@ import {
   stageNew,
   UnitOfWork,
 } from '../../keys/index.ts'
-import { define, type KmsServices } from '../../services.ts'
+import { define, type RestServices } from '../services.ts'
 import { abe, abeMembers, createAbeKey } from './abe/keys.ts'
 import { Ext, extractabilityOf } from './extractable.ts'
 import { jwkNameMembers, jwkUseMembers, limitOfJwk, requireNoJwkMembers } from './jwk-uses.ts'
@@ -112,7 +112,7 @@ function halvesOf(
 }
 
 /** Generated signing pairs are published, unless configured otherwise. */
-function publicTagsOf(spec: KeySpec, services: KmsServices): readonly string[] {
+function publicTagsOf(spec: KeySpec, services: StageKeyServices): readonly string[] {
   return services.tagSigningPairs && !encrypts(spec.algorithm, spec.alg) ? [jwksTag] : []
 }
 
@@ -126,10 +126,12 @@ async function makeMaterial(spec: KeySpec, body: KeyRequest): Promise<GeneratedK
   }
 }
 
+type StageKeyServices = Pick<RestServices, 'policy' | 'applyCreationRules' | 'tagSigningPairs'>
+
 /** Stages the key of a request, which is not one of attribute-based encryption: the caller commits. @throws Failure */
 export async function stageKey(
   body: KeyRequest,
-  context: OperationContext<KmsServices>,
+  context: OperationContext<StageKeyServices>,
   objects: UnitOfWork,
   now: number,
 ) {
@@ -166,7 +168,7 @@ export const createKey = define({
   summary: 'Generate a key, or import one',
   description: 'Key material members make it an import. Only the private key of an imported pair is stored.',
   tag: 'Keys',
-  access: createAccess<KmsServices>(),
+  access: createAccess<RestServices>(),
   request: KeyRequest,
   reply: KeyReply,
   errors: {

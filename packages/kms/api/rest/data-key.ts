@@ -4,7 +4,7 @@ import { type OperationContext, type OperationInput, post } from '@warder/founda
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import Type, { type Static } from 'typebox'
 import { encodeBase64Url } from '../../jose/index.ts'
-import { define, type KmsServices } from '../../services.ts'
+import { define, type RestServices } from '../services.ts'
 import { encrypt, FlattenedJwe } from './encrypt.ts'
 
 const sizes = [128, 192, 256, 384, 512] as const
@@ -31,7 +31,7 @@ interface Made {
 }
 
 /** Keys that the check of a request made, for the handler of the same request. */
-const made = new WeakMap<OperationContext<KmsServices>, Made>()
+const made = new WeakMap<OperationContext<RestServices>, Made>()
 
 function make(input: OperationInput): Made {
   const { kid, alg, enc, bits = 256, aad } = input.body as Static<typeof DataKeyRequest>

@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { type OperationContext, post, type RawReply } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import Type, { type Static } from 'typebox'
-import { keyNotFound, keyRight } from '../../access/index.ts'
+import { keyNotFound, keyRight, requireUse } from '../../access/index.ts'
 import { largeMember, openLarge } from '../../bulk/index.ts'
 import { type AlgorithmPolicy, algorithmFor } from '../../crypto/index.ts'
 import {
@@ -20,10 +20,10 @@ import {
   receiveContentKey,
 } from '../../jose/index.ts'
 import type { Key } from '../../keys/index.ts'
-import { define, type KmsServices } from '../../services.ts'
+import { define, type RestServices } from '../services.ts'
 import { abe } from './abe/keys.ts'
 import { openAbe, requireAbePermitted } from './abe/use.ts'
-import { managementOf, requireContentKey, requireUse } from './key-use.ts'
+import { managementOf, requireContentKey } from './key-use.ts'
 
 /** The members of a flattened JWE (RFC 7516 §7.2.2) that is opened. */
 export const sealedMembers = {
@@ -48,7 +48,7 @@ const DecryptRequest = Type.Object({
   kid: Type.Optional(Type.String({ description: 'With ABE, and only then: the user key to open it with.' })),
 })
 
-const access = keyRight<KmsServices, ReturnType<typeof read>>('decrypt', {
+const access = keyRight<RestServices, ReturnType<typeof read>>('decrypt', {
   read: (input, { services }) => read(input.body as Static<typeof DecryptRequest>, input.large, services),
   kid: ({ kid }) => kid,
   use: 'private half',
@@ -56,7 +56,7 @@ const access = keyRight<KmsServices, ReturnType<typeof read>>('decrypt', {
   algorithm: ({ alg, enc }) => `${alg} ${enc.name}`,
 })
 
-function read(body: Static<typeof DecryptRequest>, large: Uint8Array | undefined, services: KmsServices) {
+function read(body: Static<typeof DecryptRequest>, large: Uint8Array | undefined, services: RestServices) {
   const { alg, enc, kid: named } = readJweHeader(body.protected)
   const kid = openerOf(body, alg, named)
   if (alg === abe) requireAbePermitted(enc, services.policy)
@@ -157,7 +157,7 @@ export function openSealed<R>(
   open: ContentOpener<MaybePromise<R>>,
   key: Key,
   request: ReturnType<typeof readSealed>,
-  { services }: OperationContext<KmsServices>,
+  { services }: OperationContext<RestServices>,
 ): MaybePromise<R> {
   const { alg, management, parameters, enc, encryptedKey, sealed } = request
   const { encryption } = enc
@@ -186,7 +186,7 @@ export function openSealed<R>(
 type Opened = RawReply | { readonly kid: string; readonly data: string }
 
 /** The key may have come to its end while the data was opened elsewhere. */
-async function stillProcessing({ object }: Key, context: OperationContext<KmsServices>): Promise<void> {
+async function stillProcessing({ object }: Key, context: OperationContext<RestServices>): Promise<void> {
   const now = await context.services.keys.get(object.id)
   if (now === undefined) throw keyNotFound()
   requireUse(now, 'decrypt', context)

@@ -24,10 +24,10 @@ import {
   withholdingChanges,
   withVersions,
 } from '../../keys/index.ts'
-import { define, type KmsServices } from '../../services.ts'
+import { define, type RestServices } from '../services.ts'
 
 const attempts = 10
-const access = keyRight<KmsServices, string>('destroy', {
+const access = keyRight<RestServices, string>('destroy', {
   read: ({ path: { kid } }) => kid ?? '',
   kid: (kid) => kid,
 })
@@ -90,7 +90,7 @@ export const deleteKey = define({
  * @throws failure('not_found' | 'forbidden')
  */
 export async function destructionOf(
-  { db, roles, clock }: Pick<KmsServices, 'db' | 'roles' | 'clock'>,
+  { db, roles, clock }: Pick<RestServices, 'db' | 'roles' | 'clock'>,
   id: ObjectId,
   name: string,
 ): Promise<{
@@ -139,7 +139,7 @@ function isKeyWithVersions({ id, chainId }: ManagedObject): boolean {
 /**
  * Whether what was named waits already, and not the first version of it alone: KMIP Destroy names single versions.
  */
-async function waitsWhole(db: KmsServices['db'], object: ManagedObject): Promise<boolean> {
+async function waitsWhole(db: RestServices['db'], object: ManagedObject): Promise<boolean> {
   if (!isKeyWithVersions(object) || object.newestId === undefined) return true
   const newest = await findObject(db, object.newestId)
   return newest?.destruction?.askedAt === object.destruction?.askedAt
@@ -152,6 +152,6 @@ function requireNotNewest(object: ManagedObject): void {
 }
 
 /** Of what is destroyed, as KMIP does it, there is nothing left to wait for; of a key with versions there are the others. */
-async function daysLeft({ destructions }: KmsServices['roles'], object: ManagedObject): Promise<number> {
+async function daysLeft({ destructions }: RestServices['roles'], object: ManagedObject): Promise<number> {
   return object.destroyedAt === undefined || isKeyWithVersions(object) ? destructions.daysOf(object) : 0
 }

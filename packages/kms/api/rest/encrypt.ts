@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { type OperationContext, post, type RawReply } from '@warder/foundation/operations'
 import type { MaybePromise } from '@warder/foundation/promises'
 import Type, { type Static } from 'typebox'
-import { keyNotFound, keyRight } from '../../access/index.ts'
+import { counted, keyNotFound, keyRight, requireUse } from '../../access/index.ts'
 import { largeMember, sealLarge } from '../../bulk/index.ts'
 import { algorithmFor } from '../../crypto/index.ts'
 import {
@@ -16,10 +16,10 @@ import {
   sendContentKey,
 } from '../../jose/index.ts'
 import type { Key, ObjectId } from '../../keys/index.ts'
-import { define, type KmsServices } from '../../services.ts'
+import { define, type RestServices } from '../services.ts'
 import { abe } from './abe/keys.ts'
 import { requireAbePermitted, sealAbe } from './abe/use.ts'
-import { counted, managementOf, requireContentKey, requireUse } from './key-use.ts'
+import { managementOf, requireContentKey } from './key-use.ts'
 
 const EncryptRequest = Type.Object({
   kid: Type.String({
@@ -49,14 +49,14 @@ export const FlattenedJwe = Type.Object({
   aad: Type.Optional(Type.String()),
 })
 
-const access = keyRight<KmsServices, Request>('encrypt', {
+const access = keyRight<RestServices, Request>('encrypt', {
   read: (input, { services }) => read(input.body as Static<typeof EncryptRequest>, input.large, services),
   kid: ({ kid }) => kid,
   version: 'protect',
   algorithm: ({ alg, enc }) => `${alg} ${enc.name}`,
 })
 
-function read(body: Static<typeof EncryptRequest>, large: Uint8Array | undefined, services: KmsServices) {
+function read(body: Static<typeof EncryptRequest>, large: Uint8Array | undefined, services: RestServices) {
   const { policy } = services
   const { kid, alg, enc, data, aad } = body
   requirePolicy(body)
@@ -86,7 +86,7 @@ function requirePolicy({ alg, policy }: Static<typeof EncryptRequest>): void {
 }
 
 /** The key may have come to its end while there was something to wait for. */
-async function stillProtecting(id: ObjectId, context: OperationContext<KmsServices>): Promise<void> {
+async function stillProtecting(id: ObjectId, context: OperationContext<RestServices>): Promise<void> {
   const now = await context.services.keys.get(id)
   if (now === undefined) throw keyNotFound()
   requireUse(now, 'encrypt', context)
@@ -137,7 +137,7 @@ export function sealFor<R>(
   seal: ContentSealer<MaybePromise<R>>,
   key: Key,
   { alg, management, enc, data, aad }: Pick<Request, 'alg' | 'management' | 'enc' | 'data' | 'aad'>,
-  context: OperationContext<KmsServices>,
+  context: OperationContext<RestServices>,
 ): MaybePromise<R> {
   const { object } = key
   const { id, type, linkedId } = object

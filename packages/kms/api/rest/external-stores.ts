@@ -4,10 +4,10 @@ import { retryOnGuard } from '@warder/foundation/sql'
 import Type, { type Static } from 'typebox'
 import { approvalNeeded, hasExternalRight, principalOf } from '../../access/index.ts'
 import { type ExternalStoreName, externalStoreNames, stopChanges } from '../../external/index.ts'
-import { define, type KmsServices } from '../../services.ts'
+import { define, type RestServices } from '../services.ts'
 
 /** Requires a user who manages the external key stores; see `hasExternalRight`. */
-export const externalAccess: Access<KmsServices> = {
+export const externalAccess: Access<RestServices> = {
   name: 'external key stores',
   async check(_input, context) {
     const { db, roles, defaultUsername } = context.services
@@ -33,7 +33,7 @@ const Store = Type.Object(
 
 const NamePath = Type.Object({ name: Type.String({ description: 'aws, google, microsoft or azure' }) })
 
-async function shown(name: ExternalStoreName, { external }: KmsServices): Promise<Static<typeof Store>> {
+async function shown(name: ExternalStoreName, { external }: RestServices): Promise<Static<typeof Store>> {
   const { stopped_at: at, stopped_by: by } = await external.stopSwitch.state(name)
   const enabled = external.enabled.find((store) => store.name === name)
   const stopped = at === null ? null : { at: new Date(at).toISOString(), by: by ?? '' }
@@ -60,7 +60,7 @@ export function storeNamed(wanted: string | undefined): ExternalStoreName {
 }
 
 async function setStopped(
-  context: OperationContext<KmsServices>,
+  context: OperationContext<RestServices>,
   wanted: string,
   stop: boolean,
 ): Promise<Static<typeof Store>> {
@@ -107,4 +107,4 @@ const start = define({
   act: ({ path }, context) => setStopped(context, path.name, false),
 })
 
-export const externalStoreOperations: readonly Operation<KmsServices>[] = [list, stop, start]
+export const externalStoreOperations: readonly Operation<RestServices>[] = [list, stop, start]

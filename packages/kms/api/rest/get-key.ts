@@ -10,14 +10,14 @@ import {
   newestVersion,
   versionNumber,
 } from '../../keys/index.ts'
-import { define, type KmsServices } from '../../services.ts'
+import { define, type RestServices } from '../services.ts'
 import { extOf } from './extractable.ts'
 import { crvOf, ktyOf, shownOps } from './key-shape.ts'
 import { shownTags } from './key-tags.ts'
 import { lifeMembers, shownDates } from './life-shape.ts'
 import { publicJwkOf } from './public-jwk.ts'
 
-const access = keyRight<KmsServices, string>('getattributes', {
+const access = keyRight<RestServices, string>('getattributes', {
   read: ({ path: { kid } }) => kid ?? '',
   kid: (kid) => kid,
 })

@@ -1,9 +1,9 @@
 import { Failure, failure } from '@warder/foundation/errors'
 import { everybody, findLiveSubject, grantsOn, ownsAnything } from '../../access/index.ts'
 import { externalPrefix, externalStoreNames } from '../../external/index.ts'
-import type { KmsServices } from '../../services.ts'
+import type { RestServices } from '../services.ts'
 
-type Services = Pick<KmsServices, 'db' | 'roles' | 'defaultUsername' | 'directory'>
+type Services = Pick<RestServices, 'db' | 'roles' | 'defaultUsername' | 'directory'>
 
 const machinePrefix = 'app:'
 

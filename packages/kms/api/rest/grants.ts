@@ -23,13 +23,14 @@ import {
   requireVoteCredential,
   resolveKid,
   revokeChanges,
+  signedIn,
   type Verdict,
   verdictOn,
 } from '../../access/index.ts'
 import { storePathOf } from '../../external/aws/index.ts'
 import { normalizeName, storeOfName } from '../../external/index.ts'
 import { findObject, linkedObject, type ManagedObject, touchChanges } from '../../keys/index.ts'
-import { define, type KmsServices, signedIn } from '../../services.ts'
+import { define, type RestServices } from '../services.ts'
 import { xksPaths } from './aws-access-keys.ts'
 import { grantedName, isKnownName, knownGrantee } from './grantee.ts'
 
@@ -114,7 +115,7 @@ export function readWanted(
  * @returns whose rights
  */
 async function changeRights(
-  context: OperationContext<KmsServices>,
+  context: OperationContext<RestServices>,
   body: Static<typeof GrantRequest>,
   direction: Direction,
 ): Promise<string> {
@@ -142,7 +143,7 @@ async function changeRights(
  * @throws failure('bad_request') when nobody has the name
  */
 async function withKnownUser(
-  context: OperationContext<KmsServices>,
+  context: OperationContext<RestServices>,
   wanted: Wanted,
   kid: string | undefined,
   direction: Direction,
@@ -165,7 +166,7 @@ async function withKnownUser(
  * there is nothing to change.
  */
 async function changesOfGeneral(
-  { services }: OperationContext<KmsServices>,
+  { services }: OperationContext<RestServices>,
   caller: string,
   { user, general }: Wanted,
   { changes }: Direction,
@@ -179,7 +180,7 @@ async function changesOfGeneral(
 }
 
 async function changeOnObject(
-  context: OperationContext<KmsServices>,
+  context: OperationContext<RestServices>,
   kid: string,
   caller: string,
   wanted: Wanted,
@@ -199,7 +200,7 @@ async function changeOnObject(
 }
 
 /** To let another officer get a share is the owner's step in a ceremony. */
-async function isShareOfCeremony({ db, seal }: KmsServices, object: ManagedObject): Promise<boolean> {
+async function isShareOfCeremony({ db, seal }: RestServices, object: ManagedObject): Promise<boolean> {
   const source = object.type === 'SplitKey' ? linkedObject(object, 'ParentLink') : undefined
   return source !== undefined && (await findCeremony(db, seal, source)) !== undefined
 }
@@ -217,7 +218,7 @@ function takesApproval(user: string, right: Right): boolean {
  * @throws failure('not_found' | 'forbidden' | 'bad_request')
  */
 export function grantOf(
-  services: Pick<KmsServices, 'db' | 'roles' | 'clock' | 'aliases' | 'external'>,
+  services: Pick<RestServices, 'db' | 'roles' | 'clock' | 'aliases' | 'external'>,
   kid: string,
   caller: string,
   wanted: Pick<Wanted, 'user' | 'rights'>,
@@ -226,7 +227,7 @@ export function grantOf(
 }
 
 async function rightsChange(
-  services: Pick<KmsServices, 'db' | 'roles' | 'clock' | 'aliases' | 'external'>,
+  services: Pick<RestServices, 'db' | 'roles' | 'clock' | 'aliases' | 'external'>,
   kid: string,
   caller: string,
   { user, written, rights }: Pick<Wanted, 'user' | 'written' | 'rights'>,
@@ -285,7 +286,7 @@ function requirePassedOn(verdict: Verdict, user: string, right: Right): void {
 }
 
 /** A grant to a key store that is not served would have no effect. @throws failure('bad_request') */
-function requireServedStore({ external }: Pick<KmsServices, 'external'>, user: string): void {
+function requireServedStore({ external }: Pick<RestServices, 'external'>, user: string): void {
   const path = storePathOf(user)
   const paths = xksPaths(external)
   if (path === undefined || paths === undefined || paths.includes(path)) return
@@ -337,4 +338,4 @@ function nameOf(user: string): string {
   return user === everybody ? 'everybody' : user
 }
 
-export const grantOperations: readonly Operation<KmsServices>[] = [grant, revoke]
+export const grantOperations: readonly Operation<RestServices>[] = [grant, revoke]

@@ -1,5 +1,5 @@
 import type { Operation } from '@warder/foundation/operations'
-import type { KmsServices } from '../../services.ts'
+import type { RestServices } from '../services.ts'
 import { getStructure } from './abe/structure.ts'
 import { accessQueries } from './access-queries.ts'
 import { aliasOperations } from './aliases.ts'
@@ -37,13 +37,13 @@ const bodyLimit = 256 * 1024
 
 /** The operation for bodies that hold no data of callers. */
 export function withoutData(
-  ...operations: readonly Operation<KmsServices>[]
-): readonly Operation<KmsServices>[] {
+  ...operations: readonly Operation<RestServices>[]
+): readonly Operation<RestServices>[] {
   return operations.map((operation) => ({ bodyLimit, ...operation }))
 }
 
 /** Every operation of the REST API. */
-export const restOperations: readonly Operation<KmsServices>[] = [
+export const restOperations: readonly Operation<RestServices>[] = [
   ...withoutData(
     ...systemOperations,
     jwks,

@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { pageReply } from '@warder/foundation/http'
 import { get } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
-import { officerAccess, ownAliasesOfMany, principalOf } from '../../access/index.ts'
+import { officerAccess, ownAliasesOfMany, principalOf, signedIn } from '../../access/index.ts'
 import {
   dayOf,
   type InventoryFilter,
@@ -15,7 +15,7 @@ import {
   tagsOfMany,
   versionNumber,
 } from '../../keys/index.ts'
-import { define, signedIn } from '../../services.ts'
+import { define } from '../services.ts'
 import { readCursor, writeCursor } from './inventory-cursor.ts'
 import { crvOf, ktyOf } from './key-shape.ts'
 import { lifeMembers, readMoment, shownDates, shownDay } from './life-shape.ts'

@@ -5,6 +5,7 @@ import { fromProbes, get } from '@warder/foundation/operations'
 import { StorageUnavailable } from '@warder/foundation/sql'
 import type { Logger } from '@warder/foundation/telemetry'
 import Type from 'typebox'
+import { publicAccess } from '../../access/index.ts'
 import {
   type Key,
   type ManagedObject,
@@ -13,7 +14,7 @@ import {
   versionsToTry,
   withheld,
 } from '../../keys/index.ts'
-import { anybody, define, type KmsServices } from '../../services.ts'
+import { define, type RestServices } from '../services.ts'
 import { publicJwkOf } from './public-jwk.ts'
 
 /** Tag of the public keys that everybody may read. */
@@ -28,7 +29,7 @@ const looksForPlace = 4
  * version of every key, then the second of each.
  */
 async function readKeySet(
-  services: KmsServices,
+  services: RestServices,
   log: Logger,
 ): Promise<{ readonly body: string; readonly truncated: boolean }> {
   const { db, jwksKeys } = services
@@ -58,7 +59,7 @@ async function readKeySet(
   return { body: JSON.stringify({ keys: shown }), truncated: cut || (rest.length > 0 && looks <= 0) }
 }
 
-async function* versionsWith(services: KmsServices, id: ObjectId): AsyncGenerator<Key, void, undefined> {
+async function* versionsWith(services: RestServices, id: ObjectId): AsyncGenerator<Key, void, undefined> {
   const key = await services.keys.get(id)
   if (key !== undefined) yield* versionsToTry(services, key)
 }
@@ -93,7 +94,7 @@ export const jwks = define({
   route: get('/.well-known/jwks.json'),
   summary: 'Public keys that are Active and tagged jwks',
   tag: 'Public keys',
-  access: anybody,
+  access: publicAccess,
   foreignParameters: fromProbes,
   cors: 'any-origin',
   audited: false,

@@ -12,7 +12,7 @@ import {
   wholeKey,
   withDates,
 } from '../../keys/index.ts'
-import { define, type KmsServices } from '../../services.ts'
+import { define, type RestServices } from '../services.ts'
 import { LifeReply, readMoment, shownLife } from './life-shape.ts'
 
 const attempts = 10
@@ -36,7 +36,7 @@ interface Wanted {
   readonly dates: WantedDates
 }
 
-const access = keyRight<KmsServices, Wanted>('modifyattribute', {
+const access = keyRight<RestServices, Wanted>('modifyattribute', {
   read: ({ path: { kid = '' }, body }) => ({ kid, dates: readDates(body as Static<typeof DatesRequest>) }),
   kid: ({ kid }) => kid,
 })

@@ -22,7 +22,7 @@ import {
   withholdingChanges,
   withVersions,
 } from '../../keys/index.ts'
-import { define, type KmsServices } from '../../services.ts'
+import { define, type RestServices } from '../services.ts'
 import { LifeReply, shownLife } from './life-shape.ts'
 
 const attempts = 10
@@ -39,7 +39,7 @@ interface Change {
  * @param decide what changes; undefined: the key is so already
  */
 async function changeWithholding(
-  context: OperationContext<KmsServices>,
+  context: OperationContext<RestServices>,
   id: ObjectId,
   right: Right,
   decide: (object: ManagedObject, now: number) => Promise<Change | undefined>,
@@ -87,11 +87,11 @@ interface LifeVerb {
   /** See `changeWithholding`; of what was destroyed nobody asks it. */
   decide(object: ManagedObject, now: number, db: Database): Promise<Change | undefined>
   /** Called when it is done. */
-  tell?(context: OperationContext<KmsServices>, key: ObjectId): void
+  tell?(context: OperationContext<RestServices>, key: ObjectId): void
 }
 
 function lifeOperation({ verb, summary, description, right, errors, decide, tell }: LifeVerb) {
-  const access = keyRight<KmsServices, string>(right, {
+  const access = keyRight<RestServices, string>(right, {
     read: ({ path: { kid } }) => kid ?? '',
     kid: (kid) => kid,
   })
@@ -179,4 +179,4 @@ const restore = lifeOperation({
   },
 })
 
-export const lifeOperations: readonly Operation<KmsServices>[] = [disable, enable, restore]
+export const lifeOperations: readonly Operation<RestServices>[] = [disable, enable, restore]

@@ -20,9 +20,9 @@ import {
   versionNumber,
   withRotation,
 } from '../../keys/index.ts'
-import { define, type KmsServices } from '../../services.ts'
+import { define, type RestServices } from '../services.ts'
 
-type Context = OperationContext<KmsServices>
+type Context = OperationContext<RestServices>
 
 const attempts = 10
 const path = '/v1/crypto/keys/{kid}/rotation'
@@ -82,7 +82,7 @@ const RotationReply = Type.Object({
 })
 
 async function reply(
-  { db, clock, rotation }: KmsServices,
+  { db, clock, rotation }: RestServices,
   objects: UnitOfWork,
   key: ManagedObject,
 ): Promise<Static<typeof RotationReply>> {
@@ -112,7 +112,7 @@ async function reply(
   }
 }
 
-const readAccess = keyRight<KmsServices, string>('getattributes', {
+const readAccess = keyRight<RestServices, string>('getattributes', {
   read: ({ path: { kid } }) => kid ?? '',
   kid: (kid) => kid,
 })
@@ -133,7 +133,7 @@ const getRotation = define({
   },
 })
 
-const setAccess = keyRight<KmsServices, string>('setattribute', {
+const setAccess = keyRight<RestServices, string>('setattribute', {
   read: ({ path: { kid } }) => kid ?? '',
   kid: (kid) => kid,
 })
@@ -219,4 +219,4 @@ async function halvesOf(objects: UnitOfWork, key: ManagedObject): Promise<readon
   return other?.linkedId === key.id && other.owner === key.owner ? [key, other] : [key]
 }
 
-export const rotationOperations: readonly Operation<KmsServices>[] = [getRotation, setRotation]
+export const rotationOperations: readonly Operation<RestServices>[] = [getRotation, setRotation]

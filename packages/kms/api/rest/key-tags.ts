@@ -21,7 +21,7 @@ import {
   tagsOf,
   touchChanges,
 } from '../../keys/index.ts'
-import { define, type KmsServices } from '../../services.ts'
+import { define, type RestServices } from '../services.ts'
 
 export const Tags = Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: maxTags })
 const TagsRequest = Type.Object({ tags: Tags })
@@ -41,7 +41,7 @@ export function userTags(tags: readonly string[]): readonly string[] {
 }
 
 function keyInPath(right: Right) {
-  return keyRight<KmsServices, string>(right, {
+  return keyRight<RestServices, string>(right, {
     read: ({ path: { kid } }) => kid ?? '',
     kid: (kid) => kid,
   })
@@ -53,7 +53,7 @@ function keyInPath(right: Right) {
  * @param named what the caller knows already: others are shown to those who may read them
  */
 async function changeTags(
-  context: OperationContext<KmsServices>,
+  context: OperationContext<RestServices>,
   object: ManagedObject,
   right: Right,
   named: readonly string[],
@@ -76,7 +76,7 @@ async function changeTags(
 }
 
 /** The user's tags of an object, sorted. */
-export async function shownTags(services: KmsServices, id: string): Promise<readonly string[]> {
+export async function shownTags(services: RestServices, id: string): Promise<readonly string[]> {
   return (await tagsOf(services.db, id)).filter((tag) => !tag.startsWith('_'))
 }
 
@@ -151,4 +151,4 @@ const removeTags = define({
   },
 })
 
-export const tagOperations: readonly Operation<KmsServices>[] = [listTags, addTags, removeTags]
+export const tagOperations: readonly Operation<RestServices>[] = [listTags, addTags, removeTags]

@@ -2,10 +2,10 @@ import { get } from '@warder/foundation/operations'
 import Type from 'typebox'
 import { keyRight } from '../../access/index.ts'
 import { chainIdOf, usersSince } from '../../keys/index.ts'
-import { define, type KmsServices } from '../../services.ts'
+import { define, type RestServices } from '../services.ts'
 import { shownDay } from './life-shape.ts'
 
-const access = keyRight<KmsServices, string>('authorize', {
+const access = keyRight<RestServices, string>('authorize', {
   read: ({ path: { kid } }) => kid ?? '',
   kid: (kid) => kid,
 })

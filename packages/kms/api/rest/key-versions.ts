@@ -21,7 +21,7 @@ import {
   versionOf,
   versionsOf,
 } from '../../keys/index.ts'
-import { define, type KmsServices } from '../../services.ts'
+import { define, type RestServices } from '../services.ts'
 import { lifeMembers, shownDates } from './life-shape.ts'
 import {
   type EventRequest,
@@ -32,7 +32,7 @@ import {
   versionVerbs,
 } from './version-events.ts'
 
-type Context = OperationContext<KmsServices>
+type Context = OperationContext<RestServices>
 
 const attempts = 10
 const mostListed = 1000
@@ -81,7 +81,7 @@ function readRange({ before, limit }: Static<typeof VersionsQuery>) {
   return { before: before === undefined ? maxVersions : Number(before) - 1, limit: wanted }
 }
 
-const listAccess = keyRight<KmsServices, string>('getattributes', {
+const listAccess = keyRight<RestServices, string>('getattributes', {
   read: ({ path: { kid } }) => kid ?? '',
   kid: (kid) => kid,
 })
@@ -131,9 +131,9 @@ function readVersionRequest({ path, body }: OperationInput): VersionRequest {
   return { kid, generation: Number(version) - 1, body: body as Static<typeof EventRequest> }
 }
 
-function versionOperation(name: VersionVerb): Operation<KmsServices> {
+function versionOperation(name: VersionVerb): Operation<RestServices> {
   const event = versionEvents[name]
-  const access = keyRight<KmsServices, VersionRequest>(event.right, {
+  const access = keyRight<RestServices, VersionRequest>(event.right, {
     read: readVersionRequest,
     kid: ({ kid }) => kid,
   })
@@ -193,7 +193,7 @@ async function halvesOf(objects: UnitOfWork, version: ManagedObject): Promise<re
   return isOther ? [version, other] : [version]
 }
 
-export const versionOperations: readonly Operation<KmsServices>[] = [
+export const versionOperations: readonly Operation<RestServices>[] = [
   listVersions,
   ...versionVerbs.map(versionOperation),
 ]

@@ -3,13 +3,12 @@ import { failure } from '@warder/foundation/errors'
 import { type OperationContext, post } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import Type, { type Static } from 'typebox'
-import { keyRight } from '../../access/index.ts'
+import { counted, keyRight, requireUse } from '../../access/index.ts'
 import type { DescribedKey } from '../../backend/index.ts'
 import { algorithmFor, sameTag } from '../../crypto/index.ts'
 import { decodeBase64Url, encodeBase64Url } from '../../jose/index.ts'
 import { Key, type ObjectId, processingVersion, protectingVersion, versionsToTry } from '../../keys/index.ts'
-import { define, type KmsServices } from '../../services.ts'
-import { counted, requireUse } from './key-use.ts'
+import { define, type RestServices } from '../services.ts'
 
 const MacRequest = Type.Object({
   kid: Type.String(),
@@ -18,13 +17,13 @@ const MacRequest = Type.Object({
   mac: Type.Optional(Type.String({ description: 'To be verified; absent: computed.' })),
 })
 
-const access = keyRight<KmsServices, ReturnType<typeof read>>('mac', {
+const access = keyRight<RestServices, ReturnType<typeof read>>('mac', {
   read: (input, { services }) => read(input.body as Static<typeof MacRequest>, services),
   kid: ({ kid }) => kid,
   algorithm: ({ alg }) => alg,
 })
 
-function read({ kid, alg, data, mac }: Static<typeof MacRequest>, services: KmsServices) {
+function read({ kid, alg, data, mac }: Static<typeof MacRequest>, services: RestServices) {
   return {
     kid,
     alg,
@@ -70,7 +69,7 @@ export const mac = define({
 })
 
 type Request = ReturnType<typeof read>
-type Context = OperationContext<KmsServices>
+type Context = OperationContext<RestServices>
 
 function computed(key: Key, kid: ObjectId, { alg, algorithm, data }: Request, context: Context) {
   requireUse(key, 'macGenerate', context).requireBoundTo(alg)

@@ -2,21 +2,20 @@ import { failure } from '@warder/foundation/errors'
 import { type OperationContext, post } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import Type, { type Static } from 'typebox'
-import { keyNotFound, keyRight } from '../../access/index.ts'
+import { counted, keyNotFound, keyRight, requireUse } from '../../access/index.ts'
 import { openNow, readJweHeader, sealNow } from '../../jose/index.ts'
 import { type Key, protectingVersion } from '../../keys/index.ts'
-import { define, type KmsServices } from '../../services.ts'
+import { define, type RestServices } from '../services.ts'
 import { abe } from './abe/keys.ts'
 import { openSealed, readSealed, sealedMembers } from './decrypt.ts'
 import { FlattenedJwe, sealFor } from './encrypt.ts'
-import { counted, requireUse } from './key-use.ts'
 
 /** It is opened and closed in one turn: larger data is wrapped by a key of its own. */
 const bodyLimit = 8 * 1024 * 1024
 
 const RewrapRequest = Type.Object(sealedMembers)
 
-const access = keyRight<KmsServices, ReturnType<typeof read>>('encrypt', {
+const access = keyRight<RestServices, ReturnType<typeof read>>('encrypt', {
   read: (input, { services }) => read(input.body as Static<typeof RewrapRequest>, services),
   kid: ({ kid }) => kid,
   use: 'private half',
@@ -24,7 +23,7 @@ const access = keyRight<KmsServices, ReturnType<typeof read>>('encrypt', {
   algorithm: ({ alg, enc }) => `${alg} ${enc.name}`,
 })
 
-function read(body: Static<typeof RewrapRequest>, { policy }: KmsServices) {
+function read(body: Static<typeof RewrapRequest>, { policy }: RestServices) {
   if (readJweHeader(body.protected).alg === abe)
     throw failure('unsupported_algorithm', 'What was encrypted for a policy is renewed by its master key.')
   return readSealed(body, policy)
@@ -70,7 +69,7 @@ export const rewrap = define({
 })
 
 /** The newest version of the key that a version belongs to. */
-function newestOf(version: Key, { services: { keys } }: OperationContext<KmsServices>): MaybePromise<Key> {
+function newestOf(version: Key, { services: { keys } }: OperationContext<RestServices>): MaybePromise<Key> {
   const { chainId } = version.object
   if (chainId === undefined) return version
   return andThen(keys.get(chainId), (first) => {

@@ -10,12 +10,12 @@ import {
   UnitOfWork,
   versionNumber,
 } from '../../keys/index.ts'
-import { define, type KmsServices } from '../../services.ts'
+import { define, type RestServices } from '../services.ts'
 import { AbeRotation, AbeRotationReply, rotateAbe } from './abe/rotate.ts'
 
 const attempts = 10
 
-const access = keyRight<KmsServices, { readonly kid: string; readonly body: object }>('rekey', {
+const access = keyRight<RestServices, { readonly kid: string; readonly body: object }>('rekey', {
   read: ({ path: { kid }, body }) => ({ kid: kid ?? '', body: body as object }),
   kid: ({ kid }) => kid,
 })
@@ -60,7 +60,7 @@ export const rotateKey = define({
 
 /** @throws failure('forbidden') */
 async function requireRoom(
-  { services }: OperationContext<KmsServices>,
+  { services }: OperationContext<RestServices>,
   { owner }: ManagedObject,
 ): Promise<void> {
   const { quota } = services.roles
@@ -69,7 +69,7 @@ async function requireRoom(
 }
 
 /** Of two rotations at once one wins: the other one is told, and makes no second version. */
-async function rotateVersion(context: OperationContext<KmsServices>, asked: ManagedObject) {
+async function rotateVersion(context: OperationContext<RestServices>, asked: ManagedObject) {
   for (let attempt = 1; ; attempt += 1) {
     const { key, commit } = await prepared(context, asked.id)
     if (key.newestId !== asked.newestId)
@@ -84,7 +84,7 @@ async function rotateVersion(context: OperationContext<KmsServices>, asked: Mana
   }
 }
 
-async function prepared(context: OperationContext<KmsServices>, id: ObjectId) {
+async function prepared(context: OperationContext<RestServices>, id: ObjectId) {
   const { services } = context
   const now = services.clock.now()
   const objects = new UnitOfWork(services, now)

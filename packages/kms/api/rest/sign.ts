@@ -1,10 +1,9 @@
 import { post } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
-import { keyRight } from '../../access/index.ts'
+import { counted, keyRight, requireUse } from '../../access/index.ts'
 import { algorithmFor, algorithmNames } from '../../crypto/index.ts'
 import { decodeBase64Url, jwsSign } from '../../jose/index.ts'
-import { define, type KmsServices } from '../../services.ts'
-import { counted, requireUse } from './key-use.ts'
+import { define, type RestServices } from '../services.ts'
 
 const SignRequest = Type.Object({
   kid: Type.String({ description: 'The private key.' }),
@@ -12,14 +11,14 @@ const SignRequest = Type.Object({
   data: Type.String({ description: 'Payload, base64url.' }),
 })
 
-const access = keyRight<KmsServices, ReturnType<typeof read>>('sign', {
+const access = keyRight<RestServices, ReturnType<typeof read>>('sign', {
   read: (input, { services }) => read(input.body as Static<typeof SignRequest>, services),
   kid: ({ kid }) => kid,
   version: 'protect',
   algorithm: ({ alg }) => alg.name,
 })
 
-function read({ kid, alg, data }: Static<typeof SignRequest>, services: KmsServices) {
+function read({ kid, alg, data }: Static<typeof SignRequest>, services: RestServices) {
   const algorithm = algorithmFor('signature', alg, services.policy)
   decodeBase64Url(data, 'data')
   return { kid, alg: { name: alg, algorithm }, data }

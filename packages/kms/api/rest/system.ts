@@ -2,9 +2,10 @@ import { getFips } from 'node:crypto'
 import type { Operation } from '@warder/foundation/operations'
 import { fromProbes, get } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { principalOf } from '../../access/index.ts'
-import { anybody, define, type ExternalServices, type KmsServices, signedIn } from '../../services.ts'
+import { principalOf, publicAccess, signedIn } from '../../access/index.ts'
 import { version } from '../../version.ts'
+import type { ExternalServices } from '../external/scope/services.ts'
+import { define, type RestServices } from '../services.ts'
 
 /** `GET /version`: one JSON string, as clients of the reference read it. */
 const versionOperation = define({
@@ -12,7 +13,7 @@ const versionOperation = define({
   route: get('/version'),
   summary: 'Version of the service and of its cryptographic library',
   tag: 'Diagnostics',
-  access: anybody,
+  access: publicAccess,
   foreignParameters: fromProbes,
   reply: Type.String(),
   audited: false,
@@ -53,7 +54,7 @@ const serverInfo = define({
 
 async function withState(
   store: ExternalServices['enabled'][number],
-  { external }: KmsServices,
+  { external }: RestServices,
 ): Promise<Readonly<Record<string, unknown>> & { readonly name: string; readonly stopped: boolean }> {
   const { stopped_at } = await external.stopSwitch.state(store.name)
   return { ...store, stopped: stopped_at !== null }
@@ -69,4 +70,4 @@ const whoAmI = define({
   act: (_input, context) => ({ user: principalOf(context).name }),
 })
 
-export const systemOperations: readonly Operation<KmsServices>[] = [versionOperation, serverInfo, whoAmI]
+export const systemOperations: readonly Operation<RestServices>[] = [versionOperation, serverInfo, whoAmI]

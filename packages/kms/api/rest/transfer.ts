@@ -12,7 +12,7 @@ import {
 } from '../../access/index.ts'
 import { normalizeName, storeOfName } from '../../external/index.ts'
 import { findObject, type ObjectId, ownedObjects } from '../../keys/index.ts'
-import { define, type KmsServices } from '../../services.ts'
+import { define, type RestServices } from '../services.ts'
 
 const errors = { 403: 'Only crypto officers, or the default user where none is named.' }
 const User = Type.String({ description: 'A user, as `GET /me` says it; the owner of an object.' })
@@ -32,7 +32,7 @@ const pageSize = 1000
  * An owner may do everything with a key: what takes the approval of several officers is not given away by one.
  * @throws failure('conflict')
  */
-async function requireNoApprovals({ db, roles }: KmsServices, owner: string): Promise<void> {
+async function requireNoApprovals({ db, roles }: RestServices, owner: string): Promise<void> {
   for (let after = ''; ; ) {
     const objects = await ownedObjects(db, owner, after, pageSize)
     for (const object of objects) {
@@ -53,7 +53,7 @@ async function requireNoApprovals({ db, roles }: KmsServices, owner: string): Pr
  * A grant of material that takes approvals is not passed on by one officer either.
  * @throws failure('conflict')
  */
-async function requireFreeGrants({ db, roles }: KmsServices, user: string): Promise<void> {
+async function requireFreeGrants({ db, roles }: RestServices, user: string): Promise<void> {
   for (let after = ''; ; ) {
     const ids = await materialGrantedTo(db, user, after, pageSize)
     for (const id of ids) {
@@ -126,4 +126,4 @@ const holdings = define({
   },
 })
 
-export const transferOperations: readonly Operation<KmsServices>[] = [transferOperation, holdings]
+export const transferOperations: readonly Operation<RestServices>[] = [transferOperation, holdings]

@@ -2,15 +2,14 @@ import { createSecretKey } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
 import { post } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
-import { keyRight, principalOf, requireCreate } from '../../access/index.ts'
+import { keyRight, principalOf, requireCreate, requireUse } from '../../access/index.ts'
 import type { BackendKey, DescribedKey } from '../../backend/index.ts'
 import { algorithmFor, type KeyMaterial, keyOpsOf, oaepPlan } from '../../crypto/index.ts'
 import { decodeBase64Url, readJweHeader } from '../../jose/index.ts'
 import { newKeyObjects, stageNew, UnitOfWork } from '../../keys/index.ts'
-import { define, type KmsServices } from '../../services.ts'
+import { define, type RestServices } from '../services.ts'
 import { Ext, extractabilityOf } from './extractable.ts'
 import { KeyReply, usageOf } from './key-shape.ts'
-import { requireUse } from './key-use.ts'
 
 const UnwrapRequest = Type.Object({
   protected: Type.String({ description: 'JWE header with kid, alg and enc; base64url.' }),
@@ -18,7 +17,7 @@ const UnwrapRequest = Type.Object({
   ext: Ext,
 })
 
-const access = keyRight<KmsServices, ReturnType<typeof read>>('decrypt', {
+const access = keyRight<RestServices, ReturnType<typeof read>>('decrypt', {
   read: (input, { services }) => read(input.body as Static<typeof UnwrapRequest>, services),
   kid: ({ kid }) => kid,
   use: 'private half',
@@ -26,7 +25,7 @@ const access = keyRight<KmsServices, ReturnType<typeof read>>('decrypt', {
   algorithm: ({ alg, enc }) => `${alg} ${enc}`,
 })
 
-function read(body: Static<typeof UnwrapRequest>, services: KmsServices) {
+function read(body: Static<typeof UnwrapRequest>, services: RestServices) {
   const { policy } = services
   const { alg, enc, kid } = readJweHeader(body.protected)
   const management = algorithmFor('key management', alg, policy)

@@ -1,11 +1,10 @@
 import { post } from '@warder/foundation/operations'
 import { andThen } from '@warder/foundation/promises'
 import Type, { type Static } from 'typebox'
-import { keyRight } from '../../access/index.ts'
+import { keyRight, requireUse } from '../../access/index.ts'
 import { algorithmFor } from '../../crypto/index.ts'
 import { decodeBase64Url, jwsVerify, readJwsHeader } from '../../jose/index.ts'
-import { define, type KmsServices } from '../../services.ts'
-import { requireUse } from './key-use.ts'
+import { define, type RestServices } from '../services.ts'
 
 const VerifyRequest = Type.Object({
   protected: Type.String({ description: 'Holds alg and kid, the public key; base64url.' }),
@@ -13,14 +12,14 @@ const VerifyRequest = Type.Object({
   signature: Type.String(),
 })
 
-const access = keyRight<KmsServices, ReturnType<typeof read>>('signatureverify', {
+const access = keyRight<RestServices, ReturnType<typeof read>>('signatureverify', {
   read: (input, { services }) => read(input.body as Static<typeof VerifyRequest>, services),
   kid: ({ kid }) => kid,
   version: 'process',
   algorithm: ({ alg }) => alg,
 })
 
-function read(body: Static<typeof VerifyRequest>, services: KmsServices) {
+function read(body: Static<typeof VerifyRequest>, services: RestServices) {
   const { alg, kid } = readJwsHeader(body.protected)
   const algorithm = algorithmFor('signature', alg, services.policy)
   decodeBase64Url(body.data, 'data')

@@ -14,7 +14,7 @@ import {
   type UnitOfWork,
   waiting,
 } from '../../keys/index.ts'
-import type { KmsServices } from '../../services.ts'
+import type { RestServices } from '../services.ts'
 import { requireThere } from './key-life.ts'
 
 export const EventRequest = Type.Object({
@@ -31,7 +31,7 @@ export const requestOf = (verb: VersionVerb): typeof EventRequest =>
 
 /** Everything that one event of a version needs. */
 export interface EventOfVersion {
-  readonly context: OperationContext<KmsServices>
+  readonly context: OperationContext<RestServices>
   readonly objects: UnitOfWork
   /** Generation 0. */
   readonly key: ManagedObject

@@ -1,9 +1,9 @@
 import { failure } from '@warder/foundation/errors'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
+import { counted, requireUse } from '../../access/index.ts'
 import { algorithmFor, encryptRsa, oaepPlan } from '../../crypto/index.ts'
 import { contentPlan } from '../../jose/index.ts'
 import type { Key } from '../../keys/index.ts'
-import { counted, requireUse } from '../rest/key-use.ts'
 import type { Context, Version } from './row.ts'
 import { decodeBase64, versioned } from './text.ts'
 

@@ -4,7 +4,6 @@ import { methods, type Operation } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import Type from 'typebox'
 import type { Key } from '../../keys/index.ts'
-import { define, type KmsServices } from '../../services.ts'
 import { batchable, each, PartialFailureCode } from './batch.ts'
 import { decryptWith, encryptWith } from './cipher.ts'
 import {
@@ -17,6 +16,7 @@ import {
   versionAt,
   writing,
 } from './row.ts'
+import { define, type TransitServices } from './services.ts'
 import { answer, decodeBase64, readVersioned, VersionNumber } from './text.ts'
 
 const Text = Type.Optional(Type.String())
@@ -175,4 +175,4 @@ const dataKey = define({
   },
 })
 
-export const encryptionRows: readonly Operation<KmsServices>[] = [encrypt, decrypt, rewrap, dataKey]
+export const encryptionRows: readonly Operation<TransitServices>[] = [encrypt, decrypt, rewrap, dataKey]

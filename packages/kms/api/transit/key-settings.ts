@@ -7,7 +7,7 @@ import {
   tagsOf,
   touchChanges,
 } from '../../keys/index.ts'
-import type { KmsServices } from '../../services.ts'
+import type { TransitServices } from './services.ts'
 
 // Settings of a key that only this interface knows: tags of the system, which users neither see nor set, and
 // which go with the key.
@@ -21,7 +21,10 @@ export interface TransitSettings {
   readonly minEncryptionVersion: number
 }
 
-export async function settingsOf({ db }: Pick<KmsServices, 'db'>, id: ObjectId): Promise<TransitSettings> {
+export async function settingsOf(
+  { db }: Pick<TransitServices, 'db'>,
+  id: ObjectId,
+): Promise<TransitSettings> {
   const tags = await tagsOf(db, id)
   const min = tags.find((tag) => tag.startsWith(minEncryption))
   return {
@@ -32,7 +35,7 @@ export async function settingsOf({ db }: Pick<KmsServices, 'db'>, id: ObjectId):
 
 /** Changes that set the settings, guarded by the version of the key. @throws failure('not_found') */
 export async function settingsChanges(
-  { db, clock }: Pick<KmsServices, 'db' | 'clock'>,
+  { db, clock }: Pick<TransitServices, 'db' | 'clock'>,
   id: ObjectId,
   wanted: Partial<TransitSettings>,
 ) {

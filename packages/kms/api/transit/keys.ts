@@ -14,6 +14,7 @@ import {
   permittedKey,
   principalOf,
   readOwnAlias,
+  signedIn,
 } from '../../access/index.ts'
 import { generateKey, keyFacts, keySpecOf, requirePermitted } from '../../crypto/index.ts'
 import {
@@ -26,7 +27,6 @@ import {
   versionNumber,
   versionsOf,
 } from '../../keys/index.ts'
-import { define, type KmsServices, signedIn } from '../../services.ts'
 import { deleteKey } from '../rest/delete-key.ts'
 import { setRotation } from '../rest/key-rotation.ts'
 import { usageOf } from '../rest/key-shape.ts'
@@ -43,6 +43,7 @@ import {
   transitRight,
   writing,
 } from './row.ts'
+import { define, type TransitServices } from './services.ts'
 import { answer } from './text.ts'
 
 const Flag = Type.Optional(Type.Boolean())
@@ -68,7 +69,7 @@ const create = define({
   summary: 'Make a key under a name of the caller',
   description:
     'The key is the caller’s, with the alias `alias/transit/NAME`. One that is there already stays.',
-  access: createAccess<KmsServices>(),
+  access: createAccess<TransitServices>(),
   pathParameters: NamePath,
   bodyOptional: true,
   request: Type.Object({
@@ -348,7 +349,7 @@ const refused = (
   }),
 )
 
-export const keyRows: readonly Operation<KmsServices>[] = [
+export const keyRows: readonly Operation<TransitServices>[] = [
   listKeys,
   create,
   read,

@@ -2,15 +2,15 @@ import { failure } from '@warder/foundation/errors'
 import { methods, type Operation } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import Type from 'typebox'
+import { counted, requireHmacKeyUse, requireUse } from '../../access/index.ts'
 import type { BackendKey } from '../../backend/index.ts'
 import { algorithmFor, type MacPlan, planMac, sameTag } from '../../crypto/index.ts'
 import type { Key } from '../../keys/index.ts'
-import { define, type KmsServices } from '../../services.ts'
-import { counted, requireHmacKeyUse, requireUse } from '../rest/key-use.ts'
 import { batchable, each } from './batch.ts'
 import { hashOfHmac, readHmacHash } from './hash-name.ts'
 import { typeNames, typeOf } from './key-type.ts'
 import { type Context, commonOfUse, newestToProtect, transitRight, versionAt, writing } from './row.ts'
+import { define, type TransitServices } from './services.ts'
 import { decodeBase64, readVersioned, VersionNumber, versioned } from './text.ts'
 
 /** The hash where a request names none, as in Vault. */
@@ -122,4 +122,4 @@ const rows = (
   }),
 )
 
-export const macRows: readonly Operation<KmsServices>[] = rows
+export const macRows: readonly Operation<TransitServices>[] = rows

@@ -12,10 +12,10 @@ import {
   versionNumber,
   versionOf,
 } from '../../keys/index.ts'
-import type { KmsServices } from '../../services.ts'
 import { transitErrors } from './error-shape.ts'
+import type { TransitServices } from './services.ts'
 
-export type Context = OperationContext<KmsServices>
+export type Context = OperationContext<TransitServices>
 
 /** Members of every row of the transit interface. */
 export const common = {
@@ -51,7 +51,7 @@ export function aliasOfName(name: string): string {
 
 /** The key of the path, for who has `right` on it. */
 export function transitRight(right: Right) {
-  return keyRight<KmsServices, string>(right, {
+  return keyRight<TransitServices, string>(right, {
     read: ({ path }) => aliasOfName(path.name ?? ''),
     kid: (alias) => alias,
   })
@@ -114,7 +114,7 @@ export function requireNotDerived(item: { readonly context?: string; readonly no
 
 /** Does what another operation of the service does, with its own checks, for a request of this interface. */
 export async function through(
-  operation: Operation<KmsServices>,
+  operation: Operation<TransitServices>,
   input: Partial<OperationInput>,
   context: Context,
 ): Promise<unknown> {

@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { methods, type Operation } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import Type from 'typebox'
-import { permittedKey, principalOf } from '../../access/index.ts'
+import { counted, permittedKey, principalOf, requireUse } from '../../access/index.ts'
 import {
   type CryptographicParameters,
   planSignature,
@@ -11,8 +11,6 @@ import {
   verifyOffLoop,
 } from '../../crypto/index.ts'
 import type { Key } from '../../keys/index.ts'
-import { define, type KmsServices } from '../../services.ts'
-import { counted, requireUse } from '../rest/key-use.ts'
 import { batchable, each } from './batch.ts'
 import { readHash } from './hash-name.ts'
 import { verifyMac } from './mac.ts'
@@ -26,6 +24,7 @@ import {
   versionAt,
   writing,
 } from './row.ts'
+import { define, type TransitServices } from './services.ts'
 import { decodeBase64, readVersioned, VersionNumber, versioned } from './text.ts'
 
 const Text = Type.Optional(Type.String())
@@ -223,4 +222,4 @@ const verifyRows = forms.map(([suffix, more, pathParameters]) =>
   }),
 )
 
-export const signatureRows: readonly Operation<KmsServices>[] = [...signRows, ...verifyRows]
+export const signatureRows: readonly Operation<TransitServices>[] = [...signRows, ...verifyRows]

@@ -3,11 +3,12 @@ import { failure } from '@warder/foundation/errors'
 import { rawReply } from '@warder/foundation/http'
 import { get, methods, type Operation } from '@warder/foundation/operations'
 import Type from 'typebox'
+import { publicAccess, signedIn } from '../../access/index.ts'
 import { chosenHash, digest, type HashAlgorithm } from '../../crypto/index.ts'
-import { anybody, define, type KmsServices, signedIn } from '../../services.ts'
 import { version } from '../../version.ts'
 import { readHash } from './hash-name.ts'
 import { common, writing } from './row.ts'
+import { define, type TransitServices } from './services.ts'
 import { answer, decodeBase64 } from './text.ts'
 
 /** As Vault has it: more at one time is for several requests. */
@@ -72,13 +73,13 @@ function clusterId(baseUrl: string): string {
 }
 
 /** `GET /v1/sys/health`: 200 when it serves, 503 as a sealed Vault answers when its database does not. */
-export const health = (baseUrl: string): Operation<KmsServices> =>
+export const health = (baseUrl: string): Operation<TransitServices> =>
   define({
     ...common,
     name: 'transit.health',
     route: get('/v1/sys/health'),
     summary: 'Whether the service can be used, with Vault’s statuses',
-    access: anybody,
+    access: publicAccess,
     foreignParameters: {
       names: [
         'standbyok',
@@ -114,4 +115,4 @@ export const health = (baseUrl: string): Operation<KmsServices> =>
     },
   })
 
-export const toolRows: readonly Operation<KmsServices>[] = [...randomRows, ...hashRows]
+export const toolRows: readonly Operation<TransitServices>[] = [...randomRows, ...hashRows]

@@ -1,7 +1,7 @@
 import { type Operation, post } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { define, type KmsServices } from '../../../services.ts'
 import { acmeProblem } from '../protocol/problem.ts'
+import { type AcmeServices, define } from '../protocol/services.ts'
 import { accountCaller, byAccount, payloadObject, requirePostAsGet } from '../request/caller.ts'
 import { commitOrConflict } from '../request/commit.ts'
 import type { AcmeEnvironment, AcmeUrls } from '../request/environment.ts'
@@ -23,7 +23,7 @@ function requireOwn(account: Account, id: string): void {
 }
 
 /** `POST …/account/{account}` (RFC 8555 §7.3.2, §7.3.6): read, change of the contacts, deactivation. */
-export function accountOperation(environment: AcmeEnvironment): Operation<KmsServices> {
+export function accountOperation(environment: AcmeEnvironment): Operation<AcmeServices> {
   return define({
     ...resourceRow(environment),
     name: 'acme.account',
@@ -59,7 +59,7 @@ export function accountOperation(environment: AcmeEnvironment): Operation<KmsSer
 }
 
 /** `POST …/account/{account}/orders` (RFC 8555 §7.1.2.1). */
-export function accountOrdersOperation(environment: AcmeEnvironment): Operation<KmsServices> {
+export function accountOrdersOperation(environment: AcmeEnvironment): Operation<AcmeServices> {
   return define({
     ...resourceRow(environment),
     name: 'acme.account.orders',

@@ -1,8 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { parseStrictObject } from '@warder/foundation/jwt'
-import type { KmsServices } from '../../../services.ts'
 import { headerText, readJws, readSigningKey } from '../protocol/jws.ts'
 import { acmeProblem } from '../protocol/problem.ts'
+import type { AcmeServices } from '../protocol/services.ts'
 import type { AcmeCaller } from '../request/caller.ts'
 import { type Credential, findCredential } from '../stored/credential-store.ts'
 
@@ -14,7 +14,7 @@ const hashes: Readonly<Record<string, string>> = { HS256: 'sha256', HS384: 'sha3
  * @throws malformed; unauthorized for a MAC that is wrong, and for a credential that is unknown, used or over alike
  */
 export async function boundCredential(
-  { db, seal, clock }: KmsServices,
+  { db, seal, clock }: AcmeServices,
   { directory, urls, key }: AcmeCaller,
   binding: unknown,
 ): Promise<Credential> {

@@ -2,9 +2,9 @@ import { parseStrictObject } from '@warder/foundation/jwt'
 import { type Operation, post } from '@warder/foundation/operations'
 import { UniqueViolation } from '@warder/foundation/sql'
 import Type from 'typebox'
-import { define, type KmsServices } from '../../../services.ts'
 import { headerText, readJws, readSigningKey, requireSignature } from '../protocol/jws.ts'
 import { acmeProblem } from '../protocol/problem.ts'
+import { type AcmeServices, define } from '../protocol/services.ts'
 import { accountCaller, byAccount, payloadObject } from '../request/caller.ts'
 import { commitOrConflict } from '../request/commit.ts'
 import type { AcmeEnvironment } from '../request/environment.ts'
@@ -13,7 +13,7 @@ import { type Account, findAccountByKey, updateAccount } from '../stored/account
 import { accountObject } from './account.ts'
 
 /** `POST …/key-change` (RFC 8555 §7.3.5): the account gets another key, which signed the request within the request. */
-export function keyChangeOperation(environment: AcmeEnvironment): Operation<KmsServices> {
+export function keyChangeOperation(environment: AcmeEnvironment): Operation<AcmeServices> {
   return define({
     ...resourceRow(environment),
     name: 'acme.key_change',

@@ -5,7 +5,6 @@ import { del, get, type Operation, post } from '@warder/foundation/operations'
 import Type from 'typebox'
 import { principalOf } from '../../../access/index.ts'
 import { newObjectId } from '../../../keys/index.ts'
-import { define, type KmsServices } from '../../../services.ts'
 import {
   managementRow,
   orConflict,
@@ -13,6 +12,7 @@ import {
   requireAuthority,
   requireOpen,
 } from '../directory/permitted.ts'
+import { type AcmeServices, define } from '../protocol/services.ts'
 import { type AcmeEnvironment, AcmeUrls } from '../request/environment.ts'
 import { accountsOf, findAccount, updateAccount } from '../stored/account-store.ts'
 import { credentialsOf, insertCredential, removeCredential } from '../stored/credential-store.ts'
@@ -56,7 +56,7 @@ const path = Type.Object({ id: Type.String() })
 const time = (ms: number): string => new Date(ms).toISOString()
 
 /** Credentials and accounts of an authority that is open for ACME. */
-export function accountManagement(environment: AcmeEnvironment): readonly Operation<KmsServices>[] {
+export function accountManagement(environment: AcmeEnvironment): readonly Operation<AcmeServices>[] {
   const newCredential = define({
     ...managementRow,
     name: 'pki.acme.credentials.create',

@@ -2,8 +2,8 @@ import { type Operation, post } from '@warder/foundation/operations'
 import { type Change, GuardFailed, UniqueViolation } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { newObjectId } from '../../../keys/index.ts'
-import { define, type KmsServices } from '../../../services.ts'
 import { acmeProblem } from '../protocol/problem.ts'
+import { type AcmeServices, define } from '../protocol/services.ts'
 import { type AcmeCaller, admitted, byKey, callerOf, payloadObject } from '../request/caller.ts'
 import type { AcmeEnvironment } from '../request/environment.ts'
 import { resourceErrors, resourceReply, resourceRow, signedByAcme } from '../request/row.ts'
@@ -18,11 +18,11 @@ const mostAccountsPerHour = 500
 const hour = 3_600_000
 
 /** `POST …/new-account` (RFC 8555 §7.3): makes an account for the key of the request, or finds the one that it has. */
-export function newAccountOperation(environment: AcmeEnvironment): Operation<KmsServices> {
+export function newAccountOperation(environment: AcmeEnvironment): Operation<AcmeServices> {
   const credentials = new WeakMap<AcmeCaller, Credential>()
 
   /** The user that the account acts for; whoever may have none is refused here, before anything else. */
-  async function ownerOf(caller: AcmeCaller, services: KmsServices): Promise<string> {
+  async function ownerOf(caller: AcmeCaller, services: AcmeServices): Promise<string> {
     const { directory, key } = caller
     const { db, clock } = services
     const existing = await findAccountByKey(db, directory.authorityId, key.thumbprint)

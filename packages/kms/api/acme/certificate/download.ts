@@ -2,8 +2,8 @@ import { X509Certificate } from 'node:crypto'
 import { type Operation, type OperationContext, post } from '@warder/foundation/operations'
 import Type from 'typebox'
 import { findAuthority } from '../../../authority/index.ts'
-import { define, type KmsServices } from '../../../services.ts'
 import { acmeProblem } from '../protocol/problem.ts'
+import { type AcmeServices, define } from '../protocol/services.ts'
 import { accountCaller, byAccount, requirePostAsGet } from '../request/caller.ts'
 import type { AcmeEnvironment } from '../request/environment.ts'
 import { resourceErrors, resourceReply, resourceRow, signedByAcme } from '../request/row.ts'
@@ -20,7 +20,7 @@ const row = (environment: AcmeEnvironment) =>
   }) as const
 
 /** `POST …/certificate/{certificate}` (RFC 8555 §7.4.2): the certificate and its chain in PEM, with links to other chains. */
-export function certificateOperation(environment: AcmeEnvironment): Operation<KmsServices> {
+export function certificateOperation(environment: AcmeEnvironment): Operation<AcmeServices> {
   return define({
     ...row(environment),
     name: 'acme.certificate',
@@ -32,7 +32,7 @@ export function certificateOperation(environment: AcmeEnvironment): Operation<Km
 }
 
 /** `POST …/certificate/{certificate}/{chain}`: the same with another chain. */
-export function alternateOperation(environment: AcmeEnvironment): Operation<KmsServices> {
+export function alternateOperation(environment: AcmeEnvironment): Operation<AcmeServices> {
   return define({
     ...row(environment),
     name: 'acme.certificate.alternate',
@@ -49,7 +49,7 @@ export function alternateOperation(environment: AcmeEnvironment): Operation<KmsS
 
 async function download(
   environment: AcmeEnvironment,
-  context: OperationContext<KmsServices>,
+  context: OperationContext<AcmeServices>,
   id: string,
   wanted: number,
 ) {

@@ -14,10 +14,10 @@ import {
 } from '../../../authority/index.ts'
 import { requirePermittedKey } from '../../../authority/public-key.ts'
 import { asObjectId, linkedObject, type ManagedObject, newObjectId, UnitOfWork } from '../../../keys/index.ts'
-import { define, type KmsServices } from '../../../services.ts'
 import { orderObject } from '../order/order-object.ts'
 import { requireCertify } from '../order/permitted.ts'
 import { acmeProblem } from '../protocol/problem.ts'
+import { type AcmeServices, define } from '../protocol/services.ts'
 import { accountCaller, byAccount, payloadObject } from '../request/caller.ts'
 import type { AcmeEnvironment } from '../request/environment.ts'
 import { resourceErrors, resourceReply, resourceRow, signedByAcme } from '../request/row.ts'
@@ -28,7 +28,7 @@ import { type OrderedKey, readOrderedKey } from './signing-request.ts'
 import { validityOf } from './validity.ts'
 
 /** `POST …/order/{order}/finalize` (RFC 8555 §7.4): the certificate is issued now, and the order is valid. */
-export function finalizeOperation(environment: AcmeEnvironment): Operation<KmsServices> {
+export function finalizeOperation(environment: AcmeEnvironment): Operation<AcmeServices> {
   return define({
     ...resourceRow(environment),
     name: 'acme.finalize',
@@ -91,7 +91,7 @@ async function requireCaa(
 
 /** Issues, stores and registers the certificate, and settles the order, in one commit. */
 async function issueFor(
-  context: OperationContext<KmsServices>,
+  context: OperationContext<AcmeServices>,
   { account, directory }: ReturnType<typeof accountCaller>,
   order: Order,
   wanted: OrderedKey,
@@ -154,7 +154,7 @@ async function issueFor(
 
 /** The certificate that the client says it replaces (RFC 9773 §5), if it is here and was not replaced otherwise. */
 async function replacedObject(
-  { db }: KmsServices,
+  { db }: AcmeServices,
   objects: UnitOfWork,
   { replaces }: Order,
   owner: string,
@@ -176,7 +176,7 @@ function linkSuccessor(objects: UnitOfWork, before: ManagedObject, successor: st
 async function requireGoodKey(
   spki: Uint8Array,
   owner: string,
-  { db, policy, fips }: KmsServices,
+  { db, policy, fips }: AcmeServices,
 ): Promise<void> {
   try {
     requirePermittedKey(spki, policy, fips)

@@ -1,9 +1,10 @@
 import { rawReply } from '@warder/foundation/http'
 import { get, type Operation } from '@warder/foundation/operations'
 import Type from 'typebox'
+import { publicAccess } from '../../../access/index.ts'
 import { findAuthority, findIssued, type IssuedCertificate } from '../../../authority/index.ts'
-import { anybody, define, type KmsServices } from '../../../services.ts'
 import { acmeProblem } from '../protocol/problem.ts'
+import { type AcmeServices, define } from '../protocol/services.ts'
 import { directoryAt } from '../request/caller.ts'
 import type { AcmeEnvironment } from '../request/environment.ts'
 import { resourceRow } from '../request/row.ts'
@@ -31,14 +32,14 @@ function renewalWindow({
 }
 
 /** `GET …/renewal-info/{certificate}` (RFC 9773 §4). */
-export function renewalInfoOperation(environment: AcmeEnvironment): Operation<KmsServices> {
+export function renewalInfoOperation(environment: AcmeEnvironment): Operation<AcmeServices> {
   return define({
     ...resourceRow(environment),
     security: [],
     name: 'acme.renewal_info',
     route: get('/acme/{authority}/renewal-info/{certificate}'),
     summary: 'When a certificate is best renewed',
-    access: anybody,
+    access: publicAccess,
     audited: false,
     pathParameters: Type.Object({ authority: Type.String(), certificate: Type.String({ maxLength: 256 }) }),
     errors: { 404: 'The authority issued no such certificate.' },

@@ -14,8 +14,8 @@ import {
 import Type from 'typebox'
 import { findAuthority, findBySerial, type IssuedCertificate, revoke } from '../../../authority/index.ts'
 import { UnitOfWork } from '../../../keys/index.ts'
-import { define, type KmsServices } from '../../../services.ts'
 import { acmeProblem } from '../protocol/problem.ts'
+import { type AcmeServices, define } from '../protocol/services.ts'
 import { type AcmeCaller, byKey, callerOf, payloadObject } from '../request/caller.ts'
 import type { AcmeEnvironment } from '../request/environment.ts'
 import { resourceErrors, resourceReply, resourceRow, signedByAcme } from '../request/row.ts'
@@ -39,7 +39,7 @@ interface Named {
 }
 
 /** `POST …/revoke-cert` (RFC 8555 §7.6): by the account, by one that controls all its names, or by its own key. */
-export function revokeOperation(environment: AcmeEnvironment): Operation<KmsServices> {
+export function revokeOperation(environment: AcmeEnvironment): Operation<AcmeServices> {
   return define({
     ...resourceRow(environment),
     name: 'acme.revoke_cert',
@@ -92,7 +92,7 @@ export function revokeOperation(environment: AcmeEnvironment): Operation<KmsServ
 }
 
 /** The certificate in the payload, which the authority of the directory issued. @throws malformed, notFound */
-async function namedCertificate({ db }: KmsServices, caller: AcmeCaller): Promise<Named> {
+async function namedCertificate({ db }: AcmeServices, caller: AcmeCaller): Promise<Named> {
   const { certificate } = payloadObject(caller)
   const der = typeof certificate === 'string' ? Buffer.from(certificate, 'base64url') : undefined
   if (der === undefined || der.toString('base64url') !== certificate)
@@ -115,7 +115,7 @@ function parsedOrMalformed(der: Uint8Array): ParsedCertificate {
 }
 
 async function mayRevoke(
-  { db, clock }: KmsServices,
+  { db, clock }: AcmeServices,
   { account, key }: AcmeCaller,
   { issued, parsed }: Named,
 ): Promise<boolean> {

@@ -1,10 +1,10 @@
 import { type Operation, type OperationContext, post } from '@warder/foundation/operations'
 import { GuardFailed } from '@warder/foundation/sql'
 import Type from 'typebox'
-import { define, type KmsServices } from '../../../services.ts'
 import { challengeObject } from '../order/order-object.ts'
 import { keyAuthorization } from '../probes/key-authorization.ts'
 import { acmeProblem, type Problem } from '../protocol/problem.ts'
+import { type AcmeServices, define } from '../protocol/services.ts'
 import { accountCaller, byAccount, payloadObject } from '../request/caller.ts'
 import type { AcmeEnvironment } from '../request/environment.ts'
 import { resourceErrors, resourceReply, resourceRow, signedByAcme } from '../request/row.ts'
@@ -23,7 +23,7 @@ const attempts = 5
  * `POST …/challenge/{authorization}/{type}` (RFC 8555 §7.5.1): the client has answered; the answer is looked at now, once,
  * and the reply tells what came of it. A service that ends meanwhile leaves the challenge pending: it is asked again.
  */
-export function challengeOperation(environment: AcmeEnvironment): Operation<KmsServices> {
+export function challengeOperation(environment: AcmeEnvironment): Operation<AcmeServices> {
   return define({
     ...resourceRow(environment),
     name: 'acme.challenge',
@@ -80,7 +80,7 @@ export function challengeOperation(environment: AcmeEnvironment): Operation<KmsS
 
 /** Writes what came of a challenge, and what that means for the order, in one commit. */
 async function settle(
-  { services, commit }: OperationContext<KmsServices>,
+  { services, commit }: OperationContext<AcmeServices>,
   found: Authorization,
   { error: _, ...before }: Challenge,
   problem: Problem | undefined,

@@ -1,7 +1,8 @@
 import { rawReply } from '@warder/foundation/http'
 import { get, type Operation } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { anybody, define, type KmsServices } from '../../../services.ts'
+import { publicAccess } from '../../../access/index.ts'
+import { type AcmeServices, define } from '../protocol/services.ts'
 import { directoryAt } from '../request/caller.ts'
 import type { AcmeEnvironment } from '../request/environment.ts'
 import { resourceReply, resourceRow } from '../request/row.ts'
@@ -9,14 +10,14 @@ import { resourceReply, resourceRow } from '../request/row.ts'
 const pathParameters = Type.Object({ authority: Type.String() })
 
 /** `GET …/directory`: where everything is (RFC 8555 §7.1.1, RFC 9773 §5). */
-export function directoryOperation(environment: AcmeEnvironment): Operation<KmsServices> {
+export function directoryOperation(environment: AcmeEnvironment): Operation<AcmeServices> {
   return define({
     ...resourceRow(environment),
     security: [],
     name: 'acme.directory',
     route: get('/acme/{authority}/directory'),
     summary: 'Where the resources of ACME are',
-    access: anybody,
+    access: publicAccess,
     audited: false,
     pathParameters,
     errors: { 404: 'The authority is not open for ACME.' },
@@ -44,14 +45,14 @@ export function directoryOperation(environment: AcmeEnvironment): Operation<KmsS
 }
 
 /** `HEAD` and `GET …/new-nonce` (RFC 8555 §7.2). */
-export function newNonceOperation(environment: AcmeEnvironment): Operation<KmsServices> {
+export function newNonceOperation(environment: AcmeEnvironment): Operation<AcmeServices> {
   return define({
     ...resourceRow(environment),
     security: [],
     name: 'acme.new_nonce',
     route: get('/acme/{authority}/new-nonce'),
     summary: 'A nonce for the next request',
-    access: anybody,
+    access: publicAccess,
     audited: false,
     status: 204,
     pathParameters,

@@ -1,7 +1,7 @@
 import { del, get, type Operation, put } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
 import { principalOf } from '../../../access/index.ts'
-import { define, type KmsServices } from '../../../services.ts'
+import { type AcmeServices, define } from '../protocol/services.ts'
 import { type AcmeEnvironment, AcmeUrls } from '../request/environment.ts'
 import { challengeTypes } from '../stored/challenge.ts'
 import {
@@ -88,7 +88,7 @@ function directoryReply({ baseUrl }: AcmeEnvironment, id: string, settings: Dire
 }
 
 /** Opening and closing authorities for ACME: rights as on keys, on the certificate of the authority. */
-export function directoryManagement(environment: AcmeEnvironment): readonly Operation<KmsServices>[] {
+export function directoryManagement(environment: AcmeEnvironment): readonly Operation<AcmeServices>[] {
   const open = define({
     ...managementRow,
     name: 'pki.acme.open',

@@ -1,10 +1,17 @@
 import { failure } from '@warder/foundation/errors'
 import type { OperationContext } from '@warder/foundation/operations'
 import { GuardFailed, UniqueViolation } from '@warder/foundation/sql'
-import { officerAccess, principalOf, type Right, requireAllowed, verdictOn } from '../../../access/index.ts'
+import {
+  officerAccess,
+  principalOf,
+  type Right,
+  requireAllowed,
+  signedIn,
+  verdictOn,
+} from '../../../access/index.ts'
 import { findAuthority } from '../../../authority/index.ts'
 import { asObjectId, findObject } from '../../../keys/index.ts'
-import { type KmsServices, signedIn } from '../../../services.ts'
+import type { AcmeServices } from '../protocol/services.ts'
 import { type Directory, findDirectory } from '../stored/directory-store.ts'
 
 /** Common part of the operations with which signed-in users manage ACME. */
@@ -14,7 +21,7 @@ export const managementRow = {
   errors: { 403: 'The caller has other rights on the authority.', 404: 'There is none for the caller.' },
 } as const
 
-type Context = OperationContext<KmsServices>
+type Context = OperationContext<AcmeServices>
 
 /** The authority, where the caller has the right on its certificate. @throws not_found, forbidden */
 export async function requireAuthority(context: Context, id: string, right: Right): Promise<void> {

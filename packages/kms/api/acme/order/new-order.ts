@@ -3,8 +3,8 @@ import { type Operation, post } from '@warder/foundation/operations'
 import Type from 'typebox'
 import { findAuthority } from '../../../authority/index.ts'
 import { newObjectId } from '../../../keys/index.ts'
-import { define, type KmsServices } from '../../../services.ts'
 import { acmeProblem } from '../protocol/problem.ts'
+import { type AcmeServices, define } from '../protocol/services.ts'
 import { accountCaller, byAccount, payloadObject } from '../request/caller.ts'
 import type { AcmeEnvironment } from '../request/environment.ts'
 import { resourceErrors, resourceReply, resourceRow, signedByAcme } from '../request/row.ts'
@@ -25,7 +25,7 @@ const orderLifetimeMs = 7 * 24 * hour
 const tokenBytes = 32
 
 /** `POST …/new-order` (RFC 8555 §7.4, RFC 9773 §5). */
-export function newOrderOperation(environment: AcmeEnvironment): Operation<KmsServices> {
+export function newOrderOperation(environment: AcmeEnvironment): Operation<AcmeServices> {
   return define({
     ...resourceRow(environment),
     name: 'acme.new_order',
@@ -124,7 +124,7 @@ const rfc3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d
 
 /** The certificate of the account that is to be replaced. @throws malformed, unauthorized, alreadyReplaced */
 async function replacedBy(
-  { db }: KmsServices,
+  { db }: AcmeServices,
   { account, directory }: ReturnType<typeof accountCaller>,
   value: unknown,
 ): Promise<string | undefined> {

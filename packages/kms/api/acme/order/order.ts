@@ -1,7 +1,7 @@
 import { type Operation, post } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { define, type KmsServices } from '../../../services.ts'
 import { acmeProblem, problemOf } from '../protocol/problem.ts'
+import { type AcmeServices, define } from '../protocol/services.ts'
 import { accountCaller, byAccount, payloadObject, requirePostAsGet } from '../request/caller.ts'
 import { commitOrConflict } from '../request/commit.ts'
 import type { AcmeEnvironment } from '../request/environment.ts'
@@ -11,7 +11,7 @@ import { findOrder, updateOrder } from '../stored/order-store.ts'
 import { authorizationObject, orderObject } from './order-object.ts'
 
 /** `POST …/order/{order}` (RFC 8555 §7.4). */
-export function orderOperation(environment: AcmeEnvironment): Operation<KmsServices> {
+export function orderOperation(environment: AcmeEnvironment): Operation<AcmeServices> {
   return define({
     ...resourceRow(environment),
     name: 'acme.order',
@@ -38,7 +38,7 @@ export function orderOperation(environment: AcmeEnvironment): Operation<KmsServi
 }
 
 /** `POST …/authorization/{authorization}` (RFC 8555 §7.5, §7.5.2): read, or deactivation. */
-export function authorizationOperation(environment: AcmeEnvironment): Operation<KmsServices> {
+export function authorizationOperation(environment: AcmeEnvironment): Operation<AcmeServices> {
   return define({
     ...resourceRow(environment),
     name: 'acme.authorization',

@@ -1,7 +1,7 @@
 import { hasCreateRight, mayCreate, verdictOn } from '../../../access/index.ts'
 import { asObjectId, findObject } from '../../../keys/index.ts'
-import type { KmsServices } from '../../../services.ts'
 import { acmeProblem } from '../protocol/problem.ts'
+import type { AcmeServices } from '../protocol/services.ts'
 
 /**
  * May the user whom an account acts for still have the authority issue? Rights that are taken back count for accounts at
@@ -10,7 +10,7 @@ import { acmeProblem } from '../protocol/problem.ts'
  * @throws unauthorized
  */
 export async function requireCertify(
-  { db, roles }: KmsServices,
+  { db, roles }: AcmeServices,
   authorityId: string,
   owner: string,
   { now }: { readonly now: boolean } = { now: false },

@@ -2,7 +2,6 @@ import { failure } from '@warder/foundation/errors'
 import { parseStrictObject } from '@warder/foundation/jwt'
 import type { AuthenticationContext, IncomingRequest, Principal } from '@warder/foundation/operations'
 import { endedPrefix } from '../../../access/index.ts'
-import type { KmsServices } from '../../../services.ts'
 import {
   headerText,
   type Jws,
@@ -12,6 +11,7 @@ import {
   type SigningKey,
 } from '../protocol/jws.ts'
 import { acmeProblem } from '../protocol/problem.ts'
+import type { AcmeServices } from '../protocol/services.ts'
 import { type Account, findAccount } from '../stored/account-store.ts'
 import { type Directory, findDirectory } from '../stored/directory-store.ts'
 import { type AcmeEnvironment, AcmeUrls } from './environment.ts'
@@ -26,7 +26,7 @@ export interface AcmeCaller {
   readonly payload: Buffer
 }
 
-type Context = AuthenticationContext<KmsServices>
+type Context = AuthenticationContext<AcmeServices>
 
 /** By request, from the authenticator to the handler of the same request. */
 const callers = new WeakMap<IncomingRequest, AcmeCaller>()

@@ -14,8 +14,8 @@ import {
   UnsentHeader,
 } from '../../../external/aws/index.ts'
 import { externalPrincipal } from '../../../external/index.ts'
-import type { KmsServices } from '../../../services.ts'
 import { partnerNamed } from '../scope/index.ts'
+import type { ExternalStoreServices } from '../scope/services.ts'
 
 /** XKS Proxy API, appendix A, task 4: older and newer requests fail. */
 const skewMs = 5 * 60 * 1000
@@ -31,7 +31,7 @@ export interface SignatureOptions {
 }
 
 /** Finds the signer of a request, for the key store at `uriPrefix`. */
-export type Authenticator = (context: AuthenticationContext<KmsServices>) => MaybePromise<Principal>
+export type Authenticator = (context: AuthenticationContext<ExternalStoreServices>) => MaybePromise<Principal>
 
 /**
  * The authenticator of one path prefix: AWS Signature Version 4 over method, path, headers and the whole body
@@ -75,7 +75,7 @@ export function signedBy(
 /** The client certificate of AWS KMS, beside the signature (XKS Proxy API, Authentication). */
 function certificateRequired(names: readonly string[]) {
   const certificateOf = partnerNamed('aws', names)
-  return (context: AuthenticationContext<KmsServices>): void => {
+  return (context: AuthenticationContext<ExternalStoreServices>): void => {
     const verdict = certificateOf(context)
     if ('problem' in verdict)
       throw failure('unauthorized', 'The client certificate of AWS KMS is needed.', {
@@ -99,7 +99,7 @@ function requirePlainPayload(digest: string | undefined): void {
 }
 
 function expected(
-  request: AuthenticationContext<KmsServices>['request'],
+  request: AuthenticationContext<ExternalStoreServices>['request'],
   header: SignatureHeader,
   key: AccessKey,
   at: string,

@@ -1,7 +1,7 @@
 import { post } from '@warder/foundation/operations'
 import { andThen } from '@warder/foundation/promises'
 import Type, { type Static } from 'typebox'
-import { define } from '../../../services.ts'
+import { define } from '../scope/services.ts'
 import { mostData } from './encrypt.ts'
 import { xksFailure } from './errors.ts'
 import { authenticatedData, awsRight, gcmPlan, requireXksUse, resolvedKey } from './key.ts'

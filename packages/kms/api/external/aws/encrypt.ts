@@ -1,10 +1,10 @@
 import { post } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import Type, { type Static } from 'typebox'
+import { counted } from '../../../access/index.ts'
 import type { CipherPlan, Encrypted } from '../../../crypto/index.ts'
 import type { Key } from '../../../keys/index.ts'
-import { define, type KmsServices } from '../../../services.ts'
-import { counted } from '../../rest/key-use.ts'
+import { define, type ExternalStoreServices } from '../scope/services.ts'
 import { metadataFor } from './ciphertext-metadata.ts'
 import { xksFailure } from './errors.ts'
 import { integrityValue } from './integrity-value.ts'
@@ -82,7 +82,7 @@ export function encryptOperation(route: XksRoute) {
   })
 
   /** The key may have come to its end while there was something to wait for. */
-  async function stillUsable(key: Key, services: KmsServices): Promise<Key> {
+  async function stillUsable(key: Key, services: ExternalStoreServices): Promise<Key> {
     const now = await services.keys.get(key.object.id)
     if (now?.mayUse('encrypt', services.clock.now()).allowed !== true)
       throw xksFailure('KeyNotFoundException')

@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto'
 import { post } from '@warder/foundation/operations'
 import { StorageUnavailable } from '@warder/foundation/sql'
 import Type from 'typebox'
-import { define, type KmsServices, signedIn } from '../../../services.ts'
+import { signedIn } from '../../../access/index.ts'
 import { version } from '../../../version.ts'
+import { define, type ExternalStoreServices } from '../scope/services.ts'
 import { xksFailure } from './errors.ts'
 import { authenticatedData, gcmPlan } from './key.ts'
 import { HealthMetadata, recordMetadata } from './request.ts'
@@ -16,7 +17,7 @@ const patienceMs = 200
  * The database answers and can be written, and a key made for this moment encrypts and decrypts where keys are used.
  * @throws what is told as DependencyTimeoutException or InternalException
  */
-async function requireHealth({ db, keys, policy }: KmsServices): Promise<void> {
+async function requireHealth({ db, keys, policy }: ExternalStoreServices): Promise<void> {
   const problem = db.problem()
   if (problem !== undefined) throw new StorageUnavailable(problem)
   const { promise: late, reject } = Promise.withResolvers<never>()

@@ -20,7 +20,7 @@ import {
   protectingVersion,
   type UseRefusal,
 } from '../../../keys/index.ts'
-import type { KmsServices } from '../../../services.ts'
+import type { ExternalStoreServices } from '../scope/services.ts'
 import { keyNamedIn } from './ciphertext-metadata.ts'
 import { type XksError, xksFailure } from './errors.ts'
 import { type RequestMetadata, recordMetadata } from './request.ts'
@@ -36,7 +36,7 @@ export function awsRight(
   { accessKeys, store }: Pick<XksRoute, 'accessKeys' | 'store'>,
   right: Right,
   version: 'newest' | 'of the ciphertext',
-): Access<KmsServices> {
+): Access<ExternalStoreServices> {
   return {
     name: `key right granted to aws: ${right}`,
     check({ path, body }, context) {
@@ -76,7 +76,7 @@ export function awsRight(
 /** Ids come first: an alias cannot take the place of a key. */
 function namedKey(
   accessKeys: AccessKeys,
-  { services, principal }: OperationContext<KmsServices>,
+  { services, principal }: OperationContext<ExternalStoreServices>,
   externalKeyId: string,
 ): MaybePromise<string> {
   return andThen(services.keys.get(externalKeyId as ObjectId), (known) => {
@@ -101,7 +101,11 @@ interface Exact {
 }
 
 /** @throws xksFailure('InvalidCiphertextException') for a ciphertext of a key that the path does not mean */
-function exactKey({ keys }: KmsServices, key: Key, { exactId, isAlias, granted }: Exact): MaybePromise<Key> {
+function exactKey(
+  { keys }: ExternalStoreServices,
+  key: Key,
+  { exactId, isAlias, granted }: Exact,
+): MaybePromise<Key> {
   if (exactId === undefined || exactId === key.object.id) return processingVersion(keys, key)
   return andThen(keys.get(exactId as ObjectId), (exact) => {
     const other = () => xksFailure('InvalidCiphertextException', 'the ciphertext is of another key')
@@ -125,7 +129,7 @@ export function refused(thrown: unknown): never {
 }
 
 /** Key found by `awsRight`. */
-export function resolvedKey({ found }: OperationContext<KmsServices>): Key {
+export function resolvedKey({ found }: OperationContext<ExternalStoreServices>): Key {
   if (found instanceof Key) return found
   throw xksFailure('InternalException', 'the access check did not run')
 }
@@ -149,7 +153,7 @@ const refusals: Readonly<Record<UseRefusal, XksError>> = {
 export function requireXksUse(
   key: Key,
   use: 'encrypt' | 'decrypt',
-  { services, principal }: OperationContext<KmsServices>,
+  { services, principal }: OperationContext<ExternalStoreServices>,
 ): void {
   const now = services.clock.now()
   const verdict = key.mayUse(use, now)

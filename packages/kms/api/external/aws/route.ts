@@ -1,6 +1,6 @@
 import type { Operation } from '@warder/foundation/operations'
 import type { AccessKeys, XksStore } from '../../../external/aws/index.ts'
-import type { KmsServices } from '../../../services.ts'
+import type { ExternalStoreServices } from '../scope/services.ts'
 import type { Authenticator } from './authenticate.ts'
 import { xksErrors } from './errors.ts'
 
@@ -16,7 +16,10 @@ export interface XksRoute {
   path(rest: string): string
   common(
     operation: string,
-  ): Pick<Operation<KmsServices>, 'name' | 'tag' | 'bodyLimit' | 'authenticate' | 'security' | 'errorShape'>
+  ): Pick<
+    Operation<ExternalStoreServices>,
+    'name' | 'tag' | 'bodyLimit' | 'authenticate' | 'security' | 'errorShape'
+  >
 }
 
 export const title = 'AWS XKS proxy'

@@ -1,11 +1,11 @@
 import { failure } from '@warder/foundation/errors'
 import type { AuthenticationContext, Principal } from '@warder/foundation/operations'
 import { externalPrincipal } from '../../../external/index.ts'
-import type { KmsServices } from '../../../services.ts'
 import { partnerNamed } from '../scope/index.ts'
+import type { ExternalStoreServices } from '../scope/services.ts'
 
 /** Tells which pool of Azure Managed HSM a connection belongs to. */
-export type PoolAuthenticator = (context: AuthenticationContext<KmsServices>) => Principal
+export type PoolAuthenticator = (context: AuthenticationContext<ExternalStoreServices>) => Principal
 
 /**
  * The authenticator of the EKM proxy: a client certificate under the authorities of Azure, with a Common Name of the

@@ -1,7 +1,7 @@
 import { post } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { define } from '../../../services.ts'
 import { version } from '../../../version.ts'
+import { define } from '../scope/services.ts'
 import { apiVersion, RequestContext, recordContext, requireApiVersion } from './request.ts'
 import type { EkmRoute } from './route.ts'
 

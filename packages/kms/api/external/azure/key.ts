@@ -4,12 +4,12 @@ import type { Static } from 'typebox'
 import type { Right } from '../../../access/index.ts'
 import { grantedKey, granteeNamed } from '../../../external/index.ts'
 import { chainIdOf, Key, type UseRefusal, withheld, withheldSentences } from '../../../keys/index.ts'
-import type { KmsServices } from '../../../services.ts'
+import type { ExternalStoreServices } from '../scope/services.ts'
 import { type EkmError, ekmFailure } from './errors.ts'
 import { type RequestContext, recordContext, requireApiVersion } from './request.ts'
 
 /** The key in the path, if `right` on it was granted to the pool of the certificate (docs/adr/cloud-key-stores.md). */
-export function azureRight(right: Right): Access<KmsServices> {
+export function azureRight(right: Right): Access<ExternalStoreServices> {
   return {
     name: `key right granted to azure: ${right}`,
     check({ path, query, body }, context) {
@@ -26,7 +26,7 @@ export function azureRight(right: Right): Access<KmsServices> {
 }
 
 /** Key found by `azureRight`. */
-export function resolvedKey({ found }: OperationContext<KmsServices>): Key {
+export function resolvedKey({ found }: OperationContext<ExternalStoreServices>): Key {
   if (found instanceof Key) return found
   throw ekmFailure('InternalError', 'the access check did not run')
 }
@@ -73,7 +73,7 @@ export function requireEnabled(key: Key): void {
 export function requireEkmUse(
   key: Key,
   use: 'wrapKey' | 'unwrapKey',
-  { services, principal }: OperationContext<KmsServices>,
+  { services, principal }: OperationContext<ExternalStoreServices>,
 ): MaybePromise<void> {
   requireEnabled(key)
   const now = services.clock.now()

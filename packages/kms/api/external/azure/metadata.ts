@@ -1,7 +1,7 @@
 import { post } from '@warder/foundation/operations'
 import Type from 'typebox'
 import type { Key } from '../../../keys/index.ts'
-import { define } from '../../../services.ts'
+import { define } from '../scope/services.ts'
 import { azureRight, keyTypeOf, requireEnabled, resolvedKey } from './key.ts'
 import { KeyPath, RequestContext } from './request.ts'
 import type { EkmRoute } from './route.ts'

@@ -1,5 +1,5 @@
 import type { Operation } from '@warder/foundation/operations'
-import type { KmsServices } from '../../../services.ts'
+import type { ExternalStoreServices } from '../scope/services.ts'
 import type { PoolAuthenticator } from './authenticate.ts'
 import { ekmErrors } from './errors.ts'
 
@@ -8,7 +8,10 @@ export interface EkmRoute {
   path(rest: string): string
   common(
     operation: string,
-  ): Pick<Operation<KmsServices>, 'name' | 'tag' | 'bodyLimit' | 'authenticate' | 'security' | 'errorShape'>
+  ): Pick<
+    Operation<ExternalStoreServices>,
+    'name' | 'tag' | 'bodyLimit' | 'authenticate' | 'security' | 'errorShape'
+  >
 }
 
 export const title = 'Azure EKM proxy'

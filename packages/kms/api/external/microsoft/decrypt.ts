@@ -1,11 +1,11 @@
 import { failure } from '@warder/foundation/errors'
 import { type Access, type OperationContext, post } from '@warder/foundation/operations'
 import Type from 'typebox'
+import { requireUse } from '../../../access/index.ts'
 import { planRsa } from '../../../crypto/index.ts'
 import { Key } from '../../../keys/index.ts'
-import { define, type KmsServices } from '../../../services.ts'
-import { requireUse } from '../../rest/key-use.ts'
 import { decodeBase64 } from '../scope/index.ts'
+import { define, type ExternalStoreServices } from '../scope/services.ts'
 import { decryptionKey, requireRsa } from './key.ts'
 import { dkePath, type MicrosoftScope, trialName } from './scope.ts'
 import { byEntraToken, callerOf } from './token.ts'
@@ -16,7 +16,7 @@ const parameters = { paddingMethod: 'OAEP', hashingAlgorithm: 'SHA_256' } as con
 const mostBytes = 1024
 
 /** Requires a user to whom the key was granted. */
-function access(scope: MicrosoftScope): Access<KmsServices> {
+function access(scope: MicrosoftScope): Access<ExternalStoreServices> {
   return {
     name: 'key right granted to microsoft: decrypt',
     async check({ path }, context) {
@@ -30,7 +30,7 @@ function access(scope: MicrosoftScope): Access<KmsServices> {
   }
 }
 
-function resolvedKey({ found }: OperationContext<KmsServices>): Key {
+function resolvedKey({ found }: OperationContext<ExternalStoreServices>): Key {
   if (found instanceof Key) return found
   throw failure('internal_error', 'the access check did not run')
 }

@@ -9,11 +9,11 @@ import {
   protectingVersion,
   tagsOf,
 } from '../../../keys/index.ts'
-import type { KmsServices } from '../../../services.ts'
+import type { ExternalStoreServices } from '../scope/services.ts'
 import { type MicrosoftScope, trialName } from './scope.ts'
 import type { MicrosoftCaller } from './token.ts'
 
-type Context = OperationContext<KmsServices>
+type Context = OperationContext<ExternalStoreServices>
 
 /** Beginning of the tag that older versions of a key have; its name follows. */
 const versionTag = 'dke:'
@@ -65,7 +65,12 @@ export async function decryptionKey(
 }
 
 /** Tags and grants are of a key with all of its versions (docs/adr/key-life-cycle-and-versions.md). */
-async function isOfName(services: KmsServices, name: string, current: Key, version: Key): Promise<boolean> {
+async function isOfName(
+  services: ExternalStoreServices,
+  name: string,
+  current: Key,
+  version: Key,
+): Promise<boolean> {
   const chain = chainIdOf(version.object)
   if (chain === chainIdOf(current.object)) return true
   // Tokens of a trial say any address: whoever may set tags would open another key to them.

@@ -1,7 +1,8 @@
 import { failure } from '@warder/foundation/errors'
 import { get } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { anybody, define } from '../../../services.ts'
+import { publicAccess } from '../../../access/index.ts'
+import { define } from '../scope/services.ts'
 import { currentKey, requireRsa } from './key.ts'
 import { dkePath, type MicrosoftScope } from './scope.ts'
 
@@ -18,7 +19,7 @@ export const publicKey = (scope: MicrosoftScope) =>
     route: get(`${dkePath}/{key_name}`),
     summary: 'The public key of the current version of a key',
     tag: 'Microsoft DKE',
-    access: anybody,
+    access: publicAccess,
     pathParameters: Type.Object({ key_name: Type.String({ description: 'As the label names it.' }) }),
     reply: Type.Object({
       key: Type.Object({

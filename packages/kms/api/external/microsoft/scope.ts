@@ -1,6 +1,6 @@
 import type { KeySet } from '@warder/foundation/jwt'
-import type { KmsServices } from '../../../services.ts'
 import { type ExternalEnvironment, issuerKeys, ownKeySet } from '../scope/index.ts'
+import type { ExternalStoreServices } from '../scope/services.ts'
 import { type MicrosoftConfig, readNamedKey } from './settings.ts'
 
 export const dkePath = '/ms_dke'
@@ -20,7 +20,7 @@ export interface MicrosoftScope {
   readonly tokenIssuer: string
   readonly cacheDays: number
   /** undefined: there are no trials. */
-  readonly trialKeys: ((services: KmsServices) => KeySet) | undefined
+  readonly trialKeys: ((services: ExternalStoreServices) => KeySet) | undefined
   keysAt(address: string): KeySet
 }
 

@@ -10,8 +10,8 @@ import {
 import type { AuthenticationContext, IncomingRequest, Principal } from '@warder/foundation/operations'
 import { externalPrincipal, foldedEmail } from '../../../external/index.ts'
 import { bearerToken } from '../../../identity/index.ts'
-import type { KmsServices } from '../../../services.ts'
 import { recordVendor } from '../scope/index.ts'
+import type { ExternalStoreServices } from '../scope/services.ts'
 import type { MicrosoftScope } from './scope.ts'
 
 /** Claims of a verified token of Entra about its user. */
@@ -41,7 +41,7 @@ const leewaySeconds = 60
  * get one, in the header that Office reads.
  */
 export function byEntraToken(scope: MicrosoftScope) {
-  return async (context: AuthenticationContext<KmsServices>): Promise<Principal> => {
+  return async (context: AuthenticationContext<ExternalStoreServices>): Promise<Principal> => {
     const { request, services } = context
     const compact = bearerToken(request)
     if (compact === undefined) throw challenge(scope)
@@ -80,7 +80,11 @@ interface Verified {
   readonly otherNames: readonly string[]
 }
 
-async function verified(compact: string, scope: MicrosoftScope, services: KmsServices): Promise<Verified> {
+async function verified(
+  compact: string,
+  scope: MicrosoftScope,
+  services: ExternalStoreServices,
+): Promise<Verified> {
   const token = peekToken(compact)
   const { issuer } = token
   if (issuer === undefined) throw new JwtRejected('no iss')
@@ -125,7 +129,7 @@ async function ofTrial(
   issuer: string,
   scope: MicrosoftScope,
   keys: KeySet,
-  { clock }: KmsServices,
+  { clock }: ExternalStoreServices,
 ): Promise<Verified> {
   const expected = expectedFrom(issuer, scope.audience, ['exp', 'iat'])
   const { claims } = await verifyToken(token, keys, expected, clock)

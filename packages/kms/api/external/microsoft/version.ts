@@ -1,7 +1,8 @@
 import { get } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { anybody, define } from '../../../services.ts'
+import { publicAccess } from '../../../access/index.ts'
 import { version } from '../../../version.ts'
+import { define } from '../scope/services.ts'
 import { dkePath } from './scope.ts'
 
 /** Version for monitors of deployed key services; absent if a label names a key so. */
@@ -13,7 +14,7 @@ export const versionOperation = define({
   route: get(`${dkePath}/${versionName}`),
   summary: 'The version of the key service',
   tag: 'Microsoft DKE',
-  access: anybody,
+  access: publicAccess,
   audited: false,
   reply: Type.String(),
   act: () => version,

@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import type { KeySet, VerificationKey } from '@warder/foundation/jwt'
 import { type ExternalStoreName, everyPrincipal, grantedKey, granteeNamed } from '../../../external/index.ts'
 import type { Key } from '../../../keys/index.ts'
-import type { KmsServices } from '../../../services.ts'
+import type { ExternalStoreServices } from './services.ts'
 
 /** Tokens that this service signs for a store are of this algorithm. */
 export const ownAlgorithm = 'RS256'
@@ -12,7 +12,7 @@ export const ownAlgorithm = 'RS256'
  * @throws Failure while it may not
  */
 export async function ownSigningKey(
-  services: KmsServices,
+  services: ExternalStoreServices,
   store: ExternalStoreName,
   kid: string,
 ): Promise<Key> {
@@ -32,7 +32,7 @@ export function publishedKid({ object }: Key): string {
 }
 
 /** The key set of tokens that such a key signed. Nothing is accepted while the key may not sign. */
-export function ownKeySet(services: KmsServices, store: ExternalStoreName, kid: string): KeySet {
+export function ownKeySet(services: ExternalStoreServices, store: ExternalStoreName, kid: string): KeySet {
   return {
     async find(wanted): Promise<readonly VerificationKey[]> {
       const key = await ownSigningKey(services, store, kid).catch(() => undefined)

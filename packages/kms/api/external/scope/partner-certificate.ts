@@ -2,8 +2,8 @@ import type { X509Certificate } from 'node:crypto'
 import type { AuthenticationContext } from '@warder/foundation/operations'
 import { readPeerCommonName } from '@warder/foundation/tls'
 import type { ExternalStoreName } from '../../../external/index.ts'
-import type { KmsServices } from '../../../services.ts'
 import { sentByBrowser } from './browser.ts'
+import type { ExternalStoreServices } from './services.ts'
 
 /** The Common Name of a partner's client certificate, or why there is none that counts: for the log. */
 export type PartnerVerdict = { readonly name: string } | { readonly problem: string }
@@ -21,7 +21,7 @@ interface Known {
 export function partnerNamed(store: ExternalStoreName, names: readonly string[]) {
   const allowed = new Set(names)
   const known = new WeakMap<X509Certificate, Known>()
-  return ({ request, services }: AuthenticationContext<KmsServices>): PartnerVerdict => {
+  return ({ request, services }: AuthenticationContext<ExternalStoreServices>): PartnerVerdict => {
     if (sentByBrowser(request)) return { problem: 'a browser sent the request' }
     const certificate = request.partnerCertificate?.(store)
     if (certificate === undefined)

@@ -3,7 +3,7 @@ import { createTokenBuckets, type TokenBuckets } from '@warder/foundation/http'
 import type { Operation } from '@warder/foundation/operations'
 import { andThen } from '@warder/foundation/promises'
 import { sharedRateSlots } from '@warder/foundation/runtime'
-import type { KmsServices } from '../../../services.ts'
+import type { ExternalStoreServices } from './services.ts'
 import type { ExternalEnvironment, ExternalStore } from './store.ts'
 
 /**
@@ -15,7 +15,7 @@ import type { ExternalEnvironment, ExternalStore } from './store.ts'
 export function operationsInScope<Config>(
   store: ExternalStore<Config>,
   environment: ExternalEnvironment<Config>,
-): readonly Operation<KmsServices>[] {
+): readonly Operation<ExternalStoreServices>[] {
   const limiter = limiterOf(store, environment)
   return store.operations(environment).map((operation) => ({
     ...operation,

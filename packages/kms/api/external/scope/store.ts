@@ -1,7 +1,7 @@
 import type { ErrorShape, Operation, SecurityScheme } from '@warder/foundation/operations'
 import type { ServiceEnvironment } from '@warder/foundation/runtime'
 import type { ExternalStoreName } from '../../../external/index.ts'
-import type { KmsServices } from '../../../services.ts'
+import type { ExternalStoreServices } from './services.ts'
 
 /** Settings beside its own that a store reads. */
 export interface CommonConfig {
@@ -38,5 +38,5 @@ export interface ExternalStore<Config = never> {
   readonly errorShape: ErrorShape
   /** The failure that callers are told while it is stopped, in its error shape. */
   stopped(): Error
-  operations(environment: ExternalEnvironment<Config>): readonly Operation<KmsServices>[]
+  operations(environment: ExternalEnvironment<Config>): readonly Operation<ExternalStoreServices>[]
 }

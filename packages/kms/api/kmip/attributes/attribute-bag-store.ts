@@ -2,8 +2,7 @@ import { change, type Database, query, type SqlValue } from '@warder/foundation/
 import { decodeMembers } from '@warder/kmip/json'
 import { Tag } from '@warder/kmip/tables'
 import { type IndexGaps, storedLinks, storedNames } from '../../../keys/index.ts'
-import { attributeMembers, writtenAttributes } from '../stored/stored-attributes.ts'
-import { isTyped, membersOf } from '../stored/typed-attributes.ts'
+import { attributeMembers, isTyped, membersOf, writtenAttributes } from '../stored/stored-attributes.ts'
 
 /** The JSON that rows held before migration 4: the form of the material, and everything of KMIP beside it. */
 interface AttributeBag {

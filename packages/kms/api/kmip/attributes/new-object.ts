@@ -26,8 +26,7 @@ import {
   usageMask,
 } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
-import { usualAlgorithm } from '../stored/stored-algorithm.ts'
-import { attributeMembers, commonAttribute } from '../stored/stored-attributes.ts'
+import { attributeMembers, commonAttribute, usualAlgorithm } from '../stored/stored-attributes.ts'
 import { type AttributeSource, checkedValue } from './attribute-checks.ts'
 import { requireConsistent, requireRoomFor } from './attribute-conditions.ts'
 import { requireRule } from './attribute-rules.ts'

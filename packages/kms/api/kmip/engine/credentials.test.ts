@@ -3,8 +3,8 @@ import { test } from 'node:test'
 import { failure } from '@warder/foundation/errors'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { enumeration, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
-import type { KmsServices } from '../../../services.ts'
 import { checkedCredentials as checkedFrom } from './credentials.ts'
+import type { KmipServices } from './services.ts'
 
 type Type = keyof typeof Enumeration.CredentialType
 
@@ -19,11 +19,11 @@ const password = (name: string, secret: string) =>
   credential('UsernameAndPassword', textString(Tag.Username, name), textString(Tag.Password, secret))
 const authentication = (...credentials: readonly TtlvNode[]) => structure(Tag.Authentication, credentials)
 
-const checkedCredentials = (given: KmsServices, asked: ReturnType<typeof authentication>) =>
+const checkedCredentials = (given: KmipServices, asked: ReturnType<typeof authentication>) =>
   checkedFrom(given, asked, '192.0.2.7')
 
-function services(more: Partial<KmsServices> = {}): KmsServices {
-  const passwordLogin: KmsServices['passwordLogin'] = {
+function services(more: Partial<KmipServices> = {}): KmipServices {
+  const passwordLogin: KmipServices['passwordLogin'] = {
     user: (username) => ({ realm: 'office', username, name: username }),
     async check(_user, secret, _code, clientAddress) {
       assert.equal(clientAddress, '192.0.2.7')
@@ -31,8 +31,8 @@ function services(more: Partial<KmsServices> = {}): KmsServices {
       return { nextStep: secret === 'right' ? 'Authenticated' : 'ChangePassword', subjectId: undefined }
     },
   }
-  const blocks: KmsServices['blocks'] = { require: (principal) => principal, isBlocked: () => false }
-  const names: KmsServices['names'] = { claim: () => undefined }
+  const blocks: KmipServices['blocks'] = { require: (principal) => principal, isBlocked: () => false }
+  const names: KmipServices['names'] = { claim: () => undefined }
   return {
     passwordLogin,
     names,
@@ -40,10 +40,10 @@ function services(more: Partial<KmsServices> = {}): KmsServices {
     forceDefaultUsername: false,
     defaultUsername: 'admin',
     ...more,
-  } as KmsServices
+  } as KmipServices
 }
 
-const refuses = (given: KmsServices, asked: ReturnType<typeof authentication>) =>
+const refuses = (given: KmipServices, asked: ReturnType<typeof authentication>) =>
   assert.rejects(checkedCredentials(given, asked), (error: Error) =>
     /^(Failure|KmipDecodeError)$/.test(error.name),
   )

@@ -10,7 +10,7 @@ import {
   typed,
 } from '@warder/kmip/ttlv'
 import { principalNamed, unauthorized } from '../../../identity/index.ts'
-import type { KmsServices } from '../../../services.ts'
+import type { KmipServices } from './services.ts'
 
 /** Credentials that one header may hold. */
 const mostCredentials = 8
@@ -28,7 +28,7 @@ interface Password {
  * @throws failure('unauthorized' | 'overloaded'), KmipDecodeError
  */
 export async function checkedCredentials(
-  services: KmsServices,
+  services: KmipServices,
   authentication: StructureNode,
   clientAddress: string,
 ): Promise<Principal> {
@@ -67,7 +67,7 @@ export function isPasswordOnly(authentication: StructureNode): boolean {
 }
 
 async function checked(
-  services: KmsServices,
+  services: KmipServices,
   { username, password }: Password,
   clientAddress: string,
 ): Promise<Principal> {

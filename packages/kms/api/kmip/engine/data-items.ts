@@ -1,5 +1,5 @@
 import type { AuditEvent } from '@warder/foundation/audit'
-import type { KmsServices } from '../../../services.ts'
+import type { KmipServices } from './services.ts'
 import type { AuditedItems } from './types.ts'
 
 /** Records that are handed to the audit writer together: those of other requests find room between them. */
@@ -25,7 +25,10 @@ export function itemEvents(whole: AuditEvent, items: AuditedItems | undefined): 
 const none: readonly AuditEvent[] = Object.freeze([])
 
 /** Records the items of one request, in audit mode `reject` on disk: some, then more when the writer has taken those. */
-export async function recordItems(audit: KmsServices['audit'], events: readonly AuditEvent[]): Promise<void> {
+export async function recordItems(
+  audit: KmipServices['audit'],
+  events: readonly AuditEvent[],
+): Promise<void> {
   for (let start = 0; start < events.length; start += recordsTogether) {
     const some = events.slice(start, start + recordsTogether)
     if (audit.mode === 'reject') await Promise.all(some.map((event) => audit.recordDurably(event)))

@@ -13,12 +13,12 @@ import {
   versionForm,
 } from '../../../access/index.ts'
 import { type Key, type ManagedObject, type UnitOfWork, versionNumber } from '../../../keys/index.ts'
-import type { KmsServices } from '../../../services.ts'
 import { type CreationRules, noRules } from '../attributes/creation-rules.ts'
 import { readRules } from '../attributes/creation-rules-store.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import type { Jobs } from './jobs.ts'
 import type { Message } from './message.ts'
+import type { KmipServices } from './services.ts'
 import type { AuditedItems, KmipAccess, KmipContext } from './types.ts'
 
 /** Items that the data of all batch items of a message may hold: as many as bulk data alone. */
@@ -42,7 +42,7 @@ export class ItemContext implements KmipContext {
     this.now = now
   }
 
-  get services(): KmsServices {
+  get services(): KmipServices {
     return this.#message.options.services
   }
 

@@ -2,16 +2,16 @@ import type { Principal } from '@warder/foundation/operations'
 import type { Logger, Metrics } from '@warder/foundation/telemetry'
 import type { Tracer } from '@warder/foundation/tracing'
 import type { KmipVersion, OperationName } from '@warder/kmip/tables'
-import type { KmsServices } from '../../../services.ts'
 import { BatchData } from './batch-data.ts'
 import { BatchIdentifiers } from './identifiers.ts'
 import type { Jobs } from './jobs.ts'
 import { ResponseRoom } from './response-room.ts'
+import type { KmipServices } from './services.ts'
 import type { KmipCaller, KmipOperation } from './types.ts'
 
 /** Options of the engine. */
 export interface KmipEngineOptions {
-  readonly services: KmsServices
+  readonly services: KmipServices
   readonly operations: ReadonlyMap<OperationName, KmipOperation>
   readonly log: Logger
   readonly metrics: Metrics

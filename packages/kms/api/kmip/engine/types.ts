@@ -5,9 +5,9 @@ import type { KmipVersion, OperationName } from '@warder/kmip/tables'
 import type { StructureNode, TtlvNode } from '@warder/kmip/ttlv'
 import type { Right } from '../../../access/index.ts'
 import type { Key, ManagedObject, UnitOfWork } from '../../../keys/index.ts'
-import type { KmsServices } from '../../../services.ts'
 import type { CreationRules } from '../attributes/creation-rules.ts'
 import type { Jobs } from './jobs.ts'
+import type { KmipServices } from './services.ts'
 
 /** One row of the operation table: everything that the engine has to know of an operation. */
 export interface KmipOperation {
@@ -64,7 +64,7 @@ export interface AuditedItems {
 
 /** Context of an operation; one for each batch item. */
 export interface KmipContext {
-  readonly services: KmsServices
+  readonly services: KmipServices
   readonly principal: Principal
   /** Version of the client. Payloads are in the form of 2.x all the same. */
   readonly version: KmipVersion

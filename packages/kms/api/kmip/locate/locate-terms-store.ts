@@ -14,7 +14,7 @@ import {
 import { attributeRule } from '../attributes/attribute-rules.ts'
 import { vendorNameOf } from '../attributes/attribute-vendor.ts'
 import { halfLink } from '../attributes/attribute-view.ts'
-import { typeText } from '../stored/typed-attributes.ts'
+import { typeText } from '../stored/stored-attributes.ts'
 import { always, type Condition, condition, narrowed, rowWith, withoutRow } from './locate-condition-store.ts'
 import type { Term } from './locate-criteria.ts'
 import { dateAbsent, dateWithin, rangeCondition, stateCondition } from './locate-dates-store.ts'

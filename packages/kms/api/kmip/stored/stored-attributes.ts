@@ -1,8 +1,31 @@
 import { decodeMembers, type JsonForm, jsonValue } from '@warder/kmip/json'
-import { Tag } from '@warder/kmip/tables'
-import type { TtlvNode } from '@warder/kmip/ttlv'
-import { type IndexGaps, type ManagedObject, ObjectAttributes } from '../../../keys/index.ts'
-import { isTyped, membersOf, type TypedMembers, typedNodes } from './typed-attributes.ts'
+import { Enumeration, type EnumerationName, Tag, valueByName, valueName } from '@warder/kmip/tables'
+import {
+  boolean,
+  dateTime,
+  type EnumerationNode,
+  enumeration,
+  longInteger,
+  memberLong,
+  memberNumber,
+  memberText,
+  type StructureNode,
+  sameValue,
+  structure,
+  type TtlvNode,
+  textString,
+} from '@warder/kmip/ttlv'
+import {
+  type AlgorithmName,
+  type IndexGaps,
+  impliedAlgorithm,
+  type ManagedObject,
+  newObjectDefaults,
+  ObjectAttributes,
+  type ObjectLink,
+  type ObjectName,
+  type UsageLimits,
+} from '../../../keys/index.ts'
 
 /** Members of an object that hold its attributes of KMIP, those with members of their own among them. */
 export type AttributeMembers = TypedMembers & Pick<ManagedObject, 'attributes'>
@@ -77,4 +100,175 @@ export function commonAttribute<N extends TtlvNode>(node: N): N {
 
 function jsonOf(node: TtlvNode): JsonForm {
   return common.get(node) ?? jsonValue(node)
+}
+
+/** Defaults of these members for an object without attributes; their names are the members. */
+const unbounded = Object.freeze({
+  processStartAt: newObjectDefaults.processStartAt,
+  protectStopAt: newObjectDefaults.protectStopAt,
+  usageLimits: newObjectDefaults.usageLimits,
+  extractable: newObjectDefaults.extractable,
+  sensitive: newObjectDefaults.sensitive,
+  neverExtractable: newObjectDefaults.neverExtractable,
+  alwaysSensitive: newObjectDefaults.alwaysSensitive,
+  names: newObjectDefaults.names,
+  links: newObjectDefaults.links,
+})
+
+/** Members of an object that are attributes of KMIP and mean the same over every protocol. */
+export type TypedMembers = Pick<ManagedObject, keyof typeof unbounded>
+
+export const typedMemberNames = Object.keys(unbounded) as readonly (keyof TypedMembers)[]
+
+interface TypedAttribute {
+  readonly tag: number
+  /** None: the object has what objects have of which nobody said anything. */
+  toNodes(members: TypedMembers): readonly TtlvNode[]
+  /** @param nodes all with this tag, at least one */
+  fromNodes(nodes: readonly TtlvNode[]): Partial<TypedMembers>
+}
+
+const typedAttributes: readonly TypedAttribute[] = [
+  moment(Tag.ProcessStartDate, 'processStartAt'),
+  moment(Tag.ProtectStopDate, 'protectStopAt'),
+  flag(Tag.Sensitive, 'sensitive'),
+  flag(Tag.AlwaysSensitive, 'alwaysSensitive'),
+  flag(Tag.Extractable, 'extractable'),
+  flag(Tag.NeverExtractable, 'neverExtractable'),
+  {
+    tag: Tag.UsageLimits,
+    toNodes: ({ usageLimits }) => (usageLimits === undefined ? [] : [limitsNode(usageLimits)]),
+    fromNodes: (nodes) => ({ usageLimits: structuresOf(nodes).map(readLimits).at(-1) }),
+  },
+  {
+    tag: Tag.Name,
+    toNodes: ({ names }) => names.map(nameNode),
+    fromNodes: (nodes) => ({ names: structuresOf(nodes).map(readName) }),
+  },
+  {
+    tag: Tag.Link,
+    toNodes: ({ links }) => links.map(linkNode),
+    fromNodes: (nodes) => ({ links: structuresOf(nodes).map(readLink) }),
+  },
+]
+
+const tags = new Set(typedAttributes.map(({ tag }) => tag))
+
+/** Has the attribute a member of its own? */
+export function isTyped(tag: number): boolean {
+  return tags.has(tag)
+}
+
+/** Is it the same instance of an attribute? Those with a member of their own are nodes made anew at each look. */
+export function isSameInstance(one: TtlvNode, other: TtlvNode): boolean {
+  if (one === other) return true
+  if (one.tag !== other.tag || !isTyped(one.tag)) return false
+  return one.tag === Tag.Name || one.tag === Tag.Link ? sameValue(one, other) : true
+}
+
+/** The attributes as nodes of 2.x; those that are as of every new object are left out. */
+function typedNodes(members: TypedMembers): readonly TtlvNode[] {
+  return typedAttributes.flatMap(({ toNodes }) => toNodes(members))
+}
+
+/** The members that nodes stand for; of an attribute that is there twice the last one. */
+export function membersOf(nodes: readonly TtlvNode[]): TypedMembers {
+  let members: TypedMembers = unbounded
+  for (const { tag, fromNodes } of typedAttributes) {
+    const own = nodes.filter((node) => node.tag === tag)
+    if (own.length > 0) members = { ...members, ...fromNodes(own) }
+  }
+  return members
+}
+
+function moment(tag: number, member: 'processStartAt' | 'protectStopAt'): TypedAttribute {
+  return {
+    tag,
+    toNodes: ({ [member]: at }) => (at === undefined ? [] : [dateTime(tag, Math.floor(at / 1000))]),
+    fromNodes: (nodes) => {
+      const node = nodes.at(-1)
+      return node?.type === 'DateTime' ? { [member]: node.value * 1000 } : {}
+    },
+  }
+}
+
+type Flag = 'extractable' | 'sensitive' | 'neverExtractable' | 'alwaysSensitive'
+
+function flag(tag: number, member: Flag): TypedAttribute {
+  return {
+    tag,
+    toNodes: ({ [member]: value }) => (value === newObjectDefaults[member] ? [] : [boolean(tag, value)]),
+    fromNodes: (nodes) => {
+      const node = nodes.at(-1)
+      return node?.type === 'Boolean' ? { [member]: node.value } : {}
+    },
+  }
+}
+
+function structuresOf(nodes: readonly TtlvNode[]): readonly StructureNode[] {
+  return nodes.filter((node) => node.type === 'Structure')
+}
+
+function nameNode({ name, type }: ObjectName): StructureNode {
+  return structure(Tag.Name, [
+    textString(Tag.NameValue, name),
+    enumeration(Tag.NameType, numberNamed('NameType', type)),
+  ])
+}
+
+function readName(node: StructureNode): ObjectName {
+  const type = typeText('NameType', memberNumber(node, Tag.NameType))
+  return { name: memberText(node, Tag.NameValue) ?? '', type }
+}
+
+export function linkNode({ kind, id }: ObjectLink): StructureNode {
+  return structure(Tag.Link, [
+    enumeration(Tag.LinkType, numberNamed('LinkType', kind)),
+    textString(Tag.LinkedObjectIdentifier, id),
+  ])
+}
+
+function readLink(node: StructureNode): ObjectLink {
+  const kind = typeText('LinkType', memberNumber(node, Tag.LinkType))
+  return { kind, id: memberText(node, Tag.LinkedObjectIdentifier) ?? '' }
+}
+
+/** The name of an enumeration's value, or its number for those of vendors. */
+export function typeText(enumeration: EnumerationName, value: number | undefined): string {
+  return value === undefined ? '' : (valueName(enumeration, value) ?? `0x${value.toString(16)}`)
+}
+
+/** The number of what `typeText` wrote. */
+function numberNamed(enumeration: EnumerationName, text: string): number {
+  return valueByName(enumeration, text) ?? Number(text)
+}
+
+function limitsNode({ unit, total, left }: UsageLimits): StructureNode {
+  return structure(Tag.UsageLimits, [
+    longInteger(Tag.UsageLimitsTotal, total),
+    longInteger(Tag.UsageLimitsCount, left),
+    enumeration(Tag.UsageLimitsUnit, Enumeration.UsageLimitsUnit[unit]),
+  ])
+}
+
+/** A count that is absent is the total. */
+function readLimits(node: StructureNode): UsageLimits {
+  const total = memberLong(node, Tag.UsageLimitsTotal) ?? 0n
+  const isBytes = memberNumber(node, Tag.UsageLimitsUnit) === Enumeration.UsageLimitsUnit.Byte
+  const left = memberLong(node, Tag.UsageLimitsCount) ?? total
+  return { unit: isBytes ? 'Byte' : 'Object', total, left }
+}
+
+/** The algorithm as the client named it: EC keys may be called ECDSA or ECDH, and are to be called so again. */
+export function algorithmNode(algorithm: AlgorithmName): TtlvNode {
+  return enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm[algorithm])
+}
+
+/** The algorithm that the columns tell of, as an attribute. */
+export function usualAlgorithm(
+  object: Pick<ManagedObject, 'algorithm' | 'boundAlg'>,
+): EnumerationNode | undefined {
+  const name = impliedAlgorithm(object)
+  const value = name === undefined ? undefined : valueByName('CryptographicAlgorithm', name)
+  return value === undefined ? undefined : enumeration(Tag.CryptographicAlgorithm, value)
 }

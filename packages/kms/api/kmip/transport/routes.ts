@@ -10,9 +10,10 @@ import {
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import { asksForFetchForm } from '@warder/kmip/json'
 import { contentTypeOf, type Encoding, encodingOf } from '@warder/kmip/messages'
+import { signedIn } from '../../../access/index.ts'
 import { reasonOfKind } from '../../../keys/index.ts'
-import { define, type KmsServices, signedIn } from '../../../services.ts'
 import type { KmipAnswerOptions, KmipEngine } from '../engine/index.ts'
+import { define, type KmipServices } from '../engine/services.ts'
 
 /** Largest message over HTTP, in bytes. */
 const largestMessage = 64 * 1024 * 1024
@@ -31,8 +32,8 @@ const bareErrors: ErrorShape = {
 }
 
 /** KMIP over HTTP: `/kmip/2_1` and `/kmip/1_4` in JSON, `/kmip` in any encoding and version. */
-export function kmipRoutes(engine: KmipEngine): readonly Operation<KmsServices>[] {
-  const bare = (version: '2.1' | '1.4', path: string): Operation<KmsServices> =>
+export function kmipRoutes(engine: KmipEngine): readonly Operation<KmipServices>[] {
+  const bare = (version: '2.1' | '1.4', path: string): Operation<KmipServices> =>
     define({
       name: `kmip.http.${version.replace('.', '_')}`,
       route: post(path),
@@ -80,7 +81,7 @@ export function kmipRoutes(engine: KmipEngine): readonly Operation<KmsServices>[
 
 function answered(
   engine: KmipEngine,
-  context: OperationContext<KmsServices>,
+  context: OperationContext<KmipServices>,
   encoding: Encoding,
   options: KmipAnswerOptions,
 ): MaybePromise<unknown> {

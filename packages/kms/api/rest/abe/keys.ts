@@ -14,7 +14,7 @@ import {
 import { keyNotFound, permittedKey, principalOf } from '../../../access/index.ts'
 import { keyFacts, requirePermitted } from '../../../crypto/index.ts'
 import { chainIdOf, type Extractability, stageNew, UnitOfWork } from '../../../keys/index.ts'
-import type { KmsServices } from '../../../services.ts'
+import type { RestServices } from '../../services.ts'
 
 /** `kty` and `alg` of attribute-based keys. */
 export const abe = 'ABE'
@@ -47,7 +47,11 @@ interface Wanted {
 }
 
 /** A master key with its public key, or a user key. */
-export async function createAbeKey(body: AbeRequest, wanted: Wanted, context: OperationContext<KmsServices>) {
+export async function createAbeKey(
+  body: AbeRequest,
+  wanted: Wanted,
+  context: OperationContext<RestServices>,
+) {
   if (body.alg !== undefined && body.alg !== abe)
     throw failure('bad_request', 'alg: a key of kty ABE has the alg ABE.')
   requirePermitted(context.services.policy, keyFacts({ algorithm: abeAlgorithm }))
@@ -62,11 +66,11 @@ export async function createAbeKey(body: AbeRequest, wanted: Wanted, context: Op
   )
 }
 
-function commonOf(wanted: Wanted, context: OperationContext<KmsServices>): NewAbeObjects {
+function commonOf(wanted: Wanted, context: OperationContext<RestServices>): NewAbeObjects {
   return { owner: principalOf(context).name, now: context.services.clock.now(), ...wanted }
 }
 
-async function createMaster(structure: unknown, wanted: Wanted, context: OperationContext<KmsServices>) {
+async function createMaster(structure: unknown, wanted: Wanted, context: OperationContext<RestServices>) {
   const { services } = context
   const made = await inFailures(abeThread.run({ type: 'createMaster', structure }))
   const common = commonOf(wanted, context)
@@ -85,7 +89,7 @@ async function createUser(
   master: string,
   policy: string,
   wanted: Wanted,
-  context: OperationContext<KmsServices>,
+  context: OperationContext<RestServices>,
 ) {
   const { services } = context
   const common = commonOf(wanted, context)

@@ -4,9 +4,9 @@ import Type from 'typebox'
 import { requireAbe } from '../../../abe/index.ts'
 import { permittedKey, principalOf, type Right } from '../../../access/index.ts'
 import { linkedObject, type ManagedObject, type UnitOfWork } from '../../../keys/index.ts'
-import type { KmsServices } from '../../../services.ts'
+import type { RestServices } from '../../services.ts'
 
-type Context = OperationContext<KmsServices>
+type Context = OperationContext<RestServices>
 
 export const PublicDigest = Type.String({ description: 'SHA-256 of the public key, base64url.' })
 

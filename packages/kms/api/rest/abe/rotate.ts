@@ -13,10 +13,10 @@ import {
 import { keyNotFound, principalOf, requirePartsMayGo } from '../../../access/index.ts'
 import { keyFacts, requirePermitted } from '../../../crypto/index.ts'
 import { UnitOfWork } from '../../../keys/index.ts'
-import type { KmsServices } from '../../../services.ts'
+import type { RestServices } from '../../services.ts'
 import { PublicDigest, publicKeyOf } from './pair.ts'
 
-type Context = OperationContext<KmsServices>
+type Context = OperationContext<RestServices>
 
 const attempts = 10
 const Names = Type.Array(Type.String())

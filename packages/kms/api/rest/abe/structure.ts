@@ -3,13 +3,13 @@ import Type from 'typebox'
 import { abeMaterial, abeThread, inFailures, userKeysOf } from '../../../abe/index.ts'
 import { keyRight } from '../../../access/index.ts'
 import { stateAt, UnitOfWork } from '../../../keys/index.ts'
-import { define, type KmsServices } from '../../../services.ts'
+import { define, type RestServices } from '../../services.ts'
 import { PublicDigest, publicKeyOf } from './pair.ts'
 
 /** User keys that one answer tells about. */
 const maxShown = 1000
 
-const reading = keyRight<KmsServices, { readonly kid: string; readonly policy: string | undefined }>(
+const reading = keyRight<RestServices, { readonly kid: string; readonly policy: string | undefined }>(
   'getattributes',
   {
     read: ({ path: { kid }, query }) => ({ kid: kid ?? '', policy: query.policy }),

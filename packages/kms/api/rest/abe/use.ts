@@ -11,7 +11,7 @@ import {
 import { type AlgorithmPolicy, keyFacts, requirePermitted } from '../../../crypto/index.ts'
 import { encodeBase64Url, jweHeader } from '../../../jose/index.ts'
 import { type Key, UnitOfWork } from '../../../keys/index.ts'
-import type { KmsServices } from '../../../services.ts'
+import type { RestServices } from '../../services.ts'
 import { abe } from './keys.ts'
 
 /** The one content encryption beside `alg` ABE. */
@@ -32,7 +32,7 @@ export function requireAbePermitted(enc: string, policy: AlgorithmPolicy): void 
 export async function sealAbe(
   { object }: Key,
   content: { readonly policy: string; readonly data: Uint8Array; readonly aad: Uint8Array },
-  context: OperationContext<KmsServices>,
+  context: OperationContext<RestServices>,
 ) {
   requireAbe(object, 'public')
   const { policy, data, aad } = content
@@ -67,7 +67,7 @@ export interface SealedAbe {
 export async function openAbe(
   { object }: Key,
   { encryptedKey, iv, ciphertext, tag, aad }: SealedAbe,
-  context: OperationContext<KmsServices>,
+  context: OperationContext<RestServices>,
 ): Promise<Uint8Array> {
   const { policy } = requireAbe(object, 'user')
   if (policy !== undefined) context.audit({ details: { policy: policy.slice(0, 1024) } })

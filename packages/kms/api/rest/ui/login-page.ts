@@ -1,6 +1,7 @@
 import { rawReply } from '@warder/foundation/http'
 import { get } from '@warder/foundation/operations'
-import { anybody, define } from '../../../services.ts'
+import { publicAccess } from '../../../access/index.ts'
+import { define } from '../../services.ts'
 import { contentType, escaped } from './page.ts'
 
 /** No script and no style; its one form goes to this service. */
@@ -14,7 +15,7 @@ export const loginPage = define({
   description:
     'Offers the realms whose `allowed_return_origins` have this service, where the authentication service tells them.',
   tag: 'Web page',
-  access: anybody,
+  access: publicAccess,
   replyContentType: contentType,
   errors: { 503: 'The authentication service does not answer.' },
   audited: false,

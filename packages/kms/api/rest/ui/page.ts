@@ -1,7 +1,7 @@
 import { rawReply } from '@warder/foundation/http'
 import { get } from '@warder/foundation/operations'
-import { principalOf } from '../../../access/index.ts'
-import { define, signedIn } from '../../../services.ts'
+import { principalOf, signedIn } from '../../../access/index.ts'
+import { define } from '../../services.ts'
 
 export const contentType = 'text/html; charset=utf-8'
 /** The page has no script, style or form, and is shown in no frame. */

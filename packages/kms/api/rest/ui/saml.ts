@@ -2,13 +2,14 @@ import { failure } from '@warder/foundation/errors'
 import { rawReply } from '@warder/foundation/http'
 import { get, type Operation } from '@warder/foundation/operations'
 import Type from 'typebox'
+import { publicAccess } from '../../../access/index.ts'
 import { endedSamlCookie, samlCallbackPath, samlCookieName, sessionCookie } from '../../../identity/index.ts'
-import { anybody, define, type KmsServices } from '../../../services.ts'
+import { define, type RestServices } from '../../services.ts'
 import { pagePath } from './page.ts'
 
 const tag = 'Web page'
 
-function samlOf({ samlLogin }: KmsServices) {
+function samlOf({ samlLogin }: RestServices) {
   if (samlLogin === undefined)
     throw failure('not_found', 'Logins at an identity provider are not configured.')
   return samlLogin
@@ -23,7 +24,7 @@ const begin = define({
     'For browsers. The authentication service sends them to the identity provider, and back here with a code that only ' +
     'this service can redeem, for the browser that began.',
   tag,
-  access: anybody,
+  access: publicAccess,
   queryParameters: Type.Object({ realm: Type.String({ minLength: 1, maxLength: 64 }) }),
   status: 302,
   errors: {
@@ -42,7 +43,7 @@ const callback = define({
   route: get(samlCallbackPath),
   summary: 'The end of a login at the identity provider of a realm',
   tag,
-  access: anybody,
+  access: publicAccess,
   queryParameters: Type.Object({ code: Type.Optional(Type.String()), state: Type.Optional(Type.String()) }),
   status: 302,
   errors: {
@@ -75,4 +76,4 @@ const callback = define({
   },
 })
 
-export const samlOperations: readonly Operation<KmsServices>[] = [begin, callback]
+export const samlOperations: readonly Operation<RestServices>[] = [begin, callback]

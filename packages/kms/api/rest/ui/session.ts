@@ -2,6 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { rawReply } from '@warder/foundation/http'
 import { get, type Operation, post } from '@warder/foundation/operations'
 import Type from 'typebox'
+import { publicAccess } from '../../../access/index.ts'
 import {
   endedLoginCookie,
   endedSessionCookie,
@@ -10,7 +11,7 @@ import {
   sessionCookie,
   sessionCookieName,
 } from '../../../identity/index.ts'
-import { anybody, define, type KmsServices } from '../../../services.ts'
+import { define, type RestServices } from '../../services.ts'
 import { loginPage } from './login-page.ts'
 import { pagePath, uiPage } from './page.ts'
 import { samlOperations } from './saml.ts'
@@ -27,7 +28,7 @@ const login = define({
   route: post('/ui/login'),
   summary: 'Log in for the web page',
   tag: 'Web page',
-  access: anybody,
+  access: publicAccess,
   request: LoginRequest,
   bodyLimit: 16 * 1024,
   reply: Type.Object({ next_step: Type.String() }),
@@ -71,7 +72,7 @@ const logout = define({
     'A session that began at the identity provider of a realm ends at the authentication service, too. 503: here it has ' +
     'ended, and the authentication service does not answer; the same request ends it there later.',
   tag: 'Web page',
-  access: anybody,
+  access: publicAccess,
   status: 204,
   errors: { 503: 'The session has ended here; the authentication service does not answer.' },
   async act(_input, context) {
@@ -86,7 +87,7 @@ const logout = define({
   },
 })
 
-function oidcOf({ oidcLogin }: KmsServices) {
+function oidcOf({ oidcLogin }: RestServices) {
   if (oidcLogin === undefined) throw failure('not_found', 'Logins at an OpenID provider are not configured.')
   return oidcLogin
 }
@@ -97,7 +98,7 @@ const loginFlow = define({
   route: get('/ui/login_flow'),
   summary: 'Log in for the web page at the OpenID provider',
   tag: 'Web page',
-  access: anybody,
+  access: publicAccess,
   status: 302,
   errors: { 404: 'Logins are not configured.', 503: 'The provider does not answer.' },
   async act(_input, { services, request }) {
@@ -117,7 +118,7 @@ const callback = define({
       'The provider sends the browser here; `code`, `state` and `error` are read (RFC 6749 §4.1.2), and it may add others.',
   },
   tag: 'Web page',
-  access: anybody,
+  access: publicAccess,
   status: 302,
   errors: {
     401: 'The login did not succeed.',
@@ -137,7 +138,7 @@ const callback = define({
   },
 })
 
-export const uiOperations: readonly Operation<KmsServices>[] = [
+export const uiOperations: readonly Operation<RestServices>[] = [
   uiPage,
   loginPage,
   login,

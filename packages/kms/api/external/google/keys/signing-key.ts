@@ -2,12 +2,12 @@ import type { OperationContext } from '@warder/foundation/operations'
 import { algorithmFor } from '../../../../crypto/index.ts'
 import { createSignature } from '../../../../jose/index.ts'
 import { chainIdOf } from '../../../../keys/index.ts'
-import type { KmsServices } from '../../../../services.ts'
 import { ownAlgorithm as alg, ownSigningKey, publishedKid } from '../../scope/index.ts'
+import type { ExternalStoreServices } from '../../scope/services.ts'
 
 /** Signs claims as a compact JWT. */
 export async function signClaims(
-  { services, audit, principal }: OperationContext<KmsServices>,
+  { services, audit, principal }: OperationContext<ExternalStoreServices>,
   kid: string,
   claims: Readonly<Record<string, unknown>>,
 ): Promise<string> {
@@ -27,7 +27,7 @@ function encoded(value: unknown): string {
 
 /** The public half as a JWK, as other key services fetch it. */
 export async function publishedKey(
-  services: KmsServices,
+  services: ExternalStoreServices,
   kid: string,
 ): Promise<Readonly<Record<string, unknown>>> {
   const key = await ownSigningKey(services, 'google', kid)

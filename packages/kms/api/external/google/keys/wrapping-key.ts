@@ -1,6 +1,7 @@
 import { Failure, failure } from '@warder/foundation/errors'
 import type { OperationContext } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
+import { counted, requireUse } from '../../../../access/index.ts'
 import {
   type AlgorithmPolicy,
   type CipherPlan,
@@ -16,11 +17,10 @@ import {
   processingVersion,
   protectingVersion,
 } from '../../../../keys/index.ts'
-import type { KmsServices } from '../../../../services.ts'
-import { counted, requireUse } from '../../../rest/key-use.ts'
+import type { ExternalStoreServices } from '../../scope/services.ts'
 import { type BlobKind, blobAad, readBlob, writeBlob } from './wrapped-blob.ts'
 
-type Context = OperationContext<KmsServices>
+type Context = OperationContext<ExternalStoreServices>
 
 /** Resource and perimeter that a wrapped secret belongs to. */
 export interface Binding {
@@ -81,7 +81,7 @@ export function wrapSecret(
   })
 }
 
-function wrappingVersion(services: KmsServices, principal: string, kid: string): MaybePromise<Key> {
+function wrappingVersion(services: ExternalStoreServices, principal: string, kid: string): MaybePromise<Key> {
   return andThen(grantedKey(services, granteeNamed('google', principal), kid, 'encrypt'), (key) =>
     andThen(services.namedKeys.require(key), () => protectingVersion(services.keys, key)),
   )
@@ -136,7 +136,7 @@ async function versionNamed(
   return processingVersion(services.keys, named)
 }
 
-async function isGranted(services: KmsServices, principal: string, kid: string): Promise<boolean> {
+async function isGranted(services: ExternalStoreServices, principal: string, kid: string): Promise<boolean> {
   try {
     await grantedKey(services, granteeNamed('google', principal), kid, 'decrypt')
     return true
@@ -151,7 +151,7 @@ function doesNotOpen(member: string): Error {
 }
 
 /** Requires a wrapping key that can be used now. @throws Failure that says why not */
-export async function requireWrappingKey(services: KmsServices, kid: string): Promise<void> {
+export async function requireWrappingKey(services: ExternalStoreServices, kid: string): Promise<void> {
   const key = await wrappingVersion(services, everyPrincipal, kid)
   requireAes256(key)
   const verdict = key.mayUse('encrypt', services.clock.now())

@@ -1,7 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 import type { Access, OperationInput } from '@warder/foundation/operations'
 import Type from 'typebox'
-import type { KmsServices } from '../../../../services.ts'
+import type { ExternalStoreServices } from '../../scope/services.ts'
 import { authorizationOf } from '../scope/callers.ts'
 import { googlePath } from '../scope/scope.ts'
 import type { Role } from '../tokens/issuers.ts'
@@ -42,7 +42,7 @@ export const denied = {
 } as const
 
 /** Roles of the authorization token that may call an operation. */
-export function roles(...allowed: readonly Role[]): Access<KmsServices> {
+export function roles(...allowed: readonly Role[]): Access<ExternalStoreServices> {
   return {
     name: `Google CSE role: ${allowed.join(', ')}`,
     check(input, context) {
@@ -55,17 +55,17 @@ export function roles(...allowed: readonly Role[]): Access<KmsServices> {
 }
 
 /** The authenticator has asked who it is. */
-export const administrators: Access<KmsServices> = {
+export const administrators: Access<ExternalStoreServices> = {
   name: 'Google CSE administrators',
   check: recordReason,
 }
 
-export const administratorsAndPeers: Access<KmsServices> = {
+export const administratorsAndPeers: Access<ExternalStoreServices> = {
   name: 'Google CSE administrators, key services',
   check: recordReason,
 }
 
-type Check = NonNullable<Access<KmsServices>['check']>
+type Check = NonNullable<Access<ExternalStoreServices>['check']>
 
 function recordReason(input: OperationInput, context: Parameters<Check>[1]): void {
   const { reason } = input.body as { readonly reason?: string }

@@ -3,8 +3,8 @@ import type { OperationContext } from '@warder/foundation/operations'
 import Type from 'typebox'
 import { softwareKey } from '../../../../backend/index.ts'
 import { modulusBits, planRsa } from '../../../../crypto/index.ts'
-import type { KmsServices } from '../../../../services.ts'
 import { decodeBase64 } from '../../scope/index.ts'
+import type { ExternalStoreServices } from '../../scope/services.ts'
 import { encryptionNamed } from '../keys/private-key-algorithms.ts'
 import { limits } from './common.ts'
 
@@ -24,7 +24,7 @@ interface Encrypted {
 }
 
 export async function decryptDataKey(
-  context: OperationContext<KmsServices>,
+  context: OperationContext<ExternalStoreServices>,
   key: KeyObject,
   body: Encrypted,
 ): Promise<{ readonly data_encryption_key: string }> {

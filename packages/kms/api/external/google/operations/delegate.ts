@@ -1,7 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 import { post } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { define } from '../../../../services.ts'
+import { define } from '../../scope/services.ts'
 import { signClaims } from '../keys/signing-key.ts'
 import { authorizationOf, byBothTokens } from '../scope/callers.ts'
 import type { GoogleScope } from '../scope/scope.ts'

@@ -1,6 +1,6 @@
 import { post } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { define } from '../../../../services.ts'
+import { define } from '../../scope/services.ts'
 import { resourceKeyHash } from '../keys/resource-key-hash.ts'
 import { authorizationOf, byAuthorization } from '../scope/callers.ts'
 import type { GoogleScope } from '../scope/scope.ts'

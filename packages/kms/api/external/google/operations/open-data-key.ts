@@ -1,6 +1,6 @@
 import type { OperationContext } from '@warder/foundation/operations'
-import type { KmsServices } from '../../../../services.ts'
 import { decodeBase64 } from '../../scope/index.ts'
+import type { ExternalStoreServices } from '../../scope/services.ts'
 import { unwrapSecret } from '../keys/wrapping-key.ts'
 import type { GoogleScope } from '../scope/scope.ts'
 import { limits } from './common.ts'
@@ -8,7 +8,7 @@ import { limits } from './common.ts'
 /** Opens a wrapped data key and wipes it when `use` is done. */
 export async function openDataKey<R>(
   scope: GoogleScope,
-  context: OperationContext<KmsServices>,
+  context: OperationContext<ExternalStoreServices>,
   principal: string,
   resourceName: string,
   wrappedKey: string,

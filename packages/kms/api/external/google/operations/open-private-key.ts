@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import type { OperationContext } from '@warder/foundation/operations'
-import type { KmsServices } from '../../../../services.ts'
 import { decodeBase64 } from '../../scope/index.ts'
+import type { ExternalStoreServices } from '../../scope/services.ts'
 import { openPrivateKey } from '../keys/private-key.ts'
 import { unwrapSecret } from '../keys/wrapping-key.ts'
 import type { GoogleScope } from '../scope/scope.ts'
@@ -10,7 +10,7 @@ import { limits } from './common.ts'
 /** Opens a wrapped private key of S/MIME for one request. */
 export async function openWrappedPrivateKey(
   scope: GoogleScope,
-  context: OperationContext<KmsServices>,
+  context: OperationContext<ExternalStoreServices>,
   principal: string,
   wrapped: string,
 ): Promise<{ readonly key: KeyObject; readonly perimeterId: string }> {

@@ -3,8 +3,8 @@ import { type OperationContext, post } from '@warder/foundation/operations'
 import Type from 'typebox'
 import { softwareKey } from '../../../../backend/index.ts'
 import { planSignature } from '../../../../crypto/index.ts'
-import { define, type KmsServices } from '../../../../services.ts'
 import { decodeBase64 } from '../../scope/index.ts'
+import { define, type ExternalStoreServices } from '../../scope/services.ts'
 import { requireSpkiHash } from '../keys/private-key.ts'
 import { signatureNamed } from '../keys/private-key-algorithms.ts'
 import { authorizationOf, byAdministrator, byBothTokens, callerNamed } from '../scope/callers.ts'
@@ -24,7 +24,7 @@ const gmail = {
 /** The private key that Google's token names, and no other: the wrapped one says nothing of whose it is. */
 async function allowedPrivateKey(
   scope: GoogleScope,
-  context: OperationContext<KmsServices>,
+  context: OperationContext<ExternalStoreServices>,
   name: string,
   { spkiHash, perimeterId }: Authorization,
   wrapped: string,

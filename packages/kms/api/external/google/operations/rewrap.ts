@@ -3,8 +3,8 @@ import { parseStrictObject } from '@warder/foundation/jwt'
 import { type OperationContext, post } from '@warder/foundation/operations'
 import { OutboundError } from '@warder/foundation/outbound'
 import Type from 'typebox'
-import { define, type KmsServices } from '../../../../services.ts'
 import { decodeBase64 } from '../../scope/index.ts'
+import { define, type ExternalStoreServices } from '../../scope/services.ts'
 import { resourceKeyHash } from '../keys/resource-key-hash.ts'
 import { signClaims } from '../keys/signing-key.ts'
 import { wrapSecret } from '../keys/wrapping-key.ts'
@@ -71,7 +71,7 @@ const tokenSeconds = 300
  */
 async function openedByPeer(
   { kaclsUrl, signingKey, environment }: GoogleScope,
-  context: OperationContext<KmsServices>,
+  context: OperationContext<ExternalStoreServices>,
   peer: string,
   { original, resourceName, wrappedKey, reason }: Moved,
 ): Promise<Buffer> {

@@ -1,8 +1,9 @@
 import { failure } from '@warder/foundation/errors'
 import { get } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { anybody, define, type KmsServices } from '../../../../services.ts'
+import { publicAccess } from '../../../../access/index.ts'
 import { version } from '../../../../version.ts'
+import { define, type ExternalStoreServices } from '../../scope/services.ts'
 import { publishedKey } from '../keys/signing-key.ts'
 import { requireWrappingKey } from '../keys/wrapping-key.ts'
 import type { GoogleScope } from '../scope/scope.ts'
@@ -29,7 +30,7 @@ export const status = (scope: GoogleScope) =>
     route: get(path('status')),
     summary: 'Whether the key service is there and its keys can be used',
     tag: common.tag,
-    access: anybody,
+    access: publicAccess,
     audited: false,
     reply: Type.Object({
       name: Type.String(),
@@ -50,7 +51,10 @@ export const status = (scope: GoogleScope) =>
     },
   })
 
-async function requireUsable(services: KmsServices, { wrappingKey, signingKey }: GoogleScope): Promise<void> {
+async function requireUsable(
+  services: ExternalStoreServices,
+  { wrappingKey, signingKey }: GoogleScope,
+): Promise<void> {
   try {
     await requireWrappingKey(services, wrappingKey)
     await publishedKey(services, signingKey)
@@ -66,7 +70,7 @@ export const certs = (scope: GoogleScope) =>
     route: get(path('certs')),
     summary: 'Public keys of the tokens that this key service signs',
     tag: common.tag,
-    access: anybody,
+    access: publicAccess,
     audited: false,
     reply: Type.Object({ keys: Type.Array(Type.Record(Type.String(), Type.Unknown())) }),
     act: async (_input, { services }) => ({ keys: [await publishedKey(services, scope.signingKey)] }),

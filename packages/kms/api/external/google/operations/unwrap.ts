@@ -1,6 +1,6 @@
 import { post } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { define } from '../../../../services.ts'
+import { define } from '../../scope/services.ts'
 import { authorizationOf, byBothTokens } from '../scope/callers.ts'
 import type { GoogleScope } from '../scope/scope.ts'
 import { common, denied, members, path, requirePerimeter, roles } from './common.ts'

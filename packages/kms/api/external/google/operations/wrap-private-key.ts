@@ -1,6 +1,6 @@
 import { post } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { define } from '../../../../services.ts'
+import { define } from '../../scope/services.ts'
 import { longestPrivateKey, privateKeyBytes, readPrivateKey } from '../keys/private-key.ts'
 import { wrapSecret } from '../keys/wrapping-key.ts'
 import { byAdministrator, callerNamed } from '../scope/callers.ts'

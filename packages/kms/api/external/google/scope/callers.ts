@@ -1,15 +1,15 @@
 import { failure } from '@warder/foundation/errors'
 import type { AuthenticationContext, IncomingRequest, Principal } from '@warder/foundation/operations'
 import { externalPrincipal } from '../../../../external/index.ts'
-import type { KmsServices } from '../../../../services.ts'
 import { recordVendor, type VendorRequest } from '../../scope/index.ts'
+import type { ExternalStoreServices } from '../../scope/services.ts'
 import { type Authentication, type Peer, verifyAuthentication, verifyPeer } from '../tokens/authentication.ts'
 import { type Authorization, verifyAuthorization } from '../tokens/authorization.ts'
 import { delegateIn } from '../tokens/claims.ts'
 import { trialApplication } from '../tokens/trial.ts'
 import type { GoogleScope } from './scope.ts'
 
-type Context = AuthenticationContext<KmsServices>
+type Context = AuthenticationContext<ExternalStoreServices>
 
 /** Claims of the verified tokens of a request; which tokens there are depends on the operation. */
 export interface GoogleCaller {

@@ -1,8 +1,8 @@
 import { StartupError } from '@warder/foundation/errors'
 import { foldAscii, foldedEmail } from '../../../../external/index.ts'
 import { readProviderText } from '../../../../identity/addresses.ts'
-import type { KmsServices } from '../../../../services.ts'
 import { type ExternalEnvironment, issuerKeys, ownKeySet } from '../../scope/index.ts'
+import type { ExternalStoreServices } from '../../scope/services.ts'
 import type { IdentityProvider, TokenSources } from '../tokens/sources.ts'
 import type { GoogleConfig } from './settings.ts'
 
@@ -21,7 +21,7 @@ export interface GoogleScope {
   /** Key services that keys may be moved from and to. */
   readonly peers: readonly string[]
   readonly environment: ExternalEnvironment<GoogleConfig>
-  sources(services: KmsServices): TokenSources
+  sources(services: ExternalStoreServices): TokenSources
 }
 
 /** The address of the scope: what `kacls_url` of tokens has to be, and what is entered in the Admin console. */
@@ -40,7 +40,7 @@ export function createGoogleScope(environment: ExternalEnvironment<GoogleConfig>
   const signingKey = config['google_cse_config.google_cse_signing_key'] ?? ''
   const trialKey = config['google_cse_config.google_cse_trial_key']
   let sources: TokenSources | undefined
-  const makeSources = (services: KmsServices): TokenSources => ({
+  const makeSources = (services: ExternalStoreServices): TokenSources => ({
     kaclsUrl,
     ownerDomain: foldAscii(config['google_cse_config.google_cse_owner_domain'] ?? ''),
     authorizationKeys: config['google_cse_config.google_cse_authorization_keys'],

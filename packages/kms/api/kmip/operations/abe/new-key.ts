@@ -7,7 +7,7 @@ import type { AttributeSource } from '../../attributes/attribute-checks.ts'
 import type { NewObjectRequest } from '../../attributes/new-object.ts'
 import { formatOf } from '../../attributes/wanted-key.ts'
 import { kmipFailure } from '../../engine/index.ts'
-import { algorithmNode } from '../../stored/stored-algorithm.ts'
+import { algorithmNode } from '../../stored/stored-attributes.ts'
 
 export interface NewAbeKey {
   readonly type: 'PrivateKey' | 'PublicKey'

@@ -23,7 +23,7 @@ import {
 } from '../../../../keys/index.ts'
 import { type AttributeState, type Edited, isAttributeOf } from '../../attributes/index.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
-import { typedMemberNames } from '../../stored/typed-attributes.ts'
+import { typedMemberNames } from '../../stored/stored-attributes.ts'
 
 /** The attribute in NewAttribute. @throws kmipFailure, KmipDecodeError */
 export function newAttribute(payload: StructureNode, context: KmipContext): TtlvNode {

@@ -4,7 +4,7 @@ import type { CertificateToKeep } from '../../../../authority/issuance/stage-cer
 import type { NewObject } from '../../../../keys/index.ts'
 import type { KmipContext } from '../../engine/index.ts'
 import { readManagedObject } from '../../key-blocks/index.ts'
-import { linkNode } from '../../stored/typed-attributes.ts'
+import { linkNode } from '../../stored/stored-attributes.ts'
 import { newBrought } from '../objects/registered-object.ts'
 
 /** How a certificate that was issued is made an object with the attributes that a request gives it. */

@@ -20,13 +20,13 @@ import {
   transition,
   type UnitOfWork,
 } from '../../../../keys/index.ts'
-import type { KmsServices } from '../../../../services.ts'
 import { vendorNameOf } from '../../attributes/attribute-vendor.ts'
 import { noRules } from '../../attributes/creation-rules.ts'
 import { storedWithTag } from '../../attributes/index.ts'
 import { newObjectOf } from '../../attributes/new-object.ts'
 import { waitsForDestruction } from '../../engine/approval.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
+import type { KmipServices } from '../../engine/services.ts'
 import { readManagedObject } from '../../key-blocks/index.ts'
 import { storedColumns } from '../../key-blocks/object-shape.ts'
 import { link } from './replacement.ts'
@@ -51,7 +51,7 @@ function isTrue(node: TtlvNode): boolean {
 
 /** Context needed to stage a new ceremony. */
 export interface CeremonyContext {
-  readonly services: KmsServices
+  readonly services: Pick<KmipServices, 'db' | 'seal' | 'roles' | 'policy' | 'clock'>
   readonly principal: Pick<Principal, 'name' | 'method'>
   readonly objects: UnitOfWork
   readonly now: number
@@ -82,7 +82,7 @@ export async function stageFreshCeremony(context: CeremonyContext, everybody: bo
       bits: ceremonyKeyBytes * 8,
     } as const
     for (const part of split.parts) {
-      const { fips } = services
+      const { fips } = services.policy
       const stored = await readManagedObject('SplitKey', partNode(description, part), {}, { fips })
       const share = newObjectOf(
         { rules: noRules, now, services, principal },
@@ -194,7 +194,7 @@ export async function stageCeremony(
   objects.also(await beginCeremony(ceremonyServices(services), ceremony, now))
 }
 
-function ceremonyServices({ db, seal, roles }: KmsServices) {
+function ceremonyServices({ db, seal, roles }: CeremonyContext['services']) {
   return { db, seal, ...roles }
 }
 

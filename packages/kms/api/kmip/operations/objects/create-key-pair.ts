@@ -29,7 +29,7 @@ import { defaultFormat } from '../../key-blocks/asymmetric.ts'
 import { digestAttributes, keyFormatNode } from '../../key-blocks/digest.ts'
 import type { KeyFormat } from '../../key-blocks/key-format.ts'
 import type { StoredShape } from '../../key-blocks/stored-shape.ts'
-import { algorithmNode } from '../../stored/stored-algorithm.ts'
+import { algorithmNode } from '../../stored/stored-attributes.ts'
 import { createMaster } from '../abe/create-master.ts'
 import { type PairPlan, pairPlan } from './pair-kinds.ts'
 

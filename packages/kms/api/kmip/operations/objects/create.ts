@@ -21,7 +21,7 @@ import {
   uniqueIdentifier,
 } from '../../engine/index.ts'
 import { digestAttributes, digestNode, keyFormatNode } from '../../key-blocks/digest.ts'
-import { algorithmNode } from '../../stored/stored-algorithm.ts'
+import { algorithmNode } from '../../stored/stored-attributes.ts'
 import { createUserKey } from '../abe/create-user-key.ts'
 import { leastFipsHmac, symmetricKinds } from './symmetric-kinds.ts'
 

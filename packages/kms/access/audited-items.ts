@@ -1,20 +1,21 @@
-import type { AuditEvent } from '@warder/foundation/audit'
+import type { AuditEvent, AuditTrail } from '@warder/foundation/audit'
 import { type AuditFields, mergeAuditFields, type OperationContext } from '@warder/foundation/operations'
-import { principalOf } from '../../access/index.ts'
-import type { KmsServices } from '../../services.ts'
-
-type Context = OperationContext<KmsServices>
+import type { Clock } from '@warder/foundation/runtime'
+import { principalOf } from './key-access.ts'
 
 /** An item of a request that holds many: each has an audit record of its own. */
-export interface AuditedItem {
+export interface AuditedItem<Services> {
   /** The context of the request, with the audit fields of the item. */
-  readonly context: Context
+  readonly context: OperationContext<Services>
   /** Record of the item, now that its outcome is known. */
   event(status: number, reason: string | undefined): AuditEvent
 }
 
 /** @param operation its name in the record, asked when the item is done */
-export function auditedItem(whole: Context, operation: () => string): AuditedItem {
+export function auditedItem<Services extends { readonly clock: Clock }>(
+  whole: OperationContext<Services>,
+  operation: () => string,
+): AuditedItem<Services> {
   let fields: AuditFields = {}
   const { services, request, principal, commit, log } = whole
   const startedAt = services.clock.monotonic()
@@ -52,7 +53,7 @@ export function auditedItem(whole: Context, operation: () => string): AuditedIte
 
 /** Records the items; in audit mode `reject` the records are on disk before the reply. */
 export async function recordItems(
-  { services: { audit } }: Context,
+  { services: { audit } }: OperationContext<{ readonly audit: AuditTrail }>,
   items: readonly { readonly event: AuditEvent }[],
 ): Promise<void> {
   if (audit.mode === 'reject') await Promise.all(items.map(({ event }) => audit.recordDurably(event)))

@@ -1,0 +1,37 @@
+import { defineOperation } from '@warder/foundation/operations'
+import type { Clock } from '@warder/foundation/runtime'
+import type { Seal } from '@warder/foundation/seal'
+import type { AccessServices, Blocks, NamedKeys } from '../../../access/index.ts'
+import type { AlgorithmPolicy } from '../../../crypto/index.ts'
+import type { ExternalStoreName, KnownGrants, StopSwitch } from '../../../external/index.ts'
+import type { GcmBudgets, LastUses } from '../../../keys/index.ts'
+
+/** The external key stores, as the rest of the service knows them. */
+export interface ExternalServices {
+  readonly stopSwitch: StopSwitch
+  readonly grants: KnownGrants
+  /** Where clouds reach this service, without a slash at its end. */
+  readonly publicUrl: string
+  /** Enabled stores, as callers are told of them. */
+  readonly enabled: readonly (Readonly<Record<string, unknown>> & { readonly name: ExternalStoreName })[]
+}
+
+/** Services that the external key stores need. */
+export interface ExternalStoreServices extends AccessServices {
+  readonly seal: Seal
+  readonly clock: Clock
+  readonly budgets: GcmBudgets
+  /** Last uses of keys by users. */
+  readonly uses: LastUses
+  /** Policy of this server, `fips` included: asked by every operation, of REST and of KMIP. */
+  readonly policy: AlgorithmPolicy
+  readonly defaultUsername: string
+  /** Keys that the settings name. */
+  readonly namedKeys: NamedKeys
+  /** Blocked principals, whose requests are refused. */
+  readonly blocks: Blocks
+  readonly external: ExternalServices
+}
+
+/** Declares an operation of this folder. */
+export const define = defineOperation<ExternalStoreServices>()

@@ -1,0 +1,32 @@
+import { defineOperation } from '@warder/foundation/operations'
+import type { Clock } from '@warder/foundation/runtime'
+import type { Seal } from '@warder/foundation/seal'
+import type { AccessServices } from '../../access/index.ts'
+import type { Maintenance, PublishedStatus, RevocationConfig } from '../../authority/index.ts'
+import type { AlgorithmPolicy } from '../../crypto/index.ts'
+import type { ApplyCreationRules, LastUses } from '../../keys/index.ts'
+
+/** Services that the operations of certificates need. */
+export interface PkiServices extends AccessServices {
+  readonly seal: Seal
+  /** Rules of the owner that bind new objects of every protocol. */
+  readonly applyCreationRules: ApplyCreationRules
+  readonly clock: Clock
+  /** Last uses of keys by users. */
+  readonly uses: LastUses
+  /** true: only algorithms of FIPS builds. */
+  readonly fips: boolean
+  /** Policy of this server, `fips` included: asked by every operation, of REST and of KMIP. */
+  readonly policy: AlgorithmPolicy
+  /** Generated signing pairs get the tag `jwks`. */
+  readonly tagSigningPairs: boolean
+  /** How authorities tell what was revoked. */
+  readonly revocation: RevocationConfig
+  /** Signs what authorities have due: CRLs, certificates of responders. */
+  readonly maintenance: Maintenance
+  /** Revocation lists and answers of OCSP, for everybody. */
+  readonly published: PublishedStatus
+}
+
+/** Declares an operation of this folder. */
+export const define = defineOperation<PkiServices>()

@@ -1,0 +1,58 @@
+import type { AuditTrail } from '@warder/foundation/audit'
+import { defineOperation } from '@warder/foundation/operations'
+import type { Clock } from '@warder/foundation/runtime'
+import type { Seal } from '@warder/foundation/seal'
+import type { AccessServices, Blocks, Names } from '../access/index.ts'
+import type { AlgorithmPolicy } from '../crypto/index.ts'
+import type { Ended } from '../ended/index.ts'
+import type { Directory, OidcLogin, PasswordLogin, SamlLogin } from '../identity/index.ts'
+import type { ContentKeys } from '../jose/index.ts'
+import type { ApplyCreationRules, GcmBudgets, LastUses, RotationPolicy } from '../keys/index.ts'
+import type { ExternalServices } from './external/scope/services.ts'
+
+/** Services that the operations of the REST API need. */
+export interface RestServices extends AccessServices {
+  readonly seal: Seal
+  /** Rules of the owner that bind new objects of every protocol. */
+  readonly applyCreationRules: ApplyCreationRules
+  readonly clock: Clock
+  /** How the settings rotate keys that say nothing themselves. */
+  readonly rotation: RotationPolicy
+  readonly budgets: GcmBudgets
+  /** Last uses of keys by users. */
+  readonly uses: LastUses
+  readonly contentKeys: ContentKeys
+  /** For records of batch items; everything else is recorded by the dispatcher. */
+  readonly audit: AuditTrail
+  /** Told of requests for approval; undefined = nobody is. */
+  readonly notices: { tell(event: string, about: object): void } | undefined
+  /** true: only algorithms of FIPS builds. */
+  readonly fips: boolean
+  /** Policy of this server, `fips` included: asked by every operation, of REST and of KMIP. */
+  readonly policy: AlgorithmPolicy
+  readonly defaultUsername: string
+  /** Name of a user of a realm of the authentication service at this service. */
+  nameOf(realm: string, username: string): string
+  /** Keeps names apart from those who had them before. */
+  readonly names: Names
+  /** Blocked principals, whose requests are refused. */
+  readonly blocks: Blocks
+  /** Ends at the authentication service; undefined = there is no feed. */
+  readonly ended: Ended | undefined
+  /** Whom the authentication service knows; undefined = it cannot be asked. */
+  readonly directory: Directory | undefined
+  /** undefined = nobody logs in with a password here. */
+  readonly passwordLogin: PasswordLogin | undefined
+  /** undefined = nobody logs in at an OpenID provider. */
+  readonly oidcLogin: OidcLogin | undefined
+  /** undefined = nobody logs in at the identity provider of a realm. */
+  readonly samlLogin: SamlLogin | undefined
+  /** Generated signing pairs get the tag `jwks`. */
+  readonly tagSigningPairs: boolean
+  readonly external: ExternalServices
+  /** Keys that the JWKS shows at most; 0 = there is no JWKS. */
+  readonly jwksKeys: number
+}
+
+/** Declares an operation of the REST API. */
+export const define = defineOperation<RestServices>()
