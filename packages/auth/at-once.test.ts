@@ -11,8 +11,8 @@ const many = <R>(count: number, run: (index: number) => Promise<R>): Promise<R[]
 const listStatuses = (answers: readonly Answer[]): readonly number[] =>
   answers.map(({ status }) => status).sort((a, b) => a - b)
 
-describe('two who do the same at once', () => {
-  it('create one realm, administrator, credential or role between them', async () => {
+describe('two clients that send the same request concurrently', () => {
+  it('create one realm, administrator, credential or role: the other request conflicts', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper, realm } = scene(auth)
     await realm('r')
@@ -34,7 +34,7 @@ describe('two who do the same at once', () => {
     assert.equal(new Set(ids.map(({ json }) => json.data.role_id)).size, 1)
   })
 
-  it('make a role of the same name in two realms: it belongs to one of them, and the other learns so', async () => {
+  it('create a role of the same name in two realms: one succeeds, the other conflicts', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { as, realm, user, admin, logIn } = scene(auth)
     const chiefs: string[] = []
@@ -57,7 +57,7 @@ describe('two who do the same at once', () => {
     }
   })
 
-  it('renew and revoke a token: it is revoked (A21)', async () => {
+  it('renew and revoke a token: it ends up revoked (A21)', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper } = scene(auth)
     await asSuper('POST', '/auth/approle/role/job', { bind_secret_id: false, token_ttl: 60 })
@@ -82,7 +82,7 @@ describe('two who do the same at once', () => {
     assert.equal(auth.counted.get('auth_tokens_total{event="revoked"}'), 6, 'each once')
   })
 
-  it('use and destroy a secret id: once it is destroyed, it lets nobody in (A20)', async () => {
+  it('use and destroy a secret id: a destroyed one allows no login (A20)', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper } = scene(auth)
     await asSuper('POST', '/auth/approle/role/job', {})
@@ -102,7 +102,7 @@ describe('two who do the same at once', () => {
     }
   })
 
-  it('delete the same administrator: all are told that it is gone, the realm’s own too', async () => {
+  it('delete the same administrator: all requests report success, also those of a realm admin', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { as, asSuper, realm, user, admin, logIn } = scene(auth)
     await realm('r')
@@ -122,7 +122,7 @@ describe('two who do the same at once', () => {
     }
   })
 
-  it('delete the same realm, credential or role: all are told that it is gone', async () => {
+  it('delete the same realm, credential or role: all requests report success', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper, realm, user } = scene(auth)
     const pods = { jwks_url: 'https://cluster.invalid/keys' }
@@ -143,7 +143,7 @@ describe('two who do the same at once', () => {
     }
   })
 
-  it('end the same sessions: both are told that they are gone', async () => {
+  it('end the same sessions: both requests report success', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper, as, realm, user, logIn } = scene(auth)
     await realm('r')
@@ -163,7 +163,7 @@ describe('two who do the same at once', () => {
     assert.equal(auth.counted.get('auth_sessions_total{event="logged_out"}'), 4, 'each once')
   })
 
-  it('change a password, the user and an administrator: the old one is gone, and one of the new ones is', async () => {
+  it('change a password, the user and an administrator: exactly one of the new values wins', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper, realm, user, logIn, as } = scene(auth)
     await realm('r')
@@ -187,7 +187,7 @@ describe('two who do the same at once', () => {
     assert.equal((await as(before, 'GET', '/whoami')).status, 401)
   })
 
-  it('enroll with a code, again and again: it is used up for logins all the same (A04, A05)', async () => {
+  it('enroll repeatedly with one code: logins cannot use it again (A04, A05)', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper, realm, user } = scene(auth)
     await realm('r')

@@ -6,7 +6,7 @@ import { scene } from './testing/scene.ts'
 import { knownHash, readCookie, startAuth } from './testing/start.ts'
 
 describe('the audit log', () => {
-  it('tells why a login was refused, which the caller is not told, and who tried where', async () => {
+  it('records why a login was refused, which the caller does not learn, and which name and realm were tried', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { realm, user, asSuper } = scene(auth)
     await realm('r')
@@ -48,12 +48,12 @@ describe('the audit log', () => {
     }
     const places = auth.events.filter(({ operation }) => operation === 'login').map(({ realm: at }) => at)
     assert.ok(['r', 'nowhere', 'closed', 'tokens'].every((name) => places.includes(name)))
-    // A password typed into the name field would be kept for years: what is no name is not recorded.
+    // A password typed into the name field would be kept for years: an invalid user name is not recorded.
     await login('r', { basic: ' my password is:oops' })
     assert.equal(auth.events.at(-1)?.object, undefined)
   })
 
-  it('has who, what, before and after of each change, and never a secret', async () => {
+  it('records the actor, the operation, and the values before and after of each change, never a secret', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { realm, user, admin, asSuper, as } = scene(auth)
     const ages = { session_max_age_seconds: 50, session_max_stale_age_seconds: 50 }

@@ -6,7 +6,7 @@ import { nameIsCertain } from './realm-rules.ts'
 import type { AuthServices } from './services.ts'
 import { readSessionCookie } from './sessions/index.ts'
 
-/** A session cookie, else a machine token. What a request carries but does not prove is no credential. */
+/** Authenticates by session cookie, else by machine token. Invalid credentials are treated as absent. */
 export function authenticateWith(services: AuthServices): Authenticate {
   return async (request) => {
     const cookie = readSessionCookie(request)

@@ -23,10 +23,10 @@ const oneHour = 3600
 const oneYear = 365 * 86_400
 
 /**
- * Fills a fresh database: the signing keys, and, in one commit, the realm `_` with its first super admin. Runs at
- * every start and does nothing where they are. The password is that of `WARDER_ADMIN_PASSWORD`, or a random one that
- * is written to `initial-admin-password` in the home folder (0600) before anything is committed.
- * @param hash makes the stored form of the password
+ * Initializes an empty database: the signing keys and, in one commit, the realm `_` with its first super admin. Runs
+ * at every start and does nothing when they exist. The password is that of `WARDER_ADMIN_PASSWORD`, or a random one
+ * that is written to `initial-admin-password` in the home folder (0600) before the commit.
+ * @param hash computes the stored form of the password
  * @returns lines to show once
  * @throws StartupError
  */
@@ -75,7 +75,7 @@ export async function bootstrap(
       }),
     ])
   } catch (error) {
-    // Another node had its first run at the same moment: its password is the one.
+    // Another node initialized the database at the same moment: its password is the valid one.
     if (error instanceof UniqueViolation) return []
     throw error
   }
@@ -85,9 +85,9 @@ export async function bootstrap(
 }
 
 /**
- * The first administrator's password as the environment gives it.
- * @returns undefined where none is given: a random one is made
- * @throws StartupError for one that `admin_password_policy` refuses
+ * Reads the first administrator's password from the environment.
+ * @returns undefined when it is not set: a random one is generated
+ * @throws StartupError when `admin_password_policy` refuses it
  */
 export function requireFirstPassword(
   givenPassword: string | undefined,
@@ -99,7 +99,9 @@ export function requireFirstPassword(
   return givenPassword
 }
 
-/** Flushed to disk before the commit: a password that nobody knows would lock everybody out. */
+/**
+ * Flushes the file to disk before the commit: otherwise a crash could leave an installation without a known password.
+ */
 function writePassword(file: string, password: string): void {
   try {
     const handle = openSync(file, 'w', 0o600)

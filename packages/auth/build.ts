@@ -34,15 +34,15 @@ function countWorkers({ workers }: Config): number {
 }
 
 /**
- * Password hashes of one worker at a time: unless configured, the cores are shared out among the workers, so that
- * all of them together never hash on more threads than there are cores.
+ * Returns how many password hashes one worker computes at a time. Unless configured, the cores are divided among the
+ * workers, so that all workers together never use more threads than there are cores.
  */
 function hashesAtOnce(config: Config): number {
   if (config.password_hash_concurrency > 0) return config.password_hash_concurrency
   return Math.max(1, Math.floor(availableParallelism() / countWorkers(config)))
 }
 
-/** The service in one worker. */
+/** Builds the service in one worker. */
 export async function build(
   environment: ServiceEnvironment<AuthConfig>,
 ): Promise<ServiceInstance<AuthServices>> {
@@ -50,7 +50,8 @@ export async function build(
   const now = (): number => unixSeconds(clock)
   const sessionSigner = await openSigner(db, seal, 'session')
   const issuer = config.issuer ?? baseUrl
-  // Before this node signs: a kms that gets its first token may ask any node of the installation.
+  // Runs before this node signs tokens: a kms that receives such a token may ask any node of the installation
+  // for the issuers.
   await registerIssuer(db, issuer, now())
   const failures = createFailureCounter(db, await openThrottleKey(db, seal))
   const samlVerification = createVerification()
@@ -95,7 +96,7 @@ export async function build(
   }
   metrics.collected('queue_jobs', {
     type: 'gauge',
-    help: 'Jobs that wait for a thread or a place, or are on it.',
+    help: 'Jobs that wait for a thread or a slot, or are running.',
     label: 'queue',
     read: () => ({ passwords: services.hasher.unfinished, saml: samlVerification.unfinished }),
   })
@@ -108,7 +109,7 @@ export async function build(
   }
 }
 
-/** Those of the operator's files, or those of the database. */
+/** Uses the keys of the operator's files if configured, else those of the database. */
 function selectSpKeys({ config, home, db, seal }: ServiceEnvironment<AuthConfig>, now: () => number): SpKeys {
   const own = readConfiguredKeys(home, config.saml_sp_key_files, config.saml_sp_certificate_files)
   const [first, ...others] = own

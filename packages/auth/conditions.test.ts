@@ -16,8 +16,8 @@ const pem =
   '-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n-----END PUBLIC KEY-----'
 const nowhere = '00000000-0000-4000-8000-000000000000'
 
-/** The conditions that the interface names, endpoint by endpoint, in its order: each with the status it demands. */
-it('every endpoint answers every condition of the interface with its status', async () => {
+/** The error conditions of the interface, endpoint by endpoint, each with its expected status. */
+it('every endpoint answers every error condition of the interface with its status', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'warder-conditions-'))
   await using issuer = await startIssuer(await testAuthority(), folder)
   await using auth = await startAuth({ adminPassword: 'correct horse', outboundCa: issuer.caFile })
@@ -51,7 +51,11 @@ it('every endpoint answers every condition of the interface with its status', as
   await expect(409, 'a realm that exists', asSuper('POST', '/admins/realms', { id: 't', ...plain }))
   await expect(400, 'a malformed realm', asSuper('POST', '/admins/realms', { id: 'u' }))
   await expect(403, 'not by a realm admin', as(chief, 'POST', '/admins/realms', { id: 'u', ...plain }))
-  await expect(401, 'not by nobody', auth.call('POST', '/admins/realms', { json: { id: 'u', ...plain } }))
+  await expect(
+    401,
+    'not without a session',
+    auth.call('POST', '/admins/realms', { json: { id: 'u', ...plain } }),
+  )
   await expect(200, 'read a realm', asSuper('GET', '/admins/realms/t'))
   await expect(404, 'no such realm', asSuper('GET', '/admins/realms/none'))
   await expect(200, 'read one’s realm', as(chief, 'GET', '/admins/realms/r'))
@@ -174,7 +178,11 @@ it('every endpoint answers every condition of the interface with its status', as
   })) {
     await expect(400, what, certify(body))
   }
-  await expect(401, 'certify nobody', auth.call('POST', '/certify', { json: { verification_key: pem } }))
+  await expect(
+    401,
+    'certify without a session',
+    auth.call('POST', '/certify', { json: { verification_key: pem } }),
+  )
   const bareCookie = await bare.superCookie()
   const unsigned = { cookie: bareCookie, json: { verification_key: pem } }
   await expect(500, 'certify not configured', bare.call('POST', '/certify?realm=_', unsigned))
@@ -210,7 +218,7 @@ it('every endpoint answers every condition of the interface with its status', as
   await expect(403, 'end those of a realm, by a user', as(ann, 'DELETE', '/sessions/realms/r'))
   await expect(
     401,
-    'end a session, by nobody',
+    'end a session, without a session',
     auth.call('DELETE', '/sessions', { json: { session_ids: [id] } }),
   )
   await expect(204, 'end one', as(ann, 'DELETE', '/sessions', { session_ids: [id] }))
@@ -219,7 +227,7 @@ it('every endpoint answers every condition of the interface with its status', as
   // 4.5 Machines
   const role = '/auth/approle/role/job'
   await expect(204, 'create a role', as(chief, 'POST', role, {}))
-  await expect(401, 'by nobody', auth.call('POST', role, { json: {} }))
+  await expect(401, 'without a session', auth.call('POST', role, { json: {} }))
   await expect(403, 'by a user', as(await logIn('r', 'ann'), 'POST', role, {}))
   const { role_id } = (await expect(200, 'role id', as(chief, 'GET', `${role}/role-id`))).json.data
   await expect(404, 'of no role', as(chief, 'GET', '/auth/approle/role/none/role-id'))
@@ -268,7 +276,8 @@ it('every endpoint answers every condition of the interface with its status', as
   await expect(204, 'delete it', as(chief, 'DELETE', pods))
   await expect(204, 'delete the role', as(chief, 'DELETE', role))
 
-  // 7 Errors: a realm without SAML; what is not there; the one status that SAML alone has is in `methods/saml`.
+  // 7 Errors: a realm without SAML; missing resources. The status that only SAML has is tested in
+  // `methods/saml`.
   for (const path of ['/saml/r/login', '/saml/r/metadata', '/saml/nowhere/login']) {
     await expect(400, path, auth.call('GET', path))
   }

@@ -18,7 +18,7 @@ const tables = [
   ...['saml_key', 'saml_request', 'saml_assertion', 'saml_session'],
 ]
 
-/** Every row of every table; of sessions all but their idle limits, which each use moves. */
+/** Every row of every table; for sessions without their idle limits, which each use moves. */
 async function dump(auth: TestService): Promise<string> {
   const rows: unknown[] = []
   for (const table of tables) {
@@ -31,7 +31,7 @@ async function dump(auth: TestService): Promise<string> {
 
 interface Prepared extends AsyncDisposable {
   readonly auth: TestService
-  /** One call of every operation; each would succeed, and change something where the operation changes anything. */
+  /** One call of every operation. Each would succeed, and change something if the operation changes anything. */
   readonly calls: Readonly<Record<string, () => Promise<{ readonly status: number; readonly text: string }>>>
 }
 
@@ -184,7 +184,7 @@ async function prepare(auditMode: 'continue' | 'reject'): Promise<Prepared> {
 
 const following = `follower=${randomUUID()}&after=0&nonce=${'n'.repeat(24)}`
 
-/** Operations that ask neither the database nor for a record. */
+/** Operations that neither read the database nor write an audit record. */
 const untouched = new Set(['version', 'jwks.session', 'jwks.certificate'])
 const named = authOperations
   .filter(({ name }) => !name.startsWith('v1.') && !name.startsWith('kubernetes.') && !untouched.has(name))
@@ -192,7 +192,7 @@ const named = authOperations
 const unaudited = new Set(authOperations.filter(({ audited }) => audited === false).map(({ name }) => name))
 
 describe('audit mode reject', () => {
-  it('answers 503 to every operation whose record cannot be written, and has changed nothing', async () => {
+  it('answers 503 to every operation whose record cannot be written, and changes nothing', async () => {
     await using prepared = await prepare('reject')
     const { auth, calls } = prepared
     assert.deepEqual(Object.keys(calls).sort(), [...named].sort(), 'every operation is tried')
@@ -220,7 +220,7 @@ describe('audit mode reject', () => {
     assert.notEqual(await dump(auth), before, 'the same calls do change something')
   })
 
-  it('has the record on disk before the change, once, with who and what', async () => {
+  it('writes one record with actor and object to disk before the change', async () => {
     await using prepared = await prepare('reject')
     const { auth, calls } = prepared
     const seen = auth.events.length
@@ -235,7 +235,7 @@ describe('audit mode reject', () => {
 })
 
 describe('a database that cannot be reached (A33)', () => {
-  it('lets nobody in and answers 503 to everything, health too, and is well afterwards', async () => {
+  it('allows no login, answers 503 to everything including health, and recovers afterwards', async () => {
     await using prepared = await prepare('continue')
     const { auth, calls } = prepared
     await auth.superCookie()

@@ -1,6 +1,6 @@
 /**
- * The authentication service: says who somebody is. Realms hold credentials; a login gives a session, whose token
- * other services verify by themselves; machines get tokens of their own.
+ * The authentication service. Realms hold credentials. A login creates a session, whose token other services verify
+ * by themselves. Machines get tokens of their own.
  */
 export { authService } from './service.ts'
 export type { AuthServices } from './services.ts'

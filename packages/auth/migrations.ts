@@ -1,9 +1,9 @@
 import type { Migration } from '@warder/foundation/sql'
 
 /**
- * Tables of the authentication service. Times are Unix seconds. What a realm owns carries its id; deleting the realm
- * deletes it in the same commit (`realms/realm-store.ts`). Nothing secret stands here in clear: passwords are
- * argon2id, tokens and secret ids SHA-256, the rest is sealed (`sealed_…`).
+ * Tables of the authentication service. Times are Unix seconds. Everything that belongs to a realm carries its id and
+ * is deleted in the same commit as the realm (`realms/realm-store.ts`). No secret is stored in clear: passwords are
+ * argon2id hashes, tokens and secret ids SHA-256 hashes, and the rest is sealed (`sealed_…`).
  */
 export const authMigrations: readonly Migration[] = [
   {
@@ -91,7 +91,7 @@ export const authMigrations: readonly Migration[] = [
         realm_id TEXT NOT NULL, subject TEXT NOT NULL, issuer TEXT NOT NULL, assigned BIGINT NOT NULL,
         created_at BIGINT NOT NULL, PRIMARY KEY (realm_id, subject))`,
       'CREATE INDEX jwt_subject_by_issuer ON jwt_subject (realm_id, issuer, subject)',
-      // Nobody knows whose they are: their users log in once more.
+      // The provider of these sessions is unknown: their users log in again.
       "DELETE FROM session WHERE auth_scheme = 'jwt'",
     ],
   },
@@ -163,7 +163,8 @@ export const authMigrations: readonly Migration[] = [
     older: 'registers people of SAML without their identity provider',
     statements: [
       'ALTER TABLE person ADD COLUMN provider TEXT',
-      // Whoever is registered nowhere came through the identity provider that the realm has now; '' stands for it.
+      // Persons without a registration came through the current identity provider of the realm; '' stands for
+      // it.
       `UPDATE person SET provider = '' WHERE realm_id IN
            (SELECT id FROM realm WHERE auth_params LIKE '%"saml_params":{%')
          AND NOT EXISTS (SELECT 1 FROM credential c

@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import { scene } from './testing/scene.ts'
 import { knownHash, startAuth } from './testing/start.ts'
 
-it('null for an optional member is as good as its absence, in every request', async () => {
+it('null for an optional member means absence, in every request', async () => {
   await using auth = await startAuth({ adminPassword: 'correct horse' })
   const { asSuper, realm } = scene(auth)
   const ages = { session_max_age_seconds: 3600, session_max_stale_age_seconds: 600 }

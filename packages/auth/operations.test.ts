@@ -14,7 +14,7 @@ const samples: Readonly<Record<string, string>> = {
 }
 
 describe('the table of operations', () => {
-  it('opens to everybody what is public, and nothing else', () => {
+  it('allows unauthenticated callers only the public operations', () => {
     const open = accessTable(authOperations)
       .filter((row) => row.public && !row.path.startsWith('/v1/') && !row.path.includes('kubernetes'))
       .map(({ method, path }) => `${method} ${path}`)
@@ -43,7 +43,7 @@ describe('the table of operations', () => {
     ])
   })
 
-  it('answers nothing else without a credential, nor with a forged one', async () => {
+  it('refuses all other operations without a credential and with a forged one', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const [header, payload] = (await auth.superCookie()).split('.')
     const forged = `${header}.${payload}.${'A'.repeat(86)}`
@@ -78,7 +78,7 @@ describe('the table of operations', () => {
     assert.ok(refused > 60, `${refused} operations refuse it`)
   })
 
-  it('makes an OpenAPI document with every path', () => {
+  it('generates an OpenAPI document with every path', () => {
     const document = openApiDocument({
       title: 'auth',
       version,

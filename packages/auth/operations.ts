@@ -13,7 +13,7 @@ import { sessionOperations } from './sessions/operations.ts'
 import { withStatedRealm } from './stated-realm.ts'
 import { userOperations } from './users/index.ts'
 
-/** Nothing here takes more than a realm with its longest lists; endpoints with less say so themselves. */
+/** The default body limit fits a realm with its longest lists; endpoints with a smaller limit declare it. */
 const bodyLimit = 1024 * 1024
 
 const operations: readonly Operation<AuthServices>[] = [
@@ -31,7 +31,7 @@ const operations: readonly Operation<AuthServices>[] = [
   ...tokenOperations,
 ]
 
-/** Every endpoint of the service. Health and documentation are the runtime's. */
+/** Every endpoint of the service. The runtime provides health and documentation. */
 export const authOperations: readonly Operation<AuthServices>[] = operations.map((operation) =>
   replyAfterAck(withStatedRealm({ bodyLimit, ...operation })),
 )

@@ -2,7 +2,7 @@ import { after, it } from 'node:test'
 import { startTestPostgres } from '@warder/foundation/sql/testing'
 import { usePostgres } from './testing/start.ts'
 
-/** Attacks, races, conditions and the guide again, on PostgreSQL, whose transactions run side by side. */
+/** Runs the attacks, races, conditions and the guide again on PostgreSQL, whose transactions run concurrently. */
 const server = await startTestPostgres()
 if ('missing' in server) {
   it('PostgreSQL', { skip: server.missing }, () => {})

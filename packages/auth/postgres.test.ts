@@ -3,7 +3,7 @@ import { it } from 'node:test'
 import { startTestPostgres } from '@warder/foundation/sql/testing'
 import { startAuth, usePostgres } from './testing/start.ts'
 
-/** The scenarios again, on PostgreSQL, which the last test ends: what holds for one engine holds for the other. */
+/** Runs the scenarios again on PostgreSQL, which must behave the same. The last test stops the server. */
 const server = await startTestPostgres({ own: true })
 if ('missing' in server) {
   it('PostgreSQL', { skip: server.missing }, () => {})
@@ -25,8 +25,8 @@ if ('missing' in server) {
   await import('./faults.test.ts')
   await import('./revocations/feed.test.ts')
   await import('./recovery/recover.test.ts')
-  // The last of the suites: it takes the server away.
-  it('PostgreSQL that is gone lets nobody in: 503 (A33)', async () => {
+  // The last suite, because it stops the server.
+  it('an unavailable PostgreSQL allows no login: 503 (A33)', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const cookie = await auth.superCookie()
     assert.equal(auth.db.dialect, 'postgresql')

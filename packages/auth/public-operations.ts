@@ -13,7 +13,7 @@ const Text = Type.String()
 const KeySetReply = Type.Object({
   keys: Type.Array(Type.Object({ kty: Text, crv: Text, x: Text, y: Text, use: Text, alg: Text, kid: Text })),
 })
-/** A new key is published for an hour before it signs, if ever keys rotate. */
+/** If keys are ever rotated, a new key must be published for an hour before it signs. */
 const cacheControl = 'public, max-age=3600'
 
 export const publicOperations: readonly Operation<AuthServices>[] = [

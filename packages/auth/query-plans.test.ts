@@ -58,7 +58,7 @@ import { isKnownRole, isKnownUser } from './users/known-store.ts'
 
 type Asked = readonly [text: string, params: readonly SqlValue[]]
 
-/** Takes down every statement that it is asked to run, and runs none. */
+/** Records every statement without executing it. */
 function stenographer() {
   const asked: Asked[] = []
   const note = (statement: Query<readonly SqlValue[], unknown>, params: readonly SqlValue[]): void => {
@@ -75,13 +75,13 @@ function stenographer() {
       return []
     },
     commit,
-    // Nothing to be planned.
+    // These statements need no plan.
     changed: () => change(query('DELETE FROM realm WHERE id = ?'), ['x']),
   } satisfies Pick<Database, 'get' | 'all' | 'commit' | 'changed'>
   return { asked, db: db as unknown as Database }
 }
 
-/** Changes of one row, by its key. */
+/** Statements that change one row by its key. */
 function singleRows(): readonly Change[] {
   const hash = new Uint8Array(32)
   const role = { name: 'x', roleId: 'x', realm: 'r', tokenTtl: 1, secretIdTtl: 1, policies: [], version: 1 }
@@ -133,12 +133,15 @@ const createRealm = (jwt_issuer_uri: string): Realm => ({
   certificate_max_age_seconds: 1,
 })
 
-/** Without these, PostgreSQL would read the few rows of a test from end to end; with them it does so where it must. */
+/**
+ * With these settings PostgreSQL reads a table sequentially only where it must; otherwise it would do so for the few
+ * rows of a test.
+ */
 const indexesFirst = Object.fromEntries(
   ['seqscan', 'bitmapscan', 'sort', 'hashjoin', 'mergejoin'].map((way) => [`enable_${way}`, 'off']),
 )
 
-/** How the engine would carry out a statement, and whether that is by an index alone. */
+/** Returns the plan of a statement, and whether it uses only an index. */
 async function explainQuery(db: Database, text: string, params: readonly SqlValue[]) {
   if (db.dialect === 'postgresql') {
     const rows = await db.all(query<SqlValue[], Record<string, string>>(`EXPLAIN ${text}`), [...params])
@@ -152,7 +155,7 @@ async function explainQuery(db: Database, text: string, params: readonly SqlValu
   return { plan, byIndex: plan.includes('SEARCH'), whole: /SCAN (?!\(subquery)|TEMP B-TREE/.test(plan) }
 }
 
-it('no lookup, list or sweep reads a large table from end to end, or sorts it', async () => {
+it('no lookup, list or sweep scans or sorts a large table', async () => {
   await using auth = await startAuth({ adminPassword: 'correct horse', postgresSettings: indexesFirst })
   const { asked, db } = stenographer()
   const { commit } = db

@@ -13,7 +13,7 @@ import { realmSessionsEnd, type Session } from './sessions/index.ts'
 export const realmRules: RealmRules<MethodServices> = {
   members: methods.map(({ settings }) => settings),
 
-  /** `_` keeps a way in for one of its administrators; they are counted as they are now. */
+  /** At least one administrator of `_` can still log in; the administrators are counted at this moment. */
   async guardsOf(services, before, realm) {
     for (const method of methods) await method.checkChange?.(services, before, realm)
     if (realm.id !== superRealm) return []
@@ -59,7 +59,10 @@ function announceMethodChanges(
   return isOther ? announceRealmCredentials(db, after.id, now()) : []
 }
 
-/** Whether an Admin that names the user of this session can only mean this very user. Never for a scheme without method. */
+/**
+ * Whether an Admin that names the user of this session can only mean this user. Always false for a scheme without a
+ * method.
+ */
 export async function nameIsCertain(db: Database, session: Session): Promise<boolean> {
   const method = methods.find(({ scheme }) => scheme === session.scheme)
   if (method === undefined) return false

@@ -2,7 +2,7 @@ import { peerSecretHeader } from '@warder/foundation/http'
 import type { DocumentedCredentials } from '@warder/foundation/operations'
 import { sessionCookie } from './sessions/index.ts'
 
-/** What callers authenticate with, as openapi.yaml names it. `service` are the credentials of `authenticateWith`. */
+/** Security schemes of callers, as named in openapi.yaml. `service` are the credentials of `authenticateWith`. */
 export const authCredentials: DocumentedCredentials = {
   schemes: {
     sessionCookie: { type: 'apiKey', in: 'cookie', name: sessionCookie },

@@ -17,7 +17,7 @@ import { countOpenSessions, removeEndedSessions } from './sessions/session-store
 import { type AuthConfig, authSettings } from './settings.ts'
 import { removeOldFailures, shareLoginBuckets } from './throttle/index.ts'
 
-/** Counting reads an index as long as there are sessions. */
+/** Counting scans an index of all sessions, so it runs only once per minute. */
 const countEveryMs = 60_000
 
 const sweeps: readonly PeriodicWork<AuthConfig>[] = [
@@ -44,7 +44,7 @@ const sweeps: readonly PeriodicWork<AuthConfig>[] = [
   },
   firstSpKey(),
   {
-    name: 'SAML logins that were not finished, and assertions that nobody accepts any more',
+    name: 'unfinished SAML logins, and expired records of used assertions',
     everySeconds: 60,
     async run({ db, clock }) {
       await removeExpiredMessages(db.commit, unixSeconds(clock))
@@ -54,7 +54,7 @@ const sweeps: readonly PeriodicWork<AuthConfig>[] = [
   {
     name: 'SAML metadata of realms that say where it is',
     everySeconds: 3600,
-    // Loaded where it is needed: the primary starts without the reader of XML.
+    // Loaded on demand: the primary starts without the XML parser.
     run: async (environment) =>
       (await import('./methods/saml/refresh/refresh.ts')).refreshMetadata(environment),
   },
@@ -82,7 +82,7 @@ export const authService: ServiceDefinition<AuthConfig, AuthServices> = {
   counters: { ...authCounters, auth_saml_responses_total: { outcome: ['accepted', ...samlChecks] } },
   async check({ config, home }) {
     if (config.saml_sp_key_files.length + config.saml_sp_certificate_files.length === 0) return
-    // Loaded where it is needed: the primary starts without SAML.
+    // Loaded on demand: the primary starts without SAML.
     const { readConfiguredKeys: configuredKeys } = await import('./methods/saml/index.ts')
     configuredKeys(home, config.saml_sp_key_files, config.saml_sp_certificate_files)
   },
@@ -103,7 +103,7 @@ export const authService: ServiceDefinition<AuthConfig, AuthServices> = {
       read: memoizeFor(() => countOpenSessions(db, unixSeconds(clock)), countEveryMs, clock.monotonic),
     })
   },
-  // Loaded by workers only: the primary needs neither the operations nor what they stand on.
+  // Loaded by workers only: the primary needs neither the operations nor their dependencies.
   build: async (environment) => (await import('./build.ts')).build(environment),
   periodic: sweeps,
 }

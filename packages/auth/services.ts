@@ -8,8 +8,8 @@ import type { AuthConfig } from './settings.ts'
 import type { Signer } from './signing/index.ts'
 
 /**
- * Services used by the operations in one worker: those that the folders ask for, together. A folder declares
- * what it needs itself, and sees no more of it.
+ * Services used by the operations in one worker: the union of those that the folders declare. Each folder declares
+ * its own needs and sees only these.
  */
 export interface AuthServices
   extends MethodServices,

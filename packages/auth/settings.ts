@@ -31,13 +31,13 @@ export const authSettings = {
     default: 20,
     min: 1,
     max: 100_000,
-    docs: 'Logins of every kind that one address may try in a second, in the long run.',
+    docs: 'Sustained number of logins of all kinds per second and address.',
   }),
   login_rate_limit_burst: integer({
     default: 100,
     min: 1,
     max: 1_000_000,
-    docs: 'Logins of every kind that one address may try at once.',
+    docs: 'Burst of logins of all kinds per address.',
   }),
   password_hash_concurrency: integer({
     default: 0,
@@ -47,7 +47,7 @@ export const authSettings = {
   }),
   saml_sp_key_files: list({
     default: [],
-    docs: 'RSA keys of the SAML service provider (PEM, at least 2048 bits), instead of the ones that it makes by itself: the first signs, all of them decrypt and are published.',
+    docs: 'RSA keys of the SAML service provider (PEM, at least 2048 bits), instead of generated ones: the first signs, all of them decrypt and are published.',
   }),
   saml_sp_certificate_files: list({
     default: [],
@@ -57,11 +57,11 @@ export const authSettings = {
     default: 0,
     min: 0,
     max: 1024,
-    docs: 'Characters that a password must have at least that an administrator sets in plain text; 0 = no rule. It is never empty.',
+    docs: 'Minimum length in characters of a password that an administrator sets in plain text; 0 = no rule, but it must not be empty.',
   }),
   'admin_password_policy.refuse_common': boolean({
     default: false,
-    docs: 'Refuse the username and the most common passwords, too, when an administrator sets a password in plain text.',
+    docs: 'Also refuse the username and the most common passwords when an administrator sets a password in plain text.',
   }),
 } as const
 

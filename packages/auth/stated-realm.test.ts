@@ -16,7 +16,7 @@ const samples: Readonly<Record<string, string>> = {
 const ages = { session_max_age_seconds: 60, session_max_stale_age_seconds: 30 }
 
 describe('a request whose ?realm= names another realm', () => {
-  it('is refused alike by every operation, and changes nothing', async () => {
+  it('is refused in the same way by every operation, and changes nothing', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { as, asSuper, realm, user, logIn } = scene(auth)
     await realm('r')
@@ -51,7 +51,7 @@ describe('a request whose ?realm= names another realm', () => {
     assert.equal((await as(ann, 'GET', '/whoami')).status, 200)
   })
 
-  it('is served when it names the realm of the path, or that of the caller', async () => {
+  it('is accepted when it names the realm of the path, or that of the caller', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { as, asSuper, realm, user, logIn } = scene(auth)
     await realm('r')
@@ -64,7 +64,7 @@ describe('a request whose ?realm= names another realm', () => {
     assert.equal((await asSuper('GET', '/admins?realm=_')).status, 200)
   })
 
-  it('does not move a role of machines, nor does a list of roles show those of another realm', async () => {
+  it('does not move a machine role, and a list of roles does not contain those of another realm', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper, realm } = scene(auth)
     await realm('r')
@@ -87,8 +87,8 @@ describe('a request whose ?realm= names another realm', () => {
   })
 })
 
-describe('every session of a realm', () => {
-  it('that does not exist is ended: 204', async () => {
+describe('the deletion of every session of a realm', () => {
+  it('that does not exist answers 204', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper } = scene(auth)
     assert.equal((await asSuper('DELETE', '/sessions/realms/unknown')).status, 204)

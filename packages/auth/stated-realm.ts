@@ -10,8 +10,8 @@ const StatedRealm = Type.Optional(
 )
 
 /**
- * Adds a check to every operation that needs a credential: `?realm=` may be left out, and has to name the realm of the
- * path or the realm of the caller. Operations that declare the parameter give it a meaning of their own.
+ * Adds a check to every operation that needs a credential: `?realm=` is optional and must name the realm of the path
+ * or that of the caller. Operations that declare the parameter define its meaning themselves.
  */
 export function withStatedRealm(operation: Operation<AuthServices>): Operation<AuthServices> {
   const { access } = operation

@@ -29,7 +29,7 @@ async function twoNodes(): Promise<
 const count = (statuses: readonly number[], status: number): number =>
   statuses.filter((one) => one === status).length
 
-it('what one node ends is over on the other with the next request: sessions, powers, tokens, realms', async () => {
+it('revocations by one node apply to the next request on the other: sessions, powers, tokens, realms', async () => {
   await using nodes = await twoNodes()
   const { near, far } = nodes
   const [here, there] = [scene(near), scene(far)]
@@ -60,7 +60,7 @@ it('what one node ends is over on the other with the next request: sessions, pow
   assert.equal((await far.call('POST', '/login?realm=r', { basic })).status, 401)
 })
 
-it('what may be used once is used once by both nodes together: TOTP codes, secret ids (A05, A20)', async () => {
+it('single-use credentials are used once by both nodes together: TOTP codes, secret ids (A05, A20)', async () => {
   await using nodes = await twoNodes()
   const { near, far } = nodes
   const { asSuper } = scene(near)
@@ -101,7 +101,7 @@ it('what may be used once is used once by both nodes together: TOTP codes, secre
   }
 })
 
-it('failures at one node are failures at the other, and the last super administrator stays', async () => {
+it('both nodes count failures together, and the last super administrator stays', async () => {
   await using nodes = await twoNodes()
   const { near, far } = nodes
   for (let attempt = 0; attempt < 5; attempt++) {

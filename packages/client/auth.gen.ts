@@ -120,7 +120,7 @@ export interface Operations {
     readonly query?: {
       /** 1 to 9999 entries. */
       readonly limit?: string
-      /** The key of the last entry of the page before. */
+      /** The key of the last entry of the previous page. */
       readonly after?: string
       /** The realm of the path, or of the caller. */
       readonly realm?: string
@@ -295,7 +295,7 @@ export interface Operations {
       }
     }
   }
-  /** Create a role, or change settings of one */
+  /** Create a role or update its settings */
   readonly 'approle.role.save': {
     readonly path: {
       readonly name: string
@@ -334,7 +334,7 @@ export interface Operations {
     }
     readonly reply: undefined
   }
-  /** A new secret id; it is shown once */
+  /** Create a secret id; its value is returned once */
   readonly 'approle.secret_id.create': {
     readonly path: {
       readonly name: string
@@ -377,7 +377,7 @@ export interface Operations {
     }
     readonly reply: undefined
   }
-  /** Accessors of the secret ids of a role that are usable: a thousand at most */
+  /** Accessors of the usable secret ids of a role, at most a thousand */
   readonly 'approle.secret_id.list': {
     readonly path: {
       readonly name: string
@@ -392,7 +392,7 @@ export interface Operations {
       }
     }
   }
-  /** What is known about a secret id */
+  /** Properties of a secret id */
   readonly 'approle.secret_id.lookup': {
     readonly path: {
       readonly name: string
@@ -430,7 +430,7 @@ export interface Operations {
     }
     readonly reply: undefined
   }
-  /** What is known about a secret id, by its accessor */
+  /** Properties of a secret id, by its accessor */
   readonly 'approle.secret_id_accessor.lookup': {
     readonly path: {
       readonly name: string
@@ -543,7 +543,7 @@ export interface Operations {
     readonly query?: {
       /** 1 to 9999 entries. */
       readonly limit?: string
-      /** The key of the last entry of the page before. */
+      /** The key of the last entry of the previous page. */
       readonly after?: string
       /** The realm of the path, or of the caller. */
       readonly realm?: string
@@ -563,7 +563,7 @@ export interface Operations {
     readonly query?: {
       /** 1 to 9999 entries. */
       readonly limit?: string
-      /** The key of the last entry of the page before. */
+      /** The key of the last entry of the previous page. */
       readonly after?: string
       /** The realm of the path, or of the caller. */
       readonly realm?: string
@@ -614,16 +614,16 @@ export interface Operations {
       readonly warnings?: readonly string[]
     }
   }
-  /** What has ended before its time: sessions, users, machines */
+  /** Feed of revocations: sessions, users, machines */
   readonly 'ended.follow': {
     readonly query: {
-      /** UUID that the follower keeps while it runs. */
+      /** UUID of the subscriber, constant while it runs. */
       readonly follower: string
-      /** Number of the last entry that it has. */
+      /** Number of the last entry that the subscriber has received. */
       readonly after: string
-      /** Number of the last entry that counts there, where the question is asked ahead of that (default `after`). */
+      /** Number of the last entry that the subscriber has applied, where it is behind `after` (default `after`). */
       readonly acknowledged?: string
-      /** New for each question. */
+      /** New for each request. */
       readonly nonce: string
       /** Seconds to wait for an entry, 0 to 20. */
       readonly wait?: string
@@ -632,9 +632,9 @@ export interface Operations {
     }
     readonly reply: {
       readonly after: number
-      /** Number of the last entry here. */
+      /** Number of the last entry of this page. */
       readonly last: number
-      /** Number of the last entry there is. */
+      /** Number of the last entry of the feed. */
       readonly head: number
       readonly entries: readonly (readonly (string | number)[])[]
     }
@@ -673,7 +673,7 @@ export interface Operations {
       }[]
     }
   }
-  /** Give a name to one of the identity providers of a realm */
+  /** Assign a name to one of the identity providers of a realm */
   readonly 'jwt_subjects.assign': {
     readonly path: {
       readonly realm_id: string
@@ -690,9 +690,9 @@ export interface Operations {
     readonly reply: {
       /** `sub` of the tokens; the username in the realm. */
       readonly subject: string
-      /** The identity provider that vouches for it. */
+      /** The identity provider that owns the name. */
       readonly jwt_issuer_uri: string
-      /** Given by an administrator; else the provider used it first. */
+      /** Assigned by an administrator; else the provider used it first. */
       readonly assigned: boolean
       /** Unix seconds. */
       readonly created_at: number
@@ -706,7 +706,7 @@ export interface Operations {
     readonly query?: {
       /** 1 to 9999 entries. */
       readonly limit?: string
-      /** The key of the last entry of the page before. */
+      /** The key of the last entry of the previous page. */
       readonly after?: string
       /** The realm of the path, or of the caller. */
       readonly realm?: string
@@ -714,16 +714,16 @@ export interface Operations {
     readonly reply: readonly {
       /** `sub` of the tokens; the username in the realm. */
       readonly subject: string
-      /** The identity provider that vouches for it. */
+      /** The identity provider that owns the name. */
       readonly jwt_issuer_uri: string
-      /** Given by an administrator; else the provider used it first. */
+      /** Assigned by an administrator; else the provider used it first. */
       readonly assigned: boolean
       /** Unix seconds. */
       readonly created_at: number
     }[]
     readonly paged: true
   }
-  /** Take a name from its identity provider and end its sessions */
+  /** Release a name from its identity provider and end its sessions */
   readonly 'jwt_subjects.release': {
     readonly path: {
       readonly realm_id: string
@@ -803,7 +803,7 @@ export interface Operations {
       }
     }
   }
-  /** Create a role, or change settings of one */
+  /** Create a role or update its settings */
   readonly 'kubernetes.role.save': {
     readonly path: {
       readonly name: string
@@ -938,7 +938,7 @@ export interface Operations {
       }
     }
   }
-  /** Create a role, or change settings of one */
+  /** Create a role or update its settings */
   readonly 'orchestrator.role.save': {
     readonly path: {
       readonly name: string
@@ -990,7 +990,7 @@ export interface Operations {
     }
     readonly reply: undefined
   }
-  /** End whoever has a name that is not registered, and their sessions */
+  /** Remove the person of an unregistered name, and end their sessions */
   readonly 'persons.end': {
     readonly path: {
       readonly realm_id: string
@@ -1002,7 +1002,7 @@ export interface Operations {
     }
     readonly reply: undefined
   }
-  /** How somebody has a name */
+  /** How a user name is in use */
   readonly 'persons.get': {
     readonly path: {
       readonly realm_id: string
@@ -1018,7 +1018,7 @@ export interface Operations {
       readonly password: boolean
       /** An identity provider (JWT) of the realm has the name. */
       readonly provider: boolean
-      /** Has logged in with it, by whatever scheme. */
+      /** A user has logged in with it, by any scheme. */
       readonly person: boolean
     }
   }
@@ -1125,7 +1125,7 @@ export interface Operations {
     readonly query?: {
       /** 1 to 9999 entries. */
       readonly limit?: string
-      /** The key of the last entry of the page before. */
+      /** The key of the last entry of the previous page. */
       readonly after?: string
       /** The realm of the path, or of the caller. */
       readonly realm?: string
@@ -1220,7 +1220,7 @@ export interface Operations {
     }
     readonly reply: undefined
   }
-  /** Take a key of the SAML service provider out of the metadata */
+  /** Remove a key of the SAML service provider from the metadata */
   readonly 'saml.keys.delete': {
     readonly path: {
       readonly generation: string
@@ -1247,7 +1247,7 @@ export interface Operations {
       readonly state: 'next' | 'signing' | 'previous'
     }[]
   }
-  /** Make the next key of the SAML service provider */
+  /** Generate the next key of the SAML service provider */
   readonly 'saml.keys.renew': {
     readonly query?: {
       /** The realm of the path, or of the caller. */
@@ -1267,7 +1267,7 @@ export interface Operations {
       readonly state: 'next' | 'signing' | 'previous'
     }
   }
-  /** The realms with SAML whose people may be sent back to an address */
+  /** Realms with SAML that allow an address as the return URL */
   readonly 'saml.realms': {
     readonly query: {
       /** As for the login. */
@@ -1282,20 +1282,20 @@ export interface Operations {
       }[]
     }
   }
-  /** Take the session of a login that was begun with a code challenge */
+  /** Redeem the session of a login that was started with a code challenge */
   readonly 'saml.redeem': {
     readonly path: {
       readonly realm_id: string
     }
     readonly body: {
       readonly code: string
-      /** What `code_challenge` was made of (RFC 7636 §4.1). */
+      /** The secret that `code_challenge` was derived from (RFC 7636 §4.1). */
       readonly code_verifier: string
     }
     readonly reply: {
       readonly next_step: 'Authenticated'
       readonly session_id: string
-      /** Ends the session (`POST /saml/{realm_id}/session/end`), and is good for nothing else. */
+      /** Ends the session (`POST /saml/{realm_id}/session/end`), and has no other use. */
       readonly logout_handle: string
     }
   }
@@ -1309,7 +1309,7 @@ export interface Operations {
       readonly realm?: string
     }
     readonly body: {
-      /** As in the form: base64. */
+      /** The form field, in base64. */
       readonly saml_response: string
     }
     readonly reply: {
@@ -1425,7 +1425,7 @@ export interface Operations {
     readonly query?: {
       /** 1 to 9999 entries. */
       readonly limit?: string
-      /** The key of the last entry of the page before. */
+      /** The key of the last entry of the previous page. */
       readonly after?: string
       readonly username?: string
       /** The realm of the path, or of the caller. */
@@ -1453,7 +1453,7 @@ export interface Operations {
     }
     readonly reply: undefined
   }
-  /** What is known about the token */
+  /** Properties of the token */
   readonly 'token.lookup_self': {
     readonly reply: {
       readonly data: {
@@ -1470,7 +1470,7 @@ export interface Operations {
       }
     }
   }
-  /** Begin the lease of the token again */
+  /** Renew the lease of the token */
   readonly 'token.renew_self': {
     readonly body?: Readonly<Record<string, unknown>>
     readonly reply: {
@@ -1499,7 +1499,7 @@ export interface Operations {
     }
     readonly reply: undefined
   }
-  /** A new TOTP secret for a user; nothing is stored */
+  /** Generate a TOTP secret for a user; nothing is stored */
   readonly 'totp.generate': {
     readonly path: {
       readonly realm_id: string
@@ -1517,7 +1517,7 @@ export interface Operations {
       readonly otpauth_url: string
     }
   }
-  /** Enroll a user who proves to have the secret */
+  /** Enroll a user who proves possession of the secret */
   readonly 'totp.verify': {
     readonly path: {
       readonly realm_id: string
@@ -1551,7 +1551,7 @@ export interface Operations {
       readonly roles: readonly string[]
       readonly as_as: string
       readonly as_rid: string
-      /** New when the user is new, whatever the name. */
+      /** Changes when the name belongs to another user. */
       readonly as_sid: string
     }
   }

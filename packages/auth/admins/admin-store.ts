@@ -20,7 +20,7 @@ interface RealmRow {
 }
 
 const columns = 'id, userpass, jwt, fido2, digital_credentials, client_certificate, saml, version'
-/** The admin and its realms in one statement: of two, one might see what the other does not. */
+/** Reads the admin and its realms in one statement, so that both come from the same state of the database. */
 const byId = query<[id: string], AdminRow & { readonly realm_id: string | null }>(
   `SELECT ${columns}, realm_id FROM admin LEFT JOIN admin_realm ON admin_id = id WHERE id = ?`,
 )
@@ -49,7 +49,7 @@ const selectTotp = query<[realm: string, username: string], { readonly username:
   'SELECT username FROM totp WHERE realm_id = ? AND username = ?',
 )
 
-/** By the primary key of `totp`, realm by realm, for names of both kinds. */
+/** Looks up by the primary key of `totp`, realm by realm, for user names and JWT subjects. */
 const withTotp = query<[], { readonly id: string }>(
   ['userpass', 'jwt']
     .flatMap((name) => [
@@ -67,7 +67,7 @@ const bumpSuperRealm = query<[version: number], unknown>(
   "UPDATE realm SET version = version + 1 WHERE id = '_' AND version = ?",
 )
 
-/** By the names of the methods of login. A password counts where it exists. */
+/** Finds the login methods by which super admins can log in. A password counts where its credential exists. */
 const superCredentials = query<[], { readonly kind: string }>(
   [
     `SELECT 'password' AS kind FROM admin a JOIN admin_realm r ON r.admin_id = a.id AND r.realm_id = '_'
@@ -145,12 +145,12 @@ export async function adminsWithTotp(db: Database): Promise<ReadonlySet<string>>
   return new Set((await db.all(withTotp, [])).map(({ id }) => id))
 }
 
-/** Form of a fingerprint in an Admin's `client_certificate`: no name of this form counts as a name. */
+/** The form of a fingerprint in an Admin's `client_certificate`. A value of this form never counts as a name. */
 const fingerprint = /^[0-9a-f]{64}$/i
 
 export const isFingerprint = (name: string): boolean => fingerprint.test(name)
 
-/** Admins, by id, whose credential this session began with, and the realms of each. */
+/** Finds the admins whose credential this session began with, by id, and the realms of each. */
 export async function adminsBehind(
   db: Database,
   session: Pick<Session, 'scheme' | 'username' | 'certificateSha256'>,
@@ -168,26 +168,27 @@ export async function adminsBehind(
   return new Map([...byAdmin].map(([id, list]) => [id, list.map(({ realm_id }) => realm_id)]))
 }
 
-/** The methods of login, by their names, that some super admin has a credential of. */
+/** Lists the login methods that at least one super admin has a credential for. */
 export async function findSuperCredentials(db: Database): Promise<ReadonlySet<string>> {
   return new Set((await db.all(superCredentials, [])).map(({ kind }) => kind))
 }
 
-/** Admins, by id, that name a user of SAML who may log in to this realm; the first few. */
+/** Finds admins that name a SAML user who may log in to this realm, ordered by id; only the first few. */
 export async function adminsNamingSaml(db: Database, realm: string): Promise<readonly string[]> {
   const rows = realm === superRealm ? await db.all(anySaml, []) : await db.all(samlOfRealm, [realm])
   return rows.map(({ id }) => id)
 }
 
-/** How many super admins there are, and the guard that lets one commit at a time take one of them away. */
+/** The number of super admins, and a guard: only one commit at a time can remove a super admin. */
 export interface SuperAdmins {
   readonly count: number
   readonly oneFewer: Change
 }
 
 /**
- * Two commits that each take away another super admin must not both go by the same count: each carries the guard, and
- * the second one finds that the realm `_` has another version by then. The version is read before the count.
+ * Counts the super admins. Two concurrent commits that each remove a super admin must not rely on the same count.
+ * Each one carries the guard, which increments the version of the realm `_`, so the second commit fails. The version
+ * is read before the count.
  */
 export async function countSuperAdmins(db: Database): Promise<SuperAdmins> {
   const version = (await db.get(superRealmVersion, []))?.version ?? 0
@@ -215,7 +216,7 @@ export function adminInsertion(admin: Omit<Admin, 'version'>): readonly Change[]
   ]
 }
 
-/** `version` is the version that was read: the guard. */
+/** @param admin `version` is the version that was read; the update fails if it has changed */
 export function adminReplacement(admin: Admin): readonly Change[] {
   const { id, userpass, jwt, fido2, digital_credentials, client_certificate, saml, version } = admin
   return [

@@ -10,7 +10,7 @@ export const AdminId = Type.String({ pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f
 const text = PlainText({ minLength: 1, maxLength: 512 })
 const nullable = <T extends Type.TSchema>(schema: T) => Type.Optional(Type.Union([schema, Type.Null()]))
 
-/** Beside `/admins/{admin_id}` stand `/admins/realms` and `/admins/userpass`. */
+/** `/admins/realms` and `/admins/userpass` are paths of their own beside `/admins/{admin_id}`. */
 const reservedIds: ReadonlySet<string> = new Set(['realms', 'userpass'])
 
 /** @throws failure('bad_request') for an id under which an admin could not be read or deleted */
@@ -22,7 +22,10 @@ export function checkNewAdminId(id: string): void {
   )
 }
 
-/** Members of `GET` that may be sent back: they reflect the enrollment of the credential, which has endpoints of its own. */
+/**
+ * Read-only members, accepted in requests and ignored: they show the enrollment of the credential, which has its own
+ * endpoints.
+ */
 const readOnly = Type.Optional(
   Type.Union([Type.Boolean(), Type.String({ maxLength: 4096 }), Type.Null()], {
     description: 'Read-only: ignored.',

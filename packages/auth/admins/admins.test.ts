@@ -66,7 +66,7 @@ describe('administrators', () => {
     assert.equal((await asSuper('DELETE', '/admins/admin/realms/_')).status, 409)
   })
 
-  it('of a realm reach nothing outside it, by no way (A17, A18)', async () => {
+  it('of a realm cannot reach anything outside of the realm (A17, A18)', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { as, asSuper, realm, user, admin, logIn } = scene(auth)
     await realm('r')

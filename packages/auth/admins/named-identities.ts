@@ -6,13 +6,19 @@ import { isFingerprint } from './admin-store.ts'
 
 type Named = Pick<Admin, 'realms' | 'userpass' | 'jwt' | 'saml' | 'client_certificate'>
 
-/** Identity that an Admin names. `username` undefined: whatever name is in the certificate of this fingerprint. */
+/**
+ * An identity that an Admin names. `username` is undefined for a certificate fingerprint: the certificate may hold
+ * any name.
+ */
 interface NamedIdentity {
   readonly realm: string
   readonly username: string | undefined
 }
 
-/** Identities that an Admin names, by what names them. The realm `_` lets each Admin in. */
+/**
+ * Lists the identities that an Admin names, keyed by realm, member and name. Every Admin can also log in to the realm
+ * `_`.
+ */
 function listNamedIdentities(admin: Named | undefined): ReadonlyMap<string, NamedIdentity> {
   const doors = new Map<string, NamedIdentity>()
   if (admin === undefined || admin.realms.length === 0) return doors
@@ -26,7 +32,7 @@ function listNamedIdentities(admin: Named | undefined): ReadonlyMap<string, Name
   return doors
 }
 
-/** Tells those who follow of identities that an Admin names from now on, or names no longer. @param at Unix seconds */
+/** Announces to the subscribers every identity that an Admin starts or stops naming. @param at Unix seconds */
 export function announceIdentityChanges(
   db: Database,
   before: Named | undefined,
@@ -38,7 +44,7 @@ export function announceIdentityChanges(
     ...[...gone].filter(([key]) => !added.has(key)),
     ...[...added].filter(([key]) => !gone.has(key)),
   ]
-  // Usually one name stands in several members.
+  // Several members of an Admin often hold the same name.
   const distinct = new Map(changed.map(([, door]) => [JSON.stringify([door.realm, door.username]), door]))
   return [...distinct.values()].flatMap(({ realm, username }) =>
     username === undefined

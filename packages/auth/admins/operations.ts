@@ -83,9 +83,9 @@ async function requireCoveredAdmin(context: Context, id: string): Promise<Admin>
 }
 
 /**
- * What a commit needs that makes `before` administer `after` only.
- * @throws failure('conflict') when nobody would be left who can make a super admin; GuardFailed when the admin is
- *   no longer as it was
+ * The guards of a commit that changes the realms of an admin from those of `before` to `after`.
+ * @throws failure('conflict') when the last super admin would lose this role; GuardFailed when the admin has changed
+ *   meanwhile
  */
 async function anotherSuperStays(
   context: Context,
@@ -96,12 +96,12 @@ async function anotherSuperStays(
   const { db } = context.services
   const { count, oneFewer } = await countSuperAdmins(db)
   if (count > 1) return [oneFewer]
-  // Counted after somebody else took this very admin away, the one that is left is another: begin again.
+  // If another request has removed this admin meanwhile, the count is about another super admin: start again.
   if ((await findAdmin(db, before.id))?.version !== before.version) throw new GuardFailed(0)
   throw failure('conflict', 'The last super administrator must stay one.')
 }
 
-/** Replaces an admin by what `change` makes of it; run again when somebody else was faster. */
+/** Replaces an admin with the result of `change`. Retries when another request changed the admin at the same time. */
 function replaceAdmin(context: Context, id: string, change: (before: Admin) => Omit<Admin, 'version'>) {
   return retryOnGuard(5, async () => {
     const before = await requireCoveredAdmin(context, id)
@@ -269,7 +269,10 @@ export const adminOperations: readonly Operation<AdminServices>[] = [
   }),
 ]
 
-/** A realm admin may take away the last realm of an admin, too: the admin then belongs to the super administrators. */
+/**
+ * A realm admin may also remove the last realm of an admin. Only super administrators can manage that admin
+ * afterwards.
+ */
 function removeAdminRealm(context: Context, id: string, realm: string) {
   return retryOnGuard(5, async () => {
     const before = await requireCoveredAdmin(context, id)

@@ -6,10 +6,10 @@ import type { Session } from '../sessions/index.ts'
 import { adminsBehind } from './admin-store.ts'
 
 /**
- * Powers of a session, undefined when no admin stands behind it. A session in `_` has all powers of its admins; a
- * session in realm R has powers in R only, and only through admins that list R. A user of the same name in another
- * realm is nobody.
- * @param nameIsCertain whether the name of the session's user can mean nobody else in the realm
+ * Finds the powers of a session; undefined when no admin is behind it. A session in `_` has all powers of its admins.
+ * A session in realm R has powers in R only, and only through admins that list R. A user with the same name in
+ * another realm has no powers.
+ * @param nameIsCertain whether the session's user name can only mean one user in the realm
  */
 export async function findPowers(
   db: Database,
@@ -31,8 +31,8 @@ export async function findPowers(
 }
 
 /**
- * Whether these powers cover an admin with these realms: a super admin's cover every one; a realm admin's cover who
- * administers only realms of theirs. Nobody but a super admin has to do with an empty list, or with `_`.
+ * Whether these powers cover an admin with these realms. A super admin covers every admin. A realm admin covers
+ * admins whose realms are all their own. Only a super admin covers an empty list or `_`.
  */
 function covers(powers: Powers, realms: readonly string[]): boolean {
   return powers.isSuper || (realms.length > 0 && realms.every((realm) => powers.administers(realm)))

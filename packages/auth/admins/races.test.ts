@@ -12,7 +12,7 @@ const removals: Readonly<Record<string, Removal>> = {
   replaced: ['PUT', (id) => `/admins/${id}`, { realms: [] }],
 }
 
-describe('super administrators that are removed at the same time', () => {
+describe('super administrators that are removed concurrently', () => {
   for (const [how, [method, path, body]] of Object.entries(removals)) {
     it(`are never all ${how}: one stays`, async () => {
       await using auth = await startAuth({ adminPassword: 'correct horse' })
@@ -36,7 +36,7 @@ describe('super administrators that are removed at the same time', () => {
     })
   }
 
-  it('are counted right by many at once', async () => {
+  it('are counted correctly by concurrent requests', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { as, admin } = scene(auth)
     const cookie = await auth.superCookie()
@@ -50,7 +50,7 @@ describe('super administrators that are removed at the same time', () => {
     assert.ok(count >= 1)
   })
 
-  it('may be deleted twice at once: both are told that it is gone', async () => {
+  it('can be deleted by two concurrent requests: both report success', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { as, admin } = scene(auth)
     const cookie = await auth.superCookie()

@@ -4,7 +4,7 @@ import { requirePowers, requireSession } from './callers.ts'
 
 export const anyCaller: Access<unknown> = { name: 'public', public: true }
 
-/** Anybody with a live session. */
+/** Requires a live session. */
 export const anySession: Access<unknown> = {
   name: 'session',
   credentials: ['sessionCookie'],
@@ -13,7 +13,7 @@ export const anySession: Access<unknown> = {
   },
 }
 
-/** Any administrator; what they see or change is narrowed to their realms by the operation. */
+/** Requires an administrator. The operation limits the result to the realms of the administrator. */
 export const anyAdmin: Access<unknown> = {
   name: 'administrator',
   credentials: ['sessionCookie'],

@@ -3,10 +3,10 @@ import type { OperationContext, Principal } from '@warder/foundation/operations'
 import type { AuthClaims } from '../identity/claims.ts'
 import type { AuthScheme } from '../identity/scheme.ts'
 
-/** Powers of the admins behind a session at this moment. Read from the database at each request, never cached. */
+/** Current powers of the admins behind a session. Read from the database at each request, never cached. */
 export interface Powers {
   readonly isSuper: boolean
-  /** Realms administered through this session, `_` left out. */
+  /** Realms administered through this session, without `_`. */
   readonly realms: readonly string[]
   administers(realm: string): boolean
 }
@@ -21,7 +21,7 @@ export interface SessionCaller extends Principal {
   }
   /** Claims of the session token. */
   readonly claims: AuthClaims
-  /** Reads the powers of the session; undefined when no admin stands behind it. */
+  /** Reads the powers of the session; undefined when no admin is behind it. */
   powers(): Promise<Powers | undefined>
 }
 
@@ -51,12 +51,12 @@ export function requireSession(context: Context): SessionCaller {
   return context.principal
 }
 
-/** The caller's machine token, if that is what it came with. */
+/** Returns the machine token of the caller; undefined for other callers. */
 export function findMachineToken(context: Context): MachineCaller['token'] | undefined {
   return isMachine(context.principal) ? context.principal.token : undefined
 }
 
-/** @throws failure('forbidden') when no admin stands behind the session */
+/** @throws failure('forbidden') when no admin is behind the session */
 export async function requirePowers(context: Context): Promise<Powers> {
   const powers = await requireSession(context).powers()
   if (powers === undefined) throw failure('forbidden', 'This is for administrators.')

@@ -15,7 +15,7 @@ function read(jws: string): { header: Record<string, unknown>; claims: Record<st
 }
 
 describe('certify', () => {
-  it('signs the key under the session, with a key and for uses of its own (A10)', async () => {
+  it('signs the public key with the claims of the session, by a dedicated key (A10)', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { as, realm, user, logIn } = scene(auth)
     await realm('r', { certificate_max_age_seconds: 100 })
@@ -56,7 +56,7 @@ describe('certify', () => {
     assert.equal(signed(sessionJwk), false)
     assert.equal((await as(answer.json.certificate, 'GET', '/whoami')).status, 401)
     assert.equal((await certify({ verification_key: pem }, '?realm=_')).status, 401)
-    // Nothing is copied by default; the realm is the session's, also when the query names none.
+    // No claim is copied by default. The realm is that of the session, also when the query does not name one.
     const bare = read((await certify({ verification_key: pem }, '')).json.certificate).claims
     assert.deepEqual(Object.keys(bare).sort(), [
       'auth_scheme',
@@ -73,7 +73,7 @@ describe('certify', () => {
     assert.equal(anonymousClaims.n, 1)
   })
 
-  it('refuses what is not one public key, and exclude_sub without a claim', async () => {
+  it('refuses values that are not exactly one public key, and exclude_sub without a claim', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper } = scene(auth)
     const bad: unknown[] = [

@@ -19,7 +19,7 @@ export interface CertifyServices {
 
 const define = defineOperation<CertifyServices>()
 
-/** The session's extra claims among the names asked for. Nothing else of the session is ever copied. */
+/** Selects the requested extra claims of the session. No other data of the session is copied. */
 function selectClaims(
   claims: Readonly<Record<string, unknown>>,
   names: readonly string[],
@@ -33,7 +33,8 @@ export const certifyOperations: readonly Operation<CertifyServices>[] = [
     name: 'certify',
     route: post('/certify'),
     summary: 'Certify a public key under the identity of the session',
-    description: 'Signed with a key that signs no session, so that a certificate is never taken for one.',
+    description:
+      'Signed with a key that signs no session tokens, so that a certificate is never accepted as one.',
     tag: 'Certificates',
     access: anySession,
     request: Type.Object({

@@ -5,8 +5,8 @@ const maxBytes = 8192
 const pem = /^-----BEGIN ([A-Z0-9][A-Z0-9 ]*)-----\r?\n(?:[A-Za-z0-9+/=]+[ \t]*\r?\n)+-----END \1-----$/
 
 /**
- * The public key that a caller wants certified, trimmed. Its content is not interpreted: whoever relies on the
- * certificate does.
+ * Reads the public key to certify and trims it. Its content is not interpreted: the recipient of the certificate
+ * validates it.
  * @throws failure('bad_request')
  */
 export function readVerificationKey(text: string): string {

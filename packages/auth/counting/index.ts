@@ -1,7 +1,10 @@
 import { Failure } from '@warder/foundation/errors'
 import type { Counters, Metrics } from '@warder/foundation/telemetry'
 
-/** How a login went. Closed sets only: no realm, no name, and not which part was wrong, which a guesser could read. */
+/**
+ * Outcome of a login. Closed sets only: neither the realm, the name nor the wrong part of the credential, which an
+ * attacker could use.
+ */
 const methods = ['basic', 'bearer', 'certificate', 'malformed', 'approle', 'orchestrator', 'saml'] as const
 const refusals = ['refused', 'throttled', 'overloaded', 'failed'] as const
 const outcomes = ['authenticated', 'totp_required', 'change_password', ...refusals] as const
@@ -14,7 +17,7 @@ export type LoginMethod = (typeof methods)[number]
 export type LoginOutcome = (typeof outcomes)[number]
 type LoginRefusal = (typeof refusals)[number]
 
-/** Everything that this service counts; `auth_saml_responses_total` is declared where its outcomes are known. */
+/** Counters of this service; `auth_saml_responses_total` is declared next to its outcomes. */
 export const authCounters: Counters = {
   auth_logins_total: { method: methods, outcome: outcomes },
   auth_sessions_total: { event: sessionEvents },
@@ -48,7 +51,7 @@ function toLoginRefusal(error: unknown): LoginRefusal {
 }
 
 /**
- * Sessions begun, logged out, revoked (they ended with their password, credential or realm) and swept:
+ * Sessions created, logged out, revoked (with their password, credential or realm) and swept:
  * `auth_sessions_total{event}`.
  */
 export function countSessions(metrics: Metrics, event: (typeof sessionEvents)[number], by = 1): void {
@@ -65,12 +68,15 @@ export function countSamlResponse(metrics: Metrics, outcome: string): void {
   metrics.count('auth_saml_responses_total', { outcome })
 }
 
-/** Single logouts of SAML: `auth_saml_logouts_total{outcome}`, begun by an identity provider, answered by it, refused. */
+/**
+ * SAML single logouts: `auth_saml_logouts_total{outcome}`, initiated by an identity provider, answered by it, or
+ * refused.
+ */
 export function countSamlLogout(metrics: Metrics, outcome: (typeof logoutOutcomes)[number]): void {
   metrics.count('auth_saml_logouts_total', { outcome })
 }
 
-/** Metadata of identity providers that was fetched: `auth_saml_metadata_refreshes_total{outcome}`. */
+/** Fetches of identity provider metadata: `auth_saml_metadata_refreshes_total{outcome}`. */
 export function countSamlRefresh(metrics: Metrics, outcome: (typeof refreshOutcomes)[number]): void {
   metrics.count('auth_saml_metadata_refreshes_total', { outcome })
 }

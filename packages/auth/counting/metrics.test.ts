@@ -64,7 +64,7 @@ describe('metrics', () => {
     }
   })
 
-  it('count what ends with its password, credential, role or realm, once', async () => {
+  it('count revocations by password, credential, role or realm, once each', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { realm, user, asSuper, logIn } = scene(auth)
     const ended = (kind: 'sessions' | 'tokens') =>
@@ -89,7 +89,7 @@ describe('metrics', () => {
     await auth.call('POST', '/password?realm=r', { basic, json: { new_password: 'another horse' } })
     assert.equal(ended('sessions'), 2, 'a password of one’s own')
     await asSuper('PUT', '/realms/r/userpass/bob', { password_input: { plaintext: 'another horse' } })
-    assert.equal(ended('sessions'), 4, 'a password of somebody else')
+    assert.equal(ended('sessions'), 4, 'a password of another user')
     await asSuper('PUT', '/realms/r/userpass/eve', { roles: ['x'] })
     assert.equal(ended('sessions'), 4, 'no new password')
     for (let count = 0; count < 2; count++) await asSuper('DELETE', '/realms/r/userpass/eve')
@@ -104,7 +104,7 @@ describe('metrics', () => {
     assert.deepEqual([ended('sessions'), ended('tokens')], [8, 6], 'nothing was left in it')
   })
 
-  it('are such that Prometheus takes them: one set of labels for each name', async () => {
+  it('are valid for Prometheus: one set of labels for each name', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { realm, user, asSuper, logIn } = scene(auth)
     await realm('r')

@@ -10,9 +10,9 @@ export interface Subject {
   readonly extraClaims: Readonly<Record<string, unknown>> | undefined
 }
 
-/** The same, told apart from whoever had the name before. */
+/** An authenticated user with a subject id, which distinguishes users who had the same name one after the other. */
 export interface IdentifiedSubject extends Subject {
-  /** A UUID that is new when the user is new: see `persons/`. */
+  /** A UUID that changes when the name belongs to another user: see `persons/`. */
   readonly subjectId: string
 }
 
@@ -28,7 +28,7 @@ export interface AuthClaims extends Readonly<Record<string, unknown>> {
   readonly roles: readonly string[]
   readonly as_as: AuthScheme
   readonly as_rid: string
-  /** New when the user is new, whatever the name. */
+  /** Changes when the name belongs to another user. */
   readonly as_sid: string
 }
 
@@ -44,7 +44,7 @@ export const ClaimsReply = Type.Object(
     roles: Type.Array(Type.String()),
     as_as: Type.String(),
     as_rid: Type.String(),
-    as_sid: Type.String({ description: 'New when the user is new, whatever the name.' }),
+    as_sid: Type.String({ description: 'Changes when the name belongs to another user.' }),
   },
-  { description: 'Extra claims of the credential stand beside these.' },
+  { description: 'Extra claims of the credential follow these members.' },
 )

@@ -2,9 +2,9 @@ import { failure } from '@warder/foundation/errors'
 import { ClaimsReply } from './claims.ts'
 
 /**
- * Names that only the service itself sets in tokens and certificates; `email` and `email_verified`, by which others who
- * trust the tokens (a kms with this service as a JWT provider, for one) may know their users; and names that JavaScript
- * treats specially.
+ * Reserved claim names: those that only the service sets in tokens and certificates; `email` and `email_verified`, by
+ * which relying parties (such as a kms with this service as a JWT provider) may identify users; and names that
+ * JavaScript treats specially.
  */
 export const reservedClaims: ReadonlySet<string> = new Set([
   ...Object.keys(ClaimsReply.properties),
@@ -18,7 +18,7 @@ export const reservedClaims: ReadonlySet<string> = new Set([
   'prototype',
 ])
 
-/** Claims for a session token: a claim whose name was reserved after it was set is left out. */
+/** Returns the extra claims for a session token, without claims whose names were reserved after they were set. */
 export function sessionClaims(
   claims: Readonly<Record<string, unknown>> | undefined,
 ): Readonly<Record<string, unknown>> | undefined {

@@ -8,15 +8,15 @@ const shortNames = {
   DigitalCredentials: 'dc',
   Saml: 'sa',
 } as const
-/** How somebody authenticated: password, JWT, client certificate, FIDO2, digital credentials, SAML. */
+/** Authentication schemes: password, JWT, client certificate, FIDO2, digital credentials, SAML. */
 export type AuthScheme = (typeof shortNames)[keyof typeof shortNames]
 
-/** A scheme as callers may write it: `UsernamePassword` or `up`, and so on. */
+/** A scheme as clients may write it: `UsernamePassword` or `up`, and so on. */
 export const SchemeName = Type.Union(
   [...Object.keys(shortNames), ...Object.values(shortNames)].map((name) => Type.Literal(name)),
 )
 
-/** @param name a text that `SchemeName` let through */
+/** @param name a value accepted by `SchemeName` */
 export function readScheme(name: string): AuthScheme {
   return Object.hasOwn(shortNames, name) ? shortNames[name as keyof typeof shortNames] : (name as AuthScheme)
 }

@@ -6,7 +6,10 @@ import { startAuth, type TestService } from '../testing/start.ts'
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64')
 
-/** Status of the answer to a login whose header lines are sent byte for byte; undefined = cut off without one. */
+/**
+ * Sends header lines byte for byte and returns the status of the login; undefined = connection closed without an
+ * answer.
+ */
 function rawLogin(auth: TestService, lines: string): Promise<{ status: number | undefined; text: string }> {
   return new Promise((resolve) => {
     const socket = connect({ host: '127.0.0.1', port: auth.port, ca: auth.authority.certificatePem })
@@ -26,7 +29,7 @@ function rawLogin(auth: TestService, lines: string): Promise<{ status: number | 
 }
 
 describe('an Authorization header that is malformed (A30)', () => {
-  it('lets nobody in, breaks nothing and says nothing, however it is sent', async () => {
+  it('allows no login, causes no error and discloses nothing, in every malformed variant', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { realm, user } = scene(auth)
     await realm('r')

@@ -4,7 +4,7 @@ import type { IncomingRequest } from '@warder/foundation/operations'
 export type Credential =
   | { readonly kind: 'basic'; readonly username: string; readonly password: string }
   | { readonly kind: 'bearer'; readonly token: string }
-  /** No `Authorization` header: the client certificate of the connection, if there is one. */
+  /** No `Authorization` header: the client certificate of the connection is used, if there is one. */
   | { readonly kind: 'certificate' }
   | { readonly kind: 'malformed' }
 export type CredentialOf<Kind extends Credential['kind']> = Extract<Credential, { readonly kind: Kind }>
@@ -13,8 +13,8 @@ const malformed: Credential = { kind: 'malformed' }
 const base64 = /^[A-Za-z0-9+/]*={0,2}$/
 
 /**
- * Reads the `Authorization` header (RFC 9110 §11.4). Anything in it that is not exactly one well-formed credential of
- * a known scheme is malformed, and never falls through to another way of login.
+ * Reads the `Authorization` header (RFC 9110 §11.4). A value that is not exactly one well-formed credential of a
+ * known scheme is malformed. It never falls back to another login method.
  */
 export function readCredential(request: IncomingRequest): Credential {
   const header = request.headers.authorization

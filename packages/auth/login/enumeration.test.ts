@@ -5,8 +5,8 @@ import { createFairQueue } from '@warder/foundation/runtime'
 import { scene } from '../testing/scene.ts'
 import { startAuth } from '../testing/start.ts'
 
-describe('who asks whether a user exists', () => {
-  it('learns nothing from status, text or headers, and each answer costs one hash (A02)', async () => {
+describe('a client that probes for user names', () => {
+  it('learns nothing from status, text or headers, and each attempt costs one hash (A02)', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { realm, user } = scene(auth)
     await realm('r')
@@ -49,7 +49,7 @@ describe('who asks whether a user exists', () => {
     }
   })
 
-  it('learns nothing from the wait either: unknown names wait as known ones do', async () => {
+  it('learns nothing from the throttle: unknown names wait as long as known ones', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { realm, user } = scene(auth)
     await realm('r')
@@ -69,7 +69,7 @@ describe('who asks whether a user exists', () => {
 })
 
 describe('five hundred logins at once (A32)', () => {
-  it('are answered 401 or 503 with Retry-After, hashing no more than the queue holds, and sessions go on', async () => {
+  it('get 401 or 503 with Retry-After, compute no more hashes than the queue holds, and do not disturb sessions', async () => {
     const [logins, hashedAtOnce, queued] = [500, 2, 64]
     const config = { password_hash_concurrency: hashedAtOnce }
     await using auth = await startAuth({ adminPassword: 'correct horse', everyHash: true, config })
@@ -78,11 +78,12 @@ describe('five hundred logins at once (A32)', () => {
     await user('r', 'ann')
     const cookie = await logIn('r', 'ann')
     const { hasher } = auth.services
-    // The queue is the same on every engine, and what waits in it need not be computed for each.
+    // The queue is the same on every database engine, so the hashes need not be computed for each.
     const queue = createFairQueue(hashedAtOnce, queued)
     const instead: typeof hasher.verify = (_stored, _password, owner) => queue.run(owner, () => turn(false))
     const verify = auth.db.dialect === 'sqlite' ? hasher.verify : instead
-    // All are held in front of the queue and enter it in one turn: how fast the machine is does not say who finds room.
+    // All requests are held before the queue and enter it in one turn, so that the result does not depend on
+    // the speed of the machine.
     const allAreThere = Promise.withResolvers<void>()
     const mayEnter = Promise.withResolvers<void>()
     let held = 0
@@ -99,7 +100,7 @@ describe('five hundred logins at once (A32)', () => {
         auth.call('POST', '/login?realm=r', { basic: `user${index}:wrong` }),
       ),
     )
-    // Requests that are refused earlier never come here, and end the wait, too.
+    // Requests that are refused before the queue also end the wait.
     await Promise.race([allAreThere.promise, flood])
     const sessionsAreAnswered = async () => {
       assert.equal((await auth.call('GET', '/whoami', { cookie })).status, 200)

@@ -4,7 +4,7 @@ import { scene } from '../testing/scene.ts'
 import { startAuth } from '../testing/start.ts'
 
 describe('an address that floods the service with logins', () => {
-  it('keeps nobody at another address out, and its refusals are no errors of the service', async () => {
+  it('does not lock out other addresses, and its refusals do not count as errors of the service', async () => {
     const config = { password_hash_concurrency: 1 }
     await using auth = await startAuth({ adminPassword: 'correct horse', everyHash: true, config })
     const { realm, user } = scene(auth)
@@ -31,7 +31,7 @@ describe('an address that floods the service with logins', () => {
     assert.ok(auth.events.length < 60, 'it did not wait for the logins that came before')
     assert.ok(refused > 0)
     assert.ok(!auth.logged.some((line) => line.startsWith('a request failed')))
-    // A queued hash that ends after its service would look for the database.
+    // A queued hash that completes after the service has stopped would read the closed database.
     await gone
   })
 })

@@ -6,7 +6,7 @@ import { bootstrap } from '../bootstrap.ts'
 import { readCookie, startAuth } from '../testing/start.ts'
 
 describe('the first run', () => {
-  it('makes a super admin whose random password is in a file of mode 0600, and opens the door once', async () => {
+  it('creates a super admin once, and writes the random password to a file of mode 0600', async () => {
     await using auth = await startAuth()
     const file = join(auth.home, 'initial-admin-password')
     assert.equal(statSync(file).mode & 0o777, 0o600)
@@ -70,7 +70,7 @@ describe('the first run', () => {
     assert.ok(!auth.logged.join('\n').includes(auth.adminPassword))
   })
 
-  it('takes the password of the environment instead, and writes no file', async () => {
+  it('uses the password of the environment instead, and writes no file', async () => {
     await using auth = await startAuth({ adminPassword: 'given by the operator' })
     assert.throws(() => statSync(join(auth.home, 'initial-admin-password')))
     assert.ok(!auth.notices.join('\n').includes('given by the operator'))

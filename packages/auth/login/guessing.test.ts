@@ -15,7 +15,7 @@ async function withUser(auth: TestService, username: string): Promise<void> {
 }
 
 describe('guessing a password', () => {
-  it('has one count for all variants of a name: case, blanks, NFC, NFD, full width, a %20 (A01)', async () => {
+  it('shares one counter for all variants of a name: case, blanks, NFC, NFD, full width, a %20 (A01)', async () => {
     await using auth = await start()
     await withUser(auth, 'zoë@home')
     const attempt = (name: string) => auth.call('POST', '/login?realm=r', { basic: `${name}:wrong guess` })
@@ -31,7 +31,7 @@ describe('guessing a password', () => {
     assert.equal((await auth.call('POST', '/login?realm=r', { basic: 'zoë@home:correct horse' })).status, 429)
   })
 
-  it('is counted by realm and name: neither another realm nor another user waits along', async () => {
+  it('is counted by realm and name: other realms and other users do not wait', async () => {
     await using auth = await start()
     await withUser(auth, 'ann')
     const { realm, user } = scene(auth)
@@ -45,7 +45,7 @@ describe('guessing a password', () => {
     assert.equal((await attempt('r', 'bob:correct horse')).status, 200)
   })
 
-  it('goes on through no side door: the change of a password counts in the same place', async () => {
+  it('uses the same counter for password changes', async () => {
     await using auth = await start()
     await withUser(auth, 'ann')
     const change = (basic: string) =>
@@ -58,7 +58,7 @@ describe('guessing a password', () => {
     assert.equal((await auth.call('POST', '/login?realm=r', { basic: 'ann:correct horse' })).status, 429)
   })
 
-  it('locks nobody out from elsewhere (A08), and no X-Forwarded-For makes it come from elsewhere (A09)', async () => {
+  it('does not lock out users at other addresses (A08), and ignores X-Forwarded-For (A09)', async () => {
     await using auth = await start()
     await withUser(auth, 'ann')
     const spoofs = ['10.0.0.1', '10.0.0.2, 127.0.0.1', '::1', '2001:db8::1', 'x', ' ']
@@ -79,11 +79,11 @@ describe('guessing a password', () => {
     assert.equal(
       (await auth.call('POST', '/login?realm=r', { basic: 'ann:wrong' })).status,
       429,
-      'whose success does not free the guesser',
+      'a success elsewhere does not reset the counter of the attacker',
     )
   })
 
-  it('is heard five times of two hundred at once, while others log in (A07)', async () => {
+  it('tests five of two hundred concurrent guesses, while other users log in (A07)', async () => {
     await using auth = await start()
     await withUser(auth, 'ann')
     await scene(auth).user('r', 'bob')
@@ -96,7 +96,7 @@ describe('guessing a password', () => {
     assert.deepEqual(listStatuses(right), [200, 200, 200])
   })
 
-  it('is forgotten after an hour without a failure', async () => {
+  it('is reset after an hour without a failure', async () => {
     await using auth = await start()
     await withUser(auth, 'ann')
     const attempt = (basic: string) => auth.call('POST', '/login?realm=r', { basic })
@@ -108,7 +108,7 @@ describe('guessing a password', () => {
 })
 
 describe('guessing a TOTP code', () => {
-  it('has one count over all logins and addresses, which passwords alone do not move (A06)', async () => {
+  it('has one counter for all logins and addresses, which wrong passwords do not increase (A06)', async () => {
     await using auth = await start()
     await withUser(auth, 'ann')
     const { asSuper } = scene(auth)
@@ -134,7 +134,7 @@ describe('guessing a TOTP code', () => {
     assert.equal((await from(17, code())).status, 200, 'and the wait is short')
   })
 
-  it('takes no code twice, nor written otherwise: blanks, full width, line ends (A04)', async () => {
+  it('accepts no code twice, nor in other spellings: blanks, full width, line ends (A04)', async () => {
     await using auth = await start()
     await withUser(auth, 'ann')
     const { asSuper } = scene(auth)

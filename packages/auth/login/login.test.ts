@@ -9,7 +9,7 @@ const wrong = {
 }
 
 describe('login', () => {
-  it('gives one answer to everything that is wrong: realm, name, password or header (A02, A30)', async () => {
+  it('gives the same answer whether the realm, name, password or header is wrong (A02, A30)', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { realm, user } = scene(auth)
     await realm('r')
@@ -46,7 +46,7 @@ describe('login', () => {
     const own = `https://127.0.0.1:${auth.port}`
     const fromPage = { authorization: `Basic ${base64('ann:wrong')}`, origin: own }
     const told = await auth.call('POST', '/login?realm=r', { headers: fromPage })
-    // A browser would answer `Basic` with a dialog of its own.
+    // A browser would show its own dialog for `Basic`.
     assert.deepEqual([told.status, told.headers['www-authenticate']], [401, 'Bearer'])
     const reasons = auth.events.flatMap(({ reason }) => reason ?? [])
     for (const reason of ['wrong_password', 'unknown_user', 'unknown_realm', 'method_not_enabled']) {
@@ -59,7 +59,7 @@ describe('login', () => {
     assert.equal((await auth.call('GET', '/whoami?realm=r', { cookie })).status, 200)
   })
 
-  it('asks to change the password where the realm says so, which one does by oneself', async () => {
+  it('requires a password change where the realm says so, which users do themselves', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { realm, user, asSuper, as } = scene(auth)
     await realm('strict')
@@ -89,7 +89,7 @@ describe('login', () => {
     assert.equal((await auth.call('POST', '/login?realm=_', { basic: 'admin:correct horse' })).status, 200)
   })
 
-  it('makes the name wait after five failures, however it is written (A01)', async () => {
+  it('throttles a name after five failures, in all spellings (A01)', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { realm, user } = scene(auth)
     await realm('r')
@@ -109,7 +109,7 @@ describe('login', () => {
     assert.equal((await attempt('ann:correct horse')).status, 200)
   })
 
-  it('looks at five of many guesses that come at once (A07), and lets as many right ones in', async () => {
+  it('tests five of many concurrent guesses (A07), and accepts concurrent correct logins', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { realm, user } = scene(auth)
     await realm('r')
@@ -144,7 +144,7 @@ describe('login', () => {
     assert.equal((await auth.call('GET', '/public/version')).status, 200)
   })
 
-  it('begins a new session whatever cookie came along (A23)', async () => {
+  it('creates a new session whatever cookie the request carries (A23)', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const before = await auth.superCookie()
     const answer = await auth.call('POST', '/login?realm=_', { basic: 'admin:correct horse', cookie: before })
@@ -155,7 +155,7 @@ describe('login', () => {
     assert.equal((await auth.call('GET', '/whoami', other)).status, 200)
   })
 
-  it('gives no session when the password was changed while the old one was being checked', async () => {
+  it('creates no session when the password was changed during its verification', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { realm, user, asSuper } = scene(auth)
     await realm('r')
@@ -179,7 +179,7 @@ describe('login', () => {
     assert.deepEqual(sessions.json.session_ids, [])
   })
 
-  it('lets one of many win who change the same password at once, and only the new one works', async () => {
+  it('accepts one of several concurrent changes of a password, and only the new password works', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { realm, user } = scene(auth)
     await realm('r')

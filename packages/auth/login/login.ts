@@ -16,7 +16,7 @@ export type LoginResult =
   | { readonly nextStep: 'Authenticated'; readonly session: Session; readonly cookie: string }
 
 /**
- * A login, in its order: address limit, first proof, second proof, change of password, session.
+ * Runs a login in this order: address limit, first proof, second proof, password change, session.
  * @throws failure('unauthorized' | 'rate_limited' | 'overloaded')
  */
 export function logIn<Services extends LoginServices>(
@@ -69,7 +69,7 @@ async function prove<Services extends LoginServices>(
   return throttleLogin(context, { realm, username, withCode }, () => finish(context, methods, proven, code))
 }
 
-/** Finishes a login after the first proof, whichever endpoint made it. @throws LoginRefused */
+/** Finishes a login after the first proof, for every endpoint. @throws LoginRefused */
 async function finish(
   context: OperationContext<LoginServices>,
   methods: readonly MethodFacts[],
@@ -100,7 +100,7 @@ async function finish(
   return { nextStep: 'Authenticated', session, cookie }
 }
 
-/** Commits what the proofs allow. @throws LoginRefused when one no longer holds */
+/** Commits the session under the conditions of the proofs. @throws LoginRefused when one no longer holds */
 async function commitProofs(
   context: OperationContext<LoginServices>,
   proofs: readonly Proof[],

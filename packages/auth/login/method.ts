@@ -7,44 +7,44 @@ import type { Session } from '../sessions/index.ts'
 import type { Credential, CredentialOf } from './authorization.ts'
 import type { LoginRefused } from './refusal.ts'
 
-/** A condition that was proven before a commit and must hold when it is made; `lost` is the refusal if it does not. */
+/** A condition that was proven before a commit and must still hold in it. `lost` is the refusal if it does not. */
 export interface Proof {
   readonly holds: Change
   lost(): LoginRefused
 }
 
-/** Somebody whose first proof holds. */
+/** A user whose first proof is valid. */
 export interface Proven {
   readonly realm: Realm
   readonly subject: Subject
   readonly proofs: readonly Proof[]
-  /** A step that the user must take before a session can begin. */
+  /** A step that the user must complete before a session is created. */
   readonly nextStep?: 'ChangePassword'
 }
 
 /** A login as a method sees it, before the proof. */
 export interface Attempt<Given extends Credential> {
-  /** As the request names it. */
+  /** The realm id of the request. */
   readonly realmId: string
   /** undefined = there is no such realm. */
   readonly realm: Realm | undefined
   readonly credential: Given
 }
 
-/** How a method proves who somebody is, by the credential of a login request. */
+/** Proves the identity of a user by the credential of a login request. */
 export interface FirstProof<Services, Given extends Credential = Credential> {
-  /** The kind of credential that this method takes. Each kind belongs to one method. */
+  /** The kind of credential that this method accepts. Each kind belongs to one method. */
   readonly takes: Given['kind']
   /**
-   * The name that a credential claims, where it can be guessed: attempts are throttled by that name. Without this, the
-   * name is known from the proof only.
+   * The user name of a credential that can be guessed: attempts are throttled by this name. Methods without it learn
+   * the name only from the proof.
    */
   readonly nameOf?: (credential: Given) => string
   /** @throws LoginRefused */
   readonly prove: (context: OperationContext<Services>, attempt: Attempt<Given>) => Promise<Proven>
 }
 
-/** The proof of one kind of credential as the table holds it. The login asks it for that kind only. */
+/** A proof as the table of methods stores it. The login only calls it with credentials of its kind. */
 export function firstProof<Services, Kind extends Credential['kind']>(
   proof: FirstProof<Services, CredentialOf<Kind>> & { readonly takes: Kind },
 ): FirstProof<Services> {
@@ -59,22 +59,22 @@ export interface SecondProofServices {
   now(): number
 }
 
-/** A code that a user has to give besides the first proof. */
+/** A second factor: a code that a user enters besides the first proof. */
 export interface SecondProof {
   /** The answer to a login without a code. */
   readonly nextStep: 'TotpRequired'
-  /** Checks a code of this user; undefined for users who need none. The check throws LoginRefused. */
+  /** Checks a code of this user; undefined for users without a second factor. The check throws LoginRefused. */
   asks(
     services: SecondProofServices,
     realm: string,
     username: string,
   ): Promise<((code: string) => Promise<Proof>) | undefined>
   refused(): LoginRefused
-  /** Goes with the user. */
+  /** Removes the second factor together with the user. */
   removal(realm: string, username: string): Change
 }
 
-/** Facts about a method for the rest of the service and for other methods. */
+/** Properties of a method for the rest of the service and for other methods. */
 export interface MethodFacts {
   readonly name: string
   /** The scheme of the sessions that it begins. */
@@ -82,17 +82,23 @@ export interface MethodFacts {
   /** Its member of a realm's `auth_params`. */
   readonly settings: RealmMember
   readonly second?: SecondProof
-  /** Whether its member of `auth_params` names what vouches for users: identity providers, names in certificates. */
+  /**
+   * Whether its member of `auth_params` determines who vouches for users: identity providers or names in
+   * certificates.
+   */
   readonly vouches?: boolean
   /**
-   * A guard for commits that add something to a user: it holds while the method may know the user. undefined: it knows
-   * no such user.
+   * A guard for commits that add something to a user: it holds while the method may know the user; undefined when the
+   * method knows no such user.
    * @throws failure('bad_request') for a name that no user of the method can have
    */
   user?(db: Database, realm: Realm, username: string): Promise<Change | undefined>
   /** Sessions and logins that end when `after` replaces `before`. */
   endings?(services: EndingServices, before: Realm, after: Realm): RealmEndings
-  /** Whether the name of a session of this method can only mean one user; without this, it always does. */
+  /**
+   * Whether the user name of a session of this method can only mean one user. Methods without this member have unique
+   * names.
+   */
   nameIsCertain?(db: Database, session: Session): Promise<boolean>
 }
 
@@ -100,12 +106,12 @@ export interface MethodFacts {
 export interface LoginMethod<Services> extends MethodFacts {
   readonly first?: FirstProof<Services>
   /**
-   * Looks at `after` before it takes the place of `before`.
-   * @throws failure('conflict') where something that names users of the method would come to name others
+   * Validates `after` before it replaces `before`.
+   * @throws failure('conflict') when a name of a user of the method would mean another user
    */
   checkChange?(services: Services, before: Realm, after: Realm): Promise<void>
   /** Whether users of this method can log in to the realm as it is configured. */
   opens?(services: Services, realm: Realm): boolean
-  /** Its endpoints besides `/login`. @param methods the whole table */
+  /** Endpoints of the method besides `/login`. @param methods the whole table */
   operations(methods: readonly MethodFacts[]): readonly Operation<Services>[]
 }

@@ -1,11 +1,11 @@
 import { type Failure, failure } from '@warder/foundation/errors'
 
-/** The secret that an attempt tested: an attacker could learn whether the password or the code was right. */
+/** The secret that an attempt tested, of which the result tells an attacker whether it was right. */
 export type Guess = 'password' | 'code'
 
 /**
- * A login that was refused. Every caller gets the same answer, `refusal`; the reason is for the audit log.
- * Without a guess the attempt told the caller nothing, and counts for no throttle.
+ * A refused login. Every caller gets the same answer, `refusal`; the reason is for the audit log. Without a guess the
+ * attempt disclosed nothing to the caller and does not count for the throttle.
  */
 export class LoginRefused extends Error {
   /** In the style of `wrong_password`. */
@@ -23,13 +23,13 @@ export class LoginRefused extends Error {
 /** Refusals of every method. */
 export const unknownRealm = () => new LoginRefused('unknown_realm', 'password')
 export const methodNotEnabled = () => new LoginRefused('method_not_enabled', 'password')
-/** Something that was proved did not hold any more when the session was to be committed. */
+/** A proof no longer held when the session was committed. */
 export const credentialChanged = () => new LoginRefused('credential_changed')
 
 /**
- * The one answer to every failed login.
- * @param fromPage the request came from a page: a browser would answer the challenge `Basic` with a dialog of its own,
- *   and keep the page waiting (Fetch §4.6)
+ * The single answer to every failed login.
+ * @param fromPage the request came from a web page: a browser would show its own dialog for the challenge `Basic` and
+ *   keep the page waiting (Fetch §4.6)
  */
 export function refusal(fromPage: boolean): Failure {
   const challenge = { 'WWW-Authenticate': 'Basic realm="login", charset="UTF-8"' }

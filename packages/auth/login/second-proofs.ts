@@ -1,11 +1,11 @@
 import type { MethodFacts, Proof, SecondProof, SecondProofServices } from './method.ts'
 
-/** The second proofs of a user, or the one that lacks a code. */
+/** The second proofs of a user, or the first one for which the code is missing. */
 export type SecondProofs =
   | { readonly missing: SecondProof }
   | { readonly missing: undefined; readonly proofs: readonly Proof[] }
 
-/** Checks the code against every second proof that the user has. @throws LoginRefused for a wrong one */
+/** Checks the code against every second factor of the user. @throws LoginRefused for a wrong code */
 export async function proveSecond(
   methods: readonly MethodFacts[],
   services: SecondProofServices,

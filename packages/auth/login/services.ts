@@ -16,6 +16,6 @@ export interface LoginServices extends SecondProofServices, LoginLimitServices {
   readonly sessions: SessionManager
   readonly failures: FailureCounter
   readonly attempts: Attempts
-  /** Attempts that bring a code; gates of their own, always entered after those of `attempts`. */
+  /** Attempts with a code. They have their own counters, always entered after those of `attempts`. */
   readonly codeAttempts: Attempts
 }

@@ -7,7 +7,7 @@ import type { LoginLimitServices, LoginServices } from './services.ts'
 
 type Context = OperationContext<LoginServices>
 
-/** Takes one login from what the address may try. @throws failure('rate_limited') */
+/** Takes one login from the bucket of the address. @throws failure('rate_limited') */
 export function takeLogin({ services, request }: OperationContext<LoginLimitServices>): void {
   const verdict = services.loginBuckets.take(request.clientAddress)
   if (verdict.allowed) return
@@ -15,10 +15,10 @@ export function takeLogin({ services, request }: OperationContext<LoginLimitServ
 }
 
 /**
- * Runs an attempt to prove to be `username`, under the counters of that name: one for the caller's address, so that
- * nobody can lock a user out from elsewhere; and, once a code is given, one for codes from anywhere, which only
- * somebody with the right password can drive up.
- * @throws what the attempt throws, with LoginRefused turned into the one refusal
+ * Runs a login attempt as `username` under the counters of that name. One counter is for the address of the caller,
+ * so that an attacker elsewhere cannot lock the user out. With a code, a second counter covers codes from all
+ * addresses; only attempts with the right password increase it.
+ * @throws the error of the attempt, with LoginRefused replaced by the common refusal
  */
 export async function throttleLogin<R>(
   context: Context,
@@ -46,7 +46,7 @@ async function counting<R>(
     return await attempt()
   } catch (error) {
     if (!(error instanceof LoginRefused)) throw error
-    // People type passwords into the name field: only a valid name is recorded.
+    // Users type passwords into the name field: only a valid name is recorded.
     if (isUsername(name.username)) context.audit({ object: name.username })
     if (error.guess !== undefined) await failures.count(slots.slot, now())
     if (error.guess === 'code') await failures.count(slots.codes, now())
@@ -54,13 +54,13 @@ async function counting<R>(
   }
 }
 
-/** The refusal of a login; its reason goes to the audit log. */
+/** Records the reason in the audit log and returns the common refusal of a login. */
 export function auditRefusal(context: Context, realm: string, error: LoginRefused): Error {
   context.audit({ realm, reason: error.reason })
   return refusal(context.request.headers.origin !== undefined)
 }
 
-/** After a success: the failures before it no longer count. Only a counter that is not at zero is written. */
+/** Resets the counter after a success. Writes only when it is not zero. */
 export async function forgetFailures(context: Context, realm: string, username: string): Promise<void> {
   const { failures, now } = context.services
   const folded = foldName(username)

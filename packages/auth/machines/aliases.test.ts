@@ -11,7 +11,7 @@ import { startAuth, type TestService, testAuthority } from '../testing/start.ts'
 
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
 
-/** Every endpoint of AppRole once, from role to revoked token. @returns the paths asked, as declared */
+/** Calls every AppRole endpoint once, from role to revoked token. @returns the declared paths of the calls */
 async function lifeOfAnAppRole(
   auth: TestService,
   prefix: '' | '/v1',
@@ -20,7 +20,7 @@ async function lifeOfAnAppRole(
 ): Promise<readonly string[]> {
   const asked: string[] = []
   const cookie = await auth.superCookie()
-  // No Content-Type anywhere: these clients send none.
+  // These clients send no Content-Type.
   const ask = async (verb: string, path: string, json?: unknown, headers: Record<string, string> = {}) => {
     asked.push(`${verb} ${prefix}${path.replace('/role/till', '/role/{name}').replace(/\?.*/, '')}`)
     const body = json === undefined ? {} : { body: JSON.stringify(json) }
@@ -101,7 +101,7 @@ async function lifeOfAnOrchestratorRole(
 }
 
 describe('clients written for Vault', () => {
-  it('find every endpoint of machines under its path, under /v1, under kubernetes, by POST and by PUT', async () => {
+  it('reach every machine endpoint under its path, under /v1 and under kubernetes, by POST and by PUT', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'warder-alias-'))
     await using issuer = await startIssuer(await testAuthority(), folder)
     await using auth = await startAuth({ adminPassword: 'correct horse', outboundCa: issuer.caFile })
@@ -124,7 +124,7 @@ describe('clients written for Vault', () => {
       .filter(({ route }) => /^(\/v1)?\/auth\//.test(route.path))
       .flatMap(({ route }) => route.methods.map((method) => `${method} ${route.path}`))
     assert.deepEqual([...asked].sort(), declared.sort())
-    // The audit log says by which path somebody came.
+    // The audit log records the path that was used.
     const names = new Set(auth.events.map(({ operation }) => operation))
     for (const name of ['approle.login', 'v1.approle.login', 'kubernetes.login', 'v1.kubernetes.login']) {
       assert.ok(names.has(name), name)
@@ -132,7 +132,7 @@ describe('clients written for Vault', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it('read errors in their shape also where there is nothing, and by wrong methods', async () => {
+  it('get errors in the format of Vault also for unknown paths and wrong methods', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     for (const [method, path, status] of [
       ['GET', '/auth/token/lookup', 404],
@@ -147,7 +147,7 @@ describe('clients written for Vault', () => {
     assert.equal((await auth.call('GET', '/realm')).json.errors, undefined)
   })
 
-  it('have three headers, of which the service’s own counts first and the bearer token last; two in one are none', async () => {
+  it('can use three headers: that of the service takes precedence, the bearer token comes last; two tokens in one are invalid', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper } = scene(auth)
     await asSuper('POST', '/auth/approle/role/till', { bind_secret_id: false })

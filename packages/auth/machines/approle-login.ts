@@ -13,12 +13,13 @@ import { issueToken } from './tokens.ts'
 
 type Context = OperationContext<MachineServices>
 
-/** Commits may lose against as many others as use the same secret id at once. */
+/** Maximum retries of a commit that conflicts with concurrent uses of the same secret id. */
 const tries = 200
 
 /**
- * Exchanges a role id and a secret id for a token. Using up the secret id and issuing the token are one commit.
- * @throws failure('bad_request') for a wrong id, one sentence for all; failure('forbidden') for an exhausted secret id
+ * Exchanges a role id and a secret id for a token. One commit consumes the secret id and issues the token.
+ * @throws failure('bad_request') for a wrong id, always with the same message; failure('forbidden') for an exhausted
+ *   secret id
  */
 export function logInByAppRole(
   context: Context,

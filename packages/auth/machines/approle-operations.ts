@@ -55,7 +55,7 @@ const bodies = { bodyOptional: true, anyContentType: true } as const
 const Text = Type.String()
 const defaultTokenTtl = 3600
 const maxPolicies = 256
-/** Updates of one role that may come at the same time. */
+/** Maximum retries of an update that conflicts with concurrent updates of the role. */
 const maxTries = 20
 
 const RoleFields = Type.Object({
@@ -68,7 +68,7 @@ const RoleFields = Type.Object({
   ...tokenLimitMembers,
 })
 
-/** As Vault does, an update changes the members that the request has. */
+/** Like Vault, an update changes only the members that the request contains. */
 async function saveRole(
   context: Context,
   name: string,
@@ -132,9 +132,9 @@ export const appRoleOperations = withAliases([
     ...bodies,
     name: 'approle.role.save',
     route: methods(['POST', 'PUT'], '/auth/approle/role/{name}'),
-    summary: 'Create a role, or change settings of one',
+    summary: 'Create a role or update its settings',
     description:
-      'An update changes the members that it has, as in Vault; 0 or an empty list removes a limit. It keeps the role id, the secret ids and the tokens.',
+      'An update changes only the members that it contains, as in Vault; 0 or an empty list removes a limit. It keeps the role id, the secret ids and the tokens.',
     request: RoleFields,
     status: 204,
     errors: { 409: 'A role with this name exists in another realm.' },
@@ -195,7 +195,8 @@ export const appRoleOperations = withAliases([
       if (before === undefined) return
       await requireRole(context, before)
       requireRealmOfRole(before, query.realm)
-      // The role first: a login that runs beside this finds it gone, or its token is seen by what follows.
+      // Deletes the role first: a concurrent login either finds it gone, or the next statements find its
+      // token.
       const { db, metrics, now } = context.services
       const results = await context.commit([
         appRoleRemoval(before),

@@ -36,7 +36,7 @@ const byRoleId = query<[id: string], RoleRow>(`SELECT ${columns} FROM approle_ro
 const everyName = query<[], { readonly name: string; readonly realm_id: string }>(
   'SELECT name, realm_id FROM approle_role ORDER BY name',
 )
-/** An update keeps role id and realm, and with them the secret ids and tokens. */
+/** An update keeps the role id and the realm, and therefore the secret ids and tokens. */
 const upsert = query<
   [string, string, string, number, number, string, number, limits: string, realm: string, version: number],
   unknown
@@ -91,7 +91,7 @@ export async function listAppRoles(
   return rows.map(({ name, realm_id }) => ({ name, realm: realm_id }))
 }
 
-/** Creates a role, or updates it: the commit fails when it is not as it was read, `before`. */
+/** Creates or updates a role: the commit fails when the role has changed since it was read as `before`. */
 export function appRoleUpsert(
   role: Omit<AppRole, 'version'>,
   before: AppRole | undefined,
@@ -107,7 +107,7 @@ export function appRoleUpsert(
   ]
 }
 
-/** A guard: the role is still what was read. */
+/** A guard: the role has not changed since it was read. */
 export function appRoleUnchanged(role: AppRole): Change {
   return change(touch, [role.name, role.version], 1)
 }

@@ -34,8 +34,8 @@ export function machineAuth(
 }
 
 /**
- * The same operations under the paths that Vault-compatible clients use: with `/v1` before them, and `kubernetes` for
- * `orchestrator`. Each alias has a name of its own, so that the audit log says which path was taken.
+ * Adds the paths that Vault-compatible clients use: with the prefix `/v1`, and with `kubernetes` for `orchestrator`.
+ * Each alias has its own name, so that the audit log records which path was used.
  */
 export function withAliases(
   operations: readonly Operation<MachineServices>[],

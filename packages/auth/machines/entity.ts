@@ -1,11 +1,12 @@
 import { superRealm } from '../realms/index.ts'
 
 /**
- * Who a machine's token is to others. Whoever administers a realm makes its roles and says whose key sets they trust: so
- * what comes from another realm than the first carries the realm before it, and is nobody else's namesake.
+ * Entities of machine tokens: their names for other services. A realm administrator creates roles and chooses the key
+ * sets that they trust. Entities of all realms but `_` therefore start with the realm, so that they cannot equal an
+ * entity of another realm.
  */
 export const entityNames = {
-  /** `name`, or `realm/approle:name`: an account of an orchestrator has no colon in its name. */
+  /** `name`, or `realm/approle:name`. The account names of orchestrators contain no colon. */
   appRole: (realm: string, name: string): string =>
     realm === superRealm ? name : `${realm}/approle:${name}`,
   /** `namespace/account`, or `realm/namespace/account`. */

@@ -8,7 +8,7 @@ const role = '/v1/auth/approle/role/job'
 const here = '127.0.0.1/32'
 const elsewhere = '203.0.113.0/24'
 
-/** A role with these settings, and its callers. */
+/** Creates a role with these settings, and functions that call it. */
 async function roleWith(auth: TestService, settings: Record<string, unknown>) {
   const { asSuper } = scene(auth)
   const save = (json: Record<string, unknown>) => asSuper('POST', role, json)
@@ -28,7 +28,7 @@ const start = () => startAuth({ adminPassword: 'correct horse' })
 const refusal = ({ json }: { json: { errors: string[] } }) => json.errors[0] ?? ''
 
 describe('limits of machines, as Vault documents them', () => {
-  it('secret_id_num_uses is what a secret id has, and the most that it can have', async () => {
+  it('secret_id_num_uses is the default and the maximum of num_uses', async () => {
     await using auth = await start()
     const { secretId, logIn } = await roleWith(auth, { secret_id_num_uses: 2 })
     const { secret_id } = (await secretId()).json.data
@@ -43,7 +43,7 @@ describe('limits of machines, as Vault documents them', () => {
     }
   })
 
-  it('secret_id_ttl is the ttl of a secret id, and its maximum', async () => {
+  it('secret_id_ttl is the default and the maximum of ttl', async () => {
     await using auth = await start()
     const { save, secretId } = await roleWith(auth, { secret_id_ttl: '1h' })
     const accessor = async (json: object) => {
@@ -71,7 +71,7 @@ describe('limits of machines, as Vault documents them', () => {
     assert.equal(await accessor({ ttl: '1d' }), 86_400)
   })
 
-  it('an update of a role changes the members that it has, and no others', async () => {
+  it('an update of a role changes only the members that it contains', async () => {
     await using auth = await start()
     const settings = {
       token_ttl: 50,
@@ -105,7 +105,7 @@ describe('limits of machines, as Vault documents them', () => {
     }
     const tooLong = await save({ token_ttl: 101 })
     assert.match(refusal(tooLong), /^token_ttl: cannot be greater than token_max_ttl/)
-    // What has no effect is shown no longer.
+    // Members without effect are omitted.
     const removed = {
       token_num_uses: 0,
       secret_id_num_uses: 0,
@@ -121,7 +121,7 @@ describe('limits of machines, as Vault documents them', () => {
     })
   })
 
-  it('updates of one role at the same time each keep what the others change', async () => {
+  it('concurrent updates of a role keep the changes of each other', async () => {
     await using auth = await start()
     const { save } = await roleWith(auth, {})
     const { asSuper } = scene(auth)
@@ -142,7 +142,7 @@ describe('limits of machines, as Vault documents them', () => {
     assert.deepEqual([token_ttl, token_num_uses], [7, 2])
   })
 
-  it('secret_id_bound_cidrs and cidr_list decide from where a role logs in, and take no use', async () => {
+  it('secret_id_bound_cidrs and cidr_list restrict the addresses of logins; a refused login does not count as a use', async () => {
     await using auth = await start()
     const { save, secretId, logIn } = await roleWith(auth, { secret_id_bound_cidrs: ['127.0.0.0/31', here] })
     const once = (await secretId({ num_uses: 1 })).json.data.secret_id
@@ -157,16 +157,16 @@ describe('limits of machines, as Vault documents them', () => {
     const outside = await secretId({ cidr_list: ['127.0.0.0/8'] })
     assert.equal(outside.status, 400)
     assert.match(refusal(outside), /^cidr_list: must lie within the address blocks of the role/)
-    // Without a secret id the role is bound all the same.
+    // The addresses of the role apply also without a secret id.
     assert.equal((await save({ secret_id_bound_cidrs: elsewhere, bind_secret_id: false })).status, 204)
     assert.equal((await logIn()).status, 403)
-    // A secret id of before the role was narrowed has no more than the role.
+    // A secret id from before the role was restricted has no more addresses than the role.
     const wide = (await secretId({ cidr_list: '203.0.113.0/25' })).json.data.secret_id
     assert.equal((await save({ secret_id_bound_cidrs: here, bind_secret_id: true })).status, 204)
     assert.match(refusal(await logIn(wide)), /not within those of its role/)
   })
 
-  it('token_bound_cidrs hold at the login and at each use, by the address of the client', async () => {
+  it('token_bound_cidrs apply to the client address at the login and at each use', async () => {
     await using auth = await start()
     const { save, secretId, logIn, look } = await roleWith(auth, { token_bound_cidrs: [here, elsewhere] })
     const { secret_id } = (await secretId()).json.data
@@ -176,7 +176,7 @@ describe('limits of machines, as Vault documents them', () => {
     const { data } = (await look(token)).json
     assert.deepEqual(data.bound_cidrs, [here, elsewhere])
     assert.equal((await other.call('GET', '/auth/token/lookup-self', { token })).status, 403)
-    // The address that another service of the installation passes on counts, and no other statement does.
+    // A forwarded client address counts only when a service of the installation sends it.
     const forwarded = (address: string, secret?: string) =>
       look(token, {
         'x-forwarded-for': address,
@@ -194,14 +194,14 @@ describe('limits of machines, as Vault documents them', () => {
     assert.equal((await logIn(secret_id)).status, 403)
   })
 
-  it('a forwarded login is refused where the role is bound and the address of the client is not known', async () => {
+  it('a forwarded login is refused where the role is bound to addresses and the client address is unknown', async () => {
     await using auth = await start()
     const { save, secretId, logIn } = await roleWith(auth, {})
     const { secret_id } = (await secretId({ num_uses: 4 })).json.data
     const by = (headers: Record<string, string>) =>
       logIn(secret_id, (method, path, ask) => auth.call(method, path, { ...ask, headers }))
     const peer = { 'x-warder-peer': peerSecret }
-    // What the kms sends without the secret, with it, and with it behind a proxy that it does not trust.
+    // Requests of a kms without the secret, with it, and with it behind a proxy that is not trusted.
     const unproven = { 'x-forwarded-for': '127.0.0.1' }
     assert.equal((await by(unproven)).status, 200, 'a role without bounds needs no address')
     for (const bounds of [
@@ -231,7 +231,7 @@ describe('limits of machines, as Vault documents them', () => {
     assert.match(refusal(refused), /WARDER_PEER_SECRET/)
   })
 
-  it('token_num_uses counts every request, however many come at once', async () => {
+  it('token_num_uses counts every request, also concurrent ones', async () => {
     await using auth = await start()
     const { logIn, look, renew } = await roleWith(auth, { token_num_uses: 5, bind_secret_id: false })
     const issue = async () => (await logIn()).json.auth.client_token
@@ -246,14 +246,14 @@ describe('limits of machines, as Vault documents them', () => {
     assert.deepEqual(left, [4, 3, 2, 1, -1])
     assert.equal((await look(second)).status, 403)
     const third = await issue()
-    // Administration by a token is a use, too.
+    // An administrative request with a token is a use, too.
     for (let use = 0; use < 4; use++)
       assert.equal((await auth.call('GET', '/auth/approle/role?list=true', { token: third })).status, 403)
     assert.equal((await renew(third)).status, 403, 'the last use renews nothing')
     assert.equal((await look(third)).status, 403)
   })
 
-  it('token_max_ttl and token_explicit_max_ttl end a token, renewed or not', async () => {
+  it('token_max_ttl and token_explicit_max_ttl limit the lifetime of a token, renewed or not', async () => {
     await using auth = await start()
     const { save, logIn, look, renew } = await roleWith(auth, {
       token_ttl: 100,
@@ -268,7 +268,7 @@ describe('limits of machines, as Vault documents them', () => {
     auth.clock.advance(90)
     assert.equal((await renew(token)).json.auth.lease_duration, 70)
     assert.equal((await look(token)).json.data.ttl, 70)
-    // The value of the role at the renewal counts.
+    // The value of the role at the time of the renewal applies.
     assert.equal((await save({ token_ttl: 100, token_max_ttl: 1000, bind_secret_id: false })).status, 204)
     assert.equal((await renew(token)).json.auth.lease_duration, 100)
     assert.equal((await save({ token_ttl: 10, token_max_ttl: 20, bind_secret_id: false })).status, 204)
@@ -282,12 +282,12 @@ describe('limits of machines, as Vault documents them', () => {
     assert.equal((await renew(other)).json.auth.lease_duration, 60, 'as the role said when it was issued')
     auth.clock.advance(60)
     assert.equal((await look(other)).status, 403)
-    // A token that would not end has an end where one is named.
+    // A token without a TTL gets an expiry from a limit.
     assert.equal((await save({ token_explicit_max_ttl: '40s', bind_secret_id: false })).status, 204)
     assert.equal((await logIn()).json.auth.lease_duration, 40)
   })
 
-  it('are shown where they are set', async () => {
+  it('are returned where they are set', async () => {
     await using auth = await start()
     const set = {
       secret_id_num_uses: 2,
@@ -307,7 +307,7 @@ describe('limits of machines, as Vault documents them', () => {
     assert.deepEqual([found.json.data.cidr_list, found.json.data.token_bound_cidrs], [[here], [here]])
   })
 
-  it('are refused by name where they cannot be obeyed, and neutral values are accepted', async () => {
+  it('are refused by name where they are not supported, and neutral values are accepted', async () => {
     await using auth = await start()
     const { save, secretId } = await roleWith(auth, {
       token_type: 'default',

@@ -25,7 +25,7 @@ const feedRealmTokens = query<[...End, string, string], unknown>(
            OR role_kind = 'orchestrator' AND role_name IN (SELECT name FROM orchestrator_role WHERE realm_id = ?)) t
        WHERE h.id = 1`,
 )
-/** The entity of a role is that of `entityNames.appRole`, whose realm is never the first one here. */
+/** The entity of a role as `entityNames.appRole` formats it for realms other than `_`. */
 const feedRealmRoles = query<[...End, realm: string], unknown>(
   `INSERT INTO ended (${columns})
      SELECT h.seq + ROW_NUMBER() OVER (), 'role', r.realm_id || '/approle:' || r.name, r.realm_id, r.role_id,
@@ -35,18 +35,18 @@ const feedRealmRoles = query<[...End, realm: string], unknown>(
 
 const until = (at: number): number => at + machineRetentionSeconds
 
-/** One token: whoever remembers something about a token of its entity asks again. */
+/** Announces one token: subscribers that cache tokens of its entity validate them again. */
 export function tokenEnd(db: Database, { entity, realm }: MachineToken, at: number): readonly Change[] {
   const about = { kind: 'machine', subject: entity, realm, username: '' } as const
   return appendToFeed(db, entryChange({ ...about, endedAt: at, untilAt: until(at), reason: 'revoked' }))
 }
 
-/** The tokens of a role. */
+/** Announces the tokens of a role. */
 export function roleTokensEnd(db: Database, kind: RoleKind, name: string, at: number): readonly Change[] {
   return appendToFeed(db, change(feedRole, [at, until(at), 'role_deleted', kind, name]))
 }
 
-/** A role with its tokens: another one that gets its name is another machine. */
+/** Announces a role with its tokens: a later role of the same name is another machine. */
 export function appRoleEnd(
   db: Database,
   role: { readonly name: string; readonly realm: string; readonly roleId: string },
@@ -64,7 +64,7 @@ export function appRoleEnd(
   return appendToFeed(db, tokens, gone)
 }
 
-/** Every machine of a realm that is about to be deleted; its roles and tokens are still there. */
+/** Announces every machine of a realm that is about to be deleted; its roles and tokens still exist. */
 export function realmMachinesEnd(db: Database, realm: string, at: number): readonly Change[] {
   return appendToFeed(
     db,

@@ -5,7 +5,7 @@ import { startAuth, type TestService } from '../testing/start.ts'
 import { removeExpiredSecretIds } from './secret-id-store.ts'
 import { removeExpiredTokens } from './token-store.ts'
 
-/** Makes a role and gives its id and a way to get secret ids. */
+/** Creates a role and returns its id and a function that issues secret ids. */
 async function role(auth: TestService, name: string, fields: Record<string, unknown> = {}) {
   const { asSuper } = scene(auth)
   assert.equal((await asSuper('POST', `/auth/approle/role/${name}`, fields)).status, 204)
@@ -79,7 +79,7 @@ describe('machines', () => {
     assert.ok(!JSON.stringify(auth.events).includes(secret_id))
   })
 
-  it('of another realm carry it in their name: no administrator makes a namesake of a role elsewhere', async () => {
+  it('have entities that start with the realm: no administrator can imitate a role of another realm', async () => {
     await using auth = await start()
     const { asSuper, realm } = scene(auth)
     await realm('r')
@@ -97,7 +97,7 @@ describe('machines', () => {
     assert.equal(await readEntity('?realm=r'), 'r/approle:worker')
   })
 
-  it('have tokens that end, and do not come back (A21)', async () => {
+  it('have tokens that expire and never become valid again (A21)', async () => {
     await using auth = await start()
     const worker = await role(auth, 'worker', { token_ttl: 100, bind_secret_id: false })
     const forever = await role(auth, 'forever', { token_ttl: 0, bind_secret_id: false })
@@ -112,7 +112,7 @@ describe('machines', () => {
       ['POST', '/auth/token/revoke-self'],
       ['GET', '/sessions/00000000-0000-4000-8000-000000000000'],
     ] as const
-    // Seen to have expired, it stays so, also when the clock is set back.
+    // A token that was seen to have expired stays expired, also when the clock is set back.
     for (const jump of [-100, -86_400, 86_400]) {
       auth.clock.advance(jump)
       for (const [method, path] of uses.slice(0, 3)) {
@@ -129,7 +129,7 @@ describe('machines', () => {
     assert.equal(auth.counted.get('auth_tokens_total{event="swept"}'), 1)
   })
 
-  it('use a single-use secret id once, of a hundred at the same time (A20)', async () => {
+  it('use a single-use secret id once in a hundred concurrent logins (A20)', async () => {
     await using auth = await start()
     const worker = await role(auth, 'worker')
     const { secret_id } = await worker.secret({ num_uses: 1 })
@@ -145,7 +145,7 @@ describe('machines', () => {
       Array.from({ length: 20 }, () => auth.call('POST', '/auth/approle/login', { json: three })),
     )
     assert.equal(more.filter(({ status }) => status === 200).length, 3)
-    // Used up is told from wrong for thirty days, over sweeps; then it is forgotten.
+    // An exhausted secret id has its own error for thirty days and over sweeps; then it is deleted.
     const again = async (): Promise<number> => {
       await removeExpiredSecretIds(auth.db.commit, auth.services.now())
       return (await auth.call('POST', '/auth/approle/login', { json })).status
@@ -156,7 +156,7 @@ describe('machines', () => {
     assert.equal(await again(), 400)
   })
 
-  it('are refused with wrong, foreign, expired and destroyed secret ids, in one sentence', async () => {
+  it('get the same error for wrong, foreign, expired and destroyed secret ids', async () => {
     await using auth = await start()
     const { asSuper } = scene(auth)
     const [one, two] = [await role(auth, 'one', { secret_id_ttl: 50 }), await role(auth, 'two')]
@@ -179,7 +179,7 @@ describe('machines', () => {
     }
     assert.equal((await login(7, 'x')).status, 400)
     assert.equal((await auth.call('POST', '/auth/approle/login')).status, 400)
-    // An accessor of another role destroys nothing.
+    // An accessor of another role destroys no secret id.
     const destroy = (name: string, secret_id_accessor: string) =>
       asSuper('POST', `/auth/approle/role/${name}/secret-id/destroy`, { secret_id_accessor })
     assert.equal((await destroy('two', own.secret_id_accessor)).status, 204)
@@ -209,7 +209,7 @@ describe('machines', () => {
     assert.deepEqual((await asSuper('GET', '/auth/approle/role?list=true')).json, {
       data: { keys: ['worker'] },
     })
-    // A realm admin sees and changes the roles of their realm only.
+    // A realm admin reads and changes only the roles of their realm.
     await realm('r')
     await user('r', 'chief')
     await admin('chief', ['r'], { userpass: 'chief' })

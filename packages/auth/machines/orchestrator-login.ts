@@ -15,18 +15,18 @@ import {
 import type { MachineServices } from './services.ts'
 import { issueToken } from './tokens.ts'
 
-/** An unknown key asks its issuer again at most this often. */
+/** Minimum interval between fetches of a key set for unknown keys. */
 const refreshSeconds = 60
 const leewaySeconds = 60
 
-/** A service account: namespace and name are DNS labels, so no separator can hide in them. */
+/** A service account. Namespace and name are DNS labels, so they contain no separator. */
 const serviceAccount =
   /^system:serviceaccount:([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?):([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?)$/
 
 /**
  * Exchanges a service-account token for a machine token.
- * @throws failure('bad_request') for an unknown role or a wrong token, one sentence for both; failure('forbidden')
- *   when the account is not on the role's lists
+ * @throws failure('bad_request') for an unknown role or a wrong token, with the same message for both;
+ *   failure('forbidden') when the account is not on the lists of the role
  */
 export function logInByOrchestrator(
   context: OperationContext<MachineServices>,

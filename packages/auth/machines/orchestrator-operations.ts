@@ -46,7 +46,7 @@ type Context = OperationContext<MachineServices>
 
 const common = { tag: 'Machines: orchestrator', errorShape: vaultErrors, bodyLimit: 64 * 1024 } as const
 const defaultTokenTtl = 3600
-/** Updates of one role that may come at the same time. */
+/** Maximum retries of an update that conflicts with concurrent updates of the role. */
 const maxTries = 20
 
 const RoleFields = Type.Object({
@@ -78,7 +78,7 @@ const RoleReply = Type.Object({
   ...tokenLimitReply,
 })
 
-/** `audience` of Vault and `bound_audiences` are one setting. @throws failure('bad_request') */
+/** `audience` of Vault and `bound_audiences` are the same setting. @throws failure('bad_request') */
 function readAudiences({
   audience = '',
   bound_audiences: bound,
@@ -90,7 +90,7 @@ function readAudiences({
   throw failure('bad_request', 'audience: contradicts bound_audiences; send only one of the two.')
 }
 
-/** As Vault does, an update changes the members that the request has. */
+/** Like Vault, an update changes only the members that the request contains. */
 async function saveRole(
   context: Context,
   name: string,
@@ -172,9 +172,9 @@ export const orchestratorOperations = withAliases([
     anyContentType: true,
     name: 'orchestrator.role.save',
     route: methods(['POST', 'PUT'], '/auth/orchestrator/role/{name}'),
-    summary: 'Create a role, or change settings of one',
+    summary: 'Create a role or update its settings',
     description:
-      'An update changes the members that it has; 0 or an empty list removes a limit. Empty lists of names or namespaces allow no account.',
+      'An update changes only the members that it contains; 0 or an empty list removes a limit. Empty lists of names or namespaces allow no account.',
     access: roleAdmin,
     pathParameters: RolePath,
     queryParameters: RoleQuery,
@@ -213,7 +213,8 @@ export const orchestratorOperations = withAliases([
       context.audit({ object: path.name, details: { before: role ?? null } })
       if (role === undefined) return
       await requireRole(context, role)
-      // The role first: a login that runs beside this finds it gone, or its token is seen by what follows.
+      // Deletes the role first: a concurrent login either finds it gone, or the next statements find its
+      // token.
       const { db, metrics, now } = context.services
       const results = await context.commit([
         orchestratorRoleRemoval(role),

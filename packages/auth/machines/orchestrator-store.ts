@@ -6,7 +6,7 @@ export interface OrchestratorRole {
   readonly name: string
   readonly realm: string
   readonly jwksUrl: string
-  /** Exact names, or `*` for any. An empty list allows nobody. */
+  /** Exact names, or `*` for any. An empty list allows no account. */
   readonly names: readonly string[]
   readonly namespaces: readonly string[]
   /** Seconds; 0 = tokens do not expire. */
@@ -102,7 +102,7 @@ export async function listOrchestratorRoles(
   return rows.map(({ name, realm_id }) => ({ name, realm: realm_id }))
 }
 
-/** Creates a role, or updates it: the commit fails when it is not as it was read, `before`. */
+/** Creates or updates a role: the commit fails when the role has changed since it was read as `before`. */
 export function orchestratorRoleUpsert(
   role: Omit<OrchestratorRole, 'version'>,
   before: OrchestratorRole | undefined,
@@ -128,7 +128,7 @@ export function orchestratorRoleUpsert(
   return before === undefined ? [saved] : [orchestratorRoleUnchanged(before), saved]
 }
 
-/** A guard: the role is still what was read. */
+/** A guard: the role has not changed since it was read. */
 export function orchestratorRoleUnchanged(role: OrchestratorRole): Change {
   return change(touch, [role.name, role.version], 1)
 }

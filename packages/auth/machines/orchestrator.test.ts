@@ -12,7 +12,7 @@ const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const p521 = generateKeyPairSync('ec', { namedCurve: 'P-521' })
 
 describe('orchestrator workloads', () => {
-  it('exchange a service-account token for a machine token, where the role allows the account', async () => {
+  it('exchange a service-account token for a machine token if the role allows the account', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'warder-k8s-'))
     await using issuer = await startIssuer(await testAuthority(), folder)
     await using auth = await startAuth({ adminPassword: 'correct horse', outboundCa: issuer.caFile })
@@ -36,7 +36,7 @@ describe('orchestrator workloads', () => {
       assert.equal((await save('bad', { jwks_url: bad })).status, 400, bad)
     }
     assert.deepEqual((await asSuper('GET', '/auth/kubernetes/role/bound')).json.data, { ...base, ...bound })
-    // An update changes the members that it has.
+    // An update changes only the members that it contains.
     assert.equal((await save('bound', { token_num_uses: 3 })).status, 204)
     const limited = { ...base, ...bound, token_num_uses: 3 }
     assert.deepEqual((await asSuper('GET', '/auth/kubernetes/role/bound')).json.data, limited)
@@ -79,7 +79,8 @@ describe('orchestrator workloads', () => {
     const secret = answer.json.auth.client_token
     const { data } = (await auth.call('GET', '/auth/token/lookup-self', { token: secret })).json
     assert.equal(data.entity_id, 'prod/app')
-    // The same account by a role of another realm, whose administrator chose the key set, is somebody else.
+    // The same account name by a role of another realm, whose administrator chose the key set, is another
+    // machine.
     const { realm } = scene(auth)
     await realm('r')
     const foreign = { ...base, ...lists(['*'], ['*']) }

@@ -6,7 +6,7 @@ import { findMachineToken, type Powers, requirePowers, requireSession } from '..
 import { superRealm } from '../realms/index.ts'
 import type { MachineServices } from './services.ts'
 
-/** No slash: a role's name is the entity of its tokens, and must not look like `namespace/account`. */
+/** Without slash: the name of a role is the entity of its tokens and must not look like `namespace/account`. */
 export const RoleName = Type.String({ pattern: '^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$' })
 export const RolePath = Type.Object({ name: RoleName })
 export const RoleQuery = Type.Object({
@@ -17,12 +17,13 @@ export const RoleQuery = Type.Object({
 type Context = OperationContext<MachineServices>
 
 /**
- * A machine token with this policy looks after the roles of its realm (of every realm, when that is `_`), as clients of
- * Vault do it that know no cookie. It never has to do with a role of one of the policies that this service obeys.
+ * A machine token with this policy administers the roles of its realm, or of every realm when it is `_`, for Vault
+ * clients that cannot use cookies. It cannot administer roles with one of the policies that this service itself
+ * evaluates.
  */
 const roleAdminPolicy = 'machine-roles-admin'
 
-/** Powers over roles. @throws failure('forbidden') for who has none */
+/** Returns the powers over roles of the caller. @throws failure('forbidden') when it has none */
 export async function requireRolePowers(context: Context): Promise<Powers> {
   const token = findMachineToken(context)
   if (token === undefined) return requirePowers(context)
@@ -37,7 +38,7 @@ export async function requireRolePowers(context: Context): Promise<Powers> {
   }
 }
 
-/** Which roles is decided by the operation. */
+/** The operation decides which roles the caller may administer. */
 export const roleAdmin: Access<MachineServices> = {
   name: `super administrator, administrator of the realm of the role, or machine token with the policy ${roleAdminPolicy}`,
   async check(_input, context) {
@@ -60,8 +61,8 @@ export async function requireRole(context: Context, role: { readonly realm: stri
 }
 
 /**
- * The realm that a new role belongs to: the one that `?realm=` names, else the session's; for a realm admin who logged
- * in to `_`, the only realm there is.
+ * The realm of a new role: the one in `?realm=`, else that of the session; for a realm admin who logged in to `_`,
+ * their only realm.
  * @throws failure('forbidden' | 'bad_request')
  */
 export async function realmOfNewRole(context: Context, named: string | undefined): Promise<string> {
@@ -71,7 +72,7 @@ export async function realmOfNewRole(context: Context, named: string | undefined
   let realm = named ?? own
   if (named === undefined && !powers.administers(realm) && realm === superRealm) {
     if (only === undefined || others.length > 0) {
-      throw failure('bad_request', 'Say with ?realm= which realm the role belongs to.')
+      throw failure('bad_request', 'Specify the realm of the role with ?realm=.')
     }
     realm = only
   }
@@ -80,12 +81,12 @@ export async function realmOfNewRole(context: Context, named: string | undefined
 }
 
 /**
- * Policies that this service itself obeys: with one of them a token reads or ends other people's sessions, or looks after
- * the roles of machines.
+ * Policies that this service itself evaluates: a token with one of them reads or ends sessions of other users, or
+ * administers the roles of machines.
  */
 const powerful: ReadonlySet<string> = new Set(['sessions', 'sessions-admin', roleAdminPolicy])
 
-/** @throws failure('bad_request') when a policy has characters that cannot be seen */
+/** @throws failure('bad_request') when a policy has invisible characters */
 export function checkPolicyNames(policies: readonly string[]): void {
   if (policies.every(isName)) return
   throw failure(
@@ -94,7 +95,10 @@ export function checkPolicyNames(policies: readonly string[]): void {
   )
 }
 
-/** @throws failure('forbidden') when anybody but a super admin hands out such a policy, or gets hold of a role with one */
+/**
+ * @throws failure('forbidden') when a caller other than a super admin assigns such a policy, or takes over a role
+ *   that has one
+ */
 export async function requirePolicies(context: Context, policies: readonly string[]): Promise<void> {
   if (!policies.some((policy) => powerful.has(policy))) return
   const powers = await requireRolePowers(context)

@@ -85,14 +85,14 @@ export async function ownRole(context: Context, name: string): Promise<AppRole> 
   return role
 }
 
-/** A role whose holder the caller may become: whoever gets its role id and a secret id has its policies. */
+/** Finds a role whose identity the caller may assume: the holder of its role id and a secret id has its policies. */
 export async function roleToHold(context: Context, name: string): Promise<AppRole> {
   const role = await ownRole(context, name)
   await requirePolicies(context, role.policies)
   return role
 }
 
-/** The value is random, shown once and kept as a hash. */
+/** Creates a secret id. The value is random, returned once, and stored as a hash. */
 async function newSecretId(context: Context, name: string, body: Type.Static<typeof SecretIdFields>) {
   const role = await roleToHold(context, name)
   const now = context.services.now()
@@ -120,7 +120,7 @@ async function newSecretId(context: Context, name: string, body: Type.Static<typ
   return { data: { secret_id: value, secret_id_accessor: accessor } }
 }
 
-/** @throws failure('bad_request') for blocks outside of those of the role */
+/** @throws failure('bad_request') for address blocks outside of those of the role */
 function blocksWithin(
   member: string,
   value: Type.Static<typeof NameList> | undefined,
@@ -172,14 +172,14 @@ function describeSecretId(
   }
 }
 
-/** Secret ids of a role, under the paths of this interface and those that Vault's clients use besides. */
+/** Operations on the secret ids of a role, under the paths of this interface and those of Vault clients. */
 export const secretIdOperations: readonly Operation<MachineServices>[] = [
   define({
     ...common,
     bodyOptional: true,
     name: 'approle.secret_id.create',
     route: methods(['POST', 'PUT'], '/auth/approle/role/{name}/secret-id'),
-    summary: 'A new secret id; it is shown once',
+    summary: 'Create a secret id; its value is returned once',
     request: SecretIdFields,
     reply: Type.Object({ data: Type.Object({ secret_id: Text, secret_id_accessor: Text }) }),
     errors: noRole,
@@ -189,7 +189,7 @@ export const secretIdOperations: readonly Operation<MachineServices>[] = [
     ...common,
     name: 'approle.secret_id.list',
     route: list('/auth/approle/role/{name}/secret-id'),
-    summary: 'Accessors of the secret ids of a role that are usable: a thousand at most',
+    summary: 'Accessors of the usable secret ids of a role, at most a thousand',
     reply: Type.Object({ data: Type.Object({ keys: Type.Array(Text) }) }),
     errors: noRole,
     async act({ path }, context) {
@@ -202,7 +202,7 @@ export const secretIdOperations: readonly Operation<MachineServices>[] = [
     ...common,
     name: 'approle.secret_id.lookup',
     route: methods(['POST', 'PUT'], '/auth/approle/role/{name}/secret-id/lookup'),
-    summary: 'What is known about a secret id',
+    summary: 'Properties of a secret id',
     request: Type.Object({ secret_id: Type.String({ maxLength: 256 }) }),
     reply: SecretIdReply,
     errors: { 404: 'There is no such role or secret id.' },
@@ -229,7 +229,7 @@ export const secretIdOperations: readonly Operation<MachineServices>[] = [
     ...common,
     name: 'approle.secret_id_accessor.lookup',
     route: methods(['POST', 'PUT'], '/auth/approle/role/{name}/secret-id-accessor/lookup'),
-    summary: 'What is known about a secret id, by its accessor',
+    summary: 'Properties of a secret id, by its accessor',
     request: ByAccessor,
     reply: SecretIdReply,
     errors: { 404: 'There is no such role or secret id.' },

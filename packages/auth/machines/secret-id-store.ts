@@ -16,7 +16,7 @@ export interface SecretId {
   readonly expiresAt: number
   /** -1 = without limit, 0 = exhausted. */
   readonly usesLeft: number
-  /** Address blocks from which it is used; empty: those of its role. */
+  /** Address blocks from which it may be used; empty: those of its role. */
   readonly boundCidrs: readonly string[]
   /** Address blocks of the tokens that it is exchanged for; empty: those of its role. */
   readonly tokenBoundCidrs: readonly string[]
@@ -33,7 +33,10 @@ interface SecretIdRow {
 
 const columns = 'accessor, role_name, expires_at, uses_left, bound_cidrs, token_bound_cidrs'
 
-/** Seconds that an exhausted secret id without an expiry is remembered, so that its use is told from a wrong one. */
+/**
+ * Seconds for which an exhausted secret id without an expiry is kept, so that its use gets another error than a wrong
+ * one.
+ */
 const exhaustedRemembered = 30 * 86_400
 
 const byHash = query<[hash: Uint8Array], SecretIdRow>(
@@ -46,7 +49,7 @@ const accessorsOfRole = query<[role: string, now: number, limit: number], { read
   `SELECT accessor FROM secret_id WHERE role_name = ? AND uses_left <> 0 AND (expires_at = 0 OR expires_at > ?)
      ORDER BY accessor LIMIT ?`,
 )
-/** Accessors of one list. */
+/** Maximum number of accessors in a list. */
 const maxListLength = 1000
 const insert = insertInto<[string, Uint8Array, string, number, number, number, string | null, string | null]>(
   'secret_id',
@@ -62,8 +65,8 @@ const insert = insertInto<[string, Uint8Array, string, number, number, number, s
   ],
 )
 /**
- * One statement reads and takes: of any number of parallel uses, exactly as many succeed as there are uses. The last
- * one gives the row an end, so that it is swept some day.
+ * One statement checks and consumes a use: of any number of parallel uses, exactly as many succeed as there are uses
+ * left. The last one sets an expiry, so that the row is swept later.
  */
 const takeUse = query<[forgetAt: number, accessor: string], unknown>(
   `UPDATE secret_id SET

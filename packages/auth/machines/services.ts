@@ -6,6 +6,6 @@ import type { TokenServices } from './tokens.ts'
 /** Services used by operations on machine identities. */
 export interface MachineServices extends TokenServices, LoginLimitServices {
   readonly clock: Clock
-  /** Keeps the key sets of orchestrators. */
+  /** Caches the key sets of orchestrators. */
   readonly providers: Pick<IdentityProviders, 'keySet'>
 }

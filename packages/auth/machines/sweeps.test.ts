@@ -13,7 +13,7 @@ import { issueToken } from './tokens.ts'
 const rowsOf = (table: string) =>
   query<[], { readonly rows: number }>(`SELECT COUNT(*) AS rows FROM ${table}`)
 
-it('sweeps delete what has ended in commits of a thousand rows, and nothing else', async () => {
+it('sweeps delete only expired rows, in commits of a thousand', async () => {
   await using auth = await startAuth({ adminPassword: 'correct horse' })
   const { db } = auth
   const now = 1_000_000

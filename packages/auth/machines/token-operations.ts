@@ -24,7 +24,10 @@ type Context = OperationContext<MachineServices>
 
 const common = { tag: 'Machines: tokens', errorShape: vaultErrors, anyContentType: true } as const
 
-/** The live token of a request, which its access check has used. @throws failure('forbidden') where there is none */
+/**
+ * Returns the live token of a request; its access check has counted the use. @throws failure('forbidden') when there
+ * is none
+ */
 async function requireLiveToken({ services, request }: Context): Promise<UsedToken> {
   const used = await useToken(services, request)
   if (used === undefined) throw invalidToken()
@@ -34,7 +37,7 @@ async function requireLiveToken({ services, request }: Context): Promise<UsedTok
 const invalidToken = (): Error =>
   failure('forbidden', 'The token is missing or not valid: permission denied.')
 
-/** Longest life of tokens, as the role of this one says now; 0 = without limit. */
+/** Reads the current maximum lifetime of tokens of the role; 0 = unlimited. */
 async function readMaxTtl(
   { services: { db } }: Context,
   { roleKind, roleName }: MachineToken,
@@ -44,8 +47,8 @@ async function readMaxTtl(
 }
 
 /**
- * The token itself is the credential. `public` for the dispatcher, which would answer 401 where the interface says
- * 403: one sentence for a token that is missing, unknown, expired or revoked.
+ * The token itself is the credential. Access is `public` for the dispatcher, which would answer 401 where the
+ * interface requires 403, with the same message for a token that is missing, unknown, expired or revoked.
  */
 const machineToken: Access<MachineServices> = {
   name: 'machine token',
@@ -62,7 +65,7 @@ export const tokenOperations = withAliases([
     ...common,
     name: 'token.lookup_self',
     route: get('/auth/token/lookup-self'),
-    summary: 'What is known about the token',
+    summary: 'Properties of the token',
     access: machineToken,
     reply: Type.Object({
       data: Type.Object({
@@ -85,7 +88,8 @@ export const tokenOperations = withAliases([
       }),
     }),
     errors: { 403: 'The token is missing or not valid.' },
-    // As with whoami: asked at each request of others, it would drown what the audit log is for.
+    // Not audited, like whoami: other services call it at each request, and the records would flood the audit
+    // log.
     audited: false,
     async act(_input, context) {
       const { secret, token } = await requireLiveToken(context)
@@ -108,7 +112,7 @@ export const tokenOperations = withAliases([
     ...common,
     name: 'token.renew_self',
     route: methods(['POST', 'PUT'], '/auth/token/renew-self'),
-    summary: 'Begin the lease of the token again',
+    summary: 'Renew the lease of the token',
     access: machineToken,
     bodyOptional: true,
     request: Type.Object({}),
@@ -125,7 +129,7 @@ export const tokenOperations = withAliases([
       const maxTtl = await readMaxTtl(context, token)
       const caps = [maxTtl === 0 ? 0 : token.createdAt + maxTtl, token.explicitEnd]
       const end = endOfLease(now, token.leaseDuration, caps)
-      // A role that allows less than it did: the token has had its time.
+      // The role may allow a shorter lifetime than before, so that the token is already past it.
       if (end !== 0 && end <= now) throw invalidToken()
       try {
         await context.commit([tokenRenewal(token, end, now)])

@@ -11,7 +11,7 @@ import {
 
 export type RoleKind = 'approle' | 'orchestrator'
 
-/** A machine token as kept: never the token itself. */
+/** A machine token as stored, without the token itself. */
 export interface MachineToken {
   readonly hash: Uint8Array
   readonly entity: string
@@ -149,7 +149,10 @@ export function tokenInsertion(token: MachineToken): Change {
   ])
 }
 
-/** The guard: a token that was revoked or has expired meanwhile stays so. @param end Unix seconds; 0 = never */
+/**
+ * Renews a token. A guard: a token that was revoked or has expired meanwhile stays so. @param end Unix seconds; 0 =
+ * never
+ */
 export function tokenRenewal(token: MachineToken, end: number, now: number): Change {
   return change(renew, [end, token.hash, now], 1)
 }

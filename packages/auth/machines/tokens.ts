@@ -35,8 +35,8 @@ const maxTokenLength = 256
 const rememberedTokens = 5000
 
 /**
- * The token that a request carries. Vault-compatible clients send it under the second name; the form of a bearer token
- * (RFC 6750 §2.1) is ours alone, so a JWT in its place is none.
+ * Reads the token of a request. Vault-compatible clients send it in the second header. As a bearer token (RFC 6750
+ * §2.1) only tokens in the form of this service count, so a JWT is not mistaken for one.
  */
 function readTokenHeader({ headers }: IncomingRequest): string | undefined {
   const bearer = /^bearer +(wt\.[\w-]+)$/i.exec(headers.authorization ?? '')?.[1]
@@ -45,8 +45,8 @@ function readTokenHeader({ headers }: IncomingRequest): string | undefined {
 }
 
 /**
- * The live token with this secret. Found by its hash, so the time of the search says nothing about the secret. One that
- * has expired goes at once: it must not come back when the clock is set back.
+ * Finds the live token with this secret. It is found by its hash, so the search time discloses nothing about the
+ * secret. An expired token is deleted at once: it must not become valid again when the clock is set back.
  */
 export async function findToken(services: TokenServices, secret: string): Promise<MachineToken | undefined> {
   const { db, metrics } = services
@@ -62,7 +62,10 @@ export async function findToken(services: TokenServices, secret: string): Promis
   return token
 }
 
-/** A token that a request has used: a request that is authenticated twice, for its head and its body, is one use. */
+/**
+ * Tokens that a request has used: a request that is authenticated twice, for its head and its body, counts as one
+ * use.
+ */
 export interface UsedToken {
   readonly secret: string
   readonly token: MachineToken
@@ -70,8 +73,8 @@ export interface UsedToken {
 const usedBy = new WeakMap<IncomingRequest, UsedToken>()
 
 /**
- * The live token of a request, which counts as a use of it. undefined: there is none, none is left of its uses, or the
- * client is not within its addresses.
+ * Returns the live token of a request and counts a use; undefined when there is none, no use is left, or the client
+ * address is not allowed.
  */
 export async function useToken(
   services: TokenServices,
@@ -91,7 +94,7 @@ export async function useToken(
       if (!(error instanceof GuardFailed)) throw error
       return undefined
     }
-    // As it was read: other requests may have taken more of them at the same time.
+    // The value as it was read: concurrent requests may have consumed further uses.
     token = { ...found, usesLeft: found.usesLeft - 1 }
   }
   const used = { secret, token }
@@ -99,12 +102,12 @@ export async function useToken(
   return used
 }
 
-/** Tokens whose rows need not be read again until something is committed, by their hash. */
+/** Capacity of the cache of token rows, by hash. Each commit invalidates it. */
 export type UsedTokens = UnchangedRows<MachineToken>
 
 export const createUsedTokens = (db: Database): UsedTokens => createUnchangedRows(db, rememberedTokens)
 
-/** A new token for a role: the secret, shown once, and the change that keeps its hash. */
+/** Creates a token for a role. @returns the secret, returned to the client once, and the change that stores its hash */
 export function issueToken(
   role: {
     readonly kind: RoleKind

@@ -5,8 +5,8 @@ import { startAuth } from '../testing/start.ts'
 
 const role = '/v1/auth/approle/role'
 
-describe('what clients of Vault send', () => {
-  it('is read as text, too: periods, policies, counts and flags', async () => {
+describe('requests of Vault clients', () => {
+  it('may contain durations, policies, counts and flags as text', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper } = scene(auth)
     const save = (json: object) => asSuper('POST', `${role}/job`, json)
@@ -54,7 +54,7 @@ describe('what clients of Vault send', () => {
     assert.deepEqual([data.bound_service_account_names, data.token_ttl], [['a', 'b'], 300])
   })
 
-  it('looks up, lists and destroys secret ids, of its own role only', async () => {
+  it('look up, list and destroy secret ids of their own role only', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper } = scene(auth)
     for (const name of ['one', 'two'])
@@ -89,7 +89,7 @@ describe('what clients of Vault send', () => {
     assert.equal((await asSuper('POST', `${role}/one/secret-id/destroy`, {})).status, 400)
   })
 
-  it('administers roles with a token of the policy machine-roles-admin, and gains nothing by it', async () => {
+  it('administer roles with a token of the policy machine-roles-admin, without gaining rights', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper, realm, user, admin, logIn, as } = scene(auth)
     await realm('r')
@@ -137,7 +137,7 @@ describe('what clients of Vault send', () => {
     assert.equal(
       (await as(chief, 'POST', `${role}/own`, grant)).status,
       403,
-      'only a super administrator gives it',
+      'only a super administrator assigns it',
     )
   })
 })

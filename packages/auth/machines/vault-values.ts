@@ -1,10 +1,10 @@
 import { failure } from '@warder/foundation/errors'
 import Type, { type Static } from 'typebox'
 
-/** Ten years: as good as for ever. */
+/** Ten years, in practice unlimited. */
 const maxSeconds = 10 * 366 * 86_400
 
-/** A period as Vault's clients send it: whole seconds, or text. 0 has a meaning of its own. */
+/** A duration as Vault clients send it: whole seconds, or text. The meaning of 0 depends on the member. */
 export const Duration = Type.Union([
   Type.Integer({ minimum: 0, maximum: maxSeconds }),
   Type.String({ maxLength: 32, description: 'Such as 3600, 30s, 90m, 1h30m or 2d.' }),
@@ -33,10 +33,10 @@ export function readDuration(member: string, value: Static<typeof Duration>): nu
 const maxNameLength = 256
 const maxNames = 1000
 
-/** Names as an array, or as one text with commas. */
+/** Names as an array, or as one comma-separated text. */
 export const NameList = Type.Union([
   Type.Array(Type.String({ minLength: 1, maxLength: maxNameLength }), { maxItems: maxNames }),
-  Type.String({ maxLength: 64 * 1024, description: 'Names with commas between them.' }),
+  Type.String({ maxLength: 64 * 1024, description: 'Comma-separated names.' }),
 ])
 
 /** @throws failure('bad_request') for more names than an array may hold, or longer ones */
@@ -58,7 +58,7 @@ export function readNameList(
   )
 }
 
-/** A count as Vault's clients send it: a number, or digits. */
+/** A count as Vault clients send it: a number, or digits. */
 export const Count = Type.Union([
   Type.Integer({ minimum: 0, maximum: 1_000_000_000 }),
   Type.String({ pattern: '^[0-9]{1,9}$' }),
@@ -66,7 +66,7 @@ export const Count = Type.Union([
 
 export const readCount = (value: Static<typeof Count>): number => Number(value)
 
-/** A flag as Vault's clients send it. */
+/** A flag as Vault clients send it. */
 export const Flag = Type.Union([Type.Boolean(), Type.Literal('true'), Type.Literal('false')])
 
 export const readFlag = (value: Static<typeof Flag>): boolean => value === true || value === 'true'

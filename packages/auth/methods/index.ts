@@ -7,5 +7,5 @@ import { totp } from './totp/index.ts'
 
 export type MethodServices = PasswordServices & JwtServices & CertificateServices & SamlServices
 
-/** Every method of login. Nothing else lists them. */
+/** The only list of login methods. */
 export const methods: readonly LoginMethod<MethodServices>[] = [password, jwt, totp, certificate, saml]

@@ -27,7 +27,7 @@ it('no two methods share a name, a scheme, a member of realms or a kind of crede
   )
 })
 
-it('every method proves something, and begins sessions of its own where it proves first', () => {
+it('every method has a proof, and its own session scheme if it is a first proof', () => {
   for (const { name, scheme, first, second, operations } of methods) {
     assert.equal((scheme === undefined) !== (second === undefined), true, name)
     const provesElsewhere = operations(methods).some(({ access }) => access.public === true)
@@ -35,7 +35,7 @@ it('every method proves something, and begins sessions of its own where it prove
   }
 })
 
-it('every member of a realm is a method', () => {
+it('every member of auth_params belongs to a method', () => {
   assert.deepEqual(
     realmRules.members.map(({ member }) => member),
     methods.map(({ settings }) => settings.member),

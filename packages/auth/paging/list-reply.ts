@@ -2,13 +2,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { pageReply, rawReply } from '@warder/foundation/http'
 import { isWhole, type Page } from './page.ts'
 
-/** Rows that are read and written as JSON at a time. */
+/** Rows per slice of a streamed list. */
 const slice = 1000
 
 /**
- * A list as the reply of an operation. A page is one read. The whole list, which may have a million entries, is read
- * and turned into text a slice at a time, and other requests have their turn in between.
- * @param keyOf the key of an entry, as `after` takes it
+ * Returns a list as the reply of an operation. A page is one read. The whole list, which may have a million entries,
+ * is read and serialized in slices, so that other requests run in between.
+ * @param keyOf cursor of an entry, as `after` expects it
  */
 export async function listReply<Entry>(
   page: Page,

@@ -17,7 +17,7 @@ async function realms(auth: TestService, count: number): Promise<string[]> {
 }
 
 describe('lists', () => {
-  it('are whole without limit, ten thousand realms too, and the same in pages', async () => {
+  it('are complete without limit, also ten thousand realms, and the same in pages', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper } = scene(auth)
     const ids = ['_', ...(await realms(auth, 10_000))]
@@ -26,7 +26,7 @@ describe('lists', () => {
       whole.map(({ id }: { id: string }) => id),
       ids,
     )
-    // A list written in slices has no gap where a slice ends with the table.
+    // A streamed list has no gap where a slice ends with the table.
     const lastTwoSlices = (await asSuper('GET', `/admins/realms?after=${ids[8000]}`)).json
     assert.deepEqual(
       lastTwoSlices.map(({ id }: { id: string }) => id),
@@ -45,7 +45,7 @@ describe('lists', () => {
     }
   })
 
-  it('of credentials and administrators are paged by name, of every realm by realm and name', async () => {
+  it('of credentials and administrators are paged by name, and across realms by realm and name', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper, admin } = scene(auth)
     await realms(auth, 3)
@@ -84,7 +84,7 @@ describe('lists', () => {
     ])
   })
 
-  it('of a realm admin hold the realms that they administer, in pages too', async () => {
+  it('of a realm admin contain the realms that they administer, in pages too', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { as, user, admin, logIn } = scene(auth)
     await realms(auth, 4)
@@ -98,7 +98,7 @@ describe('lists', () => {
     assert.deepEqual(await list('?limit=2&after=r00001'), ['r00002', 'r00003'])
   })
 
-  it('of sessions show who is logged in, prolong nothing, hold no cookies, and are for who administers', async () => {
+  it('of sessions are for administrators, extend no session and contain no cookies', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { as, asSuper, realm, user, admin, logIn } = scene(auth)
     for (const id of ['r', 's']) await realm(id, { session_max_stale_age_seconds: 100 })

@@ -10,7 +10,7 @@ const first = query<[string, string, string, number], unknown>(
      ON CONFLICT (realm_id, username) DO NOTHING`,
 )
 const columns = 'seq, kind, subject, realm_id, username, ended_at, until_at, reason'
-/** Whoever is still registered under a name has the name; it is not gone. */
+/** A name that is still registered keeps its person. */
 const unregistered = `NOT EXISTS (SELECT 1 FROM credential c WHERE c.realm_id = ? AND c.username = ?)
   AND NOT EXISTS (SELECT 1 FROM jwt_subject j WHERE j.realm_id = ? AND j.subject = ?)`
 type Name = [realm: string, username: string]
@@ -30,7 +30,7 @@ const namesOfRealm = `SELECT username FROM credential WHERE realm_id = ?
   UNION SELECT subject FROM jwt_subject WHERE realm_id = ? UNION SELECT username FROM person WHERE realm_id = ?`
 const namesOfIssuer = `SELECT j.subject AS username FROM jwt_subject j WHERE j.realm_id = ? AND j.issuer = ?
   AND NOT EXISTS (SELECT 1 FROM credential c WHERE c.realm_id = j.realm_id AND c.username = j.subject)`
-/** '' = the provider that the realm had when persons began to be told apart by it. */
+/** '' = the provider of the realm when providers began to be recorded. */
 const namesOfProvider = `SELECT k.username FROM person k WHERE k.realm_id = ? AND k.provider IN (?, '')
   AND NOT EXISTS (SELECT 1 FROM credential c WHERE c.realm_id = k.realm_id AND c.username = k.username)
   AND NOT EXISTS (SELECT 1 FROM jwt_subject j WHERE j.realm_id = k.realm_id AND j.subject = k.username)`
@@ -64,8 +64,8 @@ const renameProvider = query<[after: string, realm: string, before: string], unk
 )
 
 /**
- * The id of whoever has this name in the realm now. It is made at the first login, and goes when nobody is registered
- * under the name any more: a name that is given again is another subject.
+ * Returns the id of the person who has this name in the realm. It is created at the first login and deleted when the
+ * name is no longer registered: the next person with the name gets another id.
  */
 export async function ensureSubjectId(
   db: Database,
@@ -80,7 +80,7 @@ export async function ensureSubjectId(
   }
 }
 
-/** The person of a name whose last registration was removed before, in the same commit. */
+/** Removes the person of a name whose last registration was removed earlier in the same commit. */
 export function personEnd(
   db: Database,
   realm: string,
@@ -92,14 +92,14 @@ export function personEnd(
   return [...appendToFeed(db, entry), change(removeOne, [...name, ...name, ...name])]
 }
 
-/** Everybody of a realm that is about to be deleted: what they are registered with is still there. */
+/** Removes all persons of a realm that is about to be deleted; their registrations still exist. */
 export function realmPersonsEnd(db: Database, realm: string, at: number): readonly Change[] {
   const until = at + personRetentionSeconds
   const entries = change(feedRealm, [at, until, 'realm_deleted', realm, realm, realm, realm])
   return [...appendToFeed(db, entries), change(removeRealm, [realm])]
 }
 
-/** Everybody whom this provider alone vouches for; their names go after it. */
+/** Removes all persons for whom only this provider vouches; their names are deleted afterwards. */
 export function issuerPersonsEnd(db: Database, realm: string, issuer: string, at: number): readonly Change[] {
   const until = at + personRetentionSeconds
   const entries = change(feedIssuer, [at, until, 'provider_removed', realm, issuer, realm])
@@ -107,7 +107,7 @@ export function issuerPersonsEnd(db: Database, realm: string, issuer: string, at
 }
 
 /**
- * A guard: the person is still there, and is known through this identity provider (SAML) from now on.
+ * A guard: the person still exists. Records that this identity provider (SAML) vouches for them.
  * @param provider its entity ID
  */
 export function personKnownThrough(
@@ -117,7 +117,7 @@ export function personKnownThrough(
   return change(noteProvider, [provider, person.realm, person.username, person.subjectId], 1)
 }
 
-/** Everybody whom a realm knows through this identity provider (SAML) alone. */
+/** Removes all persons that a realm knows only through this identity provider (SAML). */
 export function providerPersonsEnd(
   db: Database,
   realm: string,
@@ -129,7 +129,7 @@ export function providerPersonsEnd(
   return [...appendToFeed(db, entries), change(removeProvider, [realm, realm, provider])]
 }
 
-/** Moves the persons whom a realm knows through one identity provider to another one. */
+/** Assigns the persons of one identity provider to another one. */
 export function providerPersonsMove(realm: string, before: string, after: string): Change {
   return change(renameProvider, [after, realm, before])
 }

@@ -14,7 +14,7 @@ const cards = methodSettings(
   }),
 )
 
-it('keeps what the schema knows, in its order, without members that are null', () => {
+it('stores the members of the schema in its order, without null members', () => {
   const input = {
     tries: 0,
     other: true,
@@ -32,7 +32,7 @@ it('keeps what the schema knows, in its order, without members that are null', (
   assert.equal(cards.of({ auth_params: kept })?.issuers[1]?.url, 'b')
 })
 
-it('leaves a method closed whose member is absent or null', () => {
+it('disables a method whose member is absent or null', () => {
   for (const input of [{}, { card_params: null }]) {
     const auth_params = readAuthParams([cards], input, saved)
     assert.deepEqual(auth_params, {})
@@ -40,7 +40,7 @@ it('leaves a method closed whose member is absent or null', () => {
   }
 })
 
-it('lets a check change what is kept, and name the member in its refusal', () => {
+it('a check can change the stored value, and its error names the member', () => {
   const checked = methodSettings('pin_params', Type.Object({ length: Type.Integer() }), ({ length }, at) => {
     if (length < 4) throw failure('bad_request', `${at}.length: must be at least 4.`)
     return { digits: length }

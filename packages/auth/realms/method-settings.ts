@@ -1,16 +1,18 @@
 import Type, { type Static, type TSchema } from 'typebox'
 import { type WithoutUnset, withoutUnset } from './without-unset.ts'
 
-/** `auth_params` of a realm as kept and answered: checked, unset members absent. A member is what one method made of it. */
+/**
+ * Stored `auth_params` of a realm: validated, without unset members. Each member is the result of its method's check.
+ */
 export type AuthParams = Readonly<Record<string, unknown>>
 
 /** One member of `auth_params`. */
 export interface RealmMember {
   readonly member: string
-  /** As published; absent and null are allowed, and leave the method closed. */
+  /** The published schema; absent and null are allowed, and disable the method. */
   readonly schema: TSchema
   /**
-   * What is kept of a value that the schema let through.
+   * Returns the value to store for a value that matches the schema.
    * @throws failure('bad_request') that names the member
    */
   read(input: unknown, saved: SavedRealm): unknown
@@ -25,14 +27,15 @@ export interface SavedRealm {
 
 /** The settings that a method has in each realm. */
 export interface MethodSettings<Kept> extends RealmMember {
-  /** Those of one realm; undefined where the realm does not offer the method. */
+  /** Settings of one realm; undefined when the method is disabled there. */
   of(realm: { readonly auth_params: AuthParams }): Kept | undefined
 }
 
 /**
- * Declares the settings of a method, once: what is kept, and its type, follow from the schema of the object. Unknown
- * members and those that are null are dropped.
- * @param check what the schema cannot say, and defaults. Its second parameter names the member in sentences
+ * Declares the settings of a method in one place: the stored value and its type follow from the schema. Unknown and
+ * null members are dropped.
+ * @param check applies the rules and defaults that the schema cannot express. Its second parameter names the member
+ *   in error messages
  */
 export function methodSettings<Schema extends TSchema, Kept = WithoutUnset<Static<Schema>>>(
   member: string,
@@ -46,7 +49,7 @@ export function methodSettings<Schema extends TSchema, Kept = WithoutUnset<Stati
       const settings = withoutUnset(schema, input) as WithoutUnset<Static<Schema>>
       return check === undefined ? settings : check(settings, `auth_params.${member}`, saved)
     },
-    // Values in the database were read by this very declaration before they were stored.
+    // The database contains only values that this declaration has validated.
     of: ({ auth_params }) => auth_params[member] as Kept | undefined,
   }
 }
@@ -60,7 +63,7 @@ export function authParamsSchema(members: readonly RealmMember[]) {
 }
 
 /**
- * Checks what the schema cannot say and drops what is unknown or unset.
+ * Checks the rules that the schema cannot express, and drops unknown and unset members.
  * @throws failure('bad_request') that names the member
  */
 export function readAuthParams(

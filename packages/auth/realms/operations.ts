@@ -32,15 +32,15 @@ export interface RealmRules<Services> {
   /** The members of `auth_params`. */
   readonly members: readonly RealmMember[]
   /**
-   * Guards of a commit in which `after` takes the place of `before`.
-   * @throws failure('conflict') when nobody could administer the service any more, or somebody else could
+   * Guards of a commit that replaces `before` with `after`.
+   * @throws failure('conflict') when no administrator could manage the service any more, or another user could
    */
   guardsOf(services: Services, before: Realm, after: Realm): Promise<readonly Change[]>
   /** Sessions and logins that end when `after` replaces `before`. */
   endingsOf(services: Services, before: Realm, after: Realm): RealmEndings
-  /** Entries for the feed of ends when the realm is created. */
+  /** Entries for the revocation feed when the realm is created. */
   creationOf(services: Services, realm: Realm): readonly Change[]
-  /** Entries for the feed of ends when the realm is deleted; committed before its rows are removed. */
+  /** Entries for the revocation feed when the realm is deleted; committed before its rows are removed. */
   deletionOf(services: Services, realm: string): readonly Change[]
 }
 
@@ -52,7 +52,7 @@ export function realmOperations<Services extends RealmServices>(
 ): readonly Operation<Services>[] {
   const define = defineOperation<Services>()
   const RealmInput = realmInput(rules.members)
-  /** `id` is required where no path says it. */
+  /** `id` is required where the path does not contain it. */
   const NewRealm = Type.Intersect([RealmInput, Type.Object({ id: RealmId })])
   return [
     define({
@@ -113,8 +113,8 @@ export function realmOperations<Services extends RealmServices>(
       route: put('/admins/realms/{realm_id}'),
       summary: 'Replace the configuration of a realm',
       description:
-        'The id of the path counts. Sessions keep the ages that they began with. An identity provider that is no longer ' +
-        'listed takes its users’ sessions along.',
+        'The id of the path applies. Existing sessions keep their ages. When an identity provider is no longer ' +
+        'listed, the sessions of its users end.',
       tag,
       access: superAdmin,
       pathParameters: RealmPath,

@@ -44,9 +44,9 @@ const touchUnchanged = query<[id: string, authParams: string], unknown>(
 )
 
 /**
- * Rows that go with a realm. `?` is the realm each time. What commits hold on to while they add something (the realm, a
- * credential, a role) comes first: where transactions run side by side, who was faster is seen by the statements
- * behind, and who is slower finds nothing to hold on to.
+ * Statements that delete a realm; each `?` is the realm. They first update the rows that concurrent commits lock when
+ * they add something (realm, credential, role). A commit that was faster is then visible to the following statements,
+ * and a slower one finds nothing to lock.
  */
 const holds = [
   'UPDATE realm SET version = version WHERE id = ?',
@@ -63,7 +63,7 @@ const removals = [
   'DELETE FROM saml_session WHERE realm_id = ?',
   'DELETE FROM saml_handover WHERE realm_id = ?',
   'DELETE FROM admin_realm WHERE realm_id = ?',
-  // By role, as they are indexed: a token never outlives its role.
+  // By role, which is indexed: a token never outlives its role.
   `DELETE FROM app_token WHERE role_kind = 'approle'
      AND role_name IN (SELECT name FROM approle_role WHERE realm_id = ?)`,
   `DELETE FROM app_token WHERE role_kind = 'orchestrator'
@@ -113,7 +113,7 @@ export function realmInsertion(realm: Realm): Change {
 }
 
 /**
- * @param feed what is told of it to those who follow
+ * @param feed entries for the subscribers of the revocation feed
  * @throws failure('conflict') when the id is taken
  */
 export async function insertRealm(commit: Commit, realm: Realm, feed: readonly Change[]): Promise<void> {
@@ -129,12 +129,12 @@ export async function insertRealm(commit: Commit, realm: Realm, feed: readonly C
 
 /** Sessions and logins that end when the configuration of a realm is replaced. */
 export interface RealmEndings {
-  /** Groups, of which each ends with the change that deletes sessions. */
+  /** Groups of changes; the last change of each deletes the sessions. */
   readonly sessions: readonly (readonly Change[])[]
   readonly others: readonly Change[]
 }
 
-/** Services needed to end them. */
+/** Services needed to end sessions and logins. */
 export interface EndingServices {
   readonly db: Database
   /** Unix seconds. */
@@ -142,9 +142,9 @@ export interface EndingServices {
 }
 
 /**
- * Replaces what `before` said, when the guards hold, and ends what ends with it.
+ * Replaces the configuration `before` if the guards hold, and ends the sessions and logins that depend on it.
  * @returns how many sessions ended
- * @throws GuardFailed when the realm is gone, or its `auth_params` are no longer those of `before`
+ * @throws GuardFailed when the realm was deleted, or its `auth_params` differ from those of `before`
  */
 export async function replaceRealm(
   commit: Commit,
@@ -176,8 +176,8 @@ export async function replaceRealm(
 }
 
 /**
- * The realm and everything that belongs to it, in one commit. Nothing happens when there is no such realm.
- * @param feed what is told of it to those who follow
+ * Deletes a realm and everything that belongs to it in one commit. Does nothing when the realm does not exist.
+ * @param feed entries for the subscribers of the revocation feed
  * @returns how many sessions and machine tokens ended with it
  */
 export async function removeRealm(
@@ -198,12 +198,15 @@ export async function removeRealm(
   return { sessions: countRemovals('session'), tokens: countRemovals('app_token') }
 }
 
-/** A guard: the ways to log in are still those that were read. Holds the realm until the commit is done. */
+/** A guard: the login methods have not changed since they were read. Locks the realm until the commit ends. */
 export function realmUnchanged(realm: Realm): Change {
   return change(touchUnchanged, [realm.id, JSON.stringify(realm.auth_params)], 1)
 }
 
-/** A guard for commits that add something to a realm: they fail when the realm is gone, and hold it until done. */
+/**
+ * A guard for commits that add something to a realm: they fail when the realm was deleted, and lock it until they
+ * end.
+ */
 export function realmExists(id: string): Change {
   return change(touch, [id], 1)
 }

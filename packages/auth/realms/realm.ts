@@ -3,13 +3,13 @@ import Type, { type Static } from 'typebox'
 import { type AuthParams, authParamsSchema, type RealmMember, readAuthParams } from './method-settings.ts'
 import { RealmId } from './realm-id.ts'
 
-/** Ages end up in sums with the time of day; 100 years is far beyond any use and far below any overflow. */
+/** Ages are added to the current time; 100 years is far beyond any use and far below any overflow. */
 export const maxSessionAgeSeconds = 100 * 366 * 86_400
 const Age = Type.Integer({ minimum: 1, maximum: maxSessionAgeSeconds })
 const defaultCertificateAge = 365 * 86_400
 
 /**
- * A realm as callers send it. `id` may be left out where the path says it.
+ * A realm in a request. `id` may be omitted where the path contains it.
  * @param members of its `auth_params`
  */
 export function realmInput(members: readonly RealmMember[]) {
@@ -40,7 +40,7 @@ export const RealmReply = Type.Object({
 
 /**
  * @param now Unix seconds
- * @throws failure('bad_request') when a member will not do
+ * @throws failure('bad_request') when a member is invalid
  */
 export function readRealm(
   members: readonly RealmMember[],

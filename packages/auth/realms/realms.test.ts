@@ -32,7 +32,7 @@ describe('realms', () => {
     const replaced = await asSuper('PUT', '/admins/realms/a-1_B', { id: 'other', ...full })
     assert.equal(replaced.status, 200)
     assert.deepEqual(replaced.json, { id: 'a-1_B', ...full })
-    // Replace semantics: what is not named is gone.
+    // Replace semantics: members that are not sent are removed.
     const emptied = await asSuper('PUT', '/admins/realms/a-1_B', plain)
     assert.deepEqual(emptied.json.auth_params, {})
     const list = await asSuper('GET', '/admins/realms')
@@ -47,7 +47,7 @@ describe('realms', () => {
     assert.equal((await asSuper('DELETE', '/admins/realms/_')).status, 403)
   })
 
-  it('refuse every member that will not do, and name it', async () => {
+  it('refuse every invalid member, and name it', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper } = scene(auth)
     const bad: [string, Record<string, unknown>][] = [
@@ -92,7 +92,7 @@ describe('realms', () => {
     assert.equal((await asSuper('GET', '/admins/realms/ok')).status, 404)
   })
 
-  it('take everything that belongs to them along', async () => {
+  it('are deleted with everything that belongs to them', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper, realm, user, admin, logIn, as } = scene(auth)
     await realm('gone')

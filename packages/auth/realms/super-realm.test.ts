@@ -8,7 +8,7 @@ const passwords = { username_password_params: { allow_expired_passwords: false }
 const provider = { jwt_issuer_uri: 'https://idp.example', jwks_uri: 'https://idp.example/keys' }
 const tokens = { jwt_params: { idp_params: [provider] } }
 
-it('the realm `_` keeps a way in for a super administrator: else 409, and nothing changes', async () => {
+it('the realm `_` keeps a login method for a super administrator: otherwise 409, and nothing changes', async () => {
   await using auth = await startAuth({ adminPassword: 'correct horse' })
   const { asSuper, user, admin } = scene(auth)
   const put = async (auth_params: object) =>
@@ -17,7 +17,7 @@ it('the realm `_` keeps a way in for a super administrator: else 409, and nothin
   for (const [what, params] of Object.entries({
     nothing: {},
     'tokens, of which no super administrator has one': tokens,
-    'certificates, which nobody asks for': { client_certificate_params: {} },
+    'certificates, which TLS does not request': { client_certificate_params: {} },
   })) {
     assert.equal(await put(params), 409, what)
     assert.deepEqual((await asSuper('GET', '/admins/realms/_')).json, before)
@@ -34,7 +34,7 @@ it('the realm `_` keeps a way in for a super administrator: else 409, and nothin
   assert.equal(await put({}), 200)
 })
 
-it('an administrator of another realm, or a password that does not exist, is no way in', async () => {
+it('an administrator of another realm or a missing password does not count as a login method', async () => {
   await using auth = await startAuth({ adminPassword: 'correct horse' })
   const { asSuper, realm, admin } = scene(auth)
   await realm('r')

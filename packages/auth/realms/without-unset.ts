@@ -1,6 +1,6 @@
 import type { TSchema } from 'typebox'
 
-/** A value of a schema without its null members; those that may be null may be absent. */
+/** A value of a schema without its null members: members that may be null become optional. */
 export type WithoutUnset<T> = T extends readonly (infer Item)[]
   ? readonly WithoutUnset<Item>[]
   : T extends object
@@ -15,9 +15,9 @@ interface SchemaParts {
 }
 
 /**
- * Drops members that the schema does not know and those that are null, at every level, in the order of the schema. A
- * union is one of a schema and null.
- * @param value one that the schema let through
+ * Drops null members and those that the schema does not know, at every level, in the order of the schema. A union
+ * consists of one schema and null.
+ * @param value one that matches the schema
  */
 export function withoutUnset(schema: TSchema, value: unknown): unknown {
   const { properties, items, anyOf } = schema as SchemaParts

@@ -2,7 +2,7 @@ import { createOwnEvent } from '@warder/foundation/audit'
 import type { ServiceEnvironment } from '@warder/foundation/runtime'
 import { listRecoveries, recoveryRemoval } from './recovery-store.ts'
 
-/** Writes recoveries that a command committed into the audit log, and then forgets them. */
+/** Writes the recoveries that a command committed to the audit log, and then deletes them. */
 export async function recordRecoveries({
   db,
   seal,

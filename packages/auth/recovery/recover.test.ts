@@ -8,7 +8,7 @@ import { recoverAdmin } from './index.ts'
 
 const period = 30
 
-/** The administrator of a fresh installation with a second factor; passwords that have to be changed open no session. */
+/** Enrolls the administrator of a fresh installation for TOTP; passwords that must be changed open no session. */
 async function enrolled(auth: TestService) {
   const { asSuper } = scene(auth)
   const { json: realm } = await asSuper('GET', '/admins/realms/_')
@@ -48,7 +48,7 @@ async function enrolled(auth: TestService) {
 }
 
 describe('recovery of an administrator with a second factor', () => {
-  it('forces a change of the password that takes codes, of which each is accepted once', async () => {
+  it('forces a password change that requires codes, each of which is accepted once', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { code, wrong, recover, logIn, change } = await enrolled(auth)
     const [given, chosen] = ['the password of a recovery', 'a password that the user chose']
@@ -61,7 +61,7 @@ describe('recovery of an administrator with a second factor', () => {
     assert.equal(await change(given, chosen), 401, 'without a code')
     assert.equal(await change(given, chosen, wrong()), 401)
     assert.equal(await change(given, chosen, code()), 401, 'the login used this code up')
-    // The name waits after so many failures.
+    // The name is throttled after so many failures.
     auth.clock.advance(1200)
     assert.deepEqual(await logIn(given), [200, 'TotpRequired'], 'nothing was changed')
     assert.equal(await change(given, chosen, code()), 204)
@@ -71,7 +71,7 @@ describe('recovery of an administrator with a second factor', () => {
     assert.deepEqual(await logIn(chosen, code()), [200, 'Authenticated'])
   })
 
-  it('lets in with the correct code alone where the password is kept', async () => {
+  it('requires the correct code where the password is kept', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { code, wrong, recover, logIn } = await enrolled(auth)
     const given = 'the password of a recovery'

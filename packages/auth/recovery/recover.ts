@@ -23,7 +23,7 @@ import { type Recovery, recoveryInsertion } from './recovery-store.ts'
 
 export interface AdminRecovery {
   readonly db: Database
-  /** Opened with the root key of the home. */
+  /** The seal with the root key of the home. */
   readonly seal: Seal
   readonly config: PasswordPolicySettings
   /** Unix milliseconds. */
@@ -40,11 +40,11 @@ export interface AdminRecovery {
 const attempts = 5
 
 /**
- * Sets a new password for a locked-out administrator without a login, on the machine of the service. The caller holds
- * the home and its root key, and can reach everything with them: a super administrator administers every realm, sets the
- * password of every user, and so uses at the kms every key that a password opens. Keys that require approvals still require them.
- * Password, end of sessions and the record for the audit log are one commit.
- * @returns whether a second factor stays
+ * Sets a new password for a locked-out administrator without a login, on the machine of the service. The caller has
+ * the home and its root key, which give access to everything: a super administrator administers every realm, sets the
+ * password of every user, and can thereby use every key at the kms that a password opens. Keys that require approvals
+ * still require them. One commit contains the password, the end of sessions and the record for the audit log.
+ * @returns whether a second factor remains
  * @throws StartupError that names the obstacle
  */
 export async function recoverAdmin(options: AdminRecovery): Promise<{ readonly keepsTotp: boolean }> {

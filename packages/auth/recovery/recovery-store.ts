@@ -1,7 +1,7 @@
 import type { Seal } from '@warder/foundation/seal'
 import { type Change, change, type Database, insertInto, query } from '@warder/foundation/sql'
 
-/** A recovery as it goes to the audit log. */
+/** The record of a recovery for the audit log. */
 export interface Recovery {
   readonly id: string
   /** Unix milliseconds. */
@@ -31,7 +31,9 @@ export async function isAnyRecovery(db: Database): Promise<boolean> {
   return (await db.get(find, [])) !== undefined
 }
 
-/** Those that the audit log does not have yet. @throws for a record that was not sealed with the root key */
+/**
+ * Lists the recoveries that are not in the audit log yet. @throws for a record that was not sealed with the root key
+ */
 export async function listRecoveries(db: Database, seal: Seal): Promise<readonly Recovery[]> {
   const rows = await db.all(find, [])
   return Promise.all(

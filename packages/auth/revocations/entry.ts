@@ -1,14 +1,15 @@
 /**
- * Subject of an entry of the feed.
- * - `session`: `subject` is the session id; until the expiry of its token.
- * - `logins`: logins of a user, wherever they were remembered; `username` and `realm`.
- * - `realm`: logins of every user of `realm`.
- * - `person`: a user is gone; `subject` is the subject id, empty when the user never logged in.
+ * Kinds of entries of the revocation feed.
+ * - `session`: `subject` is the session id; kept until its token expires.
+ * - `logins`: all remembered logins of a user; `username` and `realm`.
+ * - `realm`: all remembered logins of `realm`.
+ * - `person`: a user was removed; `subject` is the subject id, empty when the user never logged in.
  * - `machine`: tokens of the entity `subject`.
- * - `credential`: an administrator has set or removed a credential of a user; `username` and `realm`. Whoever votes on
- *   approvals under this name from then on may be another person.
- * - `credentials`: an administrator has changed what vouches for every user of `realm`: identity providers, certificates.
- * - `role`: the role behind the entity `subject` is gone, and its tokens with it.
+ * - `credential`: an administrator has set or removed a credential of a user; `username` and `realm`. Another person
+ *   may vote on approvals under this name from then on.
+ * - `credentials`: an administrator has changed an identity provider or the certificates of `realm`, which may affect
+ *   every user of it.
+ * - `role`: the role of the entity `subject` was deleted together with its tokens.
  */
 export type RevocationKind =
   | 'session'
@@ -20,7 +21,7 @@ export type RevocationKind =
   | 'credential'
   | 'credentials'
 
-/** Why something ended, for people and logs. */
+/** Reasons of a revocation, for users and logs. */
 export type RevocationReason =
   | 'logged_out'
   | 'password_changed'
@@ -42,16 +43,16 @@ export interface RevocationEntry {
   readonly realm: string
   readonly username: string
   readonly endedAt: number
-  /** Time at which the ended thing would have expired by itself: some time later the entry may be forgotten. */
+  /** Expiry that the revoked item would have had anyway. The entry may be deleted some time after it. */
   readonly untilAt: number
   readonly reason: string
 }
 
 /** Sessions of the kms's web page last 24 hours (kms specification §8). */
 export const loginRetentionSeconds = 86_400
-/** Answers about machine tokens are believed for 300 s at most. */
+/** Subscribers cache the validity of machine tokens for at most 300 s. */
 export const machineRetentionSeconds = 3600
-/** Requests for approval, and votes on them, hold for a year at most. */
+/** Requests for approval and votes on them are valid for at most a year. */
 export const voteRetentionSeconds = 400 * 86_400
-/** Client certificates may have been issued for years. */
+/** Client certificates may be valid for years. */
 export const personRetentionSeconds = 10 * 365 * 86_400

@@ -1,7 +1,7 @@
 import { type Change, type Commit, change, type Database, query } from '@warder/foundation/sql'
 import { type RevocationEntry, voteRetentionSeconds } from './entry.ts'
 
-/** Topic by which the nodes of an installation hear of new entries. */
+/** Topic that announces new entries to the nodes of an installation. */
 export const feedTopic = 'ended'
 
 const takeHead = query<[], unknown>('UPDATE ended_head SET seq = seq WHERE id = 1')
@@ -17,7 +17,7 @@ const append = query<
   `INSERT INTO ended (seq, kind, subject, realm_id, username, ended_at, until_at, reason)
      SELECT seq + 1, ?, ?, ?, ?, ?, ?, ? FROM ended_head WHERE id = 1`,
 )
-/** All that is told of sessions, of which there may be a million. */
+/** The columns of session entries, of which there may be a million. */
 const pageAfter = query<[after: number, limit: number], Row>(
   'SELECT seq, kind, subject, until_at FROM ended WHERE seq > ? ORDER BY seq LIMIT ?',
 )
@@ -46,25 +46,28 @@ interface Details {
 }
 
 /**
- * Appends to the feed within a commit. Every group of appends holds the head of the feed from its first statement to
- * the end of the commit, so the order of the numbers is the order in which commits become visible: a reader that has
+ * Appends to the feed within a commit. Every group of appends locks the head of the feed from its first statement to
+ * the end of the commit. The numbers are therefore in the order in which commits become visible: a reader that has
  * seen a number has seen every smaller one.
- * @param entries statements that append, each numbered from the head
+ * @param entries statements that append one entry each
  */
 export function appendToFeed(db: Database, ...entries: readonly Change[]): readonly Change[] {
   const numbered = entries.flatMap((entry) => [entry, change(moveHead, [])])
-  // Without an announcement there must be no change: results are counted by their place.
+  // Without an announcement there must be no statement: results are assigned to statements by index.
   const announced = db.dialect === 'postgresql' ? [db.changed(feedTopic, 'head')] : []
   return [change(takeHead, []), ...numbered, ...announced]
 }
 
-/** One entry whose members are known. */
+/** The statement that appends one entry. */
 export function entryChange(entry: Omit<RevocationEntry, 'seq'>): Change {
   const { kind, subject, realm, username, endedAt, untilAt, reason } = entry
   return change(append, [kind, subject, realm, username, endedAt, untilAt, reason])
 }
 
-/** Tells those who follow that an administrator has set or removed a credential of a user. @param at Unix seconds */
+/**
+ * Announces to the subscribers that an administrator has set or removed a credential of a user. @param at Unix
+ * seconds
+ */
 export function announceCredential(
   db: Database,
   realm: string,
@@ -75,18 +78,24 @@ export function announceCredential(
   return appendToFeed(db, entryChange({ ...about, endedAt: at, untilAt: at + voteRetentionSeconds }))
 }
 
-/** Tells those who follow that an administrator has changed what vouches for every user of a realm. @param at Unix seconds */
+/**
+ * Announces to the subscribers that an administrator has changed the identity providers or certificates of a realm.
+ * @param at Unix seconds
+ */
 export function announceRealmCredentials(db: Database, realm: string, at: number): readonly Change[] {
   const about = { kind: 'credentials', subject: '', realm, username: '', reason: 'credential_set' } as const
   return appendToFeed(db, entryChange({ ...about, endedAt: at, untilAt: at + voteRetentionSeconds }))
 }
 
-/** Number of the last entry; 0 = nothing has ended yet. */
+/** Number of the last entry; 0 = the feed is empty. */
 export async function readFeedHead(db: Database): Promise<number> {
   return (await db.get(head, []))?.seq ?? 0
 }
 
-/** An entry as it is told: `[seq, kind, subject, until]`, and of all but sessions `[…, at, realm, username, reason]`. */
+/**
+ * An entry as it is sent: `[seq, kind, subject, until]`, followed by `at, realm, username, reason` except for
+ * sessions.
+ */
 export type FeedEntry = readonly [
   seq: number,
   kind: string,
@@ -109,19 +118,22 @@ export async function readFeedAfter(
   for (const { seq, kind, subject, until_at } of rows) {
     const more = bySeq.get(seq)
     if (kind === 'session') entries.push([seq, kind, subject, until_at])
-    // Swept between the two: what it is about would have ended by itself long ago.
+    // An entry swept between the two statements is omitted: its subject has expired long ago.
     else if (more !== undefined)
       entries.push([seq, kind, subject, until_at, more.ended_at, more.realm_id, more.username, more.reason])
   }
   return entries
 }
 
-/** Clocks of services differ, and tokens are accepted for a minute after their end: entries stay for longer. */
+/**
+ * Entries are kept longer than their subjects: the clocks of services differ, and tokens are accepted for a minute
+ * after they expire.
+ */
 const sweptAfterSeconds = 600
 const batch = 1000
 const maxBatches = 10_000
 
-/** Deletes entries about what would have ended by itself meanwhile, in commits of bounded size. @returns how many */
+/** Deletes entries whose subjects have expired, in commits of bounded size. @returns how many */
 export async function sweepFeed(commit: Commit, now: number): Promise<number> {
   let removed = 0
   for (let round = 0; round < maxBatches; round++) {

@@ -41,8 +41,8 @@ const kinds = async (auth: TestService, after = 0) =>
     kind === 'session' ? [kind] : [kind, subject, realm, username, reason],
   )
 
-describe('the feed of what ended', () => {
-  it('is for services of the installation alone, and its questions have one form', async () => {
+describe('the revocation feed', () => {
+  it('serves only services of the installation, and validates their requests', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const good = `follower=${randomUUID()}&after=0&nonce=${nonce}`
     assert.equal((await auth.call('GET', `/ended?${good}`)).status, 401)
@@ -61,7 +61,7 @@ describe('the feed of what ended', () => {
       assert.equal((await auth.call('GET', `/ended?${query}`, { headers: peer })).status, 400, query)
   })
 
-  it('says what ended in the commit that ended it, signed, in order', async () => {
+  it('lists revocations in commit order, in the commit that revokes, and signs each page', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { realm, user, logIn, as, asSuper } = scene(auth)
     await realm('r')
@@ -72,7 +72,7 @@ describe('the feed of what ended', () => {
     assert.equal((await as(second, 'GET', '/whoami')).json.as_sid, claims.as_sid, 'one person')
 
     await asSuper('DELETE', '/sessions', { session_ids: [claims.jti, 'unknown'] })
-    // The first entry is of her password.
+    // The first entry announces her password.
     const answer = await follow(auth, 1)
     const one: Page = answer.json
     assert.deepEqual(one.entries, [[2, 'session', claims.jti, claims.exp]])
@@ -109,7 +109,7 @@ describe('the feed of what ended', () => {
       numbers,
       numbers.map((_, index) => index + 1),
     )
-    // A refused request, and one that matched nothing, add no entry.
+    // A refused request and one that matched no session add no entry.
     const before = (await page(auth)).head
     assert.equal((await asSuper('DELETE', '/realms/r/userpass/ann')).status, 204)
     assert.equal(
@@ -119,7 +119,7 @@ describe('the feed of what ended', () => {
     assert.equal((await page(auth)).head, before)
   })
 
-  it('says of all that lets another person act under a name that it was set', async () => {
+  it('announces every credential by which another person can act under a name', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { realm, user, asSuper } = scene(auth)
     await realm('r')
@@ -131,7 +131,7 @@ describe('the feed of what ended', () => {
       const set = entries.filter(([, kind]) => kind === 'credential' || kind === 'credentials')
       return set.map(([, , , , , inRealm, username]) => `${inRealm}/${username}`).sort()
     }
-    // A password for a name that a provider, or a certificate at another service, may have already.
+    // A password for a name that may already belong to a provider, or to a certificate at another service.
     const password_input = { plaintext: 'correct horse' }
     assert.deepEqual(await told('POST', '/realms/r/userpass', { username: 'ann', password_input }), ['r/ann'])
     assert.deepEqual(await told('PUT', '/realms/r/userpass/ann', { roles: ['x'] }), [], 'no credential')
@@ -174,7 +174,7 @@ describe('the feed of what ended', () => {
     ])
   })
 
-  it('says of second factors, SAML settings and a recovered administrator that they were set', async () => {
+  it('announces second factors, SAML settings and the recovery of an administrator', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { realm, user, asSuper } = scene(auth)
     await realm('r')
@@ -222,7 +222,7 @@ describe('the feed of what ended', () => {
     const metadata_xml = idp.metadata({ certificates: [certificate] })
     assert.deepEqual(await put({ metadata_xml }), ofRealm, 'another key of the identity provider')
     assert.deepEqual(await told('PUT', '/admins/realms/r', plain), ofRealm, 'taken away')
-    // A realm that is made again has other users, whatever vouches for them.
+    // A recreated realm has other users, whatever its login methods.
     assert.deepEqual(await told('DELETE', '/admins/realms/r'), [])
     const password_input = { plaintext: 'correct horse' }
     await realm('r')
@@ -238,7 +238,7 @@ describe('the feed of what ended', () => {
     assert.deepEqual(recovered, [['credential', '_', 'admin', 'credential_set']])
   })
 
-  it('a user who is made again is another person', async () => {
+  it('a recreated user is another person', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { realm, user, logIn, as, asSuper } = scene(auth)
     await realm('r')
@@ -249,14 +249,14 @@ describe('the feed of what ended', () => {
       await asSuper('DELETE', '/realms/r/userpass/ann')
     }
     assert.equal(ids.size, 3)
-    // A user who never logged in has an entry, too: grants may name them.
+    // A user who never logged in has an entry, too: grants may contain the name.
     await user('r', 'bob')
     const { head } = await page(auth)
     await asSuper('DELETE', '/realms/r/userpass/bob')
     assert.deepEqual((await kinds(auth, head))[0], ['person', '', 'r', 'bob', 'deleted'])
   })
 
-  it('machines, roles and whole realms end there', async () => {
+  it('announces the end of machines, roles and realms', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { realm, user, logIn, asSuper } = scene(auth)
     await realm('r')
@@ -288,7 +288,7 @@ describe('the feed of what ended', () => {
     )
   })
 
-  it('a question waits for the next entry, and a reply for those who follow', async () => {
+  it('a request waits for the next entry, and a reply waits for the subscribers', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { realm, user, logIn, as, asSuper } = scene(auth)
     await realm('r')
@@ -296,7 +296,7 @@ describe('the feed of what ended', () => {
     const { jti } = (await as(await logIn('r', 'ann'), 'GET', '/whoami')).json
     const follower = randomUUID()
     const waiting = follow(auth, 1, 20, follower)
-    // It is there before the end is.
+    // The entry is available before the reply to the revocation.
     await new Promise((resolve) => setTimeout(resolve, 100))
     let told = false
     const ended = asSuper('DELETE', '/sessions', { session_ids: [jti] }).then(() => {
@@ -307,14 +307,14 @@ describe('the feed of what ended', () => {
     assert.equal(told, false, 'the reply waits until the entry is acknowledged')
     await follow(auth, 2, 0, follower)
     await ended
-    // One that does not ask any more is waited for once, and no longer than the lease.
+    // A reply waits only once for a subscriber that has gone, and at most for the lease.
     const other = (await as(await logIn('r', 'ann'), 'GET', '/whoami')).json.jti
     const began = performance.now()
     await asSuper('DELETE', '/sessions', { session_ids: [other] })
     assert.ok(performance.now() - began < 5000)
   })
 
-  it('two nodes follow one feed: each has every entry, and a reply waits for both', async () => {
+  it('two subscribers get every entry, and a reply waits for both', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { realm, user, logIn, as, asSuper } = scene(auth)
     await realm('r')
@@ -337,7 +337,7 @@ describe('the feed of what ended', () => {
     assert.equal(await ended, 2)
   })
 
-  it('a follower that is ahead of it is told at once, and old entries are swept', async () => {
+  it('a subscriber that is ahead gets an answer at once, and old entries are swept', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { realm, user, logIn, asSuper } = scene(auth)
     await realm('r')
@@ -353,7 +353,7 @@ describe('the feed of what ended', () => {
     assert.equal((await page(auth)).head, 3, 'numbers are never used again')
   })
 
-  it('two nodes have one feed, whose numbers none has twice', async () => {
+  it('two nodes share one feed, whose numbers are unique', async () => {
     await using near = await startAuth({ adminPassword: 'correct horse' })
     await using far = await near.beside()
     const here = scene(near)

@@ -8,36 +8,47 @@ import { createSubscribers } from './subscribers.ts'
 
 /** Entries of one page. */
 const maxEntries = 20_000
-/** Another node's entries are announced by the database; where that is lost they are looked for this often. */
+/** How often to look for entries of other nodes when an announcement of the database is lost. */
 const pollIntervalMs = 500
-/** How long an end waits for who follows: what `cache_lease_ms` is elsewhere. */
+/**
+ * Maximum delay of a reply until the subscribers acknowledge a revocation; corresponds to `cache_lease_ms` elsewhere.
+ */
 const maxAckWaitMs = 1000
-/** `aud` of the statement about a page. That of a session token is a list, which nobody but this service writes. */
+/**
+ * `aud` of the statement about a page. In session tokens `aud` is a list that only this service writes, so they
+ * cannot be confused.
+ */
 const statementAudience = 'warder:ended'
 const statementSeconds = 300
 
-/** A page as it is sent, and the statement that it is ours. */
+/** A page as it is sent, and the signed statement that proves its origin. */
 export interface FeedPage {
   readonly body: string
   readonly statement: string
 }
 
 export interface FeedRequest {
-  /** UUID of the follower. */
+  /** UUID of the subscriber. */
   readonly follower: string
-  /** Number of the last entry that it has. */
+  /** Number of the last entry that the subscriber has received. */
   readonly after: number
-  /** Number up to which it has taken over what ended: it may ask for the next page before that is so. */
+  /**
+   * Number of the last entry that the subscriber has applied. It may request the next page before it has applied the
+   * last one.
+   */
   readonly acknowledged: number
-  /** Chosen by the follower; part of what is signed, so that an old page cannot answer a new question. */
+  /** Chosen by the subscriber and part of the signed statement, so that an old page cannot answer a new request. */
   readonly nonce: string
   readonly waitMs: number
 }
 
-/** Feed of what has ended, for the services that accept this service's sessions and tokens. */
+/** Feed of revocations for the services that accept sessions and tokens of this service. */
 export interface RevocationFeed {
   page(question: FeedRequest): Promise<FeedPage>
-  /** After a commit that may have ended something: returns when those who follow know of it, or the lease is over. */
+  /**
+   * Call it after a commit that may have revoked something. Resolves when every subscriber has acknowledged the last
+   * entry, or after `maxAckWaitMs`.
+   */
   waitForAcks(): Promise<void>
 }
 
@@ -54,7 +65,7 @@ export function createRevocationFeed(parts: {
   async function entriesAfter(after: number, waitMs: number): Promise<readonly FeedEntry[]> {
     let left = waitMs
     for (;;) {
-      // Asked for before the look: what is appended between the two wakes it.
+      // Subscribes before it reads, so that an entry appended in between wakes it.
       const ms = Math.min(left, pollIntervalMs)
       const next = ms > 0 ? subscribers.waitForAppend(ms) : undefined
       const entries = await readFeedAfter(db, after, maxEntries)
@@ -66,7 +77,7 @@ export function createRevocationFeed(parts: {
   return {
     async page({ follower, after, acknowledged, nonce, waitMs }) {
       subscribers.acknowledge(follower, acknowledged)
-      // A follower that is ahead has followed another database: it is told at once.
+      // A subscriber that is ahead has read the feed of another database: it gets an answer at once.
       const ahead = (await readFeedHead(db)) < after
       const entries = ahead ? [] : await entriesAfter(after, waitMs)
       const head = await readFeedHead(db)
@@ -90,7 +101,7 @@ export function createRevocationFeed(parts: {
         subscribers.announce()
         await subscribers.waitUntilSeen(head, maxAckWaitMs)
       } catch (error) {
-        log.warn({ detail: String(error) }, 'whether others know of what ended could not be found out')
+        log.warn({ detail: String(error) }, 'the acknowledgements of a revocation could not be checked')
       }
     },
   }

@@ -11,16 +11,16 @@ import type { RevocationFeed } from './feed.ts'
 
 export interface RevocationServices {
   readonly revocations: RevocationFeed
-  /** Whether a header shows the secret of the installation. */
+  /** Whether a header contains the peer secret of the installation. */
   readonly isPeer: ReturnType<typeof createPeerSecretCheck>
 }
 
 const define = defineOperation<RevocationServices>()
 
-/** Services of the installation, which show its secret; the operation authenticates them itself. */
+/** Services of the installation, which send the peer secret. The operation authenticates them itself. */
 const peers: Access<unknown> = { name: 'service of the installation', check: () => undefined }
 
-/** Members of the declaration of an operation for services of the installation. */
+/** Members that every operation for services of the installation declares. */
 export const forPeers = {
   access: peers,
   security: ['peerSecret'],
@@ -36,16 +36,19 @@ export const forPeers = {
 
 const uuid = '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$'
 const Question = Type.Object({
-  follower: Type.String({ pattern: uuid, description: 'UUID that the follower keeps while it runs.' }),
-  after: Type.String({ pattern: '^[0-9]{1,15}$', description: 'Number of the last entry that it has.' }),
+  follower: Type.String({ pattern: uuid, description: 'UUID of the subscriber, constant while it runs.' }),
+  after: Type.String({
+    pattern: '^[0-9]{1,15}$',
+    description: 'Number of the last entry that the subscriber has received.',
+  }),
   acknowledged: Type.Optional(
     Type.String({
       pattern: '^[0-9]{1,15}$',
       description:
-        'Number of the last entry that counts there, where the question is asked ahead of that (default `after`).',
+        'Number of the last entry that the subscriber has applied, where it is behind `after` (default `after`).',
     }),
   ),
-  nonce: Type.String({ pattern: '^[A-Za-z0-9_-]{16,64}$', description: 'New for each question.' }),
+  nonce: Type.String({ pattern: '^[A-Za-z0-9_-]{16,64}$', description: 'New for each request.' }),
   wait: Type.Optional(
     Type.String({ pattern: '^([0-9]|1[0-9]|20)$', description: 'Seconds to wait for an entry, 0 to 20.' }),
   ),
@@ -58,18 +61,18 @@ export const revocationOperations: readonly Operation<RevocationServices>[] = [
   define({
     name: 'ended.follow',
     route: get('/ended'),
-    summary: 'What has ended before its time: sessions, users, machines',
+    summary: 'Feed of revocations: sessions, users, machines',
     description:
       'For services of the installation (`X-Warder-Peer`). Entries after `after`, in order; each is `[seq, kind, subject, ' +
-      'until, at, realm, username, reason]`, of sessions the first four. `X-Warder-Statement` is a JWT by the key of ' +
+      'until, at, realm, username, reason]`, for sessions only the first four. `X-Warder-Statement` is a JWT signed with the key of ' +
       'session tokens over `nonce` and the SHA-256 of the body.',
     tag: 'Sessions',
     ...forPeers,
     queryParameters: Question,
     reply: Type.Object({
       after: Type.Integer(),
-      last: Type.Integer({ description: 'Number of the last entry here.' }),
-      head: Type.Integer({ description: 'Number of the last entry there is.' }),
+      last: Type.Integer({ description: 'Number of the last entry of this page.' }),
+      head: Type.Integer({ description: 'Number of the last entry of the feed.' }),
       entries: Type.Array(Type.Array(Type.Union([Type.String(), Type.Integer()]))),
     }),
     audited: false,

@@ -3,7 +3,7 @@ import type { RevocationServices } from './operations.ts'
 
 const reading: ReadonlySet<HttpMethod> = new Set(['GET', 'HEAD', 'LIST'])
 
-/** The operation, whose reply tells of an end only when those who follow the feed know of it. */
+/** Delays the reply of an operation until every subscriber of the revocation feed has acknowledged the revocation. */
 export function replyAfterAck<Services extends RevocationServices>(
   operation: Operation<Services>,
 ): Operation<Services> {

@@ -1,35 +1,38 @@
 import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads'
 import type { Clock } from '@warder/foundation/runtime'
 
-/** Followers that are waited for at most; more of them follow, and are not waited for. */
+/** Replies wait for at most this many subscribers. Further subscribers get the feed, but no reply waits for them. */
 const maxSubscribers = 64
-/** Each slot: identity, acknowledged number, time of the last question (monotonic ms), whether it was late. */
+/** Each slot: identity, acknowledged number, time of the last request (monotonic ms), whether it was late. */
 const slotSize = 4
 const bytes = 16 + maxSubscribers * slotSize * 8
-/** A follower that has not asked for longer than a poll and its way is not waited for. */
+/** A subscriber counts as gone when its last request is older than the longest poll and its transfer time. */
 const aliveMs = 30_000
 
 const key = 'warder.auth.subscribers'
 
-/** In the primary, before any worker: all workers know the same followers. */
+/** Runs in the primary before it starts workers, so that all workers share the same subscribers. */
 export function shareSubscribers(): void {
   setEnvironmentData(key, new SharedArrayBuffer(bytes))
 }
 
 /**
- * Followers of the feed of ends, with the position of each. Shared by the workers of a process: the end is committed in
- * one, the follower asks another.
+ * Subscribers of the revocation feed and their positions. The workers of a process share them: one worker commits a
+ * revocation, another one serves the subscriber.
  */
 export interface Subscribers {
-  /** A follower has seen everything up to `seq`. */
+  /** Records that a subscriber has seen everything up to `seq`. */
   acknowledge(id: string, seq: number): void
-  /** Something was appended: wakes who waits in `appended`. */
+  /** Announces an append: wakes the callers of `waitForAppend`. */
   announce(): void
-  /** Resolves with true at the next `announce`, with false after so many ms. */
+  /** Resolves with true at the next `announce`, or with false after `ms`. */
   waitForAppend(ms: number): Promise<boolean>
-  /** Whether anybody follows now. */
+  /** Whether there is an active subscriber. */
   isAnyActive(): boolean
-  /** Resolves when every follower has seen `seq`, or after so many ms; who was late is not waited for until it asks again. */
+  /**
+   * Resolves when every active subscriber has seen `seq`, or after `ms`. A late subscriber is skipped until its next
+   * request.
+   */
   waitUntilSeen(seq: number, ms: number): Promise<void>
 }
 
@@ -109,7 +112,7 @@ export function createSubscribers(clock: Clock): Subscribers {
   }
 }
 
-/** 63 bits of the follower's UUID, never 0. */
+/** 63 bits of the UUID of a subscriber, never 0. */
 function toIdentity(id: string): bigint {
   return BigInt(`0x${id.replaceAll('-', '').slice(0, 15)}`) | 1n
 }

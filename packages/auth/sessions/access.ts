@@ -4,7 +4,7 @@ import { findMachineToken, requireSession } from '../callers/index.ts'
 import type { AuthScheme } from '../identity/index.ts'
 import { superRealm } from '../realms/index.ts'
 
-/** Owner of the session in question. */
+/** Owner of a session. */
 export interface SessionOwner {
   readonly realm: string
   readonly username: string
@@ -28,9 +28,9 @@ export interface SessionRights {
 }
 
 /**
- * Rights by who calls. A session: its owner's own sessions, and those of the realms that its admins administer. A
- * machine token: what its policies `sessions` (read) and `sessions-admin` (everything) say, in the realm of the role
- * that issued it, or in every realm when that is `_`.
+ * Rights of the caller. A session has rights over the sessions of its user, and over those of the realms that its
+ * admins administer. A machine token has the rights of its policies `sessions` (read) and `sessions-admin`
+ * (everything), in the realm of the role that issued it, or in every realm when that is `_`.
  * @throws failure('forbidden') for a machine token with neither policy
  */
 export async function sessionRights(context: OperationContext<unknown>): Promise<SessionRights> {
@@ -65,7 +65,8 @@ function machineRights(token: {
   return {
     sees: (owner) => within(owner.realm),
     ends: (owner) => admin && within(owner.realm),
-    // No policy of a machine covers what the user of a session may do, in the key management service for one.
+    // No policy of a machine includes the rights of the session's user, for example at the key management
+    // service.
     readsCookie: () => false,
     seesRealm: within,
     endsRealm: (realm) => admin && within(realm),
@@ -73,7 +74,7 @@ function machineRights(token: {
   }
 }
 
-/** Which sessions is decided by the operation, one by one. */
+/** The operation decides this for each session. */
 export const sessionAccess: Access<unknown> = {
   name: 'session (own), administrator of the realm, or machine token with a sessions policy',
   async check(_input, context) {

@@ -1,7 +1,10 @@
 import type { AuthClaims, IdentifiedSubject } from '../identity/index.ts'
 import type { Session } from './session.ts'
 
-/** The extra claims come first: none of them can take the place of a claim of ours. */
+/**
+ * Builds the claims of a session token. The extra claims come first, so that they cannot replace a claim of the
+ * service.
+ */
 export function toClaims(session: Session, subject: IdentifiedSubject, issuer: string): AuthClaims {
   return {
     ...subject.extraClaims,

@@ -4,8 +4,8 @@ import type { IncomingRequest } from '@warder/foundation/operations'
 export const sessionCookie = '_ea_'
 
 /**
- * The value of the session cookie, undefined when there is none. Two cookies of that name are refused: whoever set
- * the second one wanted this service and another reader to see different sessions.
+ * Reads the session cookie; undefined when there is none. Two cookies of that name are refused: the second one could
+ * make this service and another reader see different sessions.
  * @throws failure('unauthorized')
  */
 export function readSessionCookie(request: IncomingRequest): string | undefined {

@@ -9,7 +9,7 @@ const pem =
   '-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=\n-----END PUBLIC KEY-----'
 
 describe('the session cookie', () => {
-  it('is new at each login, and one that somebody planted before gains nothing (A23)', async () => {
+  it('is new at each login, and a planted cookie gains nothing (A23)', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { realm, user, logIn, as } = scene(auth)
     await realm('r')
@@ -29,7 +29,7 @@ describe('the session cookie', () => {
     assert.equal(answer.headers['set-cookie']?.length, 1)
   })
 
-  it('counts once: two of that name are refused, also equal ones and whatever stands between', async () => {
+  it('must be unique: two cookies of that name are refused, also equal ones', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const cookie = await auth.superCookie()
     const who = (header: string) => auth.call('GET', '/whoami', { headers: { cookie: header } })
@@ -57,7 +57,7 @@ describe('the session cookie', () => {
     assert.equal((await who(`a=b; _ea_=${cookie}; c=d`)).status, 200)
   })
 
-  it('is no bearer token, no machine token, no part of the URL', async () => {
+  it('is not accepted as a bearer token, machine token or part of the URL', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const cookie = await auth.superCookie()
     const id = (await auth.call('GET', '/whoami', { cookie })).json.jti
@@ -75,7 +75,7 @@ describe('the session cookie', () => {
     assert.equal((await auth.call('POST', '/login?realm=_', { bearer: cookie })).status, 401)
   })
 
-  it('changed in any member is none, and neither is a certificate (A10)', async () => {
+  it('is refused after any change, and so is a certificate (A10)', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { realm, user, logIn, as } = scene(auth)
     await realm('r')
@@ -102,7 +102,8 @@ describe('the session cookie', () => {
     ]) {
       assert.equal((await as(text, 'GET', '/whoami')).status, 401)
     }
-    // A session of one realm is nobody in another, whose user of the same name is a super administrator.
+    // A session of one realm has no rights in another one, whose user of the same name is a super
+    // administrator.
     assert.equal((await as(cookie, 'GET', '/whoami?realm=_')).status, 401)
     assert.equal((await as(cookie, 'GET', '/whoami?realm=nowhere')).status, 401)
     assert.equal((await as(cookie, 'GET', '/admins')).status, 403)

@@ -38,7 +38,7 @@ const toCursor = ({ username, id }: SessionCursor): string =>
 
 const isPlace = (value: unknown): value is string => typeof value === 'string' && !value.includes('\0')
 
-/** @throws failure('bad_request') for a text that `toCursor` did not make */
+/** @throws failure('bad_request') for a text that `toCursor` did not create */
 function readCursor(text: string): SessionCursor {
   try {
     const value: unknown = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'))
@@ -52,12 +52,15 @@ function readCursor(text: string): SessionCursor {
   throw failure('bad_request', 'after: is not the `next` of a page.')
 }
 
-/** Lists the sessions of a realm. Unlike a look at a single session, listing does not count as use and prolongs nothing. */
+/**
+ * Lists the sessions of a realm. Unlike reading a single session, listing does not count as a use and extends no
+ * session.
+ */
 export const sessionListing = defineOperation<SessionServices>()({
   name: 'sessions.of_realm',
   route: get('/sessions/realms/{realm_id}'),
   summary: 'Live sessions of a realm, or of one of its users, without their cookies',
-  description: 'Ordered by username. `next`, where there is one, is the `after` of the next page.',
+  description: 'Ordered by username. `next`, if present, is the `after` of the next page.',
   tag: 'Sessions',
   access: sessionAccess,
   pathParameters: RealmPath,

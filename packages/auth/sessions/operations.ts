@@ -37,7 +37,7 @@ const MaybeSession = Type.Union([SessionReply, Type.Null()])
 
 type Context = OperationContext<SessionServices>
 
-/** The live session with this id, if the caller may see it. Being looked at counts as a use. */
+/** Returns the live session with this id, if the caller may see it. Reading it counts as a use. */
 async function visibleSession(context: Context, id: string): Promise<Session | undefined> {
   const { db, now, sessions } = context.services
   const session = await findSession(db, id)
@@ -64,7 +64,7 @@ async function requireEnds(context: Context, owners: readonly SessionOwner[]): P
   }
 }
 
-/** Commits what ends sessions. @returns how many there were */
+/** Commits changes that end sessions. @returns how many sessions ended */
 async function commitEnds(
   context: Context,
   groups: readonly SessionsEnd[],
@@ -80,7 +80,7 @@ async function commitEnds(
   return ended
 }
 
-/** Ends sessions of the listed clients; `keep` stays. */
+/** Ends the sessions of the listed clients except `keep`. */
 async function logOut(
   context: Context,
   owners: readonly SessionOwner[],
@@ -93,7 +93,8 @@ async function logOut(
   context.audit({ details: { ended: ids.size } })
   if (ids.size === 0) return
   const end = { at: now(), reason: 'logged_out' } as const
-  // Logins that others remember are none of the sessions: they go where every session does.
+  // Remembered logins at other services are not sessions: they end only when every session of the client
+  // ends.
   const logins = keep === undefined ? loginsEnd(db, owners, end) : []
   countSessions(metrics, 'logged_out', await commitEnds(context, sessionsEnd(db, [...ids], end), logins))
 }

@@ -7,14 +7,14 @@ import {
   type RevocationReason,
 } from '../revocations/index.ts'
 
-/** When and why sessions end. */
+/** Time and reason of the end of sessions. */
 export interface End {
   /** Unix seconds. */
   readonly at: number
   readonly reason: RevocationReason
 }
 
-/** Appends the sessions of a condition to the feed of ends, as they are at that moment. */
+/** Appends the current sessions that match a condition to the revocation feed. */
 const insertIntoFeed = <P extends readonly (string | number)[]>(condition: string) =>
   query<[at: number, reason: string, ...P], unknown>(
     `INSERT INTO ended (seq, kind, subject, realm_id, username, ended_at, until_at, reason)
@@ -23,8 +23,9 @@ const insertIntoFeed = <P extends readonly (string | number)[]>(condition: strin
          FROM session s CROSS JOIN ended_head h WHERE h.id = 1 AND ${condition}`,
   )
 /**
- * Deletes those of them that are in the feed: a session that begins between the two statements is one that began after
- * the end. A count is looked up by the index for each session; EXISTS may become a join over the whole feed.
+ * Deletes the matching sessions that are in the feed. A session that was created between the two statements stays,
+ * because it began after the end. The count uses the index for each session; EXISTS could become a join over the
+ * whole feed.
  */
 const deleteWhere = <P extends readonly (string | number)[]>(condition: string) =>
   query<P, unknown>(
@@ -32,7 +33,7 @@ const deleteWhere = <P extends readonly (string | number)[]>(condition: string) 
        (SELECT COUNT(*) FROM ended e WHERE e.subject = session.session_id AND e.kind = 'session') > 0`,
   )
 
-/** Ids that one statement names. */
+/** Maximum number of ids in one statement. */
 const idsAtOnce = 100
 const marks = Array.from({ length: idsAtOnce }, () => '?').join(', ')
 const feedIds = insertIntoFeed<string[]>(`s.session_id IN (${marks})`)
@@ -58,15 +59,15 @@ const ofIssuer = `realm_id = ? AND auth_scheme = 'jwt' AND username IN
 const feedIssuer = insertIntoFeed<[realm: string, realm: string, issuer: string]>(ofIssuer)
 const deleteIssuer = deleteWhere<[realm: string, realm: string, issuer: string]>(ofIssuer)
 
-/** Changes that end sessions. The last one deletes them: its count is how many there were. */
+/** Changes that end sessions. The last one deletes them, and its row count is their number. */
 export type SessionsEnd = readonly [...Change[], Change]
 
-/** How many sessions a commit ended whose last change is that of a `SessionsEnd`. */
+/** Returns how many sessions a commit ended whose last change is that of a `SessionsEnd`. */
 export function countEndedSessions(results: readonly { readonly changes: number }[]): number {
   return results.at(-1)?.changes ?? 0
 }
 
-/** A user's logins that others remember, as the web page of the kms does. */
+/** Remembered logins of a user at other services, such as the web page of the kms. */
 function logins(realm: string, username: string, { at, reason }: End): Change {
   const untilAt = at + loginRetentionSeconds
   return entryChange({ kind: 'logins', subject: '', realm, username, endedAt: at, untilAt, reason })
@@ -87,7 +88,7 @@ export function sessionsEnd(db: Database, ids: readonly string[], end: End): rea
   return groups
 }
 
-/** Logins of clients that others remember, beside sessions that are ended by their ids. */
+/** Remembered logins of clients at other services, in addition to sessions that are ended by id. */
 export function loginsEnd(
   db: Database,
   users: readonly { readonly realm: string; readonly username: string }[],
@@ -110,7 +111,7 @@ export function passwordSessionsEnd(db: Database, realm: string, username: strin
   return ofScheme(db, realm, username, 'up', end)
 }
 
-/** Every session of a name that an identity provider vouched for. */
+/** Every session under a name that an identity provider vouched for. */
 export function jwtSessionsEnd(db: Database, realm: string, username: string, end: End): SessionsEnd {
   return ofScheme(db, realm, username, 'jwt', end)
 }
@@ -123,7 +124,7 @@ export function samlSessionsEnd(db: Database, realm: string, { at, reason }: End
   ]
 }
 
-/** Every session of a user that no registration stands behind: by a certificate, at the SAML identity provider. */
+/** Every session of a user without a registration: by a certificate, or at the SAML identity provider. */
 export function externalSessionsEnd(db: Database, realm: string, username: string, end: End): SessionsEnd {
   const sessions = change(feedUnregistered, [end.at, end.reason, realm, username])
   return [
@@ -140,7 +141,7 @@ function ofScheme(db: Database, realm: string, username: string, scheme: AuthSch
   ]
 }
 
-/** The same, where the name is another provider's than this one's. */
+/** The same, if the name belongs to another provider. */
 export function otherIssuersSessionsEnd(
   db: Database,
   realm: string,
@@ -152,7 +153,9 @@ export function otherIssuersSessionsEnd(
   return [...appendToFeed(db, change(feedOthers, [at, reason, ...others])), change(deleteOthers, others)]
 }
 
-/** Ends the sessions of the names of a provider. They are found by the names: these go after the sessions. */
+/**
+ * Ends the sessions of all names of a provider. They are found by the names, which are therefore deleted afterwards.
+ */
 export function issuerSessionsEnd(
   db: Database,
   realm: string,

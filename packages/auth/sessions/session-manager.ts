@@ -19,31 +19,31 @@ import {
   sessionSlide,
 } from './session-store.ts'
 
-/** A session that a request presented, and what its token says. */
+/** An authenticated session and the claims of its token. */
 export interface AuthenticatedSession {
   readonly session: Session
   readonly claims: AuthClaims
 }
 
 export interface SessionManager {
-  /** A new session and the change that keeps it. The cookie is the signed token. */
+  /** Creates a session. @returns the session, its cookie (the signed token), and the change that stores it */
   create(subject: IdentifiedSubject, realm: Realm): { session: Session; cookie: string; insertion: Change }
   /** Bytes of the largest `Set-Cookie` of a session of this subject: name, value and attributes. */
   cookieSize(subject: Subject, realm: string): number
   /**
-   * The live session of a cookie, which counts as a use; undefined for anything else.
-   * @param connection that the cookie came over: see `TokenCache`
+   * Returns the live session of a cookie and counts a use; undefined for an invalid cookie.
+   * @param connection of the request: see `TokenCache`
    */
   authenticate(cookie: string, connection: object): Promise<AuthenticatedSession | undefined>
-  /** A live session by id, which counts as a use; undefined when there is none. */
+  /** Returns a live session by id and counts a use; undefined when there is none. */
   use(id: string): Promise<Session | undefined>
-  /** The session's cookie as it was issued. */
+  /** Reads the cookie of the session as it was issued. */
   readCookie(id: string): Promise<string | undefined>
 }
 
-/** Tokens whose signature is known to be right: 5,000 of at most 16 KiB, the oldest leave first. */
+/** Capacity of the cache of verified tokens of at most 16 KiB; the oldest are evicted first. */
 const maxCachedTokens = 5000
-/** Sessions in use whose rows need not be read again until something is committed. */
+/** Capacity of the cache of session rows; each commit invalidates it. */
 const maxCachedSessions = 5000
 
 const sealContext = (id: string) => ({ table: 'session', row: id, column: 'sealed_cookie' })
@@ -69,7 +69,7 @@ export function createSessionManager(parts: {
     return claims
   }
 
-  /** The next use writes it again: a failed write must not fail the request. */
+  /** Extends the session. A failed write must not fail the request: the next use writes again. */
   async function countUse(session: Session, now: number): Promise<void> {
     const end = findNewEnd(session, now)
     if (end === undefined) return
@@ -80,7 +80,7 @@ export function createSessionManager(parts: {
     }
   }
 
-  /** A session that was seen to have ended goes at once: it must not come back when the clock is set back. */
+  /** Deletes a session that was seen to have ended: it must not become valid again when the clock is set back. */
   async function removeEnded(id: string, now: number): Promise<void> {
     try {
       const [removed] = await db.commit([sessionRemovalIfEnded(id, now)])
@@ -140,7 +140,7 @@ export function createSessionManager(parts: {
       if (claims === undefined) return undefined
       const session = await use(claims.jti)
       if (session === undefined) return undefined
-      // The row is the truth; a token that says something else was not issued for it.
+      // The database row is authoritative: a token with other values was not issued for this session.
       const same =
         session.username === claims.sub && session.realm === claims.as_rid && session.scheme === claims.as_as
       return same ? { session, claims } : undefined

@@ -95,7 +95,7 @@ function toSession(row: SessionRow): Session {
   }
 }
 
-/** The row as it is, ended or not. */
+/** Finds the row, ended or not. */
 export function findSession(db: Database, id: string): MaybePromise<Session | undefined> {
   return readOne(db, byId, [id], toSession)
 }
@@ -119,12 +119,12 @@ export function sessionInsertion(session: Session, sealedCookie: Uint8Array): Ch
   ])
 }
 
-/** Moves the end later, never earlier, whoever else does it at the same time. */
+/** Moves the end later, never earlier, also with concurrent updates. */
 export function sessionSlide(id: string, endsAt: number): Change {
   return change(slide, [endsAt, id, endsAt])
 }
 
-/** Does nothing while the session is live. */
+/** Removes the session if it has ended. */
 export function sessionRemovalIfEnded(id: string, now: number): Change {
   return change(removeOneIfEnded, [id, now])
 }
@@ -139,13 +139,13 @@ export async function listSessionIds(
   return rows.map(({ session_id }) => session_id)
 }
 
-/** Place in the list of a realm's sessions, which is ordered by username and then by id. */
+/** Cursor in the list of a realm's sessions, which is ordered by username and then by id. */
 export interface SessionCursor {
   readonly username: string
   readonly id: string
 }
 
-/** Live sessions of a realm, or of every scheme of one of its users, that come after a place; at most `limit`. */
+/** Lists live sessions of a realm, or of one of its users in every scheme, after a cursor; at most `limit`. */
 export async function listSessions(
   db: Database,
   wanted: {
@@ -172,7 +172,7 @@ export async function countOpenSessions(db: Database, now: number): Promise<numb
 const batch = 1000
 const maxBatches = 10_000
 
-/** Deletes what has ended; of one realm when named. Returns how many rows. */
+/** Deletes sessions that have ended, optionally of one realm. @returns how many rows */
 export async function removeEndedSessions(commit: Commit, now: number, realm?: string): Promise<number> {
   let removed = 0
   for (let round = 0; round < maxBatches; round++) {

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox'
 import type { AuthScheme } from '../identity/index.ts'
 
-/** A session as kept. Times are Unix seconds. */
+/** A stored session. Times are Unix seconds. */
 export interface Session {
   readonly id: string
   readonly realm: string
@@ -12,7 +12,7 @@ export interface Session {
   readonly createdAt: number
   readonly maxAge: number
   readonly maxStaleAge: number
-  /** When it ends unless it is used: the sooner of last use + stale age and creation + age. */
+  /** End of the session without further use: the earlier of last use + stale age and creation + age. */
   readonly endsAt: number
 }
 
@@ -42,7 +42,7 @@ export function showSession(session: Session, cookie: string): Static<typeof Ses
   }
 }
 
-/** End of a session that is used at `now`: sliding, but never past its absolute limit. */
+/** End of a session that is used at `now`: extended by the use, but never past its absolute limit. */
 export function endAfterUse(
   session: Pick<Session, 'createdAt' | 'maxAge' | 'maxStaleAge'>,
   now: number,
@@ -56,8 +56,8 @@ export function isLive(session: Session, now: number): boolean {
 }
 
 /**
- * The new end when it is worth a write, else undefined: at most one write for each tenth of the stale age, so that a
- * busy session does not write at each request. Ending up to a tenth early is the price.
+ * Returns the new end if it should be stored, else undefined. It is stored at most once per tenth of the stale age,
+ * so that a busy session does not cause a write per request. In exchange a session may end up to a tenth early.
  */
 export function findNewEnd(session: Session, now: number): number | undefined {
   const end = endAfterUse(session, now)

@@ -10,7 +10,7 @@ const idOf = async (as: ReturnType<typeof scene>['as'], cookie: string): Promise
 const nowhere = '00000000-0000-4000-8000-000000000000'
 
 describe('sessions', () => {
-  it('are seen by their owner, by who administers the realm, and by nobody else (A24)', async () => {
+  it('are visible only to their owner and to administrators of the realm (A24)', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { as, asSuper, realm, user, admin, logIn } = scene(auth)
     await realm('r')
@@ -101,7 +101,7 @@ describe('sessions', () => {
       (await act(first, [{ username: 'bob', auth_scheme: 'up' }], 'LogoutAllSessions')).status,
       403,
     )
-    // The session belongs to none of the listed clients: nothing happens.
+    // The session belongs to none of the listed clients, so nothing changes.
     const admin = await auth.superCookie()
     assert.equal(
       (await act(admin, [{ username: 'bob', auth_scheme: 'up' }], 'LogoutAllSessions')).status,
@@ -119,14 +119,14 @@ describe('sessions', () => {
     assert.equal((await asSuper('DELETE', '/sessions', { session_ids: [nowhere] })).status, 204)
   })
 
-  it('slide with each use, end by disuse or by age, and are swept', async () => {
+  it('are extended by each use, end by disuse or by age, and are swept', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { as, realm, user, logIn, asSuper } = scene(auth)
     await realm('r', { session_max_age_seconds: 1000, session_max_stale_age_seconds: 300 })
     await user('r', 'ann')
     const [idle, busy] = [await logIn('r', 'ann'), await logIn('r', 'ann')]
     const admin = await auth.superCookie()
-    // Later changes of the realm do not touch sessions that exist.
+    // Later changes of the realm do not affect existing sessions.
     await asSuper('PUT', '/admins/realms/r', {
       auth_params: {},
       session_max_age_seconds: 1,
@@ -137,7 +137,7 @@ describe('sessions', () => {
       auth.clock.advance(150)
     }
     assert.equal((await as(idle, 'GET', '/whoami')).status, 401)
-    // Seen to have ended, it does not come back when the clock is set back.
+    // A session that was seen to have ended stays ended when the clock is set back.
     auth.clock.advance(-900)
     assert.equal((await as(idle, 'GET', '/whoami')).status, 401)
     auth.clock.advance(900)
@@ -151,7 +151,7 @@ describe('sessions', () => {
     assert.equal(await removeEndedSessions(auth.db.commit, auth.services.now()), 1)
   })
 
-  it('are written at most once in each tenth of their stale age, however busy they are', async () => {
+  it('are written at most once per tenth of their stale age', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { as, asSuper, realm, user, logIn } = scene(auth)
     await realm('r', { session_max_age_seconds: 1000, session_max_stale_age_seconds: 300 })
@@ -171,7 +171,7 @@ describe('sessions', () => {
     auth.clock.advance(60)
     await asSuper('GET', `/sessions/${id}`)
     assert.equal(await end(), 420, 'to be looked at is a use')
-    // Nor does a clock that was set back make a session end sooner, or live beyond its age.
+    // A clock that is set back neither shortens a session nor extends it beyond its age.
     auth.clock.advance(-100)
     assert.equal((await as(ann, 'GET', '/whoami')).status, 200)
     assert.equal(await end(), 420)
@@ -182,7 +182,7 @@ describe('sessions', () => {
     assert.equal((await as(ann, 'GET', '/whoami')).status, 401)
   })
 
-  it('can be read and ended by machines whose token has the policy', async () => {
+  it('can be read and ended by machines with the policy', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { as, asSuper, realm, user, admin, logIn } = scene(auth)
     await realm('r')
@@ -208,7 +208,7 @@ describe('sessions', () => {
     const look = (token: string) => auth.call('GET', `/sessions/${id}`, { token })
     const end = (token: string) => auth.call('DELETE', '/sessions', { token, json: { session_ids: [id] } })
     const root = await idOf(as, await auth.superCookie())
-    // No cookie: it has the rights of its owner, which no policy for sessions covers.
+    // Without cookie: the cookie has the rights of its owner, which no policy for sessions includes.
     const looked = [
       [reader, id],
       [within, id],
@@ -233,7 +233,7 @@ describe('sessions', () => {
     const grab = { token_policies: ['sessions-admin'] }
     assert.equal((await as(chief, 'POST', '/auth/approle/role/grab', grab)).status, 403)
     assert.equal((await as(chief, 'POST', '/auth/approle/role/within', {})).status, 403)
-    // Nor does it get hold of what the super admin gave to a machine of its realm.
+    // A realm admin cannot take over a policy that the super admin gave to a machine of the realm.
     for (const [method, path] of [
       ['GET', '/auth/approle/role/within/role-id'],
       ['POST', '/auth/approle/role/within/secret-id'],

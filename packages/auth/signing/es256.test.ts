@@ -14,7 +14,7 @@ const token = signCompact(es256, header, { sub: 'ann' }, privateKey)
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
 describe('ES256 tokens', () => {
-  it('are verified by us and by another implementation', async () => {
+  it('are verified by this implementation and by another one', async () => {
     assert.deepEqual(verifyCompact(token, keyOf), { sub: 'ann' })
     const { payload } = await compactVerify(token, await importJWK({ ...jwk }, 'ES256'))
     assert.deepEqual(JSON.parse(Buffer.from(payload).toString()), { sub: 'ann' })
@@ -39,7 +39,7 @@ describe('ES256 tokens', () => {
     assert.equal(verifyCompact('a'.repeat(20_000), keyOf), undefined)
   })
 
-  it('are refused when any character is another', () => {
+  it('are refused when any character is changed', () => {
     fc.assert(
       fc.property(fc.nat(token.length - 1), fc.constantFrom(...'ABab01-_.'), (index, character) => {
         if (token[index] === character) return

@@ -26,7 +26,7 @@ export function toPublicJwk(key: KeyObject): PublicJwk {
   return jwk as unknown as PublicJwk
 }
 
-/** The one header that tokens of this key have. Verification compares it whole: no other member can take effect. */
+/** The only header of tokens of this key. Verification compares it as a whole, so no other member can take effect. */
 export function formatHeader(kid: string): string {
   return encodeJsonSegment({ alg: es256, typ: 'JWT', kid })
 }
@@ -36,7 +36,7 @@ export const es256 = 'ES256'
 const verifiable = { algorithms: [es256] }
 
 /**
- * Claims of a token that one of these keys signed; undefined for anything else, without saying why.
+ * Returns the claims of a token that one of these keys signed; undefined for anything else, without a reason.
  * @param keyOf finds the public P-256 key by the whole header segment
  */
 export function verifyCompact(

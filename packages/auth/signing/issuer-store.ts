@@ -1,6 +1,9 @@
 import { change, type Database, query } from '@warder/foundation/sql'
 
-/** Nodes without an `issuer` setting have one each, and a new one with each new address: the oldest are forgotten. */
+/**
+ * Maximum number of issuers. Nodes without an `issuer` setting have one each, and a new one with each new address:
+ * the oldest are deleted.
+ */
 const maxIssuers = 1000
 
 const put = query<[issuer: string, startedAt: number], unknown>(
@@ -15,12 +18,12 @@ const all = query<[limit: number], { readonly issuer: string }>(
   'SELECT issuer FROM session_issuer ORDER BY started_at DESC, issuer LIMIT ?',
 )
 
-/** Makes known that tokens signed with the keys of this database have this `iss`. @param startedAt Unix seconds */
+/** Registers that tokens signed with the keys of this database have this `iss`. @param startedAt Unix seconds */
 export async function registerIssuer(db: Database, issuer: string, startedAt: number): Promise<void> {
   await db.commit([change(put, [issuer, startedAt]), change(forgetOldest, [maxIssuers])])
 }
 
-/** The issuers of all nodes of this database, the one that started last first. */
+/** Lists the issuers of all nodes of this database, the most recently started first. */
 export async function sessionIssuers(db: Database): Promise<readonly string[]> {
   const rows = await db.all(all, [maxIssuers])
   return rows.map(({ issuer }) => issuer)

@@ -18,7 +18,7 @@ it('the issuers of all nodes are published, the newest first, a thousand at most
   assert.equal((await auth.call('GET', place)).json.issuers[0], 'https://node1.example')
 })
 
-it('without published session keys there are no issuers, either', async () => {
+it('without published session keys no issuers are published', async () => {
   await using auth = await startAuth({ config: { publish_session_jwks: false } })
   assert.equal((await auth.call('GET', place)).status, 404)
 })

@@ -13,7 +13,7 @@ const putKey = query<[sealed: Uint8Array, purpose: string], unknown>(
 )
 const loseSessionKey = query<[], unknown>("DELETE FROM signing_key WHERE purpose = 'session'")
 
-it('without its signing keys, or with one in the place of the other, the service does not start (A33)', async () => {
+it('the service does not start without its signing keys, or with swapped ones (A33)', async () => {
   await using auth = await startAuth({ adminPassword: 'correct horse' })
   const cookie = await auth.superCookie()
   const start = () => authService.build(auth.environment)
@@ -29,7 +29,7 @@ it('without its signing keys, or with one in the place of the other, the service
   await start()
   await auth.db.commit([change(loseSessionKey, [])])
   await assert.rejects(start, /signing key for session/)
-  // The next first step of a start makes a new key, which vouches for no cookie of the lost one.
+  // Initialization then creates a new key, which does not verify cookies of the lost one.
   await bootstrap(auth.environment, 'correct horse')
   const { services } = await start()
   assert.equal(await services.sessions.authenticate(cookie, {}), undefined)

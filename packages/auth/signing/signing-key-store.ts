@@ -2,7 +2,10 @@ import type { Seal } from '@warder/foundation/seal'
 import { change, type Database, insertInto, query, UniqueViolation } from '@warder/foundation/sql'
 import type { PublicJwk } from './es256.ts'
 
-/** Session tokens and certificates are signed with keys of their own, so that neither passes for the other. */
+/**
+ * Purposes of signing keys: session tokens and certificates have separate keys, so that neither is accepted as the
+ * other.
+ */
 export type SigningPurpose = 'session' | 'certificate'
 
 interface KeyRow {
@@ -27,14 +30,14 @@ const sealContext = (purpose: SigningPurpose, kid: string) => ({
   column: 'sealed_private',
 })
 
-/** A private key as kept: sealed PKCS#8. */
+/** A stored private key: sealed PKCS#8. */
 export interface SealedKey {
   readonly kid: string
-  /** The bytes are the caller's: to be wiped after use. */
+  /** Decrypts the key. The caller must wipe the bytes. */
   open(seal: Seal): Promise<Buffer>
 }
 
-/** The keys of a purpose, the newest first. */
+/** Lists the keys of a purpose, the newest first. */
 export async function findSigningKeys(db: Database, purpose: SigningPurpose): Promise<readonly SealedKey[]> {
   const rows = await db.all(byPurpose, [purpose])
   return rows.map(({ kid, sealed_private }) => ({
@@ -43,7 +46,7 @@ export async function findSigningKeys(db: Database, purpose: SigningPurpose): Pr
   }))
 }
 
-/** Keeps a key, unless another node has just kept one with this name. */
+/** Stores a key, unless another node has just stored one with this name. */
 export async function insertSigningKey(
   db: Database,
   seal: Seal,

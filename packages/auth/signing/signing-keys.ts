@@ -5,14 +5,14 @@ import type { Database } from '@warder/foundation/sql'
 import { es256, formatHeader, type PublicJwk, toPublicJwk, verifyCompact } from './es256.ts'
 import { findSigningKeys, insertSigningKey, type SigningPurpose } from './signing-key-store.ts'
 
-/** Signs with the newest key of one purpose, verifies with all of them. */
+/** Signs with the newest key of a purpose, and verifies with all of them. */
 export interface Signer {
   readonly publicJwks: readonly PublicJwk[]
   sign(claims: Readonly<Record<string, unknown>>): string
   verify(token: string): Readonly<Record<string, unknown>> | undefined
 }
 
-/** Makes the first key of a purpose where there is none (first run). */
+/** Generates the first key of a purpose if there is none (first start). */
 export async function ensureSigningKey(
   db: Database,
   seal: Seal,
@@ -30,7 +30,7 @@ export async function ensureSigningKey(
   }
 }
 
-/** Opens the keys of a purpose. Throws when there is none: `ensureSigningKey` runs before. */
+/** Decrypts the keys of a purpose. Throws when there is none: `ensureSigningKey` runs before. */
 export async function openSigner(db: Database, seal: Seal, purpose: SigningPurpose): Promise<Signer> {
   const kept = await findSigningKeys(db, purpose)
   const keys = await Promise.all(

@@ -11,7 +11,7 @@ export interface Answer {
 
 export interface Call {
   readonly json?: unknown
-  /** Bytes as they are, instead of `json`. */
+  /** Raw body, instead of `json`. */
   readonly body?: string
   readonly headers?: Readonly<Record<string, string>>
   /** Value of the session cookie. */
@@ -27,7 +27,7 @@ export interface Client {
   close(): void
 }
 
-/** Distinguishes one client from another: its certificate and key, the address that it comes from. */
+/** Identifies a client: its certificate and key, and its address. */
 export interface ClientIdentity {
   readonly cert?: string
   readonly key?: string

@@ -10,7 +10,7 @@ export interface Faults {
   audit: boolean
 }
 
-/** A database that fails as one does that cannot be reached, while the fault lasts. */
+/** A database that fails like an unreachable one while the fault is active. */
 export function breakable(db: Database, faults: Faults): Database {
   const whole = (): void => {
     if (faults.database) throw new StorageUnavailable('the test took it away')

@@ -6,11 +6,11 @@ import { join } from 'node:path'
 import { publicJwk } from '@warder/foundation/jwt'
 import type { TestAuthority } from './start.ts'
 
-/** A key set server as identity providers and orchestrators have, on a free port. */
+/** A key set server like those of identity providers and orchestrators, on a free port. */
 export interface TestIssuer extends AsyncDisposable {
   /** `https://localhost:port` */
   readonly url: string
-  /** PEM file of its authority, for the service's outbound requests. */
+  /** PEM file of its CA, for the outbound requests of the service. */
   readonly caFile: string
   /** Sets the answer to the next requests for a path. */
   serve(path: string, answer: TestAnswer): void
@@ -21,7 +21,7 @@ interface TestAnswer {
   readonly status?: number
   readonly body: string
   readonly location?: string
-  /** Sends the head and the first byte of the body, and never the rest. */
+  /** Sends the head and the first byte of the body, but never the rest. */
   readonly stalls?: boolean
 }
 
@@ -59,7 +59,7 @@ export function formatKeySet(...keys: readonly { readonly key: KeyObject; readon
 
 const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-/** A compact JWT, with whatever header and claims a test wants. */
+/** Signs a compact JWT with the given header and claims. */
 export function signToken(
   key: KeyObject,
   header: Readonly<Record<string, unknown>> & { readonly alg: string },

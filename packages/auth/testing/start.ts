@@ -24,7 +24,7 @@ import type { PasswordHasher } from '../methods/password/password-hash.ts'
 import { type Answer, type Call, type Client, type ClientIdentity, client } from './client.ts'
 import { breakable, type Faults, memoryLog, memoryMetrics, memoryTrail } from './in-memory.ts'
 
-/** A clock that stands still unless a test moves it: what a test sees does not depend on how fast the machine is. */
+/** A clock that stands still unless a test advances it, so that results do not depend on the speed of the machine. */
 export interface TestClock extends Clock {
   advance(seconds: number): void
 }
@@ -106,7 +106,7 @@ export interface TestOptions {
   /** Trust this authority for outbound requests, also to private addresses. */
   readonly outboundCa?: string
   readonly auditMode?: AuditTrail['mode']
-  /** Compute every hash, also one that this process has computed before: for tests of time and load. */
+  /** Compute every hash, without the cache of this process: for tests of time and load. */
   readonly everyHash?: boolean
   /** Settings of its connections, where the engine is PostgreSQL. */
   readonly postgresSettings?: Readonly<Record<string, string>>
@@ -130,7 +130,7 @@ const config: AuthConfig = {
 
 let postgres: TestPostgres | undefined
 
-/** From now on services of this process start on PostgreSQL, each on a migrated database of its own. */
+/** Makes services of this process start on PostgreSQL, each on its own migrated database. */
 export function usePostgres(server: TestPostgres): void {
   postgres = server
 }
@@ -141,7 +141,7 @@ interface OpenedDatabase {
   readonly db: Database
   /** The same database once more. */
   again(): Promise<OpenedDatabase>
-  /** Closes it; who opened it first takes it away. */
+  /** Closes it; the first connection also drops the database. */
   close(): Promise<void>
 }
 
@@ -159,7 +159,7 @@ async function openDatabase(
   const server = postgres
   const url = new URL(await server.migrated(components))
   const given = Object.entries(settings ?? {}).map(([name, value]) => `-c ${name}=${value}`)
-  // A plus is a plus in addresses of libpq, not a blank.
+  // In libpq URLs a plus is a plus, not a blank.
   if (given.length > 0)
     url.search += `${url.search === '' ? '?' : '&'}options=${encodeURIComponent(given.join(' '))}`
   const open = async (): Promise<OpenedDatabase> => {
@@ -171,7 +171,7 @@ async function openDatabase(
     ...first,
     async close() {
       await first.close()
-      // A test may have ended the whole server.
+      // A test may have stopped the whole server.
       await server.drop(url.href).catch(() => undefined)
     },
   }
@@ -318,8 +318,8 @@ export function readCookie(answer: Answer): string {
 }
 
 /**
- * Verifying a password always ends the same way, so what a process has verified once it need not compute again. A
- * remembered answer takes a moment too, so that what runs beside a login gets in between.
+ * Caches password verifications, whose result never changes. A cached answer is still asynchronous, so that
+ * concurrent requests interleave with a login.
  */
 const rememberedAfterMs = 5
 const verifications = new Map<string, Promise<boolean>>()
@@ -339,7 +339,7 @@ function rememberVerifications(hasher: PasswordHasher): void {
   })
 }
 
-/** The hash of `correct horse`, so that a test makes users without computing hashes. */
+/** The hash of `correct horse`, so that tests create users without computing hashes. */
 export const knownPassword = 'correct horse'
 export const knownHash: Credential['passwordHash'] =
   '$argon2id$v=19$m=65536,t=3,p=4$SZ8k9fzwBgGDi6bF619UnA$XTCnYZMBRmOx0cO4C1m1zHjxAo/vsGcagcrf9GtAFRs'

@@ -3,7 +3,10 @@ import { it } from 'node:test'
 import { scene } from '../testing/scene.ts'
 import { startAuth } from '../testing/start.ts'
 
-/** PostgreSQL has no text with a NUL in it: what reaches a statement must have been refused before, not answered 500. */
+/**
+ * PostgreSQL does not support NUL in text: such values must be refused with 400 before a statement, not answered with
+ * 500.
+ */
 it('texts with control characters are refused wherever they would reach the database', async () => {
   await using auth = await startAuth({ adminPassword: 'correct horse' })
   const { asSuper, realm, user } = scene(auth)
@@ -45,7 +48,7 @@ it('texts with control characters are refused wherever they would reach the data
     assert.ok([401, 429].includes((await auth.call('POST', '/login?realm=r', { basic })).status))
     assert.equal((await auth.call('GET', '/auth/token/lookup-self', { token: 'wt.x' })).status, 403)
   }
-  // Text inside a stored JSON text stays as it is, but for U+0000, which no body may have.
+  // JSON text is stored unchanged, but no body may contain U+0000.
   const kept = { auth_params: { client_certificate_params: { allowed_common_names: ['a\u0007b'] } } }
   await realm('s', kept)
   assert.deepEqual((await asSuper('GET', '/admins/realms/s')).json.auth_params, kept.auth_params)

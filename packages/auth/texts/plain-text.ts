@@ -1,8 +1,8 @@
 import Type from 'typebox'
 
 /**
- * Text of a request that ends up as a value of a column, or is looked for in one. It holds no control characters:
- * PostgreSQL has no text with a NUL in it, and no name of ours has one of the others.
+ * Text of a request that is stored in a column or used in a query. It must not contain control characters: PostgreSQL
+ * does not support NUL, and no valid name contains the others.
  */
 export function PlainText(size: {
   readonly minLength?: number

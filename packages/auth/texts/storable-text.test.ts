@@ -8,8 +8,8 @@ import { startAuth } from '../testing/start.ts'
 const samples = { realm_id: 'r', session_id: '00000000-0000-4000-8000-000000000000', admin_id: 'admin' }
 const cursor = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-// PostgreSQL has no U+0000 in a text: `postgres-attacks.test.ts` runs this there, too.
-it('U+0000 and half of a surrogate pair are 400 wherever a request may have a text', async () => {
+// PostgreSQL does not support U+0000 in text: `postgres-attacks.test.ts` runs this there, too.
+it('U+0000 and unpaired surrogates in any text of a request get 400', async () => {
   await using auth = await startAuth({ adminPassword: 'correct horse' })
   const { realm } = scene(auth)
   await realm('r')
@@ -29,7 +29,7 @@ it('U+0000 and half of a surrogate pair are 400 wherever a request may have a te
       const headers = body === undefined ? {} : { 'content-type': 'application/json' }
       const answer = await auth.call(method, path, { cookie, headers, ...(body !== undefined && { body }) })
       requests++
-      // What has credentials of another kind is refused for the lack of them, before its body is read.
+      // Operations with other credentials refuse the request before they read its body.
       const strict = /^(?:realms|admins|credentials|sessions|totp|jwt_subjects|certify)\b/.test(operation)
       const allowed = strict ? [400] : [400, 401, 403, 404, 409, 415, 429]
       assert.ok(allowed.includes(answer.status), `${operation} ${place}: ${answer.status} ${answer.text}`)

@@ -3,7 +3,7 @@ import { failure } from '@warder/foundation/errors'
 import { isName } from '@warder/foundation/names'
 import Type from 'typebox'
 
-/** As the schema can say it; the rest is `checkUsername`. */
+/** The part that the schema can express; `checkUsername` checks the rest. */
 export const Username = Type.String({ minLength: 1, maxLength: 512 })
 
 const control = /\p{Cc}/u
@@ -11,8 +11,9 @@ const outerBlank = /^\s|\s$/u
 const maxLength = 256
 
 /**
- * Whether a user may have this name: what new ones have to follow is `isNewUsername`. 1 to 256 characters (code points), Unicode NFC, no control characters, no blank
- * at either end. Names are compared exactly; nothing is folded or repaired, so that one name is one identity.
+ * Whether a user may have this name; `isNewUsername` has further rules for new users. 1 to 256 characters (code
+ * points), Unicode NFC, no control characters, no blank at either end. Names are compared exactly and never folded or
+ * repaired, so that one name is one identity.
  */
 export function isUsername(name: string): boolean {
   const characters = [...name].length
@@ -26,7 +27,7 @@ export function isUsername(name: string): boolean {
   )
 }
 
-/** Whether somebody new may have this name: a name by `isName`, too, so that nobody takes it for another one. */
+/** Whether a new user may have this name: it must not look like another one. */
 export function isNewUsername(name: string): boolean {
   return isUsername(name) && isName(name)
 }
@@ -35,19 +36,20 @@ const rule =
   'username: must have 1 to 256 characters in Unicode NFC, no control or format characters and no blank at either ' +
   'end, and be neither . nor ..'
 
-/** For users that may exist. @throws failure('bad_request') */
+/** Validates the name of a user who may exist. @throws failure('bad_request') */
 export function checkUsername(name: string): void {
   if (!isUsername(name)) throw failure('bad_request', rule)
 }
 
-/** For a name that an identity provider proves. @throws failure('bad_request') */
+/** Validates a name that an identity provider proves. @throws failure('bad_request') */
 export function checkNewUsername(name: string): void {
   if (!isNewUsername(name)) throw failure('bad_request', rule)
 }
 
 /**
- * Checks the name of a new user with a password: HTTP Basic ends the name at the first colon (RFC 7617 §2), so that nobody
- * could log in under a name with one. Names that others prove, such as subjects of issuers, may have it.
+ * Validates the name of a new user with a password. HTTP Basic ends the name at the first colon (RFC 7617 §2), so a
+ * name with a colon could not log in. Names that are proved in other ways, such as subjects of issuers, may contain
+ * one.
  * @throws failure('bad_request')
  */
 export function checkNewCredentialName(name: string): void {
@@ -56,9 +58,9 @@ export function checkNewCredentialName(name: string): void {
 }
 
 /**
- * Key by which throttles count: percent-encoding undone, compatibility form, case folded, blanks trimmed, so that variants
- * of a name share one counter (a look-alike must not open a second one). Hashed, because it may be any text that
- * somebody typed.
+ * Returns the key by which throttles count: percent-decoded, compatibility form, case-folded and trimmed, so that
+ * variants of a name share one counter (a look-alike must not get a second one). Hashed, because it may be any text
+ * that a user typed.
  */
 export function foldName(name: string): string {
   const folded = decodeOnce(name)
@@ -71,7 +73,7 @@ export function foldName(name: string): string {
   return createHash('sha256').update(folded).digest('base64url')
 }
 
-/** Some clients encode what they put into a Basic header. It does not log them in, and opens no counter either. */
+/** Some clients percent-encode the Basic header. Such a name cannot log in, and must not get another counter. */
 function decodeOnce(name: string): string {
   if (!name.includes('%')) return name
   try {

@@ -2,11 +2,11 @@ import { failure } from '@warder/foundation/errors'
 import { KeyedLimiter } from '@warder/foundation/runtime'
 import type { FailureCounter } from './failures.ts'
 
-/** Attempts at one name and address that all workers look at together; as many as may fail without a wait. */
+/** Maximum number of concurrent attempts per counter over all workers; equals the number of failures without a wait. */
 const together = 5
-/** Attempts of everybody that may wait for their turn in one worker. */
+/** Maximum number of waiting attempts in one worker. */
 const maxWaiting = 256
-/** Of these, attempts of one address. */
+/** Maximum number of waiting attempts of one address. */
 const maxWaitingPerClient = maxWaiting / 4
 
 interface Gate {
@@ -15,19 +15,19 @@ interface Gate {
 }
 
 /**
- * Lets attempts at one counter through, five at most at a time over all workers, so that two hundred guesses sent at
- * once are not two hundred guesses: whoever waited sees the failures of those before.
+ * Admits attempts at one counter, at most five at a time over all workers, so that two hundred concurrent guesses are
+ * not all tested: an attempt that waited sees the failures of the earlier ones.
  */
 export interface Attempts {
   /**
-   * Runs an attempt. What it throws is passed on; it counts failures itself.
-   * @param client an address, or the /64 of one: no client takes all places to wait
+   * Runs an attempt, which counts its failures itself and whose errors are passed on.
+   * @param client an address, or the /64 of one: a single client cannot occupy the whole queue
    * @throws failure('rate_limited') while the counter demands a wait, failure('overloaded') when too many wait
    */
   run<R>(client: string, slot: number, attempt: () => Promise<R>): Promise<R>
 }
 
-/** @param workers that share the five; each has at least one */
+/** @param workers number of workers that share the five; each has at least one */
 export function createAttempts(counter: FailureCounter, now: () => number, workers: number): Attempts {
   const own = Math.max(1, Math.floor(together / workers))
   const gates = new Map<number, Gate>()

@@ -20,7 +20,7 @@ const add = query<[slot: number, now: number, forgotten: number], { readonly fai
 const block = query<[until: number, slot: number, until: number], unknown>(
   'UPDATE login_failure SET blocked_until = ? WHERE slot = ? AND blocked_until < ?',
 )
-/** Only rows whose last failure lies in the future: they were written by a clock that was ahead. */
+/** Affects only rows whose last failure is in the future, written by a clock that was ahead. */
 const moveBack = query<[now: number, until: number, slot: number, latest: number], unknown>(
   'UPDATE login_failure SET last_at = ?, blocked_until = ? WHERE slot = ? AND last_at > ?',
 )
@@ -34,8 +34,8 @@ export async function findFailures(db: Database, slot: number): Promise<FailureR
 }
 
 /**
- * Adds a failure; the count begins again when the last one was before `forgotten`.
- * @returns how many there are now
+ * Adds a failure; the count restarts when the last failure was before `forgotten`.
+ * @returns the new count
  */
 export async function addFailure(
   db: Database,

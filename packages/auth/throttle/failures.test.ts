@@ -4,7 +4,7 @@ import { startAuth } from '../testing/start.ts'
 import { createAttempts, createFailureCounter, removeOldFailures } from './index.ts'
 
 describe('counters of failures', () => {
-  it('add up from everywhere at once, demand 1, 2, 4 … seconds, a quarter of an hour at most', async () => {
+  it('add up concurrent failures and demand 1, 2, 4 … seconds, at most a quarter of an hour', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const counter = createFailureCounter(auth.db, Buffer.alloc(32))
     const waits: number[] = []
@@ -18,7 +18,7 @@ describe('counters of failures', () => {
     assert.equal((await counter.state(8, 1000)).failures, 40)
   })
 
-  it('demand no longer wait because the clock was set back, and let time pass when it jumps ahead', async () => {
+  it('do not demand longer waits when the clock is set back, and expire when it jumps ahead', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const counter = createFailureCounter(auth.db, Buffer.alloc(32))
     const now = 1_000_000
@@ -32,7 +32,7 @@ describe('counters of failures', () => {
     assert.deepEqual(await counter.state(7, now + 86_400), { failures: 0, waitSeconds: 0 })
   })
 
-  it('are swept a thousand rows at a time, when they no longer count', async () => {
+  it('are swept a thousand rows at a time after they expire', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const counter = createFailureCounter(auth.db, Buffer.alloc(32))
     await Promise.all(Array.from({ length: 1500 }, (_, slot) => counter.count(slot, 1000)))
@@ -47,7 +47,7 @@ describe('counters of failures', () => {
     assert.equal((await counter.state(5000, 5000)).failures, 1)
   })
 
-  it('fall into slots that only the key tells', async () => {
+  it('are assigned to slots by a secret key', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const [one, other] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)].map((key) =>
       createFailureCounter(auth.db, key),
@@ -58,14 +58,18 @@ describe('counters of failures', () => {
       ['a', 'b', 'c', 'd'].map((name) => other?.findSlot('r', name, '192.0.2.1')),
       slots,
     )
-    assert.notEqual(one?.findSlot('ra', 'b', ''), one?.findSlot('r', 'ab', ''), 'no two parts run together')
+    assert.notEqual(
+      one?.findSlot('ra', 'b', ''),
+      one?.findSlot('r', 'ab', ''),
+      'parts of the slot key are separated',
+    )
   })
 })
 
-describe('gates of attempts', () => {
+describe('the limiter of attempts', () => {
   const idle = { state: async () => ({ failures: 0, waitSeconds: 0 }) }
 
-  it('let five of a name through at a time, in their order, whatever becomes of them', async () => {
+  it('admits five attempts of a name at a time, in their order, whatever their outcome', async () => {
     const attempts = createAttempts(idle as never, () => 0, 1)
     let running = 0
     let most = 0
@@ -90,7 +94,7 @@ describe('gates of attempts', () => {
     assert.equal(results.filter(({ status }) => status === 'rejected').length, 10)
   })
 
-  it('let through no more of a name when there are several workers, and one of each at least', async () => {
+  it('admits the same number of attempts with several workers, at least one for each', async () => {
     for (const [workers, expected] of [
       [2, 4],
       [5, 5],
@@ -110,7 +114,7 @@ describe('gates of attempts', () => {
     }
   })
 
-  it('bound those that wait, of all names together', async () => {
+  it('limits the waiting attempts in total', async () => {
     const attempts = createAttempts(idle as never, () => 0, 1)
     let open = (): void => {}
     const held = new Promise<void>((resolve) => {
@@ -130,7 +134,7 @@ describe('gates of attempts', () => {
     assert.equal(await attempts.run('a', 1, async () => 'again'), 'again')
   })
 
-  it('bound those that wait of one client, so that it leaves places for the others', async () => {
+  it('limits the waiting attempts per client, so that others can wait', async () => {
     const attempts = createAttempts(idle as never, () => 0, 1)
     let open = (): void => {}
     const held = new Promise<void>((resolve) => {

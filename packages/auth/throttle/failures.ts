@@ -9,21 +9,21 @@ import {
   removeFailuresBefore,
 } from './failure-store.ts'
 
-/** Failures that cost nothing; each one more doubles the wait. */
+/** Number of failures without a wait; each further failure doubles the wait. */
 const freeFailures = 5
-/** Seconds; a person who forgot a password is never away for longer. */
+/** Maximum wait in seconds, so that a user with a forgotten password is not locked out for longer. */
 const maxWaitSeconds = 900
-/** Seconds without a failure after which the count begins again. */
+/** Seconds without a failure after which the count restarts. */
 const forgottenAfter = 3600
-/** Seconds by which the clocks of two nodes may differ. */
+/** Maximum clock difference of two nodes in seconds. */
 const clockDifference = 5
-/** Rows at most: names and addresses fall into slots, so that no flood of names makes the table grow. */
+/** Maximum number of rows: names and addresses are hashed to slots, so that a flood of names cannot grow the table. */
 const slots = 2 ** 20
 
 /** State of one (realm, name, address prefix). */
 export interface FailureState {
   readonly failures: number
-  /** Seconds until the next attempt is heard; 0 = now. */
+  /** Seconds until the next attempt is allowed; 0 = now. */
   readonly waitSeconds: number
 }
 
@@ -36,7 +36,7 @@ export interface FailureCounter {
   clear(slot: number): Promise<void>
 }
 
-/** @param key secret, so that nobody can compute whose counter a name falls into */
+/** @param key secret, so that clients cannot compute the slot of a name */
 export function createFailureCounter(db: Database, key: Uint8Array): FailureCounter {
   return {
     findSlot(realm, foldedName, addressPrefix) {
@@ -49,10 +49,11 @@ export function createFailureCounter(db: Database, key: Uint8Array): FailureCoun
       const row = await findFailures(db, slot)
       if (row === undefined || row.last_at < now - forgottenAfter) return { failures: 0, waitSeconds: 0 }
       const maxWait = waitAfter(row.failures)
-      // Failures counted by a clock that was ahead count from now on: otherwise nobody could log in until that time.
+      // Failures recorded by a clock that was ahead count from now on: otherwise logins would be blocked
+      // until that time.
       const latest = now + clockDifference
       if (row.last_at > latest) await moveFailuresBack(db, slot, { now, until: now + maxWait, latest })
-      // Nor does a clock that was set back make the wait longer than it ever is.
+      // A clock that was set back does not extend the wait beyond its maximum.
       const wait = Math.min(row.blocked_until - now, maxWait)
       return { failures: row.failures, waitSeconds: Math.max(0, wait) }
     },
@@ -66,7 +67,7 @@ export function createFailureCounter(db: Database, key: Uint8Array): FailureCoun
   }
 }
 
-/** Seconds to wait after so many failures: 1, 2, 4 … from the fifth on. */
+/** Returns the wait in seconds after a number of failures: 1, 2, 4 … from the fifth on. */
 function waitAfter(failures: number): number {
   if (failures < freeFailures) return 0
   return Math.min(maxWaitSeconds, 2 ** Math.min(20, failures - freeFailures))
@@ -75,7 +76,7 @@ function waitAfter(failures: number): number {
 /** Rows of one commit of a sweep, so that logins do not wait behind it; the table has `slots` rows at most. */
 const batch = 1000
 
-/** Forgets counters that no longer count. */
+/** Deletes expired counters. */
 export async function removeOldFailures(commit: Commit, now: number): Promise<void> {
   for (let round = 0; round <= slots / batch; round++) {
     if ((await removeFailuresBefore(commit, now - forgottenAfter, batch)) < batch) return

@@ -2,9 +2,9 @@ import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads'
 import { createTokenBuckets, type TokenBuckets, tokenBucketMemory } from '@warder/foundation/http/rate-limit'
 import type { Clock } from '@warder/foundation/runtime'
 
-/** Buckets of addresses; those that share one by chance share its tokens. */
+/** Number of address buckets; addresses that collide share tokens. */
 const slots = 65_536
-/** Worker threads inherit the environment data of the primary: all of them count in the same buckets. */
+/** Worker threads inherit the environment data of the primary, so all of them use the same buckets. */
 const key = 'warder.auth.login-buckets'
 
 /** In the primary, before any worker. */

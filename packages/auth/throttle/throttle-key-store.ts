@@ -17,7 +17,7 @@ const insert = insertInto<[string, string, string, Uint8Array, number]>('signing
   'created_at',
 ])
 
-/** Makes the key that failure counters are found by: the same for all workers and nodes. */
+/** Generates the key that assigns failure counters to slots: the same for all workers and nodes. */
 export async function ensureThrottleKey(db: Database, seal: Seal, now: number): Promise<void> {
   if ((await db.get(find, [purpose])) !== undefined) return
   try {

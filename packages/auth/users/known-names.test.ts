@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { scene } from '../testing/scene.ts'
 import { peerSecret, startAuth } from '../testing/start.ts'
 
-test('services of the installation ask whether a user and a machine are known, nobody else does', async () => {
+test('only services of the installation can ask whether a user and a machine are known', async () => {
   await using auth = await startAuth({ adminPassword: 'correct horse' })
   const { realm, user, asSuper } = scene(auth)
   await realm('r')

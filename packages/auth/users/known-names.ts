@@ -17,7 +17,7 @@ const Question = Type.Object({
   entity: Type.String({ minLength: 1, maxLength: 512, description: 'Entity of a machine.' }),
 })
 
-/** Tells whether a name is known: asked before a grant, to catch a name with a typing error. */
+/** Reports whether a name is known, so that a service can detect a mistyped name before it creates a grant. */
 export const knownOperations: readonly Operation<KnownServices>[] = [
   define({
     name: 'names.known',

@@ -14,13 +14,13 @@ const role = query<[name: string, realm: string], Answer>(
   'SELECT 1 AS known FROM approle_role WHERE name = ? AND realm_id = ?',
 )
 
-/** How somebody has a name. */
+/** How a user name is in use. */
 export interface Standing {
   /** Registered with a password. */
   readonly password: boolean
   /** An identity provider of the realm has the name. */
   readonly provider: boolean
-  /** Has logged in with it, by whatever scheme: users of SAML and of certificates are not registered. */
+  /** A user has logged in with it, by any scheme: users of SAML and of certificates are not registered. */
   readonly person: boolean
 }
 
@@ -30,7 +30,7 @@ export async function readStanding(db: Database, realm: string, username: string
   return { password: found.has('password'), provider: found.has('provider'), person: found.has('person') }
 }
 
-/** Whether somebody is registered under the name, or has logged in with it. */
+/** Whether the name is registered, or a user has logged in with it. */
 export async function isKnownUser(db: Database, realm: string, username: string): Promise<boolean> {
   const { password, provider, person } = await readStanding(db, realm, username)
   return password || provider || person

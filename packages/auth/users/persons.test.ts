@@ -11,7 +11,7 @@ import { peerSecret, readCookie, startAuth, testAuthority } from '../testing/sta
 
 const persons = (realm: string, name: string) => `/realms/${realm}/persons/${name}`
 
-test('a name that is used again is another person’s, by whichever scheme both log in', async () => {
+test('a reused name belongs to another person, whatever schemes both log in with', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'warder-persons-'))
   await using issuer = await startIssuer(await testAuthority(), folder)
   const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
@@ -67,7 +67,7 @@ test('a name that is used again is another person’s, by whichever scheme both 
   rmSync(folder, { recursive: true, force: true })
 })
 
-test('users of SAML are told apart, and from those of the same name who come later', async () => {
+test('users of SAML are distinguished from later users of the same name', async () => {
   await using saml = await startSaml()
   const { asSuper } = saml.scene
   const sid = async (nameId: string) => {
@@ -88,7 +88,7 @@ test('users of SAML are told apart, and from those of the same name who come lat
   assert.notEqual((await sid('ann')).as_sid, ann.as_sid)
 })
 
-test('a registered name is not ended as a person, and only administrators of the realm end one', async () => {
+test('a registered name cannot be removed as a person, and only administrators of the realm remove one', async () => {
   await using auth = await startAuth({ adminPassword: 'correct horse' })
   const { realm, user, logIn, as, asSuper } = scene(auth)
   await realm('r')

@@ -23,12 +23,15 @@ const tag = 'Persons'
 const PersonPath = Type.Intersect([RealmPath, Type.Object({ username: Username })])
 const access = realmAdmin
 
-/** Users of a realm, however they log in. A name that is ended here is another person's when it is used next. */
+/**
+ * Users of a realm, whatever scheme they log in with. After the removal, the next login with the name creates another
+ * person.
+ */
 export const personOperations = [
   define({
     name: 'persons.get',
     route: get('/realms/{realm_id}/persons/{username}'),
-    summary: 'How somebody has a name',
+    summary: 'How a user name is in use',
     tag,
     access,
     pathParameters: PersonPath,
@@ -36,23 +39,23 @@ export const personOperations = [
       username: Type.String(),
       password: Type.Boolean({ description: 'Registered with a password.' }),
       provider: Type.Boolean({ description: 'An identity provider (JWT) of the realm has the name.' }),
-      person: Type.Boolean({ description: 'Has logged in with it, by whatever scheme.' }),
+      person: Type.Boolean({ description: 'A user has logged in with it, by any scheme.' }),
     }),
-    errors: { 404: 'Nobody has the name.' },
+    errors: { 404: 'The name is not in use.' },
     async act({ path: { realm_id: realm, username } }, { services: { db } }) {
       await realmOrThrow(db, realm)
       const standing = await readStanding(db, realm, username)
-      if (!Object.values(standing).includes(true)) throw failure('not_found', 'Nobody has this name.')
+      if (!Object.values(standing).includes(true)) throw failure('not_found', 'The name is not in use.')
       return { username, ...standing }
     },
   }),
   define({
     name: 'persons.end',
     route: del('/realms/{realm_id}/persons/{username}'),
-    summary: 'End whoever has a name that is not registered, and their sessions',
+    summary: 'Remove the person of an unregistered name, and end their sessions',
     description:
-      'For users of SAML and of certificates, whom nobody registers. Whoever logs in with the name next is another person; ' +
-      'who can still log in at their identity provider, or has a certificate, is that person.',
+      'For users of SAML and of certificates, who are not registered. The next login with the name creates another person, ' +
+      'also when the same user still has an account at the identity provider, or a certificate.',
     tag,
     access,
     pathParameters: PersonPath,

@@ -40,7 +40,7 @@ export function objectMetrics({ metrics, db, clock }: ServiceEnvironment<KmsConf
 export function listMetrics(metrics: Metrics): void {
   metrics.collected('queue_jobs', {
     type: 'gauge',
-    help: 'Jobs that wait for a thread or a place, or are on it.',
+    help: 'Jobs that wait for a thread or a slot, or are running.',
     label: 'queue',
     read: () => ({ revocation_lists: listsInWork() }),
   })

@@ -9,7 +9,7 @@ import { unfinishedGenerations } from '../crypto/index.ts'
 export function queueMetrics(metrics: Metrics, kmip: KmipEngine): void {
   metrics.collected('queue_jobs', {
     type: 'gauge',
-    help: 'Jobs that wait for a thread or a place, or are on it.',
+    help: 'Jobs that wait for a thread or a slot, or are running.',
     label: 'queue',
     read: () => ({
       large_data: bulkThread.unfinished,

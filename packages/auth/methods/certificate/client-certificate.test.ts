@@ -5,7 +5,7 @@ import { scene } from '../../testing/scene.ts'
 import { readCookie, startAuth, testAuthority } from '../../testing/start.ts'
 
 describe('login with a client certificate', () => {
-  it('ends with the certificate, also over a connection that was made before', async () => {
+  it('is refused after the certificate expires, also on a connection that is already open', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { realm } = scene(auth)
     await realm('any', { auth_params: { client_certificate_params: {} } })
@@ -16,7 +16,7 @@ describe('login with a client certificate', () => {
     assert.ok(auth.events.some(({ reason }) => reason === 'certificate_not_verified'))
   })
 
-  it('is open where the realm or an Admin says so, and to no other name or authority (A15)', async () => {
+  it('is accepted only for names that the realm or an Admin allows, and only from the client CA (A15)', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { realm, admin, as } = scene(auth)
     await realm('any', { auth_params: { client_certificate_params: {} } })
@@ -36,7 +36,7 @@ describe('login with a client certificate', () => {
     assert.equal((await logIn(bob, 'any')).status, 200)
     for (const name of ['some', 'none', '_', 'nowhere'])
       assert.equal((await logIn(bob, name)).status, 401, name)
-    // A credential that is there but malformed is not replaced by the certificate.
+    // A malformed credential is not replaced by the certificate.
     assert.equal((await logIn(ann, 'some', { authorization: 'Basic !' })).status, 401)
 
     await admin('bob', ['none'], { client_certificate: fingerprint })
@@ -45,7 +45,7 @@ describe('login with a client certificate', () => {
     assert.equal(chief.status, 200)
     assert.equal((await as(readCookie(chief), 'GET', '/realms/none/userpass')).status, 200)
     assert.equal((await as(readCookie(chief), 'GET', '/realms/any/userpass')).status, 403)
-    // A certificate for a name that reads like the fingerprint does not stand for its holder.
+    // A certificate whose name looks like a fingerprint does not match that fingerprint.
     const impostor = await auth.authority.issue(fingerprint, 'client')
     for (const name of ['none', '_']) assert.equal((await logIn(impostor, name)).status, 401, name)
     const welcome = await logIn(impostor, 'any')
@@ -69,7 +69,7 @@ describe('login with a client certificate', () => {
     }
     assert.equal((await logIn(foreign, 'some')).status, 401)
     assert.equal((await logIn(foreign, 'any')).status, 401)
-    // The certificate of a server proves nothing about who calls, whoever issued it.
+    // A server certificate does not authenticate a client, whichever CA issued it.
     assert.equal((await logIn(await auth.authority.issue('ann', 'server'), 'any')).status, 401)
     assert.equal((await logIn(await auth.authority.issue('ann', 'client', -1), 'any')).status, 401)
     for (const name of ['*', '', ' ann', 'a\u0000nn', 'x'.repeat(300)]) {

@@ -12,7 +12,7 @@ export const certificate: LoginMethod<CertificateServices> = {
   settings: certificateSettings,
   vouches: true,
   first: certificateProof,
-  // Certificates are let in by the Admins that name them, whatever the realm says.
+  // Admins that name a certificate allow its login, whatever the realm allows.
   opens: (services) => services.asksForCertificates,
   operations: () => [],
 }

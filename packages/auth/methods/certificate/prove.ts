@@ -17,7 +17,7 @@ export const certificateProof = firstProof<CertificateServices, 'certificate'>({
   async prove({ services, request }, { realm }) {
     const certificate = readVerifiedCertificate(request)
     if (certificate === undefined) throw new LoginRefused('no_credentials')
-    // The connection was made while it was valid, and may be kept for longer.
+    // The connection was opened while the certificate was valid, and may stay open longer.
     if (certificate.validToDate.getTime() < services.now() * 1000)
       throw new LoginRefused('certificate_not_verified')
     if (realm === undefined) throw unknownRealm()
@@ -29,7 +29,7 @@ export const certificateProof = firstProof<CertificateServices, 'certificate'>({
   },
 })
 
-/** A certificate that does not verify gets the answer that every wrong credential gets. @throws LoginRefused */
+/** Reads the client certificate. An invalid one gets the same answer as every wrong credential. @throws LoginRefused */
 function readVerifiedCertificate(request: IncomingRequest): X509Certificate | undefined {
   try {
     return request.peerCertificate()
@@ -41,8 +41,9 @@ function readVerifiedCertificate(request: IncomingRequest): X509Certificate | un
 }
 
 /**
- * Identifies the holder of a certificate in a realm. The chain was checked against the client CA by the TLS layer. The
- * realm lets in whom its `client_certificate_params` allow; `_` and the realms of an Admin also let in that Admin.
+ * Identifies the holder of a certificate in a realm. The TLS layer has validated the chain against the client CA. The
+ * realm admits the holders that its `client_certificate_params` allow; `_` and the realms of an Admin also admit that
+ * Admin.
  * @throws LoginRefused
  */
 async function certificateSubject(

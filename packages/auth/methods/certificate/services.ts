@@ -1,6 +1,6 @@
 import type { LoginServices } from '../../login/index.ts'
 
 export interface CertificateServices extends LoginServices {
-  /** Whether client certificates are asked for in the handshake. */
+  /** Whether the TLS handshake requests client certificates. */
   readonly asksForCertificates: boolean
 }

@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { methodSettings, nullable } from '../../realms/index.ts'
 
-/** The client certificates that a realm lets in; without a list, every one that the client CA signed. */
+/** The client certificates that a realm accepts; without a list, every certificate that the client CA signed. */
 export const certificateSettings = methodSettings(
   'client_certificate_params',
   Type.Object({

@@ -59,7 +59,7 @@ describe('login with a token of an identity provider', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it('gives a session of the subject, without roles or claims of the token', async () => {
+  it('creates a session of the subject, without roles or claims of the token', async () => {
     const answer = await logIn(signed({ team: 'blue' }))
     assert.equal(answer.status, 200, answer.text)
     const who = (await auth.call('GET', '/whoami', { cookie: readCookie(answer) })).json
@@ -74,11 +74,7 @@ describe('login with a token of an identity provider', () => {
     )
     assert.equal((await logIn(second)).status, 200, 'every provider is tried')
     const [event] = auth.events.filter(({ operation }) => operation === 'login').slice(-1)
-    assert.deepEqual(
-      event?.details,
-      { issuer: two, next_step: 'Authenticated' },
-      'and who it was is recorded',
-    )
+    assert.deepEqual(event?.details, { issuer: two, next_step: 'Authenticated' }, 'the subject is recorded')
   })
 
   it('refuses every other token (A11, A12)', async () => {
@@ -123,7 +119,7 @@ describe('login with a token of an identity provider', () => {
     assert.equal(issuer.requests.filter((path) => path === '/one').length, 1, 'no redirect was followed')
   })
 
-  it('asks for the code of the subject, who may be no user with a password', async () => {
+  it('requires the TOTP code of the subject, also without a password', async () => {
     const { asSuper } = scene(auth)
     const made = await asSuper('POST', '/realms/r/totp/generate?realm=r', { username: 'sue', issuer: 'W' })
     assert.equal(made.status, 200, made.text)
@@ -143,7 +139,7 @@ describe('login with a token of an identity provider', () => {
     assert.equal((await login()).json.next_step, 'Authenticated')
   })
 
-  it('asks for new keys at most once in the interval, and keeps the old ones when that fails', async () => {
+  it('fetches new keys at most once per interval, and keeps the old ones when that fails', async () => {
     const next = generateKeyPairSync('ec', { namedCurve: 'P-256' })
     const rotated = () => signToken(next.privateKey, { alg: 'ES256', kid: 'next' }, claims())
     for (let index = 0; index < 5; index++) assert.equal((await logIn(rotated())).status, 401)

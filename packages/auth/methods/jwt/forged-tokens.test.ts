@@ -8,11 +8,11 @@ import { scene } from '../../testing/scene.ts'
 import { startAuth, testClock } from '../../testing/start.ts'
 import { createIdentityProviders } from './identity-providers.ts'
 
-/** 100,000 for the long run, which takes about a quarter of an hour. */
+/** Set it to 100,000 for the long run, which takes about a quarter of an hour. */
 const rounds = Number(process.env.WARDER_FORGED_TOKEN_ROUNDS ?? 120)
 const atOnce = 100
 
-/** Numbers that are the same in each run. */
+/** Pseudo-random numbers that are the same in each run. */
 function dice(seed: number): (below: number) => number {
   let state = seed
   return (below) => {
@@ -24,7 +24,7 @@ function dice(seed: number): (below: number) => number {
 interface Sample {
   readonly what: string
   readonly token: string
-  /** undefined = nobody may be let in with it. */
+  /** Expected user; undefined = the login must be refused. */
   readonly subject: string | undefined
 }
 
@@ -35,7 +35,7 @@ const ec = () => generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const rsa = () => generateKeyPairSync('rsa', { modulusLength: 2048 })
 const [one, two, rsaOne, stranger, rsaStranger] = [ec(), ec(), rsa(), ec(), rsa()]
 
-/** Another subject, under a signature that was made for this one. */
+/** Another subject with the signature of this token. */
 function withSubject(token: string, subject: string): string {
   const claims = JSON.parse(Buffer.from(part(token, 1), 'base64url').toString('utf8')) as object
   return `${part(token, 0)}.${encode({ ...claims, sub: subject })}.${part(token, 2)}`
@@ -81,8 +81,8 @@ function samples(now: number): readonly Sample[] {
   return [...right, ...forged.map(([what, token]) => ({ what, token, subject: undefined }))]
 }
 
-describe('right and forged tokens, a hundred at a time (A14)', () => {
-  it('of identity providers: each right one names its own subject, no forged one names anybody', async () => {
+describe('valid and forged tokens, a hundred at a time (A14)', () => {
+  it('of identity providers: each valid one yields its own subject, every forged one is refused', async () => {
     const clock = testClock()
     const answers: Readonly<Record<string, string>> = {
       'https://one/keys': formatKeySet({ key: one.publicKey, kid: 'k' }, { key: rsaOne.publicKey, kid: 'r' }),
@@ -107,7 +107,7 @@ describe('right and forged tokens, a hundred at a time (A14)', () => {
     const roll = dice(14)
     let asked = 0
     for (let round = 0; round < rounds; round++) {
-      // Now and then the key sets are fetched again while a hundred wait.
+      // Sometimes the key sets are fetched again while a hundred logins wait.
       if (round % 20 === 19) clock.advance(3700)
       const chosen = Array.from({ length: atOnce }, () => pool[roll(pool.length)] as Sample)
       const found = await Promise.all(chosen.map(({ token }) => providers.verifySubject(params, token)))
@@ -122,7 +122,7 @@ describe('right and forged tokens, a hundred at a time (A14)', () => {
     assert.ok(fetched >= 2 + 2 * Math.floor((rounds - 1) / 20), `${fetched} fetches`)
   })
 
-  it('of sessions: each right one is its own session, no forged one is any', async () => {
+  it('of sessions: each valid one yields its own session, every forged one is refused', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { realm, user, logIn } = scene(auth)
     await realm('r')

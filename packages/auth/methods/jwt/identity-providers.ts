@@ -11,7 +11,7 @@ import { type Clock, setBounded } from '@warder/foundation/runtime'
 import type { Logger } from '@warder/foundation/telemetry'
 import type { JwtSettings } from './settings.ts'
 
-/** Subject of a token, and who says so. */
+/** Subject of a token, and its issuer. */
 export interface TokenSubject {
   readonly subject: string
   readonly issuer: string
@@ -21,14 +21,14 @@ export interface TokenSubject {
 export interface IdentityProviders {
   /** Subject of a token; undefined if none of the realm's providers issued it. */
   verifySubject(settings: JwtSettings, token: string): Promise<TokenSubject | undefined>
-  /** Key set at a URL, kept from request to request. */
+  /** Key set at a URL, cached between requests. */
   keySet(url: string, smallestRefreshSeconds: number): KeySet
 }
 
-/** Key sets kept at a time; the one that was made first leaves first. */
+/** Capacity of the cache of key sets; the oldest is evicted first. */
 const maxKeySets = 1024
 const defaultRefreshSeconds = 60
-/** Clocks of two machines may differ by this much. */
+/** Maximum clock difference to an identity provider. */
 const leewaySeconds = 60
 const maxSubjectLength = 512
 

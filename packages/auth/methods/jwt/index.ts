@@ -18,7 +18,7 @@ import { findSubject, issuerSubjectsRemoval } from './subject-store.ts'
 export { createIdentityProviders, type IdentityProviders } from './identity-providers.ts'
 export type { JwtServices } from './services.ts'
 
-/** Identity providers that a realm no longer lists take their names and sessions along. */
+/** Removes the names and sessions of identity providers that a realm no longer lists. */
 function endings({ db, now }: EndingServices, before: Realm, after: Realm): RealmEndings {
   const stay = new Set(listIssuers(after))
   const dropped = listIssuers(before).filter((issuer) => !stay.has(issuer))
@@ -48,8 +48,8 @@ export const jwt: LoginMethod<JwtServices> = {
   },
   endings,
   /**
-   * Of several identity providers any may be the first to bring a name; the name is certain only for the provider that
-   * the realm lists first, or that was given the name.
+   * With several identity providers, any of them may be the first to use a name. The name is certain only for the
+   * provider that the realm lists first, or to which an administrator assigned the name.
    */
   async nameIsCertain(db, { realm: id, username }) {
     const holder = await findSubject(db, id, username)

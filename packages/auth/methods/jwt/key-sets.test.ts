@@ -17,7 +17,7 @@ const [one, two] = [1, 2].map(() => generateKeyPairSync('ec', { namedCurve: 'P-2
 interface Setting {
   readonly auth: TestService
   readonly issuer: TestIssuer
-  /** A realm whose identity provider publishes its keys at this URL. */
+  /** Creates a realm whose identity provider publishes its keys at this URL. */
   provided(realm: string, jwks_uri: string, members?: Record<string, unknown>): Promise<void>
   token(by?: KeyObject, members?: Record<string, unknown>, header?: Record<string, unknown>): string
   logIn(realm: string, bearer: string): ReturnType<TestService['call']>
@@ -60,7 +60,7 @@ async function withIssuer(
 }
 
 describe('the key set of an identity provider', () => {
-  it('that is slow, huge, absent, no key set, or redirects lets nobody in (A13, A33)', async () => {
+  it('that is slow, huge, absent, malformed, or redirects allows no login (A13, A33)', async () => {
     await withIssuer(async ({ auth, issuer, provided, token, logIn }) => {
       const good = formatKeySet({ key: one.publicKey, kid: 'k' })
       const many = Array.from({ length: 100_000 }, (_, index) => ({ kty: 'EC', kid: `k${index}` }))
@@ -93,7 +93,7 @@ describe('the key set of an identity provider', () => {
       const answers = await Promise.all(bad.map((name) => logIn(name, token())))
       for (const [index, answer] of answers.entries()) {
         assert.equal(answer.status, 401, `${bad[index]}`)
-        assert.deepEqual(answer.json, answers[0]?.json, 'and says nothing about why')
+        assert.deepEqual(answer.json, answers[0]?.json, 'the answer does not disclose the reason')
         assert.equal(answer.headers['set-cookie'], undefined)
       }
       assert.equal(issuer.requests.filter((path) => path === '/good').length, 0, 'no redirect was followed')
@@ -103,7 +103,7 @@ describe('the key set of an identity provider', () => {
     })
   })
 
-  it('at a private address, a loopback name or over plain HTTP is never asked (A13)', async () => {
+  it('at a private address, a loopback name or over plain HTTP is never fetched (A13)', async () => {
     await withIssuer(async ({ auth, issuer, provided, token, logIn }) => {
       issuer.serve('/keys', { body: formatKeySet({ key: one.publicKey, kid: 'k' }) })
       const { port } = new URL(issuer.url)
@@ -136,7 +136,7 @@ describe('the key set of an identity provider', () => {
     }, 'not at all')
   })
 
-  it('whose certificate is of another authority is not believed, and of two keys of one name each is tried (A13, A33)', async () => {
+  it('from a server with an untrusted certificate is rejected; of two keys with one kid each is tried (A13, A33)', async () => {
     await withIssuer(async ({ issuer, provided, token, logIn }) => {
       issuer.serve('/keys', { body: formatKeySet({ key: one.publicKey, kid: 'k' }) })
       await provided('r', `${issuer.url}/keys`)
@@ -153,7 +153,7 @@ describe('the key set of an identity provider', () => {
     })
   })
 
-  it('is fetched once for all who come together, and again at most once in the interval', async () => {
+  it('is fetched once for concurrent logins, and again at most once per interval', async () => {
     await withIssuer(async ({ auth, issuer, provided, token, logIn }) => {
       issuer.serve('/keys', { body: formatKeySet({ key: one.publicKey, kid: 'k' }) })
       await provided('r', `${issuer.url}/keys`, { smallest_refresh_interval_seconds: 30 })
@@ -175,7 +175,7 @@ describe('the key set of an identity provider', () => {
 })
 
 describe('two identity providers of one realm', () => {
-  it('with the same kid are told apart by their issuers, and neither signs for the other (A12)', async () => {
+  it('with the same kid are distinguished by issuer, and neither signs for the other (A12)', async () => {
     await withIssuer(async ({ auth, issuer, token, logIn }) => {
       issuer.serve('/one', { body: formatKeySet({ key: one.publicKey, kid: 'k' }) })
       issuer.serve('/two', { body: formatKeySet({ key: two.publicKey, kid: 'k' }) })
@@ -200,7 +200,7 @@ describe('two identity providers of one realm', () => {
       ] as const) {
         assert.equal((await of(key, iss)).status, 401, JSON.stringify(iss))
       }
-      // One of them is down: the other is not concerned.
+      // When one of them is down, the other one is not affected.
       issuer.serve('/two', { status: 500, body: '' })
       auth.clock.advance(4000)
       assert.equal((await of(one.privateKey, 'https://one')).status, 200)
@@ -208,7 +208,7 @@ describe('two identity providers of one realm', () => {
   })
 })
 
-/** A token of the first key whose header and claims are these very texts. */
+/** Signs a token with the first key over exactly these header and claims texts. */
 function signedText(header: string, claims: string): string {
   const input = [header, claims].map((text) => Buffer.from(text).toString('base64url')).join('.')
   const signature = sign('sha256', Buffer.from(input), { key: one.privateKey, dsaEncoding: 'ieee-p1363' })
@@ -216,7 +216,7 @@ function signedText(header: string, claims: string): string {
 }
 
 describe('tokens', () => {
-  it('that bring their key or say where it is are not listened to (A11)', async () => {
+  it('cannot supply a key or its location in the token (A11)', async () => {
     await withIssuer(async ({ auth, issuer, provided, token, logIn }) => {
       issuer.serve('/keys', { body: formatKeySet({ key: one.publicKey, kid: 'k' }) })
       issuer.serve('/evil', { body: formatKeySet({ key: two.publicKey, kid: 'k' }) })
@@ -238,7 +238,7 @@ describe('tokens', () => {
         )
       }
       assert.ok(!issuer.requests.includes('/evil'))
-      // Of members that are there twice one reader takes the first, another the last: nobody takes either.
+      // Parsers disagree on duplicate members, the first or the last: tokens that have them are refused.
       const claims = `"iss":"https://idp","exp":${auth.services.now() + 300}`
       assert.equal(
         (await logIn('r', signedText('{"alg":"ES256","kid":"k"}', `{${claims},"sub":"ann"}`))).status,
@@ -262,7 +262,7 @@ describe('tokens', () => {
     })
   })
 
-  it('right and forged, a hundred at once, over and over: no forged one gets in (A14)', async () => {
+  it('get valid and forged tokens, a hundred at once, repeatedly: no forged one is accepted (A14)', async () => {
     await withIssuer(async ({ issuer, provided, token, logIn }) => {
       issuer.serve('/keys', { body: formatKeySet({ key: one.publicKey, kid: 'k' }) })
       await provided('r', `${issuer.url}/keys`)

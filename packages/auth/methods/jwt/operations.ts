@@ -33,8 +33,8 @@ const Issuer = Type.String({
 
 const SubjectReply = Type.Object({
   subject: Type.String({ description: '`sub` of the tokens; the username in the realm.' }),
-  jwt_issuer_uri: Type.String({ description: 'The identity provider that vouches for it.' }),
-  assigned: Type.Boolean({ description: 'Given by an administrator; else the provider used it first.' }),
+  jwt_issuer_uri: Type.String({ description: 'The identity provider that owns the name.' }),
+  assigned: Type.Boolean({ description: 'Assigned by an administrator; else the provider used it first.' }),
   created_at: Type.Integer({ description: 'Unix seconds.' }),
 })
 
@@ -45,7 +45,10 @@ function describeSubject({ subject, issuer, assigned, createdAt }: JwtSubject): 
 const describeOrNull = (subject: JwtSubject | undefined): Static<typeof SubjectReply> | null =>
   subject === undefined ? null : describeSubject(subject)
 
-/** Which identity provider of a realm each name belongs to. Logins claim names; here administrators decide. */
+/**
+ * Operations on the assignment of names to the identity providers of a realm. Logins claim free names; administrators
+ * assign them.
+ */
 export const subjectOperations: readonly Operation<JwtServices>[] = [
   define({
     name: 'jwt_subjects.list',
@@ -68,7 +71,7 @@ export const subjectOperations: readonly Operation<JwtServices>[] = [
   define({
     name: 'jwt_subjects.assign',
     route: put('/realms/{realm_id}/jwt-subjects/{subject}'),
-    summary: 'Give a name to one of the identity providers of a realm',
+    summary: 'Assign a name to one of the identity providers of a realm',
     description: 'Ends the sessions of the name when it belonged to another provider before.',
     tag,
     access: realmAdmin,
@@ -97,7 +100,7 @@ export const subjectOperations: readonly Operation<JwtServices>[] = [
         context.audit({ realm: realmId, object: subject, details })
         const end = { at: now(), reason: 'reassigned' } as const
         const ended = otherIssuersSessionsEnd(db, realmId, subject, after.issuer, end)
-        // A user of another provider is somebody else.
+        // A user of another provider is another person.
         const another = before !== undefined && before.issuer !== after.issuer
         const person = another ? [subjectTaken(before), ...personEnd(db, realmId, subject, end)] : []
         const results = await context.commit([
@@ -115,8 +118,8 @@ export const subjectOperations: readonly Operation<JwtServices>[] = [
   define({
     name: 'jwt_subjects.release',
     route: del('/realms/{realm_id}/jwt-subjects/{subject}'),
-    summary: 'Take a name from its identity provider and end its sessions',
-    description: 'The provider whose user logs in next with this name has it then.',
+    summary: 'Release a name from its identity provider and end its sessions',
+    description: 'The provider whose user logs in next with this name gets it.',
     tag,
     access: realmAdmin,
     pathParameters: SubjectPath,
@@ -126,7 +129,8 @@ export const subjectOperations: readonly Operation<JwtServices>[] = [
       const { realm_id: realm, subject } = path
       const before = await findSubject(db, realm, subject)
       context.audit({ realm, object: subject, details: { before: describeOrNull(before) } })
-      // The name first: a login that runs beside this waits for it, or its session is seen by what follows.
+      // Removes the name first: a concurrent login either waits for it, or the next statements find its
+      // session.
       const end = { at: now(), reason: 'released' } as const
       const results = await context.commit([
         subjectRemoval(realm, subject),

@@ -13,7 +13,10 @@ import { findSubject, subjectClaim } from './subject-store.ts'
 
 const anotherProvider = () => new LoginRefused('subject_of_another_provider')
 
-/** The token of an `Authorization: Bearer` header. Its name has to be its provider's in the realm, or free. */
+/**
+ * Proves a login by the token of an `Authorization: Bearer` header. The name must belong to the provider of the token
+ * in the realm, or be free.
+ */
 export const tokenProof = firstProof<JwtServices, 'bearer'>({
   takes: 'bearer',
   async prove(context, { realm, credential }) {

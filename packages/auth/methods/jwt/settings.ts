@@ -24,7 +24,7 @@ export const jwtSettings = methodSettings(
 )
 export type JwtSettings = NonNullable<ReturnType<typeof jwtSettings.of>>
 
-/** Identity providers that vouch for users of the realm, each once, in the order in which the realm lists them. */
+/** Lists the identity providers of a realm, each once, in the order of the realm. */
 export function listIssuers(realm: Realm): readonly string[] {
   const providers = jwtSettings.of(realm)?.idp_params ?? []
   return [...new Set(providers.map(({ jwt_issuer_uri }) => jwt_issuer_uri))]

@@ -2,8 +2,8 @@ import { type Change, change, type Database, query, readOne } from '@warder/foun
 import type { Page } from '../../paging/index.ts'
 
 /**
- * A name that users of identity providers have in a realm, and the one provider that may vouch for it. Two providers
- * may each know an Ann: within a realm, and to everybody who relies on the realm, `ann` is one of them only.
+ * The assignment of a user name in a realm to the only identity provider that may vouch for it. Two providers may
+ * each have a user `ann`; within a realm, and for every service that relies on it, `ann` is only one of them.
  */
 export interface JwtSubject {
   readonly realm: string
@@ -11,7 +11,7 @@ export interface JwtSubject {
   readonly subject: string
   /** `jwt_issuer_uri` of the provider. */
   readonly issuer: string
-  /** Whether an administrator gave it to the provider; else the provider came first. */
+  /** Whether an administrator assigned it to the provider; else the provider used it first. */
   readonly assigned: boolean
   /** Unix seconds. */
   readonly createdAt: number
@@ -34,7 +34,7 @@ const ofRealm = query<[realm: string, after: string, limit: number], SubjectRow>
 )
 const upsert = `INSERT INTO jwt_subject (realm_id, subject, issuer, assigned, created_at) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT (realm_id, subject) DO UPDATE SET`
-/** Changes a row whether the name was free or was the provider's already, so that it is held until the commit is done. */
+/** Writes a row also when the provider already has the name, so that the row is locked until the commit ends. */
 const claim = query<[string, string, string, number, number], unknown>(
   `${upsert} issuer = excluded.issuer WHERE jwt_subject.issuer = excluded.issuer`,
 )
@@ -75,12 +75,12 @@ export async function listSubjects(db: Database, realm: string, page: Page): Pro
   return (await db.all(ofRealm, [realm, page.after, page.limit])).map(toSubject)
 }
 
-/** A guard: the name is the provider's, or was free and is from now on. Fails when it is another one's. */
+/** A guard: the provider has the name, or gets it because it was free. Fails when another provider has it. */
 export function subjectClaim(claimed: Omit<JwtSubject, 'assigned'>): Change {
   return change(claim, [claimed.realm, claimed.subject, claimed.issuer, 0, claimed.createdAt], 1)
 }
 
-/** Gives the name to the provider, whoever had it. */
+/** Assigns the name to the provider, also when another one has it. */
 export function subjectAssignment(given: Omit<JwtSubject, 'assigned'>): Change {
   return change(assign, [given.realm, given.subject, given.issuer, 1, given.createdAt])
 }
@@ -89,12 +89,12 @@ export function subjectRemoval(realm: string, subject: string): Change {
   return change(remove, [realm, subject])
 }
 
-/** A guard, and the removal: the name is still that provider's. */
+/** Releases a name. A guard: the name still belongs to that provider. */
 export function subjectTaken({ realm, subject, issuer }: JwtSubject): Change {
   return change(take, [realm, subject, issuer], 1)
 }
 
-/** Frees the names of a provider. */
+/** Releases all names of a provider. */
 export function issuerSubjectsRemoval(realm: string, issuer: string): Change {
   return change(subjectsOfIssuer, [realm, issuer])
 }

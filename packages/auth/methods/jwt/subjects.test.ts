@@ -14,7 +14,7 @@ const keys: Readonly<Record<string, { readonly publicKey: KeyObject; readonly pr
   [one]: generateKeyPairSync('ec', { namedCurve: 'P-256' }),
   [two]: generateKeyPairSync('ec', { namedCurve: 'P-256' }),
 }
-/** Sessions that an identity provider vouched for under a name that is not its own: there must never be one. */
+/** Counts sessions of an identity provider under a name that belongs to another one: there must never be any. */
 const strays = query<[], { readonly rows: number }>(
   `SELECT COUNT(*) AS rows FROM session s WHERE s.auth_scheme = 'jwt' AND NOT EXISTS
      (SELECT 1 FROM jwt_subject j WHERE j.realm_id = s.realm_id AND j.subject = s.username)`,
@@ -68,7 +68,7 @@ describe('the names of a realm with two identity providers (A12)', () => {
   const asSuper = (method: string, path: string, json?: unknown) => scene(auth).asSuper(method, path, json)
   const lastLogin = () => auth.events.findLast(({ operation }) => operation === 'login')
 
-  it('are each of one of them: who comes first has it, and the other one’s user of that name is refused', async () => {
+  it('belong to one provider each: the first user gets the name, and the user of the other provider is refused', async () => {
     await scene(auth).realm('first', realmOf(one, two))
     const ann = readCookie(await logIn('first', one))
     const other = await logIn('first', two)
@@ -80,17 +80,21 @@ describe('the names of a realm with two identity providers (A12)', () => {
       ['subject_of_another_provider', 'ann', two, 'unauthenticated'],
     )
     const { exp: _, ...wrong } = (await logIn('first', two, ' ann')).json
-    assert.deepEqual(other.json.error ?? other.json, wrong.error ?? wrong, 'as every refused login reads')
+    assert.deepEqual(
+      other.json.error ?? other.json,
+      wrong.error ?? wrong,
+      'the same answer as to every refused login',
+    )
     assert.equal((await logIn('first', two, 'bob')).status, 200)
     assert.equal((await logIn('first', one, 'bob')).status, 401)
     assert.equal((await logIn('first', one)).status, 200, 'again and again')
     assert.equal(await who(ann), 200)
-    // In another realm, and among passwords, the name is another one's.
+    // In another realm, and among users with passwords, the name is independent.
     await scene(auth).realm('second', realmOf(two))
     assert.equal((await logIn('second', two)).status, 200)
   })
 
-  it('are given to one of them even where both come at once', async () => {
+  it('are assigned to one provider when both log in concurrently', async () => {
     await scene(auth).realm('race', realmOf(one, two))
     for (let round = 0; round < 10; round++) {
       const issuers = Array.from({ length: 6 }, (_, index) => (index % 2 === 0 ? one : two))
@@ -103,14 +107,14 @@ describe('the names of a realm with two identity providers (A12)', () => {
     }
   })
 
-  it('ask no second factor of the wrong one, and cost the right one no failures', async () => {
+  it('require no second factor from the wrong provider, and count no failures for the right one', async () => {
     await scene(auth).realm('factor', realmOf(one, two))
     assert.equal((await logIn('factor', one)).status, 200)
     for (let attempt = 0; attempt < 12; attempt++) assert.equal((await logIn('factor', two)).status, 401)
     assert.equal((await logIn('factor', one)).status, 200)
   })
 
-  it('are listed, moved and set free by the administrator of the realm, which ends sessions', async () => {
+  it('are listed, reassigned and released by the administrator of the realm, which ends sessions', async () => {
     await scene(auth).realm('moved', realmOf(one, two))
     const at = '/realms/moved/jwt-subjects'
     const ann = readCookie(await logIn('moved', one))
@@ -148,7 +152,7 @@ describe('the names of a realm with two identity providers (A12)', () => {
     assert.equal(await who(bob), 401)
   })
 
-  it('are given only to a provider of the realm, by who administers it', async () => {
+  it('are assigned only to a provider of the realm, by an administrator of it', async () => {
     const { realm, user, admin, logIn: withPassword, as } = scene(auth)
     await realm('strict', {
       auth_params: {
@@ -198,7 +202,7 @@ describe('the names of a realm with two identity providers (A12)', () => {
     assert.equal((await as(chief, 'GET', at)).json.length, 1)
   })
 
-  it('go with their provider when the realm no longer lists it, sessions and all, and with the realm', async () => {
+  it('are removed with their sessions when the realm no longer lists the provider, and with the realm', async () => {
     await scene(auth).realm('dropped', realmOf(one, two))
     const [ann, bob] = [
       readCookie(await logIn('dropped', one)),
@@ -223,10 +227,10 @@ describe('the names of a realm with two identity providers (A12)', () => {
     assert.equal((await logIn('dropped', one)).status, 200)
     assert.equal((await asSuper('DELETE', '/admins/realms/dropped')).status, 204)
     await scene(auth).realm('dropped', realmOf(two))
-    assert.equal((await logIn('dropped', two)).status, 200, 'a new realm knows nobody')
+    assert.equal((await logIn('dropped', two)).status, 200, 'a new realm has no users')
   })
 
-  it('leave no session of a provider that is taken away while its users log in', async () => {
+  it('leave no session of a provider that is removed while its users log in', async () => {
     await scene(auth).realm('away', realmOf(one, two))
     for (let round = 0; round < 5; round++) {
       const logins = Array.from({ length: 8 }, (_, index) => logIn('away', two, `u${index}`))
@@ -244,7 +248,7 @@ describe('the names of a realm with two identity providers (A12)', () => {
     }
   })
 
-  it('carry no powers of an administrator to a provider that only came first', async () => {
+  it('give no administrator powers to a provider that only used the name first', async () => {
     const { realm, admin, as } = scene(auth)
     await realm('powers', realmOf(one, two))
     await admin('boss', ['powers'], { jwt: 'boss' })

@@ -1,6 +1,6 @@
 /**
- * The most common passwords, lower case; the last line has those of fewer than eight characters. SP 800-63B §3.1.1.2
- * asks for a list; a short one stops the guesses that anybody would try within the throttle.
+ * The most common passwords, in lower case; the last line has those of fewer than eight characters. SP 800-63B
+ * §3.1.1.2 requires a list. A short one covers the guesses that the throttle allows.
  */
 export const commonPasswords: ReadonlySet<string> = new Set(
   `password password1 password12 password123 password1234 password! passw0rd p@ssword p@ssw0rd p@ssword1 p@ssw0rd1

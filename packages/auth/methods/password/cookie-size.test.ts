@@ -33,21 +33,17 @@ it('extra claims of exactly 4 KiB are accepted, with a warning that browsers dro
   assert.equal(
     (await as(value, 'GET', '/whoami')).json.note.length,
     4085,
-    'a client that keeps it is logged in',
+    'a client that stores the cookie is logged in',
   )
 
   const path = '/realms/r/userpass/ann'
   const { warnings, ...kept } = largest.json
   assert.deepEqual((await asSuper('GET', path)).json, kept)
-  // What was answered may be sent back.
+  // A reply may be sent back as a request.
   assert.equal((await asSuper('PUT', path, largest.json)).json.warnings.length, 1)
   const small = await asSuper('PUT', path, { ...largest.json, extra_claims: claims(1000) })
   assert.equal(small.status, 200)
   assert.equal('warnings' in small.json, false)
   const roles = Array.from({ length: 100 }, (_, index) => `a role of many letters, number ${index}`)
-  assert.equal(
-    (await create('boss', 20, roles)).json.warnings.length,
-    1,
-    'the roles stand in the same cookie',
-  )
+  assert.equal((await create('boss', 20, roles)).json.warnings.length, 1, 'the roles are in the same cookie')
 })

@@ -70,7 +70,7 @@ export async function listCredentials(
   return (await db.all(ofRealm, [realm, page.after, page.limit])).map(toCredential)
 }
 
-/** Of every realm, by realm and username; the key of a credential is `realm/username`. */
+/** Credentials of every realm, by realm and username; the cursor of a credential is `realm/username`. */
 export async function listEveryCredential(db: Database, page: Page): Promise<readonly Credential[]> {
   const [realm = '', ...username] = page.after.split('/')
   return (await db.all(ofEveryRealm, [realm, username.join('/'), page.limit])).map(toCredential)
@@ -88,7 +88,7 @@ export function credentialInsertion(credential: Omit<Credential, 'version'>): Ch
   ])
 }
 
-/** `credential.version` is the version that was read: the guard. */
+/** `credential.version` is the version that was read; the update fails if it has changed. */
 export function credentialUpdate(credential: Credential): Change {
   return change(
     update,
@@ -109,7 +109,7 @@ export function credentialRemoval(realm: string, username: string): Change {
   return change(remove, [realm, username])
 }
 
-/** A guard: the credential is still what was read. Holds it until the commit is done. */
+/** A guard: the credential has not changed since it was read. Locks it until the commit ends. */
 export function credentialUnchanged(credential: Credential): Change {
   return change(touch, [credential.realm, credential.username, credential.version], 1)
 }

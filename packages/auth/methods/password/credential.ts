@@ -7,17 +7,17 @@ import { checkUsername, Username } from '../../texts/index.ts'
 import { isAcceptedHash, type PasswordHasher } from './password-hash.ts'
 import { initialPasswordProblem, normalPassword, type PasswordPolicy } from './password-rules.ts'
 
-/** One of the two. */
+/** Exactly one of the two members. */
 const PasswordInput = Type.Object({
   plaintext: Type.Optional(Type.String()),
   hashed: Type.Optional(Type.String({ maxLength: 512 })),
 })
 const Roles = Type.Array(Type.String({ minLength: 1, maxLength: 256 }), { maxItems: 256 })
 
-/** Roles and extra claims travel in the cookie of each request, whose header is bounded. */
+/** Roles and extra claims are part of the session cookie of each request, whose headers are limited. */
 const maxRolesBytes = 4096
 
-/** A credential as callers send it. The realm is that of the path; on update the name is, too, whatever the body says. */
+/** A credential in a request. The realm is that of the path; on update the name is, too, whatever the body contains. */
 export const CredentialInput = Type.Object({
   realm: Type.Optional(Type.String()),
   username: Type.Optional(Username),
@@ -35,7 +35,7 @@ export const CredentialInput = Type.Object({
 })
 export type CredentialRequest = Static<typeof CredentialInput>
 
-/** A credential as kept. */
+/** A stored credential. */
 export interface Credential {
   readonly realm: string
   readonly username: string
@@ -43,11 +43,11 @@ export interface Credential {
   readonly changePassword: boolean
   readonly roles: readonly string[]
   readonly extraClaims: Readonly<Record<string, unknown>> | undefined
-  /** Grows with every change; a login is void when it changed meanwhile. */
+  /** Increases with every change; a login fails when it has changed meanwhile. */
   readonly version: number
 }
 
-/** A credential as answered: never its hash. */
+/** A credential in a reply, without its hash. */
 export const CredentialReply = Type.Object({
   realm: Type.String(),
   username: Type.String(),
@@ -57,7 +57,7 @@ export const CredentialReply = Type.Object({
   extra_claims: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
 })
 
-/** Reply to the administrator who sets it. */
+/** Reply to the administrator who sets the credential. */
 export const ChangedCredentialReply = Type.Object({
   ...CredentialReply.properties,
   warnings: Type.Optional(
@@ -79,7 +79,7 @@ export function showCredential(
   return extraClaims === undefined ? shown : { ...shown, extra_claims: { ...extraClaims } }
 }
 
-/** A checked change of a credential; `password` only if the request has one. */
+/** A validated change of a credential; `password` only if the request contains one. */
 export interface CredentialChange {
   readonly changePassword: boolean
   readonly roles: readonly string[]
@@ -87,7 +87,7 @@ export interface CredentialChange {
   readonly password: { readonly plaintext: string } | { readonly hashed: string } | undefined
 }
 
-/** @throws failure('bad_request') when a member will not do */
+/** @throws failure('bad_request') when a member is invalid */
 export function readCredential(
   username: string,
   input: CredentialRequest,
@@ -138,7 +138,7 @@ function readPassword(
   return { hashed }
 }
 
-/** The hash to store. @throws failure('overloaded') */
+/** Returns the hash to store. @throws failure('overloaded') */
 export async function toStoredHash(
   password: NonNullable<CredentialChange['password']>,
   hasher: PasswordHasher,

@@ -6,7 +6,7 @@ import { knownHash, startAuth } from '../../testing/start.ts'
 import { credentialInsertion } from './credential-store.ts'
 
 describe('credentials', () => {
-  it('never show their hash, keep their password on updates, and end their sessions with it', async () => {
+  it('never disclose their hash, keep the password on updates, and end sessions with a new one', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper, realm, logIn, as } = scene(auth)
     await realm('r')
@@ -74,7 +74,7 @@ describe('credentials', () => {
     )
   })
 
-  it('are refused when a member will not do', async () => {
+  it('are refused when a member is invalid', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper, realm } = scene(auth)
     await realm('r')
@@ -136,7 +136,7 @@ describe('credentials', () => {
     assert.equal((await asSuper('POST', '/realms/none/userpass', lost)).status, 404)
   })
 
-  it('have no colon in their name, where HTTP Basic ends it; one that was made before can be changed and removed', async () => {
+  it('must not have a colon in the name (HTTP Basic); existing ones can be changed and removed', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper, realm } = scene(auth)
     await realm('r')
@@ -152,7 +152,7 @@ describe('credentials', () => {
     assert.equal((await asSuper('DELETE', '/realms/r/userpass/a%3Ab')).status, 204)
   })
 
-  it('answer 409 to any duplicate, equal or not, and to one of two that race', async () => {
+  it('conflict with any duplicate, equal or not, and with one of two concurrent requests', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper, realm, user } = scene(auth)
     await realm('r')

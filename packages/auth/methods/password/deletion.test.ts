@@ -29,7 +29,7 @@ async function nothingIsLeftOver(auth: TestService, when: string): Promise<void>
 }
 
 describe('a credential that is deleted (A22)', () => {
-  it('takes its sessions, its powers and its TOTP along at once; tokens belong to roles and stay', async () => {
+  it('loses its sessions, powers and TOTP at once; tokens belong to roles and stay', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { realm, user, admin, logIn, as, asSuper } = scene(auth)
     await realm('r')
@@ -63,24 +63,24 @@ describe('a credential that is deleted (A22)', () => {
     assert.equal((await as(bob, 'GET', '/whoami')).status, 200)
     assert.equal((await auth.call('GET', '/auth/token/lookup-self', { token })).status, 200)
     await nothingIsLeftOver(auth, 'deleted')
-    // Somebody else who gets the name has none of it: no session, no second factor of the old one.
+    // Another user who gets the name has neither the session nor the second factor of the old one.
     await user('r', 'chief')
     assert.equal((await as(first, 'GET', '/whoami')).status, 401)
     const login = await auth.call('POST', '/login?realm=r', { basic: 'chief:correct horse' })
     assert.equal(login.json.next_step, 'Authenticated')
     assert.equal((await as(readCookie(login), 'GET', '/whoami')).status, 200)
-    // The role goes, and its tokens go.
+    // Deleting the role deletes its tokens.
     assert.equal((await asSuper('DELETE', '/auth/approle/role/worker')).status, 204)
     assert.equal((await auth.call('GET', '/auth/token/lookup-self', { token })).status, 403)
   })
 })
 
-describe('what is deleted while somebody logs in', () => {
+describe('a deletion during a login', () => {
   const rounds = 6
   const crowd = <R>(run: () => Promise<R>): Promise<R[]> =>
     Promise.all(Array.from({ length: 6 }, () => run()))
 
-  it('a role: no token of it is left', async () => {
+  it('of a role leaves no token of it', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper } = scene(auth)
     await auth.superCookie()
@@ -109,7 +109,7 @@ describe('what is deleted while somebody logs in', () => {
     }
   })
 
-  it('a realm: no session, user, role, token or administrator of it is left', async () => {
+  it('of a realm leaves no session, user, role, token or administrator of it', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper, realm, user } = scene(auth)
     await auth.superCookie()
@@ -136,7 +136,7 @@ describe('what is deleted while somebody logs in', () => {
     assert.ok(Number((await auth.db.get(counted, []))?.rows) >= 1)
   })
 
-  it('a credential: no session of it is left', async () => {
+  it('of a credential leaves no session of it', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper, realm, user } = scene(auth)
     await realm('r')

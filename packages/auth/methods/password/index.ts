@@ -9,7 +9,7 @@ import { passwordSettings } from './settings.ts'
 export { createPasswordHasher, type PasswordHasher } from './password-hash.ts'
 export type { PasswordServices } from './services.ts'
 
-/** A username and a password that the realm keeps. */
+/** Login with a username and a password that the realm stores. */
 export const password: LoginMethod<PasswordServices> = {
   name: 'password',
   scheme: 'up',

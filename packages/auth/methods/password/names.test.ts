@@ -6,7 +6,7 @@ import { credentialInsertion } from './credential-store.ts'
 
 const spoiled = ['.', '..', 'a\u202eb', '\u200bann', 'ann\u00ad', '\u2066ann\u2069', 'a\u2028b', 'a\u0007b']
 
-describe('names that cannot be seen or that are no part of a path', () => {
+describe('names that are invisible or cannot be part of a path', () => {
   it('are refused for new users, administrators, subjects, roles and policies', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper, realm } = scene(auth)
@@ -36,7 +36,7 @@ describe('names that cannot be seen or that are no part of a path', () => {
     assert.deepEqual((await asSuper('GET', '/realms/r/userpass')).json, [])
   })
 
-  it('are no reason to keep a user from before: it is shown, can log in, and can be deleted', async () => {
+  it('do not lock out existing users: they are listed, can log in, and can be deleted', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper, realm } = scene(auth)
     await realm('r')

@@ -56,7 +56,10 @@ function requireRealmOfPath(realm: string, body: CredentialRequest): void {
   throw failure('bad_request', 'Invalid request body: realm: must be that of the path.')
 }
 
-/** RFC 6265 §6.1: what every browser keeps, name, value and attributes together; more is dropped without a word. */
+/**
+ * RFC 6265 §6.1: the size that every browser stores, name, value and attributes together; larger cookies are dropped
+ * silently.
+ */
 const maxCookieBytes = 4096
 
 /** The reply to a change of a credential, with a warning if browsers would drop the session cookie of its user. */
@@ -70,7 +73,7 @@ function showChanged({ sessions }: PasswordServices, credential: Omit<Credential
   return { ...shown, warnings: [warning] }
 }
 
-/** @param methods the whole table: second proofs go with their user */
+/** @param methods the whole table: second factors are removed with their user */
 export const credentialOperations = (
   methods: readonly MethodFacts[],
 ): readonly Operation<PasswordServices>[] => [
@@ -107,7 +110,8 @@ export const credentialOperations = (
       const shown = showCredential(credential)
       context.audit({ realm: path.realm_id, object: body.username, details: { after: shown } })
       try {
-        // The name may vote already: by an identity provider, or by a certificate of which only another service knows.
+        // The name may already vote on approvals: through an identity provider, or a certificate that only
+        // another service knows.
         const told = announceCredential(db, path.realm_id, body.username, context.services.now())
         await context.commit([realmExists(path.realm_id), credentialInsertion(credential), ...told])
       } catch (error) {
@@ -151,7 +155,8 @@ export const credentialOperations = (
     name: 'credentials.replace',
     route: put('/realms/{realm_id}/userpass/{username}'),
     summary: 'Replace a credential; without password_input the password stays',
-    description: 'The name of the path counts. A new password ends the sessions that began with the old one.',
+    description:
+      'The name of the path applies. A new password ends the sessions that began with the old one.',
     tag,
     access: realmAdmin,
     pathParameters: CredentialPath,
@@ -203,7 +208,8 @@ export const credentialOperations = (
       if (before === undefined) return
       const { db, metrics, now } = context.services
       const end = { at: now(), reason: 'deleted' } as const
-      // The credential first: a login that runs beside this finds it gone, or its session is seen by what follows.
+      // Deletes the credential first: a concurrent login either finds it gone, or the next statements find
+      // its session.
       const results = await context.commit([
         credentialRemoval(realm, username),
         ...methods.flatMap(({ second }) => second?.removal(realm, username) ?? []),

@@ -28,8 +28,8 @@ const define = defineOperation<PasswordServices>()
 const Code = Type.Optional(Type.Union([Type.String({ maxLength: 64 }), Type.Null()]))
 
 /**
- * Somebody changes their own password: proves the old one (and a code, where enrolled), and ends every session that
- * began with it.
+ * Changes the password of the caller, who proves the old one (and a code, where enrolled). Ends every session that
+ * began with the old password.
  * @throws failure('unauthorized' | 'bad_request' | 'rate_limited' | 'overloaded')
  */
 async function changePassword(
@@ -75,7 +75,7 @@ async function changePassword(
   await forgetFailures(context, realm, username)
 }
 
-/** @param methods the whole table: users with a second proof give a code */
+/** @param methods the whole table: users with a second factor enter a code */
 export const passwordChangeOperation = (methods: readonly MethodFacts[]): Operation<PasswordServices> =>
   define({
     name: 'password.change',

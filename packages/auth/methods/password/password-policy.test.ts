@@ -24,7 +24,7 @@ describe('passwords that administrators set in plain text', () => {
     assert.equal((await replace('')).status, 400)
   })
 
-  it('follow the policy where there is one: length in characters, neither the username nor a common one', async () => {
+  it('follow the configured policy: length in characters, neither the username nor a common password', async () => {
     const config = {
       'admin_password_policy.minimum_length': 12,
       'admin_password_policy.refuse_common': true,
@@ -55,7 +55,7 @@ describe('passwords that administrators set in plain text', () => {
     assert.equal((await scene(auth).asSuper('POST', '/realms/r/userpass', hashed)).status, 201)
   })
 
-  it('hold for the password of the first administrator, too', async () => {
+  it('follow the policy also for the first administrator', async () => {
     const config = { 'admin_password_policy.refuse_common': true }
     await assert.rejects(startAuth({ adminPassword: 'letmein', config }), /WARDER_ADMIN_PASSWORD: is among/)
   })

@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { commonPasswords } from './common-passwords.ts'
 
 const shortest = 8
-/** A bound for the hash, far above any password that somebody types or a manager makes. */
+/** Maximum length before hashing, far above any password that a user types or a password manager generates. */
 export const maxPasswordLength = 1024
 
 /** Normalizes a password before it is hashed: NFC, so that every keyboard gives the same text (SP 800-63B §3.1.1.2). */
@@ -15,15 +15,15 @@ function countCharacters(text: string): number {
   return [...text].length
 }
 
-/** Settings for the passwords that administrators set; both off: anything but nothing. */
+/** Rules for passwords that administrators set. With both rules off, only the empty password is refused. */
 export interface PasswordPolicy {
   /** Characters. */
   readonly minimumLength: number
-  /** Neither the username nor one of the most common. */
+  /** Refuse the username and the most common passwords. */
   readonly refuseCommon: boolean
 }
 
-/** The settings of the service that a policy is made from. */
+/** The settings of the service that define a policy. */
 export interface PasswordPolicySettings {
   readonly 'admin_password_policy.minimum_length': number
   readonly 'admin_password_policy.refuse_common': boolean
@@ -36,7 +36,7 @@ export function readPasswordPolicy(config: PasswordPolicySettings): PasswordPoli
   }
 }
 
-/** @returns why an administrator may not set this password, as the end of a sentence; undefined when it will do */
+/** @returns the reason why the policy refuses this password, as the end of a sentence; undefined when it is accepted */
 export function initialPasswordProblem(
   password: string,
   username: string,
@@ -56,7 +56,7 @@ function commonProblem(normal: string, username: string): string | undefined {
   return commonPasswords.has(folded) ? 'is among the most common passwords; choose another' : undefined
 }
 
-/** Checks a password that a person chose; no rules of composition (SP 800-63B). @throws failure('bad_request') */
+/** Validates a password that a user chose, without composition rules (SP 800-63B). @throws failure('bad_request') */
 export function checkChosenPassword(password: string, username: string): void {
   const length = countCharacters(normalPassword(password))
   if (length < shortest || length > maxPasswordLength) {

@@ -16,14 +16,17 @@ import { maxPasswordLength, normalPassword } from './password-rules.ts'
 import type { PasswordServices } from './services.ts'
 import { passwordSettings } from './settings.ts'
 
-/** A password as somebody gave it, and whom its hash is computed for. */
+/** A password from a request, and the owner of its hash in the queue. */
 interface GivenPassword {
   readonly username: string
   readonly password: string
   readonly owner: QueueOwner
 }
 
-/** The same hash is computed whatever is wrong: realm, name or password. @throws LoginRefused */
+/**
+ * Verifies a password. The same hash is computed whether the realm, the name or the password is wrong. @throws
+ * LoginRefused
+ */
 export async function provePassword(
   services: Pick<PasswordServices, 'db' | 'hasher'>,
   realm: Realm | undefined,
@@ -41,7 +44,7 @@ export async function provePassword(
   return { realm, credential }
 }
 
-/** The password of an `Authorization: Basic` header. */
+/** Proves a login by the password of an `Authorization: Basic` header. */
 export const passwordProof = firstProof<PasswordServices, 'basic'>({
   takes: 'basic',
   nameOf: ({ username }) => username,

@@ -4,7 +4,7 @@ import { scene } from '../../testing/scene.ts'
 import { knownHash, startAuth } from '../../testing/start.ts'
 import { credentialInsertion } from './credential-store.ts'
 
-it('nobody sets email or email_verified, by which others may know their users', async () => {
+it('extra claims cannot set email or email_verified, by which relying parties may identify users', async () => {
   await using auth = await startAuth({ adminPassword: 'correct horse' })
   const { as, asSuper, realm, logIn } = scene(auth)
   await realm('r')
@@ -14,7 +14,7 @@ it('nobody sets email or email_verified, by which others may know their users', 
     assert.equal(answer.status, 400)
     assert.match(answer.text, /is a reserved claim name/)
   }
-  // Set before the names were reserved.
+  // The claims were set before the names became reserved.
   const extraClaims = { email: 'boss@example.com', email_verified: true, team: 'blue' }
   const older = { realm: 'r', username: 'bob', passwordHash: knownHash, changePassword: false, roles: [] }
   await auth.db.commit([credentialInsertion({ ...older, extraClaims })])

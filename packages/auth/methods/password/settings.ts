@@ -1,7 +1,7 @@
 import Type from 'typebox'
 import { methodSettings } from '../../realms/index.ts'
 
-/** Whether a realm lets in users with passwords. */
+/** Whether a realm accepts logins with passwords. */
 export const passwordSettings = methodSettings(
   'username_password_params',
   Type.Object({ allow_expired_passwords: Type.Boolean() }),

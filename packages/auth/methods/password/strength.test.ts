@@ -6,7 +6,7 @@ import { checkStrength } from './strength.ts'
 
 const user = { username: 'annabella', realm: 'warehouse' }
 
-test('what takes few guesses is refused with what would make it better; what takes many is accepted', async () => {
+test('passwords that take few guesses are refused with advice; strong ones are accepted', async () => {
   for (const [password, why, better] of [
     ['aaaaaaaaaa', /repeated characters/, /add another word or two.*leave out repetitions/],
     ['abcabcabcabc', /repeated patterns/, /leave out repetitions/],
@@ -37,7 +37,7 @@ test('what takes few guesses is refused with what would make it better; what tak
     await checkStrength(password, user)
 })
 
-test('what is longest and most ambiguous takes no long time', async () => {
+test('the longest and most ambiguous passwords are checked quickly', async () => {
   for (const part of ['@4$5!1|0', '$', 'a1', '4@8(361!|10$57%2']) {
     const began = performance.now()
     await checkStrength(part.repeat(1024 / part.length), user).catch(() => undefined)
@@ -45,7 +45,7 @@ test('what is longest and most ambiguous takes no long time', async () => {
   }
 })
 
-test('only who has proved the old password is told; the old one stays until another will do', async () => {
+test('advice is given only after the old password was proved; the old one stays until a new one is accepted', async () => {
   await using auth = await startAuth({ adminPassword: 'correct horse' })
   const { realm, user: add } = scene(auth)
   await realm('r')

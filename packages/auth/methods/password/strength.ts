@@ -3,9 +3,15 @@ import type { FeedbackType, TranslationKeys, ZxcvbnFactory } from '@zxcvbn-ts/co
 import { commonPasswords } from './common-passwords.ts'
 import { normalPassword } from './password-rules.ts'
 
-/** Of 0 to 4; from here on more than a million guesses are expected, which the throttle allows nobody. */
+/**
+ * Minimum score on a scale from 0 to 4. From this score on an attack takes more than a million guesses, which the
+ * throttle prevents.
+ */
 const minScore = 2
-/** Characters that are looked at. What is longer is as strong as its beginning, at least; the time grows with them. */
+/**
+ * Number of characters that are evaluated. A longer password is at least as strong as its beginning; the time grows
+ * with the length.
+ */
 const maxCharacters = 64
 
 const translations: Pick<TranslationKeys, 'warnings' | 'suggestions'> = {
@@ -28,7 +34,7 @@ const translations: Pick<TranslationKeys, 'warnings' | 'suggestions'> = {
     pwned: 'it is known from a breach',
   },
   suggestions: {
-    l33t: 'digits in place of letters (@ for a) help little',
+    l33t: 'digits instead of letters (@ for a) help little',
     reverseWords: 'words that are reversed help little',
     allUppercase: 'write some letters large, not all of them',
     capitalization: 'a large first letter helps little',
@@ -47,7 +53,7 @@ const translations: Pick<TranslationKeys, 'warnings' | 'suggestions'> = {
 
 let estimator: Promise<ZxcvbnFactory> | undefined
 
-/** Loaded when somebody first chooses a password. */
+/** Loaded at the first choice of a password. */
 async function loadEstimator(): Promise<ZxcvbnFactory> {
   const core = await import('@zxcvbn-ts/core')
   const { timeEstimation } = new core.Options().translations
@@ -59,10 +65,10 @@ async function loadEstimator(): Promise<ZxcvbnFactory> {
 }
 
 /**
- * Whether a password that somebody chose takes too few guesses, beside its length and the list of common ones: repeats,
- * sequences, dates, what is much like a common password, the names of the user and the realm. It takes milliseconds, so
- * only who has proved the old password is told.
- * @throws failure('bad_request') with what would make it better
+ * Refuses a password that takes too few guesses, besides its length and the list of common ones: repeats, sequences,
+ * dates, similarity to common passwords, the names of the user and the realm. It takes milliseconds, so it runs only
+ * after the old password was proved.
+ * @throws failure('bad_request') with advice for a better password
  */
 export async function checkStrength(
   password: string,

@@ -6,7 +6,7 @@ import { type ResponseWishes, sharedKey } from './testing/test-idp.ts'
 
 const success = 'urn:oasis:names:tc:SAML:2.0:status:'
 
-/** A response that is refused: what is wished, the reason that the browser reads, the check that metrics count. */
+/** A response that is refused: its changes, the reason that the browser shows, the check that metrics count. */
 type Refusal = readonly [wishes: Partial<ResponseWishes>, reason: RegExp, check: string]
 
 async function refusedFor(saml: SamlScene, [wishes, reason, check]: Refusal): Promise<void> {
@@ -26,7 +26,7 @@ async function refusedFor(saml: SamlScene, [wishes, reason, check]: Refusal): Pr
 }
 
 describe('a response is refused, with its reason,', () => {
-  it('when it does not fit what was asked, by whom, for whom and when', async () => {
+  it('when it does not match the request, the issuer, the audience or the time', async () => {
     await using saml = await startSaml()
     const now = saml.now()
     const other = { key: await sharedKey('stranger') }
@@ -81,7 +81,7 @@ describe('a response is refused, with its reason,', () => {
       const [wishes, ...rest] = refusal
       if (wishes.sign === undefined) await refusedFor(saml, [{ ...wishes, sign: ['Response'] }, ...rest])
     }
-    // The bounds themselves are inside.
+    // The limits themselves are accepted.
     for (const wishes of [
       { notOnOrAfter: now - 179, confirmationNotOnOrAfter: now - 179 },
       { notBefore: now + 180 },
@@ -93,7 +93,7 @@ describe('a response is refused, with its reason,', () => {
       assert.equal((await saml.logIn(wishes)).status, 200, JSON.stringify(wishes))
   })
 
-  it('and the login may be tried again: only a session uses it up', async () => {
+  it('and the login can be retried: only a session consumes the request', async () => {
     await using saml = await startSaml()
     const login = await saml.begin()
     const response = (wishes: Partial<ResponseWishes>) =>
@@ -107,7 +107,7 @@ describe('a response is refused, with its reason,', () => {
     )
   })
 
-  it('when the realm changes while the response is judged, and the login may be tried again', async (t) => {
+  it('when the realm changes during the validation, and the login can be retried', async (t) => {
     await using saml = await startSaml()
     const { samlVerification: verification } = saml.auth.services
     const validate = verification.validate.bind(verification)
@@ -132,7 +132,7 @@ describe('a response is refused, with its reason,', () => {
     const refused = await saml.post(login, response())
     assert.deepEqual(
       [refused.status, refused.json.description, refused.headers['set-cookie']],
-      [401, 'SAML error: the realm or the person has changed meanwhile', undefined],
+      [401, 'SAML error: the realm or the user has changed meanwhile', undefined],
     )
     assert.equal(saml.auth.counted.get('auth_saml_responses_total{outcome="realm"}'), 1)
     meanwhile = async () => undefined
@@ -171,7 +171,7 @@ describe('a response is refused, with its reason,', () => {
     )
   })
 
-  it('when the login took longer than ten minutes, or was begun in another realm', async () => {
+  it('when the login took longer than ten minutes, or was started in another realm', async () => {
     await using saml = await startSaml()
     const params = saml.params({ sp_acs_url: toAcsUrl('s'), sp_entity_id: toSpEntityId('s') })
     await saml.scene.realm('s', { auth_params: { saml_params: params } })
@@ -193,7 +193,7 @@ describe('a response is refused, with its reason,', () => {
     )
   })
 
-  it('when what it holds is no base64 of UTF-8', async () => {
+  it('when it is not base64-encoded UTF-8', async () => {
     await using saml = await startSaml()
     const login = await saml.begin()
     for (const field of ['', '%', '%3C', 'A', 'AAA=A', '////', encodeURIComponent('ÿ'), '%ff', 'AAAA%00']) {
@@ -211,7 +211,7 @@ describe('a response is refused, with its reason,', () => {
 })
 
 describe('a session of SAML', () => {
-  it('ends with the one at the identity provider', async () => {
+  it('ends with the session at the identity provider', async () => {
     await using saml = await startSaml()
     const answer = await saml.logIn({ sessionNotOnOrAfter: saml.now() + 100 })
     assert.match(answer.headers['set-cookie']?.[0] ?? '', /Max-Age=100$/)
@@ -261,7 +261,7 @@ describe('a session of SAML', () => {
 })
 
 describe('attributes of an assertion', () => {
-  it('give the subject where the realm says so: exactly one value', async () => {
+  it('supply the subject where the realm configures it: exactly one value', async () => {
     await using saml = await startSaml({ subject_attribute: 'uid', attribute_claim_map: { note: 'note' } })
     const answer = await saml.logIn({ attributes: { uid: ['', 'bob'] } })
     const who = await saml.auth.call('GET', '/whoami', { cookie: readCookie(answer) })
@@ -274,7 +274,7 @@ describe('attributes of an assertion', () => {
     ])
   })
 
-  it('must not exceed 4 KiB as claims, nor what a browser keeps as a cookie', async () => {
+  it('must not exceed 4 KiB as claims, nor the maximum cookie size of browsers', async () => {
     await using saml = await startSaml({ attribute_claim_map: { note: 'note' }, role_attribute: 'groups' })
     const tooLarge = /^SAML error: the mapped attributes exceed the extra-claims size limit$/
     await refusedFor(saml, [{ attributes: { note: ['x'.repeat(4096)] } }, tooLarge, 'attributes'])

@@ -15,8 +15,8 @@ export { createPendingLimiter } from './store/pending-limiter.ts'
 export { createVerification } from './thread/verification.ts'
 
 /**
- * The settings whose names no longer mean the same people: another identity provider takes their place or none, or names
- * are read from another attribute. undefined: they go on.
+ * Finds the previous settings if user names no longer mean the same users: the realm has another identity provider or
+ * none, or reads names from another attribute. undefined: users stay the same.
  */
 function findReplacedSettings(before: Realm, after: Realm): SamlSettings | undefined {
   const [old, next] = [samlSettings.of(before), samlSettings.of(after)]
@@ -40,7 +40,7 @@ function endings({ db, now }: EndingServices, before: Realm, after: Realm): Real
   }
 }
 
-/** An Admin names a subject by a text: it must not come to mean somebody else. */
+/** An Admin refers to a subject by its name, which must not come to mean another user. */
 async function checkChange({ db }: SamlServices, before: Realm, after: Realm): Promise<void> {
   const old = findReplacedSettings(before, after)
   if (old === undefined || isContinued(old, samlSettings.of(after))) return

@@ -25,13 +25,14 @@ type Context = OperationContext<SamlServices>
 
 export interface SamlLogin {
   readonly session: Session
-  /** undefined: the session is for somebody else than the browser, who comes for it with the code in `returnUrl`. */
+  /** undefined: the session is for the recipient, who redeems the code in `returnUrl`, not for the browser. */
   readonly cookie: string | undefined
   readonly returnUrl: string
 }
 
 /**
- * Ends a login at an identity provider: the response, in the order of its checks, then the session.
+ * Finishes a login at an identity provider: validates the response in the order of the checks, then creates the
+ * session.
  * @throws failure('unauthorized') with the check that failed; failure('bad_request' | 'rate_limited' | 'overloaded')
  */
 export function finishLogin(context: Context, realmId: string): Promise<SamlLogin> {
@@ -59,7 +60,7 @@ export function finishLogin(context: Context, realmId: string): Promise<SamlLogi
 
 async function accept(context: Context, realmId: string): Promise<SamlLogin> {
   const { services, request } = context
-  // First: what the browser brings is of no realm yet that could take it (400 before 401).
+  // The realm is checked first, before the form (400 before 401).
   const { realm, settings } = await samlRealm(context, realmId)
   const fields = readForm(request)
   const requestId = matchRequest(request, textOfField(fields.get('RelayState')))
@@ -87,7 +88,7 @@ async function validateLogin(
   const result = await services.samlVerification.validate(
     { client: bucketKey(request.clientAddress), tenant: realm },
     {
-      // A copy: the thread takes it over.
+      // A copy, because the thread takes ownership of it.
       field: new Uint8Array(field ?? []),
       expected: {
         idpEntityId: settings.idp_entity_id,
@@ -104,7 +105,7 @@ async function validateLogin(
   throw new SamlRefused(result.refused.check, result.refused.sentence)
 }
 
-/** RFC 6265 §6.1: what every browser keeps of a cookie. */
+/** RFC 6265 §6.1: the cookie size that every browser stores. */
 const maxCookieBytes = 4096
 
 async function begin(
@@ -140,13 +141,13 @@ async function begin(
     if (!(error instanceof GuardFailed)) throw error
     throw error.index === 0
       ? unknownRequest()
-      : new SamlRefused('realm', 'the realm or the person has changed meanwhile')
+      : new SamlRefused('realm', 'the realm or the user has changed meanwhile')
   }
   countSessions(services.metrics, 'begun')
   return { session, cookie: pending.recipient === undefined ? cookie : undefined, returnUrl }
 }
 
-/** URL at which the browser continues, and the record for the recipient of the session. */
+/** Returns the URL for the browser, and the change that stores the handover for the recipient of the session. */
 function prepareHandover(
   { id, realm }: Session,
   { recipient, returnUrl }: PendingRequest,
@@ -162,7 +163,7 @@ function prepareHandover(
   }
 }
 
-/** Data for a single logout, if the identity provider supports it. */
+/** Stores the data of a single logout, if the identity provider supports it. */
 function idpSession(session: Session, settings: SamlSettings, assertion: Assertion): readonly Change[] {
   const { nameId, sessionIndex } = assertion
   if (settings.idp_slo_url === undefined || nameId === undefined) return []
@@ -170,7 +171,10 @@ function idpSession(session: Session, settings: SamlSettings, assertion: Asserti
   return [idpSessionInsertion({ id, realm, nameId, sessionIndex: sessionIndex ?? null }, createdAt + maxAge)]
 }
 
-/** SAML 2.0 core §2.7.2: our session ends with that at the identity provider, at the latest. */
+/**
+ * Limits the age of the session: it ends at the latest with the session at the identity provider (SAML 2.0 core
+ * §2.7.2).
+ */
 function limitSessionAge(realm: Realm, { sessionEndsAt }: Assertion, now: number): Realm {
   if (sessionEndsAt === undefined) return realm
   return { ...realm, session_max_age_seconds: Math.min(realm.session_max_age_seconds, sessionEndsAt - now) }

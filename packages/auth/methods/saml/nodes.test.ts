@@ -14,7 +14,7 @@ import { startSaml } from './testing/saml-scene.ts'
 import { randomId } from './testing/test-idp.ts'
 
 describe('two nodes of one database', () => {
-  it('finish a login that the other one began, and know its session', async () => {
+  it('finish a login that the other node started, and accept its session', async () => {
     await using saml = await startSaml()
     await using far = await saml.auth.beside()
     const login = await saml.begin()
@@ -24,7 +24,7 @@ describe('two nodes of one database', () => {
     assert.equal((await saml.auth.call('GET', '/whoami', { cookie: readCookie(answer) })).json.sub, 'ann')
   })
 
-  it('begin one session for one response that is posted many times at once (parallel replay)', async () => {
+  it('create one session for a response that is posted many times concurrently (parallel replay)', async () => {
     await using saml = await startSaml()
     await using far = await saml.auth.beside()
     const login = await saml.begin()
@@ -44,7 +44,7 @@ describe('two nodes of one database', () => {
     assert.equal(sessions.json.session_ids.length, 1, sessions.text)
   })
 
-  it('accept an assertion once, whichever login it is posted to (replay)', async () => {
+  it('accept an assertion once, whatever login it is posted to (replay)', async () => {
     await using saml = await startSaml()
     await using far = await saml.auth.beside()
     const assertionId = randomId()
@@ -60,7 +60,7 @@ describe('two nodes of one database', () => {
     assert.equal((await saml.logIn({ assertionId: assertionId.toUpperCase() })).status, 200)
   })
 
-  it('forget what nobody can use any more, and nothing else', async () => {
+  it('delete only records that can no longer be used', async () => {
     await using saml = await startSaml()
     const assertionId = randomId()
     await saml.logIn({ assertionId })
@@ -76,8 +76,8 @@ describe('two nodes of one database', () => {
   })
 })
 
-describe('logins that nobody finishes', () => {
-  it('give way, the oldest first, beyond what one realm and all of them may have', async () => {
+describe('unfinished logins', () => {
+  it('are deleted, the oldest first, beyond the limits per realm and in total', async () => {
     await using saml = await startSaml()
     const { db } = saml.auth
     const expiresAt = (index: number) => saml.now() + 100 + index
@@ -118,7 +118,7 @@ describe('logins that nobody finishes', () => {
     assert.deepEqual(await left('a', 8), [7])
   })
 
-  it('are all swept in one turn, however many have expired', async () => {
+  it('are swept in one run, however many have expired', async () => {
     await using saml = await startSaml()
     const { db } = saml.auth
     const expired = {
@@ -136,7 +136,7 @@ describe('logins that nobody finishes', () => {
 })
 
 describe('the key of the service provider', () => {
-  it('is made in the first run by itself, once', async () => {
+  it('is generated once after the first start', async () => {
     const own = { saml_sp_key_files: [], saml_sp_certificate_files: [] }
     await using auth = await startAuth({ config: own })
     const work = firstSpKey()
@@ -153,7 +153,7 @@ describe('the key of the service provider', () => {
     assert.equal(await firstSpKey().due?.(configured), false)
   })
 
-  it('is made when it is needed, once for all nodes, and is not in clear in the database', async () => {
+  it('is generated when it is needed, once for all nodes, and stored encrypted', async () => {
     const own = { saml_sp_key_files: [], saml_sp_certificate_files: [] }
     await using saml = await startSaml({}, { config: own })
     await using far = await saml.auth.beside()

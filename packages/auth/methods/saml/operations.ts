@@ -34,7 +34,7 @@ const tag = 'SAML'
 const errors = { 400: 'There is no such realm, or it does not use SAML.' }
 const metadataType = 'application/samlmetadata+xml'
 const pageType = 'text/html; charset=utf-8'
-/** A response with the groups of somebody who is in hundreds has some 60 KiB. */
+/** The response of a user with hundreds of groups has about 60 KiB. */
 const formLimit = 262_144
 
 export const samlOperations: readonly Operation<SamlServices>[] = [
@@ -53,15 +53,15 @@ export const samlOperations: readonly Operation<SamlServices>[] = [
       state: Type.Optional(
         Type.String({
           pattern: statePattern,
-          description: 'With `code_challenge`: comes back with the code.',
+          description: 'With `code_challenge`: returned together with the code.',
         }),
       ),
       code_challenge: Type.Optional(
         Type.String({
           pattern: challengePattern,
           description:
-            'BASE64URL(SHA-256(verifier)) (RFC 7636, S256): the session is not for the browser, which brings a code to ' +
-            '`return_to` instead; whoever has the verifier redeems it.',
+            'BASE64URL(SHA-256(verifier)) (RFC 7636, S256): the session is not for the browser, which sends a code to ' +
+            '`return_to` instead; the holder of the verifier redeems it.',
         }),
       ),
     }),
@@ -102,9 +102,9 @@ export const samlOperations: readonly Operation<SamlServices>[] = [
   define({
     name: 'saml.acs',
     route: post('/saml/{realm_id}/acs'),
-    summary: 'Take the response of an identity provider and begin a session',
+    summary: 'Receive the response of an identity provider and create a session',
     description:
-      'A form with the fields SAMLResponse and RelayState, sent by the browser that began the login.',
+      'A form with the fields SAMLResponse and RelayState, sent by the browser that started the login.',
     tag,
     access: anyCaller,
     pathParameters: RealmPath,
@@ -132,7 +132,7 @@ export const samlOperations: readonly Operation<SamlServices>[] = [
   define({
     name: 'saml.metadata',
     route: get('/saml/{realm_id}/metadata'),
-    summary: 'What the identity provider of a realm has to know of this service',
+    summary: 'Service provider metadata of a realm, for its identity provider',
     tag,
     access: anyCaller,
     pathParameters: RealmPath,

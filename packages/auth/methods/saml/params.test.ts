@@ -13,7 +13,7 @@ const put = (saml: SamlScene, members: Record<string, unknown>) =>
   })
 
 describe('saml_params of a realm', () => {
-  it('are derived from the metadata, whatever the caller says of the identity provider', async () => {
+  it('are derived from the metadata, whatever the caller sends for the identity provider', async () => {
     await using saml = await startSaml()
     const other = await sharedKey('idp-ec', 'ec')
     const before = '<md:NameIDFormat>urn:oasis:names:tc:SAML:2.0:nameid-format:persistent</md:NameIDFormat>'
@@ -36,7 +36,7 @@ describe('saml_params of a realm', () => {
     assert.deepEqual([kept.normalize_subject_case, kept.attribute_claim_map], [false, {}])
   })
 
-  it('are read from metadata without prefixes, and where `use` of a key is left out', async () => {
+  it('are read from metadata without prefixes, and without `use` of a key', async () => {
     await using saml = await startSaml()
     const plain = saml.idp
       .metadata()
@@ -50,7 +50,7 @@ describe('saml_params of a realm', () => {
     }
   })
 
-  it('are refused with the member and the reason when they will not do', async () => {
+  it('are refused with the member and the reason when they are invalid', async () => {
     await using saml = await startSaml()
     const { idp } = saml
     const weak = await keyPair('rsa', 1024)
@@ -143,8 +143,8 @@ describe('saml_params of a realm', () => {
   })
 })
 
-describe('where a login goes back to', () => {
-  it('is under an allowed origin, whatever trick the URL tries', async () => {
+describe('the return URL of a login', () => {
+  it('must be under an allowed origin, also in misleading spellings', async () => {
     await using saml = await startSaml()
     for (const url of [
       'https://app.example.evil.example/',
@@ -186,7 +186,7 @@ describe('where a login goes back to', () => {
     await saml.begin({ returnTo: 'https://APP.example:443/a?b#c' })
   })
 
-  it('is the default of the realm when nothing is asked for; realms without SAML have no login', async () => {
+  it('is the default of the realm when it is absent; realms without SAML have no login', async () => {
     await using saml = await startSaml()
     await saml.scene.realm('plain')
     assert.match((await saml.logIn()).text, /url=https:\/\/app\.example\/home"/)

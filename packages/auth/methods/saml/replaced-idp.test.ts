@@ -13,7 +13,7 @@ const ended = query<[], { readonly kind: string; readonly username: string; read
   'SELECT kind, username, reason FROM ended ORDER BY seq',
 )
 
-/** Gives the realm the identity provider of this entity ID, or none. */
+/** Configures the identity provider with this entity ID for the realm, or none. */
 async function put(saml: SamlScene, entityId: string | undefined, members: Record<string, unknown> = {}) {
   const metadata_xml = saml.idp.metadata().replace(saml.idp.entityId, entityId ?? '')
   const saml_params = entityId === undefined ? null : saml.params({ metadata_xml, ...members })
@@ -25,7 +25,7 @@ async function put(saml: SamlScene, entityId: string | undefined, members: Recor
   return saml.scene.asSuper('PUT', '/admins/realms/r', { auth_params, ...ages })
 }
 
-/** Logs in at the identity provider of this entity ID. @returns whom the session is of */
+/** Logs in at the identity provider with this entity ID. @returns the user of the session */
 async function logIn(saml: SamlScene, nameId: string, entityId = saml.idp.entityId) {
   const { acsUrl, spEntityId } = saml.idp
   const idp = new TestIdp({ key: await sharedKey('idp'), entityId, acsUrl, spEntityId })
@@ -40,12 +40,12 @@ async function logIn(saml: SamlScene, nameId: string, entityId = saml.idp.entity
 const live = async (saml: SamlScene, cookie: string) =>
   (await saml.auth.call('GET', '/whoami', { cookie })).status
 
-describe('an identity provider that takes the place of another one', () => {
-  it('ends the people of the other one: its users of the same names are other people', async () => {
+describe('an identity provider that replaces another one', () => {
+  it('removes the users of the old one: users with the same names are other persons', async () => {
     await using saml = await startSaml()
     const [ann, bob] = [await logIn(saml, 'ann'), await logIn(saml, 'bob')]
     assert.equal((await put(saml, saml.idp.entityId, { role_attribute: 'groups' })).status, 200)
-    assert.equal((await logIn(saml, 'ann')).person, ann.person, 'other settings end nobody')
+    assert.equal((await logIn(saml, 'ann')).person, ann.person, 'other settings remove no user')
     await saml.scene.user('r', 'bob')
     assert.equal((await put(saml, other)).status, 200)
     assert.deepEqual([await live(saml, ann.cookie), await live(saml, bob.cookie)], [401, 401])
@@ -53,13 +53,13 @@ describe('an identity provider that takes the place of another one', () => {
     assert.deepEqual(
       persons.map(({ username, reason }) => [username, reason]),
       [['ann', 'provider_removed']],
-      'others are told; who is registered with a password keeps the name',
+      'subscribers are notified; users with a password keep the name',
     )
     assert.notEqual((await logIn(saml, 'ann', other)).person, ann.person)
     assert.equal((await logIn(saml, 'bob', other)).person, bob.person)
   })
 
-  it('does so when the realm had none in between, and when names come from another attribute', async () => {
+  it('removes them also when the realm had none in between, and when names come from another attribute', async () => {
     await using saml = await startSaml()
     const first = await logIn(saml, 'ann')
     assert.equal((await put(saml, undefined)).status, 200)
@@ -71,7 +71,7 @@ describe('an identity provider that takes the place of another one', () => {
     assert.notEqual((await logIn(saml, 'ann')).person, second.person)
   })
 
-  it('knows the same people where the realm says so, and the next one does not', async () => {
+  it('keeps the users where the realm declares them the same, which does not extend to the next one', async () => {
     await using saml = await startSaml()
     const [ann, bob] = [await logIn(saml, 'ann'), await logIn(saml, 'bob')]
     const changed = await put(saml, other, { predecessor_entity_ids: [saml.idp.entityId] })
@@ -83,7 +83,7 @@ describe('an identity provider that takes the place of another one', () => {
     assert.notEqual((await logIn(saml, 'bob', third)).person, bob.person, 'who never logged in at the second')
   })
 
-  it('is refused while Admins name its users, and changes nothing', async () => {
+  it('is refused while Admins name users of the old one, and changes nothing', async () => {
     await using saml = await startSaml()
     const ann = await logIn(saml, 'ann')
     const admin = { id: 'staff', realms: ['r'], saml: 'ann' }
@@ -98,7 +98,7 @@ describe('an identity provider that takes the place of another one', () => {
     assert.equal((await put(saml, other, { predecessor_entity_ids })).status, 200)
   })
 
-  it('lets nobody in whose person ended while the login was under way', async () => {
+  it('refuses users who were removed during their login', async () => {
     await using saml = await startSaml()
     const { db } = saml.auth
     const subjectId = await ensureSubjectId(db, 'r', 'ann', saml.now())
@@ -109,18 +109,18 @@ describe('an identity provider that takes the place of another one', () => {
   })
 })
 
-describe('people from before providers were noted', () => {
-  it('are of the provider that the realm has then, unless they are registered', async () => {
+describe('users from before providers were recorded', () => {
+  it('belong to the current provider of the realm, unless they are registered', async () => {
     await using saml = await startSaml()
     const { db } = saml.auth
     const [ann, bob] = [await logIn(saml, 'ann'), await logIn(saml, 'bob')]
     await saml.scene.user('r', 'bob')
-    // As version 7 left it.
+    // The database as version 7 left it.
     await db.commit([
       change(query('ALTER TABLE person DROP COLUMN provider'), []),
       change(query("DELETE FROM schema_migration WHERE component = 'auth' AND number >= 8"), []),
     ])
-    // What came later is there already.
+    // Later tables already exist.
     await migrate(
       db,
       'auth',

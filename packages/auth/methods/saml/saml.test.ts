@@ -7,7 +7,7 @@ import { startSaml } from './testing/saml-scene.ts'
 import { sharedKey } from './testing/test-idp.ts'
 
 describe('a login at a SAML identity provider', () => {
-  it('ends in a session whose claims are the mapped attributes', async () => {
+  it('creates a session whose claims are the mapped attributes', async () => {
     await using saml = await startSaml({
       role_attribute: 'groups',
       attribute_claim_map: { mail: 'mail', department: 'dept' },
@@ -61,7 +61,7 @@ describe('a login at a SAML identity provider', () => {
     assert.equal(saml.auth.counted.get('auth_saml_responses_total{outcome="accepted"}'), 1)
   })
 
-  it('begins with a signed request that the identity provider can verify by our metadata', async () => {
+  it('starts with a signed request that the identity provider can verify with the metadata', async () => {
     await using saml = await startSaml()
     const { location, requestId, cookie, answer } = await saml.begin()
     assert.equal(`${location.origin}${location.pathname}`, 'https://idp.example/sso')

@@ -5,7 +5,7 @@ import { scene } from '../../testing/scene.ts'
 import { startAuth } from '../../testing/start.ts'
 import { fromBase32 } from './base32.ts'
 
-/** RFC 6238, written a second time: what an authenticator app computes from the otpauth URL. */
+/** An independent implementation of RFC 6238: the code that an authenticator app computes from the otpauth URL. */
 function appCode(url: URL, unixSeconds: number): string {
   const read = (name: string): string => url.searchParams.get(name) ?? ''
   const counter = Buffer.alloc(8)
@@ -37,7 +37,7 @@ it('apps that read the otpauth URL log in with every algorithm and step; a chang
       issuer: 'Shop: 1&2',
     })
     const url = new URL(made.json.otpauth_url)
-    // An issuer with a colon stands in the parameter alone.
+    // An issuer with a colon is only in the parameter.
     assert.equal(decodeURIComponent(url.pathname), '/zoë & co')
     assert.equal(url.searchParams.get('issuer'), 'Shop: 1&2')
     assert.deepEqual(

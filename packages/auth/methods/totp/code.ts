@@ -17,7 +17,7 @@ export function codeAt(secret: Uint8Array, step: number, algorithm: TotpAlgorith
 }
 
 /**
- * The step whose code this is, among the present one and its neighbours; undefined when none, or when the text is not
+ * Finds the step of a code among the current step and its neighbours; undefined when none matches, or the text is not
  * exactly six ASCII digits. All candidates are compared, each in constant time.
  * @param now Unix seconds
  */

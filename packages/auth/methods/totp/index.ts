@@ -3,7 +3,7 @@ import { totpOperations } from './operations.ts'
 import { totpProof } from './second-factor.ts'
 import { totpSettings } from './settings.ts'
 
-/** A code of an authenticator app, after the first proof of any other method. */
+/** Second factor: a code of an authenticator app, after the first proof of any other method. */
 export const totp: LoginMethod<LoginServices> = {
   name: 'totp',
   settings: totpSettings,

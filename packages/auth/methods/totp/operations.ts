@@ -15,15 +15,15 @@ import { findTotp, totpEnrollment, totpRemoval } from './totp-store.ts'
 
 const define = defineOperation<LoginServices>()
 const tag = 'TOTP'
-/** RFC 4226 §4 R6: 160 bits recommended, 128 the least. */
+/** RFC 4226 §4 R6: 160 bits recommended, 128 required. */
 const newSecretBytes = 20
-const secretBytes = { least: 16, most: 64 }
+const secretBytes = { min: 16, max: 64 }
 const Issuer = Type.Optional(Type.Union([Type.String({ maxLength: 256 }), Type.Null()]))
 
 /**
- * Label of a Key URI. Apps decode it, and what stands before its first colon is the issuer: the format allows none in
- * either name. An issuer with a colon is left to the parameter `issuer`, which apps prefer; a username with one needs
- * an issuer in front of it, then without colons.
+ * Formats the label of a Key URI. Apps decode it and take the text before its first colon as the issuer, so neither
+ * name may contain a colon. An issuer with a colon is only in the parameter `issuer`, which apps prefer. A username
+ * with a colon needs an issuer in front of it, whose colons are replaced.
  */
 function formatLabel(issuer: string, username: string): string {
   if (!issuer.includes(':')) return `${encodeURIComponent(issuer)}:${encodeURIComponent(username)}`
@@ -32,7 +32,7 @@ function formatLabel(issuer: string, username: string): string {
   return `${encodeURIComponent(plain)}:${encodeURIComponent(username)}`
 }
 
-/** Key URI as authenticator apps read it. */
+/** Key URI for authenticator apps. */
 function otpauthUrl(issuer: string, username: string, secret: string, params: CodeParams): string {
   const label = formatLabel(issuer, username)
   const { algorithm, period } = params
@@ -40,8 +40,8 @@ function otpauthUrl(issuer: string, username: string, secret: string, params: Co
 }
 
 /**
- * A user whom one of the methods knows, or may know.
- * @returns what a commit needs that enrolls the user: whoever is deleted meanwhile leaves no secret behind
+ * Requires a user whom one of the login methods knows or may know.
+ * @returns guards for the commit that enrolls the user, so that no secret is left when the user is deleted meanwhile
  * @throws failure('not_found')
  */
 async function requireUser(
@@ -63,7 +63,7 @@ export const totpOperations = (methods: readonly MethodFacts[]): readonly Operat
   define({
     name: 'totp.generate',
     route: post('/realms/{realm_id}/totp/generate'),
-    summary: 'A new TOTP secret for a user; nothing is stored',
+    summary: 'Generate a TOTP secret for a user; nothing is stored',
     tag,
     access: realmAdmin,
     pathParameters: RealmPath,
@@ -85,7 +85,7 @@ export const totpOperations = (methods: readonly MethodFacts[]): readonly Operat
   define({
     name: 'totp.verify',
     route: post('/realms/{realm_id}/totp/verify'),
-    summary: 'Enroll a user who proves to have the secret',
+    summary: 'Enroll a user who proves possession of the secret',
     tag,
     access: realmAdmin,
     pathParameters: RealmPath,
@@ -102,12 +102,12 @@ export const totpOperations = (methods: readonly MethodFacts[]): readonly Operat
       const stillThere = await requireUser(methods, services, realm, body.username)
       context.audit({ realm: realm.id, object: body.username })
       const secret = fromBase32(body.secret)
-      if (secret === undefined || secret.length < secretBytes.least || secret.length > secretBytes.most) {
+      if (secret === undefined || secret.length < secretBytes.min || secret.length > secretBytes.max) {
         throw failure('bad_request', 'secret: must be base32 of 16 to 64 bytes.')
       }
       const params = readCodeParams(realm)
       const step = matchingStep(secret, body.token, services.now(), params)
-      if (step === undefined) throw failure('bad_request', 'token: is not the code of this secret.')
+      if (step === undefined) throw failure('bad_request', 'token: does not match the secret.')
       const enrollment = { realm: realm.id, username: body.username, ...params, lastStep: step }
       try {
         await context.commit([
@@ -117,7 +117,7 @@ export const totpOperations = (methods: readonly MethodFacts[]): readonly Operat
         ])
       } catch (error) {
         if (error instanceof GuardFailed)
-          throw failure('conflict', 'The user was changed at the same time: try again.')
+          throw failure('conflict', 'The user was changed at the same time; try again.')
         throw error
       }
     },

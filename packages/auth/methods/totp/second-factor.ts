@@ -4,7 +4,10 @@ import { findTotp, openTotpSecret, type TotpEnrollment, totpRemoval, totpStepUse
 
 const wrongCode = () => new LoginRefused('wrong_totp_code', 'code')
 
-/** A code of users who are enrolled, whatever the realm says. Each step is accepted once: the commit uses it up. */
+/**
+ * The code of an enrolled user, required whatever the settings of the realm. Each step is accepted once: the commit
+ * marks it as used.
+ */
 export const totpProof: SecondProof = {
   nextStep: 'TotpRequired',
   async asks(services, realm, username) {
@@ -19,7 +22,7 @@ export const totpProof: SecondProof = {
   removal: totpRemoval,
 }
 
-/** The step of a code that has not been used. @throws LoginRefused */
+/** Finds the unused step of a code. @throws LoginRefused */
 async function findUnusedStep(
   services: SecondProofServices,
   enrollment: TotpEnrollment,

@@ -4,7 +4,7 @@ import { methodSettings, type Realm } from '../../realms/index.ts'
 
 export type TotpAlgorithm = 'SHA1' | 'SHA256' | 'SHA512'
 
-/** How the codes of users who enroll from now on are computed. */
+/** Parameters of codes for users who enroll from now on. */
 export interface TotpSettings {
   readonly algorithm: TotpAlgorithm
   /** Seconds. */
@@ -32,14 +32,14 @@ function readAlgorithm(member: string, name: string): TotpAlgorithm {
   throw failure('bad_request', `${member}: must be SHA1, SHA256 or SHA512.`)
 }
 
-/** Parameters of codes as they are computed and enrolled. */
+/** Parameters of a code. */
 export interface CodeParams {
   readonly algorithm: TotpAlgorithm
   /** Seconds. */
   readonly period: number
 }
 
-/** A realm that says nothing about codes has the usual ones. */
+/** Reads the parameters of a realm, or the defaults. */
 export function readCodeParams(realm: Realm): CodeParams {
   const { algorithm, step } = totpSettings.of(realm) ?? defaultSettings
   return { algorithm, period: step }

@@ -2,7 +2,7 @@ import type { Seal } from '@warder/foundation/seal'
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
 import type { TotpAlgorithm } from './settings.ts'
 
-/** The enrollment of one user. The secret is opened for one check and then wiped. */
+/** The enrollment of one user. The secret is decrypted for one check and then wiped. */
 export interface TotpEnrollment {
   readonly realm: string
   readonly username: string
@@ -10,7 +10,7 @@ export interface TotpEnrollment {
   readonly algorithm: TotpAlgorithm
   /** Seconds. */
   readonly period: number
-  /** Newest step that was accepted; it and those before it are used up. */
+  /** Last accepted step; it and all earlier steps are used. */
   readonly lastStep: number
 }
 
@@ -65,7 +65,7 @@ export async function openTotpSecret(seal: Seal, enrollment: TotpEnrollment): Pr
   return seal.open(sealContext(enrollment.realm, enrollment.username), enrollment.sealedSecret)
 }
 
-/** Enrolls, or replaces the enrollment there is. `lastStep` is the step that proved the secret: it is used up. */
+/** Enrolls a user or replaces the enrollment. `lastStep` is the step that proved the secret, which is thereby used. */
 export function totpEnrollment(
   seal: Seal,
   enrollment: Omit<TotpEnrollment, 'sealedSecret'>,
@@ -76,7 +76,7 @@ export function totpEnrollment(
   return change(upsert, [realm, username, sealed, algorithm, period, lastStep])
 }
 
-/** Uses up a step: a commit with it fails when the step, or a later one, was used before. */
+/** Marks a step as used: the commit fails when this step or a later one was used before. */
 export function totpStepUse(realm: string, username: string, step: number): Change {
   return change(useStep, [step, realm, username, step], 1)
 }

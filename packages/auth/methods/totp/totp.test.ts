@@ -22,7 +22,7 @@ describe('TOTP codes', () => {
     }
   })
 
-  it('match one step either side, and only as six ASCII digits', () => {
+  it('match one step on either side, and only as six ASCII digits', () => {
     const secret = Buffer.alloc(20, 7)
     const params = { algorithm: 'SHA1', period: 30 } as const
     const now = 1_000_000_000
@@ -47,7 +47,7 @@ describe('TOTP codes', () => {
     }
   })
 
-  it('secrets survive base32, whose texts are canonical', () => {
+  it('secrets round-trip through base32, whose texts are canonical', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
         assert.deepEqual(Buffer.from(fromBase32(toBase32(bytes)) ?? []), Buffer.from(bytes))
@@ -58,7 +58,7 @@ describe('TOTP codes', () => {
 })
 
 describe('TOTP at login', () => {
-  it('is enrolled by proof, asked for, accepted once, and removed', async () => {
+  it('is enrolled with a proof, required at logins, accepted once, and removed', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper, realm, user, admin } = scene(auth)
     await realm('r', {
@@ -128,7 +128,7 @@ describe('TOTP at login', () => {
     assert.equal((await login(code())).status, 200)
     assert.equal((await login(code())).status, 401)
 
-    // A change of one's own password wants a code, too.
+    // Changing the own password requires a code, too.
     const change = (totp_code?: string) =>
       auth.call('POST', '/password?realm=r', {
         basic: 'ann:correct horse',
@@ -143,7 +143,7 @@ describe('TOTP at login', () => {
     assert.ok(!JSON.stringify(auth.events).includes(secret))
   })
 
-  it('is enrolled under an issuer with a colon, as apps read a Key URI', async () => {
+  it('supports an issuer with a colon, as apps parse a Key URI', async () => {
     await using auth = await startAuth({ adminPassword: 'correct horse' })
     const { asSuper, realm } = scene(auth)
     const idp_params = [{ jwt_issuer_uri: 'https://idp.example', jwks_uri: 'https://idp.example/keys' }]
@@ -153,7 +153,7 @@ describe('TOTP at login', () => {
       assert.ok(
         (await asSuper('PUT', `/realms/r/jwt-subjects/${encodeURIComponent(name)}`, assigned)).status < 300,
       )
-    /** What apps show: the parameter, else what stands before the first colon of the decoded label. */
+    /** The issuer that apps show: the parameter, else the text before the first colon of the decoded label. */
     const shown = async (username: string, issuer: string) => {
       const made = await asSuper('POST', '/realms/r/totp/generate', { username, issuer })
       assert.equal(made.status, 200, made.text)

@@ -5,8 +5,8 @@ import { sharedKey, TestIdp } from '../testing/test-idp.ts'
 
 const notHere = 'SAML error: this sign-in was not started from this browser'
 
-describe('responses that come by a browser', () => {
-  it('another browser, a stolen RelayState and an unsolicited response begin nothing, and spoil nothing', async () => {
+describe('responses that a browser delivers', () => {
+  it('another browser, a stolen RelayState and an unsolicited response create no session and do not disturb the login', async () => {
     await using saml = await startSaml()
     const login = await saml.begin()
     const response = saml.idp.response({ requestId: login.requestId, now: saml.now() })
@@ -35,7 +35,7 @@ describe('responses that come by a browser', () => {
     assert.equal((await saml.post(login, response)).status, 200, 'the browser that began it may still finish')
   })
 
-  it('a response of the login of somebody else, put into one’s own, is refused (login forgery)', async () => {
+  it('a response that belongs to the login of another user is refused (login forgery)', async () => {
     await using saml = await startSaml()
     const [victim, attacker] = [await saml.begin(), await saml.begin()]
     const stolen = saml.idp.response({ requestId: victim.requestId, now: saml.now() })
@@ -68,7 +68,7 @@ describe('responses that come by a browser', () => {
     assert.equal((await saml.post(login, right, { realm: 's' })).status, 200)
   })
 
-  it('a second identity provider with the same entity id is not the realm’s', async () => {
+  it('a second identity provider with the same entity id is refused', async () => {
     await using saml = await startSaml()
     const second = new TestIdp({ ...saml.idp, key: await sharedKey('stranger') })
     const params = {
@@ -83,7 +83,7 @@ describe('responses that come by a browser', () => {
     assert.equal((await saml.post(login, saml.idp.response(wishes))).status, 200)
   })
 
-  it('forms that are malformed, too large or no forms are refused before anything else', async () => {
+  it('malformed and oversized forms, and other content types, are refused first', async () => {
     await using saml = await startSaml()
     const login = await saml.begin()
     const form = 'application/x-www-form-urlencoded'
@@ -103,7 +103,7 @@ describe('responses that come by a browser', () => {
     assert.equal(await send(''), 401)
   })
 
-  it('what is not a response of SAML 2.0 is refused, and the log never holds it', async () => {
+  it('values that are not a SAML 2.0 response are refused and never logged', async () => {
     await using saml = await startSaml()
     const login = await saml.begin()
     const wishes = { requestId: login.requestId, now: saml.now(), nameId: 'secret-name' }

@@ -11,7 +11,7 @@ const { certificate } = await sharedKey('sp')
 const signed = validator.response()
 const { assertion } = splitParts(signed)
 
-/** A response with this text encrypted in place of its assertion. */
+/** Returns a response with this text encrypted in place of its assertion. */
 function withEncrypted(plain: string, options: Partial<EncryptOptions> = {}, around = signed): string {
   return around.replace(splitParts(around).assertion, encryptAssertion(plain, { certificate, ...options }))
 }
@@ -22,7 +22,7 @@ const nameOf = (xml: string): unknown => {
 }
 
 describe('encrypted assertions', () => {
-  it('are read where they, or the response around them, are signed', () => {
+  it('are decrypted where they, or the response around them, are signed', () => {
     assert.equal(nameOf(withEncrypted(assertion)), 'ann')
     assert.equal(nameOf(withEncrypted(assertion, { oaepHash: 'sha256' })), 'ann')
     const unsigned = validator.response({ sign: [] })
@@ -46,7 +46,7 @@ describe('encrypted assertions', () => {
     assert.equal(nameOf(withEncrypted(bare)), 'ann')
   })
 
-  it('are refused when nobody vouches for them: to encrypt needs no secret', () => {
+  it('are refused without a signature: encryption needs no secret', () => {
     const unsigned = validator.idp.assertion(validator.wishes)
     assertRefused(validator, withEncrypted(unsigned), /must be signed/, 'unsigned')
     assertRefused(validator, withEncrypted(forgeText(assertion)), /signature/i, 'forged')
@@ -75,7 +75,7 @@ describe('encrypted assertions', () => {
     )
   })
 
-  it('are refused with one sentence whatever is wrong inside of the cryptography', async () => {
+  it('are refused with the same message for every cryptographic failure', async () => {
     const other = await sharedKey('stranger')
     const flip = (at: number) => (bytes: Buffer) => {
       const damaged = Buffer.from(bytes)
@@ -98,7 +98,7 @@ describe('encrypted assertions', () => {
     )
   })
 
-  it('are refused with two keys, with none, and when there is something else inside', () => {
+  it('are refused with two keys, with none, and with other content', () => {
     assertRefused(validator, withEncrypted(assertion, { keys: 2 }), /one EncryptedKey/, 'two keys')
     assertRefused(validator, withEncrypted(assertion, { keys: 0 }), /one EncryptedKey/, 'no key')
     const wrapper = '</warder:EncryptedAssertion>'

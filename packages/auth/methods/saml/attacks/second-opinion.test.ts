@@ -17,7 +17,7 @@ const validator = await startValidator()
 const keys = readPublicKeys(validator.expected.idpCertificates)
 const attributes = { groups: ['a', 'b & c', 'ü'], mail: ['ann@example.org'] }
 
-/** The canonical text that was signed, as the product says; undefined: refused. */
+/** The signed canonical text as the product returns it; undefined: refused. */
 function verified(xml: string): string | undefined {
   try {
     const document = readXml(xml)
@@ -29,7 +29,10 @@ function verified(xml: string): string | undefined {
   }
 }
 
-/** The same by XML Signature §3.2, written down once more: no search for the parts, no library but canonicalization. */
+/**
+ * An independent implementation of XML Signature §3.2: it locates the parts directly and uses a library only for
+ * canonicalization.
+ */
 function secondOpinion(xml: string): string | undefined {
   const canonical = (element: XmlElement, inclusiveNamespacesPrefixList: readonly string[]): string => {
     const ancestorNamespaces = [...prefixesAt(element)].map(([prefix, namespaceURI]) => ({
@@ -58,8 +61,8 @@ function secondOpinion(xml: string): string | undefined {
   return isSigned && createHash('sha256').update(text).digest().equals(digest) ? text : undefined
 }
 
-describe('a second opinion about signatures', () => {
-  it('is the same, about the same bytes, of what an identity provider signs', () => {
+describe('an independent verification of signatures', () => {
+  it('agrees with the product on responses that an identity provider signs, byte for byte', () => {
     for (const inclusivePrefixes of [undefined, ['saml', 'xs'], ['samlp', 'saml', 'xs']]) {
       const signing = inclusivePrefixes === undefined ? {} : { signing: { inclusivePrefixes } }
       const xml = validator.response({ attributes, sign: ['Assertion'], ...signing })
@@ -69,7 +72,7 @@ describe('a second opinion about signatures', () => {
     }
   })
 
-  it('is the same of whatever is accepted after random changes', () => {
+  it('agrees with the product on everything that is accepted after random changes', () => {
     const xml = validator.response({ attributes, sign: ['Assertion'] })
     let accepted = 0
     const change = fc.record({

@@ -11,12 +11,12 @@ const more = 'http://www.w3.org/2001/04/xmldsig-more#'
 const enveloped = `${namespaces.signature}enveloped-signature`
 const c14n = namespaces.exclusiveC14n
 
-/** A response whose assertion the identity provider itself signed in this way. */
+/** Returns a response whose assertion the identity provider itself signed in this way. */
 function signedAs(signing: Partial<SignOptions>): string {
   return validator.response({ signing })
 }
 
-it('every algorithm of the list is accepted, with a key of its type', async () => {
+it('every allowed algorithm is accepted with a key of its type', async () => {
   const ec = await sharedKey('idp-ec', 'ec')
   const idpCertificates = [validator.idp.key.certificate, ec.certificate]
   for (const [size, digestAlgorithm] of [
@@ -37,7 +37,7 @@ it('every algorithm of the list is accepted, with a key of its type', async () =
   }
 })
 
-describe('signatures that are not what SAML allows', () => {
+describe('signatures that SAML does not allow', () => {
   it('a Reference to another element, to the document, by XPointer or to elsewhere', () => {
     const id = /URI="#([^"]+)"/.exec(right)?.[1] ?? ''
     for (const uri of [
@@ -55,7 +55,7 @@ describe('signatures that are not what SAML allows', () => {
     assertRefused(validator, right.replace(` URI="#${id}"`, ''), /Reference/, 'no URI')
   })
 
-  it('two References, both of them right', () => {
+  it('two References, both valid', () => {
     const xml = signElement(validator.idp.unsigned(validator.wishes), 'Assertion', {
       key: validator.idp.key,
       alsoSign: "//*[local-name(.)='Status']",
@@ -181,7 +181,7 @@ describe('signatures that are not what SAML allows', () => {
       /signature is not right/,
       'EC',
     )
-    // What these keys have signed is right by their own arithmetic: only the name of the algorithm lies.
+    // The signatures of these keys are valid by their own algorithm: only the declared algorithm is wrong.
     const { privateKey } = validator.idp.key
     const byRsa = (data: string): string => sign('sha256', Buffer.from(data), privateKey).toString('base64')
     const byEc = (data: string): string =>
@@ -206,7 +206,7 @@ describe('signatures that are not what SAML allows', () => {
     )
   })
 
-  it('the key of a stranger whose certificate is in KeyInfo', async () => {
+  it('an untrusted key whose certificate is in KeyInfo', async () => {
     const stranger = await sharedKey('stranger')
     const xml = signedAs({ key: stranger })
     const der = new X509Certificate(stranger.certificate).raw.toString('base64')
@@ -216,14 +216,14 @@ describe('signatures that are not what SAML allows', () => {
       .replace(/<ds:KeyInfo>[\s\S]*<\/ds:KeyInfo>/, '')
       .replace('</ds:Signature>', `${info}</ds:Signature>`)
     assertRefused(validator, xml.replace(signature, shown), /signature is not right/, 'KeyInfo')
-    // And what KeyInfo says of the right signature does not matter either.
+    // The content of KeyInfo does not affect a valid signature either.
     const honest = right
       .replace(/<ds:KeyInfo>[\s\S]*<\/ds:KeyInfo>/, '')
       .replace('</ds:Signature>', `${info}</ds:Signature>`)
     assert.equal(typeof validator.validate(honest), 'object')
   })
 
-  it('parts that KeyInfo has twice are read where they belong', () => {
+  it('parts that KeyInfo repeats are read only in their proper position', () => {
     const parts = [
       `<ds:SignedInfo/><ds:SignatureValue>AAAA</ds:SignatureValue>`,
       `<ds:CanonicalizationMethod Algorithm="${c14n}WithComments"/>`,

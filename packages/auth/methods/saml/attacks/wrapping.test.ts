@@ -6,7 +6,7 @@ import { namespaces } from '../xml/names.ts'
 
 const validator = await startValidator()
 
-/** Both ways in which the forged element may be told apart from the signed one. */
+/** The two forged variants: with the ID of the signed element, and with another one. */
 function eachForgery(attack: (forge: (text: string) => string) => string): readonly string[] {
   const sameId = (text: string): string => text.replace('>ann<', '>admin<')
   return [attack((text) => forgeText(text)), attack(sameId)]
@@ -20,7 +20,7 @@ const signedResponse = validator.response({ sign: ['Response'] })
 const signedAssertion = validator.response()
 
 describe('signature wrapping (A25)', () => {
-  it('what is wrapped is right by itself', () => {
+  it('accepts the signed response itself', () => {
     for (const xml of [signedResponse, signedAssertion])
       assert.equal(typeof validator.validate(xml), 'object')
   })
@@ -137,7 +137,7 @@ describe('signature wrapping (A25)', () => {
     }
   })
 
-  it('any mixture of the parts of signed responses is refused, or says what was signed', () => {
+  it('any mixture of parts of signed responses is refused, or yields the signed content', () => {
     const other = splitParts(validator.response({ nameId: 'bob', attributes: { a: ['b'] } }))
     const pieces = [
       ...splitTags(signedAssertion),
@@ -170,7 +170,7 @@ function splitTags(xml: string): readonly string[] {
 }
 
 describe('signatures of parts', () => {
-  it('over the response only, the assertion only, or both, are enough; over nothing is not', () => {
+  it('over the response, the assertion or both suffice; an unsigned response is refused', () => {
     const accept = (xml: string): boolean => typeof validator.validate(xml) === 'object'
     assert.ok(accept(validator.response({ sign: ['Response'] })))
     assert.ok(accept(validator.response({ sign: ['Assertion'] })))
@@ -178,21 +178,21 @@ describe('signatures of parts', () => {
     assertRefused(validator, validator.response({ sign: [] }), /must be signed/, 'unsigned')
   })
 
-  it('a signature that was stripped leaves nothing to believe', () => {
+  it('a response whose signature was stripped is refused', () => {
     for (const sign of [['Response'], ['Assertion']] as const) {
       const xml = validator.response({ sign })
       assertRefused(validator, xml.replace(splitParts(xml).signature, ''), /must be signed/, sign[0])
     }
   })
 
-  it('the outer signature stripped leaves the inner one, which covers what is read', () => {
+  it('without the outer signature, the inner one still covers the assertion', () => {
     const xml = validator.response({ sign: ['Assertion', 'Response'] })
     const outer = splitParts(xml).signature
     const stripped: ReturnType<Validator['validate']> = validator.validate(xml.replace(outer, ''))
     assert.equal(typeof stripped === 'object' && stripped.nameId?.value, 'ann')
   })
 
-  it('what was changed after signing is refused: name, attribute, audience, time', () => {
+  it('changes after signing are refused: name, attribute, audience, time', () => {
     const xml = validator.response({ attributes: { groups: ['users'] } })
     for (const [from, to] of [
       ['>ann<', '>admin<'],
@@ -206,7 +206,7 @@ describe('signatures of parts', () => {
     }
   })
 
-  it('a signature moved to where it does not belong is refused', () => {
+  it('a signature in another position is refused', () => {
     const xml = validator.response()
     const { signature, assertion } = splitParts(xml)
     const without = xml.replace(signature, '')

@@ -2,7 +2,10 @@ import { randomBytes } from 'node:crypto'
 import type { IncomingRequest } from '@warder/foundation/operations'
 import { escapeXml } from '../xml/write.ts'
 
-/** Ties a login to the browser that began it. The form of an identity provider comes from another site. */
+/**
+ * Binds a login to the browser that started it. SameSite is None, because the form of the identity provider comes
+ * from another site.
+ */
 const cookieName = '_ea_saml'
 /** Seconds that a login may take at the identity provider. */
 export const loginSeconds = 600
@@ -12,14 +15,14 @@ export const loginCookie = (requestId: string): string =>
   `${cookieName}=${requestId}; ${attributes}; Max-Age=${loginSeconds}`
 export const removedLoginCookie = `${cookieName}=; ${attributes}; Max-Age=0`
 
-/** An ID of XML, of 128 random bits. */
+/** An XML ID with 128 random bits. */
 export function newRequestId(): string {
   return `_${randomBytes(16).toString('hex')}`
 }
 
 const requestIdForm = /^_[0-9a-f]{32}$/
 
-/** The request that this browser began and that comes back with the form; undefined when they differ. */
+/** Returns the request ID that this browser started and that the form returns; undefined when they differ. */
 export function matchRequest(request: IncomingRequest, relayState: string): string | undefined {
   const [cookie, other] = request.cookies(cookieName)
   const isOne = cookie !== undefined && other === undefined && requestIdForm.test(cookie)
@@ -27,8 +30,8 @@ export function matchRequest(request: IncomingRequest, relayState: string): stri
 }
 
 /**
- * A page that goes on to a URL by itself. A redirect would not do: after a form from another site browsers leave out
- * cookies with SameSite=Strict until a page of ours has navigated.
+ * A page that forwards to a URL. A redirect is not possible: after a form from another site, browsers omit cookies
+ * with SameSite=Strict until a page of this site navigates.
  */
 export function forwardingPage(url: string): string {
   const target = escapeXml(url)
@@ -43,8 +46,8 @@ export function forwardingPage(url: string): string {
 }
 
 /**
- * The same for a program on the user's computer, which anybody could have had the browser begin the login for: the user
- * says yes first.
+ * The same for a program on the user's computer, with a confirmation: any local program could have started the login
+ * in the browser.
  */
 export function confirmationPage(url: string, username: string): string {
   return [

@@ -7,8 +7,8 @@ const [ampersand, equals] = ['&'.charCodeAt(0), '='.charCodeAt(0)]
 const maxNameLength = 64
 
 /**
- * The fields of a form, as they were sent: percent-encoded, and views into the body. A large field is decoded where it
- * is read, which is not in the event loop.
+ * Reads the fields of a form as they were sent: percent-encoded, and as views of the body. A large field is decoded
+ * by its reader, outside of the event loop.
  * @throws failure('bad_request' | 'unsupported_media_type')
  */
 export function readForm(request: IncomingRequest): ReadonlyMap<string, Uint8Array> {
@@ -33,7 +33,10 @@ export function readForm(request: IncomingRequest): ReadonlyMap<string, Uint8Arr
   return fields
 }
 
-/** A short field as it was sent; what is longer is cut, and is none of the texts that it is compared with. */
+/**
+ * Returns a short field as it was sent. A longer one is cut, so that it equals none of the texts that it is compared
+ * with.
+ */
 export function textOfField(field: Uint8Array | undefined, maxLength = 256): string {
   return Buffer.from(field?.subarray(0, maxLength + 1) ?? []).toString('latin1')
 }

@@ -32,7 +32,7 @@ export async function redirectUrl(
   return `${target}${target.includes('?') ? '&' : '?'}${query}`
 }
 
-/** On the thread pool: an RSA signature takes a millisecond or two. */
+/** Signs on the thread pool: an RSA signature takes 1 to 2 ms. */
 function signQuery(data: Buffer, key: KeyObject): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     sign('sha256', data, { key, padding: constants.RSA_PKCS1_PADDING }, (error, signature) =>
@@ -41,7 +41,7 @@ function signQuery(data: Buffer, key: KeyObject): Promise<Buffer> {
   })
 }
 
-/** A message that came by HTTP-Redirect. */
+/** A message that was received by HTTP-Redirect. */
 export interface RedirectMessage {
   readonly field: MessageField
   readonly xml: string
@@ -51,10 +51,9 @@ export interface RedirectMessage {
 const names = ['SAMLRequest', 'SAMLResponse', 'RelayState', 'SigAlg', 'Signature', 'SAMLEncoding'] as const
 
 /**
- * Reads a message off a query, and verifies its signature over the parameters as they were sent (§3.4.4.1): they are
- * not decoded and encoded again.
+ * Reads a message from a query, and verifies its signature over the parameters exactly as they were sent (§3.4.4.1).
  * @param query without question mark
- * @throws XmlRefused; for a bomb too, once it is over the bound of a message
+ * @throws XmlRefused; also for a deflate bomb, once it exceeds the maximum message length
  */
 export async function readRedirect(query: string, keys: readonly KeyObject[]): Promise<RedirectMessage> {
   const raw = rawParameters(query)
@@ -62,7 +61,7 @@ export async function readRedirect(query: string, keys: readonly KeyObject[]): P
   const message = raw.get(field)
   const [algorithm, signature] = [raw.get('SigAlg'), raw.get('Signature')]
   if (message === undefined || (raw.has('SAMLRequest') && raw.has('SAMLResponse')) || raw.has('SAMLEncoding'))
-    throw new XmlRefused('the query has not one message')
+    throw new XmlRefused('the query must have exactly one message')
   if (algorithm === undefined || signature === undefined) throw new XmlRefused('the message is not signed')
   const state = raw.get('RelayState')
   const data = [

@@ -10,21 +10,21 @@ import { SamlRefused } from '../response/saml-refused.ts'
 
 const define = defineOperation<SamlServices>()
 
-/** Judges a captured response. It begins no session and uses nothing up. */
+/** Validates a captured response. Creates no session and consumes nothing. */
 export const dryRunOperations: readonly Operation<SamlServices>[] = [
   define({
     name: 'saml.test',
     route: post('/realms/{realm_id}/saml/test'),
     summary: 'Check a captured SAML response against the settings of a realm',
     description:
-      'Every check but that it answers a login of this browser, and replay: the request is taken from its ' +
+      'Runs every check except replay and the binding to a login of this browser: the request is taken from its ' +
       'InResponseTo, and the time from its IssueInstant.',
     tag: 'SAML',
     access: realmAdmin,
     pathParameters: RealmPath,
     bodyLimit: 400_000,
     request: Type.Object({
-      saml_response: Type.String({ description: 'As in the form: base64.', maxLength: 350_000 }),
+      saml_response: Type.String({ description: 'The form field, in base64.', maxLength: 350_000 }),
     }),
     reply: Type.Object({
       accepted: Type.Boolean(),
@@ -56,10 +56,10 @@ export const dryRunOperations: readonly Operation<SamlServices>[] = [
           },
         },
       )
-      const nobody = { subject: null, roles: [], claims: {}, attributes: [] }
+      const noUser = { subject: null, roles: [], claims: {}, attributes: [] }
       if ('refused' in result) {
         const { check, sentence } = result.refused
-        return { accepted: false, check, reason: sentence, ...nobody }
+        return { accepted: false, check, reason: sentence, ...noUser }
       }
       const attributes = [...result.assertion.attributes.keys()]
       try {
@@ -76,7 +76,7 @@ export const dryRunOperations: readonly Operation<SamlServices>[] = [
         }
       } catch (error) {
         if (!(error instanceof SamlRefused)) throw error
-        return { accepted: false, check: error.check, reason: error.message, ...nobody, attributes }
+        return { accepted: false, check: error.check, reason: error.message, ...noUser, attributes }
       }
     },
   }),

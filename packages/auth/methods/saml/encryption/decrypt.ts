@@ -6,7 +6,9 @@ import { XmlRefused } from '../xml/xml-refused.ts'
 const xmlenc = 'http://www.w3.org/2001/04/xmlenc#'
 const xmlenc11 = 'http://www.w3.org/2009/xmlenc11#'
 
-/** Content: AES-GCM (XML Encryption 1.1 §5.2.4). CBC is refused: it tells a forger whether the padding was right. */
+/**
+ * Content encryption: AES-GCM (XML Encryption 1.1 §5.2.4). CBC is refused, because it allows padding oracle attacks.
+ */
 const ciphers: Readonly<
   Record<string, { readonly name: 'aes-128-gcm' | 'aes-192-gcm' | 'aes-256-gcm'; readonly bytes: number }>
 > = {
@@ -15,7 +17,7 @@ const ciphers: Readonly<
   [`${xmlenc11}aes256-gcm`]: { name: 'aes-256-gcm', bytes: 32 },
 }
 
-/** Digests and mask generation of RSA-OAEP (§5.5.2). SHA-1 is no weakness there, and the default of the standard. */
+/** Digests and mask generation of RSA-OAEP (§5.5.2). SHA-1 is the default of the standard and no weakness in OAEP. */
 const oaepDigests: Readonly<Record<string, string>> = {
   'http://www.w3.org/2000/09/xmldsig#sha1': 'sha1',
   [`${xmlenc}sha256`]: 'sha256',
@@ -31,17 +33,17 @@ const maskDigests: Readonly<Record<string, string>> = {
 
 const ivBytes = 12
 const tagBytes = 16
-/** Base64 with line ends; 256 KiB is the most that a message has. */
+/** Base64 with line ends; a message has at most 256 KiB. */
 const base64 = /^[A-Za-z0-9+/\s]*={0,2}\s*$/
 
 const undecipherable = () => new XmlRefused('the encrypted assertion cannot be decrypted')
 
 /**
- * Decrypts EncryptedData: its key is in an EncryptedKey beside it or in its KeyInfo (SAML 2.0 core §2.3.4, §6).
+ * Decrypts EncryptedData, whose key is in an EncryptedKey beside it or in its KeyInfo (SAML 2.0 core §2.3.4, §6).
  * @param wrapper the EncryptedAssertion
- * @param keys private RSA keys, any of which it may be encrypted for
- * @returns the bytes; nothing says yet who made them
- * @throws XmlRefused, with one sentence for whatever went wrong inside of the cryptography
+ * @param keys private RSA keys; it may be encrypted for any of them
+ * @returns the bytes, which are not authenticated yet
+ * @throws XmlRefused, with the same message for every cryptographic failure
  */
 export function decryptElement(wrapper: XmlElement, keys: readonly KeyObject[]): Uint8Array {
   const data = onlyChild(wrapper, 'encryption', 'EncryptedData')
@@ -82,7 +84,8 @@ function unwrapContentKey(encrypted: XmlElement, bytes: number, keys: readonly K
   const digest = onlyChild(element, 'signature', 'DigestMethod')
   const oaepHash = readAlgorithm(digest, oaepDigests) ?? 'sha1'
   const mask = readAlgorithm(onlyChild(element, 'encryption11', 'MGF'), maskDigests) ?? 'sha1'
-  // RFC 8017 §7.1.2 allows two digests; OpenSSL undoes the padding in constant time for one.
+  // RFC 8017 §7.1.2 allows different digests; OpenSSL removes the padding in constant time only for equal
+  // ones.
   if (oaepHash !== mask) throw new XmlRefused('the label and the mask of RSA-OAEP must have the same digest')
   const value = readCipherValue(encrypted)
   for (const key of keys) {

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { type Change, change, type Database, insertInto, query } from '@warder/foundation/sql'
 
-/** A session that waits for the program or service that asked for it. */
+/** A session that waits for the program or service that requested it. */
 export interface Handover {
   readonly sessionId: string
   readonly realm: string
-  /** Hash that its `code_verifier` must have (RFC 7636 §4.2, S256). */
+  /** Expected hash of the `code_verifier` (RFC 7636 §4.2, S256). */
   readonly challenge: string
   /** Unix seconds. */
   readonly expiresAt: number
@@ -37,7 +37,7 @@ function hashCode(code: string): Uint8Array {
   return createHash('sha256').update(code).digest()
 }
 
-/** One that has not expired, of this realm. */
+/** Finds a handover of this realm that has not expired. */
 export async function findHandover(
   db: Database,
   wanted: { readonly code: string; readonly realm: string },
@@ -58,7 +58,7 @@ export function handoverInsertion(code: string, handover: Handover): Change {
   return change(insert, [hashCode(code), sessionId, realm, challenge, expiresAt])
 }
 
-/** A guard: takes it, once. */
+/** Consumes a handover. A guard: succeeds once. */
 export function handoverUse(code: string, now: number): Change {
   return change(take, [hashCode(code), now], 1)
 }

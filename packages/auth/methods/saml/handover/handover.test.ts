@@ -23,7 +23,7 @@ function started(returnTo = callback): Started {
   return { verifier, state, query: `${new URLSearchParams({ return_to: returnTo, state, code_challenge })}` }
 }
 
-/** Logs in and reads the address that the page leads to. */
+/** Logs in and reads the address that the page links to. */
 async function brought(saml: SamlScene, query: string) {
   const login = begunLogin(await saml.auth.call('GET', `/saml/r/login?${query}`))
   const response = saml.idp.response({ requestId: login.requestId, now: saml.now() })
@@ -37,7 +37,7 @@ const redeem = (client: Pick<Client, 'call'>, code: string | null, code_verifier
   client.call('POST', `/saml/${realm}/session`, { json: { code, code_verifier } })
 
 describe('a session that is handed over', () => {
-  it('goes to who has the verifier, once, and neither to the browser nor into an address', async () => {
+  it('is given once to the holder of the verifier, and never to the browser or in a URL', async () => {
     await using saml = await startSaml(members)
     const { verifier, state, query } = started(`${callback}?x=1`)
     const { answer, url } = await brought(saml, query)
@@ -70,7 +70,7 @@ describe('a session that is handed over', () => {
     assert.ok(!JSON.stringify(saml.auth.events).includes(code ?? '?'), 'the code is in no record')
   })
 
-  it('is refused to who has the code alone, and stays for who has the verifier', async () => {
+  it('is refused without the verifier, and stays available to the holder of the verifier', async () => {
     await using saml = await startSaml(members)
     const { verifier, query } = started()
     const { url } = await brought(saml, query)
@@ -86,7 +86,7 @@ describe('a session that is handed over', () => {
     assert.equal((await redeem(saml.auth, code, verifier)).status, 200)
   })
 
-  it('waits for 60 seconds', async () => {
+  it('expires after 60 seconds', async () => {
     await using saml = await startSaml(members)
     const { verifier, query } = started()
     const { url } = await brought(saml, query)
@@ -94,7 +94,7 @@ describe('a session that is handed over', () => {
     assert.equal((await redeem(saml.auth, url.searchParams.get('code'), verifier)).status, 401)
   })
 
-  it('is not in clear in the database, nor is its code', async () => {
+  it('is stored encrypted, and its code as a hash', async () => {
     await using saml = await startSaml(members)
     const { verifier, query } = started()
     const { url } = await brought(saml, query)
@@ -104,7 +104,7 @@ describe('a session that is handed over', () => {
     assert.ok(!JSON.stringify(rows).includes(code) && !JSON.stringify(rows).includes(verifier))
   })
 
-  it('goes to one of many who redeem at once, on two nodes', async () => {
+  it('is given to one of many concurrent requests on two nodes', async () => {
     await using saml = await startSaml(members)
     await using far = await saml.auth.beside()
     const { verifier, query } = started()
@@ -117,7 +117,7 @@ describe('a session that is handed over', () => {
     assert.deepEqual(statuses, [200, 401, 401, 401, 401, 401, 401, 401])
   })
 
-  it('is not given once it has ended', async () => {
+  it('is refused after the session has ended', async () => {
     await using saml = await startSaml(members)
     const { verifier, query } = started()
     const { url } = await brought(saml, query)
@@ -127,7 +127,7 @@ describe('a session that is handed over', () => {
 })
 
 describe('the logout handle of a session that was handed over', () => {
-  it('ends this session and nothing else, however often it is sent', async () => {
+  it('ends only this session, also when it is sent repeatedly', async () => {
     await using saml = await startSaml(members)
     const sessions = []
     for (const _ of [1, 2]) {
@@ -160,7 +160,7 @@ describe('the logout handle of a session that was handed over', () => {
     assert.deepEqual(
       told.map(({ reason }) => reason),
       ['logged_out'],
-      'others are told, once',
+      'subscribers are notified once',
     )
     const events = saml.auth.events.filter(({ operation }) => operation === 'saml.end')
     assert.deepEqual(events.at(-2)?.principal, 'ann')
@@ -168,8 +168,8 @@ describe('the logout handle of a session that was handed over', () => {
   })
 })
 
-describe('where a code may go', () => {
-  it('is an allowed origin, without fragment, or a program on the same computer where the realm says so', async () => {
+describe('the address that a code is sent to', () => {
+  it('is an allowed origin, without fragment, or a program on the same computer where the realm allows it', async () => {
     await using saml = await startSaml(members)
     const refused = [
       'https://evil.example/ui',
@@ -210,7 +210,7 @@ describe('where a code may go', () => {
 })
 
 describe('realms that a login page offers', () => {
-  it('are told to services of the installation alone, where the realm allows the address', async () => {
+  it('are listed only for services of the installation, where the realm allows the address', async () => {
     await using saml = await startSaml(members)
     const ask = (secret: string, returnTo = callback) =>
       saml.auth.call('GET', `/saml/realms?return_to=${encodeURIComponent(returnTo)}`, {

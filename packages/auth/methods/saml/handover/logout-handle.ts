@@ -10,8 +10,8 @@ import { idpSessionRemoval } from '../store/idp-session-store.ts'
 const sealContext = (realm: string) => ({ table: 'saml_handover', row: realm, column: 'logout_handle' })
 
 /**
- * Handle that ends a session that was handed over, and does nothing else: whoever keeps it need not keep the token. The id of
- * the session, sealed by this service.
+ * Creates a handle that ends a session that was handed over and has no other use. Its holder need not store the
+ * token. It is the sealed id of the session.
  * @returns base64url
  */
 export function sealLogoutHandle(seal: Seal, realm: string, sessionId: string): string {
@@ -19,8 +19,8 @@ export function sealLogoutHandle(seal: Seal, realm: string, sessionId: string): 
 }
 
 /**
- * Ends the session of a handle. One that has ended already stays so.
- * @throws failure('unauthorized') for what is no handle of the realm
+ * Ends the session of a handle. Does nothing when it has already ended.
+ * @throws failure('unauthorized') for a value that is not a handle of the realm
  */
 export async function endByHandle(
   context: OperationContext<SamlServices>,

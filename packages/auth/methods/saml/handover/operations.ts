@@ -12,7 +12,7 @@ import { redeem } from './redeem.ts'
 
 const define = defineOperation<SamlServices>()
 const tag = 'SAML'
-/** Services of the installation, which show its secret; the operation authenticates them itself. */
+/** Services of the installation, which send the peer secret. The operation authenticates them itself. */
 const peers: Access<unknown> = { name: 'service of the installation', check: () => undefined }
 const realmsAtOnce = 100
 const maxRealms = 200
@@ -21,7 +21,7 @@ const Redemption = Type.Object({
   code: Type.String({ minLength: 1, maxLength: 256 }),
   code_verifier: Type.String({
     pattern: '^[A-Za-z0-9._~-]{43,128}$',
-    description: 'What `code_challenge` was made of (RFC 7636 §4.1).',
+    description: 'The secret that `code_challenge` was derived from (RFC 7636 §4.1).',
   }),
 })
 
@@ -29,10 +29,10 @@ export const handoverOperations: readonly Operation<SamlServices>[] = [
   define({
     name: 'saml.redeem',
     route: post('/saml/{realm_id}/session'),
-    summary: 'Take the session of a login that was begun with a code challenge',
+    summary: 'Redeem the session of a login that was started with a code challenge',
     description:
-      'For the service or program that began the login, not for its browser: the code that the browser brought back, and ' +
-      'the verifier that never left the caller. Within 60 seconds, once.',
+      'For the service or program that started the login, not for its browser: sends the code that the browser returned, and ' +
+      'the verifier that never left the caller. Possible once, within 60 seconds.',
     tag,
     access: anyCaller,
     pathParameters: RealmPath,
@@ -42,7 +42,7 @@ export const handoverOperations: readonly Operation<SamlServices>[] = [
       next_step: Type.Literal('Authenticated'),
       session_id: Type.String(),
       logout_handle: Type.String({
-        description: 'Ends the session (`POST /saml/{realm_id}/session/end`), and is good for nothing else.',
+        description: 'Ends the session (`POST /saml/{realm_id}/session/end`), and has no other use.',
       }),
     }),
     errors: { 401: 'The code is wrong, expired or used, or the verifier is wrong.' },
@@ -75,10 +75,10 @@ export const handoverOperations: readonly Operation<SamlServices>[] = [
   define({
     name: 'saml.realms',
     route: get('/saml/realms'),
-    summary: 'The realms with SAML whose people may be sent back to an address',
+    summary: 'Realms with SAML that allow an address as the return URL',
     description:
-      'For services of the installation (`X-Warder-Peer`): what their login pages offer. A realm is offered where its ' +
-      `\`allowed_return_origins\` have the address; the first ${maxRealms} by name.`,
+      'For services of the installation (`X-Warder-Peer`), whose login pages offer these realms. A realm is listed if its ' +
+      `\`allowed_return_origins\` contain the address; the first ${maxRealms} by name.`,
     tag,
     access: peers,
     security: ['peerSecret'],

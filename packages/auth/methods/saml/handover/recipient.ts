@@ -2,14 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
 import type { Recipient } from '../store/pending-store.ts'
 
-/** Seconds from the response of the identity provider to the redemption. */
+/** Lifetime of a code in seconds, from the response of the identity provider. */
 export const handoverSeconds = 60
 
 export const statePattern = '^[A-Za-z0-9_-]{16,256}$'
 /** Of 32 bytes in base64url. */
 export const challengePattern = '^[A-Za-z0-9_-]{43}$'
 
-/** @throws failure('bad_request') for one without the other, or without an address */
+/** @throws failure('bad_request') when one of the parameters is missing */
 export function readRecipient(query: {
   readonly return_to?: string
   readonly state?: string
@@ -27,7 +27,7 @@ export function newCode(): string {
   return randomBytes(32).toString('base64url')
 }
 
-/** URL that takes the code to the recipient. @param url without a fragment */
+/** URL that delivers the code to the recipient. @param url without a fragment */
 export function urlWithCode(url: string, code: string, state: string): string {
   return `${url}${url.includes('?') ? '&' : '?'}code=${code}&state=${state}`
 }

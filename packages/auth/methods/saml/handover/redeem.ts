@@ -9,8 +9,8 @@ import { findHandover, handoverUse } from './handover-store.ts'
 import { sealLogoutHandle } from './logout-handle.ts'
 
 /**
- * Gives the session of a finished login to whoever began it, once. A wrong verifier leaves the code as it was: somebody
- * who has seen the code alone takes it from nobody.
+ * Gives the session of a finished login, once, to the holder of the verifier. A wrong verifier does not consume the
+ * code, so that a third party who has seen the code cannot block the redemption.
  * @throws failure('unauthorized'), the same for every reason; the reason is in the audit log
  */
 export async function redeem(
@@ -37,7 +37,7 @@ export async function redeem(
     if (error instanceof GuardFailed) throw refuse('used')
     throw error
   }
-  // It may have ended meanwhile: a logout at the identity provider, a realm that was changed.
+  // The session may have ended meanwhile, through a logout at the identity provider or a change of the realm.
   const session = await services.sessions.use(handover.sessionId)
   const cookie = session && (await services.sessions.readCookie(session.id))
   if (session === undefined || cookie === undefined) throw refuse('ended')

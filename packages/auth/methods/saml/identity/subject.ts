@@ -5,7 +5,7 @@ import { SamlRefused } from '../response/saml-refused.ts'
 import type { SamlSettings } from '../settings/settings.ts'
 import { nameIdFormats } from '../xml/names.ts'
 
-/** As for `extra_claims` of users with a password. */
+/** The limit of `extra_claims` of users with a password. */
 const maxClaimsBytes = 4096
 
 /** Maps an assertion to a user by the realm's attributes. @throws SamlRefused */
@@ -39,7 +39,7 @@ function findSubjectName(assertion: Assertion, { subject_attribute: name }: Saml
   return nameId.value
 }
 
-/** Only what the realm maps; a claim that has come to be reserved since is left out. */
+/** Maps the attributes that the realm maps; claims that have become reserved since are omitted. */
 function mapClaims(assertion: Assertion, settings: SamlSettings): Subject['extraClaims'] {
   const claims: Record<string, unknown> = {}
   for (const [attribute, claim] of Object.entries(settings.attribute_claim_map)) {

@@ -9,7 +9,7 @@ import { readConfiguredKeys } from './configured-keys.ts'
 const home = mkdtempSync(join(tmpdir(), 'warder-saml-keys-'))
 after(() => rmSync(home, { recursive: true, force: true }))
 
-it('a key of the operator has to be RSA of 2048 bits or more, with a certificate that fits', async () => {
+it('a configured key must be RSA of at least 2048 bits, with a matching certificate', async () => {
   const [one, two] = [await sharedKey('one'), await sharedKey('two')]
   const [ec, weak] = [await keyPair('ec'), await keyPair('rsa', 1024)]
   for (const [name, { certificate, privateKey }] of Object.entries({ one, two, ec, weak })) {

@@ -12,8 +12,8 @@ export interface SpKey {
 }
 
 /**
- * Keys of the operator's own, from PEM files: the first one signs, the others are published beside it.
- * @param home relative names are under it
+ * Reads the operator's keys from PEM files: the first one signs, all are published.
+ * @param home base folder of relative names
  * @throws StartupError that names the file
  */
 export function readConfiguredKeys(

@@ -3,8 +3,8 @@ import { listSpKeys } from './sp-key-store.ts'
 import { ensureSpKeys } from './sp-keys.ts'
 
 /**
- * Makes the key of the service provider in the first seconds of the first run, beside the start: it takes half a second
- * of a processor. Does nothing where the keys are files of the operator, and asks nothing more once there is one.
+ * Generates the key of the service provider after the first start, in the background: it takes half a second of CPU
+ * time. Does nothing when the keys are files of the operator, and makes no more queries once a key exists.
  */
 export function firstSpKey(): PeriodicWork<{ readonly saml_sp_key_files: readonly string[] }> {
   let isThere = false

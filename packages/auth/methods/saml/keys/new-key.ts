@@ -1,6 +1,6 @@
 import { issueCertificate } from '@warder/foundation/tls'
 
-/** Identity providers do not look at the dates of a certificate in metadata; some people do. */
+/** Identity providers ignore the dates of a certificate in metadata; some administrators check them. */
 const years = 20
 const day = 86_400
 
@@ -11,7 +11,7 @@ export interface NewSpKey {
   readonly pkcs8: Buffer
 }
 
-/** RSA of 3072 bits: enough beyond 2030 (SP 800-57 part 1 §5.6.3). @param now Unix seconds */
+/** Generates an RSA key of 3072 bits, sufficient beyond 2030 (SP 800-57 part 1 §5.6.3). @param now Unix seconds */
 export async function newSpKey(now: number): Promise<NewSpKey> {
   const issued = await issueCertificate(
     {

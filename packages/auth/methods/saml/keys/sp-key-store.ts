@@ -1,13 +1,13 @@
 import type { Seal } from '@warder/foundation/seal'
 import { type Change, change, type Database, insertInto, query } from '@warder/foundation/sql'
 
-/** A key of the service provider as kept. Times are Unix seconds. */
+/** A stored key of the service provider. Times are Unix seconds. */
 export interface KeptSpKey {
   /** 1, 2, 3 …: the name of the key. */
   readonly generation: number
   /** PEM. */
   readonly certificate: string
-  /** It signs from then on, until a later one does. */
+  /** It signs from this time until a later key does. */
   readonly signsFrom: number
   readonly createdAt: number
 }
@@ -39,7 +39,7 @@ const sealContext = (generation: number) => ({
   column: 'sealed_private',
 })
 
-/** The newest first. */
+/** Lists the keys, the newest first. */
 export async function listSpKeys(db: Database): Promise<readonly KeptSpKey[]> {
   return (await db.all(all, [])).map(({ generation, certificate, signs_from, created_at }) => ({
     generation,
@@ -49,13 +49,13 @@ export async function listSpKeys(db: Database): Promise<readonly KeptSpKey[]> {
   }))
 }
 
-/** PKCS#8 of a key; undefined when it is gone. The bytes are the caller's, to be wiped. */
+/** Decrypts the PKCS#8 of a key; undefined when it has been deleted. The caller must wipe the bytes. */
 export async function openSpKey(db: Database, seal: Seal, generation: number): Promise<Buffer | undefined> {
   const row = await db.get(selectSealed, [generation])
   return row && Buffer.from(await seal.open(sealContext(generation), row.sealed_private))
 }
 
-/** Fails with UniqueViolation when another node was faster. */
+/** Fails with UniqueViolation when another node stored this generation first. */
 export function spKeyInsertion(seal: Seal, key: KeptSpKey, pkcs8: Uint8Array): Change {
   const sealed = seal.seal(sealContext(key.generation), pkcs8)
   return change(insert, [key.generation, sealed, key.certificate, key.signsFrom, key.createdAt])

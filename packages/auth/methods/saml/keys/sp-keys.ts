@@ -6,11 +6,11 @@ import type { SpKey } from './configured-keys.ts'
 import { newSpKey } from './new-key.ts'
 import { type KeptSpKey, listSpKeys, openSpKey, spKeyInsertion } from './sp-key-store.ts'
 
-/** The keys of the service provider: the same for all realms and, from the database, for all nodes. */
+/** Keys of the service provider: the same for all realms and, if stored in the database, for all nodes. */
 export interface SpKeys {
-  /** The one that signs now, then all others that are published. All of them decrypt. */
+  /** The current signing key, then all other published keys. All of them decrypt. */
   list(): Promise<readonly [SpKey, ...SpKey[]]>
-  /** Those of the database; undefined where they are the operator's files. */
+  /** Keys in the database; undefined where they are files of the operator. */
   readonly stored: SpKeyParts | undefined
 }
 
@@ -21,10 +21,13 @@ export interface SpKeyParts {
   now(): number
 }
 
-/** Two are usual, while one follows the other. */
+/** Normally there are at most two, during a rotation. */
 const maxOpened = 8
 
-/** Keys of the database. The first one is made soon after the first start, or when it is needed, if that is sooner. */
+/**
+ * Creates the keys in the database. The first key is generated soon after the first start, or earlier when it is
+ * needed.
+ */
 export function createStoredSpKeys(parts: SpKeyParts): SpKeys {
   const { db, seal, now } = parts
   const opened = new Map<number, SpKey>()
@@ -57,14 +60,14 @@ export function createConfiguredSpKeys(keys: readonly [SpKey, ...SpKey[]]): SpKe
   return { list: async () => keys, stored: undefined }
 }
 
-/** The newest of those whose time has come; the oldest before that. @param kept the newest first */
+/** Selects the newest key whose signing time has come; before that, the oldest. @param kept the newest first */
 export function signingKey(kept: readonly KeptSpKey[], now: number): KeptSpKey {
   const found = kept.find(({ signsFrom }) => signsFrom <= now) ?? kept.at(-1)
   if (found === undefined) throw new Error('there is no SAML key')
   return found
 }
 
-/** All keys of the database, the newest first; makes the first one. */
+/** Lists all keys in the database, the newest first; generates the first one. */
 export async function ensureSpKeys(parts: SpKeyParts): Promise<readonly KeptSpKey[]> {
   const kept = await listSpKeys(parts.db)
   if (kept.length > 0) return kept
@@ -72,7 +75,7 @@ export async function ensureSpKeys(parts: SpKeyParts): Promise<readonly KeptSpKe
   return listSpKeys(parts.db)
 }
 
-/** Makes a key. Of two nodes that make the same generation one does; the other finds it made. */
+/** Generates a key. When two nodes generate the same generation, one stores it and the other one uses it. */
 async function makeSpKey(
   { db, seal, now }: SpKeyParts,
   { generation, signsFrom }: Pick<KeptSpKey, 'generation' | 'signsFrom'>,

@@ -50,7 +50,7 @@ const messageOf = (answer: Answer, field: string): string => {
 }
 
 describe('single logout', () => {
-  it('of a user ends the session here and at the identity provider, and comes back', async () => {
+  it('of a user ends the session here and at the identity provider, and returns', async () => {
     await using saml = await start()
     const { call } = saml.auth
     assert.match(
@@ -96,7 +96,7 @@ describe('single logout', () => {
     assert.equal(saml.auth.counted.get('auth_saml_logouts_total{outcome="by_idp"}'), 2)
   })
 
-  it('messages of strangers, stale ones, bombs and nonsense end nothing', async () => {
+  it('unsigned, stale and malformed messages and deflate bombs end no session', async () => {
     await using saml = await start()
     const cookie = readCookie(await saml.logIn())
     const stranger = await sharedKey('stranger')
@@ -151,7 +151,7 @@ describe('single logout', () => {
     assert.equal((await saml.auth.call('GET', '/whoami', { cookie })).status, 200)
   })
 
-  it('is for sessions of the realm and of SAML only, and works where the identity provider has none', async () => {
+  it('applies only to SAML sessions of the realm, and works without single logout at the identity provider', async () => {
     await using saml = await startSaml()
     const cookie = readCookie(await saml.logIn())
     await saml.scene.realm('s')

@@ -32,13 +32,13 @@ export interface LogoutRealm {
   readonly settings: SamlSettings
 }
 
-/** URL for logout messages, as the metadata names it. */
+/** URL for logout messages, as in the metadata. */
 export function logoutUrl({ sp_acs_url }: Pick<SamlSettings, 'sp_acs_url'>): string {
   return sp_acs_url.replace(/acs$/, 'slo')
 }
 
 /**
- * Ends a session of ours, and asks the identity provider to end its own and all others that hang on it.
+ * Ends a session, and asks the identity provider to end its own session and all others that depend on it.
  * @returns where to send the browser
  */
 export async function beginLogout(
@@ -76,7 +76,7 @@ export async function beginLogout(
 }
 
 /**
- * Takes a message of the identity provider about a logout.
+ * Handles a logout message of the identity provider.
  * @param query of the URL, as it was sent
  * @returns where to send the browser
  * @throws failure('unauthorized')
@@ -149,7 +149,7 @@ async function endRequestedSessions(
   return redirectUrl(target, answer, privateKey)
 }
 
-/** SAML 2.0 core §3.7.3.2. A name without format may stand for one with. */
+/** SAML 2.0 core §3.7.3.2. A name without format matches one with a format. */
 function isMeant({ nameId, sessionIndex }: IdpSession, asked: LogoutRequest): boolean {
   const isName = asked.format === null || nameId.format === null || asked.format === nameId.format
   const isSession =
@@ -158,7 +158,7 @@ function isMeant({ nameId, sessionIndex }: IdpSession, asked: LogoutRequest): bo
   return isName && isSession
 }
 
-/** The answer to a logout of ours: the browser goes on to where it wanted. */
+/** Handles the response to our LogoutRequest: the browser returns to its destination. */
 async function finishLogout(context: Context, realm: LogoutRealm, message: RedirectMessage): Promise<string> {
   const { services } = context
   const { settings } = realm

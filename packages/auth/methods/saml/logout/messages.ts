@@ -32,7 +32,7 @@ export function logoutRequest(sent: MessageFields, nameId: IdpName, sessionIndex
   return message('LogoutRequest', sent, '', name + index)
 }
 
-/** A LogoutResponse that says that it was done (§3.7.2). */
+/** A LogoutResponse with the status Success (§3.7.2). */
 export function logoutResponse(sent: MessageFields, inResponseTo: string): string {
   const status = `<samlp:Status><samlp:StatusCode Value="${success}"/></samlp:Status>`
   return message('LogoutResponse', sent, ` InResponseTo="${escapeXml(inResponseTo)}"`, status)
@@ -67,7 +67,7 @@ interface Expected {
   readonly now: number
 }
 
-/** @param xml of a message whose signature is right. @throws XmlRefused */
+/** @param xml of a message whose signature is valid. @throws XmlRefused */
 export function readLogoutRequest(xml: string, expected: Expected): LogoutRequest {
   const { root } = readXml(xml)
   const { id, issuedAt } = checkHead(root, 'LogoutRequest', expected)
@@ -100,7 +100,7 @@ function checkHead(
   const issuer = onlyChild(root, 'assertion', 'Issuer')
   if (issuer === undefined || readText(issuer) !== settings.idp_entity_id)
     throw new XmlRefused('its Issuer is not the IdP of the realm')
-  // SAML 2.0 bindings §3.4.5.2: a signed message says where it goes.
+  // SAML 2.0 bindings §3.4.5.2: a signed message names its destination.
   if (readAttribute(root, 'Destination') !== destination)
     throw new XmlRefused('its Destination is not this service')
   const id = readAttribute(root, 'ID') ?? ''

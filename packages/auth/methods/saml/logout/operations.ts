@@ -25,7 +25,7 @@ export const logoutOperations: readonly Operation<SamlServices>[] = [
     name: 'saml.logout',
     route: get('/saml/{realm_id}/logout'),
     summary: 'End the session, here and at the identity provider',
-    description: 'For browsers: redirects to the identity provider, or back where that has no single logout.',
+    description: 'For browsers: redirects to the identity provider, or back if it has no single logout.',
     tag,
     access: anySession,
     pathParameters: RealmPath,
@@ -48,14 +48,14 @@ export const logoutOperations: readonly Operation<SamlServices>[] = [
   define({
     name: 'saml.slo',
     route: get('/saml/{realm_id}/slo'),
-    summary: 'Take a logout message of the identity provider',
+    summary: 'Receive a logout message of the identity provider',
     description:
       'HTTP-Redirect: a signed LogoutRequest, which ends the sessions that it names, or a LogoutResponse.',
     tag,
     access: anyCaller,
     pathParameters: RealmPath,
     status: 302,
-    errors: { 401: 'The message is refused: SAML error, and why.' },
+    errors: { 401: 'The message is refused: SAML error and the reason.' },
     foreignParameters: fromIdentityProvider,
     async act({ path }, context) {
       takeLogin(context)

@@ -15,7 +15,7 @@ export interface IdpFacts {
   readonly idp_signing_certificates: readonly string[]
   /** The first NameIDFormat. */
   readonly idp_nameid_format?: string
-  /** Single logout by HTTP-Redirect: where requests go, and where responses go when that is another place. */
+  /** Single logout by HTTP-Redirect: the URL for requests, and the URL for responses if it differs. */
   readonly idp_slo_url?: string
   readonly idp_slo_response_url?: string
 }
@@ -23,15 +23,18 @@ export interface IdpFacts {
 const maxCertificates = 16
 const maxUrlLength = 2048
 
-/** People write comments in metadata; nothing is lost with them. @throws XmlRefused */
+/**
+ * Reads metadata, from which comments are removed first: administrators write them, and they carry no data. @throws
+ * XmlRefused
+ */
 export function readMetadata(xml: string): XmlDocument {
-  // A file may begin with the signature of its encoding (XML 1.0 appendix F).
+  // A file may begin with a byte order mark (XML 1.0 appendix F).
   return readXml(withoutComments(xml.replace(/^\ufeff/, '')), metadataBounds)
 }
 
 /**
  * @param now Unix seconds
- * @throws XmlRefused with what is missing or wrong
+ * @throws XmlRefused that names the problem
  */
 export function idpFacts(root: XmlElement, now: number): IdpFacts {
   if (isNamed(root, 'metadata', 'EntitiesDescriptor'))
@@ -122,7 +125,10 @@ function readCertificate(base64: string): string {
   return checkCertificate(Buffer.from(compact, 'base64'))
 }
 
-/** PEM of a certificate whose key is good enough to sign logins. @param encoded DER or PEM. @throws XmlRefused */
+/**
+ * Returns the PEM of a certificate whose key is strong enough to sign logins. @param encoded DER or PEM. @throws
+ * XmlRefused
+ */
 export function checkCertificate(encoded: Uint8Array | string): string {
   let certificate: X509Certificate
   try {

@@ -10,7 +10,7 @@ export interface SpDescription {
     readonly idp_nameid_format?: string
     readonly offer_encryption_key?: boolean
   }
-  /** PEM of every key of the service provider, the one that signs first. */
+  /** PEM of every key of the service provider, the signing key first. */
   readonly certificates: readonly string[]
   /** undefined: single logout is not offered. */
   readonly logoutUrl: string | undefined
@@ -20,7 +20,8 @@ export interface SpDescription {
 export function spMetadata({ settings, certificates, logoutUrl }: SpDescription): string {
   const format = settings.idp_nameid_format
   const [signing, ...others] = certificates
-  // Identity providers that take one key take the last (Keycloak 26.4): the next key, before it signs, must not be it.
+  // Identity providers that use only one key use the last one (Keycloak 26.4). It must not be the next key,
+  // which does not sign yet.
   const listed = [...others, ...(signing === undefined ? [] : [signing])]
   const lines = [
     `<md:EntityDescriptor xmlns:md="${namespaces.metadata}" xmlns:ds="${namespaces.signature}" entityID="${escapeXml(settings.sp_entity_id)}">`,
@@ -39,7 +40,7 @@ export function spMetadata({ settings, certificates, logoutUrl }: SpDescription)
   return lines.join('\n')
 }
 
-/** Encryption: what is accepted, so that an identity provider does not choose CBC. */
+/** The accepted encryption algorithms, so that an identity provider does not choose CBC. */
 function keyDescriptor(use: 'signing' | 'encryption', pem: string): string {
   const der = new X509Certificate(pem).raw.toString('base64')
   const methods = [

@@ -9,6 +9,6 @@ export interface SamlServices extends LoginServices {
   readonly spKeys: SpKeys
   readonly samlVerification: Verification
   readonly samlPendingLimiter: PendingLimiter
-  /** Whether a header shows the secret of the installation. */
+  /** Whether a header contains the peer secret of the installation. */
   readonly isPeer: ReturnType<typeof createPeerSecretCheck>
 }

@@ -17,11 +17,11 @@ interface Published extends AsyncDisposable {
   publish(body: string, status?: number): void
   save(members: Record<string, unknown>): Promise<void>
   refresh(): Promise<void>
-  /** Logs in by a response that this key has signed. */
+  /** Logs in with a response that this key signed. */
   status(key: KeyPair): Promise<number>
 }
 
-/** A realm whose metadata is published at a URL. */
+/** Creates a realm whose metadata is published at a URL. */
 async function start(): Promise<Published> {
   const folder = mkdtempSync(join(tmpdir(), 'warder-refresh-'))
   const site = await startIssuer(await testAuthority(), folder)
@@ -49,8 +49,8 @@ async function start(): Promise<Published> {
   }
 }
 
-describe('metadata that is fetched', () => {
-  it('takes an identity provider from one certificate to the next without an outage', async () => {
+describe('fetched metadata', () => {
+  it('rotates the certificate of an identity provider without an outage', async () => {
     await using place = await start()
     const { saml, publish, refresh, status } = place
     await place.save({})
@@ -70,7 +70,7 @@ describe('metadata that is fetched', () => {
     assert.equal(saml.auth.counted.get('auth_saml_metadata_refreshes_total{outcome="unchanged"}'), 1)
   })
 
-  it('has to be signed by a pinned certificate where the realm says so', async () => {
+  it('must be signed by a pinned certificate where the realm requires it', async () => {
     await using place = await start()
     const { saml, publish, refresh, status } = place
     const [federation, stranger, next] = [
@@ -94,7 +94,7 @@ describe('metadata that is fetched', () => {
     assert.equal(await status(next), 200)
   })
 
-  it('changes nothing when it cannot be had, is of somebody else, or will not do', async () => {
+  it('changes nothing when it is unavailable, of another entity, or invalid', async () => {
     await using place = await start()
     const { saml, publish, refresh, status } = place
     await place.save({})

@@ -21,8 +21,8 @@ const realmsAtOnce = 100
 const maxMetadataBytes = 256 * 1024
 
 /**
- * Fetches the metadata of every realm that says where, and takes over what has changed: new certificates of an identity
- * provider are known before it signs with them. Whatever goes wrong leaves the realm as it is.
+ * Fetches the metadata of every realm with a metadata URL and applies changes, so that new certificates of an
+ * identity provider are known before it signs with them. A failure leaves the realm unchanged.
  */
 export async function refreshMetadata(environment: Environment): Promise<void> {
   for (let after = ''; ; ) {
@@ -60,7 +60,7 @@ async function refreshRealm(
     countSamlRefresh(metrics, 'changed')
     record(environment, realm.id, settings, next)
   } catch (error) {
-    // The realm was saved meanwhile: the next turn looks at what is there then.
+    // The realm was saved meanwhile: the next run uses the new state.
     if (error instanceof GuardFailed) return
     if (!(error instanceof XmlRefused || error instanceof OutboundError)) throw error
     countSamlRefresh(metrics, 'failed')
@@ -73,13 +73,13 @@ async function refreshRealm(
 
 async function fetchMetadata({ outbound }: Environment, url: string): Promise<string> {
   const { status, body } = await outbound.get(url)
-  if (status !== 200) throw new XmlRefused(`the metadata is answered with status ${status}`)
+  if (status !== 200) throw new XmlRefused(`the metadata URL answers with status ${status}`)
   if (body.length > maxMetadataBytes)
     throw new XmlRefused(`the metadata is larger than ${maxMetadataBytes} bytes`)
   return utf8(body)
 }
 
-/** @throws XmlRefused when the metadata is not signed as the realm wants it, or will not do */
+/** @throws XmlRefused when the metadata is invalid or not signed as the realm requires */
 function newerSettings(settings: SamlSettings, xml: string, now: number): SamlSettings {
   const document = readMetadata(xml)
   const { metadata_certificates: certificates } = settings
@@ -96,7 +96,7 @@ function newerSettings(settings: SamlSettings, xml: string, now: number): SamlSe
   return { ...rest, metadata_xml: xml, ...facts }
 }
 
-/** Nobody asked for the change: it has a record of its own, with what it is about. */
+/** No request caused the change, so it has an audit record of its own. */
 function record(
   { audit, clock }: Environment,
   realm: string,

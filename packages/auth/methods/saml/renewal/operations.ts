@@ -43,7 +43,7 @@ function requireStoredKeys({ spKeys }: SamlServices): SpKeyParts {
 
 const errors = { 409: 'The keys come from files, or the one in question is in use.' }
 
-/** The keys of the service provider: one follows the other while identity providers know both. */
+/** Rotation of the keys of the service provider: both keys are published during the transition. */
 export const renewalOperations: readonly Operation<SamlServices>[] = [
   define({
     name: 'saml.keys.list',
@@ -63,9 +63,9 @@ export const renewalOperations: readonly Operation<SamlServices>[] = [
   define({
     name: 'saml.keys.renew',
     route: post('/admins/saml/keys'),
-    summary: 'Make the next key of the SAML service provider',
+    summary: 'Generate the next key of the SAML service provider',
     description:
-      'It is in the metadata of every realm at once, and signs when identity providers have had time to read that.',
+      'It is published in the metadata of every realm at once, and signs after identity providers have had time to read it.',
     tag,
     access: superAdmin,
     request: Type.Object({
@@ -92,7 +92,7 @@ export const renewalOperations: readonly Operation<SamlServices>[] = [
         await context.commit([spKeyInsertion(parts.seal, key, pkcs8)])
       } catch (error) {
         if (error instanceof UniqueViolation)
-          throw failure('conflict', 'Somebody else has just made the next key.')
+          throw failure('conflict', 'Another request has just generated the next key.')
         throw error
       } finally {
         pkcs8.fill(0)
@@ -103,8 +103,8 @@ export const renewalOperations: readonly Operation<SamlServices>[] = [
   define({
     name: 'saml.keys.delete',
     route: del('/admins/saml/keys/{generation}'),
-    summary: 'Take a key of the SAML service provider out of the metadata',
-    description: 'A previous one, when identity providers no longer encrypt for it, or a next one.',
+    summary: 'Remove a key of the SAML service provider from the metadata',
+    description: 'A previous key, when identity providers no longer encrypt for it, or the next one.',
     tag,
     access: superAdmin,
     pathParameters: Type.Object({ generation: Type.String({ pattern: '^[1-9][0-9]{0,8}$' }) }),
@@ -114,7 +114,7 @@ export const renewalOperations: readonly Operation<SamlServices>[] = [
       const parts = requireStoredKeys(context.services)
       const generation = Number(path.generation)
       if (signingKey(await ensureSpKeys(parts), parts.now()).generation === generation)
-        throw failure('conflict', 'This is the key that signs.')
+        throw failure('conflict', 'This is the current signing key.')
       context.audit({ object: `saml_key/${generation}` })
       await context.commit([spKeyRemoval(generation)])
     },

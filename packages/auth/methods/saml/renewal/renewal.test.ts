@@ -6,7 +6,7 @@ import { splitParts } from '../testing/validator.ts'
 
 const own = { saml_sp_key_files: [], saml_sp_certificate_files: [] }
 
-it('one key of the service provider follows the other: both are published, both decrypt, one signs', async () => {
+it('during a rotation both keys of the service provider are published and decrypt, and one signs', async () => {
   await using saml = await startSaml({}, { config: own })
   const { asSuper } = saml.scene
   const [first] = (await asSuper('GET', '/admins/saml/keys')).json
@@ -17,7 +17,7 @@ it('one key of the service provider follows the other: both are published, both 
   const published = async (): Promise<number> =>
     (await saml.auth.call('GET', '/saml/r/metadata')).text.match(/use="signing"/g)?.length ?? 0
   assert.equal(await published(), 2)
-  // Identity providers that take one key take the last one: never one that does not sign yet.
+  // Identity providers that use only one key use the last one: it must be a key that already signs.
   const last = async (use: string): Promise<string | undefined> => {
     const { text } = await saml.auth.call('GET', '/saml/r/metadata')
     const keys = [...text.matchAll(/use="(\w+)">\s*<ds:KeyInfo><ds:X509Data><ds:X509Certificate>([^<]+)</g)]
@@ -47,7 +47,7 @@ it('one key of the service provider follows the other: both are published, both 
   assert.equal(await encrypted(first.certificate), 401)
 })
 
-it('keys are for super administrators, and files have no next key', async () => {
+it('only super administrators manage keys, and configured files have no next key', async () => {
   await using saml = await startSaml()
   const { admin, user, realm, logIn, as, asSuper } = saml.scene
   await realm('s')

@@ -6,7 +6,7 @@ import { checkConditions, notAfter, notBefore } from './conditions.ts'
 import { type Expected, maxAssertionAgeSeconds, skewSeconds } from './expected.ts'
 import { rejectResponse, SamlRefused } from './saml-refused.ts'
 
-/** Subject of an assertion. Absent members are null, so that it is the same in a database. */
+/** Subject of an assertion. Absent members are null, as in the database. */
 export interface NameId {
   readonly value: string
   readonly format: string | null
@@ -23,13 +23,13 @@ export interface Assertion {
   readonly sessionIndex: string | undefined
   /** SessionNotOnOrAfter: the end of that session. */
   readonly sessionEndsAt: number | undefined
-  /** By `Name`, in the order of the assertion; several of one name together, without empty values. */
+  /** By `Name`, in the order of the assertion. Values with the same name are merged, empty values are omitted. */
   readonly attributes: ReadonlyMap<string, readonly string[]>
 }
 
 const bearer = 'urn:oasis:names:tc:SAML:2.0:cm:bearer'
 
-/** @param assertion as it was signed. @throws SamlRefused */
+/** @param assertion as signed. @throws SamlRefused */
 export function checkAssertion(assertion: XmlElement, expected: Expected): Assertion {
   try {
     return readAssertion(assertion, expected)
@@ -66,7 +66,7 @@ function readAssertion(assertion: XmlElement, expected: Expected): Assertion {
   }
 }
 
-/** SAML 2.0 profiles §4.1.4.3: one bearer confirmation that fits is needed, and is enough. */
+/** SAML 2.0 profiles §4.1.4.3: one valid bearer confirmation is required and sufficient. */
 function checkConfirmations(subject: XmlElement, expected: Expected): void {
   let refusal = rejectResponse('subject_confirmation', 'the assertion has no bearer SubjectConfirmation')
   for (const confirmation of children(subject, 'assertion', 'SubjectConfirmation')) {
@@ -116,7 +116,7 @@ function readSession(
   return { sessionIndex: readAttribute(first, 'SessionIndex'), sessionEndsAt }
 }
 
-/** undefined for one that is absent, empty, or has anything but text. */
+/** undefined when it is absent, empty, or contains elements. */
 function readNameId(element: XmlElement | undefined): NameId | undefined {
   const value = element === undefined ? undefined : readText(element)
   if (element === undefined || value === undefined || value === '') return undefined

@@ -4,7 +4,7 @@ import { readTime } from '../xml/time.ts'
 import { type Expected, skewSeconds } from './expected.ts'
 import { rejectResponse, type SamlCheck, SamlRefused } from './saml-refused.ts'
 
-/** Conditions that may be there; what is not known here would make the assertion's validity unknown (core §2.5.1). */
+/** Known conditions; an unknown one would make the validity of the assertion indeterminate (core §2.5.1). */
 const understood = ['AudienceRestriction', 'OneTimeUse', 'ProxyRestriction']
 
 /** SAML 2.0 core §2.5. @throws SamlRefused */
@@ -28,7 +28,7 @@ export function checkConditions(assertion: XmlElement, { spEntityId, now }: Expe
   if (!isForUs) throw new SamlRefused('audience', 'assertion is not addressed to this service provider')
 }
 
-/** The refusal when a time has passed, or is none; undefined where there is no time. */
+/** Returns the refusal when a time has passed or is invalid; undefined where there is no time. */
 export function notAfter(check: SamlCheck, text: string | undefined, now: number): SamlRefused | undefined {
   if (text === undefined) return undefined
   const end = readTime(text)
@@ -36,7 +36,7 @@ export function notAfter(check: SamlCheck, text: string | undefined, now: number
   return now >= end + skewSeconds ? rejectResponse(check, 'the assertion has expired') : undefined
 }
 
-/** The refusal when a time has not come yet, or is none. */
+/** Returns the refusal when a time has not come yet or is invalid. */
 export function notBefore(check: SamlCheck, text: string | undefined, now: number): SamlRefused | undefined {
   if (text === undefined) return undefined
   const start = readTime(text)

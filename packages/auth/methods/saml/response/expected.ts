@@ -3,7 +3,7 @@ import type { KeyObject } from 'node:crypto'
 /** Values that a response must match. Times are Unix seconds. */
 export interface Expected {
   readonly idpEntityId: string
-  /** PEM. Only these count. */
+  /** PEM. Only these certificates are trusted. */
   readonly idpCertificates: readonly string[]
   readonly spEntityId: string
   readonly acsUrl: string
@@ -14,13 +14,13 @@ export interface Expected {
   readonly decryptionKeys: readonly KeyObject[]
 }
 
-/** For a response that was captured, the request and the time are what the response itself says. */
+/** For a captured response, the request and the time are taken from the response itself. */
 export interface ExpectedOnce extends Omit<Expected, 'requestId' | 'now'> {
   readonly requestId: string | undefined
   readonly now: number | undefined
 }
 
-/** Clocks may differ by so much. */
+/** Maximum clock difference in seconds. */
 export const skewSeconds = 180
-/** From its IssueInstant. */
+/** Maximum age of an assertion, from its IssueInstant. */
 export const maxAssertionAgeSeconds = 300

@@ -5,8 +5,8 @@ import type { Expected } from './expected.ts'
 import { rejectResponse } from './saml-refused.ts'
 
 /**
- * Checks the response itself, besides the assertion (SAML 2.0 core §3.2.2). Where only the assertion is signed,
- * nobody vouches for this: it can refuse a login, and adds nothing to one.
+ * Checks the response without the assertion (SAML 2.0 core §3.2.2). Where only the assertion is signed, the header is
+ * not authenticated: it can cause a refusal, but contributes nothing to a login.
  */
 export function checkHeader(response: XmlElement, expected: Expected, isSigned: boolean): void {
   if (readAttribute(response, 'Version') !== '2.0') throw rejectResponse('xml', 'it is not of Version 2.0')
@@ -27,7 +27,7 @@ export function checkHeader(response: XmlElement, expected: Expected, isSigned: 
     throw rejectResponse('status', `its StatusCode is not Success${formatStatusCodes(code)}`)
 }
 
-/** The codes that an identity provider gave, as far as they are names of SAML. */
+/** Formats the status codes of an identity provider that are names of SAML. */
 function formatStatusCodes(code: XmlElement | undefined): string {
   if (code === undefined) return ''
   const all = [code, ...children(code, 'protocol', 'StatusCode')]

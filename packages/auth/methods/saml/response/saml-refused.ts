@@ -1,4 +1,4 @@
-/** The checks of a login, in their order. Labels of metrics and words of the audit log: a closed set. */
+/** The checks of a login, in their order. A closed set: they are labels of metrics and values in the audit log. */
 export const samlChecks = [
   'browser',
   'request',
@@ -24,7 +24,7 @@ export const samlChecks = [
 
 export type SamlCheck = (typeof samlChecks)[number]
 
-/** A message of an identity provider, or a login, that is refused. The sentence goes to the browser. */
+/** A refused message of an identity provider, or a refused login. The browser shows the message. */
 export class SamlRefused extends Error {
   readonly check: SamlCheck
 
@@ -35,7 +35,7 @@ export class SamlRefused extends Error {
   }
 }
 
-/** A failed check of the response as a document of SAML. */
+/** A failed check of the SAML response document. */
 export function rejectResponse(check: SamlCheck, detail: string): SamlRefused {
   return new SamlRefused(check, `rejected SAML response: ${detail}`)
 }

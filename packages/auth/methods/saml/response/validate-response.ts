@@ -26,8 +26,8 @@ export function decodeMessage(field: string): string {
 }
 
 /**
- * Judges a response: all checks that need nothing but the response and what is expected of it.
- * @returns what its one assertion says, read from the canonical form of what the identity provider signed
+ * Validates a response: every check that needs only the response and the expected values.
+ * @returns the contents of its assertion, read from the canonical form of the signed text
  * @throws SamlRefused
  */
 export function validateResponse(xml: string, given: ExpectedOnce): Assertion {
@@ -51,14 +51,14 @@ export function validateResponse(xml: string, given: ExpectedOnce): Assertion {
   return checkAssertion(assertion, expected)
 }
 
-/** @throws SamlRefused when a captured response does not say when it was issued */
+/** @throws SamlRefused when a captured response has no IssueInstant */
 function completeExpected(given: ExpectedOnce, response: XmlElement): Expected {
   const now = given.now ?? readTime(readAttribute(response, 'IssueInstant') ?? '')
   if (now === undefined) throw rejectResponse('xml', 'it has no IssueInstant')
   return { ...given, now, requestId: given.requestId ?? readAttribute(response, 'InResponseTo') ?? '' }
 }
 
-/** Whichever element another reader could take for the response or the assertion: there is one of each. */
+/** Requires exactly one of each element that another parser could mistake for the response or the assertion. */
 function requireOneOfEach(root: XmlElement): void {
   const all = listElements(root)
   const count = (...names: readonly string[]): number =>
@@ -69,7 +69,7 @@ function requireOneOfEach(root: XmlElement): void {
     throw new XmlRefused('it has a Signature that is not directly in the Response or its Assertion')
 }
 
-/** The assertion of a response, and the document that it stands in. */
+/** Finds the assertion of a response, and the document that contains it. */
 function findAssertion(
   response: XmlDocument,
   expected: Expected,
@@ -82,7 +82,7 @@ function findAssertion(
   const [element, other] = children(holder.root, 'assertion', 'Assertion')
   guard('xml', () => requireOneAssertion(holder.root))
   if (element === undefined || other !== undefined)
-    throw rejectResponse('encryption', 'what was encrypted is no assertion')
+    throw rejectResponse('encryption', 'the encrypted content is not an assertion')
   return { holder, element }
 }
 
@@ -95,14 +95,14 @@ function requireOneAssertion(wrapper: XmlElement): void {
     throw new XmlRefused('it has a Signature that is not directly in its Assertion')
 }
 
-/** Decrypted element, with the prefixes that were declared at its place (XML Encryption §4.4). */
+/** Parses the decrypted element with the prefixes that were in scope at its position (XML Encryption §4.4). */
 function decryptAssertion(encrypted: XmlElement, expected: Expected): XmlDocument {
   const plain = utf8(decryptElement(encrypted, expected.decryptionKeys))
   const declared = [...prefixesAt(encrypted)]
     .filter(([prefix]) => prefix !== 'warder')
     .map(([prefix, uri]) => ` xmlns${prefix && `:${prefix}`}="${escapeXml(uri)}"`)
   const name = 'EncryptedAssertion'
-  // A prefix of our own: whatever is declared outside keeps its meaning inside.
+  // Uses a prefix of its own, so that all outer prefixes keep their meaning inside.
   return readXml(
     `<warder:${name} xmlns:warder="${namespaces.assertion}"${declared.join('')}>${plain}</warder:${name}>`,
   )

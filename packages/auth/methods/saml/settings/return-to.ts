@@ -1,11 +1,11 @@
 import { failure } from '@warder/foundation/errors'
 
 const maxUrlLength = 2048
-/** Printable ASCII as RFC 3986 has it: browsers repair everything else, each in its own way. */
+/** Printable ASCII as in RFC 3986: browsers repair other characters in different ways. */
 const plainUrl = /^https:\/\/[A-Za-z0-9._~:[\]-]+(?:[/?#][!#-;=?-Z_a-z~[\]]*)?$/
 
 /**
- * An https URL that a browser and this service read alike: no user, no backslash, no blank, a host in ASCII.
+ * Reads an https URL that browsers and this service parse alike: no user, no backslash, no blank, a host in ASCII.
  * @returns the URL; undefined for any other text
  */
 export function readHttpsUrl(text: string): URL | undefined {
@@ -20,19 +20,19 @@ export function readHttpsUrl(text: string): URL | undefined {
 export const loopbackOrigins: readonly string[] = ['http://127.0.0.1', 'http://[::1]']
 const loopbackUrl = /^(http:\/\/(?:127\.0\.0\.1|\[::1\])):[1-9][0-9]{0,4}(?:\/[A-Za-z0-9._~/-]*)?$/
 
-/** The loopback origin that a URL of a program is under; undefined for any other text. */
+/** Finds the loopback origin of the URL of a local program; undefined for any other text. */
 function findLoopbackOrigin(text: string): string | undefined {
   const origin = text.length > maxUrlLength ? undefined : loopbackUrl.exec(text)?.[1]
   return origin !== undefined && URL.canParse(text) ? origin : undefined
 }
 
-/** @param url that a code was added to, or not */
+/** @param url with or without an added code */
 export function isLoopback(url: string): boolean {
   const [address = ''] = url.split('?', 1)
   return findLoopbackOrigin(address) !== undefined
 }
 
-/** An https origin and nothing else; undefined for any other text. */
+/** Reads an https origin without path; undefined for any other text. */
 export function readOrigin(text: string): string | undefined {
   const url = readHttpsUrl(text)
   const isBare = url !== undefined && url.pathname === '/' && url.search === '' && url.hash === ''
@@ -45,7 +45,7 @@ interface ReturnSettings {
 }
 
 /**
- * Where a browser is sent after a login: what it asked for, if that is of an allowed origin.
+ * Selects the URL for the browser after a login: the requested one, if it has an allowed origin.
  * @returns the normalized URL
  * @throws failure('bad_request')
  */
@@ -59,8 +59,8 @@ export function returnUrl(asked: string | undefined, settings: ReturnSettings): 
 }
 
 /**
- * Where a browser takes the code of a login: an address as above without fragment, or one of a program on the same
- * computer where the realm allows that.
+ * Selects the URL that receives the code of a login: an allowed URL without fragment, or that of a program on the
+ * same computer where the realm allows it.
  * @throws failure('bad_request')
  */
 export function codeReturnUrl(asked: string, settings: ReturnSettings): string {

@@ -11,7 +11,7 @@ const maxMetadataBytes = 256 * 1024
 const Url = Type.String({ minLength: 1, maxLength: 2048 })
 const Name = Type.String({ minLength: 1, maxLength: 1024 })
 
-/** Answered by `GET`, and accepted when it is sent back. */
+/** Read-only members: returned by `GET`, accepted in requests and ignored. */
 const Derived = Type.Optional(
   Type.Unknown({ description: 'Read-only, ignored in requests: derived from metadata_xml.' }),
 )
@@ -26,8 +26,8 @@ const Given = Type.Object({
     Type.Array(Name, {
       maxItems: 16,
       description:
-        'Entity IDs of identity providers whose users are the same people under the same names: they are not ended when ' +
-        'this one takes the place of such a one, or reads names from another attribute.',
+        'Entity IDs of identity providers whose users have the same names and are the same persons: they are not removed when ' +
+        'this provider replaces one of these, or reads names from another attribute.',
     }),
   ),
   sp_entity_id: Name,
@@ -41,8 +41,8 @@ const Given = Type.Object({
   offer_encryption_key: nullable(
     Type.Boolean({
       description:
-        'Default true: the metadata of the realm offer a key for encrypted assertions. false is for identity providers that ' +
-        'then encrypt with CBC, which is refused (Keycloak before 26.4, SimpleSAMLphp 1.19).',
+        'Default true: the metadata of the realm contain a key for encrypted assertions. Set false for identity providers that ' +
+        'would then encrypt with CBC, which is refused (Keycloak before 26.4, SimpleSAMLphp 1.19).',
     }),
   ),
   idp_entity_id: Derived,
@@ -53,14 +53,14 @@ const Given = Type.Object({
   idp_slo_response_url: Derived,
 })
 
-/** `saml_params` of a realm as kept. */
+/** Stored `saml_params` of a realm. */
 export interface SamlSettings extends IdpFacts {
   readonly metadata_xml: string
   /** URL of newer metadata. */
   readonly metadata_url?: string
-  /** PEM: metadata that is fetched must be signed by one of them. Without any, TLS has to do. */
+  /** PEM. Fetched metadata must be signed by one of these certificates; without any, TLS alone protects it. */
   readonly metadata_certificates?: readonly string[]
-  /** Entity IDs whose users are the same people under the same names. */
+  /** Entity IDs of providers whose users have the same names and are the same persons. */
   readonly predecessor_entity_ids?: readonly string[]
   readonly sp_entity_id: string
   readonly sp_acs_url: string
@@ -71,11 +71,11 @@ export interface SamlSettings extends IdpFacts {
   readonly attribute_claim_map: Readonly<Record<string, string>>
   readonly allowed_return_origins: readonly string[]
   readonly default_return_url: string
-  /** false: the metadata of the realm offer no key for encryption. */
+  /** false: the metadata of the realm contain no encryption key. */
   readonly offer_encryption_key?: boolean
 }
 
-/** The identity provider of a realm, and what becomes of its assertions. */
+/** The identity provider of a realm, and the mapping of its assertions. */
 export const samlSettings = methodSettings(
   'saml_params',
   Given,
@@ -132,7 +132,7 @@ export const samlSettings = methodSettings(
       attribute_claim_map,
       allowed_return_origins,
       default_return_url: back.href,
-      // As kept by earlier programs, where nothing else is said.
+      // Stored by earlier versions, which lack the member.
       ...(given.offer_encryption_key === false && { offer_encryption_key: false }),
     }
   },

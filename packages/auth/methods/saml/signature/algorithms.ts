@@ -34,7 +34,7 @@ export function isSignatureAlgorithm(algorithm: string): boolean {
   return Object.hasOwn(signatures, algorithm)
 }
 
-/** The first of the keys that has made the signature. A key only counts for algorithms of its own type. */
+/** Finds the first key that made the signature. A key is only tried for algorithms of its own type. */
 export function signerAmong(
   keys: readonly KeyObject[],
   algorithm: string,
@@ -56,14 +56,14 @@ function isSignedBy(
   )
 }
 
-/** How `xml-crypto` calls a digest. */
+/** Interface of a digest in `xml-crypto`. */
 interface LibraryDigest {
   getAlgorithmName(): string
   /** @returns base64 */
   getHash(xml: string): string
 }
 
-/** How `xml-crypto` calls a signature. */
+/** Interface of a signature in `xml-crypto`. */
 interface LibrarySignature {
   getAlgorithmName(): string
   /** @param value base64 */

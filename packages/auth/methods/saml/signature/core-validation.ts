@@ -18,9 +18,9 @@ interface LibraryVerifier {
   publicCert: KeyObject
   getCanonXml(transforms: readonly string[], element: XmlElement, options: object): string
   loadSignature(signature: XmlElement): void
-  /** @throws Error where anything but a digest is wrong */
+  /** @throws Error for every problem but a wrong digest */
   checkSignature(xml: string): boolean
-  /** Canonical text of what was verified. */
+  /** Canonical text of the verified references. */
   getSignedReferences(): readonly string[]
 }
 
@@ -32,10 +32,11 @@ const { exclusiveC14n } = namespaces
 const enveloped = `${namespaces.signature}enveloped-signature`
 
 /**
- * Core validation (XML Signature §3.2) by `xml-crypto`, after a check of the signature alone: the library canonicalizes
- * and hashes the document before it looks at the signature, and a stranger's document is not to cost that.
- * @param signature in the document, of the structure that SAML allows; its KeyInfo is taken out of it
- * @returns what the signature covers, as the library says: canonical text
+ * Core validation (XML Signature §3.2) by `xml-crypto`. The signature itself is verified first, because the library
+ * canonicalizes and hashes the document before it verifies the signature, which an unauthenticated document must not
+ * cause.
+ * @param signature in the document, with the structure that SAML allows; its KeyInfo is removed
+ * @returns the signed content as the library returns it: canonical text
  * @throws XmlRefused
  */
 export function validateSignature(
@@ -54,7 +55,7 @@ export function validateSignature(
 
 const wrongSignature = () => new XmlRefused('the signature is not right')
 
-/** Knows our algorithms and no others, no key yet, and `ID` for the name of an ID. */
+/** Creates a verifier with only the allowed algorithms, without a key, with `ID` as the ID attribute. */
 function newVerifier(): LibraryVerifier {
   const verifier = new SignedXml({ getCertFromKeyInfo: () => null })
   const { [exclusiveC14n]: canonicalization, [enveloped]: transform } = verifier.CanonicalizationAlgorithms
@@ -65,7 +66,7 @@ function newVerifier(): LibraryVerifier {
   return verifier
 }
 
-/** The key that has signed SignedInfo. */
+/** Finds the key that signed SignedInfo. */
 function findSigner(
   { signedInfo, signatureAlgorithm, signatureValue }: SignatureFacts,
   keys: readonly KeyObject[],
@@ -89,7 +90,7 @@ function readSignedReferences(
     verifier.loadSignature(signature)
     isRight = verifier.checkSignature(xml)
   } catch {
-    // The library throws an Error of no class of its own for whatever is wrong with a signature.
+    // The library throws a plain Error for every problem with a signature.
     throw wrongSignature()
   }
   if (!isRight) throw wrongSignature()

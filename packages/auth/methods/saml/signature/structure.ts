@@ -4,7 +4,7 @@ import { childElements, children, isNamed, readAttribute, readText } from '../xm
 import { XmlRefused } from '../xml/xml-refused.ts'
 import { isDigestAlgorithm, isSignatureAlgorithm } from './algorithms.ts'
 
-/** Contents of a signature whose structure is the one that SAML allows. */
+/** Contents of a signature with the structure that SAML allows. */
 export interface SignatureFacts {
   readonly signedInfo: XmlElement
   readonly signatureAlgorithm: string
@@ -18,9 +18,9 @@ const c14n = namespaces.exclusiveC14n
 const base64 = /^[A-Za-z0-9+/ \t\r\n]+={0,2}[ \t\r\n]*$/
 
 /**
- * Checks that a signature is exactly what SAML 2.0 core §5.4 describes: of one element, by its ID, enveloped in it,
- * exclusive canonicalization, algorithms of the allow-lists, nothing besides. KeyInfo may be there and is not read.
- * @param id of the element that the signature stands in
+ * Checks that a signature is exactly as SAML 2.0 core §5.4 describes: of one element, by its ID, enveloped in it,
+ * with exclusive canonicalization, allowed algorithms and no other parts. KeyInfo may be present and is ignored.
+ * @param id of the element that contains the signature
  * @throws XmlRefused
  */
 export function checkSignatureStructure(signature: XmlElement, id: string): SignatureFacts {
@@ -56,7 +56,7 @@ function requireReference(reference: XmlElement, id: string): void {
   readBase64(requireElement(parts[2], 'DigestValue'))
 }
 
-/** The two that there must be, in this order. */
+/** The two required transforms, in this order. */
 function requireTransforms(transforms: XmlElement): void {
   const list = children(transforms, 'signature', 'Transform')
   const [first, second] = list
@@ -80,7 +80,7 @@ function requireElement(element: XmlElement | undefined, name: string): XmlEleme
   throw new XmlRefused(`Signature has no ${name} where SAML has it`)
 }
 
-/** One node of text: readers differ in what they make of several. */
+/** Requires a single text node: parsers treat several ones differently. */
 function readBase64(element: XmlElement): Buffer {
   const text = readText(element) ?? ''
   if (element.childNodes.length !== 1 || !base64.test(text))

@@ -11,12 +11,12 @@ export function readPublicKeys(certificates: readonly string[]): readonly KeyObj
   return certificates.map((pem) => new X509Certificate(pem).publicKey)
 }
 
-/** The signature of an element, undefined where it has none. @throws XmlRefused when it has several */
+/** Finds the signature of an element; undefined when it has none. @throws XmlRefused when it has several */
 export function findSignature(element: XmlElement): XmlElement | undefined {
   return onlyChild(element, 'signature', 'Signature')
 }
 
-/** @throws XmlRefused when two elements of a document could be meant by one reference */
+/** @throws XmlRefused when an ID is not unique in the document */
 function requireUniqueIds(root: XmlElement): void {
   const seen = new Set<string>()
   for (const { attributes } of listElements(root)) {
@@ -29,10 +29,10 @@ function requireUniqueIds(root: XmlElement): void {
 }
 
 /**
- * Verifies the signature that stands in an element over this very element, by the keys given and no other.
+ * Verifies that the signature in an element covers this element, with the given keys only.
  * @param element of the document, with a signature
- * @returns the element as it was signed: the canonical text that the digest was made of, parsed again. Nothing else of
- *   the document is signed, so nothing else of it may be believed
+ * @returns the signed element, parsed again from the canonical text that was digested. Nothing else of the document
+ *   is signed, so nothing else may be trusted
  * @throws XmlRefused
  */
 export function verifyEnveloped(
@@ -57,7 +57,7 @@ export function verifyEnveloped(
   return signed
 }
 
-/** Whether a document has a signature anywhere but directly in one of these elements. */
+/** Whether a document has a signature that is not a direct child of one of these elements. */
 export function hasForeignSignature(root: XmlElement, owners: readonly XmlElement[]): boolean {
   return listElements(root).some(
     (element) =>

@@ -8,9 +8,9 @@ export interface IdpName {
   readonly spNameQualifier: string | null
 }
 
-/** A session of ours that began at an identity provider, as a single logout names it. */
+/** A session that was created by a login at an identity provider, with the data of a single logout. */
 export interface IdpSession {
-  /** Of our session. */
+  /** Id of the session of this service. */
   readonly id: string
   readonly realm: string
   readonly nameId: IdpName
@@ -47,7 +47,7 @@ const insert = insertInto<
 ])
 const remove = query<[id: string], unknown>('DELETE FROM saml_session WHERE session_id = ?')
 
-/** Of one name at once. */
+/** Maximum number of sessions of one name in a logout. */
 const maxSessions = 1000
 
 const toSession = (realm: string, row: SessionRow): IdpSession => ({
@@ -71,7 +71,7 @@ export async function findIdpSession(
   return row && toSession(realm, row)
 }
 
-/** Those of a name, whatever its format. */
+/** Lists the sessions of a name, whatever its format. */
 export async function listIdpSessions(
   db: Database,
   realm: string,
@@ -80,7 +80,7 @@ export async function listIdpSessions(
   return (await db.all(byName, [realm, name, maxSessions])).map((row) => toSession(realm, row))
 }
 
-/** @param endsAt Unix seconds: our session is over by then */
+/** @param endsAt Unix seconds: the session has ended by then */
 export function idpSessionInsertion({ id, realm, nameId, sessionIndex }: IdpSession, endsAt: number): Change {
   const { value, format, nameQualifier, spNameQualifier } = nameId
   return change(insert, [id, realm, value, format, nameQualifier, spNameQualifier, sessionIndex, endsAt])

@@ -1,16 +1,16 @@
 import type { Database } from '@warder/foundation/sql'
 import { type PendingBounds, removeExcessPending } from './pending-store.ts'
 
-/** Logins that may be under way; one is some 200 bytes, 2 KiB at most. */
+/** Maximum number of pending logins; one takes about 200 bytes, at most 2 KiB. */
 export const pendingBounds: PendingBounds = { ofRealm: 50_000, inAll: 200_000 }
 
-/** Keeps logins that nobody finishes from filling the database. */
+/** Keeps unfinished logins from filling the database. */
 export interface PendingLimiter {
-  /** One more login is under way. */
+  /** Counts one more pending login. */
   count(): Promise<void> | void
 }
 
-/** @param every how many logins of this worker pass between two looks */
+/** @param every number of logins of this worker between two checks */
 export function createPendingLimiter(db: Database, bounds = pendingBounds, every = 500): PendingLimiter {
   let since = 0
   return {

@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto'
 import { type Change, type Commit, change, type Database, insertInto, query } from '@warder/foundation/sql'
 
-/** Receives the session of a login instead of the browser, if it knows the verifier behind the challenge. */
+/** The recipient of the session instead of the browser, if it proves the verifier of the challenge. */
 export interface Recipient {
   /** BASE64URL(SHA-256(code_verifier)) (RFC 7636 §4.2). */
   readonly challenge: string
-  /** Comes back as it was given, so that the recipient knows its own login. */
+  /** Returned unchanged, so that the recipient recognises its own login. */
   readonly state: string
 }
 
-/** A login or logout that was sent to an identity provider. Times are Unix seconds. */
+/** A pending login or logout at an identity provider. Times are Unix seconds. */
 export interface PendingRequest {
   readonly purpose: 'login' | 'logout'
   /** ID of the message, the RelayState, and for a login the value of the cookie. */
@@ -48,7 +48,7 @@ const removeOldAssertions = query<[now: number, limit: number], unknown>(
      (SELECT assertion_hash FROM saml_assertion WHERE expires_at <= ? LIMIT ?)`,
 )
 
-/** One that has not expired, of this realm. */
+/** Finds a pending request of this realm that has not expired. */
 export async function findPending(
   db: Database,
   wanted: Pick<PendingRequest, 'purpose' | 'requestId' | 'realm'>,
@@ -77,12 +77,12 @@ export function pendingInsertion(pending: PendingRequest): Change {
   ])
 }
 
-/** A guard: takes it, once. Fails when it was taken before, or has expired meanwhile. */
+/** Consumes a pending request. A guard: fails when it was consumed before or has expired. */
 export function pendingUse({ requestId, realm }: PendingRequest, now: number): Change {
   return change(take, [requestId, realm, now], 1)
 }
 
-/** Remembers an assertion, or another message, of a realm; UniqueViolation when it was used before. */
+/** Stores the use of an assertion or another message of a realm; UniqueViolation when it was used before. */
 export function messageUse(realm: string, id: string, expiresAt: number): Change {
   const hash = createHash('sha256')
     .update(JSON.stringify([realm, id]))
@@ -99,10 +99,10 @@ const removeOldHandovers = query<[now: number, limit: number], unknown>(
 )
 
 const sweepSize = 1000
-/** In one turn: what a minute can bring in. */
+/** Maximum number of rounds of a sweep, enough for the records of one minute. */
 const maxRounds = 200
 
-/** @returns how many rows went */
+/** @returns how many rows were deleted */
 export async function removeExpiredMessages(commit: Commit, now: number): Promise<number> {
   let sum = 0
   for (let round = 0; round < maxRounds; round++) {
@@ -129,13 +129,13 @@ const removeBeyond = query<[limit: number], unknown>(
      (SELECT expires_at FROM saml_request ORDER BY expires_at DESC LIMIT 1 OFFSET ?)`,
 )
 
-/** How many logins may be under way. */
+/** Maximum numbers of pending logins. */
 export interface PendingBounds {
   readonly ofRealm: number
   readonly inAll: number
 }
 
-/** Of logins beyond the bounds the oldest go: a flood of them makes the time shorter in which one has to be finished. */
+/** Deletes the oldest pending logins beyond the limits: a flood shortens the time in which a login must be finished. */
 export async function removeExcessPending(db: Database, { ofRealm, inAll }: PendingBounds): Promise<number> {
   const crowded = await db.all(realmsOver, [ofRealm])
   const results = await db.commit([

@@ -4,14 +4,14 @@ import type { Expected } from '../response/expected.ts'
 import { validateField } from '../thread/validate-field.ts'
 import { type ResponseWishes, sharedKey, TestIdp } from './test-idp.ts'
 
-/** An identity provider and what a service provider expects of its answer, without a service. */
+/** An identity provider and the expected values of a service provider, without a service. */
 export interface Validator {
   readonly idp: TestIdp
   readonly expected: Expected
   readonly wishes: ResponseWishes
-  /** XML of a right response, but for the wishes. */
+  /** XML of a valid response with the given changes. */
   response(more?: Partial<ResponseWishes>): string
-  /** Accepts, or says why not. */
+  /** Returns the assertion, or the reason of the refusal. */
   validate(xml: string, otherwise?: Partial<Expected>): Assertion | string
 }
 
@@ -35,12 +35,12 @@ export async function startValidator(): Promise<Validator> {
   return { idp, expected, wishes, response: (more) => idp.response({ ...wishes, ...more }), validate }
 }
 
-/** A response is refused, within 50 ms of processor time (A26), and for the reason that is expected. */
+/** Requires that a response is refused for the expected reason, within 50 ms of CPU time (A26). */
 export function assertRefused(validator: Validator, xml: string, reason: RegExp, what: string): void {
   const result = validator.validate(xml)
   assert.equal(typeof result, 'string', `${what}: accepted ${JSON.stringify(result)}`)
   assert.match(String(result), reason, what)
-  // The best of three: the compiler of the runtime and its garbage collector count, too.
+  // The best of three runs: the JIT compiler and the garbage collector add noise.
   const times = Array.from({ length: 3 }, () => milliseconds(() => validator.validate(xml)))
   assert.ok(Math.min(...times) < 50, `${what}: ${times} ms`)
 }
@@ -52,7 +52,7 @@ function milliseconds(action: () => void): number {
   return (user + system) / 1000
 }
 
-/** Parts of a signed response, to be put together otherwise. */
+/** Parts of a signed response, to be recombined. */
 export interface Parts {
   readonly response: string
   readonly assertion: string
@@ -69,7 +69,7 @@ export function splitParts(xml: string): Parts {
   }
 }
 
-/** The same text about somebody else, under another ID. */
+/** Returns the text with another user and another ID. */
 export function forgeText(text: string, id = '_evil'): string {
   return text.replace('>ann<', '>admin<').replace(/( ID=")[^"]+/, `$1${id}`)
 }

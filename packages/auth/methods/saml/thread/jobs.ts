@@ -2,7 +2,10 @@ import type { Assertion } from '../response/assertion.ts'
 import type { ExpectedOnce } from '../response/expected.ts'
 import type { SamlCheck } from '../response/saml-refused.ts'
 
-/** A response to judge. `field` is the value of the form field as it was sent, percent-encoded; the thread takes it over. */
+/**
+ * A response to validate. `field` is the value of the form field as it was sent, percent-encoded; it is transferred
+ * to the thread.
+ */
 export interface Job {
   readonly field: Uint8Array<ArrayBuffer>
   readonly expected: ExpectedOnce
@@ -16,7 +19,7 @@ export interface ToThread {
   readonly id: number
   readonly job: Job
 }
-/** Without result: the thread failed in a way that nobody foresaw. */
+/** Without result: the thread failed unexpectedly. */
 export interface FromThread {
   readonly id: number
   readonly result?: ValidationResult

@@ -2,7 +2,7 @@ import { SamlRefused } from '../response/saml-refused.ts'
 import { decodeMessage, validateResponse } from '../response/validate-response.ts'
 import type { Job, ValidationResult } from './jobs.ts'
 
-/** Judges the form field of a response. Throws only what is a fault of the program. */
+/** Validates the form field of a response. Throws only on programming errors. */
 export function validateField({ field, expected }: Job): ValidationResult {
   try {
     return { assertion: validateResponse(decodeMessage(decodeFormField(field)), expected) }
@@ -17,7 +17,7 @@ function decodeFormField(field: Uint8Array): string {
   try {
     return decodeURIComponent(Buffer.from(field).toString('latin1').replaceAll('+', ' '))
   } catch {
-    // It is no base64 either.
+    // This is not valid base64 either.
     return '%'
   }
 }

@@ -1,4 +1,4 @@
-// The thread of XML: parses, canonicalizes and verifies what strangers send, one message after the other.
+// The XML thread: parses, canonicalizes and verifies untrusted messages, one at a time.
 import { parentPort } from 'node:worker_threads'
 import { lowerThreadPriority } from '@warder/foundation/threads'
 import type { FromThread, ToThread } from './jobs.ts'

@@ -12,7 +12,7 @@ const job = (xml = response()): Job => ({
 })
 const slow = new URL('./fixtures/slow-thread.ts', import.meta.url)
 
-it('messages are judged on a thread, one after the other, and the thread ends when it is idle', async () => {
+it('messages are validated on a thread, one at a time, and the thread ends when it is idle', async () => {
   const verification = createVerification({ idleMs: 1 })
   const results = await Promise.all(
     [job(), job('<x/>'), job()].map((one) => verification.validate(owner, one)),
@@ -26,7 +26,7 @@ it('messages are judged on a thread, one after the other, and the thread ends wh
   verification.close()
 })
 
-it('a message that takes too long is refused, its thread is ended, and the next one is judged by another', async () => {
+it('a message that takes too long is refused, its thread is terminated, and another one validates the next', async () => {
   const verification = createVerification({ thread: slow, maxJobMs: 1000 })
   const [first, second] = await Promise.allSettled([
     verification.validate(owner, job('<slow/>')),
@@ -37,7 +37,7 @@ it('a message that takes too long is refused, its thread is ended, and the next 
   verification.close()
 })
 
-it('a thread that breaks fails its message and no other', async () => {
+it('a thread that crashes fails only its own message', async () => {
   const verification = createVerification({ thread: slow })
   const [first, second] = await Promise.allSettled([
     verification.validate(owner, job('<crash/>')),
@@ -48,7 +48,7 @@ it('a thread that breaks fails its message and no other', async () => {
   verification.close()
 })
 
-it('more messages than the queue holds are told to come again', async () => {
+it('messages beyond the queue length are told to retry', async () => {
   const verification = createVerification()
   const answers = await Promise.allSettled(
     Array.from({ length: 80 }, () => verification.validate(owner, job('<x/>'))),

@@ -3,21 +3,21 @@ import { createFairQueue, type QueueOwner } from '@warder/foundation/runtime'
 import { SamlRefused } from '../response/saml-refused.ts'
 import type { FromThread, Job, ToThread, ValidationResult } from './jobs.ts'
 
-/** Messages that wait for the thread; more are told to come again. */
+/** Maximum length of the queue of the thread; further messages are told to retry. */
 const maxQueueLength = 64
-/** The gate bounds what there is to do to some 100 ms; whatever takes longer is stopped with its thread. */
+/** The gate limits the work to some 100 ms; a job that takes longer is terminated with its thread. */
 const maxJobMs = 5000
-/** An idle thread ends, and gives its memory back. */
+/** An idle thread ends and releases its memory. */
 const idleMs = 60_000
 
-/** Judges responses outside of the event loop: what strangers send holds nobody else up. */
+/** Validates responses outside of the event loop, so that untrusted input does not delay other requests. */
 export interface Verification {
   /**
-   * @param owner who takes turns with whom
+   * @param owner of the job, for a fair order of the queue
    * @throws failure('overloaded'); SamlRefused when it takes too long
    */
   validate(owner: QueueOwner, job: Job): Promise<ValidationResult>
-  /** Responses that wait for the thread or are on it. */
+  /** Responses that wait for the thread or are being validated. */
   readonly unfinished: number
   close(): void
 }
@@ -41,7 +41,7 @@ export function createVerification(bounds: VerificationBounds = {}): Verificatio
   }
 }
 
-/** One job at a time: the thread can be ended without harm to others. */
+/** Runs one job at a time, so that the thread can be terminated without affecting others. */
 class VerificationThread {
   readonly #bounds: VerificationBounds
   #worker: Worker | undefined

@@ -3,8 +3,8 @@ import type { XmlCounts } from './gate.ts'
 import { XmlRefused } from './xml-refused.ts'
 
 /**
- * The part of the DOM that is used here. The declarations that come with the parser bring in the globals of browsers,
- * for all of the project: it is loaded without them.
+ * The used part of the DOM. The declarations of the parser would add the globals of browsers to the whole project, so
+ * they are not loaded.
  */
 export interface XmlNode {
   readonly nodeType: number
@@ -42,8 +42,8 @@ const refuse = (): never => {
 }
 
 /**
- * Parses text that the gate has let through. Whatever the parser complains of is refused, and so is a document in which
- * it finds another number of elements or attributes than the gate did.
+ * Parses text that has passed the gate. Refuses the text when the parser reports a problem, or counts another number
+ * of elements or attributes than the gate.
  * @returns the root element
  * @throws XmlRefused
  */

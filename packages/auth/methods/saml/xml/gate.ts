@@ -30,7 +30,7 @@ export const metadataBounds: XmlBounds = {
   attributesOfElement: 32,
 }
 
-/** How many there are: what a parser finds must agree. */
+/** Counts of a document; the parser must find the same. */
 export interface XmlCounts {
   readonly elements: number
   readonly attributes: number
@@ -53,9 +53,9 @@ const notXml = /[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/u
 const reference = /&(?:(?:amp|lt|gt|quot|apos);|#([0-9]{1,7});|#x([0-9a-fA-F]{1,6});)?/g
 
 /**
- * Lets through the small part of XML that SAML needs, before any parser sees it: elements, attributes, text, and the
- * five predefined entities. Document types, processing instructions, comments and CDATA sections are refused: entity
- * bombs, external entities and texts that readers see differently need one of them. One pass, linear in the length.
+ * Accepts the small subset of XML that SAML needs, before any parser runs: elements, attributes, text, and the five
+ * predefined entities. Refuses document types, processing instructions, comments and CDATA sections, which entity
+ * bombs, external entities and ambiguous texts require. One pass, linear in the length.
  * @returns the text without its XML declaration
  * @throws XmlRefused
  */
@@ -69,7 +69,7 @@ export function checkXml(
   return { text, counts: new Scan(text, bounds).run() }
 }
 
-/** The same text without comments; for documents in which people write them. */
+/** Removes comments, for documents in which administrators write them. */
 export function withoutComments(source: string): string {
   return source.replace(comment, '')
 }

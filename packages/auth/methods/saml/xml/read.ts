@@ -3,7 +3,7 @@ import { checkXml, messageBounds, type XmlBounds } from './gate.ts'
 import { type Namespace, namespaces } from './names.ts'
 import { XmlRefused } from './xml-refused.ts'
 
-/** A document that has passed the gate: what was parsed, and the text that it was parsed from. */
+/** A document that has passed the gate: the parsed tree and its text. */
 export interface XmlDocument {
   readonly root: XmlElement
   /** Without XML declaration. */
@@ -54,7 +54,7 @@ export function readAttribute(element: XmlElement, name: string): string | undef
   return element.hasAttribute(name) ? (element.getAttribute(name) ?? '') : undefined
 }
 
-/** The prefixes that are declared where an element stands, by the element or around it; '' = the default namespace. */
+/** The prefixes in scope at an element, declared by it or its ancestors; '' = the default namespace. */
 export function prefixesAt(element: XmlElement): ReadonlyMap<string, string> {
   const found = new Map<string, string>()
   for (let at: XmlNode | null = element; at !== null && isElement(at); at = at.parentNode) {

@@ -3,7 +3,7 @@ import { XmlRefused } from './xml-refused.ts'
 const xml = 'http://www.w3.org/XML/1998/namespace'
 const xmlns = 'http://www.w3.org/2000/xmlns/'
 
-/** Declarations of namespaces at one place of a document: prefix -> URI; '' = the default namespace. */
+/** Namespace declarations in scope at one position of a document: prefix -> URI; '' = the default namespace. */
 export type Scope = ReadonlyMap<string, string>
 
 export const outermost: Scope = new Map([
@@ -12,8 +12,8 @@ export const outermost: Scope = new Map([
 ])
 
 /**
- * The scope inside of an element (Namespaces in XML 1.0), after the checks that readers of XML are known to differ in:
- * prefixes are declared, reserved ones are not taken, and no two attributes have one expanded name.
+ * Returns the namespace scope of an element (Namespaces in XML 1.0), after the checks on which XML parsers differ:
+ * prefixes are declared, reserved ones are not redefined, and no two attributes have the same expanded name.
  * @param attributes qualified name -> value as written
  * @throws XmlRefused
  */

@@ -9,7 +9,7 @@ const escapes: Readonly<Record<string, string>> = {
   '\r': '&#13;',
 }
 
-/** A text as it stands in XML or HTML, between tags or in an attribute. */
+/** Escapes a text for XML or HTML, for content and attributes. */
 export function escapeXml(text: string): string {
   return text.replaceAll(/[&<>"'\t\n\r]/g, (character) => escapes[character] ?? '')
 }

@@ -1,4 +1,4 @@
-/** XML that is not read: malformed, beyond a bound, or with a construct that SAML does not need. */
+/** XML that is refused: malformed, beyond a limit, or with a construct that SAML does not need. */
 export class XmlRefused extends Error {
   constructor(reason: string) {
     super(reason)
