@@ -22,7 +22,7 @@ const authenticated = json(
   { 'set-cookie': '_ea_=t.o.k; HttpOnly; Secure; SameSite=Strict; Path=/; Max-Age=60' },
 )
 
-test('a login by name and password gives the session, its token, and the steps before', async () => {
+test('a login by name and password returns the session and its token, after the intermediate steps', async () => {
   using auth = client()
   service.answer(
     json(200, { next_step: 'TotpRequired', session_id: null }),
@@ -41,7 +41,7 @@ test('a login by name and password gives the session, its token, and the steps b
   assert.equal(service.received.length, 4, 'a busy service is asked again')
 })
 
-test('a login without a name is by the credentials of the client', async () => {
+test('a login without a name uses the credentials of the client', async () => {
   service.answer(authenticated)
   using bearer = client({ credentials: { bearer: 'j.w.t' } })
   await bearer.login({ realm: 'shop' })
@@ -51,7 +51,7 @@ test('a login without a name is by the credentials of the client', async () => {
   assert.equal(service.received[0]?.certificate, 'carol')
 })
 
-test('a refused login, and one that gives no session, are errors without the password', async () => {
+test('a refused login, and one without a session, throw errors that do not contain the password', async () => {
   using auth = client({ retries: 0 })
   const login = { realm: 'shop', username: 'ann', password: 'the password' }
   service.answer(json(401, { error: 'unauthorized', description: 'Credentials are missing or not valid.' }))
@@ -65,7 +65,7 @@ test('a refused login, and one that gives no session, are errors without the pas
     await assert.rejects(auth.login({ realm: 'shop', ...wrong }), TypeError)
 })
 
-test('calls are made with the session or the machine token of the client', async () => {
+test('calls use the session or the machine token of the client', async () => {
   service.answer(json(200, {}))
   using auth = client({ credentials: { session: 't.o.k' } })
   await auth.call('whoami', { query: { realm: 'shop' } })
@@ -77,7 +77,7 @@ test('calls are made with the session or the machine token of the client', async
   assert.throws(() => client({ credentials: { session: 'a\r\nx: y' } }), TypeError)
 })
 
-test('a password is changed by the one before', async () => {
+test('a password change is authenticated with the old password', async () => {
   using auth = client()
   service.answer(json(204, undefined))
   await auth.changePassword({ realm: 'shop', username: 'ann', password: 'old', newPassword: 'new' })

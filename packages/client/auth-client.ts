@@ -16,24 +16,24 @@ export type AuthOperationName = keyof Operations
 export type AuthInput<Name extends AuthOperationName> = InputOf<Operations, Name>
 export type AuthReply<Name extends AuthOperationName> = ReplyOf<Operations, Name>
 
-/** How the caller proves who they are. */
+/** Credentials of the caller. */
 export interface AuthCredentials {
-  /** Token of a session. Not in a browser, which keeps the session as a cookie. */
+  /** Token of a session. Not in a browser, which stores the session as a cookie. */
   readonly session?: string | undefined
-  /** Token of an issuer that the realm trusts, to log in with. */
+  /** Token of an issuer that the realm trusts, for the login. */
   readonly bearer?: string | undefined
   /** A machine token. */
   readonly secretToken?: string | undefined
-  /** PEM of a certificate and of its private key. Not in a browser, which has certificates of its own. */
+  /** PEM of a certificate and its private key. Not in a browser, which manages its own certificates. */
   readonly certificate?: { readonly cert: string; readonly key: string } | undefined
 }
 
 export interface AuthClientOptions extends ClientOptions {
-  /** Without any: in a browser the session that it has a cookie of. */
+  /** Without credentials: in a browser, the session of its cookie. */
   readonly credentials?: AuthCredentials
 }
 
-/** The user who logs in. Without a name: by the token or the certificate of the client's credentials. */
+/** The user who logs in. Without a name, the token or the certificate of the client is used. */
 export interface LoginRequest {
   readonly realm: string
   readonly username?: string
@@ -42,44 +42,44 @@ export interface LoginRequest {
   readonly totpCode?: string
 }
 
-/** How far a login has come. */
+/** Result of a login step. */
 export type LoginStep =
   | {
       readonly step: 'Authenticated'
       readonly sessionId: string
-      /** For the bearer of a key management service. undefined in a browser, which keeps it as a cookie. */
+      /** The token to use at a key management service; undefined in a browser, which stores it as a cookie. */
       readonly token: string | undefined
     }
-  /** `TotpRequired`: log in again with a code. `ChangePassword`: the password has to be changed first. */
+  /** `TotpRequired`: log in again with a code. `ChangePassword`: change the password first. */
   | { readonly step: 'TotpRequired' | 'ChangePassword' }
 
 /** The authentication service. */
 export interface AuthClient extends ServiceClient<Operations> {
-  /** @throws ClientError `unauthorized` when nobody is let in */
+  /** @throws ClientError `unauthorized` when the login is refused */
   login(request: LoginRequest): Promise<LoginStep>
-  /** Chooses a new password, by the one before. @throws ClientError */
+  /** Changes the password; the old one is the proof. @throws ClientError */
   changePassword(request: LoginRequest & { readonly newPassword: string }): Promise<void>
 }
 
-/** Logins are refused as busy before anything is done. */
+/** Safe to retry: the service refuses logins as busy before it does anything. */
 const repeatable: ReadonlySet<string> = new Set(['login'])
 
 /** @throws TypeError as `kmsClient`, and for a session in a browser */
 export function authClientOver(network: Network, options: AuthClientOptions): AuthClient {
   const { certificate, session, ...tokens } = options.credentials ?? {}
   if (session !== undefined && network.keepsCookies)
-    throw new TypeError('a browser keeps the session as a cookie: leave session out')
+    throw new TypeError('a browser stores the session as a cookie: omit session')
   const identity = {
     ...tokenHeaders(tokens),
     ...(session !== undefined && { cookie: `_ea_=${headerToken(session)}` }),
   }
   const parts = { routes, repeatable, identity, certificate, sendCookies: true }
   const { client, send } = serviceClient<Operations>(network, options, parts)
-  /** By name and password where they are given, else by the credentials of the client. */
+  /** Uses the name and password if given, else the credentials of the client. */
   const selectIdentity = ({ username, password }: LoginRequest): Readonly<Record<string, string>> => {
     if (username === undefined && password === undefined) return identity
     if (username === undefined || password === undefined || username.includes(':'))
-      throw new TypeError('a login takes a name without a colon, and a password')
+      throw new TypeError('a login requires a name without a colon and a password')
     return { authorization: `Basic ${toBase64(new TextEncoder().encode(`${username}:${password}`))}` }
   }
   return {

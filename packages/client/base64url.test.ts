@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { fromBase64Url, toBase64, toBase64Url } from './base64url.ts'
 
-test('bytes become the text that Node makes of them, and come back', () => {
+test('bytes are encoded as by Node, and decoded again', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
       assert.equal(toBase64Url(bytes), Buffer.from(bytes).toString('base64url'))

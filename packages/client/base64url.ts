@@ -1,7 +1,7 @@
-/** How many bytes are given to one call: a function takes no unbounded number of arguments. */
+/** Bytes per call: the number of arguments of a function is limited. */
 const bytesAtOnce = 32 * 1024
 
-/** Bytes as every `data` member of the services has them (RFC 4648 §5, without padding). */
+/** Encodes bytes for the `data` members of the services (RFC 4648 §5, without padding). */
 export function toBase64Url(bytes: Uint8Array): string {
   return toBase64(bytes).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '')
 }

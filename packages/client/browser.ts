@@ -4,7 +4,7 @@ import { type KmsClient, type KmsClientOptions, kmsClientOver } from './kms-clie
 
 export * from './shared.ts'
 
-// Entry of `@warder/client` for bundlers of browsers: nothing here imports a module of Node.
+// Entry of `@warder/client` for browser bundlers: it imports no module of Node.
 const network = { transport: fetchTransport, keepsCookies: true }
 
 /** A client of the key management service. @throws TypeError for options that cannot be used */

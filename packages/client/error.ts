@@ -1,24 +1,24 @@
 import type { ErrorSchema } from './api.gen.ts'
 
 /**
- * Why a call did not succeed: a kind of the service's registry, or one of the client's own. `unreachable`: no
- * connection, or one that is not trusted; `timeout`: no whole answer in time; `unexpected_reply`: not an answer of
- * this service; `closed`: `close` ended it, and nobody knows whether it was carried out.
+ * Kinds of failed calls: those of the service's registry, and those of the client. `unreachable`: no connection, or
+ * an untrusted one; `timeout`: no complete answer in time; `unexpected_reply`: not an answer of this service;
+ * `closed`: `close` ended the call, and it is unknown whether it was executed.
  */
 export type ClientErrorKind = ErrorSchema['error'] | 'unreachable' | 'timeout' | 'unexpected_reply' | 'closed'
 
-/** A call that did not succeed. Holds what the service said, never a credential or the request. */
+/** A failed call. Contains the error of the service, never a credential or the request. */
 export class ClientError extends Error {
   override readonly name = 'ClientError'
-  /** A newer service may know kinds that these types do not. */
+  /** A newer service may have kinds that these types lack. */
   readonly kind: ClientErrorKind | (string & {})
   /** HTTP status; undefined when there was no answer. */
   readonly status: number | undefined
-  /** The service's sentence for people. */
+  /** Description from the service, for users. */
   readonly description: string
-  /** Finds the request in the service's logs. */
+  /** Identifies the request in the logs of the service. */
   readonly requestId: string | undefined
-  /** Seconds that the service asks to wait before the next try. */
+  /** Seconds to wait before the next try, as named by the service. */
   readonly retryAfter: number | undefined
 
   constructor(options: {

@@ -11,7 +11,7 @@ let service: FakeService
 const authorities = tls.getCACertificates('default')
 before(async () => {
   service = await fakeService()
-  // A page trusts what its browser trusts; this process stands for the browser.
+  // A page trusts the authorities of its browser; in this test they are those of the process.
   tls.setDefaultCACertificates([service.ca])
 })
 after(async () => {
@@ -30,7 +30,7 @@ const catchKind = (call: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => (error instanceof ClientError ? error.kind : error),
   )
 
-test('the entry for browsers imports no module of Node and nothing from elsewhere', () => {
+test('the entry for browsers imports no module of Node and no other package', () => {
   const folder = import.meta.dirname
   const seen = new Set<string>()
   const follow = (file: string): void => {
@@ -46,7 +46,7 @@ test('the entry for browsers imports no module of Node and nothing from elsewher
   for (const file of seen) assert.doesNotMatch(readFileSync(file, 'utf8'), /\bBuffer\b|\bprocess\./, file)
 })
 
-test('a call sends method, target, headers and body, and gives the reply', async () => {
+test('a call sends method, target, headers and body, and returns the reply', async () => {
   const kms = client()
   service.answer(json(200, { protected: 'a', signature: 'b' }))
   const body = { kid: 'k', alg: 'ES256', data: 'aGk' }
@@ -68,7 +68,7 @@ test('a call sends method, target, headers and body, and gives the reply', async
   kms.close()
 })
 
-test('no redirect is followed: the credentials stay with the service', async () => {
+test('redirects are not followed: credentials are sent only to the service', async () => {
   await using other = await fakeService()
   const kms = client()
   for (const status of [301, 302, 307, 308]) {
@@ -78,7 +78,7 @@ test('no redirect is followed: the credentials stay with the service', async () 
   assert.equal(other.received.length, 0)
 })
 
-test('a service that is silent, drips, breaks off or sends too much is given up', async () => {
+test('a call fails when the service is silent, too slow, breaks off or sends too much', async () => {
   const kms = client({ timeoutMs: 80, maxAnswerBytes: 100 })
   service.answer(() => undefined)
   assert.equal(await catchKind(kms.call('version')), 'timeout')
@@ -106,7 +106,7 @@ test('a service that is silent, drips, breaks off or sends too much is given up'
   }
 })
 
-test('a service that the browser does not trust gets nothing', async () => {
+test('a service that the browser does not trust receives no data', async () => {
   const kms = client()
   tls.setDefaultCACertificates([])
   try {
@@ -119,7 +119,7 @@ test('a service that the browser does not trust gets nothing', async () => {
   kms.close()
 })
 
-test('close ends what is under way and what waits for a connection', async () => {
+test('close aborts running calls and those that wait for a connection', async () => {
   const kms = client({ maxConnections: 1 })
   service.answer(() => undefined)
   const calls = [1, 2, 3].map(() => catchKind(kms.call('version')))
@@ -129,13 +129,13 @@ test('close ends what is under way and what waits for a connection', async () =>
   assert.equal(service.received.length, 1)
 })
 
-test('what a browser decides by itself is refused where it is given', () => {
+test('options that a browser decides by itself are refused', () => {
   const { url, ca, client: certificate } = service
   const refused = (make: () => unknown, message: RegExp) =>
     assert.throws(make, { name: 'TypeError', message })
-  refused(() => kmsClient({ url, ca }), /leave ca out/)
-  refused(() => kmsClient({ url, serverName: 'kms' }), /leave serverName out/)
-  refused(() => kmsClient({ url, credentials: { certificate } }), /leave certificate out/)
-  refused(() => authClient({ url, credentials: { session: 'a' } }), /leave session out/)
+  refused(() => kmsClient({ url, ca }), /omit ca/)
+  refused(() => kmsClient({ url, serverName: 'kms' }), /omit serverName/)
+  refused(() => kmsClient({ url, credentials: { certificate } }), /omit certificate/)
+  refused(() => authClient({ url, credentials: { session: 'a' } }), /omit session/)
   refused(() => kmsClient({ url: 'http://h' }), /https/)
 })

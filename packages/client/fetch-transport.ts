@@ -3,15 +3,16 @@ import { createTransport, type Exchange } from './exchanges.ts'
 import { type Answer, createFailures, parseBase, type Transport, type TransportOptions } from './transport.ts'
 
 /**
- * `fetch`, for browsers and what else has it. Follows no redirects: credentials go to the named service and nowhere else.
- * @param sendCookies whether the browser sends the cookies that it has of the service, and keeps those that it gets
- * @throws TypeError for an address that cannot be used, and for what a browser decides without the page
+ * Transport over `fetch`, for browsers and other runtimes that have it. Follows no redirects: credentials are sent
+ * only to the named service.
+ * @param sendCookies whether the browser sends and stores cookies of the service
+ * @throws TypeError for an invalid address, and for options that a browser decides by itself
  */
 export function fetchTransport(options: TransportOptions, sendCookies: boolean): Transport {
   const base = parseBase(options.baseUrl)
   for (const name of ['ca', 'serverName', 'certificate'] as const)
     if (options[name] !== undefined)
-      throw new TypeError(`the browser trusts and shows certificates by itself: leave ${name} out`)
+      throw new TypeError(`the browser manages certificates by itself: omit ${name}`)
   const failures = createFailures(base.origin)
   const { failure } = failures
 
@@ -28,7 +29,7 @@ export function fetchTransport(options: TransportOptions, sendCookies: boolean):
         cache: 'no-store',
         referrerPolicy: 'no-referrer',
       })
-      // Where it leads to is kept from pages.
+      // Browsers hide the target of a redirect from pages.
       if (response.type === 'opaqueredirect')
         throw failure('unexpected_reply', 'answers with a redirect, which is not followed')
       begun = true
@@ -39,14 +40,15 @@ export function fetchTransport(options: TransportOptions, sendCookies: boolean):
     } catch (error) {
       if (!(error instanceof TypeError)) throw error
       if (begun) throw failure('unreachable', 'broke off its answer', error)
-      // A browser tells a page no reason: no answer, a certificate that is not trusted, or an origin that is not allowed.
+      // A browser does not tell a page the reason: no answer, an untrusted certificate, or an origin that is
+      // not allowed.
       throw failure('unreachable', `cannot be reached: ${error.message}`, error)
     }
   }
   return createTransport(exchange, options, failures)
 }
 
-/** The whole body, at most so many bytes; leaving the loop early ends the connection. */
+/** Reads the whole body up to a limit. Leaving the loop early closes the connection. */
 async function readWhole(
   { body }: Response,
   maxBytes: number,

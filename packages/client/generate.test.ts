@@ -36,7 +36,7 @@ test('each form of schema becomes the type that it describes', () => {
   for (const [schema, type] of cases) assert.equal(formatType(schema), type)
 })
 
-test('a schema that cannot be expressed stops the generator instead of giving a wrong type', () => {
+test('a schema that cannot be expressed is an error, not a wrong type', () => {
   const deep = Array.from({ length: 40 }).reduce<Json>((items) => ({ type: 'array', items }), {})
   for (const schema of [{ type: 'file' }, { not: {} }, { $ref: 'https://elsewhere.example/' }, deep]) {
     assert.throws(() => formatType(schema))
@@ -46,7 +46,7 @@ test('a schema that cannot be expressed stops the generator instead of giving a 
   }
 })
 
-test('operations that answer with pages are left out, JSON suffixes and empty replies stay', () => {
+test('operations that answer with HTML are omitted, JSON suffixes and empty replies are kept', () => {
   const answer = (type: string): Json => ({ 200: { content: { [type]: { schema: { type: 'string' } } } } })
   const document = {
     openapi: '3.1.0',
@@ -63,7 +63,7 @@ test('operations that answer with pages are left out, JSON suffixes and empty re
   assert.doesNotMatch(text, /\/b/)
 })
 
-test('no text of the document becomes code: names stay literals, descriptions stay comments', () => {
+test('texts of the document never become code: names stay literals, descriptions stay comments', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       const name = memberName(text)

@@ -18,13 +18,13 @@ interface Described {
 }
 
 /**
- * Source text of the client's types: one interface member for each operation with its path and query parameters, body
- * and reply, and a table of routes. Operations that answer with something else than JSON (pages, the document itself)
- * are left out. The same document gives the same text, so that a check can compare.
+ * Generates the source text of the client's types: one interface member per operation with its path and query
+ * parameters, body and reply, and a table of routes. Operations that do not answer with JSON (pages, the document
+ * itself) are omitted. The same document yields the same text, so that a check can compare it.
  * @param document an OpenAPI 3.1 document
- * @param service whose it is, for the first line
- * @param wanted by the name of an operation
- * @throws Error when the document holds what this generator cannot express
+ * @param service name of the service, for the first line
+ * @param wanted selects operations by name
+ * @throws Error when the document contains something that this generator cannot express
  */
 export function clientTypes(document: Json, service: string, wanted = (_name: string) => true): string {
   const root = toObject(document)
@@ -67,7 +67,7 @@ function* listOperations(root: JsonObject): Generator<Described> {
   }
 }
 
-/** The success responses that are JSON or have no body. */
+/** Lists the success responses that are JSON or have no body. */
 function listSuccesses(operation: JsonObject): readonly { readonly reply: Json | undefined }[] {
   const successes = Object.entries(toObject(operation.responses)).filter(([status]) => status.startsWith('2'))
   return successes.flatMap(([, success]): { readonly reply: Json | undefined }[] => {
@@ -101,7 +101,7 @@ function operationType({ name, operation }: Described): string {
   return `${comment(operation.summary, '  ')}  readonly ${memberName(name)}: {\n${lines.join('')}  }\n`
 }
 
-/** Whether the success of an operation says where the next page begins. */
+/** Whether a successful reply contains the cursor of the next page. */
 function isPaged(operation: JsonObject): boolean {
   const [success] = Object.entries(toObject(operation.responses)).filter(([status]) => status.startsWith('2'))
   return toObject(toObject(success?.[1]).headers)['X-Next-After'] !== undefined

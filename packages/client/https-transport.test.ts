@@ -14,13 +14,13 @@ after(() => service[Symbol.asyncDispose]())
 const client = (options: Partial<KmsClientOptions> = {}) =>
   kmsClient({ url: service.url, ca: service.ca, ...options })
 
-/** Kinds of the errors that calls ended with; `done` for those that succeeded. */
+/** The error kinds of calls; `done` for those that succeeded. */
 async function ends(calls: readonly Promise<unknown>[]): Promise<readonly string[]> {
   const toKind = (error: unknown): string => (error instanceof ClientError ? error.kind : String(error))
   return Promise.all(calls.map((call) => call.then(() => 'done', toKind)))
 }
 
-test('a client certificate or an authority that cannot be used is refused where it is given', () => {
+test('an unusable client certificate or authority is refused when the client is created', () => {
   const other = generateKeyPairSync('ed25519').privateKey.export({ type: 'pkcs8', format: 'pem' })
   const { cert, key } = service.client
   for (const certificate of [
@@ -42,14 +42,14 @@ test('a client certificate or an authority that cannot be used is refused where 
   }
 })
 
-test('the time that a call waits for a connection does not count', async () => {
+test('the timeout does not include the wait for a connection', async () => {
   const kms = client({ maxConnections: 1, timeoutMs: 600 })
   service.answer((response) => setTimeout(() => json(200, 'v')(response, service.received[0] as never), 250))
   assert.deepEqual(await ends([1, 2, 3, 4].map(() => kms.call('version'))), Array(4).fill('done'))
   kms.close()
 })
 
-test('close ends what is under way and what waits for a connection, and opens none', async () => {
+test('close aborts running and waiting calls, and opens no connection', async () => {
   const kms = client({ maxConnections: 1 })
   service.answer(() => undefined)
   service.received.length = 0
@@ -65,7 +65,7 @@ test('close ends what is under way and what waits for a connection, and opens no
   kms.close()
 })
 
-test('a call that was to be tried again is not, once the client is closed', async () => {
+test('a call is not retried after the client was closed', async () => {
   const kms = client({ wait: async () => kms.close() })
   service.answer(json(503, { error: 'overloaded', description: 'The server is busy.' }))
   service.received.length = 0
@@ -73,11 +73,11 @@ test('a call that was to be tried again is not, once the client is closed', asyn
   assert.equal(service.received.length, 1)
 })
 
-test('a kept connection that the service has ended fails no GET; a POST is not sent twice', async () => {
+test('a GET survives a keep-alive connection that the service closed; a POST is not sent twice', async () => {
   const kms = client({ maxConnections: 1 })
   const body = { kid: 'k', alg: 'ES256', data: 'AA' }
   service.received.length = 0
-  // The last answer stays: whatever comes then finds its connection ended.
+  // The last answer is repeated: later requests find their connection closed.
   service.answer(
     json(200, 'v'),
     (response) => response.destroy(),
@@ -94,7 +94,7 @@ test('a kept connection that the service has ended fails no GET; a POST is not s
   kms.close()
 })
 
-test('an answer that is too large is given up, whether its size is announced or not', async () => {
+test('an oversized answer is aborted, with or without Content-Length', async () => {
   const kms = client({ maxAnswerBytes: 100 })
   const large = 'x'.repeat(200)
   const inParts: Answer = (response) => {

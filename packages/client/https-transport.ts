@@ -6,8 +6,8 @@ import { createTransport, type Exchange } from './exchanges.ts'
 import { createFailures, parseBase, type Transport, type TransportOptions } from './transport.ts'
 
 /**
- * HTTPS with kept connections. Follows no redirects: credentials go to the named service and nowhere else.
- * @throws TypeError for an address, an authority or a certificate that cannot be used
+ * Transport over HTTPS with keep-alive. Follows no redirects: credentials are sent only to the named service.
+ * @throws TypeError for an unusable address, authority or certificate
  */
 export function httpsTransport(options: TransportOptions): Transport {
   const base = parseBase(options.baseUrl)
@@ -16,7 +16,7 @@ export function httpsTransport(options: TransportOptions): Transport {
     keepAlive: true,
     maxSockets: options.maxConnections,
     minVersion: 'TLSv1.2',
-    // Said, because NODE_TLS_REJECT_UNAUTHORIZED would take it away.
+    // Set explicitly, because NODE_TLS_REJECT_UNAUTHORIZED would disable it.
     rejectUnauthorized: true,
     ...(options.ca !== undefined && { ca: options.ca, allowPartialTrustChain: true }),
     ...(options.serverName !== undefined && { servername: options.serverName }),
@@ -43,21 +43,26 @@ export function httpsTransport(options: TransportOptions): Transport {
       )
     }
   }
-  // Its turns take the place of the agent's own queue, which opens connections for what waits even after it was destroyed.
+  // The semaphore replaces the queue of the agent, which opens connections for waiting requests even after it
+  // was destroyed.
   return createTransport(exchange, options, failures, () => agent.destroy())
 }
 
-/** Read here as they will be read for each connection: there, a broken one would fail call after call. */
+/**
+ * Validates the files once in the way in which each connection reads them. Otherwise a broken file would fail every
+ * call.
+ */
 function requireCredentials({ ca, certificate }: TransportOptions): void {
   try {
-    // OpenSSL takes a text without a certificate for no authority at all, and then trusts nobody.
+    // OpenSSL accepts a text without a certificate as an empty list of authorities, and then trusts no
+    // server.
     if (ca !== undefined) new X509Certificate(ca)
   } catch (cause) {
     throw new TypeError('the authority to trust is no certificate in PEM', { cause })
   }
   if (certificate === undefined) return
   try {
-    // OpenSSL takes empty texts for none at all, and keeps a key of another kind beside the certificate.
+    // OpenSSL accepts empty texts as absent, and a key of another type beside the certificate.
     const leaf = new X509Certificate(certificate.cert)
     if (!leaf.checkPrivateKey(createPrivateKey(certificate.key))) throw new Error('the key is another one’s')
     createSecureContext(certificate)

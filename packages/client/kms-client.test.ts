@@ -40,7 +40,7 @@ const busy = (retryAfter?: string) =>
     retryAfter === undefined ? {} : { 'retry-after': retryAfter },
   )
 
-test('a call sends method, path, query and body of its operation, and gives the reply', async () => {
+test('a call sends method, path, query and body of its operation, and returns the reply', async () => {
   using kms = client()
   service.answer(json(200, { protected: 'a', signature: 'b' }))
   const body = { kid: 'k', alg: 'ES256', data: 'aGk' }
@@ -61,7 +61,7 @@ test('a call sends method, path, query and body of its operation, and gives the 
   )
 })
 
-test('a page comes with where the next one begins, also when it is empty', async () => {
+test('a page contains the cursor of the next one, also when it is empty', async () => {
   using kms = client()
   service.answer(json(200, [], { 'x-next-after': 'a%2Fb%C3%A9' }))
   assert.deepEqual(await kms.page('access.obtained', { query: { limit: '5' } }), { rows: [], next: 'a/bé' })
@@ -71,7 +71,7 @@ test('a page comes with where the next one begins, also when it is empty', async
   assert.equal((await catchError(kms.page('access.obtained'))).kind, 'forbidden')
 })
 
-test('an id can never lead to another path', async () => {
+test('an id cannot change the path of a request', async () => {
   using kms = client()
   for (const kid of ['', '.', '..']) {
     await assert.rejects(kms.call('crypto.keys.get', { path: { kid } }), TypeError)
@@ -79,7 +79,7 @@ test('an id can never lead to another path', async () => {
   assert.equal(service.received.length, 0)
 })
 
-test('calls one after the other use one connection', async () => {
+test('sequential calls share one connection', async () => {
   using kms = client()
   service.answer(json(200, 'v'))
   const before = service.connections()
@@ -87,7 +87,7 @@ test('calls one after the other use one connection', async () => {
   assert.equal(service.connections() - before, 1)
 })
 
-test('each kind of credential is sent as the service expects it, and shown nowhere', async () => {
+test('each kind of credential is sent as the service expects it, and never disclosed', async () => {
   service.answer(json(200, { user: 'carol' }))
   using bearer = client({ credentials: { bearer: 'secret.token' } })
   await bearer.call('server.me')
@@ -102,7 +102,7 @@ test('each kind of credential is sent as the service expects it, and shown nowhe
   assert.equal(service.received[0]?.certificate, 'carol')
 })
 
-test('a token that would break the header is refused without being shown', () => {
+test('a token that is invalid in a header is refused, and the error does not contain it', () => {
   for (const bearer of ['a\r\nx: y', 'a b', '', 'é']) {
     assert.throws(
       () => client({ credentials: { bearer } }),
@@ -111,7 +111,7 @@ test('a token that would break the header is refused without being shown', () =>
   }
 })
 
-test('an error has kind, status, sentence, request id and the time to wait', async () => {
+test('an error has kind, status, description, request id and retry time', async () => {
   using kms = client({ retries: 0 })
   service.answer(
     json(
@@ -133,7 +133,7 @@ test('an error has kind, status, sentence, request id and the time to wait', asy
   )
 })
 
-test('what is not an answer of the service is named as such', async () => {
+test('an answer that is not from the service is reported as unexpected', async () => {
   using kms = client({ maxAnswerBytes: 1000, retries: 0 })
   service.answer((response) => response.end('<html>'))
   assert.equal((await catchError(kms.call('version'))).kind, 'unexpected_reply')
@@ -152,7 +152,7 @@ test('what is not an answer of the service is named as such', async () => {
   assert.equal((await catchError(kms.call('version'))).kind, 'unreachable')
 })
 
-test('a busy service is asked again after the time it names, a few times at most', async () => {
+test('calls to a busy service are retried after its Retry-After, a limited number of times', async () => {
   using kms = client({ retries: 2 })
   service.answer(busy('3'), busy(), json(200, 'v'))
   assert.equal(await kms.call('version'), 'v')
@@ -163,14 +163,14 @@ test('a busy service is asked again after the time it names, a few times at most
   assert.equal(service.received.length, 3)
 })
 
-test('a longer wait than allowed is left to the caller', async () => {
+test('a Retry-After above the limit is an error', async () => {
   using kms = client({ maxWaitSeconds: 5 })
   service.answer(busy('6'))
   assert.equal((await catchError(kms.call('version'))).retryAfter, 6)
   assert.deepEqual([waited, service.received.length], [[], 1])
 })
 
-test('only what changes nothing by being repeated is sent again', async () => {
+test('only idempotent operations are retried', async () => {
   using kms = client()
   service.answer(busy('1'))
   const sent = async (call: Promise<unknown>): Promise<number> => {
@@ -191,7 +191,7 @@ test('only what changes nothing by being repeated is sent again', async () => {
   assert.equal(await sent(kms.call('version')), 1)
 })
 
-test('a silent service, and one that drips its answer, time out', async () => {
+test('a silent service and a slow answer time out', async () => {
   using kms = client({ timeoutMs: 60 })
   service.answer(() => undefined)
   assert.equal((await catchError(kms.call('version'))).kind, 'timeout')
@@ -203,13 +203,13 @@ test('a silent service, and one that drips its answer, time out', async () => {
   assert.equal((await catchError(kms.call('version'))).kind, 'timeout')
 })
 
-test('a service whose certificate is not of the authority gets nothing', async () => {
+test('a service whose certificate is not from the authority receives no data', async () => {
   using kms = client({ ca: service.client.cert, credentials: { bearer: 'token' } })
   assert.equal((await catchError(kms.call('version'))).kind, 'unreachable')
   assert.equal(service.received.length, 0)
 })
 
-test('addresses without TLS, or with more than a place, are refused', () => {
+test('addresses without TLS, or with credentials, query or fragment, are refused', () => {
   for (const url of [
     'http://127.0.0.1:1',
     'https://u:p@127.0.0.1',
@@ -222,7 +222,7 @@ test('addresses without TLS, or with more than a place, are refused', () => {
   }
 })
 
-test('NODE_TLS_REJECT_UNAUTHORIZED=0, meant for another program, does not let a foreign server in', async (t) => {
+test('NODE_TLS_REJECT_UNAUTHORIZED=0, meant for another program, does not make the client trust another server', async (t) => {
   process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
   t.after(() => {
     delete process.env.NODE_TLS_REJECT_UNAUTHORIZED

@@ -13,18 +13,18 @@ export type OperationName = keyof Operations
 export type Input<Name extends OperationName> = InputOf<Operations, Name>
 export type Reply<Name extends OperationName> = ReplyOf<Operations, Name>
 
-/** How the caller proves who they are. A client certificate may come with either token. */
+/** Credentials of the caller. A client certificate may be combined with either token. */
 export interface Credentials {
-  /** A JWT: of the authentication service, or of a trusted issuer; or an API token, or a machine token. */
+  /** A JWT of the authentication service or of a trusted issuer, an API token, or a machine token. */
   readonly bearer?: string | undefined
   /** A machine token, sent as `X-Secret-Token`. */
   readonly secretToken?: string | undefined
-  /** PEM of a certificate and of its private key. Not in a browser, which has certificates of its own. */
+  /** PEM of a certificate and its private key. Not in a browser, which manages its own certificates. */
   readonly certificate?: { readonly cert: string; readonly key: string } | undefined
 }
 
 export interface KmsClientOptions extends ClientOptions {
-  /** Without any: in a browser the session of the pages of the service. */
+  /** Without credentials: in a browser, the session of the web pages of the service. */
   readonly credentials?: Credentials
 }
 
@@ -34,8 +34,8 @@ export type KmsClient = ServiceClient<Operations>
 const repeatable: ReadonlySet<string> = new Set(['crypto.decrypt', 'crypto.verify', 'crypto.mac'])
 
 /**
- * @throws TypeError when the address is not https, a token cannot be sent in a header, the authority is no certificate,
- * or the client certificate and its key are no pair
+ * @throws TypeError when the address is not https, a token is invalid in a header, the authority is not a
+ *   certificate, or the key does not match the client certificate
  */
 export function kmsClientOver(network: Network, options: KmsClientOptions): KmsClient {
   const { certificate, ...tokens } = options.credentials ?? {}

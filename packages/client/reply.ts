@@ -1,7 +1,7 @@
 import { ClientError } from './error.ts'
 import type { Answer } from './transport.ts'
 
-/** The JSON of an answer of success. @throws ClientError for every other answer */
+/** Returns the JSON of a successful answer. @throws ClientError for every other answer */
 export function readReply({ status, headers, body }: Answer): unknown {
   const json = parseJson(body)
   const requestId = readFirstValue(headers['x-request-id'])
@@ -10,7 +10,7 @@ export function readReply({ status, headers, body }: Answer): unknown {
     if (json !== undefined) return json
     throw new ClientError({
       kind: 'unexpected_reply',
-      description: 'the answer is not JSON: is the address that of this service?',
+      description: 'the answer is not JSON; check the address of the service',
       status,
       requestId,
     })
@@ -18,7 +18,7 @@ export function readReply({ status, headers, body }: Answer): unknown {
   const said = readError(json)
   throw new ClientError({
     kind: said?.error ?? 'unexpected_reply',
-    description: said?.description ?? `the answer has status ${status} and says nothing else`,
+    description: said?.description ?? `the answer has status ${status} and no description`,
     status,
     requestId,
     retryAfter: readSeconds(readFirstValue(headers['retry-after'])),
@@ -31,7 +31,7 @@ function readError(json: unknown): { readonly error: string; readonly descriptio
   return typeof error === 'string' && typeof description === 'string' ? { error, description } : undefined
 }
 
-/** RFC 9110 §10.2.3; the form with a date is not used by the services. */
+/** RFC 9110 §10.2.3; the services do not use the date form. */
 function readSeconds(text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,9}$/.test(text) ? Number(text) : undefined
 }

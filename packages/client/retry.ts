@@ -1,9 +1,9 @@
 import { ClientError } from './error.ts'
 
 export interface RetryPolicy {
-  /** Tries after the first one; 0 = none. */
+  /** Maximum number of retries; 0 = none. */
   readonly retries: number
-  /** The longest `Retry-After` that is waited for; a longer one is the caller's to decide. */
+  /** Maximum `Retry-After` to wait for; a longer one is an error. */
   readonly maxWaitSeconds: number
   readonly wait: (seconds: number) => Promise<void>
 }
@@ -11,8 +11,8 @@ export interface RetryPolicy {
 const withoutAdvice = 1
 
 /**
- * Calls again what the service refused for being busy (429, 503), after the time that it named. Nothing else is
- * tried again: after a broken connection nobody knows whether the request was carried out.
+ * Retries calls that the service refused as busy (429, 503), after its `Retry-After`. Nothing else is retried: after
+ * a broken connection it is unknown whether the request was executed.
  */
 export async function withRetries<R>(policy: RetryPolicy, call: () => Promise<R>): Promise<R> {
   for (let left = policy.retries; ; left -= 1) {

@@ -5,9 +5,9 @@ export type JsonObject = { readonly [name: string]: Json }
 const deepest = 32
 
 /**
- * The TypeScript type of a JSON Schema (2020-12), as far as the service's document goes. A keyword that narrows a
- * type in a way TypeScript cannot say (pattern, maxLength) is left to the service.
- * @throws Error for a schema that this generator does not know: the types must not be silently wrong
+ * Returns the TypeScript type of a JSON Schema (2020-12), for the keywords that the services use. Keywords that
+ * TypeScript cannot express (pattern, maxLength) are left to the service.
+ * @throws Error for an unsupported schema: the types must not be silently wrong
  */
 export function formatType(schema: Json | undefined, indent = '', depth = 0): string {
   if (depth > deepest) throw new Error('a schema is nested too deeply')
@@ -62,19 +62,19 @@ function objectType(
   return `{\n${lines.join('')}${indent}}`
 }
 
-/** A documentation comment of one line, or nothing. */
+/** Formats a documentation comment of one line, or the empty text. */
 export function comment(text: Json | undefined, indent: string): string {
   if (typeof text !== 'string' || text === '') return ''
-  // The document's text must not end the comment and go on as code.
+  // A text of the document must not end the comment and continue as code.
   return `${indent}/** ${text.replaceAll('*/', '* /').replace(/\s+/g, ' ')} */\n`
 }
 
-/** A member's name as source text. */
+/** Formats the name of a member as source text. */
 export function memberName(name: string): string {
   return /^[A-Za-z_$][\w$]*$/.test(name) ? name : quote(name)
 }
 
-/** Text as a single-quoted literal. */
+/** Formats a text as a single-quoted literal. */
 export function quote(text: string): string {
   return `'${JSON.stringify(text).slice(1, -1).replaceAll('\\"', '"').replaceAll("'", "\\'")}'`
 }

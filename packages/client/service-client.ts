@@ -4,7 +4,7 @@ import { fillPath, formatQuery } from './request-target.ts'
 import { withRetries } from './retry.ts'
 import type { Answer, Network } from './transport.ts'
 
-/** Operations by their names: what goes in (`path`, `query`, `body`) and what comes back (`reply`). */
+/** Operations by name: input (`path`, `query`, `body`) and output (`reply`). */
 type Table<O> = { readonly [Name in keyof O]: { readonly reply: unknown } }
 export type InputOf<O extends Table<O>, Name extends keyof O> = Omit<O[Name], 'reply' | 'paged'>
 /** Operations whose replies are pages. */
@@ -12,33 +12,33 @@ export type PagedName<O extends Table<O>> = {
   readonly [Name in keyof O]: O[Name] extends { readonly paged: true } ? Name : never
 }[keyof O]
 export type ReplyOf<O extends Table<O>, Name extends keyof O> = O[Name]['reply']
-/** No argument where nothing has to be given. */
+/** No argument where the operation has no required input. */
 export type Given<O extends Table<O>, Name extends keyof O> =
   Record<never, never> extends InputOf<O, Name> ? [input?: InputOf<O, Name>] : [input: InputOf<O, Name>]
 
-/** Where a service is, and how long it is waited for. */
+/** Address of a service, and timeouts and limits of its client. */
 export interface ClientOptions {
   /** e.g. `https://127.0.0.1:9998` */
   readonly url: string
-  /** PEM of the certificates to trust; default: the system's authorities. Not in a browser, which has its own. */
+  /** PEM of trusted certificates; default: the system's authorities. Not in a browser, which manages its own. */
   readonly ca?: string | undefined
-  /** The name that the service's certificate has to have, where it is not the one of `url`. Not in a browser. */
+  /** Expected name in the certificate of the service, if it differs from `url`. Not in a browser. */
   readonly serverName?: string | undefined
-  /** For one try, from its connection on, default 30 s. */
+  /** Timeout of one try in ms, without the wait for a connection; default 30 s. */
   readonly timeoutMs?: number
-  /** Connections at a time, default 8; further calls wait for one. */
+  /** Maximum number of connections, default 8; further calls wait. */
   readonly maxConnections?: number
   /** Default 128 MiB. */
   readonly maxAnswerBytes?: number
-  /** Tries after the first, of operations that change nothing by being repeated; default 3. */
+  /** Maximum number of retries of idempotent operations; default 3. */
   readonly retries?: number
-  /** Longest `Retry-After` that is waited for, default 10 s. */
+  /** Maximum `Retry-After` to wait for, default 10 s. */
   readonly maxWaitSeconds?: number
-  /** For tests: waits this many seconds. */
+  /** For tests: waits this number of seconds. */
   readonly wait?: (seconds: number) => Promise<void>
 }
 
-/** A service, by the operations of its OpenAPI document. */
+/** Client of a service with the operations of its OpenAPI document. */
 export interface ServiceClient<O extends Table<O>> {
   /**
    * Calls one operation: `await kms.call('crypto.sign', { body: { kid, alg: 'ES256', data } })`.
@@ -46,31 +46,31 @@ export interface ServiceClient<O extends Table<O>> {
    */
   call<Name extends keyof O & string>(name: Name, ...given: Given<O, Name>): Promise<ReplyOf<O, Name>>
   /**
-   * As `call`, of an operation with pages, and with what `after` of the next page has to be (of `crypto.keys.versions`:
-   * `before`). A page that is not full, or empty, need not be the last. undefined: nothing follows.
+   * Like `call` for an operation with pages; also returns the `after` of the next page (for `crypto.keys.versions`:
+   * `before`), or undefined at the end. A page that is not full or empty may have a successor.
    * @throws ClientError when it does not succeed
    */
   page<Name extends PagedName<O> & string>(
     name: Name,
     ...given: Given<O, Name>
   ): Promise<{ readonly rows: ReplyOf<O, Name>; readonly next: string | undefined }>
-  /** Closes the connections: calls under way, and those that wait, end with `closed`; a later call opens new ones. */
+  /** Closes the connections. Running and waiting calls fail with `closed`; later calls open new connections. */
   close(): void
 }
 
 /** Further parts for one kind of service. */
 export interface ServiceParts {
   readonly routes: Readonly<Record<string, { readonly method: string; readonly path: string }>>
-  /** POSTs that leave nothing behind: sent again they give the same answer. */
+  /** Idempotent POSTs: a repetition returns the same answer and changes nothing. */
   readonly repeatable: ReadonlySet<string>
-  /** Headers that say who calls. */
+  /** Headers with the credentials of the caller. */
   readonly identity: Readonly<Record<string, string>>
   readonly certificate: { readonly cert: string; readonly key: string } | undefined
-  /** In a browser: whether it sends the cookies that it has. */
+  /** In a browser: whether it sends its cookies. */
   readonly sendCookies: boolean
 }
 
-/** An answer of success, with the headers that it came with. */
+/** A successful answer with its headers. */
 export interface Replied {
   readonly reply: unknown
   readonly headers: Answer['headers']
@@ -83,10 +83,10 @@ export interface AnyInput {
   readonly body?: unknown
 }
 
-/** The client, and its calls with the headers of their answers. */
+/** The client, and a call function that also returns the headers of the answer. */
 interface AnyClient<O extends Table<O>> {
   readonly client: ServiceClient<O>
-  /** @param headers in place of those that say who calls */
+  /** @param headers replace those with the credentials of the caller */
   send(name: string, input: AnyInput, headers?: Readonly<Record<string, string>>): Promise<Replied>
 }
 
@@ -131,7 +131,7 @@ export function serviceClient<O extends Table<O>>(
     }
     const begun = closings
     const once = async (): Promise<Replied> => {
-      // A call that waits to try again is one of those that `close` ends.
+      // `close` also ends calls that wait for a retry.
       if (begun !== closings) throw new ClientError({ kind: 'closed', description: 'the client was closed' })
       const answer = await transport.send(method, target, headers, body)
       return { reply: readReply(answer), headers: answer.headers }
@@ -159,9 +159,9 @@ export function serviceClient<O extends Table<O>>(
   return { client, send }
 }
 
-/** A token as a header takes it. @throws TypeError, without the token in its sentence */
+/** Validates a token for use in a header. @throws TypeError, whose message does not contain the token */
 export function headerToken(token: string): string {
-  if (!/^[\x21-\x7e]+$/.test(token)) throw new TypeError('the token holds characters that no token has')
+  if (!/^[\x21-\x7e]+$/.test(token)) throw new TypeError('the token contains invalid characters')
   return token
 }
 

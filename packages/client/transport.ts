@@ -1,6 +1,6 @@
 import { ClientError } from './error.ts'
 
-/** One HTTP answer, read whole. */
+/** A complete HTTP answer. */
 export interface Answer {
   readonly status: number
   /** Names in lower case. */
@@ -16,20 +16,26 @@ export interface Transport {
     headers: Readonly<Record<string, string>>,
     body: Uint8Array | undefined,
   ): Promise<Answer>
-  /** Ends what is under way, and what waits for a connection, with `closed`; a later `send` opens a new one. */
+  /** Aborts running and waiting calls with `closed`; a later `send` opens a new connection. */
   close(): void
 }
 
 export interface TransportOptions {
-  /** e.g. `https://127.0.0.1:9998`; a path before the service's own is kept. */
+  /** e.g. `https://127.0.0.1:9998`; a path is kept as the prefix. */
   readonly baseUrl: string
-  /** PEM of the certificates to trust instead of the system's authorities; each may be any anchor (RFC 5280 §6.1). */
+  /**
+   * PEM of certificates that are trusted instead of the system's authorities; each may be any trust anchor (RFC 5280
+   * §6.1).
+   */
   readonly ca?: string | undefined
-  /** The name that the server's certificate has to have, where it is not the one of `baseUrl`. */
+  /** Expected name in the server's certificate, if it differs from `baseUrl`. */
   readonly serverName?: string | undefined
   /** PEM of a client certificate and its private key. */
   readonly certificate?: { readonly cert: string; readonly key: string } | undefined
-  /** For the whole exchange, from the connection to the last byte of the answer; waiting for a free one comes before. */
+  /**
+   * Timeout of the whole exchange, from the connection to the last byte of the answer, without the wait for a free
+   * connection.
+   */
   readonly timeoutMs: number
   readonly maxConnections: number
   readonly maxAnswerBytes: number
@@ -39,7 +45,7 @@ export interface TransportOptions {
 export interface Network {
   /** @throws TypeError for options that cannot be used */
   readonly transport: (options: TransportOptions, sendCookies: boolean) => Transport
-  /** Sends and keeps cookies by itself, and lets no program do it: a browser. */
+  /** true for a browser, which sends and stores cookies by itself. */
   readonly keepsCookies: boolean
 }
 
@@ -51,12 +57,12 @@ export function createFailures(origin: string) {
     new ClientError({ kind, description: `${origin} ${why}`, cause })
   return {
     failure,
-    closed: (): ClientError => failure('closed', 'was not waited for: the client was closed'),
+    closed: (): ClientError => failure('closed', 'was not answered before the client was closed'),
     late: (ms: number): ClientError => failure('timeout', `did not answer within ${ms} ms`),
   }
 }
 
-/** @throws TypeError for an address that is not https, or is more than a place */
+/** @throws TypeError for an address that is not https, or has more than origin and path */
 export function parseBase(text: string): { readonly origin: string; readonly prefix: string } {
   const url = URL.canParse(text) ? new URL(text) : undefined
   const plain =

@@ -14,7 +14,7 @@ const sealFor = (master: MasterKey, policy: string) =>
   encapsulate(derivePublicKey(master), rightsOf(master, policy))
 
 for (const gone of ['green', 'blue']) {
-  test(`the id of a deleted attribute is not given again: ${gone}`, () => {
+  test(`the id of a deleted attribute is not reused: ${gone}`, () => {
     const issued = issue(createMaster(structure), '*')
     const { master } = issued
     const floor = nextAttributeId(master.structure, 0)
@@ -25,7 +25,7 @@ for (const gone of ['green', 'blue']) {
       addAttribute(without, wanted, nextAttributeId(without, floor)),
     )
     const sealed = sealFor(added, 'Team::grey')
-    // A user of everything, refreshed in between or not, gains nothing.
+    // A user with all rights, refreshed in between or not, gains nothing.
     for (const key of [issued.userKey, refreshUserKey(added, issued.userKey)])
       assert.throws(() => decapsulate(key, sealed.encapsulation), { code: 'cannot_open' })
   })
@@ -55,7 +55,7 @@ test('a rekey leaves a disabled attribute disabled', () => {
   sealFor(renewed, 'Team::green')
 })
 
-test('while an attribute is disabled, attributes are added to other dimensions, and stay as closed as it is', () => {
+test('attributes added while another one is disabled do not enable its rights', () => {
   const master = createMaster(structure)
   const disabled = disableAttribute(master.structure, { dimension: 'Team', name: 'blue' })
   const wanted = { dimension: 'Level', name: 'top', mode: 'Classic', after: 'high' } as const
@@ -64,7 +64,7 @@ test('while an attribute is disabled, attributes are added to other dimensions, 
   assert.throws(() => sealFor(added, 'Level::top && Team::blue'), { code: 'disabled_attribute' })
 })
 
-test('an attribute is added to a hierarchy where it was asked for', () => {
+test('an attribute is added to a hierarchy at the requested position', () => {
   const master = createMaster(structure)
   const add = (after: string | undefined) => {
     const wanted = { dimension: 'Level', name: 'new', mode: 'Classic', after } as const
@@ -77,7 +77,7 @@ test('an attribute is added to a hierarchy where it was asked for', () => {
   assert.throws(() => add('other'), { code: 'unknown_attribute' })
 })
 
-test('a user key keeps no secret that the master key has no more', () => {
+test('a refreshed user key keeps no secret that was removed from the master key', () => {
   const issued = issue(createMaster(structure), 'Team::blue')
   const chosen = userRights(issued.master.structure, parsePolicy('Team::blue'))
   const renewed = rekey(rekey(issued.master, chosen), chosen)

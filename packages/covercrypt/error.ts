@@ -1,6 +1,6 @@
-/** Why something was refused here. Callers map each code to their own failures. */
+/** Codes of refusals. Callers map each code to their own errors. */
 export type CovercryptErrorCode =
-  /** The bytes are not the object that they should be. */
+  /** The bytes are not the expected object. */
   | 'malformed'
   /** The text of a policy does not follow its grammar, or a clause cannot be met. */
   | 'invalid_policy'
@@ -8,21 +8,24 @@ export type CovercryptErrorCode =
   | 'invalid_structure'
   /** A policy or an edit names a dimension or an attribute that the structure does not have. */
   | 'unknown_attribute'
-  /** An attribute of the policy is disabled: nothing may be encrypted for it any more. */
+  /** An attribute of the policy is disabled: new data cannot be encrypted for it. */
   | 'disabled_attribute'
   /** The rights of an encryption policy do not share one security mode. */
   | 'mixed_modes'
   /** A bound of this package is exceeded. */
   | 'too_large'
-  /** The user key is not one of this master key, or it was altered. */
+  /** The user key does not belong to this master key, or was altered. */
   | 'foreign_key'
-  /** The key opens no part of the ciphertext, or the ciphertext was altered: never told apart. */
+  /** The key has no matching right, or the ciphertext was altered: indistinguishable on purpose. */
   | 'cannot_open'
 
-/** The only error that this package throws for its input. The sentence holds nothing secret and may reach the caller. */
+/**
+ * The only error that this package throws for its input. The message contains no secret and may be sent to the
+ * caller.
+ */
 export class CovercryptError extends Error {
   readonly code: CovercryptErrorCode
-  /** Index of the item that failed, where the data hold several. */
+  /** Index of the failed item, for data with several items. */
   readonly item: number | undefined
 
   constructor(code: CovercryptErrorCode, sentence: string, item?: number) {
@@ -33,12 +36,12 @@ export class CovercryptError extends Error {
   }
 }
 
-/** Makes an error to throw: `throw covercryptError('malformed', 'The user key ends early.')`. */
+/** Creates an error: `throw covercryptError('malformed', 'The user key ends early.')`. */
 export function covercryptError(code: CovercryptErrorCode, sentence: string, item?: number): CovercryptError {
   return new CovercryptError(code, sentence, item)
 }
 
-/** Does the items in their order. @throws CovercryptError of the first one that fails, with its index */
+/** Processes the items in order. @throws CovercryptError of the first one that fails, with its index */
 export function eachItem<Item, Done>(items: readonly Item[], act: (item: Item) => Done): Done[] {
   return items.map((item, index) => {
     try {

@@ -25,7 +25,7 @@ const text = Buffer.from('the text')
 const none = new Uint8Array()
 const structure = { 'Level::<': ['low', 'high::+'], Team: ['blue', 'red'] }
 
-/** The error of a call; a result, or anything else that is thrown, fails the test. */
+/** Returns the error of a call; a result or another error fails the test. */
 function refusal(call: () => unknown): string {
   try {
     call()
@@ -36,7 +36,7 @@ function refusal(call: () => unknown): string {
   return 'accepted'
 }
 
-test('keys that are cut, extended or hold a wild count are refused, and nothing else happens', () => {
+test('truncated and extended keys, and those with wrong counts, are refused', () => {
   const issued = issue(createMaster(structure), 'Level::high && Team::blue')
   const objects = [
     [encodeUserKey(issued.userKey), decodeUserKey],
@@ -72,7 +72,7 @@ test('keys that are cut, extended or hold a wild count are refused, and nothing 
     )
 })
 
-test('any bytes are refused or read, never anything else; mutated keys and ciphertexts open nothing they should not', () => {
+test('arbitrary bytes are read or refused with the defined errors; mutated keys and ciphertexts open no other data', () => {
   const issued = issue(createMaster(structure), 'Level::high && Team::blue')
   const usk = encodeUserKey(issued.userKey)
   const published = derivePublicKey(issued.master)
@@ -217,7 +217,7 @@ test('points chosen so that their weighted sum is the identity open nothing', ()
   )
 })
 
-test('policies of wild size or depth, and names that hide separators, are refused at once', () => {
+test('oversized and deeply nested policies, and names with separators, are refused at once', () => {
   const many = (count: number, operator: string) => Array.from({ length: count }, () => 'A::a').join(operator)
   const alternatives = (count: number) => Array.from({ length: count }, () => '(A::a || A::b)').join(' && ')
   for (const policy of [
@@ -287,7 +287,7 @@ test('policies of wild size or depth, and names that hide separators, are refuse
   )
 })
 
-test('policies that name what is not there are refused, and for texts those that name a dimension twice', () => {
+test('policies with unknown attributes are refused, and for ciphertexts those that name a dimension twice', () => {
   const { structure: own } = createMaster(structure)
   const rights = (policy: string) => [
     refusal(() => encryptionRights(own, parsePolicy(policy))),
@@ -314,7 +314,7 @@ test('policies that name what is not there are refused, and for texts those that
   )
 })
 
-test('a right keeps a bounded number of secrets', () => {
+test('the number of secrets of a right is limited', () => {
   let master = createMaster({})
   for (let revision = 1; revision < 64; revision++) master = rekey(master, [broadcast])
   assert.equal(

@@ -36,7 +36,7 @@ interface Made {
   }
 }
 
-test('each value within an encapsulation is the one of another implementation', { skip }, () => {
+test('each intermediate value of an encapsulation equals that of another implementation', { skip }, () => {
   const files = ['lifecycle.json', 'modes.json'].map((name) => vectors<Made>(name))
   const users = files.flatMap(({ usks, rekey }) => [
     ...usks,

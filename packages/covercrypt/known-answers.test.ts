@@ -47,7 +47,7 @@ interface KnownAnswers {
 const file = new URL('./fixtures/known-answers.json', import.meta.url)
 const answers = JSON.parse(readFileSync(file, 'utf8')) as KnownAnswers
 
-test('keys and ciphertexts of before are read, written again and opened', () => {
+test('keys and ciphertexts of earlier versions round-trip and decrypt', () => {
   const master = decodeMasterKey(fromHex(answers.master))
   assert.equal(toHex(encodeMasterKey(master)), answers.master)
   assert.equal(toHex(encodePublicKey(derivePublicKey(master))), answers.public)
@@ -93,7 +93,7 @@ test('ristretto255 agrees with another library', () => {
 
 const one = (): Uint8Array => new Uint8Array(32).with(0, 1)
 
-test('an expanded key of ML-KEM-512 is the one that the runtime makes of the same seed', () => {
+test('an expanded ML-KEM-512 key equals the key of the runtime from the same seed', () => {
   const seed = randomBytes(64)
   const { publicKey, secretKey } = ml_kem512.keygen(seed)
   const input = { key: seed, format: 'raw-seed', asymmetricKeyType: 'ml-kem-512' } as never

@@ -43,7 +43,7 @@ import { mayRead } from './testing/model.ts'
 const dimensionNames = ['A', 'B', 'C']
 const attributeNames = ['one', 'two', 'three']
 
-/** A structure with one mode for all its attributes, so that every policy can be encrypted for. */
+/** Generates a structure with one mode for all its attributes, so that every policy can be encrypted for. */
 const structures: fc.Arbitrary<Structure> = fc
   .tuple(
     fc.array(fc.record({ ordered: fc.boolean(), size: fc.integer({ min: 1, max: 3 }) }), {
@@ -63,7 +63,10 @@ const structures: fc.Arbitrary<Structure> = fc
     ),
   )
 
-/** A policy that names attributes of the structure: no dimension twice in a clause, at least one attribute in each. */
+/**
+ * Generates a policy with attributes of the structure: no dimension twice in a clause, at least one attribute in
+ * each.
+ */
 const policiesOf = ({ dimensions }: Structure): fc.Arbitrary<string> => {
   const clause = fc
     .tuple(...dimensions.map(({ attributes }) => fc.option(fc.nat(attributes.length - 1))))
@@ -125,14 +128,14 @@ function usersOf(
   return { keys, master }
 }
 
-/** Of each user, which texts he opens. */
+/** For each user, which texts the user can decrypt. */
 const table = (keys: readonly UserKey[], sealed: readonly Encapsulated[]): readonly (readonly boolean[])[] =>
   keys.map((key) => sealed.map((one) => opens(key, one)))
 
 const expected = ({ structure, users, texts }: World): readonly (readonly boolean[])[] =>
   users.map((user) => texts.map((text) => mayRead(structure, user, text)))
 
-test('who opens is who the policy says, and what is written is read again', () => {
+test('exactly the users that the policy allows can decrypt, and objects round-trip through bytes', () => {
   fc.assert(
     fc.property(worlds, (world) => {
       const { keys, master } = usersOf(createMasterKey(world.structure), world.users)
@@ -150,7 +153,7 @@ test('who opens is who the policy says, and what is written is read again', () =
   )
 })
 
-test('after a rekey: refreshed users open old and new, others only the old, and after a prune nobody what was renewed', () => {
+test('after a rekey refreshed users open old and new data, others only old data; after a prune pruned data cannot be opened', () => {
   fc.assert(
     fc.property(worlds, (world) => {
       const { keys, master } = usersOf(createMasterKey(world.structure), world.users)
@@ -188,7 +191,7 @@ test('after a rekey: refreshed users open old and new, others only the old, and 
   )
 })
 
-test('after a disabled, renamed, deleted or added attribute, who opens is who the policy says', () => {
+test('after attributes are disabled, renamed, deleted or added, exactly the users that the policy allows can decrypt', () => {
   fc.assert(
     fc.property(worlds, fc.nat(), fc.nat(), (world, dimensionIndex, attributeIndex) => {
       const { structure } = world
@@ -244,7 +247,7 @@ test('after a disabled, renamed, deleted or added attribute, who opens is who th
   )
 })
 
-test('rights of two user keys do not add up', () => {
+test('two user keys cannot be combined to gain rights', () => {
   fc.assert(
     fc.property(worlds, (world) => {
       const [one, other] = [world.users[0] as string, world.changed]
@@ -256,7 +259,7 @@ test('rights of two user keys do not add up', () => {
         const apart = opens(first, sealed) || opens(second, sealed)
         for (const { id, tracingPoints } of [first, second])
           assert.equal(opens({ id, tracingPoints, rights, signature: undefined }, sealed), apart)
-        // Half of each identifier is an identifier of nobody.
+        // Half of each identifier belongs to no user.
         const mixed = { ...first, id: [first.id[0], second.id[1]] as UserKey['id'], rights }
         assert.equal(opens(mixed, sealed), sealed.encapsulation.mode === 'PostQuantum' && apart)
       }

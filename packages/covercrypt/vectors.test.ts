@@ -102,7 +102,7 @@ function checkEncapsulation(
   const decoded = decodeEncapsulation(fromHex(one.encapsulation))
   assert.equal(toHex(encodeEncapsulation(decoded)), one.encapsulation)
   assert.equal(decoded.mode, one.mode)
-  // The release that made the vectors reads && before ||; here that has to be written.
+  // The release that created the vectors reads && before ||; here parentheses are required.
   const policy = one.policy.includes('||')
     ? one.policy.replaceAll(/[^|()]+&&[^|()]+/g, (clause) =>
         one.policy.includes('(') ? clause : `(${clause})`,
@@ -118,7 +118,7 @@ function checkEncapsulation(
     )
 }
 
-test('a pair, its users and its encapsulations are read, written and opened as their maker did', {
+test('keys, users and encapsulations of the deployed service round-trip and decrypt', {
   skip,
 }, () => {
   const life = lifecycle()
@@ -134,7 +134,7 @@ test('a pair, its users and its encapsulations are read, written and opened as t
   )
 })
 
-test('data that the deployed service sealed are opened, and its requests are read', { skip }, () => {
+test('data and requests of the deployed service are read', { skip }, () => {
   const life = lifecycle()
   for (const one of life.kms) {
     const aad = fromHex(one.aad ?? '')
@@ -163,7 +163,7 @@ test('data that the deployed service sealed are opened, and its requests are rea
   }
 })
 
-test('after a rekey refreshed users open what is new, and, unlike with the deployed one, all that they could open', {
+test('after a rekey refreshed users open new data and, unlike with the deployed service, all old data', {
   skip,
 }, () => {
   const life = lifecycle()
@@ -191,7 +191,7 @@ test('after a rekey refreshed users open what is new, and, unlike with the deplo
   assert.equal(regained, 14)
 })
 
-test('refreshing gives the secrets that the deployed one gives', { skip }, () => {
+test('a refresh yields the same secrets as the deployed service', { skip }, () => {
   const life = lifecycle()
   const renewed = decodeMasterKey(fromHex(life.rekey.msk))
   const pruned = decodeMasterKey(fromHex(life.prune.msk))
@@ -202,7 +202,7 @@ test('refreshing gives the secrets that the deployed one gives', { skip }, () =>
   }
 })
 
-test('pruned secrets are gone, also from a user key that missed the rekey before', { skip }, () => {
+test('pruned secrets are removed, also from a user key that missed the preceding rekey', { skip }, () => {
   const life = lifecycle()
   checkPair(life.prune)
   const [u1] = life.usks
@@ -213,7 +213,7 @@ test('pruned secrets are gone, also from a user key that missed the rekey before
   assert.notEqual(
     openEncapsulation(theirs, old?.encapsulation as string),
     undefined,
-    'the deployed one keeps the old secret',
+    'the deployed service keeps the old secret',
   )
   assert.equal(openEncapsulation(late, old?.encapsulation as string), undefined)
   assert.deepEqual(
@@ -227,14 +227,14 @@ test('pruned secrets are gone, also from a user key that missed the rekey before
       )
       const could = [...life.encapsulations].find((other) => other.name === one.name)
       const peer = one.opened_by[name] === true
-      // The deployed one loses some that were not pruned.
+      // The deployed service loses some that were not pruned.
       const own = openEncapsulation(usk, found?.encapsulation as string) !== undefined
       assert.ok(own || !peer, `${one.name} ${name}`)
       if (own && !peer) assert.equal(could?.opened_by[name.replace('_pruned', '')], true)
     }
 })
 
-test('the three modes, their mixtures and what is refused', { skip }, () => {
+test('the three modes and their mixtures are accepted or refused', { skip }, () => {
   const modes = vectors<Base & { refused: string[] }>('modes.json')
   checkPair(modes)
   checkRights(modes.access_structure, modes.usks)
@@ -245,7 +245,9 @@ test('the three modes, their mixtures and what is refused', { skip }, () => {
     assert.throws(() => seal(key, policy, new Uint8Array(1), new Uint8Array()), CovercryptError, policy)
 })
 
-test('edits of the structure by the deployed one are read, and refreshing agrees with it', { skip }, () => {
+test('structures edited by the deployed service are read, and a refresh yields the same keys', {
+  skip,
+}, () => {
   interface Case extends Pair {
     name: string
     refused?: true
@@ -269,7 +271,7 @@ test('edits of the structure by the deployed one are read, and refreshing agrees
       for (const old of one.old_opened) {
         const made = base.encapsulations.find((other) => other.name === old.name) as EncapsulationVector
         const peer = old.opened_by[name] === true
-        // After its rekey the deployed one loses old ciphertexts (facts, 7.2).
+        // After its rekey the deployed service loses old ciphertexts (facts, 7.2).
         const expected = one.name === 'disable_then_rekey' ? made.opened_by[name] === true : peer
         assert.equal(
           openEncapsulation(usk, made.encapsulation) !== undefined,
@@ -287,7 +289,7 @@ test('edits of the structure by the deployed one are read, and refreshing agrees
     const published = decodePublicKey(fromHex(one.mpk))
     for (const { policy } of one.new.filter(({ refused }) => refused))
       assert.throws(() => seal(published, policy, new Uint8Array(1), new Uint8Array()), CovercryptError)
-    // Two attributes with one id are told apart by nobody: nothing is sealed for either.
+    // Two attributes with the same id cannot be distinguished: encryption for either is refused.
     if (one.name === 'delete_then_add')
       for (const policy of ['Team::Grey', 'Team::Blue'])
         assert.throws(() => seal(published, policy, new Uint8Array(1), new Uint8Array()), {
@@ -296,7 +298,7 @@ test('edits of the structure by the deployed one are read, and refreshing agrees
   }
 })
 
-test('keys of another implementation are read, and its altered encapsulations are opened by nobody', {
+test('keys of another implementation are read, and its altered encapsulations cannot be opened', {
   skip,
 }, () => {
   interface Reverse extends Pair {

@@ -1,8 +1,8 @@
-/** Why something was refused here. The callers map each code to their own failures. */
+/** Codes of refusals. Callers map each code to their own errors. */
 export type PkiErrorCode =
-  /** The bytes are not the structure that they should be. */
+  /** The bytes are not the expected structure. */
   | 'malformed'
-  /** A text or a number given to build a structure from is not one that can stand in it. */
+  /** A text or number cannot be encoded in a structure. */
   | 'invalid_value'
   /** The numbers of a key contradict each other or are out of range. */
   | 'invalid_key'
@@ -16,7 +16,10 @@ export type PkiErrorCode =
   /** The key of the issuer cannot sign, or signing failed. */
   | 'cannot_sign'
 
-/** The only error that this package throws for its input. The sentence holds nothing secret and may reach the caller. */
+/**
+ * The only error that this package throws for its input. The message contains no secret and may be sent to the
+ * caller.
+ */
 export class PkiError extends Error {
   readonly code: PkiErrorCode
 
@@ -27,7 +30,7 @@ export class PkiError extends Error {
   }
 }
 
-/** Makes an error to throw: `throw pkiError('malformed', 'The certificate is not well-formed DER.')`. */
+/** Creates an error: `throw pkiError('malformed', 'The certificate is not well-formed DER.')`. */
 export function pkiError(code: PkiErrorCode, sentence: string): PkiError {
   return new PkiError(code, sentence)
 }

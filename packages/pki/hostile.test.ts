@@ -85,12 +85,12 @@ import {
 const what = 'The value'
 const policy = { fips: false }
 
-/** The bytes as the value of every extension there is. */
+/** Certificates with the bytes as the value of each known extension. */
 function everyExtension(value: Uint8Array) {
   return Object.values(extensionIdentifiers).map((identifier) => ({ identifier, critical: false, value }))
 }
 
-/** Every function that reads bytes of somebody else. */
+/** Every function that reads untrusted bytes. */
 const readers: Readonly<Record<string, (bytes: Uint8Array) => unknown>> = {
   derElements: (bytes) => derElements(bytes, what),
   derMembers: (bytes) => derMembers(bytes, what),
@@ -158,10 +158,10 @@ const all = (bytes: Uint8Array) => {
   for (const name of Object.keys(readers)) onlyPkiErrors(name, bytes)
 }
 
-/** Its responses are the ones that are damaged. */
+/** The test damages its responses. */
 let authority: ReturnType<typeof parseCertificate>
 
-/** Structures of each kind that are right, to be damaged. */
+/** Valid structures of each kind, to be damaged. */
 const whole: Buffer[] = [p256Request, pssRequest]
 before(async () => {
   const pairs = [
@@ -205,7 +205,7 @@ before(async () => {
     policyMappings([['1.2.3', '1.2.4']]),
     policyConstraints({ requireExplicit: 1 }),
   ]
-  // The values, each of which is a structure of its own.
+  // The values, each of which is a separate structure.
   whole.push(...rich.map(({ value }) => Buffer.from(value)))
   authority = parseCertificate(certificate)
   whole.push(certificate)
@@ -285,7 +285,7 @@ test('property: damaged keys, certificates and requests are read or refused with
   )
 })
 
-test('deep nesting, many members and huge numbers are refused as quickly as small ones', () => {
+test('deep nesting, many members and huge numbers are refused quickly', () => {
   let deep = derSequence()
   for (let depth = 0; depth < 10_000; depth += 1) deep = derSequence(deep)
   const huge = der(derTag.integer, Buffer.alloc(1 << 20, 0x7f))
@@ -294,7 +294,7 @@ test('deep nesting, many members and huge numbers are refused as quickly as smal
     all(hostile)
 })
 
-test('property: keys of any numbers are refused with a PkiError', () => {
+test('property: keys with arbitrary numbers are refused with a PkiError', () => {
   const number = fc.oneof(
     fc.uint8Array({ maxLength: 40 }),
     fc.constantFrom(0, 1, 2, 3, 64, 65).map((value) => Uint8Array.of(value)),
@@ -334,7 +334,7 @@ test('property: keys of any numbers are refused with a PkiError', () => {
   )
 })
 
-test('property: PKCS#12 files that were damaged are refused with a PkiError', async () => {
+test('property: damaged PKCS#12 files are refused with a PkiError', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(modernFile, legacyFile),
@@ -362,7 +362,7 @@ test('property: PKCS#12 files that were damaged are refused with a PkiError', as
   )
 })
 
-test('property: any text is an alternative name or extensions, or refused with a PkiError', () => {
+test('property: any text is a valid alternative name or extension section, or refused with a PkiError', () => {
   const anyText = fc.uint8Array({ maxLength: 40 }).map((given) => Buffer.from(given).toString('latin1'))
   const kinds = fc.constantFrom('DNS:', 'IP:', 'email:', 'URI:', '')
   fc.assert(

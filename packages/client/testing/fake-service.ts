@@ -17,7 +17,7 @@ export interface Received {
 
 export type Answer = (response: ServerResponse, received: Received) => void
 
-/** An HTTPS server that answers as the test says, in turn; the last answer stays. */
+/** An HTTPS server that gives the answers of the test in order, and repeats the last one. */
 export interface FakeService extends AsyncDisposable {
   readonly url: string
   readonly ca: string

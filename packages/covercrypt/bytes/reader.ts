@@ -1,10 +1,10 @@
 import { covercryptError } from '../error.ts'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-/** Ten groups of seven bits hold 64 bits; a padded number is read up to there. */
+/** Ten groups of seven bits hold 64 bits; padded numbers are read up to this length. */
 const maxLebBytes = 10
 
-/** Reads one object from its first byte to its last. Slices share the memory of the source. */
+/** Reads one object completely. Slices share the memory of the source. */
 export class Reader {
   readonly #bytes: Uint8Array
   readonly #what: string
@@ -36,12 +36,12 @@ export class Reader {
     return taken
   }
 
-  /** Bytes read since `from`, a former `position`. */
+  /** Returns the bytes read since `from`, an earlier `position`. */
   since(from: number): Uint8Array {
     return this.#bytes.subarray(from, this.#at)
   }
 
-  /** Unsigned LEB128, padded forms included, up to 2^53 - 1. */
+  /** Reads an unsigned LEB128, also a padded one, up to 2^53 - 1. */
   leb(): number {
     let value = 0n
     for (let index = 0; index < maxLebBytes; index++) {
@@ -55,7 +55,7 @@ export class Reader {
     return this.refuse('a number is out of range')
   }
 
-  /** One of the numbers `allowed`. */
+  /** Reads one of the numbers `allowed`. */
   code<Code extends number>(allowed: readonly Code[], name: string): Code {
     const value = this.leb()
     const found = allowed.find((code) => code === value)
@@ -67,8 +67,8 @@ export class Reader {
   }
 
   /**
-   * The number of elements of a list. A number that the bytes left cannot hold is refused before anything is
-   * allocated for it.
+   * Reads the number of elements of a list. A number that exceeds the remaining bytes is refused before memory is
+   * allocated.
    */
   count(minElementBytes: number): number {
     const count = this.leb()

@@ -23,13 +23,13 @@ import {
   type TagAndSecret,
 } from './encapsulation.ts'
 
-/** Secrets of a user key times rights of a ciphertext. */
+/** Maximum product of the secrets of a user key and the targets of a ciphertext. */
 const maxTrials = 65_536
 
 /**
- * The secret of an encapsulation, 32 bytes. Every secret of the user key in the mode of the encapsulation is tried with
- * every target, also after one has opened, so that the time does not tell which right opened; the check of the points
- * is done whether or not one has. Revisions of the past are tried like those of today.
+ * Recovers the secret of an encapsulation, 32 bytes. Every secret of the user key in the mode of the encapsulation is
+ * tried with every target, also after a success, so that the time does not disclose which right matched. The points
+ * are verified in either case. Old revisions are tried like current ones.
  *
  * @throws CovercryptError cannot_open, too_large
  */
@@ -63,10 +63,10 @@ export function decapsulate(userKey: UserKey, encapsulation: Encapsulation): Uin
   return found.secret
 }
 
-/** One secret with one target. There are thousands of them: they share their memory. */
+/** A trial of one secret with one target. There are thousands of trials, which share their memory. */
 class Trial {
   readonly #input: Uint8Array
-  /** Of the last trial. */
+  /** Result of the last trial. */
   readonly seed: Uint8Array
 
   constructor(fullTranscript: Uint8Array) {
@@ -85,9 +85,9 @@ class Trial {
   }
 }
 
-/** Keeps what opened, by selection and not by branches. */
+/** Stores the successful result, by constant-time selection without branches. */
 class Found {
-  /** At first one that made no points, so that the check of the points does the same work. */
+  /** Initially a dummy seed, so that the verification of the points does the same work. */
   readonly seed: Uint8Array = randomBytes(32)
   readonly secret = new Uint8Array(32)
   any = false
@@ -108,7 +108,7 @@ function select(into: Uint8Array, from: Uint8Array, mask: number): void {
   }
 }
 
-/** A function from the ciphertext of ML-KEM of a target to the mask of its seed. */
+/** Returns a function that derives the mask of a target's seed from its ML-KEM ciphertext. */
 function createUnmasker(
   { scalar, decapsulationKey }: RightSecret,
   shared: Point | undefined,
@@ -130,7 +130,7 @@ function createUnmasker(
 
 const none = new Uint8Array(0)
 
-/** The sum of the products; undefined where it is the identity, which no honest encapsulation gives. */
+/** Computes the sum of the products; undefined for the identity, which no honest encapsulation yields. */
 function sumProducts(scalars: readonly Scalar[], points: readonly Point[]): Point | undefined {
   let sum: Point | undefined
   for (const [index, scalar] of scalars.entries()) {
@@ -141,7 +141,7 @@ function sumProducts(scalars: readonly Scalar[], points: readonly Point[]): Poin
   return sum
 }
 
-/** Fujisaki-Okamoto: whether the points were made from this seed. */
+/** Fujisaki-Okamoto check: whether the points were derived from this seed. */
 function matchesPoints(seed: Uint8Array, tracingPoints: readonly Point[], points: readonly Point[]): boolean {
   const scalar = toScalar(seed)
   let same = 1

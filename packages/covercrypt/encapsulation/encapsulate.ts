@@ -23,7 +23,7 @@ import {
 
 export interface Encapsulated {
   readonly encapsulation: Encapsulation
-  /** 32 bytes, which every right that was encapsulated for opens. */
+  /** 32 bytes; each of the rights can recover it. */
   readonly secret: Uint8Array
 }
 
@@ -81,7 +81,7 @@ function commonMode(targets: readonly RightPublic[]): SecurityMode {
   return mode
 }
 
-/** The order of the targets must not tell that of the policy. */
+/** Shuffles the targets, so that their order does not disclose that of the policy. */
 function shuffle<Element>(elements: readonly Element[]): readonly Element[] {
   const order = [...elements]
   for (let index = order.length - 1; index > 0; index--) {

@@ -7,7 +7,7 @@ import { type Encapsulation, seedBytes, type Target, tagBytes } from './encapsul
 /** Codes of the modes in encapsulations; keys have others. */
 const modes: readonly SecurityMode[] = ['Classic', 'PostQuantum', 'Hybridized']
 
-/** Reads an encapsulation and nothing more. @throws CovercryptError malformed */
+/** Reads exactly one encapsulation. @throws CovercryptError malformed */
 export function decodeEncapsulation(bytes: Uint8Array): Encapsulation {
   const reader = new Reader(bytes, 'encapsulation')
   const encapsulation = readEncapsulation(reader)

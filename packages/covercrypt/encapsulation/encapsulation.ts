@@ -5,7 +5,7 @@ import type { SecurityMode } from '../structure/index.ts'
 export const tagBytes = 16
 export const seedBytes = 32
 
-/** Part of an encapsulation that one right opens: F, and in the modes with ML-KEM its ciphertext E. */
+/** Target of an encapsulation, for one right: F, and in modes with ML-KEM its ciphertext E. */
 export interface Target {
   readonly kemCiphertext: Uint8Array | undefined
   readonly maskedSeed: Uint8Array
@@ -24,7 +24,7 @@ export function hashTranscript(points: readonly Point[], kemCiphertexts: readonl
   return sha3_256(...points, ...kemCiphertexts)
 }
 
-/** U: binds the masked seeds besides. */
+/** U: additionally binds the masked seeds. */
 export function hashFullTranscript(transcript: Uint8Array, maskedSeeds: readonly Uint8Array[]): Uint8Array {
   return sha3_256(transcript, ...maskedSeeds)
 }
@@ -47,7 +47,7 @@ export function xorMask(seed: Uint8Array, mask: Uint8Array): Uint8Array {
   return seed.map((byte, index) => byte ^ (mask[index] as number))
 }
 
-/** The one error for a key that opens nothing and for a ciphertext that was altered. */
+/** The common error for a key without a matching right and for an altered ciphertext. */
 export function cannotOpen(): Error {
   return covercryptError('cannot_open', 'The key does not open the ciphertext.')
 }

@@ -2,7 +2,7 @@
 import { bytes, join, leb, Reader } from '../bytes/index.ts'
 import { covercryptError } from '../error.ts'
 
-/** Items of one bulk request. */
+/** Maximum number of items in a bulk request. */
 const maxItems = 10_000
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -32,7 +32,7 @@ export interface BulkSealRequest {
 export function decodeBulkSealRequest(data: Uint8Array): BulkSealRequest {
   const reader = new Reader(data, 'bulk data to encrypt')
   const policy = readPolicy(reader)
-  // Clients before version 5 of the deployed product put header metadata, usually none, in front of the items.
+  // Clients before version 5 of the deployed product put header metadata, usually empty, before the items.
   if (reader.left > 1 && data[reader.position] === 0)
     reader.refuse('after the policy come the items, without header metadata')
   return { policy, plaintexts: readItems(reader) }
@@ -64,7 +64,7 @@ function readPolicy(reader: Reader): string {
   if (policy.length === 0)
     throw covercryptError(
       'invalid_policy',
-      'The data to encrypt begin with no policy; write * for everybody.',
+      'The data to encrypt do not begin with a policy; write * for all users.',
     )
   try {
     return utf8.decode(policy)

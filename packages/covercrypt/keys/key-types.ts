@@ -7,7 +7,7 @@ export const signatureBytes = 32
 /** Tracers of a master key: those of version 16 have two; more are read. */
 export const maxTracers = 8
 
-/** The secret of a right. Which parts there are says its mode. */
+/** The secret of a right. Its parts determine its mode. */
 export interface RightSecret {
   readonly scalar: Scalar | undefined
   /** ML-KEM-512, expanded. */
@@ -19,14 +19,14 @@ export interface RightPublic {
   readonly encapsulationKey: Uint8Array | undefined
 }
 
-/** A secret of a right, of the present or of the past. */
+/** A current or old secret of a right. */
 export interface Revision {
-  /** Of the newest one: whether the right may be encrypted for. */
+  /** For the newest secret: whether data may be encrypted for the right. */
   readonly enabled: boolean
   readonly secret: RightSecret
 }
 
-/** A scalar and its multiple of the base point, by which user keys can be told apart. */
+/** A scalar and its multiple of the base point, by which user keys can be traced. */
 export interface Tracer {
   readonly scalar: Scalar
   readonly point: Point

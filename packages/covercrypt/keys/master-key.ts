@@ -9,10 +9,10 @@ import {
 } from '../structure/index.ts'
 import { type MasterKey, type Revision, type RightSecret, signingKeyBytes, type Tracer } from './key-types.ts'
 
-/** Tracers of the master keys made here, as everywhere in version 16. */
+/** Number of tracers of new master keys, as in every key of version 16. */
 const tracerCount = 2
 
-/** A master key for a structure, without users. @throws CovercryptError too_large */
+/** Creates a master key for a structure, without users. @throws CovercryptError too_large */
 export function createMasterKey(structure: Structure): MasterKey {
   const tracers = Array.from({ length: tracerCount }, (): Tracer => {
     const scalar = randomScalar()
@@ -24,8 +24,8 @@ export function createMasterKey(structure: Structure): MasterKey {
 }
 
 /**
- * The master key with another structure. Rights that are gone lose their secrets; those that stay keep them, the newest
- * with the status of today; those that are new have a fresh one.
+ * Returns the master key with another structure. Removed rights lose their secrets. Remaining rights keep them, the
+ * newest one with the current status. New rights get a fresh secret.
  *
  * @throws CovercryptError too_large
  */
@@ -45,7 +45,7 @@ function revisions(
   return [{ enabled, secret: inMode(newest.secret, mode) }, ...older]
 }
 
-/** The secret with the parts that the mode needs: those that it has, and fresh ones. */
+/** Completes a secret with the parts that the mode requires: existing parts are kept, missing ones are generated. */
 function inMode({ scalar, decapsulationKey }: RightSecret, mode: SecurityMode): RightSecret {
   return {
     scalar: mode === 'PostQuantum' ? undefined : (scalar ?? randomScalar()),

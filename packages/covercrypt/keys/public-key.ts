@@ -2,7 +2,7 @@ import { baseTimes, readEncapsulationKey, scalarProduct } from '../primitives/in
 import type { Right } from '../structure/index.ts'
 import type { MasterKey, PublicKey, RightPublic, RightSecret } from './key-types.ts'
 
-/** The public key of a master key: of each right whose newest secret is enabled, the public part of that one. */
+/** Derives the public key of a master key: the public part of the newest secret of each right, if enabled. */
 export function derivePublicKey({ scalar, tracers, rights, structure }: MasterKey): PublicKey {
   const published = new Map<Right, RightPublic>()
   for (const [right, [newest]] of rights)

@@ -3,11 +3,11 @@ import { listRights, type Right } from '../structure/index.ts'
 import type { MasterKey, Revision } from './key-types.ts'
 import { freshSecret } from './master-key.ts'
 
-/** Secrets that a right keeps: the present one and those of the past. */
+/** Maximum number of secrets of a right, current and old. */
 const maxRevisions = 64
 
 /**
- * Gives each of the rights a fresh secret, before those it has. A disabled right stays disabled.
+ * Adds a fresh secret as the newest one to each of the rights. A disabled right stays disabled.
  *
  * @throws CovercryptError unknown_attribute (the master key has no such right), too_large
  */
@@ -25,7 +25,7 @@ export function rekey(master: MasterKey, chosen: Iterable<Right>): MasterKey {
   })
 }
 
-/** Drops all but the newest secret of each of the rights. @throws CovercryptError unknown_attribute */
+/** Removes all but the newest secret of each of the rights. @throws CovercryptError unknown_attribute */
 export function prune(master: MasterKey, chosen: Iterable<Right>): MasterKey {
   return changeRights(master, chosen, (_right, revisions) => revisions.slice(0, 1))
 }

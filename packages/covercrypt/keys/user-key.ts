@@ -12,16 +12,19 @@ import type { Right } from '../structure/index.ts'
 import { encodeUserId, encodeUserRights } from './key-bytes.ts'
 import { type MasterKey, type RightSecret, secretMode, type UserId, type UserKey } from './key-types.ts'
 
-/** Users that a master key keeps the identifiers of. */
+/** Maximum number of users whose identifiers a master key stores. */
 const maxUsers = 65_536
 
 export interface IssuedUserKey {
   readonly userKey: UserKey
-  /** The master key that knows the new user: it must be kept instead of the former one. */
+  /** The master key with the new user: it must be stored in place of the old one. */
   readonly master: MasterKey
 }
 
-/** A user key with the newest secret of each of the rights. @throws CovercryptError unknown_attribute, too_large */
+/**
+ * Creates a user key with the newest secret of each of the rights. @throws CovercryptError unknown_attribute,
+ * too_large
+ */
 export function createUserKey(master: MasterKey, chosen: Iterable<Right>): IssuedUserKey {
   if (master.users.length >= maxUsers)
     throw covercryptError('too_large', `A master key has at most ${maxUsers} users.`)
@@ -38,7 +41,10 @@ export function createUserKey(master: MasterKey, chosen: Iterable<Right>): Issue
   return { userKey, master: { ...master, users: [id, ...master.users] } }
 }
 
-/** Random scalars but the last, which makes the sum of the products with the tracers the scalar of the master key. */
+/**
+ * Generates random scalars. The last one makes the sum of the products with the tracers equal to the scalar of the
+ * master key.
+ */
 function randomUserId({ scalar, tracers }: MasterKey): UserId {
   const [last, ...others] = tracers.toReversed()
   if (last === undefined) throw new Error('a master key without tracers')
@@ -50,7 +56,7 @@ function randomUserId({ scalar, tracers }: MasterKey): UserId {
   return [...id.toReversed(), scalarProduct(rest, scalarInverse(last.scalar))]
 }
 
-/** Whether the products of an identifier with the tracers add up to the scalar of the master key. */
+/** Whether the products of an identifier and the tracers add up to the scalar of the master key. */
 export function isValidUserId({ scalar, tracers }: MasterKey, id: UserId): boolean {
   if (id.length !== tracers.length) return false
   const sum = tracers
@@ -63,15 +69,15 @@ function signUserKey(userKey: UserKey, signingKey: Uint8Array): UserKey {
   return { ...userKey, signature: computeSignature(userKey, signingKey) }
 }
 
-/** The signature covers the identifier and the rights, as they are written in the key. */
+/** Computes the signature over the identifier and the rights, as encoded in the key. */
 export function computeSignature({ id, rights }: UserKey, signingKey: Uint8Array): Uint8Array {
   return kmac256(signingKey, 'USK signature', Buffer.concat([encodeUserId(id), encodeUserRights(rights)]))
 }
 
 /**
- * The user key with the secrets of today. It never gains a right. A secret that the master key has no more is dropped,
- * whenever the user key was refreshed last; so are rights that are gone, and secrets of a right that is a new one under
- * the same identifier.
+ * Returns the user key with the current secrets. It never gains a right. Secrets that the master key no longer has
+ * are removed, whenever the user key was last refreshed; so are removed rights, and secrets of a new right with a
+ * reused identifier.
  *
  * @throws CovercryptError foreign_key: not a user key of this master key, or altered
  */
@@ -93,7 +99,10 @@ export function refreshUserKey(master: MasterKey, userKey: UserKey): UserKey {
   return signUserKey({ ...userKey, rights }, master.signingKey)
 }
 
-/** Secrets of the master key from the newest down to the oldest that the user has; all of them when the user has none. */
+/**
+ * Selects the secrets of the master key from the newest down to the oldest that the user has; all of them when the
+ * user has none.
+ */
 function selectSecrets(
   present: readonly RightSecret[],
   held: readonly RightSecret[],

@@ -8,7 +8,7 @@ export type Clause = readonly AttributeName[]
 export type Policy = readonly Clause[]
 
 const maxPolicyBytes = 16_384
-/** Attributes written in a policy, and attributes in all clauses of its disjunctive normal form. */
+/** Maximum numbers of attributes in a policy, and in all clauses of its disjunctive normal form. */
 const maxTerms = 512
 const maxExpandedTerms = 8192
 const maxDepth = 64
@@ -64,7 +64,7 @@ class Parser {
   }
 
   policy(): Policy {
-    if (this.#tokens.length === 0) refuse('it is empty; write * for everybody')
+    if (this.#tokens.length === 0) refuse('it is empty; write * for all users')
     const policy = this.#alternatives()
     if (this.#next() !== undefined) refuse('a closing parenthesis has no opening one')
     return policy
@@ -89,7 +89,7 @@ class Parser {
     return policy
   }
 
-  /** Elements joined by AND; `isJoined`: there are several. */
+  /** Parses elements joined by AND; `isJoined`: there are several. */
   #conjunction(): { policy: Policy; isJoined: boolean } {
     let policy = this.#element()
     let isJoined = false
@@ -148,7 +148,7 @@ function either(left: Policy, right: Policy): Policy {
 
 function both(left: Policy, right: Policy): Policy {
   const size = (policy: Policy): number => policy.reduce((sum, { length }) => sum + length, 0)
-  // Refused before it is built.
+  // The size is checked before the product is built.
   checkSize(size(left) * right.length + size(right) * left.length)
   return left.flatMap((one) => right.map((other) => [...one, ...other]))
 }

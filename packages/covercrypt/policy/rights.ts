@@ -15,16 +15,16 @@ import {
 } from '../structure/index.ts'
 import type { Clause, Policy } from './parse.ts'
 
-/** Rights that one ciphertext may be made for. */
+/** Maximum number of rights of a ciphertext. */
 export const maxTargets = 128
 
-/** Combinations that are looked at for the policy of one user, those of several clauses counted for each. */
+/** Maximum number of combinations for the policy of a user, summed over its clauses. */
 const maxCombinations = 16 * maxRights
 
 type Named = ReadonlyMap<Dimension, Attribute>
 
 /**
- * The rights that a ciphertext of this policy is made for: one of each clause.
+ * Returns the rights that a ciphertext of this policy is encrypted for: one of each clause.
  *
  * @throws CovercryptError unknown_attribute, invalid_policy (two attributes of a dimension in one clause), too_large
  */
@@ -40,9 +40,10 @@ export function encryptionRights(structure: Structure, policy: Policy): Readonly
 }
 
 /**
- * The rights that a user of this policy holds: for each clause, every combination of nothing or, of a dimension that the
- * clause names, that attribute (in a hierarchy the lower ones too), of any other dimension all attributes. Of two attributes
- * of a dimension in one clause the last one counts, as in the deployed library.
+ * Returns the rights of a user with this policy. For each clause they are all combinations of one option per
+ * dimension: no attribute, or the attribute that the clause names (in a hierarchy also the lower ones), or any
+ * attribute of a dimension that it does not name. Of two attributes of a dimension in one clause the last one counts,
+ * as in the deployed library.
  *
  * @throws CovercryptError unknown_attribute, invalid_policy, too_large
  */
@@ -71,7 +72,10 @@ export function userRights(structure: Structure, policy: Policy): ReadonlySet<Ri
   return rights
 }
 
-/** Attributes of a dimension for a user who has `attribute`; all of them if the user's policy does not name the dimension. */
+/**
+ * Lists the attributes of a dimension for a user with `attribute`; all of them if the policy does not name the
+ * dimension.
+ */
 function listReachableAttributes(
   dimension: Dimension,
   attribute: Attribute | undefined,
@@ -81,7 +85,7 @@ function listReachableAttributes(
   return dimension.attributes.slice(0, dimension.attributes.indexOf(attribute) + 1)
 }
 
-/** @param twice what two attributes of one dimension in a clause mean; default: the policy is refused */
+/** @param twice treatment of two attributes of one dimension in a clause; default: the policy is refused */
 function createNameReader(
   structure: Structure,
   twice: 'refused' | 'the last counts' = 'refused',

@@ -27,7 +27,7 @@ const rightsOrRefused = (read: () => ReadonlySet<string>): readonly string[] | '
   }
 }
 
-/** Policies that are read differently by two releases of the deployed library, or are cut off. */
+/** Truncated policies, and those that two releases of the deployed library read differently. */
 function isRefusedHere(policy: string): boolean {
   let flat = policy
   for (let before = ''; before !== flat; ) {
@@ -44,7 +44,7 @@ function isMixed(flat: string): boolean {
   return flat.includes('&&') || /@\s*[^\s|]|[^\s|]\s*@/.test(flat)
 }
 
-test('policies that two releases read differently, and those that are cut off, are refused', () => {
+test('truncated policies, and those that two releases read differently, are refused', () => {
   for (const policy of [
     'A::a && B::b || C::c',
     'A::a || B::b && C::c',
@@ -59,7 +59,7 @@ test('policies that two releases read differently, and those that are cut off, a
   assert.equal(parsePolicy('A::a && (B::b || C::c)').length, 2)
 })
 
-test('policies are read into the clauses and rights of the deployed one', { skip }, () => {
+test('policies yield the clauses and rights of the deployed implementation', { skip }, () => {
   const { policies, access_structures } = vectors<Policies>('policies.json')
   const structure = decodeStructure(fromHex(access_structures[0]?.bytes as string))
   const all = listRights(structure)
@@ -95,7 +95,7 @@ test('policies are read into the clauses and rights of the deployed one', { skip
   assert.equal(strict.length, 4)
 })
 
-test('the text of a structure gives the attributes of the deployed one, or is refused for a name nobody could write', {
+test('the text of a structure yields the attributes of the deployed implementation, or is refused for a name that policies cannot write', {
   skip,
 }, () => {
   const { access_structures, leb } = vectors<Policies>('policies.json')

@@ -50,7 +50,7 @@ export function times(scalar: Scalar, point: Point): Point | undefined {
   try {
     return sodium.crypto_scalarmult_ristretto255(scalar, point)
   } catch {
-    // The library tells a refused point or an identity as an error with one sentence, and nothing else.
+    // The library reports an invalid point or an identity only as a generic error.
     return undefined
   }
 }

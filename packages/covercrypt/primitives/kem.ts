@@ -13,7 +13,7 @@ import { sha3_256 } from './hashes.ts'
 export const encapsulationKeyBytes = 800
 export const decapsulationKeyBytes = 1632
 export const kemCiphertextBytes = 768
-/** Bytes of what an encapsulation gives both sides. */
+/** Bytes of the shared secret. */
 export const sharedKeyBytes = 32
 /** An expanded decapsulation key is dk_pke, the encapsulation key, its hash, and the value of implicit rejection. */
 const encapsulationKeyStart = 768
@@ -23,8 +23,8 @@ const encapsulationKeyEnd = encapsulationKeyStart + encapsulationKeyBytes
 const expandedKeyHeader = Buffer.from('30820678020100300b06096086480165030404010482066404820660', 'hex')
 
 /**
- * A fresh decapsulation key in the expanded form. The runtime makes the same key from the same seed but exports the
- * seed only, so the expansion is the library's.
+ * Generates a decapsulation key in the expanded form. The runtime creates the same key from the same seed but exports
+ * only the seed, so the library expands it.
  */
 export function randomDecapsulationKey(): Uint8Array {
   const seed = randomBytes(64)
@@ -33,7 +33,7 @@ export function randomDecapsulationKey(): Uint8Array {
   return secretKey
 }
 
-/** The encapsulation key within an expanded decapsulation key. */
+/** Returns the encapsulation key within an expanded decapsulation key. */
 export function readEncapsulationKey(decapsulationKey: Uint8Array): Uint8Array {
   return decapsulationKey.subarray(encapsulationKeyStart, encapsulationKeyEnd)
 }
@@ -45,7 +45,7 @@ export function isDecapsulationKey(bytes: Uint8Array): boolean {
   return Buffer.compare(sha3_256(readEncapsulationKey(bytes)), hash) === 0
 }
 
-/** A decapsulation key in the form that `kemOpen` takes; undefined when the runtime refuses it. */
+/** Imports a decapsulation key for `kemOpen`; undefined when the runtime refuses it. */
 export function importDecapsulationKey(bytes: Uint8Array): KeyObject | undefined {
   const der = Buffer.concat([expandedKeyHeader, bytes])
   try {
@@ -68,7 +68,10 @@ export function kemSeal(encapsulationKey: Uint8Array): KemSealed | undefined {
   return key === undefined ? undefined : encapsulate(key)
 }
 
-/** The 32 bytes of shared key; a ciphertext of another key gives other bytes, not an error (implicit rejection). */
+/**
+ * Returns the shared secret, 32 bytes; a ciphertext for another key yields other bytes, not an error (implicit
+ * rejection).
+ */
 export function kemOpen(key: KeyObject, ciphertext: Uint8Array): Uint8Array {
   return decapsulate(key, ciphertext)
 }

@@ -3,7 +3,7 @@ import { type BulkSealRequest, decodeItems, encodeItems } from '../frames/index.
 import type { PublicKey, UserKey } from '../keys/index.ts'
 import { dataKeyFor, type KeyOpener, open, recoverDataKey, sealWith } from './sealing.ts'
 
-/** Different encapsulations among the items of one request to open. */
+/** Maximum number of different encapsulations in a request. */
 const maxEncapsulations = 256
 
 /** One encapsulation for all items, repeated in each; a nonce for each. */
@@ -21,7 +21,7 @@ export function sealMany(
 }
 
 /**
- * Opens each item, or none.
+ * Decrypts all items, or fails.
  *
  * @throws CovercryptError cannot_open, malformed (the frames), too_large
  */
@@ -33,7 +33,7 @@ export function openMany(userKey: UserKey, data: Uint8Array, aad: Uint8Array): U
   return reply
 }
 
-/** Items that were sealed together share their encapsulation, which is opened once. */
+/** Items that were encrypted together share their encapsulation, which is decapsulated once. */
 function remembering(userKey: UserKey): KeyOpener {
   const keys = new Map<string, Buffer>()
   return (encapsulation, bytes) => {

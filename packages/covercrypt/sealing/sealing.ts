@@ -17,7 +17,7 @@ const dataKeyLabel = 'Covercrypt AEAD key'
 const nonceBytes = 12
 const tagBytes = 16
 
-/** The key of AES-256-GCM for data, and the encapsulation that gives it to whoever may read them. */
+/** The AES-256-GCM key for data, and the encapsulation from which authorized users recover it. */
 export interface DataKey {
   readonly key: Buffer
   readonly encapsulation: Uint8Array<ArrayBuffer>
@@ -32,7 +32,7 @@ export function dataKeyFor(publicKey: PublicKey, policy: string): DataKey {
   return { key, encapsulation: encodeEncapsulation(encapsulation) }
 }
 
-/** The data key of an encapsulation. @throws CovercryptError cannot_open, too_large */
+/** Recovers the data key of an encapsulation. @throws CovercryptError cannot_open, too_large */
 export function recoverDataKey(userKey: UserKey, encapsulation: Encapsulation): Buffer {
   const secret = decapsulate(userKey, encapsulation)
   const key = deriveKey(secret, dataKeyLabel)
@@ -54,7 +54,9 @@ export function sealWith(
   return join([encapsulation, nonce, ciphertext, cipher.getAuthTag()])
 }
 
-/** Seals data for whoever the policy names. @throws CovercryptError of the policy and of the encapsulation */
+/**
+ * Encrypts data for the users that the policy allows. @throws CovercryptError of the policy and of the encapsulation
+ */
 export function seal(
   publicKey: PublicKey,
   policy: string,
@@ -69,7 +71,10 @@ export function seal(
   }
 }
 
-/** Gives the data key of an encapsulation: `recoverDataKey` with a user key, or what remembers it for several items. */
+/**
+ * Returns the data key of an encapsulation: `recoverDataKey` with a user key, or a function that caches it for
+ * several items.
+ */
 export type KeyOpener = (encapsulation: Encapsulation, bytes: Uint8Array) => Buffer
 
 export const opensWith =
@@ -78,7 +83,7 @@ export const opensWith =
     recoverDataKey(userKey, encapsulation)
 
 /**
- * Opens what `seal` made. A ciphertext that is malformed, altered, or for others fails in one and the same way.
+ * Decrypts the result of `seal`. Malformed, altered and unauthorized ciphertexts fail with the same error.
  *
  * @throws CovercryptError cannot_open, too_large
  */

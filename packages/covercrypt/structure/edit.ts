@@ -8,7 +8,10 @@ import {
   type Structure,
 } from './structure.ts'
 
-/** The least id that no attribute of the structure has nor had: ids of deleted attributes below `floor` are not given again. */
+/**
+ * Returns the lowest id that was never used in the structure: ids below `floor` belonged to deleted attributes and
+ * are not reused.
+ */
 export function nextAttributeId(structure: Structure, floor: number): number {
   return listAttributes(structure).reduce((next, { id }) => Math.max(next, id + 1), floor)
 }

@@ -13,8 +13,8 @@ export interface AttributeName {
 }
 
 /**
- * A name that policies can write: not empty, no blanks around it, no `::`, none of `( ) & |`, no control characters, and
- * not beginning with `*`.
+ * Validates a name for use in policies: not empty, no surrounding blanks, no `::`, none of `( ) & |`, no control
+ * characters, and no leading `*`.
  *
  * @throws CovercryptError invalid_structure
  */

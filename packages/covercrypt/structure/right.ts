@@ -5,10 +5,10 @@ import { type Attribute, listAttributes, type SecurityMode, type Structure, stro
 /** At most one attribute of each dimension, as the hexadecimal of their ids in order, each LEB128. Empty: the broadcast right. */
 export type Right = string
 
-/** Every user key has it, and a ciphertext for the policy `*` asks for no more. */
+/** Every user key has this right, and a ciphertext for the policy `*` requires only this one. */
 export const broadcast: Right = ''
 
-/** Rights that a structure may span: the product, over the dimensions, of one more than their attributes. */
+/** Maximum number of rights of a structure: the product, over the dimensions, of one more than their attributes. */
 export const maxRights = 4096
 
 export function toRight(ids: readonly number[]): Right {
@@ -16,7 +16,7 @@ export function toRight(ids: readonly number[]): Right {
   return Buffer.from(join(sorted.map(leb))).toString('hex')
 }
 
-/** The ids of the attributes of a right. @throws CovercryptError malformed */
+/** Reads the ids of the attributes of a right. @throws CovercryptError malformed */
 export function readAttributeIds(right: Right): readonly number[] {
   const reader = new Reader(Buffer.from(right, 'hex'), 'right')
   const ids: number[] = []
@@ -26,7 +26,7 @@ export function readAttributeIds(right: Right): readonly number[] {
 
 export interface RightState {
   readonly mode: SecurityMode
-  /** Whether it may be encrypted for: none of its attributes is disabled. */
+  /** Whether data may be encrypted for it: none of its attributes is disabled. */
   readonly enabled: boolean
 }
 
@@ -45,7 +45,7 @@ export function combinations(choices: readonly (readonly Attribute[])[]): (reado
   return found
 }
 
-/** Every right of the structure. @throws CovercryptError too_large */
+/** Lists every right of the structure. @throws CovercryptError too_large */
 export function listRights(structure: Structure): ReadonlyMap<Right, RightState> {
   const rights = new Map<Right, RightState>()
   for (const chosen of combinations(structure.dimensions.map(({ attributes }) => attributes))) {
@@ -57,8 +57,8 @@ export function listRights(structure: Structure): ReadonlyMap<Right, RightState>
 }
 
 /**
- * Ids that several attributes share. The deployed implementation gives the id of a deleted attribute again; whoever
- * holds the rights of one such attribute holds those of the other.
+ * Finds ids that several attributes share. The deployed implementation reuses the ids of deleted attributes: a user
+ * with the rights of one such attribute has those of the other.
  */
 export function findSharedIds(structure: Structure): ReadonlySet<number> {
   const seen = new Set<number>()

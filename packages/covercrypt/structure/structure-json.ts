@@ -9,8 +9,8 @@ const hierarchySuffix = '::<'
 const hybridSuffix = '::+'
 
 /**
- * The structure that parsed JSON describes: `{"Clearance::<":["Public","Secret::+"],"Team":["Blue","Green"]}`.
- * Attributes take the ids 0, 1, 2 … in the order of the dimensions, each list from its last name to its first.
+ * Reads a structure from parsed JSON: `{"Clearance::<":["Public","Secret::+"],"Team":["Blue","Green"]}`. Attributes
+ * get the ids 0, 1, 2 … in the order of the dimensions, each list from its last name to its first.
  *
  * @throws CovercryptError invalid_structure, too_large
  */

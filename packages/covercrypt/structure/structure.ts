@@ -16,7 +16,7 @@ export interface Attribute {
   /** Names the attribute within rights; never changes. */
   readonly id: number
   readonly mode: SecurityMode
-  /** A disabled attribute still decrypts, and nothing is encrypted for it any more. */
+  /** A disabled attribute still decrypts, but new data cannot be encrypted for it. */
   readonly enabled: boolean
 }
 
@@ -27,8 +27,8 @@ export interface Dimension {
   /** In a hierarchy from the lowest to the highest. */
   readonly attributes: readonly Attribute[]
   /**
-   * The order in which a hierarchy that was read lists its names, as positions in `attributes`. The format leaves it
-   * free, so it is kept in order to write the same bytes again. Absent: the order of `attributes`.
+   * The order of the names in a parsed hierarchy, as positions in `attributes`. The format does not define it, so it
+   * is stored to write the same bytes again. Absent: the order of `attributes`.
    */
   readonly nameOrder?: readonly number[]
 }

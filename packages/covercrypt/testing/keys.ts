@@ -7,7 +7,10 @@ import { structureFromJson } from '../structure/index.ts'
 export const fromHex = (hex: string): Uint8Array => new Uint8Array(Buffer.from(hex, 'hex'))
 export const toHex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
 
-/** The secret that a user key finds in an encapsulation, in hexadecimal; undefined when it does not open it. */
+/**
+ * Decapsulates with a user key and returns the secret in hexadecimal; undefined when it cannot open the
+ * encapsulation.
+ */
 export function openEncapsulation(userKey: UserKey | string, encapsulation: string): string | undefined {
   const key = typeof userKey === 'string' ? decodeUserKey(fromHex(userKey)) : userKey
   try {
@@ -27,7 +30,7 @@ export function issue(master: MasterKey, policy: string): { userKey: UserKey; ma
   return createUserKey(master, userRights(master.structure, parsePolicy(policy)))
 }
 
-/** The secrets of a user key by right, in hexadecimal: two keys with the same give the same readings. */
+/** Lists the secrets of a user key by right, in hexadecimal: equal lists mean equal decryption rights. */
 export function listSecrets({ rights }: UserKey): Readonly<Record<string, readonly string[]>> {
   const texts = [...rights].map(([right, secrets]) => [
     right,

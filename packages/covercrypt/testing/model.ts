@@ -2,9 +2,9 @@ import { parsePolicy } from '../policy/index.ts'
 import type { Structure } from '../structure/index.ts'
 
 /**
- * Whether a user of one policy may read what is encrypted for another, said again without rights: for some clause of
- * each, every dimension that the encryption names is one that the user's clause does not name, or names with the same
- * attribute or, in a hierarchy, a higher one.
+ * An independent model of access without rights: whether a user of one policy may read data encrypted for another.
+ * For some clause of each, every dimension of the encryption clause is one that the user's clause does not name, or
+ * names with the same attribute or, in a hierarchy, a higher one.
  */
 export function mayRead(structure: Structure, user: string, encryption: string): boolean {
   const includes = (dimensionName: string, held: string, asked: string): boolean => {

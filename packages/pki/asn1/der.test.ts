@@ -32,7 +32,7 @@ const only = (bytes: Uint8Array) => {
 const malformed = { name: 'PkiError', code: 'malformed' }
 const hex = (text: string) => Buffer.from(text.replaceAll(' ', ''), 'hex')
 
-test('a length is written in as few bytes as hold it, and read again', () => {
+test('a length is encoded in the fewest bytes, and decoded again', () => {
   for (const [length, header] of [
     [0, '04 00'],
     [127, '04 7f'],
@@ -73,7 +73,7 @@ test('bytes behind a structure are refused', () => {
   assert.throws(() => derMembers(derOctets(Buffer.alloc(1)), what), malformed)
 })
 
-test('integers are the shortest, and not negative', () => {
+test('integers must be minimal and not negative', () => {
   for (const bytes of ['02 00', '02 02 0001', '02 02 007f', '02 01 80', '02 02 ffff', '04 01 00'])
     assert.throws(() => derMagnitude(only(hex(bytes)), what), malformed, bytes)
   assert.throws(() => derSmallNumber(only(hex('02 05 0100000000')), what), malformed)
@@ -81,7 +81,7 @@ test('integers are the shortest, and not negative', () => {
   assert.equal(derMagnitude(only(huge), what).length, 1 << 20)
 })
 
-test('X.690 §8.19: object identifiers are the shortest, whole and of bounded numbers', () => {
+test('X.690 §8.19: object identifiers must be minimal, complete and of bounded numbers', () => {
   for (const bytes of ['06 00', '06 01 80', '06 02 2a 80', '06 03 2a 80 01', '06 02 80 01'])
     assert.throws(() => derIdentifier(only(hex(bytes)), what), malformed, bytes)
   assert.throws(
@@ -92,7 +92,7 @@ test('X.690 §8.19: object identifiers are the shortest, whole and of bounded nu
   assert.equal(derIdentifier(only(hex('06 03 883703')), what), '2.999.3')
 })
 
-test('an object identifier that has no encoding of its own is not written', () => {
+test('an object identifier without a valid encoding is refused', () => {
   for (const dotted of [
     '',
     '1',
@@ -109,7 +109,7 @@ test('an object identifier that has no encoding of its own is not written', () =
     assert.throws(() => derObjectIdentifier(dotted), { name: 'PkiError', code: 'invalid_value' }, dotted)
 })
 
-test('booleans are one byte, bit strings of keys and signatures are whole bytes', () => {
+test('booleans have one byte, bit strings of keys and signatures have whole bytes', () => {
   assert.equal(derFlag(only(derBoolean(true)), what), true)
   assert.equal(derFlag(only(derBoolean(false)), what), false)
   for (const bytes of ['01 00', '01 02 0000', '05 00'])
@@ -118,7 +118,7 @@ test('booleans are one byte, bit strings of keys and signatures are whole bytes'
     assert.throws(() => derBits(only(hex(bytes)), what), malformed)
 })
 
-test('property: what is written is read', () => {
+test('property: encoded values are decoded again', () => {
   const bytes = fc.uint8Array({ maxLength: 400 })
   fc.assert(
     fc.property(bytes, (given) => {
@@ -177,11 +177,11 @@ const same = (given: Tree, bytes: Uint8Array): void => {
   for (const [index, member] of members.entries()) same(given.value[index] as Tree, member.whole)
 }
 
-test('property: trees of any shape are read as they were written', () => {
+test('property: encoded trees of any shape are decoded again', () => {
   fc.assert(fc.property(tree, (given) => same(given, write(given))))
 })
 
-test('property: there is one way to write it: what is read whole is written as the same bytes', () => {
+test('property: the encoding is unique: decoded bytes are encoded to the same bytes', () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
       try {
@@ -199,7 +199,7 @@ test('property: there is one way to write it: what is read whole is written as t
   )
 })
 
-test('a level has 1024 elements at most, and depth costs nothing: only what is asked for is opened', () => {
+test('a level has at most 1024 elements, and nested elements are decoded only on demand', () => {
   const many = (count: number) => derSequence(...Array.from({ length: count }, () => derNumber(1)))
   assert.equal(derMembers(many(1024), what).length, 1024)
   assert.throws(() => derMembers(many(1025), what), malformed)

@@ -31,15 +31,15 @@ export function contextTag(number: number, constructed = true): number {
   return (constructed ? 0xa0 : 0x80) | number
 }
 
-/** Bytes of an object identifier: the numbers of OpenSSL and of the standards stay far below. */
+/** Maximum bytes of an object identifier; those of OpenSSL and of the standards are far shorter. */
 const maxIdentifierBytes = 64
 
-/** Elements that one level of a structure read here may have. */
+/** Maximum number of elements on one level of a structure. */
 const maxElements = 1024
 
 /**
- * The elements that lie one behind the other in `bytes`, to its end.
- * @param what the thing that is read, for the sentence of the refusal
+ * Reads all elements in `bytes`, one after the other.
+ * @param what name of the structure, for error messages
  * @throws PkiError when the bytes are not DER
  */
 export function derElements(bytes: Uint8Array, what: string): readonly DerElement[] {
@@ -55,7 +55,7 @@ export function derElements(bytes: Uint8Array, what: string): readonly DerElemen
 }
 
 /**
- * The elements in `bytes` one at a time, as many as there are: for lists that are long by nature (the entries of a CRL).
+ * Iterates over the elements in `bytes` without a limit on their number, for long lists such as the entries of a CRL.
  * @throws PkiError at the first element that is not DER
  */
 export function* derEach(bytes: Uint8Array, what: string): Generator<DerElement, void> {
@@ -66,7 +66,7 @@ export function* derEach(bytes: Uint8Array, what: string): Generator<DerElement,
   }
 }
 
-/** The element that begins at this offset. @throws PkiError when there is none */
+/** Reads the element at this offset. @throws PkiError when there is none */
 export function derElementAt(bytes: Uint8Array, at: number, what: string): DerElement {
   const element = elementAt(bytes, at)
   if (element === undefined) throw notDer(what)
@@ -74,7 +74,7 @@ export function derElementAt(bytes: Uint8Array, at: number, what: string): DerEl
 }
 
 /**
- * The members of the one structure that `bytes` is, nothing behind it.
+ * Reads the members of the SEQUENCE that fills `bytes` completely.
  * @throws PkiError when it is something else
  */
 export function derMembers(bytes: Uint8Array, what: string, tag: number = derTag.sequence) {
@@ -83,13 +83,13 @@ export function derMembers(bytes: Uint8Array, what: string, tag: number = derTag
   return derElements(outer.content, what)
 }
 
-/** The content of an element that must have this tag. @throws PkiError */
+/** Returns the content of an element with this tag. @throws PkiError */
 export function derContent(element: DerElement | undefined, tag: number, what: string): Uint8Array {
   if (element === undefined || element.tag !== tag) throw notDer(what)
   return element.content
 }
 
-/** The magnitude of an INTEGER that must not be negative, without leading zeros. @throws PkiError */
+/** Returns the magnitude of a non-negative INTEGER, without leading zeros. @throws PkiError */
 export function derMagnitude(element: DerElement | undefined, what: string): Uint8Array {
   const content = derContent(element, derTag.integer, what)
   const [first, second] = content
@@ -106,14 +106,14 @@ export function derSmallNumber(element: DerElement | undefined, what: string): n
   return magnitude.reduce((number, byte) => number * 256 + byte, 0)
 }
 
-/** The bytes of a BIT STRING that is a whole number of bytes. @throws PkiError */
+/** Returns the bytes of a BIT STRING without unused bits. @throws PkiError */
 export function derBits(element: DerElement | undefined, what: string): Uint8Array {
   const content = derContent(element, derTag.bitString, what)
   if (content[0] !== 0) throw notDer(what)
   return content.subarray(1)
 }
 
-/** A BOOLEAN. X.690 §11.1 wants 0xff for true; older writers took any other number. @throws PkiError */
+/** Reads a BOOLEAN. X.690 §11.1 requires 0xff for true; older encoders write any other number. @throws PkiError */
 export function derFlag(element: DerElement | undefined, what: string): boolean {
   const content = derContent(element, derTag.boolean, what)
   if (content.length !== 1) throw notDer(what)
@@ -166,7 +166,7 @@ function notDer(what: string) {
   return pkiError('malformed', `${what} is not well-formed DER.`)
 }
 
-/** An element of this tag around the parts. */
+/** Encodes an element with this tag around the parts. */
 export function der(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   let length = 0
   for (const part of parts) length += part.length
@@ -181,7 +181,7 @@ export function der(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   return bytes
 }
 
-/** Identifier and length of an element whose content, of `length` bytes, is written elsewhere. */
+/** Encodes the identifier and length of an element whose content of `length` bytes is written elsewhere. */
 export function derHeader(tag: number, length: number): Buffer {
   const header = Buffer.allocUnsafe(headerLength(length))
   writeHeader(header, tag, length)
@@ -243,15 +243,15 @@ export function derBoolean(value: boolean): Buffer {
 
 export const derNull: Buffer = der(derTag.null)
 
-/** Written before: nearly all of them are a few of the standards. Who gets one does not change it. */
+/** Cache of encoded identifiers: nearly all of them are a few well-known ones. */
 const encodedIdentifiers = new Map<string, Buffer>()
 const maxCachedIdentifiers = 256
 
-/** An OBJECT IDENTIFIER from dotted numbers. @throws PkiError for numbers that are none (X.660 §7.6) */
+/** Encodes an OBJECT IDENTIFIER from dotted numbers. @throws PkiError for invalid numbers (X.660 §7.6) */
 export function derObjectIdentifier(dotted: string): Buffer {
   const before = encodedIdentifiers.get(dotted)
   if (before !== undefined) return before
-  // In bytes of its own: a view would keep the pool that it is a piece of.
+  // A copy with its own memory: a view would keep the whole pool alive.
   const written = Buffer.from(Uint8Array.from(writeIdentifier(dotted)).buffer)
   if (encodedIdentifiers.size < maxCachedIdentifiers) encodedIdentifiers.set(dotted, written)
   return written
@@ -260,7 +260,7 @@ export function derObjectIdentifier(dotted: string): Buffer {
 function writeIdentifier(dotted: string): Buffer {
   const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number)
   if (!/^[0-2](\.(0|[1-9]\d{0,12}))+$/.test(dotted) || (first < 2 && second > 39))
-    throw pkiError('invalid_value', 'The object identifier is not one.')
+    throw pkiError('invalid_value', 'The object identifier is not valid.')
   const bytes: number[] = []
   for (const number of [first * 40 + second, ...rest]) {
     const digits = [number % 128]

@@ -1,3 +1,3 @@
-/** DER (X.690): elements out of bytes, and bytes out of values. */
+/** DER (X.690): decodes elements and encodes values. */
 export * from './der.ts'
 export * from './time.ts'

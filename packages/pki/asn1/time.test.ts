@@ -6,7 +6,7 @@ import { type DerElement, der, derElementAt, derGeneralizedTime, derTag, derTime
 const what = 'The value'
 const only = (bytes: Uint8Array): DerElement => derElementAt(bytes, 0, what)
 
-test('property: a time is read as it was written, in the form of its year', () => {
+test('property: an encoded time is decoded again, in the form of its year', () => {
   fc.assert(
     fc.property(fc.integer({ min: -62_167_219_200, max: 253_402_300_799 }), (seconds) => {
       const element = only(derTime(seconds * 1000))

@@ -19,9 +19,9 @@ export function derGeneralizedTime(at: number): Buffer {
 }
 
 function formatDigits(at: number): string {
-  // The years 0 to 9999: the others do not fit into four digits.
+  // Other years do not fit into four digits.
   if (!(at >= -62_167_219_200_000 && at < 253_402_300_800_000))
-    throw pkiError('invalid_value', 'The time is not one of the years 0 to 9999.')
+    throw pkiError('invalid_value', 'The year of the time must be 0 to 9999.')
   const date = new Date(at)
   const [century, year] = [Math.floor(date.getUTCFullYear() / 100), date.getUTCFullYear() % 100]
   const day = two(date.getUTCMonth() + 1) + two(date.getUTCDate())
@@ -35,7 +35,7 @@ function formatDigits(at: number): string {
   )
 }
 
-/** Of 0 to 99. A long revocation list writes a hundred thousand times. */
+/** Texts of 0 to 99: a long revocation list contains a hundred thousand times. */
 const pairs = Array.from({ length: 100 }, (_, number) => String(number).padStart(2, '0'))
 function two(number: number): string {
   return pairs[number] ?? ''

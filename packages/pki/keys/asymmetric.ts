@@ -8,11 +8,11 @@ import type { KeyPolicy, ParsedKey } from './parsed-key.ts'
 import { parsePkcs8, parseSpki } from './pkcs8.ts'
 import { rsaIdentifier, rsaPrivateFromPkcs1, rsaPublicFromPkcs1 } from './rsa.ts'
 
-/** The private key in a PKCS#8 structure, of every algorithm known here. @throws PkiError */
+/** Reads the private key in a PKCS#8 structure, of every supported algorithm. @throws PkiError */
 export function privateFromPkcs8(bytes: Uint8Array, policy: KeyPolicy): ParsedKey {
   const inner = parsePkcs8(bytes)
   requireOwnPublicHalf(bytes)
-  // The structure is kept as it came: it may hold attributes that another encoding would lose.
+  // The structure is stored unchanged: it may contain attributes that a new encoding would lose.
   const asItCame = (parsed: ParsedKey): ParsedKey => ({ ...parsed, canonical: Uint8Array.from(bytes) })
   if (inner.identifier === rsaIdentifier) return asItCame(rsaPrivateFromPkcs1(inner.key, policy))
   if (inner.identifier === ecIdentifier)
@@ -24,7 +24,7 @@ export function privateFromPkcs8(bytes: Uint8Array, policy: KeyPolicy): ParsedKe
   throw unknownAlgorithm()
 }
 
-/** The public key in a SubjectPublicKeyInfo, of every algorithm known here. @throws PkiError */
+/** Reads the public key in a SubjectPublicKeyInfo, of every supported algorithm. @throws PkiError */
 export function publicFromSpki(bytes: Uint8Array, policy: KeyPolicy): ParsedKey {
   const inner = parseSpki(bytes)
   if (inner.identifier === rsaIdentifier) return rsaPublicFromPkcs1(inner.key, policy)
@@ -37,7 +37,7 @@ export function publicFromSpki(bytes: Uint8Array, policy: KeyPolicy): ParsedKey 
   throw unknownAlgorithm()
 }
 
-/** Checks that OpenSSL, which will use the key, loads it too. @throws PkiError */
+/** Checks that OpenSSL, which will use the key, can load it. @throws PkiError */
 export function requireLoadable(type: 'PrivateKey' | 'PublicKey', { canonical }: ParsedKey): void {
   const key = Buffer.from(canonical.buffer, canonical.byteOffset, canonical.byteLength)
   try {
@@ -50,8 +50,8 @@ export function requireLoadable(type: 'PrivateKey' | 'PublicKey', { canonical }:
 }
 
 /**
- * The public key beside a private one (RFC 5958 §2) is that key's own: OpenSSL passes it over, and readers that sign with
- * it in place of the computed one give the private key away (RFC 8032 §5.1.6 hashes it).
+ * Checks that the public key in a PKCS#8 structure (RFC 5958 §2) matches the private key. OpenSSL ignores it, but
+ * other implementations sign with it, and a wrong one then discloses the private key (RFC 8032 §5.1.6 hashes it).
  * @throws PkiError
  */
 export function requireOwnPublicHalf(bytes: Uint8Array): void {

@@ -1,18 +1,18 @@
 /**
- * Keys that are strings of bytes of one length: Edwards and Montgomery curves (RFC 8410), ML-KEM (RFC 9935), ML-DSA
+ * Keys that are byte strings of a fixed length: Edwards and Montgomery curves (RFC 8410), ML-KEM (RFC 9935), ML-DSA
  * (RFC 9881) and SLH-DSA (RFC 9909).
  */
 export interface ByteKeyFamily {
   readonly algorithm: ByteKeyAlgorithm
   readonly identifier: string
-  /** Of a curve key its usual size, of a post-quantum key that of the public key. */
+  /** The nominal size of a curve key; for a post-quantum key, that of the public key. */
   readonly bits: number
   readonly publicBytes: number
-  /** Length of the seed, where a private key may be one: [0] in PKCS#8. */
+  /** Length of the seed, if a private key may be a seed: [0] in PKCS#8. */
   readonly seedBytes: number | undefined
   /** Length of the private key itself. */
   readonly privateBytes: number
-  /** true: the private key stands in an OCTET STRING within that of PKCS#8. */
+  /** true: the private key is in an OCTET STRING within that of PKCS#8. */
   readonly boxed: boolean
 }
 

@@ -4,7 +4,7 @@ import type { ByteKeyFamily } from './byte-key-families.ts'
 import type { KeyPolicy, ParsedKey } from './parsed-key.ts'
 import { buildPkcs8, buildSpki, parsePkcs8, parseSpki, type WrappedKeyBytes } from './pkcs8.ts'
 
-/** @throws PkiError when the bytes are not of the length that the family has */
+/** @throws PkiError when the bytes do not have the length of the family */
 export function bytePrivateFromPkcs8(
   inner: WrappedKeyBytes,
   whole: Uint8Array,
@@ -15,7 +15,7 @@ export function bytePrivateFromPkcs8(
   return describeKey(Uint8Array.from(whole), family, policy)
 }
 
-/** From the plain private key or its seed, told apart by their length. @throws PkiError */
+/** Builds a key from the raw private key or its seed, distinguished by length. @throws PkiError */
 export function bytePrivateFromRaw(raw: Uint8Array, family: ByteKeyFamily, policy: KeyPolicy): ParsedKey {
   const key =
     raw.length === family.seedBytes
@@ -40,7 +40,7 @@ export function bytePublicFromRaw(raw: Uint8Array, family: ByteKeyFamily, policy
   return describeKey(canonical, family, policy)
 }
 
-/** The plain bytes of a stored key: of a private one the seed where it was stored as a seed. */
+/** Returns the raw bytes of a stored key; of a private key its seed, if it was stored as a seed. */
 export function toRawKey(
   type: 'PrivateKey' | 'PublicKey',
   canonical: Uint8Array,
@@ -71,7 +71,7 @@ function readPrivateBytes(key: Uint8Array, family: ByteKeyFamily): Uint8Array {
 }
 
 function wrongLength({ algorithm }: ByteKeyFamily) {
-  return pkiError('invalid_key', `The key is not as long as one of ${algorithm} is.`)
+  return pkiError('invalid_key', `The key does not have the length of a key of ${algorithm}.`)
 }
 
 function describeKey(canonical: Uint8Array, family: ByteKeyFamily, { fips }: KeyPolicy): ParsedKey {

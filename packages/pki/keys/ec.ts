@@ -22,12 +22,12 @@ import { buildPkcs8, buildSpki, parsePkcs8, parseSpki } from './pkcs8.ts'
 
 export const ecIdentifier = '1.2.840.10045.2.1'
 
-/** How a point is written (X9.62 §4.3.6). */
+/** Encoding of a point (X9.62 §4.3.6). */
 export type PointForm = 'uncompressed' | 'compressed' | 'hybrid'
 
 const what = 'The EC private key'
 
-/** The curve of these parameters: a named one. @throws PkiError */
+/** Reads the named curve of these parameters. @throws PkiError */
 export function curveOfParameters(parameters: Uint8Array | undefined, policy: KeyPolicy): Curve {
   if (parameters === undefined || parameters[0] !== derTag.objectIdentifier)
     throw pkiError('unsupported_key', 'Only named elliptic curves are supported.')
@@ -35,7 +35,7 @@ export function curveOfParameters(parameters: Uint8Array | undefined, policy: Ke
   return requireUsable(curveByIdentifier(derIdentifier(identifier, what)), policy)
 }
 
-/** @throws PkiError when there is no such curve here, or the policy excludes it */
+/** @throws PkiError when the curve is not supported, or the policy excludes it */
 export function requireUsable(curve: Curve | undefined, policy: KeyPolicy): Curve {
   if (curve === undefined || (policy.fips && !curve.fips))
     throw pkiError('unsupported_key', 'The elliptic curve is not supported here.')
@@ -47,9 +47,9 @@ function readSequence(element: Uint8Array): readonly DerElement[] {
 }
 
 /**
- * ECPrivateKey (RFC 5915), kept as it came inside a PKCS#8.
- * @param outer the curve that stands outside, if one does: it must be the same
- * @throws PkiError when the scalar is out of range or the public point is another
+ * Reads an ECPrivateKey (RFC 5915), which is stored unchanged inside a PKCS#8.
+ * @param outer the curve in the surrounding structure, if present: both must be the same
+ * @throws PkiError when the scalar is out of range or the public point differs
  */
 export function ecPrivateFromSec1(sec1: Uint8Array, outer: Curve | undefined, policy: KeyPolicy): ParsedKey {
   const [version, scalar, ...others] = derMembers(sec1, what)
@@ -66,7 +66,7 @@ export function ecPrivateFromSec1(sec1: Uint8Array, outer: Curve | undefined, po
   if (given !== undefined) {
     const [bits] = readSequence(given.content)
     if (!pointIn(curve, derBits(bits, what), 'uncompressed').equals(point))
-      throw pkiError('invalid_key', 'The public point is not that of the private key.')
+      throw pkiError('invalid_key', 'The public point does not match the private key.')
   }
   return {
     canonical: buildPkcs8({
@@ -78,7 +78,7 @@ export function ecPrivateFromSec1(sec1: Uint8Array, outer: Curve | undefined, po
   }
 }
 
-/** From the scalar alone, of any length up to that of the order. */
+/** Builds a key from the scalar, of any length up to that of the order. */
 export function ecPrivateFromScalar(scalar: Uint8Array, curve: Curve, policy: KeyPolicy): ParsedKey {
   if (scalar.length > curve.scalarBytes)
     throw pkiError('invalid_key', 'The private scalar is too large for its curve.')
@@ -93,7 +93,7 @@ export function ecPrivateFromScalar(scalar: Uint8Array, curve: Curve, policy: Ke
   return ecPrivateFromSec1(sec1, curve, policy)
 }
 
-/** A point in any form, kept in that form. @throws PkiError when it is not on the curve */
+/** Reads a point in any encoding, which is kept. @throws PkiError when it is not on the curve */
 export function ecPublicFromPoint(point: Uint8Array, curve: Curve): ParsedKey {
   pointIn(curve, point, 'uncompressed')
   const canonical = buildSpki({
@@ -108,7 +108,7 @@ function describeKey(curve: Curve) {
   return { algorithm: 'EC', bits: curve.bits, curve } as const
 }
 
-/** d·G, uncompressed. @throws PkiError when d is 0 or not below the order */
+/** Computes d·G, uncompressed. @throws PkiError when d is 0 or not below the order */
 function publicPoint(curve: Curve, d: Uint8Array): Buffer {
   // Types of the runtime do not list the constructor's use without `createECDH`.
   const ecdh = new (ECDH as unknown as new (curve: string) => ECDH)(curve.name)
@@ -116,15 +116,15 @@ function publicPoint(curve: Curve, d: Uint8Array): Buffer {
     ecdh.setPrivateKey(d)
     return ecdh.getPublicKey(undefined, 'uncompressed') as unknown as Buffer
   } catch {
-    throw pkiError('invalid_key', 'The private scalar is not one of its curve.')
+    throw pkiError('invalid_key', 'The private scalar is out of range for its curve.')
   }
 }
 
-/** The same point in another form. @throws PkiError when it is not on the curve */
+/** Converts a point to another encoding. @throws PkiError when it is not on the curve */
 function pointIn(curve: Curve, point: Uint8Array, form: PointForm): Buffer {
   const first = point[0] ?? 0
   const bytes = first === 2 || first === 3 ? curve.fieldBytes + 1 : curve.fieldBytes * 2 + 1
-  // The point at infinity, a single 0, is on every curve, and nobody's key.
+  // The point at infinity, a single 0, is on every curve but is not a valid public key.
   if (first < 2 || first > 7 || point.length !== bytes) throw notOnCurve()
   try {
     return ECDH.convertKey(point, curve.name, undefined, undefined, form) as unknown as Buffer
@@ -142,7 +142,7 @@ function detectPointForm(point: Uint8Array): PointForm {
   return first === 4 ? 'uncompressed' : first >= 6 ? 'hybrid' : 'compressed'
 }
 
-/** The ECPrivateKey of a stored key; with curve and public point, unless `asStored`. */
+/** Returns the ECPrivateKey of a stored key, with curve and public point unless `asStored`. */
 export function ecToSec1(canonical: Uint8Array, curve: Curve, asStored: boolean): Uint8Array {
   const { key } = parsePkcs8(canonical)
   if (asStored) return key
@@ -156,13 +156,13 @@ export function ecToSec1(canonical: Uint8Array, curve: Curve, asStored: boolean)
   )
 }
 
-/** The scalar of a stored private key, as long as it was stored. */
+/** Returns the scalar of a stored private key, with its stored length. */
 export function ecScalar(canonical: Uint8Array): Uint8Array {
   const [, scalar] = derMembers(parsePkcs8(canonical).key, what)
   return derContent(scalar, derTag.octetString, what)
 }
 
-/** The point of a stored public key, in the form asked for or as it was stored. */
+/** Returns the point of a stored public key, in the requested or the stored encoding. */
 export function ecPoint(canonical: Uint8Array, curve: Curve, form: PointForm | undefined): Uint8Array {
   const { key } = parseSpki(canonical)
   return form === undefined || form === detectPointForm(key) ? key : pointIn(curve, key, form)

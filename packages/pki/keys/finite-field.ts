@@ -15,9 +15,9 @@ export interface FiniteField {
 }
 
 const dsa: FiniteField = { algorithm: 'DSA', identifier: '1.2.840.10040.4.1', order: ['P', 'Q', 'G'] }
-/** PKCS #3: without Q. A private length may follow; it is kept, never written. */
+/** PKCS #3: without Q. A private length may follow; it is kept, but never written. */
 const dh: FiniteField = { algorithm: 'DH', identifier: '1.2.840.113549.1.3.1', order: ['P', 'G'] }
-/** X9.42 (RFC 3279 §2.3.3): with Q, perhaps J. */
+/** X9.42 (RFC 3279 §2.3.3): with Q and optionally J. */
 const x942: FiniteField = { algorithm: 'DH', identifier: '1.2.840.10046.2.1', order: ['P', 'G', 'Q', 'J'] }
 
 const byIdentifier = new Map([dsa, dh, x942].map((field) => [field.identifier, field]))
@@ -33,7 +33,7 @@ const maxNumberBytes = 1280
 const what = 'The key'
 
 /**
- * From the domain parameters and the number of the key itself.
+ * Builds a key from the domain parameters and the private or public number.
  * @throws PkiError
  */
 export function finiteFieldFromNumbers(
@@ -45,7 +45,7 @@ export function finiteFieldFromNumbers(
 ): ParsedKey {
   const field = algorithm === 'DSA' ? dsa : domain.Q === undefined ? dh : x942
   if (domain.J !== undefined && field === dh)
-    throw pkiError('invalid_key', 'A Diffie-Hellman key with J has Q too.')
+    throw pkiError('invalid_key', 'A Diffie-Hellman key with J must have Q too.')
   const shape = checkKey(algorithm, type, domain, own, policy)
   const parameters = derSequence(
     ...field.order.flatMap((name) => {
@@ -57,7 +57,7 @@ export function finiteFieldFromNumbers(
   return { canonical: type === 'PrivateKey' ? buildPkcs8(inner) : buildSpki(inner), ...shape }
 }
 
-/** A PKCS#8 or SPKI, kept as it is. @throws PkiError */
+/** Reads a PKCS#8 or SPKI, which is stored unchanged. @throws PkiError */
 export function finiteFieldFromDer(
   type: 'PrivateKey' | 'PublicKey',
   field: FiniteField,
@@ -69,7 +69,7 @@ export function finiteFieldFromDer(
   return { canonical: Uint8Array.from(whole), ...checkKey(field.algorithm, type, domain, own, policy) }
 }
 
-/** The numbers of a stored key; undefined when it is of another kind. */
+/** Returns the numbers of a stored key; undefined for other algorithms. */
 export function finiteFieldNumbers(
   type: 'PrivateKey' | 'PublicKey',
   canonical: Uint8Array,
@@ -85,7 +85,7 @@ function readParts(field: FiniteField, inner: WrappedKeyBytes): { domain: Domain
   for (const [index, name] of field.order.entries()) {
     const element = numbers[index]
     if (element === undefined && name === 'J') continue
-    // Validation parameters, a SEQUENCE, may take the place of J.
+    // Validation parameters (a SEQUENCE) may follow instead of J.
     if (name === 'J' && element?.tag !== 0x02) continue
     domain[name] = derMagnitude(element, what)
   }
@@ -94,8 +94,8 @@ function readParts(field: FiniteField, inner: WrappedKeyBytes): { domain: Domain
 }
 
 /**
- * Sizes and ranges: 1 < G < P, Q divides P - 1, 0 < X < Q, 1 < Y < P. Short keys are kept for those who still have
- * them, to check old signatures; under FIPS they are not.
+ * Checks sizes and ranges: 1 < G < P, Q divides P - 1, 0 < X < Q, 1 < Y < P. Short keys are accepted to verify old
+ * signatures, but not under FIPS.
  */
 function checkKey(
   algorithm: 'DSA' | 'DH',

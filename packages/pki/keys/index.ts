@@ -1,5 +1,5 @@
 /**
- * Asymmetric keys in PKCS#8, SEC1, PKCS#1 and SubjectPublicKeyInfo, read into one canonical form and written from it. The
+ * Asymmetric keys in PKCS#8, SEC1, PKCS#1 and SubjectPublicKeyInfo, converted to one canonical form and back. The
  * numbers of every key are checked when it is read.
  */
 export { privateFromPkcs8, publicFromSpki, requireLoadable, requireOwnPublicHalf } from './asymmetric.ts'

@@ -1,10 +1,13 @@
-/** Whole numbers of keys: bytes, bigint and back. Not constant-time: used when a key is taken in, never with it. */
+/**
+ * Conversion of the numbers of keys between bytes and bigint. Not constant-time: used when a key is imported, never
+ * when it is used.
+ */
 
 export function toNumber(magnitude: Uint8Array): bigint {
   return magnitude.length === 0 ? 0n : BigInt(`0x${Buffer.from(magnitude).toString('hex')}`)
 }
 
-/** Big-endian without sign and leading zeros, or padded to `length`. */
+/** Encodes big-endian without sign and leading zeros, or padded to `length`. */
 export function toMagnitude(number: bigint, length = 0): Buffer {
   const hex = number.toString(16)
   return Buffer.from(hex.padStart(Math.max(hex.length + (hex.length % 2), length * 2), '0'), 'hex')
@@ -14,7 +17,7 @@ export function bitLength(number: bigint): number {
   return number === 0n ? 0 : number.toString(2).length
 }
 
-/** The x with a·x = 1 mod m; undefined when there is none. */
+/** Returns x with a·x = 1 mod m; undefined when there is none. */
 export function inverse(a: bigint, m: bigint): bigint | undefined {
   let [r0, r1] = [m, ((a % m) + m) % m]
   let [t0, t1] = [0n, 1n]
@@ -32,7 +35,7 @@ export function greatestCommonDivisor(a: bigint, b: bigint): bigint {
   return x
 }
 
-/** The root of a perfect square; undefined for other numbers. */
+/** Returns the root of a perfect square; undefined for other numbers. */
 export function squareRoot(square: bigint): bigint | undefined {
   if (square < 0n) return undefined
   if (square < 2n) return square

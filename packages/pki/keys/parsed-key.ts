@@ -3,22 +3,22 @@ import type { Curve } from './curves.ts'
 
 export type KeyAlgorithm = 'RSA' | 'EC' | 'DSA' | 'DH' | ByteKeyAlgorithm
 
-/** An asymmetric key that was read, whichever form it came in. */
+/** A parsed asymmetric key, whatever its input format. */
 export interface ParsedKey {
-  /** PKCS#8 DER or SPKI DER. The caller wipes it. */
+  /** PKCS#8 DER or SPKI DER. The caller must wipe it. */
   readonly canonical: Uint8Array
   readonly algorithm: KeyAlgorithm
-  /** Of RSA the modulus, of EC the field, of DSA and DH the prime, of the others the public key. */
+  /** Bits of the modulus (RSA), the field (EC), the prime (DSA, DH) or the public key (others). */
   readonly bits: number
   /** Set for EC. */
   readonly curve?: Curve
-  /** Of DSA and DH: bits of Q. */
+  /** DSA and DH: bits of Q. */
   readonly qLength?: number
   /** A check that is too slow for the event loop. Rejects with a PkiError. */
   readonly check?: () => Promise<void>
 }
 
-/** The keys that are accepted. */
+/** Policy of accepted keys. */
 export interface KeyPolicy {
   readonly fips: boolean
 }

@@ -15,25 +15,25 @@ import {
 } from '../asn1/der.ts'
 import { pkiError } from '../error.ts'
 
-/** Contents of a PKCS#8 or SPKI structure, its key still in the encoding of its algorithm. */
+/** Contents of a PKCS#8 or SPKI structure; the key is still in the encoding of its algorithm. */
 export interface WrappedKeyBytes {
   readonly identifier: string
-  /** The whole element of the algorithm's parameters. */
+  /** The complete element of the algorithm parameters. */
   readonly parameters: Uint8Array | undefined
-  /** Of PKCS#8 the inside of its OCTET STRING, of SPKI that of its BIT STRING. */
+  /** Contents of the OCTET STRING (PKCS#8) or the BIT STRING (SPKI). */
   readonly key: Uint8Array
-  /** The public key that a PKCS#8 structure of version 2 may have beside the private one. */
+  /** Optional public key of a PKCS#8 structure of version 2. */
   readonly publicKey?: Uint8Array
 }
 
 const privateKeyInfo = 'The PKCS#8 key'
 const publicKeyInfo = 'The SubjectPublicKeyInfo'
 
-/** RFC 5958 §2 OneAsymmetricKey. Attributes and public key are let through. @throws PkiError */
+/** RFC 5958 §2 OneAsymmetricKey. Attributes and public key are allowed. @throws PkiError */
 export function parsePkcs8(bytes: Uint8Array): WrappedKeyBytes {
   const [version, algorithm, key, ...others] = derMembers(bytes, privateKeyInfo)
   if (algorithm?.tag === derTag.octetString || version?.tag === derTag.sequence)
-    throw pkiError('malformed', 'An encrypted PKCS#8 key cannot be read here: send it wrapped instead.')
+    throw pkiError('malformed', 'An encrypted PKCS#8 key is not supported here; send it wrapped instead.')
   if (derSmallNumber(version, privateKeyInfo) > 1)
     throw pkiError('malformed', 'The PKCS#8 key is of an unknown version.')
   if (others.some(({ tag }) => tag !== contextTag(0) && tag !== contextTag(1, false)))
@@ -42,7 +42,7 @@ export function parsePkcs8(bytes: Uint8Array): WrappedKeyBytes {
   return {
     ...readAlgorithm(algorithm, privateKeyInfo),
     key: derContent(key, derTag.octetString, privateKeyInfo),
-    // A BIT STRING whose tag is implicit: the first byte counts the bits that are not used.
+    // A BIT STRING with an implicit tag: the first byte is the number of unused bits.
     ...(half !== undefined && { publicKey: half.content.subarray(1) }),
   }
 }

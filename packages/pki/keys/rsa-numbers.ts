@@ -5,22 +5,25 @@ import { pkiError } from '../error.ts'
 export const rsaMembers = ['n', 'e', 'd', 'p', 'q', 'dp', 'dq', 'qi'] as const
 export type RsaNumbers = Readonly<Record<(typeof rsaMembers)[number], bigint>>
 
-/** Smallest size of a new key in bits. */
+/** Minimum size of a new key in bits. */
 const minRsaBits = 2048
 const maxBits = 8192
 /**
- * FIPS 186-5 §A.1.1 allows e below 2^256; one machine word is enough, keeps verification cheap, and leaves no room for a
- * small d (Wiener).
+ * FIPS 186-5 §A.1.1 allows e below 2^256. The limit of one machine word keeps verification fast and excludes a small
+ * d (Wiener).
  */
 const exponentBound = 1n << 64n
-/** How far the shorter prime may be from half the modulus. FIPS 186-5 wants the halves equal; not every maker does. */
+/**
+ * Maximum difference of the shorter prime from half the modulus. FIPS 186-5 requires equal halves; some generators
+ * deviate.
+ */
 const imbalance = 16
 
 /**
- * Checks what can be told at once of numbers that should be one RSA key: p·q = n, p and q of about the same length
- * but not close to each other (FIPS 186-5 §A.1.3), e odd and at least 3, d and the CRT members consistent
- * (RFC 8017 §3.2), n not of the Infineon generator (CVE-2017-15361). `requirePrimes` is the rest.
- * @param minBits bits that the modulus must have; less than the default only for keys that were in use elsewhere
+ * Checks the numbers of an RSA key that can be checked quickly: p·q = n, p and q of about the same length but not
+ * close to each other (FIPS 186-5 §A.1.3), e odd and at least 3, d and the CRT members consistent (RFC 8017 §3.2), n
+ * not from the Infineon generator (CVE-2017-15361). `requirePrimes` completes the check.
+ * @param minBits minimum bits of the modulus; less than the default only for keys that were in use elsewhere
  * @returns the size of the modulus in bits
  * @throws PkiError naming the member
  */
@@ -51,7 +54,7 @@ export function checkRsaNumbers(
  * @throws PkiError naming the member
  */
 export async function requirePrimes({ p, q }: Pick<RsaNumbers, 'p' | 'q'>): Promise<void> {
-  // One after the other: one import keeps one thread busy, not two.
+  // Sequential, so that an import occupies one thread, not two.
   for (const [name, number] of [
     ['p', p],
     ['q', q],
@@ -60,7 +63,7 @@ export async function requirePrimes({ p, q }: Pick<RsaNumbers, 'p' | 'q'>): Prom
   }
 }
 
-/** Rounds of Miller-Rabin as OpenSSL chooses them for numbers of unknown origin (at least 64). */
+/** Rounds of Miller-Rabin, as OpenSSL chooses them for untrusted numbers (at least 64). */
 function isPrime(number: bigint): Promise<boolean> {
   return new Promise((resolve, reject) => {
     checkPrime(number, (error, prime) => {
@@ -79,7 +82,7 @@ const smallPrimes: readonly number[] = [
   109, 113, 127, 131, 137, 139, 149, 151, 157, 163, 167,
 ]
 
-/** Remainders that a power of 65537 leaves, by small prime. */
+/** Possible remainders of powers of 65537, by small prime. */
 const powers: ReadonlyMap<number, ReadonlySet<number>> = new Map(
   smallPrimes.map((prime) => {
     const seen = new Set<number>()
@@ -89,8 +92,9 @@ const powers: ReadonlyMap<number, ReadonlySet<number>> = new Map(
 )
 
 /**
- * The primes of that generator are k·M + (65537^a mod M), M a product of small primes: modulo each of them n is a
- * power of 65537 (Nemec et al., "The Return of Coppersmith's Attack", §2.3). Chance hits other keys once in 2^27.
+ * Detects moduli of the Infineon generator. Its primes are k·M + (65537^a mod M), with M a product of small primes,
+ * so n is a power of 65537 modulo each of them (Nemec et al., "The Return of Coppersmith's Attack", §2.3). False
+ * positives occur once in 2^27 keys.
  */
 function isOfInfineon(n: bigint): boolean {
   return smallPrimes.every((prime) => powers.get(prime)?.has(Number(n % BigInt(prime))) === true)

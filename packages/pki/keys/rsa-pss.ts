@@ -7,13 +7,13 @@ import { rsaPrivateFromPkcs1, rsaPublicFromPkcs1 } from './rsa.ts'
 
 const pssIdentifier = '1.2.840.113549.1.1.10'
 
-/** Algorithms of RFC 7518 §3.5 by their hash, as node:crypto names it. */
+/** Algorithms of RFC 7518 §3.5 by the node:crypto name of their hash. */
 const algorithms: Readonly<Record<string, string>> = { sha256: 'PS256', sha384: 'PS384', sha512: 'PS512' }
 
-/** A key of id-RSASSA-PSS (RFC 4055 §1.2) as one of RSA that is bound to a single algorithm. */
+/** A key of id-RSASSA-PSS (RFC 4055 §1.2) as an RSA key that is bound to a single algorithm. */
 export type PssKey = ParsedKey & { readonly boundAlg: string }
 
-/** The facts of `asymmetricKeyDetails` about the parameters of a key of id-RSASSA-PSS. */
+/** The parameters of a key of id-RSASSA-PSS in `asymmetricKeyDetails`. */
 export interface PssParameters {
   readonly hashAlgorithm?: string
   readonly mgf1HashAlgorithm?: string
@@ -21,14 +21,14 @@ export interface PssParameters {
 }
 
 /**
- * The one algorithm that the parameters of a key permit; undefined: they are absent, and permit each of them.
- * @throws PkiError for parameters that no algorithm of RFC 7518 §3.5 has
+ * Returns the only algorithm that the parameters of a key permit; undefined when they are absent and permit all.
+ * @throws PkiError for parameters that match no algorithm of RFC 7518 §3.5
  */
 export function pssAlgorithm(parameters: PssParameters): string | undefined {
   const { hashAlgorithm, mgf1HashAlgorithm, saltLength = 0 } = parameters
   if (hashAlgorithm === undefined) return undefined
   const alg = algorithms[hashAlgorithm]
-  // The salt of the parameters is a minimum; that of these algorithms is as long as the hash.
+  // The salt length in the parameters is a minimum; these algorithms use the length of the hash.
   if (
     alg !== undefined &&
     mgf1HashAlgorithm === hashAlgorithm &&
@@ -41,7 +41,7 @@ export function pssAlgorithm(parameters: PssParameters): string | undefined {
   )
 }
 
-/** The private key in a PKCS#8 structure of id-RSASSA-PSS; undefined for another one. @throws PkiError */
+/** Reads the private key in a PKCS#8 structure of id-RSASSA-PSS; undefined for other algorithms. @throws PkiError */
 export function pssPrivateFromPkcs8(bytes: Uint8Array, policy: KeyPolicy): PssKey | undefined {
   const { identifier, key } = parsePkcs8(bytes)
   if (identifier !== pssIdentifier) return undefined
@@ -49,7 +49,7 @@ export function pssPrivateFromPkcs8(bytes: Uint8Array, policy: KeyPolicy): PssKe
   return { ...rsaPrivateFromPkcs1(key, policy), boundAlg: requireAlgorithm('private', bytes) }
 }
 
-/** The public key in a SubjectPublicKeyInfo of id-RSASSA-PSS; undefined for another one. @throws PkiError */
+/** Reads the public key in a SubjectPublicKeyInfo of id-RSASSA-PSS; undefined for other algorithms. @throws PkiError */
 export function pssPublicFromSpki(bytes: Uint8Array, policy: KeyPolicy): PssKey | undefined {
   const { identifier, key } = parseSpki(bytes)
   if (identifier !== pssIdentifier) return undefined

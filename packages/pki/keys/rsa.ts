@@ -7,13 +7,13 @@ import { checkRsaNumbers, type RsaNumbers, requirePrimes, rsaMembers } from './r
 
 export const rsaIdentifier = '1.2.840.113549.1.1.1'
 
-/** Bytes of the largest number that is computed with: 8192 bits. */
+/** Maximum bytes of a number: 8192 bits. */
 const maxNumberBytes = 1024
 
-/** Bits of the shortest modulus that the rest of a key is computed from. */
+/** Minimum bits of a modulus from which the other numbers are computed. */
 const shortestModulus = 512
 
-/** RSAPrivateKey (RFC 8017 §A.1.2), kept as it came inside a PKCS#8. @throws PkiError */
+/** Reads an RSAPrivateKey (RFC 8017 §A.1.2), which is stored unchanged inside a PKCS#8. @throws PkiError */
 export function rsaPrivateFromPkcs1(pkcs1: Uint8Array, policy: KeyPolicy): ParsedKey {
   const what = 'The PKCS#1 private key'
   const [version, ...integers] = derMembers(pkcs1, what)
@@ -28,7 +28,7 @@ export function rsaPrivateFromPkcs1(pkcs1: Uint8Array, policy: KeyPolicy): Parse
 }
 
 /**
- * A private key from some of its numbers, big-endian: the modulus and enough to compute the rest.
+ * Builds a private key from some of its numbers, big-endian: the modulus and enough to compute the others.
  * @throws PkiError
  */
 export function rsaPrivateFromNumbers(
@@ -61,12 +61,12 @@ export function rsaPublicFromNumbers(n: Uint8Array, e: Uint8Array, policy: KeyPo
   return rsaPublicFromPkcs1(derSequence(derInteger(n), derInteger(e)), policy)
 }
 
-/** The PKCS#1 form of a stored private or public key. */
+/** Returns the PKCS#1 form of a stored private or public key. */
 export function rsaToPkcs1(type: 'PrivateKey' | 'PublicKey', canonical: Uint8Array): Uint8Array {
   return (type === 'PrivateKey' ? parsePkcs8(canonical) : parseSpki(canonical)).key
 }
 
-/** The numbers of a stored key, big-endian without leading zeros: of a public key n and e. */
+/** Returns the numbers of a stored key, big-endian without leading zeros; n and e of a public key. */
 export function readRsaNumbers(
   type: 'PrivateKey' | 'PublicKey',
   canonical: Uint8Array,
@@ -105,7 +105,7 @@ function checkSize(numbers: RsaNumbers, policy: KeyPolicy): number {
   }
 }
 
-/** Old keys have to be kept, to read what they protected; new ones are never made so short. */
+/** Existing shorter keys are accepted to read the data that they protected; new keys are never this short. */
 function minBits({ fips }: KeyPolicy): number {
   return fips ? 2048 : 1024
 }
@@ -124,16 +124,15 @@ function toBoundedNumber(magnitude: Uint8Array): bigint {
   return toNumber(magnitude)
 }
 
-/** The whole key from its modulus and its primes or exponents. @throws PkiError */
+/** Computes the complete key from its modulus and its primes or exponents. @throws PkiError */
 export function completeRsaNumbers(given: Partial<Record<keyof RsaNumbers, bigint>>): RsaNumbers {
   const { n } = given
-  if (n === undefined) throw pkiError('invalid_key', 'An RSA key has a modulus.')
-  // Before it is divided by; `checkRsaNumbers` has the last word about its length.
+  if (n === undefined) throw pkiError('invalid_key', 'An RSA key must have a modulus.')
+  // Checked before the division; `checkRsaNumbers` makes the final check of the length.
   if (bitLength(n) < shortestModulus)
     throw pkiError('invalid_key', 'The modulus of the RSA key is too short.')
   const { p, q } = recoverPrimes(n, given)
-  if (p < 2n || q < 2n || p * q !== n)
-    throw pkiError('invalid_key', 'The primes must be those of the modulus.')
+  if (p < 2n || q < 2n || p * q !== n) throw pkiError('invalid_key', 'The primes do not match the modulus.')
   const lambda = ((p - 1n) * (q - 1n)) / greatestCommonDivisor(p - 1n, q - 1n)
   const e = given.e ?? (given.d === undefined ? undefined : inverse(given.d, lambda))
   const d = given.d ?? (e === undefined ? undefined : inverse(e, lambda))
@@ -143,7 +142,7 @@ export function completeRsaNumbers(given: Partial<Record<keyof RsaNumbers, bigin
   return { n, e, d, p, q, dp: given.dp ?? d % (p - 1n), dq: given.dq ?? d % (q - 1n), qi }
 }
 
-/** Public exponents that are tried when none is given. */
+/** Public exponents to try when none is given. */
 const commonExponents = [65537n, 3n, 17n, 257n, 5n]
 
 function recoverPrimes(n: bigint, { p, q, d, e }: Partial<Record<keyof RsaNumbers, bigint>>) {
@@ -157,9 +156,9 @@ function recoverPrimes(n: bigint, { p, q, d, e }: Partial<Record<keyof RsaNumber
 }
 
 /**
- * The primes from both exponents: e·d - 1 is a multiple of φ(n) divided by a small number, and n is hardly larger
- * than φ(n), so that the factor between them is known but for that small number. Works for e below 2^64; costs
- * a few divisions, where the general method (SP 800-56B §C.1) would hold up the event loop.
+ * Computes the primes from both exponents: e·d - 1 is a multiple of φ(n) divided by a small number, and n is only
+ * slightly larger than φ(n), so the factor between them is known up to that small number. Works for e below 2^64 with
+ * a few divisions, whereas the general method (SP 800-56B §C.1) would block the event loop.
  */
 function factor(n: bigint, e: bigint, d: bigint): { p: bigint; q: bigint } | undefined {
   const multiple = e * d - 1n
@@ -180,7 +179,7 @@ function encodePkcs1(numbers: RsaNumbers): Buffer {
   return derSequence(derNumber(0), ...rsaMembers.map((name) => derInteger(toMagnitude(numbers[name]))))
 }
 
-/** Names the numbers as what is wrong. */
+/** Converts an error about the numbers to an error about the key. */
 function ofNumbers(error: unknown): unknown {
   return error instanceof PkiError
     ? pkiError(error.code, `The numbers of the RSA key are wrong: ${error.message}`)

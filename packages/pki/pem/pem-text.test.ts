@@ -14,7 +14,7 @@ const der = await issueCertificate(
 )
 const pem = new X509Certificate(der).toString()
 
-test('a certificate is read behind a byte order mark and other text, with CRLF, and as DER', () => {
+test('a certificate is read after a byte order mark and other text, with CRLF, and as DER', () => {
   for (const bytes of [
     der,
     ...[
@@ -25,7 +25,7 @@ test('a certificate is read behind a byte order mark and other text, with CRLF, 
     ].map((text) => Buffer.from(text)),
   ])
     assert.ok(new X509Certificate(pemText(bytes, 'CERTIFICATE')).raw.equals(der))
-  // All of several, and what stands between them.
+  // All certificates of a file, and the text between them.
   const chain = pemText(Buffer.from(`\ufeffa\n${pem}b\n${pem}`), 'CERTIFICATE')
   assert.equal(chain.match(/BEGIN CERTIFICATE/g)?.length, 2)
   assert.equal(pemText(Buffer.from('neither'), 'CERTIFICATE'), 'neither')
@@ -50,7 +50,7 @@ test('a PKCS#12 file is named, with the command that converts it', () => {
   }
 })
 
-test('DER in base64 is read where PEM is expected, and nothing else is', () => {
+test('only base64 of DER is accepted in place of PEM', () => {
   const base64 = der.toString('base64')
   for (const text of [base64, `\ufeff${base64}\r\n`, (base64.match(/.{1,64}/g) ?? []).join('\n')])
     assert.ok(derInBase64(text)?.equals(der))

@@ -1,21 +1,21 @@
 import { createPrivateKey } from 'node:crypto'
 import { pkiError } from '../error.ts'
 
-/** Labels of RFC 7468 under which a file in DER is taken. */
+/** PEM labels (RFC 7468) for files in DER. */
 export type PemLabel = 'CERTIFICATE' | 'CERTIFICATE REQUEST' | 'PUBLIC KEY'
 
-/** A text as editors on Windows write it begins with U+FEFF, which is no part of it (Unicode 17 §23.8). */
+/** Windows editors write U+FEFF at the beginning of a text; it is not part of it (Unicode 17 §23.8). */
 export function withoutByteOrderMark(text: string): string {
   return text.startsWith('\ufeff') ? text.slice(1) : text
 }
 
-/** Whether bytes begin as the SEQUENCE that every structure of X.509 and every key is, and no text does. */
+/** Whether the bytes start with a SEQUENCE, as every X.509 structure and key does, and no text. */
 export function isDer(bytes: Uint8Array): boolean {
   const [tag, length = 0] = bytes
   return tag === 0x30 && (length >= 0x80 || length === bytes.length - 2)
 }
 
-/** DER in base64 where a text in PEM is expected; undefined for another text. */
+/** Decodes base64 of DER in place of PEM; undefined for any other text. */
 export function derInBase64(text: string): Buffer | undefined {
   const compact = withoutByteOrderMark(text).replaceAll(/\s/g, '')
   if (!/^[A-Za-z0-9+/]{4,}={0,2}$/.test(compact)) return undefined
@@ -23,7 +23,7 @@ export function derInBase64(text: string): Buffer | undefined {
   return isDer(bytes) ? bytes : undefined
 }
 
-/** Whether DER is a PFX (RFC 7292 §4): no other structure here begins with version 3. */
+/** Whether DER is a PFX (RFC 7292 §4): no other structure starts with version 3. */
 function isPkcs12(der: Uint8Array): boolean {
   const length = der[1] ?? 0
   const start = length <= 0x80 ? 2 : 2 + (length & 0x7f)
@@ -40,8 +40,8 @@ function requireNoPkcs12(der: Uint8Array): void {
 }
 
 /**
- * What a file holds, as PEM that OpenSSL reads: the blocks without the text before the first of them, which RFC 7468 §2
- * permits, or the PEM of a file that is DER.
+ * Converts the contents of a file to PEM that OpenSSL reads: its blocks without the text before the first one, which
+ * RFC 7468 §2 permits, or the PEM of a DER file.
  * @throws PkiError for a PKCS#12 file
  */
 export function pemText(bytes: Uint8Array, label: PemLabel): string {
@@ -51,7 +51,7 @@ export function pemText(bytes: Uint8Array, label: PemLabel): string {
 }
 
 /**
- * The same of a private key, whose DER is PKCS#8, PKCS#1 or SEC1. Text that is no PEM stays as it is.
+ * The same for a private key, whose DER is PKCS#8, PKCS#1 or SEC1. Text that is not PEM is returned unchanged.
  * @throws PkiError for a PKCS#12 file
  */
 export function privateKeyText(bytes: Uint8Array): string {
@@ -60,14 +60,14 @@ export function privateKeyText(bytes: Uint8Array): string {
   const key = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   for (const type of ['pkcs8', 'pkcs1', 'sec1'] as const) {
     try {
-      // PKCS#8 stays as it is, with the public key that it may have.
+      // PKCS#8 is kept unchanged, with its optional public key.
       if (type === 'pkcs8' && createPrivateKey({ key, format: 'der', type }))
         return encodePem(bytes, 'PRIVATE KEY')
       return createPrivateKey({ key, format: 'der', type })
         .export({ format: 'pem', type: 'pkcs8' })
         .toString()
     } catch {
-      // Another of the three forms, or an encrypted one.
+      // One of the other formats, or an encrypted key.
     }
   }
   return encodePem(bytes, 'ENCRYPTED PRIVATE KEY')

@@ -5,7 +5,7 @@ import { unprotect } from './encryption.ts'
 
 const what = 'The encrypted PKCS#8 key'
 
-/** Is this an EncryptedPrivateKeyInfo (RFC 5958 §3)? A key in clear begins with its version. */
+/** Whether this is an EncryptedPrivateKeyInfo (RFC 5958 §3). An unencrypted key starts with its version. */
 export function isEncryptedPkcs8(bytes: Uint8Array): boolean {
   try {
     const [algorithm, encrypted, ...others] = derMembers(bytes, what)
@@ -16,9 +16,10 @@ export function isEncryptedPkcs8(bytes: Uint8Array): boolean {
 }
 
 /**
- * Opens an EncryptedPrivateKeyInfo.
- * @returns PKCS#8 DER in clear; the caller wipes it
- * @throws PkiError `wrong_password`, `unsupported_protection`, `malformed`: also for more work than one request may cost
+ * Decrypts an EncryptedPrivateKeyInfo.
+ * @returns unencrypted PKCS#8 DER; the caller must wipe it
+ * @throws PkiError `wrong_password`, `unsupported_protection`, `malformed`: also when the file demands more work than
+ *   the limit
  */
 export async function openPkcs8(bytes: Uint8Array, password: string): Promise<Uint8Array> {
   const [algorithm, encrypted] = derMembers(bytes, what)
@@ -26,7 +27,7 @@ export async function openPkcs8(bytes: Uint8Array, password: string): Promise<Ui
   try {
     parsePkcs8(opened)
   } catch {
-    // A wrong password leaves a right padding in one case of 256.
+    // A wrong password yields a valid padding in one of 256 cases.
     opened.fill(0)
     throw pkiError('wrong_password', 'The password does not open the file.')
   }

@@ -18,16 +18,19 @@ import { pbes2Key, pkcs12Key, purpose } from './password.ts'
 import { scryptIdentifier, scryptKey } from './scrypt.ts'
 
 const what = 'The protected file'
-/** Of what is written here: SP 800-132 asks for as many as the user bears; opening stays below a tenth of a second. */
+/**
+ * Iterations for new files. SP 800-132 recommends as many as users tolerate; decryption stays below a tenth of a
+ * second.
+ */
 const iterations = 100_000
 const legacyIterations = 2048
 
 export interface Protection {
-  /** true: 3DES and SHA-1, for programs that know nothing else. */
+  /** true: 3DES and SHA-1, for programs that support nothing else. */
   readonly legacy: boolean
 }
 
-/** Encrypts under the password. @returns DER of the AlgorithmIdentifier, and the ciphertext */
+/** Encrypts with the password. @returns DER of the AlgorithmIdentifier, and the ciphertext */
 export async function protect(
   password: string,
   plain: Uint8Array,
@@ -64,7 +67,7 @@ function encrypt(cipherName: string, key: Buffer, iv: Uint8Array, plain: Uint8Ar
 }
 
 /**
- * Decrypts what the algorithm and the password protect.
+ * Decrypts data with the algorithm and the password.
  * @throws PkiError `unsupported_protection`, `wrong_password`
  */
 export async function unprotect(
@@ -94,7 +97,7 @@ async function readScheme(password: string, identifier: string, parameters: DerE
       iv: (await pkcs12Key(password, salt, rounds, tripleDes.ivBytes, purpose.iv, sha1)) as Uint8Array,
     }
   }
-  // RFC 7292 appendix C: what tools of before 2017 protect the certificates of a file with.
+  // RFC 7292 appendix C: tools from before 2017 protect certificates with RC2.
   if (identifier === '1.2.840.113549.1.12.1.5' || identifier === '1.2.840.113549.1.12.1.6')
     throw pkiError(
       'unsupported_protection',

@@ -15,7 +15,7 @@ export const oid = {
 
 export interface HashRow {
   readonly identifier: string
-  /** As the pseudo-random function of PBKDF2. */
+  /** The hash as the pseudo-random function of PBKDF2. */
   readonly prf: string
   /** OpenSSL's name. */
   readonly node: string
@@ -66,7 +66,7 @@ export interface CipherRow {
   readonly ivBytes: number
 }
 
-/** Ciphers of PBES2 that are read. RC2, which old files protect certificates with, is not. */
+/** Supported ciphers of PBES2. RC2, which protects certificates in old files, is not supported. */
 export const ciphers: readonly CipherRow[] = [
   { identifier: '2.16.840.1.101.3.4.1.2', node: 'aes-128-cbc', keyBytes: 16, ivBytes: 16 },
   { identifier: '2.16.840.1.101.3.4.1.22', node: 'aes-192-cbc', keyBytes: 24, ivBytes: 16 },

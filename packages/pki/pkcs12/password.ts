@@ -6,9 +6,9 @@ import type { HashRow } from './identifiers.ts'
 
 const derive = promisify(pbkdf2)
 
-/** Iterations that are done for a file that somebody else made. */
+/** Maximum number of iterations for an imported file. */
 const maxIterations = 1_000_000
-/** Rounds after which others get their turn on the event loop. */
+/** Number of rounds after which the event loop runs other tasks. */
 const roundsInOneTurn = 2000
 const maxSaltBytes = 1024
 
@@ -27,7 +27,7 @@ export function pbes2Key(
   return derive(Buffer.from(password, 'utf8'), salt, iterations, bytes, hash.node)
 }
 
-/** The derivation of RFC 7292 §B.2, with the password in UTF-16 and a NUL behind it. @throws PkiError */
+/** Derives a key as in RFC 7292 §B.2, from the password in UTF-16 with a final NUL. @throws PkiError */
 export async function pkcs12Key(
   password: string,
   salt: Uint8Array,
@@ -56,7 +56,7 @@ export async function pkcs12Key(
   return Buffer.concat(derived).subarray(0, bytes)
 }
 
-/** As often as it takes to fill whole blocks. */
+/** Repeats bytes to fill whole blocks. */
 function fillBlocks(bytes: Uint8Array, block: number): Buffer {
   const filled = Buffer.alloc(Math.ceil(bytes.length / block) * block)
   for (let at = 0; at < filled.length; at += 1) filled[at] = bytes[at % bytes.length] ?? 0
@@ -75,5 +75,5 @@ function addOne(target: Buffer, adder: Buffer): void {
 
 function requireBounded(salt: Uint8Array, iterations: number): void {
   if (iterations < 1 || iterations > maxIterations || salt.length > maxSaltBytes)
-    throw pkiError('malformed', 'The file asks for too much work to open it.')
+    throw pkiError('malformed', 'The file demands too much work to decrypt it.')
 }

@@ -11,7 +11,7 @@ import { sha1 } from './identifiers.ts'
 import { readPkcs12, writePkcs12 } from './index.ts'
 import { pkcs12Key, purpose } from './password.ts'
 
-test('files that OpenSSL wrote are read, new and old ones', async () => {
+test('files of OpenSSL are read, new and old formats', async () => {
   for (const [file, password, name] of [
     [modernFile, 'pässwörd', 'Schlüssel'],
     [legacyFile, 'secret', 'old'],
@@ -26,13 +26,13 @@ test('files that OpenSSL wrote are read, new and old ones', async () => {
   }
 })
 
-test('files that are written here are read by OpenSSL and by ourselves, and by nobody without the password', async () => {
+test('written files are readable by OpenSSL and by this implementation, only with the password', async () => {
   const { privateKey, certificates } = await readPkcs12(modernFile, 'pässwörd')
   for (const legacy of [false, true]) {
     for (const kept of [certificates, [], [...certificates, ...certificates]]) {
       const content = { privateKey, certificates: kept, friendlyName: legacy ? undefined : 'Name ✓' }
       const file = await writePkcs12(content, 'geheim ✓', { legacy })
-      // OpenSSL does not read what SHA-1 and 3DES protect without its old provider; Node has it built in.
+      // OpenSSL reads files with SHA-1 and 3DES only with its legacy provider, which is built into Node.
       if (kept.length > 0) createSecureContext({ pfx: file, passphrase: 'geheim ✓' })
       assert.throws(() => createSecureContext({ pfx: file, passphrase: 'wrong' }))
       const again = await readPkcs12(file, 'geheim ✓')
@@ -55,7 +55,7 @@ test('files that are written here are read by OpenSSL and by ourselves, and by n
 })
 
 test('the derivation is that of RFC 7292 §B', async () => {
-  // Known answer of the PKCS#12 tests of Bouncy Castle and OpenSSL: password "smeg".
+  // Known answer from the PKCS#12 tests of Bouncy Castle and OpenSSL: password "smeg".
   const salt = Buffer.from('0a58cf64530d823f', 'hex')
   assert.equal(
     (await pkcs12Key('smeg', salt, 1, 24, purpose.key, sha1)).toString('hex'),
@@ -64,7 +64,7 @@ test('the derivation is that of RFC 7292 §B', async () => {
   assert.equal((await pkcs12Key('smeg', salt, 1, 8, purpose.iv, sha1)).toString('hex'), '79993dfe048d3b76')
 })
 
-test('changed, cut and invented files are refused with a reason', async () => {
+test('modified, truncated and forged files are refused with a reason', async () => {
   for (let at = 0; at < modernFile.length; at += 23) {
     const changed = Buffer.from(modernFile)
     changed[at] = (changed[at] ?? 0) ^ 0x11
@@ -82,7 +82,7 @@ test('changed, cut and invented files are refused with a reason', async () => {
   })
 })
 
-test('a file that wants hours of work is refused at once', async () => {
+test('a file that demands hours of work is refused at once', async () => {
   await assert.rejects(pkcs12Key('x', Buffer.alloc(8), 1 << 30, 20, purpose.mac, sha1), {
     code: 'malformed',
   })
@@ -91,7 +91,7 @@ test('a file that wants hours of work is refused at once', async () => {
   })
 })
 
-test('keys of every kind fit in', async () => {
+test('keys of every algorithm are supported', async () => {
   for (const type of ['ed25519', 'ml-dsa-44'] as const) {
     const { privateKey } = generateKeyPairSync(type as 'ed25519')
     const der = privateKey.export({ format: 'der', type: 'pkcs8' })
@@ -121,7 +121,7 @@ test('regression: a chain of more than 64 KiB, two certificates that SLH-DSA sig
   assert.equal((await readPkcs12(file, 'p')).certificates.length, 2)
 })
 
-test('a file that RC2 protects is named for it', async () => {
+test('a file with RC2 gets an error that names RC2', async () => {
   for (const last of [5, 6]) {
     const scheme = derObjectIdentifier(`1.2.840.113549.1.12.1.${last}`)
     const [algorithm] = derElements(

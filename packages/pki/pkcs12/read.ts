@@ -17,10 +17,10 @@ import { pkcs12Key, purpose } from './password.ts'
 
 /** The used contents of a PKCS#12 file. */
 export interface Pkcs12Content {
-  /** PKCS#8 DER. The caller wipes it. */
+  /** PKCS#8 DER. The caller must wipe it. */
   readonly privateKey: Uint8Array
   readonly friendlyName: string | undefined
-  /** DER; that of the key first. */
+  /** DER; the certificate of the key first. */
   readonly certificates: readonly Uint8Array[]
 }
 
@@ -33,11 +33,11 @@ interface Bag {
 
 const what = 'The PKCS#12 file'
 const maxBags = 64
-/** Each may be protected, which costs work to open. */
+/** Maximum number of parts: each may be encrypted, which costs work. */
 const maxParts = 4
 
 /**
- * Opens a PKCS#12 file (RFC 7292) with one private key.
+ * Reads a PKCS#12 file (RFC 7292) with one private key.
  * @throws PkiError: `wrong_password` when its MAC does not verify, `unsupported_protection`, `malformed`
  */
 export async function readPkcs12(file: Uint8Array, password: string): Promise<Pkcs12Content> {
@@ -45,14 +45,14 @@ export async function readPkcs12(file: Uint8Array, password: string): Promise<Pk
   if (derSmallNumber(version, what) !== 3) throw pkiError('malformed', `${what} is of an unknown version.`)
   const content = readData(safe)
   if (mac === undefined)
-    throw pkiError('malformed', 'The PKCS#12 file has no MAC: nobody could tell who changed it.')
+    throw pkiError('malformed', 'The PKCS#12 file has no MAC: its integrity cannot be verified.')
   await requireMac(mac, content, password)
   const bags: Bag[] = []
   const parts = derMembers(content, what)
-  if (parts.length > maxParts) throw pkiError('malformed', `${what} holds too much.`)
+  if (parts.length > maxParts) throw pkiError('malformed', `${what} contains too many parts.`)
   for (const info of parts) {
     for (const element of derMembers(await decryptContents(info, password), what)) bags.push(readBag(element))
-    if (bags.length > maxBags) throw pkiError('malformed', `${what} holds too much.`)
+    if (bags.length > maxBags) throw pkiError('malformed', `${what} contains too many parts.`)
   }
   return readContent(bags, password)
 }
@@ -87,7 +87,7 @@ async function requireMac(mac: DerElement, content: Uint8Array, password: string
     throw pkiError('wrong_password', 'The password does not open the PKCS#12 file.')
 }
 
-/** SafeContents of one part, opened. */
+/** Decrypts the SafeContents of one part. */
 async function decryptContents(info: DerElement, password: string): Promise<Uint8Array> {
   const [identifier, content] = derMembers(info.whole, what)
   if (derIdentifier(identifier, what) !== oid.encryptedData) return readData(info)
@@ -122,7 +122,7 @@ async function readContent(bags: readonly Bag[], password: string): Promise<Pkcs
   const keys = bags.filter(({ identifier }) => identifier === oid.keyBag || identifier === oid.shroudedKeyBag)
   const [key, another] = keys
   if (key === undefined || another !== undefined)
-    throw pkiError('malformed', 'The PKCS#12 file holds exactly one private key.')
+    throw pkiError('malformed', 'The PKCS#12 file must contain exactly one private key.')
   const certificates = bags.flatMap((bag) =>
     bag.identifier === oid.certificateBag ? [readBagCertificate(bag)] : [],
   )

@@ -7,16 +7,16 @@ const derive = promisify<Buffer, Uint8Array, number, object, Buffer>(scrypt)
 
 const what = 'The scrypt parameters'
 export const scryptIdentifier = '1.3.6.1.4.1.11591.4.11'
-/** Bytes that one derivation may take; OpenSSL's own files take 16 MiB. */
+/** Maximum memory of one derivation; files of OpenSSL need 16 MiB. */
 const maxMemoryBytes = 64 * 1024 * 1024
-/** Bytes that it may go through, all lanes together: some half a second. */
+/** Maximum bytes processed by a derivation over all lanes: about half a second. */
 const maxWork = 4 * maxMemoryBytes
 const maxSaltBytes = 1024
 
 /**
- * The key that scrypt derives from a password (RFC 7914 §7.1), on the thread pool.
+ * Derives a key from a password with scrypt (RFC 7914 §7.1), on the thread pool.
  * @param parameters SEQUENCE { salt, cost, blockSize, parallelization, keyLength? }
- * @throws PkiError `malformed`: also for more work than one request may cost
+ * @throws PkiError `malformed`: also when it demands more work than the limit
  */
 export async function scryptKey(
   password: string,
@@ -42,6 +42,6 @@ export async function scryptKey(
   )
     throw pkiError('malformed', `${what} are wrong.`)
   if (memory > maxMemoryBytes || memory * p > maxWork || salt.length > maxSaltBytes)
-    throw pkiError('malformed', `${what} ask for too much work.`)
+    throw pkiError('malformed', `${what} demand too much work.`)
   return derive(Buffer.from(password, 'utf8'), salt, keyBytes, { N, r, p, maxmem: 2 * maxMemoryBytes })
 }

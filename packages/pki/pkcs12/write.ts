@@ -18,8 +18,8 @@ const macIterations = 10_000
 const legacyMacIterations = 2048
 
 /**
- * Writes a PKCS#12 file (RFC 7292): key and certificates under AES-256 with PBKDF2, a MAC over both, all of them with
- * SHA-256; or in the old way that every program reads.
+ * Writes a PKCS#12 file (RFC 7292): key and certificates encrypted with AES-256 and PBKDF2, a MAC over both, all with
+ * SHA-256; or in the legacy format that every program reads.
  */
 export async function writePkcs12(
   content: Pkcs12Content,
@@ -61,7 +61,7 @@ function bag(identifier: string, value: Buffer, attributes: Buffer | undefined):
 
 const bmpString = 0x1e
 
-/** Attributes that tie a certificate to its key. A SET in DER is sorted: the shorter of the two stands first. */
+/** Attributes that link a certificate to its key. A SET in DER is sorted: the shorter element is first. */
 function bagAttributes(friendlyName: string | undefined, localKeyId: Uint8Array): Buffer {
   const attribute = (identifier: string, value: Buffer) =>
     derSequence(derObjectIdentifier(identifier), der(derTag.set, value))

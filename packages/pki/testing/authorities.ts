@@ -1,11 +1,11 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { type Extension, type Issuer, issueCertificate, nameFromParts } from '../x509/index.ts'
 
-/** The date of the tests, and a year, in milliseconds. */
+/** The current time of the tests, and a year, in milliseconds. */
 export const now: number = Date.UTC(2026, 5, 1)
 export const year: number = 365 * 86_400_000
 
-/** Somebody with a name and a key pair. */
+/** A party with a name and a key pair. */
 export interface Party {
   /** DER of the name. */
   readonly name: Buffer
@@ -14,7 +14,7 @@ export interface Party {
   readonly publicKey: KeyObject
 }
 
-/** @param type with its options as `generateKeyPairSync` takes them; P-256 when not given */
+/** @param type with options as for `generateKeyPairSync`; default P-256 */
 export function party(cn: string, type = 'ec', options: object = { namedCurve: 'P-256' }): Party {
   const pair = generateKeyPairSync(type as 'ec', options as { namedCurve: string })
   const spki = pair.publicKey.export({ format: 'der', type: 'spki' })

@@ -1,4 +1,4 @@
-/** Files that OpenSSL wrote and the program itself, certificates made for a test. */
+/** Files made with OpenSSL, the program itself, and certificates made for tests. */
 export { issue, now, type Party, party, toIssuer, year } from './authorities.ts'
 export { p256Request, pssRequest, sha1Request } from './certificate-requests.ts'
 export { missingOpenssl, type OpensslFolder, type OpensslRun, opensslFolder, pem } from './openssl.ts'

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** For `skip` of a test: false where the program openssl is there, else a sentence. */
+/** Value for `skip` of a test: false when the program openssl is installed, else the reason. */
 export const missingOpenssl: string | false =
   spawnSync('openssl', ['version']).status === 0 ? false : 'the program openssl is not installed'
 
@@ -16,7 +16,7 @@ export interface OpensslRun {
   file(name: string): Buffer
 }
 
-/** A folder of its own for one test, in which the program runs. */
+/** A temporary folder of one test, in which the program runs. */
 export interface OpensslFolder {
   run(...words: readonly string[]): OpensslRun
   write(name: string, content: Uint8Array | string): void

@@ -1,13 +1,13 @@
 export const sha256Identifier = '2.16.840.1.101.3.4.2.1'
 
-/** Digests of a CMS signer (RFC 5754 §2); SHA-1 and MD5 are not taken. */
+/** Digests of a CMS signer (RFC 5754 §2); SHA-1 and MD5 are not accepted. */
 export const digests: ReadonlyMap<string, 'sha256' | 'sha384' | 'sha512'> = new Map([
   [sha256Identifier, 'sha256'],
   ['2.16.840.1.101.3.4.2.2', 'sha384'],
   ['2.16.840.1.101.3.4.2.3', 'sha512'],
 ])
 
-/** Signature algorithms that say their digest beside (RFC 3370 §3.2, RFC 5754 §3.2), as X.509 names them. */
+/** Signature algorithms with a separate digest (RFC 3370 §3.2, RFC 5754 §3.2), by their X.509 names. */
 export const rsaWith = {
   sha256: '1.2.840.113549.1.1.11',
   sha384: '1.2.840.113549.1.1.12',

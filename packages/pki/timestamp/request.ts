@@ -10,9 +10,9 @@ import {
 import { sha256Identifier } from './identifiers.ts'
 
 /**
- * Asks for a time-stamp token (RFC 3161 §2.4.1), with the certificate of the authority in it.
- * @param digest SHA-256 of what is to be stamped
- * @param nonce comes back in the token: it is not an old one
+ * Creates a request for a time-stamp token (RFC 3161 §2.4.1) that includes the certificate of the authority.
+ * @param digest SHA-256 of the data to stamp
+ * @param nonce returned in the token, which proves that it is fresh
  * @returns DER of the TimeStampReq
  */
 export function timestampRequest(digest: Uint8Array, nonce: Uint8Array): Buffer {

@@ -17,28 +17,28 @@ const what = 'The time-stamp token'
 export interface SignedData {
   /** The signed bytes. */
   readonly content: Uint8Array
-  /** DER of the certificates that came along. */
+  /** DER of the included certificates. */
   readonly certificates: readonly Uint8Array[]
   /** Dotted. */
   readonly digestAlgorithm: string
   /** DER of the AlgorithmIdentifier. */
   readonly signatureAlgorithm: Uint8Array
   readonly signature: Uint8Array
-  /** DER of the SET that the signature is over (§5.4). */
+  /** DER of the signed SET (§5.4). */
   readonly signedAttributes: Uint8Array
-  /** The one value of each attribute, by its dotted name. */
+  /** The single value of each attribute, by its dotted name. */
   readonly attributes: ReadonlyMap<string, DerElement>
 }
 
 /**
- * Reads the outside of a token. That it was read says nothing about its signature.
+ * Reads a SignedData structure, without verifying its signature.
  * @param type of the content, dotted
  * @throws PkiError
  */
 export function readSignedData(token: Uint8Array, type: string): SignedData {
   const [contentType, wrapped, another] = derMembers(token, what)
   if (derIdentifier(contentType, what) !== identifiers.signedData || another !== undefined)
-    throw decodeError('is no signed data')
+    throw decodeError('is not signed data')
   const [body] = derElements(derContent(wrapped, contextTag(0), what), what)
   const [, , encapsulated, ...rest] = derMembers(body?.whole ?? new Uint8Array(), what)
   const certificates = rest[0]?.tag === contextTag(0) ? rest.shift() : undefined
@@ -52,7 +52,7 @@ export function readSignedData(token: Uint8Array, type: string): SignedData {
   if (signer === undefined || secondSigner !== undefined) throw decodeError('does not have one signer')
   return {
     content: derContent(octets, derTag.octetString, what),
-    // Other forms than certificates may stand there: they have tags of their own.
+    // The list may contain other forms than certificates, which have their own tags.
     certificates: derElements(certificates?.content ?? new Uint8Array(), what)
       .filter(({ tag }) => tag === derTag.sequence)
       .map(({ whole }) => whole),
@@ -78,7 +78,7 @@ function readSigner(signer: DerElement) {
     digestAlgorithm: derIdentifier(digestAlgorithm, what),
     signatureAlgorithm: algorithm.whole,
     signature: derContent(signature, derTag.octetString, what),
-    // Signed as the SET that it is, not under the tag it has in the signer (RFC 5652 §5.4).
+    // The signature covers the SET tag, not the tag in the SignerInfo (RFC 5652 §5.4).
     signedAttributes: der(derTag.set, signed),
     attributes: found,
   }

@@ -24,11 +24,11 @@ const catchProblem = (token: Uint8Array, more: object = {}): string => {
   return 'problem' in verdict ? verdict.problem : 'it holds'
 }
 
-test('a request is byte for byte what OpenSSL asks', () => {
+test('a request equals that of OpenSSL byte for byte', () => {
   assert.deepEqual(timestampRequest(digest, nonce), bytes(fixture.request))
 })
 
-test('tokens of OpenSSL hold, by RSA and by ECDSA, also long after their certificate', () => {
+test('tokens of OpenSSL with RSA and ECDSA are valid, also long after their certificate expired', () => {
   for (const [name, authority] of [
     ['rsa', 'CN=rsa-authority'],
     ['ec', 'CN=ec-authority'],
@@ -41,7 +41,7 @@ test('tokens of OpenSSL hold, by RSA and by ECDSA, also long after their certifi
   assert.deepEqual(Buffer.from(tokenInResponse(bytes(fixture.response))), bytes(fixture.tokens.ec))
 })
 
-test('a token for something else, for another request, or of an authority that nobody trusts, does not hold', () => {
+test('a token for other data, for another request, or of an untrusted authority is refused', () => {
   const token = bytes(fixture.tokens.ec)
   assert.match(catchProblem(token, { digest: Buffer.alloc(32) }), /is for something else/)
   assert.match(catchProblem(token, { nonce: Buffer.from('01', 'hex') }), /does not answer this request/)
@@ -49,13 +49,13 @@ test('a token for something else, for another request, or of an authority that n
   assert.match(catchProblem(token, { anchors: [] }), /not trusted/)
 })
 
-test('a key that is for more than time stamping, or that the signature does not name, does not stamp', () => {
+test('a token is refused when its key has other purposes or is not the one in the signature', () => {
   assert.match(catchProblem(bytes(fixture.tokens.webServer)), /not for time stamping alone/)
   assert.match(catchProblem(bytes(fixture.tokens.manyPurposes)), /not for time stamping alone/)
   assert.match(catchProblem(bytes(fixture.tokens.unnamed)), /does not bring the certificate/)
 })
 
-test('an authority that refuses is quoted, and what is no answer is refused', () => {
+test('the refusal of an authority is quoted, and a malformed answer is refused', () => {
   for (const nothing of ['', '3000', '300506032a0304', '3005300302010000'])
     assert.throws(() => tokenInResponse(Buffer.from(nothing, 'hex')), PkiError)
   const busy = Buffer.from('300d300b02010230060c0462757379', 'hex')
@@ -63,7 +63,7 @@ test('an authority that refuses is quoted, and what is no answer is refused', ()
   assert.throws(() => tokenInResponse(Buffer.alloc((1 << 18) + 1)), /too long/)
 })
 
-test('one changed byte anywhere, and a token does not hold or says the same', () => {
+test('a token with a changed byte is refused or has the same contents', () => {
   const token = bytes(fixture.tokens.ec)
   const whole = judge(token)
   let refused = 0
@@ -72,7 +72,7 @@ test('one changed byte anywhere, and a token does not hold or says the same', ()
     changed[place] = (changed[place] ?? 0) ^ 0x41
     const verdict = judge(changed)
     if ('problem' in verdict) refused += 1
-    // Versions of CMS and algorithm names beside the signature say nothing that is used.
+    // CMS versions and redundant algorithm names are not used.
     else assert.deepEqual(verdict, whole, `byte ${place}`)
   }
   assert.ok(refused > token.length * 0.9, `${refused} of ${token.length}`)

@@ -14,14 +14,14 @@ import { pkiError } from '../error.ts'
 import { identifiers, sha256Identifier } from './identifiers.ts'
 import { readSignedData, type SignedData } from './signed-data.ts'
 
-/** Bytes of a response: a token brings a chain of certificates. */
+/** Maximum bytes of a response, whose token contains a certificate chain. */
 const maxTimestampResponseBytes = 1 << 18
 
-/** A time-stamp token (RFC 3161 §2.4.2) that was read. That says nothing about its signature: see `timestampVerdict`. */
+/** A parsed time-stamp token (RFC 3161 §2.4.2), not verified: see `timestampVerdict`. */
 export interface TimestampToken {
   /** Unix milliseconds. */
   readonly time: number
-  /** SHA-256 of what was stamped. */
+  /** SHA-256 of the stamped data. */
   readonly digest: Uint8Array
   /** Magnitude, without leading zeros. */
   readonly nonce: Uint8Array | undefined
@@ -30,7 +30,10 @@ export interface TimestampToken {
 
 const what = 'The time-stamp token'
 
-/** Reads the answer of a time-stamping authority. @returns DER of its token @throws PkiError with what the authority says */
+/**
+ * Reads the response of a time-stamping authority. @returns DER of its token @throws PkiError with the message of the
+ * authority
+ */
 export function tokenInResponse(response: Uint8Array): Uint8Array {
   const name = 'The answer of the time-stamping authority'
   if (response.length > maxTimestampResponseBytes) throw pkiError('malformed', `${name} is too long.`)
@@ -65,7 +68,7 @@ export function readTimestampToken(token: Uint8Array): TimestampToken {
   }
 }
 
-/** Fractions of a second may stand there (§2.4.2), other than in certificates. */
+/** The time may have fractions of a second (§2.4.2), unlike in certificates. */
 function readTime(element: DerElement | undefined): number {
   const text = Buffer.from(derContent(element, 0x18, what)).toString('latin1')
   const [, whole, fraction = ''] = /^(\d{14})(?:\.(\d{1,9}))?Z$/.exec(text) ?? []
@@ -75,7 +78,7 @@ function readTime(element: DerElement | undefined): number {
   return readGeneralizedTime({ ...element, content }, what) + Number(fraction.padEnd(3, '0').slice(0, 3))
 }
 
-/** Behind the time: accuracy (SEQUENCE), ordering (BOOLEAN), nonce (INTEGER), tsa [0], extensions [1]. */
+/** After the time: accuracy (SEQUENCE), ordering (BOOLEAN), nonce (INTEGER), tsa [0], extensions [1]. */
 function readNonce(optional: readonly DerElement[]): Uint8Array | undefined {
   const known = [
     derTag.sequence,

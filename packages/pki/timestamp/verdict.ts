@@ -22,23 +22,23 @@ import { readTimestampToken } from './token.ts'
 export interface TimestampQuestion {
   /** DER. */
   readonly token: Uint8Array
-  /** SHA-256 of what is said to have been stamped. */
+  /** Expected SHA-256 of the stamped data. */
   readonly digest: Uint8Array
-  /** The nonce of the request; absent = the token was kept. */
+  /** The nonce of the request; absent for a stored token. */
   readonly nonce?: Uint8Array
-  /** DER of certificates that are trusted to name authorities. */
+  /** DER of trusted certificates for authorities. */
   readonly anchors: readonly Uint8Array[]
 }
 
 export type TimestampVerdict =
-  /** `time` in Unix milliseconds; `authority` is the subject of who stamped. */
+  /** `time` in Unix milliseconds; `authority` is the subject of its certificate. */
   { readonly time: number; readonly authority: string } | { readonly problem: string }
 
 const what = 'The time-stamp token'
 
 /**
- * Is the token an authority's word that this digest was there at its time (RFC 3161 §2.2, §2.3, RFC 5816)? The path of the
- * authority is judged at that time: a token outlives the certificate.
+ * Verifies that the token proves that this digest existed at its time (RFC 3161 §2.2, §2.3, RFC 5816). The path of
+ * the authority is validated at that time: a token outlives the certificate.
  */
 export function timestampVerdict(question: TimestampQuestion): TimestampVerdict {
   try {
@@ -70,7 +70,7 @@ export function timestampVerdict(question: TimestampQuestion): TimestampVerdict 
   }
 }
 
-/** The certificate whose digest the signer has signed (RFC 5816 §2.2.1; RFC 2634 §5.4 where it is SHA-1). */
+/** Finds the certificate whose digest is a signed attribute (RFC 5816 §2.2.1; RFC 2634 §5.4 for SHA-1). */
 function findSigner(signed: SignedData): ParsedCertificate | undefined {
   const named = signed.attributes.get(identifiers.signingCertificateV2)
   const old = signed.attributes.get(identifiers.signingCertificate)
@@ -93,7 +93,7 @@ function findSigner(signed: SignedData): ParsedCertificate | undefined {
   return found === undefined ? undefined : parseCertificate(found)
 }
 
-/** The signature is over attributes, which name the content and its digest (RFC 5652 §5.4). */
+/** The signature covers the attributes, which contain the type and digest of the content (RFC 5652 §5.4). */
 function contentProblem({ attributes, content, digestAlgorithm }: SignedData): string | undefined {
   const type = attributes.get(identifiers.contentType)
   const digest = attributes.get(identifiers.messageDigest)
@@ -107,7 +107,7 @@ function contentProblem({ attributes, content, digestAlgorithm }: SignedData): s
   return isWhole ? undefined : 'is not what was signed'
 }
 
-/** RFC 3161 §2.3: time stamping is all that the key is for, and the extension says so critically. */
+/** RFC 3161 §2.3: time stamping is the only purpose of the key, in a critical extension. */
 function purposeProblem({ extensions }: ParsedCertificate): string | undefined {
   const purposes = readExtendedKeyUsage(extensions)
   const critical = extensions.some(
@@ -118,7 +118,7 @@ function purposeProblem({ extensions }: ParsedCertificate): string | undefined {
     : 'was signed with a key that is not for time stamping alone'
 }
 
-/** The algorithm as certificates name it: RSA says its digest beside. */
+/** Returns the algorithm as in certificates: RSA has a separate digest. */
 function x509Algorithm({ signatureAlgorithm, digestAlgorithm }: SignedData): Uint8Array | undefined {
   const [identifier] = derMembers(signatureAlgorithm, what)
   if (derIdentifier(identifier, what) !== identifiers.rsaEncryption) return signatureAlgorithm

@@ -402,7 +402,7 @@ test('credentials come from where the help says, and a wrong one is told without
   assert.match(wrong.err, /the login of bob to realm _ was refused/)
   assert.ok(!wrong.err.includes('wrong-password'))
   const odd = await me([], { WARDER_TOKEN: 'two words' })
-  assert.deepEqual([odd.code, odd.err], [1, 'the token holds characters that no token has'])
+  assert.deepEqual([odd.code, odd.err], [1, 'the token contains invalid characters'])
   const machine = await me([], { WARDER_TOKEN: 'wt.unknown' })
   assert.match(machine.err, /The service does not accept these credentials/)
   assert.ok(!machine.err.includes('unknown\n'))

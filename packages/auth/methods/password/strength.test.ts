@@ -12,7 +12,7 @@ test('passwords that take few guesses are refused with advice; strong ones are a
     ['abcabcabcabc', /repeated patterns/, /leave out repetitions/],
     ['abcdefghijkl', /sequences/, /leave out sequences/],
     ['19870321', /dates are easy to guess/, /leave out dates/],
-    ['P4ssw0rd!!', /much like a common password/, /digits in place of letters/],
+    ['P4ssw0rd!!', /much like a common password/, /digits instead of letters/],
     ['drowssap1', /much like a common password/, /words that are reversed/],
     ['annabella1', /username or the realm/, /add another word/],
     ['Warehouse7', /username or the realm/, /add another word/],
