@@ -85,7 +85,7 @@ const lines = (path: string): Line[] =>
     .split('\n')
     .map((line) => JSON.parse(line) as Line)
 
-const detailsOf = (line: Line | undefined): Line => (line?.details ?? {}) as Line
+const getDetails = (line: Line | undefined): Line => (line?.details ?? {}) as Line
 
 test('canonical JSON is that of RFC 8785', () => {
   assert.equal(
@@ -172,12 +172,12 @@ test('any changed byte, removed, repeated or moved line is found', async () => {
     }),
     { numRuns: 300 },
   )
-  const joined = (list: readonly (string | undefined)[]): string => `${list.join('\n')}\n`
-  assert.ok(await broken(joined(rows.toSpliced(3, 1))))
-  assert.ok(await broken(joined(rows.toSpliced(3, 0, rows[3] ?? ''))))
-  assert.ok(await broken(joined([rows[1], rows[0], ...rows.slice(2)])))
+  const joinLines = (list: readonly (string | undefined)[]): string => `${list.join('\n')}\n`
+  assert.ok(await broken(joinLines(rows.toSpliced(3, 1))))
+  assert.ok(await broken(joinLines(rows.toSpliced(3, 0, rows[3] ?? ''))))
+  assert.ok(await broken(joinLines([rows[1], rows[0], ...rows.slice(2)])))
   assert.ok(
-    await broken(joined(rows.toSpliced(2, 1, (rows[2] ?? '').replace('{', '{"outcome":"failure",')))),
+    await broken(joinLines(rows.toSpliced(2, 1, (rows[2] ?? '').replace('{', '{"outcome":"failure",')))),
     'a member twice',
   )
   writeFileSync(file, good)
@@ -214,7 +214,7 @@ test('a torn last line is cut and recorded at the next start', async () => {
   const again = await openAuditLog(options(path))
   await again.close()
   const [, cut] = lines(path)
-  assert.deepEqual([cut?.operation, detailsOf(cut).bytes], ['audit.torn_line_removed', 18])
+  assert.deepEqual([cut?.operation, getDetails(cut).bytes], ['audit.torn_line_removed', 18])
   assert.equal((await verifyAudit(path)).ok, true)
 })
 
@@ -243,7 +243,7 @@ for (const [what, damaged] of [
     await (await openAuditLog(options(path))).close()
     const all = lines(path)
     const cut = all.at(-1)
-    const { bytes, sha256, kept } = detailsOf(cut) as Record<string, string>
+    const { bytes, sha256, kept } = getDetails(cut) as Record<string, string>
     assert.deepEqual([all[0]?.object, cut?.operation], ['k1', 'audit.torn_tail_removed'])
     const tail = before.subarray(-Number(bytes))
     const { hash } = await import('node:crypto')
@@ -330,7 +330,7 @@ test('continue: nothing waits for a full disk, and the next record that can be w
   log.trail.record(event({ object: 'after' }))
   await log.close()
   const [, lost, after] = lines(path)
-  assert.deepEqual([lost?.operation, detailsOf(lost).count, after?.object], ['audit.lost', 5, 'after'])
+  assert.deepEqual([lost?.operation, getDetails(lost).count, after?.object], ['audit.lost', 5, 'after'])
   assert.equal((await verifyAudit(path)).ok, true)
 })
 
@@ -578,7 +578,7 @@ test('characters that hide or turn text round are escaped, and mean what they me
     names,
   )
   assert.deepEqual(
-    shown.map((line) => detailsOf(line)),
+    shown.map((line) => getDetails(line)),
     names.map((name) => ({ [name]: name })),
   )
   const unseen = /[\p{Cf}\p{Zl}\p{Zp}\u007f-\u009f]/u

@@ -23,7 +23,7 @@ const plain = createOwnEvent(Date.UTC(2026, 0, 1), 'test.operation')
 type Line = Readonly<Record<string, unknown>>
 
 /** Every line is the canonical JSON of a record with its hash behind it, and continues the one before it. */
-function checked(bytes: readonly Uint8Array[], head: ChainHead): readonly Line[] {
+function checkLines(bytes: readonly Uint8Array[], head: ChainHead): readonly Line[] {
   const text = Buffer.concat(bytes).toString('utf8')
   assert.ok(text === '' || text.endsWith('\n'))
   let { seq, hash: prev } = head
@@ -42,7 +42,7 @@ function checked(bytes: readonly Uint8Array[], head: ChainHead): readonly Line[]
     })
 }
 
-function batchOf(events: readonly AuditEvent[], seqDigits: number): RecordBatch {
+function createBatch(events: readonly AuditEvent[], seqDigits: number): RecordBatch {
   const builder = new BatchBuilder(seqDigits, allocateBatchMemory(1_000_000, events.length))
   for (const event of events) assert.ok(builder.add(makeRecord(event)))
   return builder.build()
@@ -101,14 +101,14 @@ test('a chain is whole whatever is recorded, and however wide the gaps for its n
     fc.property(batches, fc.constantFrom(0, 5, 9, 97, 995, 99_999, 2 ** 40), (given, seq) => {
       const start: ChainHead = { seq, hash: genesis }
       let head = start
-      const written: Uint8Array[] = []
+      const writeDuration: Uint8Array[] = []
       for (const [events, seqDigits] of given) {
-        const chained = chainBatch(batchOf(events, seqDigits), head)
-        written.push(...chained.lines)
+        const chained = chainBatch(createBatch(events, seqDigits), head)
+        writeDuration.push(...chained.lines)
         head = chained.head
       }
       const events = given.flatMap(([some]) => some)
-      const lines = checked(written, start)
+      const lines = checkLines(writeDuration, start)
       assert.equal(lines.length, events.length)
       for (const [index, one] of events.entries()) {
         const line = lines[index]
@@ -124,8 +124,8 @@ test('a chain is whole whatever is recorded, and however wide the gaps for its n
 
 test('durations have three places at most, written as ECMAScript writes numbers', () => {
   const head: ChainHead = { seq: 0, hash: genesis }
-  const written = (duration_ms: number): unknown =>
-    checked(chainBatch(createSingleBatch(makeRecord({ ...plain, duration_ms }), 1), head).lines, head)[0]
+  const writeDuration = (duration_ms: number): unknown =>
+    checkLines(chainBatch(createSingleBatch(makeRecord({ ...plain, duration_ms }), 1), head).lines, head)[0]
       ?.duration_ms
   for (const [given, expected] of [
     [1.23456, 1.235],
@@ -139,10 +139,10 @@ test('durations have three places at most, written as ECMAScript writes numbers'
     [Number.NaN, 0],
     [Number.POSITIVE_INFINITY, 0],
   ] as const)
-    assert.equal(written(given), expected)
+    assert.equal(writeDuration(given), expected)
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 5_000_000 }), (micros) => {
-      assert.equal(written(micros / 1000), micros / 1000)
+      assert.equal(writeDuration(micros / 1000), micros / 1000)
     }),
   )
 })
@@ -166,6 +166,6 @@ test('a batch takes what it has room for, and one is made for a record of any si
   const builder = createBuilder(huge, 3, () => undefined)
   assert.ok(builder.add(huge))
   const head: ChainHead = { seq: 7, hash: genesis }
-  const [line] = checked(chainBatch(builder.build(), head).lines, head)
+  const [line] = checkLines(chainBatch(builder.build(), head).lines, head)
   assert.deepEqual(Object.values(line?.details ?? {}), Array(15).fill('€'.repeat(1000)))
 })

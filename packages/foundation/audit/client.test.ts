@@ -10,7 +10,7 @@ const event = createOwnEvent(Date.UTC(2026, 0, 1), 'test.operation')
 test('a worker whose records are not taken keeps a bounded number of them and counts what it drops', async () => {
   const { port1, port2 } = new MessageChannel()
   /** Records of all messages so far, and how many were dropped. */
-  const told = (): readonly [recorded: number, lost: number] => {
+  const countRecords = (): readonly [recorded: number, lost: number] => {
     const all = messages.filter((message) => message.type === 'records')
     return [
       all.reduce((sum, { batch }) => sum + (batch?.count ?? 0), 0),
@@ -24,7 +24,7 @@ test('a worker whose records are not taken keeps a bounded number of them and co
   await assert.rejects(trail.recordDurably(event), /audit/)
   const flushed = trail.flush()
   while (!messages.some(({ type }) => type === 'flush')) await new Promise((resolve) => setImmediate(resolve))
-  assert.deepEqual(told(), [50_000, 10_001])
+  assert.deepEqual(countRecords(), [50_000, 10_001])
 
   // Nothing was taken yet: what comes now is dropped too.
   trail.record(event)
@@ -36,7 +36,7 @@ test('a worker whose records are not taken keeps a bounded number of them and co
   const again = trail.flush()
   while (messages.filter(({ type }) => type === 'flush').length < 2)
     await new Promise((resolve) => setImmediate(resolve))
-  assert.deepEqual(told(), [50_001, 10_002])
+  assert.deepEqual(countRecords(), [50_001, 10_002])
   port1.close()
   await assert.rejects(again, /audit/)
 })

@@ -10,7 +10,7 @@ import { createOwnEvent } from './writer.ts'
 
 const sha256 = (text: string): string => hash('sha256', text, 'hex')
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into what was written
-const bounded = (details: Readonly<Record<string, unknown>>): any => {
+const parseDetails = (details: Readonly<Record<string, unknown>>): any => {
   const json = formatDetails(details)
   assert.ok(json.length <= 16_384, `${json.length}`)
   const value = JSON.parse(json)
@@ -21,15 +21,15 @@ const bounded = (details: Readonly<Record<string, unknown>>): any => {
 test('details that fit are written whole, however many members they have', () => {
   const names = Array.from({ length: 100 }, (_, index) => `name-${index}`)
   const details = { after: { policies: [...names, '*'] }, text: 'x'.repeat(5000) }
-  assert.deepEqual(bounded(details), details)
+  assert.deepEqual(parseDetails(details), details)
   const many = Object.fromEntries(names.map((name, index) => [name, index]))
-  assert.deepEqual(bounded({ ...many, last: true }), { ...many, last: true })
+  assert.deepEqual(parseDetails({ ...many, last: true }), { ...many, last: true })
 })
 
 test('padding is cut with its length and hash, and pushes nothing out', () => {
   const padding = 'ä'.repeat(20_480)
   const after = { role: 'admin', policies: ['*'] }
-  const told = bounded({ padding, before: null, after, more: { nested: [padding, 'short'] } })
+  const told = parseDetails({ padding, before: null, after, more: { nested: [padding, 'short'] } })
   assert.deepEqual([told.before, told.after, told.more.nested[1]], [null, after, 'short'])
   const note = `…[cut: 40960 bytes, SHA-256 ${sha256(padding)}]`
   for (const cut of [told.padding, told.more.nested[0]]) {
@@ -41,7 +41,7 @@ test('a short name among long ones is kept wherever it stands, and the note coun
   const names = Array.from({ length: 1000 }, (_, index) => `${index}-${'n'.repeat(200)}`)
   for (const at of [0, 100, 1000]) {
     const policies = names.toSpliced(at, 0, '*')
-    const told = bounded({ after: { policies, realm: 'r1' } }).after
+    const told = parseDetails({ after: { policies, realm: 'r1' } }).after
     assert.equal(told.realm, 'r1')
     assert.ok(told.policies.includes('*'))
     const left = told.policies.length - 1
@@ -56,11 +56,11 @@ test('members of an object and their names are cut in the same way', () => {
   const claims = Object.fromEntries(
     Array.from({ length: 500 }, (_, index) => [`claim-${index}`, 'v'.repeat(300)]),
   )
-  const told = bounded({ claims: { ...claims, admin: true } }).claims
+  const told = parseDetails({ claims: { ...claims, admin: true } }).claims
   assert.equal(told.admin, true)
   assert.match(told['…'], /^…\[cut: \d+ of 501 members, SHA-256 [0-9a-f]{64}\]$/)
   const name = 'm'.repeat(20_000)
-  const [only] = Object.keys(bounded({ [name]: 1 }))
+  const [only] = Object.keys(parseDetails({ [name]: 1 }))
   assert.equal(only?.slice(-89), `…[cut: 20000 bytes, SHA-256 ${sha256(name)}]`.slice(-89))
 })
 
@@ -81,7 +81,7 @@ test('whatever the details are, they are bounded, and nothing goes without a not
   fc.assert(
     fc.property(fc.dictionary(text, tree, { maxKeys: 10 }), (details) => {
       const whole = canonicalJson(details)
-      const told = JSON.stringify(bounded(details))
+      const told = JSON.stringify(parseDetails(details))
       if (whole.length > 16_384)
         assert.match(told, /…\[cut: \d+ (bytes|of \d+ members), SHA-256 [0-9a-f]{64}\]/)
     }),
@@ -89,7 +89,7 @@ test('whatever the details are, they are bounded, and nothing goes without a not
   )
   let deep: unknown = 'end'
   for (let level = 0; level < 200; level += 1) deep = [deep]
-  assert.match(JSON.stringify(bounded({ deep })), /…\[cut: more than 80 levels\]/)
+  assert.match(JSON.stringify(parseDetails({ deep })), /…\[cut: more than 80 levels\]/)
 })
 
 test('a text of a record that is cut tells its length and hash, too', () => {

@@ -45,7 +45,7 @@ after(() => rmSync(room, { recursive: true, force: true }))
 let count = 0
 const path = (): string => join(room, String(count++))
 
-async function sealed() {
+async function createSeal() {
   const rootKeyFile = `${path()}.key`
   const db = openSqlite({ path: `${rootKeyFile}.db` })
   after(() => db.close())
@@ -53,7 +53,7 @@ async function sealed() {
   const rootKeys = loadRootKeys({ kind: 'file', path: rootKeyFile }, {}, { create: true })
   return { db, rootKeyFile, seal: await openSeal({ db, rootKeys, service: 'kms', clock: systemClock }) }
 }
-const { seal, db, rootKeyFile } = await sealed()
+const { seal, db, rootKeyFile } = await createSeal()
 
 const day = 86_400_000
 const firstDay = Date.parse('2026-01-01T00:00:00Z')
@@ -76,7 +76,7 @@ async function record(log: AuditLog, days: number, from = 0): Promise<void> {
   await log.whenIdle()
 }
 
-async function filled(
+async function fillLog(
   folder: string,
   days: number,
   more: Partial<AuditLogOptions> = {},
@@ -91,15 +91,15 @@ const checkpointKeys = (folder: string) => {
   const key = readPublicCheckpointKey(folder)
   return key === undefined ? [] : [key]
 }
-const keysOf = (folder: string) => openLogKeys(folder, seal)
-const verified = async (folder: string) =>
-  verifyAudit(folder, { thorough: true, keys: checkpointKeys(folder), logKeys: await keysOf(folder) })
-/** As somebody who has the files alone. */
-const verifiedOutside = (folder: string) =>
+const openKeys = (folder: string) => openLogKeys(folder, seal)
+const verify = async (folder: string) =>
+  verifyAudit(folder, { thorough: true, keys: checkpointKeys(folder), logKeys: await openKeys(folder) })
+/** Verifies as a user who has only the files. */
+const verifyWithoutKeys = (folder: string) =>
   verifyAudit(folder, { thorough: true, keys: checkpointKeys(folder) })
 async function objects(folder: string): Promise<readonly string[]> {
   const found: string[] = []
-  for await (const line of exportAudit({ folder, format: 'json', keys: await keysOf(folder) })) {
+  for await (const line of exportAudit({ folder, format: 'json', keys: await openKeys(folder) })) {
     const { object } = JSON.parse(line)
     if (object !== undefined) found.push(object)
   }
@@ -107,7 +107,7 @@ async function objects(folder: string): Promise<readonly string[]> {
 }
 const keyNames = (days: number) => Array.from({ length: days }, (_, index) => `key-${index}`)
 async function archive(folder: string, days: number, to?: string, encrypt = true) {
-  const keys = await keysOf(folder)
+  const keys = await openKeys(folder)
   const [first] = keys
   const unlocked = {
     keys,
@@ -122,20 +122,20 @@ async function archive(folder: string, days: number, to?: string, encrypt = true
 }
 const lastFile = (folder: string): string => listSegments(folder).at(-1)?.path ?? ''
 
-test('nothing that is recorded stands in an encrypted log, and everybody with its key reads all of it', async () => {
+test('an encrypted log holds no recorded text in the clear, and all of it can be read with its key', async () => {
   const folder = path()
-  await filled(folder, 9)
-  await filled(folder, 5, {}, 9)
+  await fillLog(folder, 9)
+  await fillLog(folder, 5, {}, 9)
   for (const name of readdirSync(folder)) {
     const bytes = readFileSync(join(folder, name), 'latin1')
     assert.ok(!bytes.includes('alice') && !bytes.includes('key-'), name)
     assert.ok(!name.endsWith('.jsonl'), name)
   }
   assert.deepEqual(await objects(folder), keyNames(14))
-  const verdict = await verified(folder)
+  const verdict = await verify(folder)
   assert.deepEqual([verdict.ok, verdict.unopened, verdict.unread, verdict.records], [true, 0, [], 15])
   const tail: string[] = []
-  for await (const line of tailAudit({ folder, format: 'json', lines: 3, keys: await keysOf(folder) }))
+  for await (const line of tailAudit({ folder, format: 'json', lines: 3, keys: await openKeys(folder) }))
     tail.push(JSON.parse(line).object)
   assert.deepEqual(tail, ['key-11', 'key-12', 'key-13'])
   for (const refused of [
@@ -176,47 +176,47 @@ test('who follows an encrypted log gets each record once, while it is written, a
 
 test('the setting changes with a new file, and what was written before is read as before', async () => {
   const folder = path()
-  await filled(folder, 3, { encrypt: false })
-  await filled(folder, 3, {}, 3)
-  await filled(folder, 6, { encrypt: false }, 6)
-  await filled(folder, 3, {}, 12)
+  await fillLog(folder, 3, { encrypt: false })
+  await fillLog(folder, 3, {}, 3)
+  await fillLog(folder, 6, { encrypt: false }, 6)
+  await fillLog(folder, 3, {}, 12)
   const forms = listSegments(folder).map(({ path: file = '' }) => file.endsWith('.enc'))
   assert.ok(forms.includes(true) && forms.includes(false))
   assert.equal(forms.at(-1), true)
   assert.deepEqual(await objects(folder), keyNames(15))
-  assert.equal((await verified(folder)).ok, true)
+  assert.equal((await verify(folder)).ok, true)
   // Archiving encrypts a file in clear; after the setting is off, an encrypted file stays encrypted.
   const done = [...(await archive(folder, 4)), ...(await archive(folder, 15, undefined, false))]
   const inClear = done.filter(({ path: file }) => !file.endsWith('.enc'))
   assert.ok(inClear.length > 0 && inClear.length < done.length)
   assert.deepEqual(await objects(folder), keyNames(15))
-  assert.equal((await verified(folder)).ok, true)
+  assert.equal((await verify(folder)).ok, true)
   // An empty file of the other form gives way.
   const empty = path()
   mkdirSync(empty)
   writeFileSync(join(empty, 'audit-0000000000000001.jsonl'), '')
-  await filled(empty, 1)
+  await fillLog(empty, 1)
   assert.equal(basename(lastFile(empty)), 'audit-0000000000000001.jsonl.enc')
 })
 
 test('without the key closed files are verified as they are stored, archived or not', async () => {
   const folder = path()
   const to = path()
-  await filled(folder, 28)
+  await fillLog(folder, 28)
   const open = basename(lastFile(folder))
   const closed = listSegments(folder).length - 1
-  const before = await verifiedOutside(folder)
+  const before = await verifyWithoutKeys(folder)
   assert.deepEqual([before.ok, before.unopened, before.unread], [false, closed, [open]])
   assert.equal(before.firstBroken, undefined)
   const inPlace = await archive(folder, 8)
   const moved = await archive(folder, 18, to)
   assert.ok(inPlace.length > 0 && moved.length > inPlace.length)
-  const after = await verifiedOutside(folder)
+  const after = await verifyWithoutKeys(folder)
   assert.deepEqual(
     [after.unopened, after.removed, after.unread],
     [closed - moved.length, moved.length, [open]],
   )
-  const outside = await verifiedOutside(to)
+  const outside = await verifyWithoutKeys(to)
   assert.deepEqual([outside.ok, outside.unopened], [true, moved.length])
   const { seq = 0, hash = '' } = outside.head ?? {}
   const expect = (head: { seq: number; hash: string }) =>
@@ -224,25 +224,25 @@ test('without the key closed files are verified as they are stored, archived or 
   assert.equal((await expect({ seq, hash })).ok, true)
   assert.equal((await expect({ seq, hash: 'f'.repeat(64) })).ok, false)
   assert.equal((await expect({ seq: seq - 1, hash })).ok, false, 'it cannot be looked up')
-  assert.equal((await verified(to)).unopened, 0)
+  assert.equal((await verify(to)).unopened, 0)
   assert.equal((await objects(to)).length, moved.reduce((sum, { records }) => sum + records, 0) - 1)
   for (const place of [folder, to]) {
     const file = listSegments(place).find(({ path: there }) => there !== undefined)?.path ?? ''
     const bytes = readFileSync(file)
     bytes.writeUInt8(bytes.readUInt8(bytes.length >> 1) ^ 1, bytes.length >> 1)
     writeFileSync(file, bytes)
-    assert.match((await verifiedOutside(place)).firstBroken?.reason ?? '', /is not what it was/)
-    assert.match((await verified(place)).firstBroken?.reason ?? '', /changed|damaged/)
+    assert.match((await verifyWithoutKeys(place)).firstBroken?.reason ?? '', /is not what it was/)
+    assert.match((await verify(place)).firstBroken?.reason ?? '', /changed|damaged/)
   }
   const signer = await readCheckpointSigner(folder, seal)
   const pruned = [...pruneOld({ folder, before: firstDay + 24 * day, by: 'olga', now: firstDay, signer })]
   assert.ok(pruned.length > 0)
-  assert.equal((await verified(folder)).ok, true)
+  assert.equal((await verify(folder)).ok, true)
 })
 
 test('a signature for one stored form holds for no other', async () => {
   const folder = path()
-  await filled(folder, 18)
+  await fillLog(folder, 18)
   await archive(folder, 14)
   const [first, second] = listSegments(folder)
   assert.ok(first?.signed?.archived !== undefined && second?.signed?.archived !== undefined)
@@ -255,17 +255,17 @@ test('a signature for one stored form holds for no other', async () => {
       join(folder, 'audit-0000000000000001.checkpoint'),
       JSON.stringify({ ...first.signed, archived }),
     )
-    assert.ok((await verifiedOutside(folder)).unread.includes('audit-0000000000000001.jsonl.enc'))
+    assert.ok((await verifyWithoutKeys(folder)).unread.includes('audit-0000000000000001.jsonl.enc'))
   }
 })
 
 test('blocks that are changed, moved, repeated or taken out are found', async () => {
   const folder = path()
-  await filled(folder, 6, { rotateBytes: 1e6 })
+  await fillLog(folder, 6, { rotateBytes: 1e6 })
   const file = lastFile(folder)
   const whole = readFileSync(file)
   const blocks = []
-  for await (const { at, next } of readBlocks(file, await keysOf(folder)))
+  for await (const { at, next } of readBlocks(file, await openKeys(folder)))
     blocks.push(whole.subarray(at, next))
   const header = whole.subarray(0, whole.length - blocks.reduce((sum, { length }) => sum + length, 0))
   const [a, b, c, ...rest] = blocks
@@ -284,28 +284,28 @@ test('blocks that are changed, moved, repeated or taken out are found', async ()
   ]
   for (const [index, bytes] of broken.entries()) {
     writeFileSync(file, bytes)
-    assert.equal((await verified(folder)).ok, false, String(index))
+    assert.equal((await verify(folder)).ok, false, String(index))
   }
   writeFileSync(file, whole)
-  assert.equal((await verified(folder)).ok, true)
+  assert.equal((await verify(folder)).ok, true)
 })
 
 test('an end that was not written whole is put aside by the start, and the records before are there', async () => {
   const folder = path()
-  await filled(folder, 4, { rotateBytes: 1e6 })
+  await fillLog(folder, 4, { rotateBytes: 1e6 })
   const file = lastFile(folder)
   const whole = readFileSync(file)
   let lastAt = 0
-  for await (const { at } of readBlocks(file, await keysOf(folder))) lastAt = at
+  for await (const { at } of readBlocks(file, await openKeys(folder))) lastAt = at
   for (const size of [lastAt + 1, lastAt + 4, lastAt + 30, whole.length - 1, 20, 60]) {
     const again = path()
     mkdirSync(again)
     for (const name of readdirSync(folder)) copyFileSync(join(folder, name), join(again, name))
     truncateSync(lastFile(again), size)
-    const { torn } = await verified(again)
+    const { torn } = await verify(again)
     assert.equal(torn?.at, size > lastAt ? lastAt : size === 20 ? 0 : 56, String(size))
-    await filled(again, 1, { rotateBytes: 1e6 }, 9)
-    assert.equal((await verified(again)).ok, true, String(size))
+    await fillLog(again, 1, { rotateBytes: 1e6 }, 9)
+    assert.equal((await verify(again)).ok, true, String(size))
     assert.deepEqual(await objects(again), size > lastAt ? [...keyNames(3), 'key-9'] : ['key-9'])
     assert.equal(readdirSync(again).filter((name) => name.includes('.torn-')).length, 1)
     assert.equal(readdirSync(again).filter((name) => name.includes('.broken-')).length, 0)
@@ -314,17 +314,17 @@ test('an end that was not written whole is put aside by the start, and the recor
   for (const zeros of [Buffer.alloc(3000), Buffer.concat([whole.subarray(lastAt, -20), Buffer.alloc(20)])]) {
     writeFileSync(file, whole.subarray(0, lastAt))
     appendFileSync(file, zeros)
-    assert.equal((await verified(folder)).torn?.hole, true)
-    await filled(folder, 1, { rotateBytes: 1e6 }, 9)
-    assert.equal((await verified(folder)).ok, true)
+    assert.equal((await verify(folder)).torn?.hole, true)
+    await fillLog(folder, 1, { rotateBytes: 1e6 }, 9)
+    assert.equal((await verify(folder)).ok, true)
     assert.equal((await objects(folder)).at(-1), 'key-9')
   }
 })
 
 test('a log of another database is put aside, with its key, and a new one begins', async () => {
   const folder = path()
-  await filled(folder, 3)
-  const other = await sealed()
+  await fillLog(folder, 3)
+  const other = await createSeal()
   const log = await openAuditLog(options(folder, { seal: other.seal }))
   await record(log, 1)
   await log.close()
@@ -336,22 +336,22 @@ test('a log of another database is put aside, with its key, and a new one begins
   const aside = readdirSync(folder).find((name) =>
     name.startsWith('audit-0000000000000001.jsonl.enc.broken-'),
   )
-  const keys = await keysOf(folder)
+  const keys = await openKeys(folder)
   assert.equal((await verifyAudit(join(folder, aside ?? ''), { logKeys: keys })).ok, true)
 })
 
 test('another root key opens what was written before it, also for a command that writes nothing', async () => {
   const folder = path()
-  await filled(folder, 5)
+  await fillLog(folder, 5)
   await rotateRootKeyFile(rootKeyFile, { databases: [{ service: 'kms', db }] })
   const rootKeys = loadRootKeys({ kind: 'file', path: rootKeyFile }, {}, { create: false })
   const readOnly = await openSealToRead({ db, rootKeys, service: 'kms' })
   assert.ok(readOnly !== undefined)
   const logKeys = await openLogKeys(folder, readOnly)
   assert.equal((await verifyAudit(folder, { logKeys })).ok, true)
-  await filled(folder, 3, { seal: await openSeal({ db, rootKeys, service: 'kms', clock }) }, 5)
+  await fillLog(folder, 3, { seal: await openSeal({ db, rootKeys, service: 'kms', clock }) }, 5)
   assert.deepEqual(await objects(folder), keyNames(8))
-  const { rootKeyFile: foreign } = await sealed()
+  const { rootKeyFile: foreign } = await createSeal()
   const wrong = loadRootKeys({ kind: 'file', path: foreign }, {}, { create: false })
   assert.equal(await openSealToRead({ db, rootKeys: wrong, service: 'kms' }), undefined)
 })
@@ -401,6 +401,6 @@ test('a disk that fails in the middle of a block leaves nothing of it, and no bl
   await record(log, 1, 2)
   await log.close()
   assert.deepEqual(await objects(folder), keyNames(3))
-  assert.equal((await verified(folder)).ok, true)
+  assert.equal((await verify(folder)).ok, true)
   assert.equal(new Set(written.map((bytes) => bytes.toString('latin1', 4, 16))).size, written.length)
 })

@@ -16,7 +16,7 @@ const event = (operation: string, details: Readonly<Record<string, unknown>> = {
 })
 
 /** A log with these records. @returns its folder */
-async function logOf(events: readonly AuditEvent[], rotateBytes = 1_000_000_000): Promise<string> {
+async function writeLog(events: readonly AuditEvent[], rotateBytes = 1_000_000_000): Promise<string> {
   const folder = mkdtempSync(join(parent, 'log-'))
   const log = await openAuditLog({
     folder,
@@ -41,7 +41,7 @@ test('a service without a log, and one with an empty log, was not used', async (
     commits: undefined,
     unread: false,
   })
-  assert.deepEqual(await readKnownCommits(await logOf([])), {
+  assert.deepEqual(await readKnownCommits(await writeLog([])), {
     used: false,
     commits: undefined,
     unread: false,
@@ -50,13 +50,13 @@ test('a service without a log, and one with an empty log, was not used', async (
 
 test('the last number counts, however many records follow it', async () => {
   const many = Array.from({ length: 8000 }, () => event('crypto.encrypt', { text: 'x'.repeat(300) }))
-  const folder = await logOf([
+  const folder = await writeLog([
     event(commitsOperation, { commits: 5, unread: false }),
     event(commitsOperation, { commits: 9, unread: false }),
     ...many,
   ])
   assert.deepEqual(await readKnownCommits(folder), { used: true, commits: 9, unread: false })
-  assert.deepEqual(await readKnownCommits(await logOf(many.slice(0, 3))), {
+  assert.deepEqual(await readKnownCommits(await writeLog(many.slice(0, 3))), {
     used: true,
     commits: undefined,
     unread: false,
@@ -66,7 +66,7 @@ test('the last number counts, however many records follow it', async () => {
 test('a number is found wherever it lies between two pieces that are read', async () => {
   const before = 1_048_576
   for (const shift of [-400, -200, -100, 0, 100]) {
-    const folder = await logOf([event(commitsOperation, { commits: 7, unread: false })])
+    const folder = await writeLog([event(commitsOperation, { commits: 7, unread: false })])
     const [name = ''] = readdirSync(folder)
     const tail = `${JSON.stringify({ operation: 'x', fill: 'y'.repeat(1000) })}\n`
     appendFileSync(join(folder, name), tail.repeat(Math.ceil(before / tail.length)).slice(-(before + shift)))
@@ -76,13 +76,13 @@ test('a number is found wherever it lies between two pieces that are read', asyn
 
 test('an earlier file is read where the last one tells nothing', async () => {
   const others = Array.from({ length: 300 }, () => event('crypto.encrypt', { text: 'x'.repeat(300) }))
-  const folder = await logOf([event(commitsOperation, { commits: 3, unread: false }), ...others], 65_536)
+  const folder = await writeLog([event(commitsOperation, { commits: 3, unread: false }), ...others], 65_536)
   assert.ok(readdirSync(folder).length > 1)
   assert.deepEqual(await readKnownCommits(folder), { used: true, commits: 3, unread: false })
 })
 
 test('what a caller wrote, and a torn line, tell nothing', async () => {
-  const folder = await logOf([
+  const folder = await writeLog([
     event(commitsOperation, { commits: 3, unread: false }),
     event('realm.create', {
       operation: commitsOperation,

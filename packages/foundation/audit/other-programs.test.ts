@@ -24,7 +24,7 @@ const room = mkdtempSync(join(tmpdir(), 'warder-audit-others-'))
 after(() => rmSync(room, { recursive: true, force: true }))
 
 const event = createOwnEvent(Date.UTC(2026, 0, 1), 'test.operation')
-const nameOf = (seq: number): string => `audit-${String(seq).padStart(16, '0')}.jsonl`
+const formatName = (seq: number): string => `audit-${String(seq).padStart(16, '0')}.jsonl`
 
 /** A log with three records. */
 async function begun(mode: AuditFailureMode = 'reject') {
@@ -41,10 +41,10 @@ async function begun(mode: AuditFailureMode = 'reject') {
     metrics,
   })
   for (let count = 0; count < 3; count += 1) await log.trail.recordDurably(event)
-  return { folder, log, metrics, file: join(folder, nameOf(1)) }
+  return { folder, log, metrics, file: join(folder, formatName(1)) }
 }
 
-const linesOf = (path: string): readonly Readonly<Record<string, unknown>>[] =>
+const parseLines = (path: string): readonly Readonly<Record<string, unknown>>[] =>
   readFileSync(path, 'utf8')
     .trimEnd()
     .split('\n')
@@ -70,10 +70,10 @@ for (const [problem, change] of Object.entries(changes))
     await log.trail.recordDurably(event)
     await log.trail.recordDurably(event)
     await log.close()
-    const [told, ...rest] = linesOf(join(folder, nameOf(4)))
+    const [told, ...rest] = parseLines(join(folder, formatName(4)))
     assert.equal(told?.operation, 'audit.file_changed')
     assert.equal(told?.outcome, 'failure')
-    assert.deepEqual(told?.details, { file: nameOf(1), problem })
+    assert.deepEqual(told?.details, { file: formatName(1), problem })
     assert.deepEqual(
       rest.map(({ seq, operation }) => [seq, operation]),
       [
@@ -102,12 +102,12 @@ test('a health check notices it where nothing is recorded, and hides nothing', a
   await log.trail.probe?.()
   await log.close()
   assert.equal(readFileSync(file, 'utf8'), '')
-  assert.equal(linesOf(join(folder, nameOf(4)))[0]?.operation, 'audit.file_changed')
+  assert.equal(parseLines(join(folder, formatName(4)))[0]?.operation, 'audit.file_changed')
 })
 
 test('where no new file can be begun nothing is acknowledged, until one can be', async () => {
   const { folder, file, log } = await begun()
-  const foreign = join(folder, nameOf(4))
+  const foreign = join(folder, formatName(4))
   writeFileSync(foreign, 'not of this service\n')
   rmSync(file)
   await assert.rejects(log.trail.recordDurably(event), /audit record cannot be written/)
@@ -116,5 +116,5 @@ test('where no new file can be begun nothing is acknowledged, until one can be',
   rmSync(foreign)
   await log.trail.recordDurably(event)
   await log.close()
-  assert.equal(linesOf(foreign).length, 2)
+  assert.equal(parseLines(foreign).length, 2)
 })

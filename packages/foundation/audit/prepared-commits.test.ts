@@ -30,7 +30,7 @@ let count = 0
 const thing = { number: 1, name: 'things', statements: ['CREATE TABLE thing (id TEXT NOT NULL PRIMARY KEY)'] }
 const insert = insertInto<[string]>('thing', ['id'])
 const rowsOf = query<[], { readonly number: number }>('SELECT number FROM audit_commit ORDER BY number')
-const made = (id: string) => change(insert, [id], 1)
+const insertRow = (id: string) => change(insert, [id], 1)
 const impossible = change(query<[]>("DELETE FROM thing WHERE id = 'none'"), [], 1)
 
 type Line = Readonly<Record<string, unknown>> & { readonly details?: Readonly<Record<string, unknown>> }
@@ -101,11 +101,11 @@ for (const [engine, open] of Object.entries(engines)) {
       await commits.begin(),
     ]
     await announce(log, happened, 'k1')
-    assert.equal((await happened.commit(db.commit, [made('k1')])).length, 1)
-    await happened.commit(db.commit, [made('k1-more')])
+    assert.equal((await happened.commit(db.commit, [insertRow('k1')])).length, 1)
+    await happened.commit(db.commit, [insertRow('k1-more')])
     await announce(log, never, 'k2')
     await announce(log, told, 'k3')
-    await assert.rejects(told.commit(db.commit, [made('k3'), impossible]), (error) => {
+    await assert.rejects(told.commit(db.commit, [insertRow('k3'), impossible]), (error) => {
       return error instanceof GuardFailed && error.index === 1
     })
     await announce(log, told, 'k3', { follows: 'uncommitted' })
@@ -147,7 +147,7 @@ test('a start that could not write what it found is made up for, and a commit th
     }),
     /disk full/,
   )
-  await assert.rejects(late.commit(db.commit, [made('k1')]), UniqueViolation)
+  await assert.rejects(late.commit(db.commit, [insertRow('k1')]), UniqueViolation)
   await log.close()
   log = await start()
   await log.close()
@@ -168,14 +168,14 @@ test('numbers are forgotten while the service runs, but not those that are open'
   await announce(log, underWay, 'under way')
   for (let index = 0; index < 25; index += 1) {
     const one = await commits.begin()
-    await one.commit(db.commit, [made(`k${index}`)])
+    await one.commit(db.commit, [insertRow(`k${index}`)])
   }
   assert.equal((await db.all(rowsOf, [])).length, 25, 'one that is under way keeps those behind it')
   underWay.markResolved()
   for (let index = 25; index < 50; index += 1) {
     const one = await commits.begin()
     await announce(log, one, `k${index}`)
-    await one.commit(db.commit, [made(`k${index}`)])
+    await one.commit(db.commit, [insertRow(`k${index}`)])
   }
   await db.commit([])
   assert.ok((await db.all(rowsOf, [])).length < 20)

@@ -88,17 +88,17 @@ async function record(log: AuditLog, days: number, from = 0): Promise<void> {
 }
 
 /** A log of some closed files and one that is written. */
-async function filled(folder: string, days = 40): Promise<void> {
+async function fillLog(folder: string, days = 40): Promise<void> {
   const log = await openAuditLog(options(folder))
   await record(log, days)
   await log.close()
 }
 
-const keysOf = (folder: string) => {
+const readKeys = (folder: string) => {
   const key = readPublicCheckpointKey(folder)
   return key === undefined ? [] : [key]
 }
-const verified = (folder: string) => verifyAudit(folder, { thorough: true, keys: keysOf(folder) })
+const verify = (folder: string) => verifyAudit(folder, { thorough: true, keys: readKeys(folder) })
 const operations = async (folder: string): Promise<readonly string[]> => {
   const found: string[] = []
   for await (const line of exportAudit({ folder, format: 'json' })) found.push(JSON.parse(line).operation)
@@ -122,7 +122,7 @@ const prune = async (folder: string, before: number) => {
 
 test('a full file is closed with a signed checkpoint that says what stands in it', async () => {
   const folder = path()
-  await filled(folder)
+  await fillLog(folder)
   const segments = listSegments(folder)
   assert.ok(segments.length > 4)
   for (const { signed } of segments.slice(0, -1)) assert.ok(signed !== undefined)
@@ -131,13 +131,13 @@ test('a full file is closed with a signed checkpoint that says what stands in it
   assert.equal(first?.first_seq, 1)
   // A time in the details is not the record's.
   assert.match(first?.earliest ?? '', /^2026-01-01/)
-  const verdict = await verified(folder)
+  const verdict = await verify(folder)
   assert.deepEqual([verdict.ok, verdict.removed, verdict.unexplained], [true, 0, []])
 })
 
 test('a start goes on from the last checkpoint, and closed files are read again afterwards', async () => {
   const folder = path()
-  await filled(folder)
+  await fillLog(folder)
   const [first] = listSegments(folder)
   const file = first?.path ?? ''
   const text = readFileSync(file, 'utf8')
@@ -147,7 +147,7 @@ test('a start goes on from the last checkpoint, and closed files are read again 
   await log.close()
   // The old log was not put aside for it: the chain goes on and says what is wrong.
   assert.ok((await operations(folder)).includes('audit.file_changed'))
-  assert.match((await verified(folder)).firstBroken?.reason ?? '', /its hash is another/)
+  assert.match((await verify(folder)).firstBroken?.reason ?? '', /its hash is another/)
   // Without the key's word a start reads everything.
   const other = await openAuditLog({ ...options(folder), seal: await newSeal() })
   await other.close()
@@ -160,7 +160,7 @@ async function _operationsSafely(folder: string): Promise<readonly string[]> {
 
 test('a closed file that became shorter is found by the start', async () => {
   const folder = path()
-  await filled(folder)
+  await fillLog(folder)
   const file = listSegments(folder)[0]?.path ?? ''
   truncateSync(file, 700)
   const log = await openAuditLog(options(folder))
@@ -173,7 +173,7 @@ test('a closed file that became shorter is found by the start', async () => {
 
 test('old files are archived, exported from there, verified, and pruned; the chain holds and says it', async () => {
   const folder = path()
-  await filled(folder)
+  await fillLog(folder)
   const before = await operations(folder)
   const files = listSegments(folder).length
   const done = await archive(folder, firstDay + 20 * day)
@@ -181,10 +181,10 @@ test('old files are archived, exported from there, verified, and pruned; the cha
   assert.deepEqual(await archive(folder, firstDay + 20 * day), [])
   assert.equal(listSegments(folder).filter(({ compressed }) => compressed).length, done.length)
   assert.deepEqual(await operations(folder), before)
-  assert.equal((await verified(folder)).ok, true)
+  assert.equal((await verify(folder)).ok, true)
   const removed = await prune(folder, firstDay + 12 * day)
   assert.ok(removed.length > 0 && removed.length < done.length)
-  const verdict = await verified(folder)
+  const verdict = await verify(folder)
   assert.deepEqual([verdict.ok, verdict.removed, verdict.unexplained], [true, removed.length, []])
   const log = await openAuditLog(options(folder))
   await record(log, 3, 40)
@@ -193,29 +193,29 @@ test('old files are archived, exported from there, verified, and pruned; the cha
   assert.equal(now.filter((operation) => operation === 'audit.file_removed').length, removed.length)
   // Once: the next start has nothing to add.
   await (await openAuditLog(options(folder))).close()
-  assert.equal((await verified(folder)).ok, true)
+  assert.equal((await verify(folder)).ok, true)
 })
 
 test('an archive elsewhere is verified and exported by itself', async () => {
   const [folder, to] = [path(), path()]
-  await filled(folder)
+  await fillLog(folder)
   const done = await archive(folder, firstDay + 20 * day, to)
   assert.ok(done.length > 1)
-  const verdict = await verified(to)
+  const verdict = await verify(to)
   assert.deepEqual([verdict.ok, verdict.files], [true, done.length])
   assert.equal((await operations(to)).length, verdict.records)
-  assert.equal((await verified(folder)).removed, done.length)
+  assert.equal((await verify(folder)).removed, done.length)
   // A damaged copy is found, and stops the next archiving over it.
   const copy = done[1]?.path ?? ''
   const bytes = readFileSync(copy)
   bytes.writeUInt8(bytes.readUInt8(bytes.length >> 1) ^ 1, bytes.length >> 1)
   writeFileSync(copy, bytes)
-  assert.equal((await verified(to)).ok, false)
+  assert.equal((await verify(to)).ok, false)
 })
 
 test('an archived copy that does not hold the file keeps the file', async () => {
   const folder = path()
-  await filled(folder)
+  await fillLog(folder)
   const [first, second] = listSegments(folder)
   const file = first?.path ?? ''
   copyFileSync(second?.path ?? '', `${file}.zst`)
@@ -225,24 +225,24 @@ test('an archived copy that does not hold the file keeps the file', async () => 
 
 test('a file that is gone without a word is an alarm; without a checkpoint the chain is broken', async () => {
   const folder = path()
-  await filled(folder)
+  await fillLog(folder)
   const [first, second] = listSegments(folder)
   rmSync(first?.path ?? '')
-  assert.deepEqual((await verified(folder)).unexplained, ['audit-0000000000000001.jsonl'])
+  assert.deepEqual((await verify(folder)).unexplained, ['audit-0000000000000001.jsonl'])
   const log = await openAuditLog(options(folder))
   await log.whenIdle()
   await log.close()
   assert.ok((await operations(folder)).includes('audit.file_removed'))
-  assert.equal((await verified(folder)).unexplained.length, 1)
+  assert.equal((await verify(folder)).unexplained.length, 1)
   rmSync(second?.path ?? '')
   rmSync(join(folder, `audit-${String(second?.firstSeq).padStart(16, '0')}.checkpoint`))
-  assert.match((await verified(folder)).firstBroken?.reason ?? '', /is missing here/)
+  assert.match((await verify(folder)).firstBroken?.reason ?? '', /is missing here/)
 })
 
 test('a checkpoint that was changed, or that another key signed, holds nothing', async () => {
   const [folder, other] = [path(), path()]
-  await filled(folder)
-  await filled(other)
+  await fillLog(folder)
+  await fillLog(other)
   const name = join(folder, 'audit-0000000000000001.checkpoint')
   const text = readFileSync(name, 'utf8')
   for (const forged of [
@@ -252,25 +252,25 @@ test('a checkpoint that was changed, or that another key signed, holds nothing',
     'null',
   ]) {
     writeFileSync(name, forged)
-    const verdict = await verified(folder)
+    const verdict = await verify(folder)
     const unread = forged.length < 10
     assert.equal(verdict.ok, unread, forged)
     const keep = listSegments(folder)[0]?.path ?? ''
     const bytes = readFileSync(keep)
     rmSync(keep)
-    assert.equal((await verified(folder)).ok, false, forged)
+    assert.equal((await verify(folder)).ok, false, forged)
     writeFileSync(keep, bytes)
   }
   // The next start reads the file and signs again.
   const log = await openAuditLog(options(folder))
   await log.whenIdle()
   await log.close()
-  assert.equal((await verified(folder)).ok, true)
+  assert.equal((await verify(folder)).ok, true)
 })
 
 test('the key of another database gives way to a new one, which signs again and is recorded', async () => {
   const folder = path()
-  await filled(folder)
+  await fillLog(folder)
   await archive(folder, firstDay + 20 * day)
   await prune(folder, firstDay + 12 * day)
   const before = readFileSync(join(folder, 'checkpoint.pub'), 'utf8')
@@ -278,7 +278,7 @@ test('the key of another database gives way to a new one, which signs again and 
   await log.whenIdle()
   await log.close()
   assert.notEqual(readFileSync(join(folder, 'checkpoint.pub'), 'utf8'), before)
-  assert.equal((await verified(folder)).ok, true)
+  assert.equal((await verify(folder)).ok, true)
   assert.equal((await verifyAudit(folder, { keys: [createPublicKey(before)] })).ok, false)
   const lines: string[] = []
   for await (const line of exportAudit({ folder, format: 'json' })) lines.push(line)
@@ -290,7 +290,7 @@ test('the key of another database gives way to a new one, which signs again and 
 
 test('neither the private key nor an unsealed copy of it stands in the folder', async () => {
   const folder = path()
-  await filled(folder, 3)
+  await fillLog(folder, 3)
   for (const name of readdirSync(folder)) {
     const bytes = readFileSync(join(folder, name), 'latin1')
     assert.ok(!bytes.includes('PRIVATE KEY'), name)
@@ -351,15 +351,16 @@ test('the last records that fit, and those that follow', async () => {
 
 test('a checkpoint that was cut while it was written over is signed again by the next start', async () => {
   const folder = path()
-  await filled(folder)
+  await fillLog(folder)
   await archive(folder, firstDay + 10 * day)
   const closed = listSegments(folder).filter(({ signed }) => signed !== undefined)
-  const nameOf = (firstSeq = 0) => join(folder, `audit-${String(firstSeq).padStart(16, '0')}.checkpoint`)
+  const formatCheckpointPath = (firstSeq = 0) =>
+    join(folder, `audit-${String(firstSeq).padStart(16, '0')}.checkpoint`)
   const [archived, plain] = [true, false].map((wanted) =>
     closed.find(({ compressed }) => compressed === wanted),
   )
   for (const segment of [archived, plain]) {
-    const checkpoint = nameOf(segment?.firstSeq)
+    const checkpoint = formatCheckpointPath(segment?.firstSeq)
     const before = JSON.parse(readFileSync(checkpoint, 'utf8')).checkpoint
     truncateSync(checkpoint, 700)
     const log = await openAuditLog(options(folder))
@@ -367,13 +368,13 @@ test('a checkpoint that was cut while it was written over is signed again by the
     await log.close()
     const { closed_at: _, ...again } = JSON.parse(readFileSync(checkpoint, 'utf8')).checkpoint
     assert.deepEqual({ ...before, ...again }, before)
-    assert.ok((await verified(folder)).ok)
+    assert.ok((await verify(folder)).ok)
   }
 })
 
 test('a checkpoint that cannot be written is tried again after a while', async () => {
   const folder = path()
-  await filled(folder)
+  await fillLog(folder)
   const [first] = readdirSync(folder).filter((name) => name.endsWith('.checkpoint'))
   assert.ok(first)
   const checkpoint = join(folder, first)
@@ -398,28 +399,28 @@ test('a checkpoint that cannot be written is tried again after a while', async (
   rmSync(`${checkpoint}.new`, { recursive: true })
   while (!existsSync(checkpoint)) await new Promise((resolve) => setTimeout(resolve, 5))
   await closer.stop()
-  assert.ok((await verified(folder)).ok)
+  assert.ok((await verify(folder)).ok)
 })
 
 // A closed file that was removed, with one unsigned line in its checkpoint, was taken for pruned.
 
-const checkpointOf = (folder: string, firstSeq = 1) =>
+const readCheckpoint = (folder: string, firstSeq = 1) =>
   join(folder, `audit-${String(firstSeq).padStart(16, '0')}.checkpoint`)
 
 function changeCheckpoint(folder: string, change: (signed: Record<string, unknown>) => object): void {
-  const file = checkpointOf(folder)
+  const file = readCheckpoint(folder)
   writeFileSync(file, `${JSON.stringify(change(JSON.parse(readFileSync(file, 'utf8'))))}\n`)
 }
 
 test('a removal that the key of the log has not signed explains nothing, and the service does not record it as one', async () => {
   const [folder, other] = [path(), path()]
-  await filled(folder)
-  await filled(other)
+  await fillLog(folder)
+  await fillLog(other)
   await prune(other, firstDay + 12 * day)
   await tend(other)
   const foreign = listSegments(other)[0]?.signed?.removal
   assert.equal(foreign?.recorded, true)
-  const head = (await verified(folder)).head
+  const head = (await verify(folder)).head
   const at = '2026-02-01T00:00:00.000Z'
   rmSync(listSegments(folder)[0]?.path ?? '')
   for (const removal of [
@@ -434,7 +435,7 @@ test('a removal that the key of the log has not signed explains nothing, and the
     changeCheckpoint(folder, (signed) => ({ ...signed, removal }))
     const verdict = await verifyAudit(folder, {
       thorough: true,
-      keys: keysOf(folder),
+      keys: readKeys(folder),
       ...(head && { expectHead: head }),
     })
     const same: boolean =
@@ -448,10 +449,10 @@ test('a removal that the key of the log has not signed explains nothing, and the
     [told?.outcome, told?.details.by, told?.details.claimed_by],
     ['failure', 'unknown', 'olga'],
   )
-  assert.equal((await verified(folder)).unexplained.length, 1)
+  assert.equal((await verify(folder)).unexplained.length, 1)
   // The operator has the root key, and says that the file was old enough.
   assert.equal((await prune(folder, firstDay + 12 * day)).length > 0, true)
-  assert.deepEqual((await verified(folder)).unexplained, [])
+  assert.deepEqual((await verify(folder)).unexplained, [])
 })
 
 /** Starts the service, until nothing is left to do with closed files. */
@@ -475,32 +476,32 @@ async function removals(folder: string) {
 
 test('a signed removal that says that it is recorded is compared with the chain', async () => {
   const folder = path()
-  await filled(folder)
+  await fillLog(folder)
   await prune(folder, firstDay + 6 * day)
   await tend(folder)
   const recorded = listSegments(folder).filter(({ signed }) => signed?.removal?.recorded === true)
   assert.ok(recorded.length > 0)
-  assert.deepEqual((await verified(folder)).unexplained, [])
+  assert.deepEqual((await verify(folder)).unexplained, [])
   // The log goes on from before the record: as if it had never been written.
   const last = listSegments(folder).at(-1)?.path ?? ''
   const lines = readFileSync(last, 'utf8').split('\n')
   const before = lines.findIndex((line) => line.includes('audit.file_removed'))
   writeFileSync(last, `${lines.slice(0, before).join('\n')}\n`)
-  assert.ok((await verified(folder)).unexplained.length > 0)
+  assert.ok((await verify(folder)).unexplained.length > 0)
 })
 
 test('removals that a version before signatures has recorded are signed at the next start, without an alarm', async () => {
   const folder = path()
-  await filled(folder)
+  await fillLog(folder)
   await prune(folder, firstDay + 12 * day)
   await tend(folder)
   const count = (await removals(folder)).length
   for (const { firstSeq, signed } of listSegments(folder)) {
     if (signed?.removal === undefined) continue
     const { signature: _, ...removal } = signed.removal
-    writeFileSync(checkpointOf(folder, firstSeq), JSON.stringify({ ...signed, removal }))
+    writeFileSync(readCheckpoint(folder, firstSeq), JSON.stringify({ ...signed, removal }))
   }
-  assert.deepEqual((await verified(folder)).unexplained, [])
+  assert.deepEqual((await verify(folder)).unexplained, [])
   await tend(folder)
   assert.equal((await removals(folder)).length, count)
   assert.ok(
@@ -510,7 +511,7 @@ test('removals that a version before signatures has recorded are signed at the n
 
 test('without the key of the log no file is removed or moved away, and an archive misses what was moved on', async () => {
   const [folder, to] = [path(), path()]
-  await filled(folder)
+  await fillLog(folder)
   const old = { folder, before: firstDay + 20 * day, by: 'olga', now: Date.now() }
   assert.throws(
     () => [...pruneOld({ ...old, signer: undefined })],
@@ -519,17 +520,17 @@ test('without the key of the log no file is removed or moved away, and an archiv
   await assert.rejects(async () => {
     for await (const _ of archiveOld({ ...old, to }));
   }, /is not removed: its removal must be signed with the key/)
-  assert.deepEqual((await verified(folder)).unexplained, [])
+  assert.deepEqual((await verify(folder)).unexplained, [])
   const [first] = await archive(folder, firstDay + 20 * day, to)
   // The line that explains it where it was does not explain it where it is.
-  copyFileSync(checkpointOf(folder), checkpointOf(to))
+  copyFileSync(readCheckpoint(folder), readCheckpoint(to))
   rmSync(first?.path ?? '')
-  assert.equal((await verified(to)).ok && (await verified(to)).unexplained.length === 0, false)
+  assert.equal((await verify(to)).ok && (await verify(to)).unexplained.length === 0, false)
 })
 
 test('a start that fails while closed files are read again, or beside an archiving, records no change of a file', async () => {
   const folder = path()
-  await filled(folder, 60)
+  await fillLog(folder, 60)
   for (let round = 0; round < 12; round += 1) {
     const log = await openAuditLog(options(folder))
     // As when a port is taken: the service ends while files are being read.

@@ -55,7 +55,7 @@ function hangingLog() {
   }
 }
 
-function usualBatch(): RecordBatch {
+function createBatch(): RecordBatch {
   const record = makeRecord(event)
   const builder = createBuilder(record, 1, () => undefined)
   builder.add(record)
@@ -68,15 +68,15 @@ test('what waits for a disk that hangs is bounded in memory, and what comes then
   const writer = new AuditWriter(hanging.options, path, { seq: 0, hash: genesis })
   const outcomes: (Error | undefined)[] = []
   for (let index = 0; index < 1000; index += 1)
-    writer.addBatch(usualBatch(), 1, (error) => outcomes.push(error))
-  const accepted = Math.floor((64 * 1024 * 1024) / getMemoryBytes(usualBatch()))
+    writer.addBatch(createBatch(), 1, (error) => outcomes.push(error))
+  const accepted = Math.floor((64 * 1024 * 1024) / getMemoryBytes(createBatch()))
   assert.equal(outcomes.length, 1000 - accepted)
   assert.ok(outcomes.every((error) => error !== undefined))
   hanging.letGo()
   await writer.flush()
   assert.equal(outcomes.filter((error) => error === undefined).length, accepted)
   let again: Error | undefined | 'waits' = 'waits'
-  writer.addBatch(usualBatch(), 1, (error) => {
+  writer.addBatch(createBatch(), 1, (error) => {
     again = error
   })
   await writer.close()

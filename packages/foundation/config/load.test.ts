@@ -42,7 +42,7 @@ function load(text: string | undefined, env: Record<string, string> = {}, args: 
   return loadConfig({ service: 'kms', table, file, env, args })
 }
 
-function refused(
+function assertRefused(
   line: RegExp,
   text: string | undefined,
   env: Record<string, string> = {},
@@ -96,29 +96,34 @@ test('where commas belong to the items, a variable and a flag have another separ
 })
 
 test('an unknown setting is named with file and line, and the nearest name', () => {
-  refused(
+  assertRefused(
     /kms\.toml:3: unknown setting 'rate_limit_per_secnd'; did you mean rate_limit_per_second\?/,
     '# c\n\nrate_limit_per_secnd = 5\n',
   )
-  refused(/kms\.toml:2: unknown setting 'roles.officers'/, '[roles]\nofficers = []\n')
-  refused(/unknown flag '--mod'; did you mean --mode\?/, undefined, {}, ['--mod', 'x'])
-  refused(/unknown flag 'stray'/, undefined, {}, ['stray'])
+  assertRefused(/kms\.toml:2: unknown setting 'roles.officers'/, '[roles]\nofficers = []\n')
+  assertRefused(/unknown flag '--mod'; did you mean --mode\?/, undefined, {}, ['--mod', 'x'])
+  assertRefused(/unknown flag 'stray'/, undefined, {}, ['stray'])
 })
 
 test('a bad value is named with its place and what it must be', () => {
-  refused(
+  assertRefused(
     /kms\.toml:1: rate_limit_per_second must be an integer from 1 to 100 \(got "abc"\)/,
     'rate_limit_per_second = "abc"\n',
   )
-  refused(/kms\.toml:4: mode must be continue or reject \(got "x"\)/, 'origins = [\n "a",\n]\nmode = "x"\n')
+  assertRefused(
+    /kms\.toml:4: mode must be continue or reject \(got "x"\)/,
+    'origins = [\n "a",\n]\nmode = "x"\n',
+  )
   for (const text of ['0', '101', '1e1', '0x10', '1.5', ' 5', '٣', '']) {
     if (text !== '')
-      refused(/KMS_RATE_LIMIT_PER_SECOND must be an integer/, undefined, { KMS_RATE_LIMIT_PER_SECOND: text })
+      assertRefused(/KMS_RATE_LIMIT_PER_SECOND must be an integer/, undefined, {
+        KMS_RATE_LIMIT_PER_SECOND: text,
+      })
   }
-  refused(/--enabled must be true or false/, undefined, {}, ['--enabled=yes'])
-  refused(/must not be bad/, 'name = "bad"\n')
-  refused(/kms\.toml:2: /, 'mode = "continue"\nmode = "reject"\n')
-  refused(/--mode needs a value/, undefined, {}, ['--mode'])
+  assertRefused(/--enabled must be true or false/, undefined, {}, ['--enabled=yes'])
+  assertRefused(/must not be bad/, 'name = "bad"\n')
+  assertRefused(/kms\.toml:2: /, 'mode = "continue"\nmode = "reject"\n')
+  assertRefused(/--mode needs a value/, undefined, {}, ['--mode'])
 })
 
 test('the value of a secret setting is never shown', () => {

@@ -13,9 +13,9 @@ interface Read {
   readonly outcomes: { readonly outcome: Uint8Array | Failure | typeof aborted; readonly held: number }[]
 }
 
-const anybody: Admit = () => {}
+const admitAll: Admit = () => {}
 
-function begin(budget: BodyBudget, limit: number, declared?: number, admit = anybody): Read {
+function begin(budget: BodyBudget, limit: number, declared?: number, admit = admitAll): Read {
   const message = new BodyMessage(new Socket())
   if (declared !== undefined) message.headers['content-length'] = String(declared)
   const outcomes: Read['outcomes'] = []
@@ -27,19 +27,19 @@ function begin(budget: BodyBudget, limit: number, declared?: number, admit = any
 }
 
 /** As the parser does: every piece is a copy of its own. */
-function feed({ message }: Read, bytes: Uint8Array, pieceLength: number): void {
+function writeChunks({ message }: Read, bytes: Uint8Array, pieceLength: number): void {
   for (let at = 0; at < bytes.length; at += pieceLength)
     message.push(Buffer.from(bytes.subarray(at, at + pieceLength)))
 }
 
-const kindOf = ({ outcomes }: Read): string | undefined =>
+const getKind = ({ outcomes }: Read): string | undefined =>
   outcomes[0]?.outcome instanceof Failure ? outcomes[0].outcome.kind : undefined
 
 test('a body in pieces of one byte is held in one buffer, all of which counts', () => {
   const budget = new BodyBudget(1 << 20)
   const read = begin(budget, 1 << 20)
   const body = Buffer.alloc(10_000, 'abc')
-  feed(read, body, 1)
+  writeChunks(read, body, 1)
   const counted = budget.held
   assert.ok(counted > body.length && counted <= 2 * body.length, String(counted))
   read.message.push(null)
@@ -68,7 +68,7 @@ test('however a body is cut, the same bytes come out, and no more count than may
       (body, pieceLength, declared) => {
         const budget = new BodyBudget(5000)
         const read = begin(budget, 5000, declared ? body.length : undefined)
-        feed(read, body, pieceLength)
+        writeChunks(read, body, pieceLength)
         if (declared) assert.equal(budget.held, body.length)
         read.message.push(null)
         assert.deepEqual(Buffer.from(read.outcomes[0]?.outcome as Uint8Array), Buffer.from(body))
@@ -81,23 +81,23 @@ test('however a body is cut, the same bytes come out, and no more count than may
 test('a declared length takes nothing before it has come', () => {
   const budget = new BodyBudget(1 << 20)
   const read = begin(budget, 1 << 20, 1 << 20)
-  feed(read, Buffer.alloc(3), 1)
+  writeChunks(read, Buffer.alloc(3), 1)
   assert.ok(budget.held <= 1024, String(budget.held))
 })
 
 test('a refused or aborted body gives back all that it held', () => {
   const budget = new BodyBudget(3000)
   const long = begin(budget, 2000)
-  feed(long, Buffer.alloc(2000), 1)
+  writeChunks(long, Buffer.alloc(2000), 1)
   assert.equal(budget.held, 2000)
   assert.deepEqual(long.outcomes, [])
   const crowded = begin(budget, 5000)
-  feed(crowded, Buffer.alloc(2), 1)
-  assert.deepEqual([kindOf(crowded), budget.held], ['overloaded', 2000])
-  feed(long, Buffer.alloc(1), 1)
-  assert.deepEqual([kindOf(long), budget.held], ['payload_too_large', 0])
+  writeChunks(crowded, Buffer.alloc(2), 1)
+  assert.deepEqual([getKind(crowded), budget.held], ['overloaded', 2000])
+  writeChunks(long, Buffer.alloc(1), 1)
+  assert.deepEqual([getKind(long), budget.held], ['payload_too_large', 0])
   const gone = begin(budget, 2000)
-  feed(gone, Buffer.alloc(100), 1)
+  writeChunks(gone, Buffer.alloc(100), 1)
   gone.message.destroy()
   assert.deepEqual([gone.outcomes, budget.held], [[{ outcome: aborted, held: 0 }], 0])
 })

@@ -19,7 +19,7 @@ const define = defineOperation<undefined>()
 const open = define({
   name: 'test.open',
   route: get('/open'),
-  summary: 'For anybody',
+  summary: 'Public',
   tag: 'test',
   access: { name: 'public', public: true },
   act: () => ({ ok: true }),
@@ -49,7 +49,7 @@ before(async () => {
   early = await issue({ ...client, ...future, commonName: 'alice' }, authority)
 })
 
-/** Asks for client certificates, takes their Common Name, and lets everybody else in as the default user. */
+/** Requests client certificates, uses their Common Name, and admits callers without one as the default user. */
 const served = (seen: (X509Certificate | undefined)[] = []) => ({
   services: undefined,
   operations: [whoami, open],
@@ -63,7 +63,7 @@ const served = (seen: (X509Certificate | undefined)[] = []) => ({
   authenticate({ peerCertificate }: IncomingRequest) {
     const presented = peerCertificate()
     seen.push(presented)
-    if (presented === undefined) return { name: 'nobody', method: 'default_username' }
+    if (presented === undefined) return { name: 'default', method: 'default_username' }
     return { name: readPeerCommonName(presented) ?? 'unnamed', method: 'tls_auth' }
   },
 })
@@ -88,16 +88,16 @@ test('a verified client certificate reaches the authenticator, the same one for 
   assert.match(String(seen[0]?.subject), /CN=alice/)
 })
 
-test('who presents no certificate is nobody', async () => {
+test('a caller without a certificate is the default user', async () => {
   const seen: (X509Certificate | undefined)[] = []
   await using server = await live(served(seen))
   using wire = await secureWire(server.port)
   wire.send(ask)
-  assert.equal(nameIn((await wire.reply()).body), 'nobody')
+  assert.equal(nameIn((await wire.reply()).body), 'default')
   assert.deepEqual(seen, [undefined])
 })
 
-test('a certificate of a foreign authority, expired or not yet valid is 401 on every request, never nobody', async () => {
+test('a certificate of a foreign authority, expired or not yet valid is 401 on every request, never the default user', async () => {
   await using server = await live(served())
   const lone = await issue({ ...client, commonName: 'alice' })
   for (const [why, presented] of Object.entries({ mallory, expired, early, lone })) {
@@ -134,12 +134,15 @@ test('a refused client certificate leaves a line for its connection and a record
     ...{ client_ip, status, reason },
     problem: String(details?.problem).replace(/.*: /, ''),
   }))
-  const expected = (problem: string) =>
+  const expectProblem = (problem: string) =>
     Array.from({ length: 3 }, () => ({
       ...{ client_ip: '127.0.0.1', status: 401, reason: 'client_certificate_refused' },
       problem,
     }))
-  assert.deepEqual(found, [...expected('UNABLE_TO_VERIFY_LEAF_SIGNATURE'), ...expected('CERT_HAS_EXPIRED')])
+  assert.deepEqual(found, [
+    ...expectProblem('UNABLE_TO_VERIFY_LEAF_SIGNATURE'),
+    ...expectProblem('CERT_HAS_EXPIRED'),
+  ])
   assert.equal(lines.length, 2, lines.join(''))
   assert.match(lines[0] ?? '', /127\.0\.0\.1.*LEAF_SIGNATURE|LEAF_SIGNATURE.*127\.0\.0\.1/)
 })
@@ -157,7 +160,7 @@ test('a server that asks for no certificate does not see the one that a client w
   await using server = await live({ ...served(seen), tls: { cert: certificate, key: privateKey } })
   using wire = await secureWire(server.port, asClient(alice))
   wire.send(ask)
-  assert.equal(nameIn((await wire.reply()).body), 'nobody')
+  assert.equal(nameIn((await wire.reply()).body), 'default')
 })
 
 test('a plain HTTP server has no client certificates', async () => {
@@ -165,7 +168,7 @@ test('a plain HTTP server has no client certificates', async () => {
   await using server = await live({ ...served(seen), tls: undefined })
   using wire = await plainWire(server.port)
   wire.send(ask)
-  assert.equal(nameIn((await wire.reply()).body), 'nobody')
+  assert.equal(nameIn((await wire.reply()).body), 'default')
   assert.deepEqual(seen, [undefined])
 })
 

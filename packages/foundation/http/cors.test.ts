@@ -25,7 +25,7 @@ const open = define({
 const leave = define({
   name: 'test.leave',
   route: post('/leave'),
-  summary: 'Ends what a cookie began, for whoever brings it',
+  summary: 'Ends the session of a cookie',
   tag: 'test',
   access: { name: 'public', public: true },
   act: () => ({ ok: true }),
@@ -56,7 +56,7 @@ test('configured and own origins may read replies with credentials, others may n
   }
 })
 
-test('nobody is logged in or out by a foreign page: what is public is refused to it too', async () => {
+test('a cross-origin page cannot log a user in or out: public operations are refused to it, too', async () => {
   await using server = await live(base)
   assert.equal((await server.call('POST', '/leave', from('https://evil.example'))).status, 403)
   assert.equal((await server.call('POST', '/leave', from('https://console.example'))).status, 200)

@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import { maxJsonValues, parseJsonBody } from './json-body.ts'
 
 const parse = (text: string) => parseJsonBody(Buffer.from(text, 'utf8'))
-const refused = (text: string | Uint8Array, why: RegExp) =>
+const assertRefused = (text: string | Uint8Array, why: RegExp) =>
   assert.throws(
     () => parseJsonBody(typeof text === 'string' ? Buffer.from(text) : text),
     (thrown: Error) => {
@@ -55,7 +55,7 @@ test('a text is refused exactly when one of its objects has a member twice', () 
   fc.assert(
     fc.property(tree, (value) => {
       const { text, twice } = write(value)
-      if (twice) refused(text, /appears twice/)
+      if (twice) assertRefused(text, /appears twice/)
       else assert.deepEqual(parse(text), JSON.parse(text))
     }),
     { numRuns: 500 },
@@ -63,7 +63,7 @@ test('a text is refused exactly when one of its objects has a member twice', () 
 })
 
 test('the same member in two spellings is still the same member', () => {
-  refused('{"a":1,"\\u0061":2}', /appears twice/)
+  assertRefused('{"a":1,"\\u0061":2}', /appears twice/)
 })
 
 /**
@@ -118,25 +118,25 @@ test('Names that the engine reads wrongly are refused, also two that are taken f
 
 test('A member name with a backslash is refused in any spelling, other escapes are not', () => {
   for (const name of ['\\\\', 'a\\\\', '\\u005c', '\\u005Ca', '\\n\\\\', '\\"\\u005c'])
-    refused(`{"a":{"${name}" : 1}}`, /a member name holds a backslash/)
+    assertRefused(`{"a":{"${name}" : 1}}`, /a member name holds a backslash/)
   assert.deepEqual(parse('{"https:\\/\\/a":1,"r\\u00f4le":{"\\"":"\\\\"},"\\u0075005c":"\\u005c"}'), {
     'https://a': 1,
     rôle: { '"': '\\' },
     u005c: '\\',
   })
   // Colons that no name precedes cost nothing.
-  refused(`{"\\n${'x'.repeat(1_000_000)}"${':'.repeat(90_000)}`, /not valid JSON/)
+  assertRefused(`{"\\n${'x'.repeat(1_000_000)}"${':'.repeat(90_000)}`, /not valid JSON/)
 })
 
 test('hostile texts are refused without repeating them', () => {
-  refused('{"__proto__":{"admin":true}}', /__proto__/)
-  refused('{"\\u005f_proto__":1}', /__proto__/)
-  refused(Uint8Array.of(0x22, 0xc0, 0xaf, 0x22), /UTF-8/)
-  refused('\ufeff{}', /not valid JSON/)
-  refused('{"secret":"hunter2"', /: it is not valid JSON\.$/)
-  refused('"\\ud800"', /surrogate/)
-  refused('['.repeat(65) + ']'.repeat(65), /deeper than 64/)
-  refused('['.repeat(1_000_000), /deeper than 64/)
+  assertRefused('{"__proto__":{"admin":true}}', /__proto__/)
+  assertRefused('{"\\u005f_proto__":1}', /__proto__/)
+  assertRefused(Uint8Array.of(0x22, 0xc0, 0xaf, 0x22), /UTF-8/)
+  assertRefused('\ufeff{}', /not valid JSON/)
+  assertRefused('{"secret":"hunter2"', /: it is not valid JSON\.$/)
+  assertRefused('"\\ud800"', /surrogate/)
+  assertRefused('['.repeat(65) + ']'.repeat(65), /deeper than 64/)
+  assertRefused('['.repeat(1_000_000), /deeper than 64/)
   assert.ok(parse('['.repeat(64) + ']'.repeat(64)))
 })
 
@@ -144,11 +144,11 @@ test('more values and names than a body may have are refused, wherever they stan
   const why = /more than 100000 values and names/
   const items = (count: number, item: string) => Array(count).fill(item).join()
   assert.ok(parse(`[${items(maxJsonValues - 1, '1')}]`))
-  for (const item of ['1', '[]', '{}', '""', '"a,b"']) refused(`[${items(maxJsonValues, item)}]`, why)
-  const named = (count: number, first: string) =>
+  for (const item of ['1', '[]', '{}', '""', '"a,b"']) assertRefused(`[${items(maxJsonValues, item)}]`, why)
+  const formatMembers = (count: number, first: string) =>
     `{${first}:0,${Array.from({ length: count }, (_, index) => `"k${index}":1`).join()}}`
-  assert.ok(parse(named(maxJsonValues / 2 - 2, '"\\u0061"')))
-  refused(named(maxJsonValues / 2, '"a"'), why)
+  assert.ok(parse(formatMembers(maxJsonValues / 2 - 2, '"\\u0061"')))
+  assertRefused(formatMembers(maxJsonValues / 2, '"a"'), why)
   // Commas and brackets inside texts are no values.
   assert.ok(parse(`["${',[{:'.repeat(maxJsonValues)}"]`))
 })

@@ -84,7 +84,7 @@ const texts = [
 ]
 
 /** The same string at each alignment to words of the memory that is read. */
-function* aligned(text: string): Generator<Uint8Array> {
+function* alignText(text: string): Generator<Uint8Array> {
   for (let offset = 0; offset < 4; offset++) {
     const bytes = new Uint8Array(new ArrayBuffer(offset + Buffer.byteLength(text) + 8), offset).subarray(
       0,
@@ -96,7 +96,7 @@ function* aligned(text: string): Generator<Uint8Array> {
 }
 
 function requireSame(text: string): void {
-  for (const bytes of aligned(text)) assert.equal(isJsonText(bytes), parses(text), JSON.stringify(text))
+  for (const bytes of alignText(text)) assert.equal(isJsonText(bytes), parses(text), JSON.stringify(text))
 }
 
 test('a text is accepted exactly where the parser of the engine accepts it', () => {
@@ -116,7 +116,7 @@ test('each byte is accepted at each index of a string exactly where the parser a
 test('the parser of the engine accepts a text exactly where the check does, whatever was changed in it', () => {
   const alphabet = [...'{}[]":,\\/ \n\t\u0000\u001f0123456789.eE+-truefalsnub\u00e9\u{1f511}']
   const edit = fc.record({ at: fc.nat(80), drop: fc.nat(2), put: fc.constantFrom('', ...alphabet) })
-  const edited = (start: string, edits: readonly { at: number; drop: number; put: string }[]): string =>
+  const applyEdits = (start: string, edits: readonly { at: number; drop: number; put: string }[]): string =>
     edits.reduce((text, { at, drop, put }) => text.slice(0, at) + put + text.slice(at + drop), start)
   const started = fc.oneof(fc.constantFrom(...texts), fc.json(), fc.json({ stringUnit: 'binary' }))
   const string = fc
@@ -124,7 +124,7 @@ test('the parser of the engine accepts a text exactly where the check does, what
     .map((parts) => `"${parts.join('')}"`)
   const changed = fc.tuple(fc.oneof(started, string), fc.array(edit, { maxLength: 4 }))
   fc.assert(
-    fc.property(changed, ([start, edits]) => requireSame(edited(start, edits).toWellFormed())),
+    fc.property(changed, ([start, edits]) => requireSame(applyEdits(start, edits).toWellFormed())),
     { numRuns: 5000 },
   )
 })

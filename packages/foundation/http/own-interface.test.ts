@@ -70,7 +70,7 @@ const usual = define({
 const bob = { name: 'bob', method: 'session' }
 const options = { services, operations: [put, usual], authenticate: () => bob }
 
-const signed = (body: string) => ({
+const signBody = (body: string) => ({
   body,
   headers: { 'content-type': 'application/json', 'x-signature': `K1:${sign('key of alice', body)}` },
 })
@@ -78,7 +78,7 @@ const signed = (body: string) => ({
 test('an operation asks its own authenticator, and others that of the service', async () => {
   const audit = testAudit('continue')
   await using server = await live({ ...options, audit })
-  assert.deepEqual((await server.call('POST', '/toy/v1/items/1', signed('{}'))).json, { name: 'alice' })
+  assert.deepEqual((await server.call('POST', '/toy/v1/items/1', signBody('{}'))).json, { name: 'alice' })
   assert.deepEqual((await server.call('GET', '/usual')).json, { name: 'bob' })
   const told = audit.events.map(({ principal, auth_method, details }) => [principal, auth_method, details])
   assert.deepEqual(told, [
@@ -93,18 +93,18 @@ test('failures before, in and beside an operation have its shape', async () => {
   const path = '/toy/v1/items/1'
   const cases = [
     ['nobody', 'POST', path, { json: {} }, 400, 'unauthorized'],
-    ['wrong signature', 'POST', path, { ...signed('{}'), body: '{ }' }, 403, 'forbidden'],
+    ['wrong signature', 'POST', path, { ...signBody('{}'), body: '{ }' }, 403, 'forbidden'],
     ['large body', 'POST', path, { body: 'x'.repeat(2000) }, 413, 'payload_too_large'],
     [
       'content type',
       'POST',
       path,
-      { ...signed('{}'), headers: { ...signed('{}').headers, 'content-type': 'text/plain' } },
+      { ...signBody('{}'), headers: { ...signBody('{}').headers, 'content-type': 'text/plain' } },
       415,
       'unsupported_media_type',
     ],
-    ['schema', 'POST', path, signed('{"fail":1}'), 400, 'bad_request'],
-    ['handler', 'POST', path, signed('{"fail":true}'), 409, 'conflict'],
+    ['schema', 'POST', path, signBody('{"fail":1}'), 400, 'bad_request'],
+    ['handler', 'POST', path, signBody('{"fail":true}'), 409, 'conflict'],
     ['method', 'DELETE', path, {}, 405, 'method_not_allowed'],
     ['below', 'GET', `${path}/nothing`, {}, 404, 'not_found'],
     ['beginning', 'GET', '/toy/v2', {}, 404, 'not_found'],
@@ -142,7 +142,7 @@ test('a request over the rate limit is told so in the shape of its path, with th
   const rateLimiter = createTokenBuckets({ ratePerSecond: 1, burst: 1, slots: 16, clock })
   await using server = await live({ ...options, rateLimiter })
   while ((await server.call('GET', '/usual')).status === 200);
-  const answer = await server.call('POST', '/toy/v1/items/1', signed('{}'))
+  const answer = await server.call('POST', '/toy/v1/items/1', signBody('{}'))
   assert.equal(answer.status, 429)
   assert.equal(answer.headers['x-error-code'], 'rate_limited')
   assert.equal(answer.headers['retry-after'], '1')
@@ -175,11 +175,11 @@ test('interfaces may share the beginning of their paths; the longest known one d
     ...options,
     operations: [at('/v1/projects/{project}/keys', xml), at('/v1/keys/{kid}'), { ...put, route: post('/') }],
   })
-  const shapeOf = async (method: string, path: string) =>
+  const readShape = async (method: string, path: string) =>
     (await server.call(method, path)).headers['content-type']
-  assert.equal(await shapeOf('GET', '/v1/projects/p/nothing'), 'application/xml')
-  assert.equal(await shapeOf('GET', '/v1/keys/k/nothing'), 'application/json')
-  assert.equal(await shapeOf('GET', '/v1/nothing'), 'application/json')
-  assert.equal(await shapeOf('GET', '/'), 'application/xml')
-  assert.equal(await shapeOf('GET', '/nothing'), 'application/json')
+  assert.equal(await readShape('GET', '/v1/projects/p/nothing'), 'application/xml')
+  assert.equal(await readShape('GET', '/v1/keys/k/nothing'), 'application/json')
+  assert.equal(await readShape('GET', '/v1/nothing'), 'application/json')
+  assert.equal(await readShape('GET', '/'), 'application/xml')
+  assert.equal(await readShape('GET', '/nothing'), 'application/json')
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { get, post } from '../operations/index.ts'
 import { live } from './fixtures/live.ts'
-import { ask, common, define, paced, put, said } from './fixtures/paced.ts'
+import { ask, common, createPacedOptions, define, put, readSaid } from './fixtures/paced.ts'
 import { idle, secureWire } from './fixtures/wire.ts'
 
 const fast = define({ ...common, name: 'test.fast', route: get('/fast'), act: () => ({ said: 'fast' }) })
@@ -12,7 +12,7 @@ const upload = define({
   route: post('/upload'),
   act: (_input, { request }) => ({ said: Buffer.from(request.body).toString() }),
 })
-const service = () => paced([fast, upload])
+const service = () => createPacedOptions([fast, upload])
 const request = (body: string) => put('/upload', body)
 
 test('requests that arrive together are answered in their order', async () => {
@@ -22,8 +22,8 @@ test('requests that arrive together are answered in their order', async () => {
   const words = Array.from({ length: 50 }, (_, index) => `word ${index}`)
   wire.send(words.map((word) => request(word) + ask('/fast')).join(''))
   for (const word of words) {
-    assert.equal(said(await wire.reply()), word)
-    assert.equal(said(await wire.reply()), 'fast')
+    assert.equal(readSaid(await wire.reply()), word)
+    assert.equal(readSaid(await wire.reply()), 'fast')
   }
   await idle(server)
 })
@@ -35,8 +35,8 @@ test('more requests together than are kept waiting are answered in their order',
   const words = Array.from({ length: 1500 }, (_, index) => `word ${index}`)
   wire.send(words.map((word) => request(word) + ask('/fast')).join(''))
   for (const word of words) {
-    assert.equal(said(await wire.reply()), word)
-    assert.equal(said(await wire.reply()), 'fast')
+    assert.equal(readSaid(await wire.reply()), word)
+    assert.equal(readSaid(await wire.reply()), 'fast')
   }
   await idle(server)
 })
@@ -48,10 +48,10 @@ test('a slow first request is still answered first, also before a body and befor
   wire.send(ask('/slow') + request('second') + ask('/nowhere') + ask('/fast'))
   await begun
   go()
-  assert.equal(said(await wire.reply()), 'slow')
-  assert.equal(said(await wire.reply()), 'second')
+  assert.equal(readSaid(await wire.reply()), 'slow')
+  assert.equal(readSaid(await wire.reply()), 'second')
   assert.equal((await wire.reply()).status, 404)
-  assert.equal(said(await wire.reply()), 'fast')
+  assert.equal(readSaid(await wire.reply()), 'fast')
 })
 
 test('requests cut at any byte are the same requests', async () => {
@@ -63,7 +63,7 @@ test('requests cut at any byte are the same requests', async () => {
     wire.send(bytes.slice(at, at + 7))
     await new Promise(setImmediate)
   }
-  for (const word of ['one', 'fast', 'two']) assert.equal(said(await wire.reply()), word)
+  for (const word of ['one', 'fast', 'two']) assert.equal(readSaid(await wire.reply()), word)
 })
 
 test('a second request that cannot be read does not spoil the first reply', async () => {
@@ -71,7 +71,7 @@ test('a second request that cannot be read does not spoil the first reply', asyn
   await using server = await live(options)
   using wire = await secureWire(server.port)
   wire.send(`${ask('/fast')}NONSENSE\r\n\r\n${ask('/fast')}`)
-  assert.equal(said(await wire.reply()), 'fast')
+  assert.equal(readSaid(await wire.reply()), 'fast')
   const refusal = await wire.reply()
   assert.equal(refusal.status, 400)
   assert.equal(refusal.headers.connection, 'close')
@@ -90,7 +90,7 @@ test('a second request that cannot be read does not spoil a first reply that is 
       await new Promise((resolve) => setTimeout(resolve, 20))
     }
     go()
-    assert.equal(said(await wire.reply()), 'slow')
+    assert.equal(readSaid(await wire.reply()), 'slow')
     assert.equal((await wire.reply()).status, 400)
     assert.equal(await wire.rest(), '', 'nothing behind the nonsense is served')
   }
@@ -101,13 +101,13 @@ test('a refusal comes behind all replies that wait for one another', async () =>
   await using server = await live(options)
   using quick = await secureWire(server.port)
   quick.send(`${ask('/fast').repeat(20)}NONSENSE\r\n\r\n`)
-  for (let count = 0; count < 20; count++) assert.equal(said(await quick.reply()), 'fast')
+  for (let count = 0; count < 20; count++) assert.equal(readSaid(await quick.reply()), 'fast')
   assert.equal((await quick.reply()).status, 400)
   using wire = await secureWire(server.port)
   wire.send(`${ask('/slow')}${ask('/fast').repeat(3)}NONSENSE\r\n\r\n`)
   await begun
   go()
-  for (const word of ['slow', 'fast', 'fast', 'fast']) assert.equal(said(await wire.reply()), word)
+  for (const word of ['slow', 'fast', 'fast', 'fast']) assert.equal(readSaid(await wire.reply()), word)
   assert.equal((await wire.reply()).status, 400)
   assert.equal(await wire.rest(), '')
 })
@@ -117,7 +117,7 @@ test('a second request whose body breaks off does not spoil the first reply', as
   await using server = await live(options)
   using wire = await secureWire(server.port)
   wire.send(`${ask('/fast')}POST /upload HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabc`)
-  assert.equal(said(await wire.reply()), 'fast')
+  assert.equal(readSaid(await wire.reply()), 'fast')
   wire.send('defg\r\n')
   assert.equal((await wire.reply()).status, 400)
   assert.equal(await wire.rest(), '')

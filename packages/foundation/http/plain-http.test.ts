@@ -105,18 +105,18 @@ test('the client behind a trusted proxy is told to the handlers; the peer stays 
   assert.deepEqual(JSON.parse(answer.body.toString()), { from: '192.0.2.7', peer: '127.0.0.1' })
 })
 
-test('who shows the secret of the installation is believed about its client, and nobody else is', async () => {
+test('only a peer that shows the secret of the installation is trusted to state its client', async () => {
   const peerSecret = 'a secret that both services know of'
   await using server = await live({ ...base, peerSecret })
-  const told = async (...lines: readonly string[]) => {
+  const readClient = async (...lines: readonly string[]) => {
     using wire = await plainWire(server.port)
     wire.send(['GET /hello HTTP/1.1', 'Host: a', 'X-Forwarded-For: 192.0.2.7', ...lines, '', ''].join('\r\n'))
     return JSON.parse((await wire.reply()).body.toString()).from
   }
-  assert.equal(await told(`X-Warder-Peer: ${peerSecret}`), '192.0.2.7')
-  assert.equal(await told(), '127.0.0.1')
-  assert.equal(await told(`X-Warder-Peer: ${peerSecret}!`), '127.0.0.1')
-  assert.equal(await told(`X-Warder-Peer: ${peerSecret}`, `X-Warder-Peer: ${peerSecret}`), '127.0.0.1')
+  assert.equal(await readClient(`X-Warder-Peer: ${peerSecret}`), '192.0.2.7')
+  assert.equal(await readClient(), '127.0.0.1')
+  assert.equal(await readClient(`X-Warder-Peer: ${peerSecret}!`), '127.0.0.1')
+  assert.equal(await readClient(`X-Warder-Peer: ${peerSecret}`, `X-Warder-Peer: ${peerSecret}`), '127.0.0.1')
   await using without = await live(base)
   using wire = await plainWire(without.port)
   wire.send(

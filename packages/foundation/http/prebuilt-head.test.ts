@@ -31,7 +31,7 @@ const options = {
 }
 
 /** The head without what differs from reply to reply. */
-const headOf = (bytes: string): string =>
+const getHead = (bytes: string): string =>
   (bytes.split('\r\n\r\n', 1)[0] ?? '')
     .replace(/^X-Request-Id: [0-9a-f-]{36}$/m, 'X-Request-Id: one')
     .replace(/^Date: .{29}$/m, 'Date: then')
@@ -51,7 +51,7 @@ test('the head that is written in one piece is the one that node writes, name fo
     const whole = await rawReply(server.port, `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`)
     // A reply to HEAD always comes from `writeHead`.
     const head = await rawReply(server.port, `HEAD ${path} HTTP/1.1\r\nHost: a\r\n\r\n`)
-    assert.equal(headOf(whole), headOf(head))
+    assert.equal(getHead(whole), getHead(head))
     assert.match(whole, /\r\nDate: \w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT\r\n/)
     assert.match(whole, path === '/cached' ? /Cache-Control: public, max-age=60/ : /Cache-Control: no-store/)
   }
@@ -72,7 +72,7 @@ test('the length is that of the bytes, and the connection serves the next reques
   }
 })
 
-test('who asks for the end of the connection gets it, with the reply', async () => {
+test('a client that requests the end of the connection gets it with the reply', async () => {
   await using server = await live(options)
   using wire = await secureWire(server.port)
   wire.send('GET /said HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')

@@ -14,12 +14,12 @@ const row = (methods: string, path: string): Row => ({
   path,
   target: `${methods} ${path}`,
 })
-const routerOf = (...rows: readonly Row[]) => createRouter(rows)
-const found = (router: ReturnType<typeof routerOf>, method: string, path: string) => {
+const createTestRouter = (...rows: readonly Row[]) => createRouter(rows)
+const findRoute = (router: ReturnType<typeof createTestRouter>, method: string, path: string) => {
   const match = router.find(method, path)
   return match.target === undefined ? match.allow : [match.target, { ...match.parameters }]
 }
-const refused = (act: () => unknown, sentence: RegExp) =>
+const assertRefused = (act: () => unknown, sentence: RegExp) =>
   assert.throws(act, (thrown) => {
     assert.ok(thrown instanceof Failure)
     assert.equal(thrown.kind, 'bad_request')
@@ -30,102 +30,107 @@ const refused = (act: () => unknown, sentence: RegExp) =>
 test('text wins over a parameter and a parameter over a tail, wherever they are declared', () => {
   const rows = [row('GET', '/k/{rest*}'), row('GET', '/k/{id}'), row('GET', '/k/new'), row('GET', '/k')]
   for (const order of [rows, [...rows].reverse()]) {
-    const router = routerOf(...order)
-    assert.deepEqual(found(router, 'GET', '/k'), ['GET /k', {}])
-    assert.deepEqual(found(router, 'GET', '/k/new'), ['GET /k/new', {}])
-    assert.deepEqual(found(router, 'GET', '/k/old'), ['GET /k/{id}', { id: 'old' }])
-    assert.deepEqual(found(router, 'GET', '/k/new/x'), ['GET /k/{rest*}', { rest: 'new/x' }])
+    const router = createTestRouter(...order)
+    assert.deepEqual(findRoute(router, 'GET', '/k'), ['GET /k', {}])
+    assert.deepEqual(findRoute(router, 'GET', '/k/new'), ['GET /k/new', {}])
+    assert.deepEqual(findRoute(router, 'GET', '/k/old'), ['GET /k/{id}', { id: 'old' }])
+    assert.deepEqual(findRoute(router, 'GET', '/k/new/x'), ['GET /k/{rest*}', { rest: 'new/x' }])
   }
 })
 
 test('a tail with two asterisks is taken as it was sent', () => {
-  const router = routerOf(row('GET', '/o/{rest**}'), row('GET', '/t/{rest*}'))
+  const router = createTestRouter(row('GET', '/o/{rest**}'), row('GET', '/t/{rest*}'))
   for (const tail of ['a%2Fb//c%3D', '..%2f', '%zz', 'a/', '%00'])
-    assert.deepEqual(found(router, 'GET', `/o/${tail}`), ['GET /o/{rest**}', { rest: tail }])
-  refused(() => router.find('GET', '/t/a%2Fb'), /must not leave its folder/)
-  assert.equal(found(router, 'GET', '/o/'), undefined)
+    assert.deepEqual(findRoute(router, 'GET', `/o/${tail}`), ['GET /o/{rest**}', { rest: tail }])
+  assertRefused(() => router.find('GET', '/t/a%2Fb'), /must not leave its folder/)
+  assert.equal(findRoute(router, 'GET', '/o/'), undefined)
 })
 
 test('a branch that leads nowhere does not hide another that does', () => {
-  const router = routerOf(
+  const router = createTestRouter(
     row('GET', '/a/b/c'),
     row('GET', '/a/{x}/d'),
     row('GET', '/{all*}'),
     row('POST', '/{one}/b/{two}'),
   )
-  assert.deepEqual(found(router, 'GET', '/a/b/d'), ['GET /a/{x}/d', { x: 'b' }])
-  assert.deepEqual(found(router, 'GET', '/a/b/e/f'), ['GET /{all*}', { all: 'a/b/e/f' }])
-  assert.deepEqual(found(router, 'POST', '/a/b/d2'), ['POST /{one}/b/{two}', { one: 'a', two: 'd2' }])
+  assert.deepEqual(findRoute(router, 'GET', '/a/b/d'), ['GET /a/{x}/d', { x: 'b' }])
+  assert.deepEqual(findRoute(router, 'GET', '/a/b/e/f'), ['GET /{all*}', { all: 'a/b/e/f' }])
+  assert.deepEqual(findRoute(router, 'POST', '/a/b/d2'), ['POST /{one}/b/{two}', { one: 'a', two: 'd2' }])
 })
 
 test('parameters at one place may have another name for each method', () => {
-  const router = routerOf(row('GET', '/r/{realm}/u'), row('POST', '/r/{realm_id}/u'))
-  assert.deepEqual(found(router, 'GET', '/r/a/u'), ['GET /r/{realm}/u', { realm: 'a' }])
-  assert.deepEqual(found(router, 'POST', '/r/a/u'), ['POST /r/{realm_id}/u', { realm_id: 'a' }])
+  const router = createTestRouter(row('GET', '/r/{realm}/u'), row('POST', '/r/{realm_id}/u'))
+  assert.deepEqual(findRoute(router, 'GET', '/r/a/u'), ['GET /r/{realm}/u', { realm: 'a' }])
+  assert.deepEqual(findRoute(router, 'POST', '/r/a/u'), ['POST /r/{realm_id}/u', { realm_id: 'a' }])
 })
 
 test('HEAD is answered where GET is, unless it has an operation of its own', () => {
-  const router = routerOf(row('GET', '/a'), row('GET', '/p/{x}'), row('HEAD', '/p/{x}'), row('POST', '/b'))
-  assert.deepEqual(found(router, 'HEAD', '/a'), ['GET /a', {}])
-  assert.deepEqual(found(router, 'HEAD', '/p/1'), ['HEAD /p/{x}', { x: '1' }])
-  assert.deepEqual(found(router, 'HEAD', '/b'), ['POST'])
+  const router = createTestRouter(
+    row('GET', '/a'),
+    row('GET', '/p/{x}'),
+    row('HEAD', '/p/{x}'),
+    row('POST', '/b'),
+  )
+  assert.deepEqual(findRoute(router, 'HEAD', '/a'), ['GET /a', {}])
+  assert.deepEqual(findRoute(router, 'HEAD', '/p/1'), ['HEAD /p/{x}', { x: '1' }])
+  assert.deepEqual(findRoute(router, 'HEAD', '/b'), ['POST'])
 })
 
 test('a path answers and names the methods of its own declaration; one that does not exist names none', () => {
-  const router = routerOf(
+  const router = createTestRouter(
     row('GET', '/a/b'),
     row('PUT POST', '/a/{x}'),
     row('DELETE', '/a/{rest*}'),
     row('PATCH', '/a/c'),
   )
   for (const method of ['PATCH', 'PUT', 'POST', 'DELETE', 'get'])
-    assert.deepEqual(found(router, method, '/a/b'), ['GET', 'HEAD'], method)
-  assert.deepEqual(found(router, 'PUT', '/a/%62'), ['PUT POST /a/{x}', { x: 'b' }])
+    assert.deepEqual(findRoute(router, method, '/a/b'), ['GET', 'HEAD'], method)
+  assert.deepEqual(findRoute(router, 'PUT', '/a/%62'), ['PUT POST /a/{x}', { x: 'b' }])
   for (const method of ['GET', 'DELETE', 'PATCH'])
-    assert.deepEqual(found(router, method, '/a/z'), ['POST', 'PUT'], method)
-  assert.deepEqual(found(router, 'GET', '/a/b/c'), ['DELETE'])
+    assert.deepEqual(findRoute(router, method, '/a/z'), ['POST', 'PUT'], method)
+  assert.deepEqual(findRoute(router, 'GET', '/a/b/c'), ['DELETE'])
   for (const path of ['/', '/a', '/A/b', '/b', '//a/b', 'a/b', '', '*', 'http://h/a/b']) {
-    assert.equal(found(router, 'GET', path), undefined, path)
+    assert.equal(findRoute(router, 'GET', path), undefined, path)
   }
 })
 
 test('empty segments are segments: they match no parameter and begin no tail', () => {
-  const router = routerOf(row('GET', '/a/{x}'), row('GET', '/t/{rest*}'), row('GET', '/'))
-  assert.deepEqual(found(router, 'GET', '/'), ['GET /', {}])
+  const router = createTestRouter(row('GET', '/a/{x}'), row('GET', '/t/{rest*}'), row('GET', '/'))
+  assert.deepEqual(findRoute(router, 'GET', '/'), ['GET /', {}])
   for (const path of ['//', '/a', '/a/', '/a//', '//a/x', '/a/x/', '/t', '/t/', '/t//x']) {
-    assert.equal(found(router, 'GET', path), undefined, path)
+    assert.equal(findRoute(router, 'GET', path), undefined, path)
   }
-  assert.deepEqual(found(router, 'GET', '/t/x//y/'), ['GET /t/{rest*}', { rest: 'x//y/' }])
+  assert.deepEqual(findRoute(router, 'GET', '/t/x//y/'), ['GET /t/{rest*}', { rest: 'x//y/' }])
 })
 
 test('an encoded slash, dot or letter is data: it neither separates nor matches text', () => {
-  const router = routerOf(row('GET', '/a/{x}'), row('GET', '/a/admin'), row('GET', '/a/{x}/b'))
-  assert.deepEqual(found(router, 'GET', '/a/x%2Fb'), ['GET /a/{x}', { x: 'x/b' }])
-  assert.deepEqual(found(router, 'GET', '/a/x%2fb'), ['GET /a/{x}', { x: 'x/b' }])
-  assert.deepEqual(found(router, 'GET', '/a/%61dmin'), ['GET /a/{x}', { x: 'admin' }])
-  assert.equal(found(router, 'GET', '/%61/x'), undefined)
-  assert.deepEqual(found(router, 'GET', '/a/..'), ['GET /a/{x}', { x: '..' }])
-  assert.deepEqual(found(router, 'GET', '/a/%2e%2E'), ['GET /a/{x}', { x: '..' }])
-  assert.equal(found(router, 'GET', '/a/x/../admin'), undefined)
+  const router = createTestRouter(row('GET', '/a/{x}'), row('GET', '/a/admin'), row('GET', '/a/{x}/b'))
+  assert.deepEqual(findRoute(router, 'GET', '/a/x%2Fb'), ['GET /a/{x}', { x: 'x/b' }])
+  assert.deepEqual(findRoute(router, 'GET', '/a/x%2fb'), ['GET /a/{x}', { x: 'x/b' }])
+  assert.deepEqual(findRoute(router, 'GET', '/a/%61dmin'), ['GET /a/{x}', { x: 'admin' }])
+  assert.equal(findRoute(router, 'GET', '/%61/x'), undefined)
+  assert.deepEqual(findRoute(router, 'GET', '/a/..'), ['GET /a/{x}', { x: '..' }])
+  assert.deepEqual(findRoute(router, 'GET', '/a/%2e%2E'), ['GET /a/{x}', { x: '..' }])
+  assert.equal(findRoute(router, 'GET', '/a/x/../admin'), undefined)
 })
 
 test('a parameter is decoded once', () => {
-  const router = routerOf(row('GET', '/{x}'))
-  assert.deepEqual(found(router, 'GET', '/%252F'), ['GET /{x}', { x: '%2F' }])
-  assert.deepEqual(found(router, 'GET', '/%2525'), ['GET /{x}', { x: '%25' }])
-  assert.deepEqual(found(router, 'GET', '/a+b'), ['GET /{x}', { x: 'a+b' }])
+  const router = createTestRouter(row('GET', '/{x}'))
+  assert.deepEqual(findRoute(router, 'GET', '/%252F'), ['GET /{x}', { x: '%2F' }])
+  assert.deepEqual(findRoute(router, 'GET', '/%2525'), ['GET /{x}', { x: '%25' }])
+  assert.deepEqual(findRoute(router, 'GET', '/a+b'), ['GET /{x}', { x: 'a+b' }])
 })
 
 test('a parameter that is no percent-encoded UTF-8 or holds a control character is refused without repeating it', () => {
-  const router = routerOf(row('GET', '/{kid}'))
+  const router = createTestRouter(row('GET', '/{kid}'))
   for (const raw of ['%', '%2', '%zz', '%C0%AF', '%ED%A0%80', '%F4%90%80%80', '%ff', 'secret%E4']) {
-    refused(
+    assertRefused(
       () => router.find('GET', `/${raw}`),
       /^Invalid path parameter: kid: is not valid percent-encoding\.$/,
     )
   }
   for (const raw of ['%00', 'a%0d%0aSet-Cookie', '%1b[31m', '%7F', '%09']) {
-    refused(
+    assertRefused(
       () => router.find('GET', `/${raw}`),
       /^Invalid path parameter: kid: must not hold control characters\.$/,
     )
@@ -133,7 +138,7 @@ test('a parameter that is no percent-encoded UTF-8 or holds a control character 
 })
 
 test('a tail never leaves its folder, in whatever spelling', () => {
-  const router = routerOf(row('GET', '/f/{rest*}'))
+  const router = createTestRouter(row('GET', '/f/{rest*}'))
   for (const tail of [
     '..',
     'a/..',
@@ -148,16 +153,16 @@ test('a tail never leaves its folder, in whatever spelling', () => {
     '%2F',
     '..%2f',
   ])
-    refused(
+    assertRefused(
       () => router.find('GET', `/f/${tail}`),
       /^Invalid path parameter: rest: must not leave its folder\.$/,
     )
-  assert.deepEqual(found(router, 'GET', '/f/a/...'), ['GET /f/{rest*}', { rest: 'a/...' }])
-  assert.deepEqual(found(router, 'GET', '/f/%252e%252e/a'), ['GET /f/{rest*}', { rest: '%2e%2e/a' }])
+  assert.deepEqual(findRoute(router, 'GET', '/f/a/...'), ['GET /f/{rest*}', { rest: 'a/...' }])
+  assert.deepEqual(findRoute(router, 'GET', '/f/%252e%252e/a'), ['GET /f/{rest*}', { rest: '%2e%2e/a' }])
 })
 
 test('names of the language are names like any other', () => {
-  const router = routerOf(row('GET', '/{constructor}/{toString}'), row('GET', '/{__proto__}'))
+  const router = createTestRouter(row('GET', '/{constructor}/{toString}'), row('GET', '/{__proto__}'))
   const match = router.find('GET', '/__proto__/hasOwnProperty')
   assert.ok(match.target !== undefined)
   assert.equal(match.target, 'GET /{constructor}/{toString}')
@@ -167,31 +172,37 @@ test('names of the language are names like any other', () => {
   assert.ok(lone.target !== undefined)
   assert.deepEqual(Object.entries(lone.parameters), [['__proto__', 'x']])
   for (const method of ['__proto__', 'constructor', 'toString', ''])
-    assert.deepEqual(found(router, method, '/x'), ['GET', 'HEAD'])
+    assert.deepEqual(findRoute(router, method, '/x'), ['GET', 'HEAD'])
 })
 
 test('two operations for one method and path, or one name twice in a path, are a mistake of the table', () => {
   assert.throws(
-    () => routerOf(row('GET', '/a/{x}'), row('GET', '/a/{y}')),
+    () => createTestRouter(row('GET', '/a/{x}'), row('GET', '/a/{y}')),
     /two operations answer GET \/a\/\{y\}/,
   )
-  assert.throws(() => routerOf(row('GET POST', '/a'), row('POST', '/a')), /two operations answer POST \/a/)
-  assert.throws(() => routerOf(row('GET', '/{x}/{x}')), /\{x\} appears twice/)
-  assert.throws(() => routerOf(row('GET', '/{x*}/a')), /tail must be the last/)
+  assert.throws(
+    () => createTestRouter(row('GET POST', '/a'), row('POST', '/a')),
+    /two operations answer POST \/a/,
+  )
+  assert.throws(() => createTestRouter(row('GET', '/{x}/{x}')), /\{x\} appears twice/)
+  assert.throws(() => createTestRouter(row('GET', '/{x*}/a')), /tail must be the last/)
 })
 
 test('a huge path is looked up in steps of the declared routes, not of its own length', () => {
   // Each level has text and a parameter: a walk that tried all ways of a long path would never end.
   const rows = ['/a', '/{p1}', '/a/a', '/a/{p2}', '/{p1}/a', '/{p1}/{p2}', '/a/a/{p3}', '/{p1}/{p2}/{p3}/a']
-  const router = routerOf(...rows.map((path) => row('GET', path)))
-  assert.equal(found(router, 'GET', '/a'.repeat(1_000_000)), undefined)
-  assert.equal(found(router, 'GET', '/'.repeat(1_000_000)), undefined)
-  assert.deepEqual(found(routerOf(row('GET', '/{x}')), 'GET', `/${'a'.repeat(1_000_000)}`), [
+  const router = createTestRouter(...rows.map((path) => row('GET', path)))
+  assert.equal(findRoute(router, 'GET', '/a'.repeat(1_000_000)), undefined)
+  assert.equal(findRoute(router, 'GET', '/'.repeat(1_000_000)), undefined)
+  assert.deepEqual(findRoute(createTestRouter(row('GET', '/{x}')), 'GET', `/${'a'.repeat(1_000_000)}`), [
     'GET /{x}',
     { x: 'a'.repeat(1_000_000) },
   ])
   const tail = 'a/'.repeat(100_000)
-  assert.deepEqual(found(routerOf(row('GET', '/{x*}')), 'GET', `/${tail}`), ['GET /{x*}', { x: tail }])
+  assert.deepEqual(findRoute(createTestRouter(row('GET', '/{x*}')), 'GET', `/${tail}`), [
+    'GET /{x*}',
+    { x: tail },
+  ])
 })
 
 const text = fc.string({ unit: 'grapheme', minLength: 1 }).filter(
@@ -200,11 +211,11 @@ const text = fc.string({ unit: 'grapheme', minLength: 1 }).filter(
 )
 
 test('any text without control characters comes through a parameter as it was before its encoding', () => {
-  const router = routerOf(row('GET', '/a/{x}/b/{y}'))
+  const router = createTestRouter(row('GET', '/a/{x}/b/{y}'))
   fc.assert(
     fc.property(text, text, (x, y) => {
       const path = `/a/${encodeURIComponent(x)}/b/${encodeURIComponent(y)}`
-      assert.deepEqual(found(router, 'GET', path), ['GET /a/{x}/b/{y}', { x, y }])
+      assert.deepEqual(findRoute(router, 'GET', path), ['GET /a/{x}/b/{y}', { x, y }])
     }),
   )
 })
@@ -289,7 +300,7 @@ const hostile = fc.oneof(
 )
 
 test('arbitrary text as a path is answered or refused as a bad request', () => {
-  const router = routerOf(row('GET', '/a/{x}'), row('GET', '/{x}'), row('POST', '/{rest*}'))
+  const router = createTestRouter(row('GET', '/a/{x}'), row('GET', '/{x}'), row('POST', '/{rest*}'))
   fc.assert(
     fc.property(hostile, fc.constantFrom('GET', 'POST'), (path, method) => {
       try {

@@ -8,7 +8,7 @@ const define = defineOperation<undefined>()
 const anyone = { name: 'public', public: true } as const
 
 /** A server that notes what reached a handler; `/secret` is what an attacker would like to reach unseen. */
-const watched = () => {
+const createWatchedServer = () => {
   const reached: string[] = []
   const operation = (name: string, route: ReturnType<typeof get>) =>
     define({
@@ -86,7 +86,7 @@ const ambiguous: Readonly<Record<string, string>> = {
 test('a message that two parsers could cut in two ways is 400, the connection ends, and what hides in it is not served', async (t) => {
   for (const [name, bytes] of Object.entries(ambiguous)) {
     await t.test(name, async () => {
-      const { reached, options } = watched()
+      const { reached, options } = createWatchedServer()
       await using server = await live(options)
       using wire = await secureWire(server.port)
       wire.send(Buffer.from(bytes, 'latin1'))
@@ -108,7 +108,7 @@ test('a message that two parsers could cut in two ways is 400, the connection en
 })
 
 test('Host is there exactly once, credentials and type at most once, whatever the method and the path', async () => {
-  const { reached, options } = watched()
+  const { reached, options } = createWatchedServer()
   await using server = await live(options)
   for (const line of [
     'GET /hello',
@@ -139,14 +139,14 @@ test('Host is there exactly once, credentials and type at most once, whatever th
 })
 
 test('HTTP/1.0 needs no Host', async () => {
-  const { options } = watched()
+  const { options } = createWatchedServer()
   await using server = await live(options)
   assert.match(await server.raw('GET /hello HTTP/1.0\r\n\r\n'), /^HTTP\/1\.1 200 /)
   assert.match(await server.raw('GET /hello HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n'), /^HTTP\/1\.1 400 /)
 })
 
 test('a path is not normalised: what a proxy in front may have let through leads nowhere', async () => {
-  const { reached, options } = watched()
+  const { reached, options } = createWatchedServer()
   await using server = await live(options)
   for (const target of [
     '//hello',
@@ -166,7 +166,7 @@ test('a path is not normalised: what a proxy in front may have let through leads
 })
 
 test('an upgrade is not made', async () => {
-  const { options } = watched()
+  const { options } = createWatchedServer()
   await using server = await live(options)
   for (const protocol of ['h2c', 'websocket']) {
     using wire = await secureWire(server.port)
@@ -198,8 +198,8 @@ test('trailers do not become headers', async () => {
   assert.deepEqual(seen, [undefined, 'a'])
 })
 
-test('a body that nobody read is not taken for the next request', async () => {
-  const { reached, options } = watched()
+test('an unread body is not parsed as the next request', async () => {
+  const { reached, options } = createWatchedServer()
   await using server = await live(options)
   for (const line of ['POST /nowhere', 'POST /hello', 'OPTIONS /upload']) {
     using wire = await secureWire(server.port)
@@ -213,7 +213,7 @@ test('a body that nobody read is not taken for the next request', async () => {
 })
 
 test('a refused request that expects 100-continue ends its connection: its body may or may not follow', async () => {
-  const { reached, options } = watched()
+  const { reached, options } = createWatchedServer()
   await using server = await live(options)
   const answer = await server.raw(
     `POST /nowhere HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: ${inner.length}\r\n\r\n${inner}${inner}`,

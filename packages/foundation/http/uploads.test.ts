@@ -17,9 +17,14 @@ const guarded = define({
   access: { name: 'signed in' },
   act,
 })
-const known = ({ headers }: IncomingRequest) =>
+const authenticateTest = ({ headers }: IncomingRequest) =>
   headers.authorization === 'alice' ? { name: 'alice', method: 'test' } : undefined
-const base = { services: undefined, operations: [open, guarded], authenticate: known, tls: undefined }
+const base = {
+  services: undefined,
+  operations: [open, guarded],
+  authenticate: authenticateTest,
+  tls: undefined,
+}
 
 interface Upload extends Disposable {
   readonly socket: Socket
@@ -48,19 +53,19 @@ async function upload(port: number, from: string, text: string): Promise<Upload>
 
 const head = (path: string, bytes: number, more = '') =>
   `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: ${bytes}\r\n${more}\r\n`
-const unfinished = (bytes: number) => head('/open', bytes) + 'a'.repeat(bytes - 1)
-const statusOf = (answer: string) => answer.slice(9, 12)
+const formatUnfinished = (bytes: number) => head('/open', bytes) + 'a'.repeat(bytes - 1)
+const readStatus = (answer: string) => answer.slice(9, 12)
 
 test('uploads that are never finished keep small requests out of nothing', async () => {
   await using server = await live({ ...base, limits: { bufferedBytes: 4 * MiB, bodyBytes: MiB } })
   using slow = new DisposableStack()
   const statuses: string[] = []
   for (let last = 2; last < 10; last++) {
-    const one = slow.use(await upload(server.port, `127.0.0.${last}`, unfinished(MiB)))
-    statuses.push(statusOf(await one.answer()))
+    const one = slow.use(await upload(server.port, `127.0.0.${last}`, formatUnfinished(MiB)))
+    statuses.push(readStatus(await one.answer()))
   }
   assert.deepEqual(statuses, ['', '', '', '503', '503', '503', '503', '503'])
-  using large = await upload(server.port, '127.0.0.1', unfinished(MiB))
+  using large = await upload(server.port, '127.0.0.1', formatUnfinished(MiB))
   assert.match(await large.answer(), /^HTTP\/1\.1 503 [\s\S]*Retry-After: 1/i)
   using small = await upload(
     server.port,
@@ -71,7 +76,7 @@ test('uploads that are never finished keep small requests out of nothing', async
   assert.match(await small.answer(), /^HTTP\/1\.1 200 [\s\S]*"bytes":65536/)
   slow.dispose()
   await large.answer()
-  using after = await upload(server.port, '127.0.0.1', `${unfinished(MiB)}a`)
+  using after = await upload(server.port, '127.0.0.1', `${formatUnfinished(MiB)}a`)
   assert.match(await after.answer(), /^HTTP\/1\.1 200 /)
 })
 
@@ -80,8 +85,8 @@ test('one client holds a half of what may be held; others have the rest', async 
   using slow = new DisposableStack()
   const statuses: string[] = []
   for (const last of [2, 2, 2, 2, 2, 3]) {
-    const one = slow.use(await upload(server.port, `127.0.0.${last}`, unfinished(MiB)))
-    statuses.push(statusOf(await one.answer()))
+    const one = slow.use(await upload(server.port, `127.0.0.${last}`, formatUnfinished(MiB)))
+    statuses.push(readStatus(await one.answer()))
   }
   assert.deepEqual(statuses, ['', '', '', '', '503', ''])
   // A body that arrives in one piece cannot be delayed: it does not count for its client.
@@ -118,34 +123,34 @@ test('a large JSON body counts with the text and the values that are made of it,
 })
 
 for (const [how, authenticate] of [
-  ['at once', known],
-  ['later', async (request: IncomingRequest) => known(request)],
+  ['at once', authenticateTest],
+  ['later', async (request: IncomingRequest) => authenticateTest(request)],
 ] as const) {
-  test(`a large body is read of callers who are somebody, known ${how}`, async () => {
+  test(`a large body is read from authenticated callers, authenticated ${how}`, async () => {
     await using server = await live({ ...base, authenticate })
     const alice = 'Authorization: alice\r\n'
-    const chunked = (who: string) =>
+    const formatChunked = (who: string) =>
       `POST /guarded HTTP/1.1\r\nHost: a\r\n${who}Transfer-Encoding: chunked\r\n\r\n`
     const chunk = `8000\r\n${'a'.repeat(0x8000)}\r\n`
     for (const [text, wanted] of [
       [head('/guarded', MiB), '401'],
       [head('/guarded', MiB, 'Origin: https://evil.test\r\n'), '403'],
-      [chunked('') + chunk + chunk + chunk, '401'],
+      [formatChunked('') + chunk + chunk + chunk, '401'],
       [head('/guarded', MiB, alice) + 'a'.repeat(MiB), '200'],
-      [`${chunked(alice)}${chunk}${chunk}${chunk}0\r\n\r\n`, '200'],
+      [`${formatChunked(alice)}${chunk}${chunk}${chunk}0\r\n\r\n`, '200'],
       // A small one is read first, so that its connection is not lost.
       [head('/guarded', smallBodyBytes), ''],
       [head('/guarded', smallBodyBytes) + 'a'.repeat(smallBodyBytes), '401'],
       [head('/open', MiB), ''],
     ] as const) {
       using one = await upload(server.port, '127.0.0.1', text)
-      assert.equal(statusOf(await one.answer()), wanted, text.slice(0, 100))
+      assert.equal(readStatus(await one.answer()), wanted, text.slice(0, 100))
     }
   })
 }
 
-test('who is nobody is not told to go on with a large body', async () => {
+test('an unauthenticated client receives no 100 Continue for a large body', async () => {
   await using server = await live(base)
   using one = await upload(server.port, '127.0.0.1', head('/guarded', MiB, 'Expect: 100-continue\r\n'))
-  assert.equal(statusOf(await one.answer()), '401')
+  assert.equal(readStatus(await one.answer()), '401')
 })

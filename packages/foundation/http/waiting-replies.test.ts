@@ -3,12 +3,12 @@ import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import { get, post } from '../operations/index.ts'
 import { live } from './fixtures/live.ts'
-import { ask, common, define, paced, put, said } from './fixtures/paced.ts'
+import { ask, common, createPacedOptions, define, put, readSaid } from './fixtures/paced.ts'
 import { idle, plainWire, secureWire, type Wire } from './fixtures/wire.ts'
 
 /** More than the kernel keeps between two ends, so that the rest of the reply has to wait. */
 const large = 'r'.repeat(16 * 1024 * 1024)
-const digestOf = (body: string | Uint8Array) => createHash('sha256').update(body).digest('hex')
+const computeDigest = (body: string | Uint8Array) => createHash('sha256').update(body).digest('hex')
 const largeReply = define({
   ...common,
   name: 'test.large',
@@ -19,20 +19,20 @@ const digest = define({
   ...common,
   name: 'test.digest',
   route: post('/digest'),
-  act: (_input, { request }) => ({ said: digestOf(request.body) }),
+  act: (_input, { request }) => ({ said: computeDigest(request.body) }),
 })
-const service = () => paced([largeReply, digest])
+const service = () => createPacedOptions([largeReply, digest])
 const request = (body: string) => put('/digest', body)
 const bodies = ['a', 'b', 'c'].map((letter) => letter.repeat(300_000))
 
 async function next(wire: Wire): Promise<string> {
   const reply = await wire.reply()
   assert.equal(reply.status, 200)
-  return said(reply)
+  return readSaid(reply)
 }
 
 async function expectDigests(wire: Wire): Promise<void> {
-  for (const body of bodies) assert.equal(await next(wire), digestOf(body))
+  for (const body of bodies) assert.equal(await next(wire), computeDigest(body))
 }
 
 for (const [name, connect] of [
@@ -46,7 +46,7 @@ for (const [name, connect] of [
     for (let round = 0; round < 2; round += 1) {
       wire.socket.pause()
       wire.send(ask('/large'))
-      await halted(wire)
+      await waitUntilHalted(wire)
       for (const body of bodies) wire.send(request(body))
       // Enough for the server to read what it does not keep waiting.
       await new Promise((resolve) => setTimeout(resolve, 50))
@@ -79,10 +79,10 @@ test('a caller who sends and takes nothing is not read any further', async () =>
   using wire = await secureWire(server.port)
   wire.socket.pause()
   wire.send(ask('/large'))
-  await halted(wire)
+  await waitUntilHalted(wire)
   const body = 'x'.repeat(1024 * 1024)
   for (let sent = 0; sent < 64; sent += 1) wire.send(request(body))
-  await halted(wire)
+  await waitUntilHalted(wire)
   assert.ok(wire.socket.writableLength > 32 * body.length, `${wire.socket.writableLength} bytes are unsent`)
   assert.ok(server.service.inFlight() <= 2, `${server.service.inFlight()} requests are being served`)
 })
@@ -93,11 +93,11 @@ test('replies that are not taken are held up to a bound; beyond it the connectio
   using one = await secureWire(server.port)
   one.socket.pause()
   one.send(ask('/large'))
-  await halted(one)
+  await waitUntilHalted(one)
   using two = await secureWire(server.port)
   two.socket.pause()
   two.send(ask('/large'))
-  await halted(two)
+  await waitUntilHalted(two)
   two.socket.resume()
   await assert.rejects(two.reply())
   // The first is whole, and when it has been taken there is room again.
@@ -111,7 +111,7 @@ test('replies that are not taken are held up to a bound; beyond it the connectio
 })
 
 /** Until nothing has moved on the connection for a while. */
-async function halted({ socket }: Wire): Promise<void> {
+async function waitUntilHalted({ socket }: Wire): Promise<void> {
   for (let before = '', still = 0; still < 5; ) {
     await new Promise((resolve) => setTimeout(resolve, 10))
     const now = `${socket.bytesRead} ${socket.bytesWritten} ${socket.writableLength}`

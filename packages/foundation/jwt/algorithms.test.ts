@@ -12,12 +12,21 @@ import {
   verifySignature,
 } from './algorithms.ts'
 import { JwtRejected } from './compact.ts'
-import { ec, ed25519, heldClock, type KeyPair, rsa, setOf, testTime, tokenOfText } from './fixtures/tokens.ts'
+import {
+  createHeldClock,
+  createJwkSet,
+  ec,
+  ed25519,
+  type KeyPair,
+  rsa,
+  testTime,
+  tokenOfText,
+} from './fixtures/tokens.ts'
 import { publicJwk } from './jwk.ts'
 import { createInlineKeySet } from './key-sets.ts'
 import { signToken, verifyToken } from './token.ts'
 
-const clock = heldClock()
+const clock = createHeldClock()
 const expected = { issuer: 'https://idp.example', audience: undefined, requiredClaims: [], leewaySeconds: 0 }
 const claims = { iss: 'https://idp.example', sub: 'alice', exp: testTime + 60 }
 const text = JSON.stringify(claims)
@@ -35,8 +44,8 @@ const everyAlgorithm = pairs.flatMap(([, algorithms]) => algorithms)
 
 const verifier = ({ publicKey }: KeyPair) => ({ key: publicKey, algorithms: getKeyAlgorithms(publicKey) })
 const verify = (token: string, ...trusted: readonly KeyPair[]) =>
-  verifyToken(token, createInlineKeySet(setOf(...trusted)), expected, clock)
-const refused = (token: string, reason: RegExp, ...trusted: readonly KeyPair[]) =>
+  verifyToken(token, createInlineKeySet(createJwkSet(...trusted)), expected, clock)
+const assertRefused = (token: string, reason: RegExp, ...trusted: readonly KeyPair[]) =>
   assert.rejects(verify(token, ...trusted), (error: unknown) => {
     assert.ok(error instanceof JwtRejected, String(error))
     assert.match(error.message, reason)
@@ -117,22 +126,26 @@ test('an ECDSA signature is taken as r‖s alone, not in DER', () => {
 
 test('a PSS signature has a salt as long as its hash (RFC 7518 §3.5)', () => {
   const input = Buffer.from('input')
-  const salted = (saltLength: number) =>
+  const signWithSalt = (saltLength: number) =>
     sign('sha256', input, { key: rsaPair.privateKey, padding: 6, saltLength })
-  assert.equal(verifySignature('PS256', verifier(rsaPair), input, salted(32)), true)
+  assert.equal(verifySignature('PS256', verifier(rsaPair), input, signWithSalt(32)), true)
   for (const length of [0, 20, 64])
-    assert.equal(verifySignature('PS256', verifier(rsaPair), input, salted(length)), false, String(length))
+    assert.equal(
+      verifySignature('PS256', verifier(rsaPair), input, signWithSalt(length)),
+      false,
+      String(length),
+    )
 })
 
 test('an unsecured token is refused in every spelling of none (RFC 8725 §3.2)', async () => {
   const unsecured = new UnsecuredJWT(claims).encode()
-  await refused(unsecured, /wrong/, ecPair)
+  await assertRefused(unsecured, /wrong/, ecPair)
   const signature = tokenOfText('{"alg":"ES256"}', text, ecPair.privateKey).split('.')[2] ?? ''
   for (const alg of ['none', 'None', 'NONE', 'nOnE', '']) {
     const head = Buffer.from(JSON.stringify({ alg })).toString('base64url')
     const body = Buffer.from(text).toString('base64url')
-    await refused(`${head}.${body}.`, /wrong/, ecPair)
-    await refused(`${head}.${body}.${signature}`, /wrong/, ecPair)
+    await assertRefused(`${head}.${body}.`, /wrong/, ecPair)
+    await assertRefused(`${head}.${body}.${signature}`, /wrong/, ecPair)
   }
 })
 
@@ -155,7 +168,7 @@ test('a public key is never taken for an HMAC secret (RFC 8725 §2.1)', async ()
         const head = Buffer.from(JSON.stringify({ alg, kid: jwk.kid })).toString('base64url')
         const input = `${head}.${Buffer.from(text).toString('base64url')}`
         const mac = createHmac(hash, secret).update(input).digest('base64url')
-        await refused(`${input}.${mac}`, /wrong/, pair)
+        await assertRefused(`${input}.${mac}`, /wrong/, pair)
       }
     }
   }
@@ -163,7 +176,7 @@ test('a public key is never taken for an HMAC secret (RFC 8725 §2.1)', async ()
 
 test('a token may be restricted to fewer algorithms than its key allows', async () => {
   const token = (alg: string): string => signToken({ alg }, claims, rsaPair.privateKey)
-  const keys = createInlineKeySet(setOf(rsaPair))
+  const keys = createInlineKeySet(createJwkSet(rsaPair))
   const narrow = { ...expected, algorithms: ['PS256'] }
   assert.ok(await verifyToken(token('PS256'), keys, narrow, clock))
   await assert.rejects(verifyToken(token('RS256'), keys, narrow, clock), /alg is not allowed/)

@@ -10,7 +10,7 @@ import { systemClock } from '../clock/clock.ts'
 import { StartupError } from '../errors/index.ts'
 import { createOutbound } from '../outbound/index.ts'
 import { ensureLocalAuthority } from '../tls/index.ts'
-import { ec, heldClock, heldLog, type NamedPair, setOf } from './fixtures/tokens.ts'
+import { createHeldClock, createHeldLog, createJwkSet, ec, type NamedPair } from './fixtures/tokens.ts'
 import { createInlineKeySet, createRemoteKeySet, openFileKeySet } from './key-sets.ts'
 import { signToken, verifyToken } from './token.ts'
 
@@ -27,7 +27,7 @@ let close: () => void = () => undefined
 
 /** The server answers with these pairs from now on. */
 const serve = (...pairs: readonly NamedPair[]) => {
-  const body = JSON.stringify(setOf(...pairs))
+  const body = JSON.stringify(createJwkSet(...pairs))
   answer = (_, response) => response.end(body)
 }
 
@@ -69,8 +69,8 @@ interface RemoteOptions {
 
 function remote(more: RemoteOptions = {}) {
   const { timeoutMs = 2000, maxBytes = 10_000, ...throttle } = more
-  const clock = heldClock()
-  const log = heldLog()
+  const clock = createHeldClock()
+  const log = createHeldLog()
   const caFile = join(folder, 'ca.crt')
   const outbound = createOutbound({ allowPrivateNetworks: true, caFile, timeoutMs, maxBytes })
   const keys = createRemoteKeySet({ url, outbound, clock, log, ...throttle })
@@ -168,7 +168,7 @@ const failures: readonly (readonly [string, RequestListener])[] = [
     'a redirect',
     (request, response) => {
       if (request.url === '/keys') response.writeHead(302, { location: '/others' }).end()
-      else response.end(JSON.stringify(setOf({ ...ec(), kid: 'unknown' })))
+      else response.end(JSON.stringify(createJwkSet({ ...ec(), kid: 'unknown' })))
     },
   ],
 ]
@@ -209,7 +209,7 @@ test('a server that never answers is given up, and known keys work meanwhile', a
   answer = () => undefined
   clock.advance(60)
   const waiting = has('unknown')
-  assert.ok(await has('one'), 'nobody with a known key waits')
+  assert.ok(await has('one'), 'no caller with a known key waits')
   assert.deepEqual(log.warnings, [])
   assert.equal(await waiting, false)
   assert.equal(log.warnings.length, 1)
@@ -234,7 +234,7 @@ test('with a time to wait after, known keys are used while they are fetched agai
   assert.ok(await has('two'))
   serve(one)
   clock.advance(3600)
-  assert.ok(await has('two'), 'nobody waits')
+  assert.ok(await has('two'), 'no caller waits')
   assert.equal(await has('unknown'), false, 'waits for the one under way')
   assert.equal(await has('two'), false)
   assert.ok(await has('one'))
@@ -263,16 +263,16 @@ test('with a time to wait after, one caller waits for an issuer that does not an
 })
 
 test('a server whose certificate is not trusted gives no keys', async () => {
-  const log = heldLog()
+  const log = createHeldLog()
   const outbound = createOutbound({ allowPrivateNetworks: true })
-  const keys = createRemoteKeySet({ url, outbound, clock: heldClock(), log })
+  const keys = createRemoteKeySet({ url, outbound, clock: createHeldClock(), log })
   assert.deepEqual(await keys.find('one'), [])
   assert.equal(requests.length, 0)
   assert.equal(log.warnings.length, 1)
 })
 
 test('inline keys are found by kid, or all without one', async () => {
-  const keys = createInlineKeySet(setOf(one, two))
+  const keys = createInlineKeySet(createJwkSet(one, two))
   assert.deepEqual(
     (await keys.find('two')).map(({ kid }) => kid),
     ['two'],
@@ -292,12 +292,12 @@ function place(path: string, text: string): void {
 
 test('a key set file is read again when it changed, looked at once a second at most', async () => {
   const path = join(folder, 'changing.json')
-  const clock = heldClock()
-  place(path, JSON.stringify(setOf(one)))
-  const keys = openFileKeySet(path, clock, heldLog())
+  const clock = createHeldClock()
+  place(path, JSON.stringify(createJwkSet(one)))
+  const keys = openFileKeySet(path, clock, createHeldLog())
   const has = async (kid: string) => (await keys.find(kid)).length > 0
   assert.deepEqual([await has('one'), await has('two')], [true, false])
-  place(path, JSON.stringify(setOf(two)))
+  place(path, JSON.stringify(createJwkSet(two)))
   clock.advance(0.999)
   assert.deepEqual([await has('one'), await has('two')], [true, false])
   clock.advance(0.001)
@@ -306,9 +306,9 @@ test('a key set file is read again when it changed, looked at once a second at m
 
 test('a key set file that breaks or goes away leaves the keys that were read before', async () => {
   const path = join(folder, 'breaking.json')
-  const clock = heldClock()
-  const log = heldLog()
-  place(path, JSON.stringify(setOf(one)))
+  const clock = createHeldClock()
+  const log = createHeldLog()
+  place(path, JSON.stringify(createJwkSet(one)))
   const keys = openFileKeySet(path, clock, log)
   const steps = [
     () => place(path, '{"keys":'),
@@ -322,7 +322,7 @@ test('a key set file that breaks or goes away leaves the keys that were read bef
     assert.equal((await keys.find('one')).length, 1)
     assert.equal(log.warnings.length, index + 1)
   }
-  place(path, JSON.stringify(setOf(two)))
+  place(path, JSON.stringify(createJwkSet(two)))
   clock.advance(1)
   assert.equal((await keys.find('two')).length, 1)
   assert.equal((await keys.find('one')).length, 0)
@@ -332,7 +332,7 @@ test('a key set file that cannot be used stops the start with a line that names 
   const path = join(folder, 'unusable.json')
   const stops = () =>
     assert.throws(
-      () => openFileKeySet(path, heldClock(), heldLog()),
+      () => openFileKeySet(path, createHeldClock(), createHeldLog()),
       (error: unknown) => {
         assert.ok(error instanceof StartupError, String(error))
         assert.ok(error.message.includes(path), error.message)

@@ -45,8 +45,8 @@ test('a member name written with an escape is refused, a value is not', () => {
 })
 
 test('nesting is bounded, and a very deep text costs nothing', () => {
-  const nested = (depth: number): string => `{"a":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`
-  assert.ok(parse(nested(16)))
-  assert.equal(parse(nested(17)), undefined)
+  const formatNested = (depth: number): string => `{"a":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`
+  assert.ok(parse(formatNested(16)))
+  assert.equal(parse(formatNested(17)), undefined)
   assert.equal(parse(`{"a":${'['.repeat(1_000_000)}`), undefined)
 })

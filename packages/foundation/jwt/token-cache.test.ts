@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { heldClock, testTime } from './fixtures/tokens.ts'
+import { createHeldClock, testTime } from './fixtures/tokens.ts'
 import { createTokenCache } from './token-cache.ts'
 
 const connection = {}
 
 test('a token is remembered until it expires, to the second', () => {
-  const clock = heldClock()
+  const clock = createHeldClock()
   const cache = createTokenCache<string>({ capacity: 10, clock })
   cache.put('token', 'alice', testTime + 60)
   assert.equal(cache.get('token', connection), 'alice')
@@ -19,7 +19,7 @@ test('a token is remembered until it expires, to the second', () => {
 
 test('a token is believed no longer when the wall clock is set, back or forward', () => {
   for (const setSeconds of [-3600, 3600]) {
-    const held = heldClock()
+    const held = createHeldClock()
     let setMs = 0
     const clock = { now: () => held.now() + setMs, monotonic: held.monotonic }
     const cache = createTokenCache<string>({ capacity: 10, clock })
@@ -35,14 +35,14 @@ test('a token is believed no longer when the wall clock is set, back or forward'
 })
 
 test('a token that differs in one character is another token', () => {
-  const cache = createTokenCache<string>({ capacity: 10, clock: heldClock() })
+  const cache = createTokenCache<string>({ capacity: 10, clock: createHeldClock() })
   cache.put('a.b.c', 'alice', testTime + 60)
   for (const other of ['a.b.d', 'a.b.c ', 'a.b.', '', 'A.b.c'])
     assert.equal(cache.get(other, connection), undefined)
 })
 
 test('an entry that expired already, or at no time, is never given back', () => {
-  const cache = createTokenCache<string>({ capacity: 10, clock: heldClock() })
+  const cache = createTokenCache<string>({ capacity: 10, clock: createHeldClock() })
   for (const time of [testTime, 0, -1, Number.NaN]) {
     cache.put('token', 'alice', time)
     assert.equal(cache.get('token', connection), undefined, String(time))
@@ -50,7 +50,7 @@ test('an entry that expired already, or at no time, is never given back', () => 
 })
 
 test('the cache never grows over its capacity: the oldest goes', () => {
-  const cache = createTokenCache<number>({ capacity: 3, clock: heldClock() })
+  const cache = createTokenCache<number>({ capacity: 3, clock: createHeldClock() })
   for (let index = 0; index < 100; index += 1) {
     cache.put(`token ${index}`, index, testTime + 60)
     assert.ok(cache.size <= 3)
@@ -62,7 +62,7 @@ test('the cache never grows over its capacity: the oldest goes', () => {
 })
 
 test('putting a token again takes no other token away', () => {
-  const cache = createTokenCache<string>({ capacity: 2, clock: heldClock() })
+  const cache = createTokenCache<string>({ capacity: 2, clock: createHeldClock() })
   cache.put('a', 'first', testTime + 60)
   cache.put('b', 'other', testTime + 60)
   cache.put('a', 'second', testTime + 60)
@@ -78,7 +78,7 @@ test('putting a token again takes no other token away', () => {
 })
 
 test('a connection that showed a token shows another one where any part of it differs', () => {
-  const cache = createTokenCache<string>({ capacity: 9, clock: heldClock() })
+  const cache = createTokenCache<string>({ capacity: 9, clock: createHeldClock() })
   const token = 'head.payload.signature'
   cache.put(token, 'alice', testTime + 60)
   assert.equal(cache.get(token, connection), 'alice')
@@ -96,7 +96,7 @@ test('a connection that showed a token shows another one where any part of it di
 })
 
 test('what a connection showed last is believed no longer than the token, and for no other token', () => {
-  const clock = heldClock()
+  const clock = createHeldClock()
   const cache = createTokenCache<string>({ capacity: 2, clock })
   cache.put('token of alice', 'alice', testTime + 60)
   cache.put('token of carol', 'carol', testTime + 90)

@@ -12,7 +12,7 @@ interface Watched {
   timeout: number
 }
 
-function watched(): Watched & Socket {
+function createWatchedSweep(): Watched & Socket {
   const socket = {
     bytesRead: 0,
     writableLength: 0,
@@ -33,7 +33,13 @@ function watched(): Watched & Socket {
 test('a kept connection ends when nothing moved for its time, and not before', (context) => {
   context.mock.timers.enable({ apis: ['setInterval'] })
   const connections = createConnections()
-  const [idle, sending, slowReader, answered, fresh] = [watched(), watched(), watched(), watched(), watched()]
+  const [idle, sending, slowReader, answered, fresh] = [
+    createWatchedSweep(),
+    createWatchedSweep(),
+    createWatchedSweep(),
+    createWatchedSweep(),
+    createWatchedSweep(),
+  ]
   for (const socket of [idle, sending, slowReader, answered]) connections.get(socket)
   connections.get(answered).open = 1
   slowReader.writableLength = 100

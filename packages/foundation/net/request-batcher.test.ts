@@ -20,7 +20,7 @@ test('what comes in one turn is acted on, then answered, each in its order', asy
   assert.equal(seen[6], 'late', 'who had to wait for something is answered at once')
 })
 
-test('many are answered in between, and slow ones hold nobody up for long', async () => {
+test('large batches are answered in parts, and slow requests delay others only briefly', async () => {
   const stages = new RequestBatcher()
   const seen: string[] = []
   for (let index = 0; index < 100; index++)
@@ -73,7 +73,7 @@ test('what would pile up while more is read is acted on and answered at once, in
   )
 })
 
-test('what fails takes nobody along', async () => {
+test('a failing request does not affect the others of its batch', async () => {
   const stages = new RequestBatcher()
   const seen: string[] = []
   const thrown: unknown[] = []

@@ -12,7 +12,7 @@ import {
   post,
   toYaml,
 } from './index.ts'
-import { problemsOf } from './testing/openapi-structure.ts'
+import { findProblems } from './testing/openapi-structure.ts'
 
 const define = defineOperation<never>()
 const Kid = Type.Object({ kid: Type.String({ description: 'id: "quoted"' }) })
@@ -57,18 +57,27 @@ const document = openApiDocument({
 })
 
 test('the document is structurally valid OpenAPI 3.1', () => {
-  assert.deepEqual(problemsOf(document), [])
+  assert.deepEqual(findProblems(document), [])
 })
 
 test('the structural check finds a dangling reference, a repeated operationId and an undeclared parameter', () => {
   const broken = (change: (text: string) => string): Json => JSON.parse(change(JSON.stringify(document)))
   assert.match(
-    problemsOf(broken((text) => text.replaceAll('schemas/Error', 'schemas/Err'))).join(),
+    findProblems(broken((text) => text.replaceAll('schemas/Error', 'schemas/Err'))).join(),
     /dangling/,
   )
-  assert.match(problemsOf(broken((text) => text.replace('keys.put.post', 'keys.put'))).join(), /operationId/)
-  assert.match(problemsOf(broken((text) => text.replace('"name":"kid"', '"name":"kip"'))).join(), /parameter/)
-  assert.match(problemsOf(broken((text) => text.replace('"type":"string"', '"type":"text"'))).join(), /type/)
+  assert.match(
+    findProblems(broken((text) => text.replace('keys.put.post', 'keys.put'))).join(),
+    /operationId/,
+  )
+  assert.match(
+    findProblems(broken((text) => text.replace('"name":"kid"', '"name":"kip"'))).join(),
+    /parameter/,
+  )
+  assert.match(
+    findProblems(broken((text) => text.replace('"type":"string"', '"type":"text"'))).join(),
+    /type/,
+  )
 })
 
 test('every operation is there with its statuses, and only guarded ones ask for credentials', () => {
@@ -116,7 +125,7 @@ test('a row with its own credentials and error shape is documented with them', (
     operations: [row],
     credentials,
   })
-  assert.deepEqual(problemsOf(own), [])
+  assert.deepEqual(findProblems(own), [])
   const text = JSON.stringify(own.paths)
   assert.match(text, /"security":\[\{"signature":\[\]\}\]/)
   assert.deepEqual(own.components, { ...(own.components as object), securitySchemes: { signature } })

@@ -45,7 +45,7 @@ after(() => {
 const local = (more: object = {}) =>
   createOutbound({ allowPrivateNetworks: true, caFile: join(folder, 'ca.crt'), ...more })
 
-async function refused(reason: OutboundReason, run: Promise<unknown>): Promise<void> {
+async function assertRefused(reason: OutboundReason, run: Promise<unknown>): Promise<void> {
   await assert.rejects(run, (error: unknown) => {
     assert.ok(error instanceof OutboundError, String(error))
     assert.equal(error.reason, reason, error.message)
@@ -85,7 +85,7 @@ test('private addresses are refused in every spelling, also behind a name', asyn
     '[fe80::1]',
     '[fd00::1]',
   ]) {
-    await refused('address', outbound.get(`https://${host}:${port}/`))
+    await assertRefused('address', outbound.get(`https://${host}:${port}/`))
   }
   for (const address of ['192.168.1.1', '::ffff:10.0.0.1']) {
     const named = createOutbound({
@@ -95,7 +95,7 @@ test('private addresses are refused in every spelling, also behind a name', asyn
         { address, family: address.includes(':') ? 6 : 4 },
       ],
     })
-    await refused('address', named.get('https://innocent.example/'))
+    await assertRefused('address', named.get('https://innocent.example/'))
   }
 })
 
@@ -107,9 +107,9 @@ test('the connection goes to the address that was checked, and the certificate m
       return [{ address: '127.0.0.1', family: 4 }]
     },
   })
-  await refused('connection', outbound.get(`https://other.example:${port}/`))
+  await assertRefused('connection', outbound.get(`https://other.example:${port}/`))
   assert.equal(asked, 1)
-  await refused(
+  await assertRefused(
     'connection',
     createOutbound({ allowPrivateNetworks: true }).get(`https://localhost:${port}/`),
   )
@@ -124,25 +124,25 @@ test('only https, no credentials in the URL, no redirects', async () => {
     'nonsense',
     `https://a:b@localhost:${port}/`,
   ]) {
-    await refused('url', outbound.get(url))
+    await assertRefused('url', outbound.get(url))
   }
-  await refused('redirect', outbound.get(`https://localhost:${port}/`))
+  await assertRefused('redirect', outbound.get(`https://localhost:${port}/`))
 })
 
 test('too large and too slow are cut', async () => {
   const outbound = local({ maxBytes: 1000, timeoutMs: 300 })
   answer = (_, response) => response.end(Buffer.alloc(1001))
-  await refused('size', outbound.get(`https://localhost:${port}/`))
+  await assertRefused('size', outbound.get(`https://localhost:${port}/`))
   answer = (_, response) => {
     response.write(Buffer.alloc(600))
     response.end(Buffer.alloc(600))
   }
-  await refused('size', outbound.get(`https://localhost:${port}/`))
+  await assertRefused('size', outbound.get(`https://localhost:${port}/`))
   answer = (_, response) => void response.write('x')
-  await refused('time', outbound.get(`https://localhost:${port}/`))
+  await assertRefused('time', outbound.get(`https://localhost:${port}/`))
   answer = () => undefined
-  await refused('time', outbound.get(`https://localhost:${port}/`))
-  await refused(
+  await assertRefused('time', outbound.get(`https://localhost:${port}/`))
+  await assertRefused(
     'time',
     local({ timeoutMs: 50, resolve: () => new Promise(() => undefined) }).get('https://slow.example/'),
   )
@@ -163,7 +163,7 @@ test('a kept connection that the peer has ended is no failure of a GET; a POST i
   for (let call = 0; call < 3; call += 1) assert.equal((await outbound.get(url)).status, 200)
   assert.deepEqual(requests, ['GET', 'GET', 'GET', 'GET', 'GET'])
   requests.length = 0
-  await refused('connection', outbound.post(url, Buffer.from('body')))
+  await assertRefused('connection', outbound.post(url, Buffer.from('body')))
   assert.deepEqual(requests, ['POST'])
   // An answer that breaks off had begun: it is not asked for again.
   answer = (request, response) => {
@@ -175,12 +175,12 @@ test('a kept connection that the peer has ended is no failure of a GET; a POST i
     }
   }
   assert.equal((await outbound.get(url)).status, 200)
-  await refused('connection', outbound.get(url))
+  await assertRefused('connection', outbound.get(url))
   assert.equal((await outbound.get(url)).status, 200)
   assert.deepEqual(requests, ['POST', 'GET', 'GET', 'GET'])
   // A connection of its own that breaks is a failure, at once.
   answer = (request) => request.socket.destroy()
-  await refused('connection', outbound.get(url))
+  await assertRefused('connection', outbound.get(url))
 })
 
 test('no address of a special block is public', () => {
@@ -227,6 +227,6 @@ test('NODE_TLS_REJECT_UNAUTHORIZED=0, meant for another program, does not let a 
     response.end('{}')
   }
   const outbound = createOutbound({ allowPrivateNetworks: true })
-  await refused('connection', outbound.get(`https://127.0.0.1:${port}/`))
+  await assertRefused('connection', outbound.get(`https://127.0.0.1:${port}/`))
   assert.equal(asked, 0)
 })

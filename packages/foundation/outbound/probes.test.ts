@@ -32,7 +32,7 @@ function listening(server: Server): Promise<number> {
   )
 }
 
-async function refused(reason: OutboundReason, run: Promise<unknown>): Promise<void> {
+async function assertRefused(reason: OutboundReason, run: Promise<unknown>): Promise<void> {
   await assert.rejects(run, (error: unknown) => {
     assert.ok(error instanceof OutboundError, String(error))
     assert.equal(error.reason, reason, error.message)
@@ -65,14 +65,14 @@ test('plain HTTP is fetched, and redirects are followed as far as they are allow
     [got.status, Buffer.from(got.body).toString(), got.redirects],
     [200, `at a.test:${port}`, 2],
   )
-  await refused('redirect', plain().get(`http://a.test:${port}/4`))
+  await assertRefused('redirect', plain().get(`http://a.test:${port}/4`))
 })
 
 test('a private address is not asked, and no redirect is followed to another port or protocol', async () => {
   const guarded = plain({ allowPrivateNetworks: false })
-  await refused('address', guarded.get(`http://inside.test:${port}/`))
-  await refused('address', guarded.get(`http://127.0.0.1:${port}/`))
-  await refused('address', guarded.get(`http://[::ffff:7f00:1]:${port}/`))
+  await assertRefused('address', guarded.get(`http://inside.test:${port}/`))
+  await assertRefused('address', guarded.get(`http://127.0.0.1:${port}/`))
+  await assertRefused('address', guarded.get(`http://[::ffff:7f00:1]:${port}/`))
   for (const [reason, location] of [
     ['url', 'http://a.test:1/'],
     ['url', 'ftp://a.test/'],
@@ -86,7 +86,7 @@ test('a private address is not asked, and no redirect is followed to another por
         return resolve(name)
       },
     })
-    await refused(reason, fetch.get(`http://a.test:${port}/`))
+    await assertRefused(reason, fetch.get(`http://a.test:${port}/`))
   }
 })
 
@@ -99,14 +99,14 @@ test('the address that a redirect leads to is checked anew', async () => {
       name === 'inside.test' ? { address: '10.0.0.1', family: 4 } : { address: '127.0.0.1', family: 4 },
     ],
   })
-  await refused('address', fetch.get(`http://outside.test:${port}/`))
+  await assertRefused('address', fetch.get(`http://outside.test:${port}/`))
 })
 
 test('too large and too slow are cut', async () => {
   answer = (_, response) => response.end(Buffer.alloc(1001))
-  await refused('size', plain().get(`http://a.test:${port}/`))
+  await assertRefused('size', plain().get(`http://a.test:${port}/`))
   answer = () => undefined
-  await refused('time', plain({ timeoutMs: 100 }).get(`http://a.test:${port}/`))
+  await assertRefused('time', plain({ timeoutMs: 100 }).get(`http://a.test:${port}/`))
 })
 
 test('the certificate of a server is read for the protocol that is asked for, and no other', async () => {
@@ -128,8 +128,8 @@ test('the certificate of a server is read for the protocol that is asked for, an
   const der = await createTlsProbe(options).certificate('a.test', 'one/1', 'a.test')
   assert.equal(Buffer.from(der).toString('base64'), certificatePem.replace(/-----[A-Z ]+-----|\s/g, ''))
   assert.deepEqual(names, ['a.test'])
-  await refused('connection', createTlsProbe(options).certificate('a.test', 'two/1', 'a.test'))
-  await refused(
+  await assertRefused('connection', createTlsProbe(options).certificate('a.test', 'two/1', 'a.test'))
+  await assertRefused(
     'address',
     createTlsProbe({ ...options, allowPrivateNetworks: false }).certificate('a.test', 'one/1', 'a.test'),
   )
@@ -140,6 +140,6 @@ test('a server that says nothing, or hangs up, is no certificate', async () => {
   const rude = createTcpServer((socket) => socket.destroy())
   const options = { allowPrivateNetworks: true, timeoutMs: 200, resolve }
   const at = async (server: Server) => createTlsProbe({ ...options, port: await listening(server) })
-  await refused('time', (await at(silent)).certificate('a.test', 'one/1', 'a.test'))
-  await refused('connection', (await at(rude)).certificate('a.test', 'one/1', 'a.test'))
+  await assertRefused('time', (await at(silent)).certificate('a.test', 'one/1', 'a.test'))
+  await assertRefused('connection', (await at(rude)).certificate('a.test', 'one/1', 'a.test'))
 })

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { StartupError } from '../errors/index.ts'
 import { parsePostgresUrl } from './address.ts'
 
-const hostsOf = (url: string) => parsePostgresUrl(url).hosts.map(({ host, port }) => `${host} ${port}`)
+const listHosts = (url: string) => parsePostgresUrl(url).hosts.map(({ host, port }) => `${host} ${port}`)
 
 test('an address names one host or several, with a port each', () => {
   for (const [url, hosts] of [
@@ -17,7 +17,7 @@ test('an address names one host or several, with a port each', () => {
     ['postgresql:///d?host=a,b&port=7', ['a 7', 'b 7']],
     ['postgresql:///d?host=/run/pg', ['/run/pg undefined']],
   ] as const)
-    assert.deepEqual(hostsOf(url), hosts, url)
+    assert.deepEqual(listHosts(url), hosts, url)
 })
 
 test('user, password and database are percent-decoded, and parameters win', () => {

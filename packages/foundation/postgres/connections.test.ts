@@ -97,7 +97,7 @@ async function open(user: string, parameters: string): Promise<Database> {
   return db
 }
 
-const refused = (user: string, parameters: string, message: RegExp) =>
+const assertRefused = (user: string, parameters: string, message: RegExp) =>
   assert.rejects(open(user, parameters), { name: 'StartupError', message }, parameters)
 
 test('TLS proves the server by chain and name, and the client by certificate', { skip }, async () => {
@@ -116,18 +116,27 @@ test('TLS proves the server by chain and name, and the client by certificate', {
     assert.deepEqual(await db.get(whoami, []), { name: user, ssl: true }, parameters)
   }
   if (!direct)
-    await refused('warder', `sslmode=verify-full&${ca}&sslnegotiation=direct`, /cannot reach PostgreSQL/)
-  await refused('warder', 'sslmode=disable', /no pg_hba.conf entry/)
-  // Nobody is trusted because he is asked.
-  for (const mode of ['require', 'verify-full']) await refused('warder', `sslmode=${mode}`, /certificate/)
-  await refused('warder', 'sslrootcert=other/ca.crt', /certificate/)
-  await refused('bycert', `${ca}&sslcert=other/bycert.crt&sslkey=other/bycert.key`, /unknown ca|certificate/i)
-  await refused('warder', 'sslrootcert=none.crt', /sslrootcert: cannot read .*none\.crt/)
-  await refused('warder', 'sslrootcert=password', /sslrootcert: .*password holds no certificate in PEM/)
-  await refused('bycert', `${ca}&sslcert=right/bycert.crt&sslkey=none.key`, /sslkey: cannot read/)
+    await assertRefused(
+      'warder',
+      `sslmode=verify-full&${ca}&sslnegotiation=direct`,
+      /cannot reach PostgreSQL/,
+    )
+  await assertRefused('warder', 'sslmode=disable', /no pg_hba.conf entry/)
+  // A server is not trusted because it is configured.
+  for (const mode of ['require', 'verify-full'])
+    await assertRefused('warder', `sslmode=${mode}`, /certificate/)
+  await assertRefused('warder', 'sslrootcert=other/ca.crt', /certificate/)
+  await assertRefused(
+    'bycert',
+    `${ca}&sslcert=other/bycert.crt&sslkey=other/bycert.key`,
+    /unknown ca|certificate/i,
+  )
+  await assertRefused('warder', 'sslrootcert=none.crt', /sslrootcert: cannot read .*none\.crt/)
+  await assertRefused('warder', 'sslrootcert=password', /sslrootcert: .*password holds no certificate in PEM/)
+  await assertRefused('bycert', `${ca}&sslcert=right/bycert.crt&sslkey=none.key`, /sslkey: cannot read/)
   if (process.platform !== 'win32') {
     chmodSync(file('bycert.key'), 0o644)
-    await refused(
+    await assertRefused(
       'bycert',
       `${ca}&sslcert=right/bycert.crt&sslkey=right/bycert.key`,
       /sslkey: .*read by others/,
@@ -162,7 +171,7 @@ test('a password that was changed counts at the next connection, and a wrong one
   await setPassword('second', 'ALTER')
   await admin.all(cut, [])
   // The server has the new one, the file not yet: it is unavailable, not broken.
-  const lost = async (): Promise<void> => {
+  const assertLost = async (): Promise<void> => {
     const outcomes = await Promise.allSettled([db.get(nothing, []), db.commit([change(nothing, [])])])
     for (const outcome of outcomes) {
       assert.equal(outcome.status, 'rejected')
@@ -170,10 +179,10 @@ test('a password that was changed counts at the next connection, and a wrong one
       assert.doesNotMatch(`${outcome.reason.message} ${outcome.reason.stack}`, /first|second/)
     }
   }
-  await lost()
-  await refused('warder', 'sslrootcert=right/ca.crt', /password authentication failed/)
+  await assertLost()
+  await assertRefused('warder', 'sslrootcert=right/ca.crt', /password authentication failed/)
   chmodSync(passwordFile, 0o644)
-  if (process.platform !== 'win32') await lost()
+  if (process.platform !== 'win32') await assertLost()
   writeFileSync(passwordFile, 'second\n')
   chmodSync(passwordFile, 0o600)
   assert.equal((await db.get(nothing, []))?.one, 1)

@@ -17,7 +17,7 @@ const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNR
 type Answer = Standing | Error | 'nothing'
 
 /** Hosts a, b, c … that answer so. */
-function hostsOf(answers: readonly Answer[], target: 'any' | 'read-write' | 'primary' = 'read-write') {
+function createHosts(answers: readonly Answer[], target: 'any' | 'read-write' | 'primary' = 'read-write') {
   const told: string[] = []
   const current = [...answers]
   const memory = new PrimaryMemory(PrimaryMemory.memory())
@@ -40,7 +40,7 @@ function hostsOf(answers: readonly Answer[], target: 'any' | 'read-write' | 'pri
 }
 
 test('the host that takes writes is chosen, and kept until it fails', async () => {
-  const { hosts, current, choose } = hostsOf([standby, primary(1)])
+  const { hosts, current, choose } = createHosts([standby, primary(1)])
   assert.equal(await choose(), 'b')
   current[0] = primary(2)
   assert.equal(await choose(), 'b')
@@ -54,7 +54,7 @@ test('of two that take writes the one of the later timeline is chosen, and the o
     [primary(1), primary(2)],
     [primary(2), primary(1)],
   ]) {
-    const { told, choose, memory } = hostsOf(answers)
+    const { told, choose, memory } = createHosts(answers)
     assert.equal(await choose(), answers[0]?.timeline === 2 ? 'a' : 'b')
     assert.equal(told.length, 1)
     assert.match(told[0] ?? '', /two hosts of PostgreSQL take writes/)
@@ -63,11 +63,11 @@ test('of two that take writes the one of the later timeline is chosen, and the o
 })
 
 test('a host that says nothing does not hold up those that answer', async () => {
-  assert.equal(await hostsOf(['nothing', primary(3)]).choose(), 'b')
+  assert.equal(await createHosts(['nothing', primary(3)]).choose(), 'b')
 })
 
 test('a primary of before a failover and another database system are refused', async () => {
-  const { hosts, current, choose, told } = hostsOf([primary(2), refused])
+  const { hosts, current, choose, told } = createHosts([primary(2), refused])
   const first = await hosts.choose()
   current[0] = primary(1)
   hosts.markFailed(first)
@@ -89,18 +89,18 @@ test('a primary of before a failover and another database system are refused', a
 
 test('what waiting does not mend is told as it is, unless another host does', async () => {
   const wrong = Object.assign(new Error('password authentication failed'), { code: '28P01' })
-  await assert.rejects(hostsOf([wrong, standby]).choose(), wrong)
-  assert.equal(await hostsOf([wrong, primary(1)]).choose(), 'b')
+  await assert.rejects(createHosts([wrong, standby]).choose(), wrong)
+  assert.equal(await createHosts([wrong, primary(1)]).choose(), 'b')
 })
 
 test('a primary that is set to read-only is a primary, and takes no writes', async () => {
   const set = { ...primary(1), readOnly: true }
-  await assert.rejects(hostsOf([set, standby]).choose(), /a:5432: read-only; b:5432: a standby/)
-  assert.equal(await hostsOf([set, standby], 'primary').choose(), 'a')
+  await assert.rejects(createHosts([set, standby]).choose(), /a:5432: read-only; b:5432: a standby/)
+  assert.equal(await createHosts([set, standby], 'primary').choose(), 'a')
 })
 
 test('where any host will do they are taken in turn, and not asked', async () => {
-  const { hosts, choose } = hostsOf(['nothing', 'nothing', 'nothing'], 'any')
+  const { hosts, choose } = createHosts(['nothing', 'nothing', 'nothing'], 'any')
   const seen: (string | undefined)[] = []
   for (let round = 0; round < 4; round += 1) {
     seen.push(await choose())

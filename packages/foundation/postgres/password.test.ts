@@ -34,7 +34,7 @@ const nothing = {
   env: { PGPASSFILE: join(folder, 'none') },
 }
 
-test('a file that others can read is refused, and its content is told to nobody', {
+test('a file that others can read is refused, and its content is not shown', {
   skip: process.platform === 'win32',
 }, () => {
   const path = join(folder, 'pgpass')

@@ -28,12 +28,12 @@ test('a promise is waited for, and what fails rejects', async () => {
 })
 
 test('what the value failed with goes to the third function, what follows from it does not', async () => {
-  const told = (thrown: unknown) => `failed: ${String(thrown)}`
-  assert.equal(await andThen(Promise.reject('no'), () => 'yes', told), 'failed: no')
-  assert.equal(await andThen(Promise.resolve(1), () => 'yes', told), 'yes')
+  const describeThrown = (thrown: unknown) => `failed: ${String(thrown)}`
+  assert.equal(await andThen(Promise.reject('no'), () => 'yes', describeThrown), 'failed: no')
+  assert.equal(await andThen(Promise.resolve(1), () => 'yes', describeThrown), 'yes')
   const failing = (): string => {
     throw new Error('after')
   }
-  assert.throws(() => andThen(1, failing, told), /after/)
-  await assert.rejects(Promise.resolve(andThen(Promise.resolve(1), failing, told)), /after/)
+  assert.throws(() => andThen(1, failing, describeThrown), /after/)
+  await assert.rejects(Promise.resolve(andThen(Promise.resolve(1), failing, describeThrown)), /after/)
 })

@@ -3,21 +3,21 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { after, test } from 'node:test'
 import { createMetrics } from '../telemetry/index.ts'
 import { quietLog } from '../telemetry/testing/index.ts'
-import { day, heldClock, issue, newFolder, writeFiles } from '../tls/fixtures/certificates.ts'
+import { createHeldClock, day, issue, newFolder, writeFiles } from '../tls/fixtures/certificates.ts'
 import { watchCertificates } from './certificate-watch.ts'
 
 const folder = newFolder()
 after(() => rmSync(folder, { recursive: true, force: true }))
 
 /** A watch over one pair that ends in so many days. */
-async function watched(
+async function createWatch(
   days: number,
   more: { readonly renew?: () => Promise<void>; readonly usable?: boolean } = {},
 ) {
   const name = `pair-${Math.random().toString(36).slice(2)}`
   const files = writeFiles(folder, name, await issue({ notAfter: new Date(Date.now() + days * day) }))
   const lines: string[] = []
-  const clock = heldClock()
+  const clock = createHeldClock()
   const metrics = createMetrics()
   let reloads = 0
   const say = (_fields: object, message: string): void => void lines.push(message)
@@ -37,7 +37,7 @@ async function watched(
 }
 
 test('a certificate that ends is told 30, 7 and 1 days before, once each, and when it has ended', async () => {
-  const { watch, clock, lines, metrics } = await watched(40)
+  const { watch, clock, lines, metrics } = await createWatch(40)
   const after = async (days: number): Promise<void> => {
     clock.advance(days * day)
     await watch.check()
@@ -57,8 +57,8 @@ test('a certificate that ends is told 30, 7 and 1 days before, once each, and wh
   assert.match(await metrics.exposition(), /warder_certificate_end_timestamp_seconds \d{10}/)
 })
 
-test('files that somebody replaced are taken into use, and what they say from then on', async () => {
-  const { watch, clock, lines, name, reloads } = await watched(2)
+test('replaced files are loaded, and their expiry is watched from then on', async () => {
+  const { watch, clock, lines, name, reloads } = await createWatch(2)
   assert.equal(lines.length, 1)
   await watch.check()
   assert.equal(reloads(), 0)
@@ -72,7 +72,7 @@ test('files that somebody replaced are taken into use, and what they say from th
 })
 
 test('files that cannot be used are tried again when they change', async () => {
-  const { watch, files, reloads } = await watched(100, { usable: false })
+  const { watch, files, reloads } = await createWatch(100, { usable: false })
   writeFileSync(files.certFile, 'half')
   await watch.check()
   await watch.check()
@@ -84,7 +84,7 @@ test('files that cannot be used are tried again when they change', async () => {
 
 test('the service renews its own each hour, and goes on when that fails', async () => {
   let renewals = 0
-  const { watch, clock, lines } = await watched(100, {
+  const { watch, clock, lines } = await createWatch(100, {
     async renew() {
       renewals += 1
       if (renewals === 1) throw new Error('the disk is full')
@@ -103,7 +103,7 @@ test('the service renews its own each hour, and goes on when that fails', async 
 
 test('a clock that is set makes the service look at its own certificates at once', async () => {
   let renewals = 0
-  const { watch, clock } = await watched(100, {
+  const { watch, clock } = await createWatch(100, {
     async renew() {
       renewals += 1
     },

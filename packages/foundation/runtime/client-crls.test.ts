@@ -5,7 +5,7 @@ import { after, test } from 'node:test'
 import { setTimeout as pause } from 'node:timers/promises'
 import { systemClock } from '../clock/clock.ts'
 import { quietLog } from '../telemetry/testing/index.ts'
-import { heldClock, newFolder } from '../tls/fixtures/certificates.ts'
+import { createHeldClock, newFolder } from '../tls/fixtures/certificates.ts'
 import { ensureLocalAuthority, listClientCertificates, revokeClientCertificates } from '../tls/index.ts'
 import { openClientCrls } from './client-crls.ts'
 import type { RuntimeConfig } from './launch.ts'
@@ -24,7 +24,7 @@ const config = (more: Partial<RuntimeConfig>) =>
     clients_crl_failure_mode: 'continue',
     ...more,
   }) as unknown as RuntimeConfig
-const countOf = (revoked: { readonly revoked: SharedArrayBuffer } | undefined) =>
+const countRevoked = (revoked: { readonly revoked: SharedArrayBuffer } | undefined) =>
   revoked === undefined ? undefined : revoked.revoked.byteLength / 8
 
 test('the CRL of the local authority is read when it appears, and a change of a file is told', async () => {
@@ -41,7 +41,7 @@ test('the CRL of the local authority is read when it appears, and a change of a 
   }
   await revokeClientCertificates(tls, listClientCertificates(tls), 'keyCompromise', systemClock)
   await change()
-  assert.equal(countOf(crls.read()), 1)
+  assert.equal(countRevoked(crls.read()), 1)
   // Another file of the same size takes its place.
   writeFileSync(join(tls, 'other'), readFileSync(join(tls, 'ca.crl')))
   renameSync(join(tls, 'other'), join(tls, 'ca.crl'))
@@ -53,7 +53,7 @@ test('a CRL that has expired is told once, when it is read or later', async () =
   const named = { clients_ca_cert_file: 'own.crt', clients_crl_files: ['own.crl'] }
   cpSync(join(tls, 'ca.crt'), join(home, 'own.crt'))
   cpSync(join(tls, 'ca.crl'), join(home, 'own.crl'))
-  const clock = heldClock()
+  const clock = createHeldClock()
   const told: unknown[] = []
   const log = { ...quietLog, warn: (fields: object) => void told.push(fields) }
   const crls = openClientCrls(config(named), home, clock, log)

@@ -11,7 +11,7 @@ const there = {} as Database
 
 function waiting(
   failures: number,
-  mostMs: number | undefined,
+  maxMs: number | undefined,
   error: Error = new DatabaseUnreachable('away'),
 ) {
   const waits: number[] = []
@@ -23,7 +23,7 @@ function waiting(
       if (attempts <= failures) throw error
       return there
     },
-    maxMs: mostMs,
+    maxMs: maxMs,
     log: quietLog,
     onUnavailable: async () => {
       told += 1

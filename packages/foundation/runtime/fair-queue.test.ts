@@ -119,7 +119,7 @@ describe('a fair queue', () => {
     assert.ok(started.includes('other s'))
   })
 
-  it('keeps as many as have places, whoever comes, and none when all are done', async () => {
+  it('keeps at most as many as there are slots, and none when all are done', async () => {
     const { add, finish, started, refused } = oneAtATime(8)
     for (let count = 0; count < 2000; count++) add(`client${count % 700} r${count % 13}`)
     await finish()

@@ -20,7 +20,7 @@ test('a port in use is named, with what to do, even when its holder shares it', 
   }
 })
 
-test('port 0 is any free port, which nobody else can take before the workers listen', async () => {
+test('port 0 is any free port, which no other program can take before the workers listen', async () => {
   const claimed = await claimPort('127.0.0.1', 0, 'auth')
   assert.ok(claimed.port > 0)
   const reusePort = canSharePort(process.platform)

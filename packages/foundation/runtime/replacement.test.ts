@@ -8,13 +8,13 @@ import type { TLSSocket } from 'node:tls'
 import { foundationSettings } from '../config/index.ts'
 import { issue, newFolder, writeFiles } from '../tls/fixtures/certificates.ts'
 import type { IssuedCertificate } from '../tls/index.ts'
-import { gateMemory, gateOf } from './fixtures/gated-service.ts'
+import { createGate, gateMemory } from './fixtures/gated-service.ts'
 import type { RunningService, ServiceLaunch } from './index.ts'
 import { runService } from './primary.ts'
 
 const home = newFolder()
 const memory = gateMemory()
-const gate = gateOf(memory)
+const gate = createGate(memory)
 
 /** The server's certificate, the authority of clients, and a client of it. */
 interface Generation {
@@ -81,7 +81,7 @@ interface Answer {
   readonly server: string | undefined
 }
 
-/** One request over a connection of its own. @returns undefined when nobody answers */
+/** One request over a connection of its own. @returns undefined when no process answers */
 function ask(
   path: string,
   { client }: Generation,

@@ -24,7 +24,7 @@ after(async () => {
   rmSync(folder, { recursive: true })
 })
 
-interface Place {
+interface TestHome {
   readonly home: string
   readonly url: string
   open(): Promise<Database>
@@ -34,7 +34,7 @@ const engines = [
   {
     name: 'SQLite',
     skip: false as string | false,
-    async place(): Promise<Place> {
+    async place(): Promise<TestHome> {
       const home = mkdtempSync(join(folder, 'home-'))
       const path = join(home, 'test.db')
       return { home, url: `sqlite:${path}`, open: async () => openSqlite({ path }) }
@@ -43,7 +43,7 @@ const engines = [
   {
     name: 'PostgreSQL',
     skip: 'missing' in server ? server.missing : false,
-    async place(): Promise<Place> {
+    async place(): Promise<TestHome> {
       assert.ok('database' in server)
       const url = await server.database()
       return { home: mkdtempSync(join(folder, 'home-')), url, open: () => openPostgres({ url }) }
@@ -55,7 +55,7 @@ interface StartOptions extends Partial<ServiceLaunch> {
   readonly settings?: Partial<ServiceLaunch['config']>
 }
 
-function start({ home, url }: Place, { settings, ...more }: StartOptions = {}): Promise<RunningService> {
+function start({ home, url }: TestHome, { settings, ...more }: StartOptions = {}): Promise<RunningService> {
   const defaults = Object.entries(
     foundationSettings({ name: 'test', port: 0, bodyLimitBytes: 1_048_576 }),
   ).map(([name, row]) => [name, row.default])
@@ -80,7 +80,7 @@ function start({ home, url }: Place, { settings, ...more }: StartOptions = {}): 
   })
 }
 
-async function startAndStop(place: Place, more?: StartOptions): Promise<void> {
+async function startAndStop(place: TestHome, more?: StartOptions): Promise<void> {
   await (await start(place, more)).stop()
 }
 
@@ -89,7 +89,7 @@ interface LogRecord {
   readonly details?: Readonly<Record<string, unknown>>
 }
 
-function recordsOf({ home }: Place): readonly LogRecord[] {
+function readRecords({ home }: TestHome): readonly LogRecord[] {
   const log = join(home, 'audit', 'test')
   return readdirSync(log)
     .filter((name) => name.endsWith('.jsonl'))
@@ -110,10 +110,10 @@ function auditOptions(home: string): AuditLogOptions {
   return { ...common, folder: join(home, 'audit', 'test'), log }
 }
 
-const known = (place: Place): unknown =>
-  recordsOf(place).findLast(({ operation }) => operation === 'database.commits')?.details?.commits
+const readKnown = (place: TestHome): unknown =>
+  readRecords(place).findLast(({ operation }) => operation === 'database.commits')?.details?.commits
 
-async function countOf(place: Place): Promise<number> {
+async function countCommits(place: TestHome): Promise<number> {
   const db = await place.open()
   try {
     const row = await db.get(
@@ -126,13 +126,13 @@ async function countOf(place: Place): Promise<number> {
   }
 }
 
-async function run(place: Place, statements: readonly string[]): Promise<void> {
+async function run(place: TestHome, statements: readonly string[]): Promise<void> {
   const db = await place.open()
   for (const statement of statements) await db.commit([change(query(statement), [])])
   await db.close()
 }
 
-async function assertRefused(place: Place, reason: RegExp, more?: StartOptions): Promise<void> {
+async function assertRefused(place: TestHome, reason: RegExp, more?: StartOptions): Promise<void> {
   const outcome = await start(place, more).catch((error: unknown) => error)
   // One that started all the same would keep the tests waiting.
   if (!(outcome instanceof Error)) await (outcome as RunningService).stop()
@@ -146,23 +146,23 @@ for (const { name, skip, place: newPlace } of engines) {
   }, async () => {
     const place = await newPlace()
     await startAndStop(place)
-    assert.equal(known(place), await countOf(place))
-    const before = await countOf(place)
+    assert.equal(readKnown(place), await countCommits(place))
+    const before = await countCommits(place)
     await run(place, ['CREATE TABLE thing (id BIGINT)', 'INSERT INTO thing (id) VALUES (1)'])
-    assert.equal(await countOf(place), before + 2)
+    assert.equal(await countCommits(place), before + 2)
     // Ahead of the log, as after a crash: in order.
     await startAndStop(place)
-    assert.equal(known(place), await countOf(place))
+    assert.equal(readKnown(place), await countCommits(place))
   })
 
   test(`${name}: a commit that is taken back is not counted`, { skip }, async () => {
     const place = await newPlace()
     await startAndStop(place)
-    const before = await countOf(place)
+    const before = await countCommits(place)
     const db = await place.open()
     await assert.rejects(db.commit([change(query("DELETE FROM lease WHERE name = 'none'"), [], 1)]))
     await db.close()
-    assert.equal(await countOf(place), before)
+    assert.equal(await countCommits(place), before)
   })
 
   test(`${name}: a database behind its log is refused, accepted once, and then no older copy passes`, {
@@ -170,17 +170,17 @@ for (const { name, skip, place: newPlace } of engines) {
   }, async () => {
     const place = await newPlace()
     await startAndStop(place)
-    const last = Number(known(place))
+    const last = Number(readKnown(place))
     await run(place, ['DELETE FROM commit_count', 'UPDATE commit_count SET number = 0'])
-    const found = await countOf(place)
+    const found = await countCommits(place)
     const behind = new RegExp(`has ${found} commits, the log .* knows of ${last}.*--accept-rollback`)
     await assertRefused(place, behind)
     await assertRefused(place, behind)
-    assert.equal(await countOf(place), found, 'a start that is refused writes nothing')
+    assert.equal(await countCommits(place), found, 'a start that is refused writes nothing')
     await startAndStop(place, { acceptRollback: true })
-    const accepted = recordsOf(place).find(({ operation }) => operation === 'database.rollback_accepted')
+    const accepted = readRecords(place).find(({ operation }) => operation === 'database.rollback_accepted')
     assert.deepEqual(accepted?.details, { found_commits: found, known_commits: last, state: 'behind' })
-    assert.ok((await countOf(place)) > last)
+    assert.ok((await countCommits(place)) > last)
     await startAndStop(place)
     // The database of before the loss, put back later, is another history.
     await run(place, [
@@ -206,10 +206,10 @@ for (const { name, skip, place: newPlace } of engines) {
     const place = await newPlace()
     const encrypted = { settings: { audit_encryption: true } }
     await startAndStop(place, encrypted)
-    assert.deepEqual(recordsOf(place), [])
+    assert.deepEqual(readRecords(place), [])
     // Switched off, the log is read all the same.
     await run(place, ['DELETE FROM commit_count', 'UPDATE commit_count SET number = 0'])
-    const found = await countOf(place)
+    const found = await countCommits(place)
     await assertRefused(place, new RegExp(`has ${found} commits, the log .* knows of \\d`))
     const other = await newPlace()
     await startAndStop(other)
@@ -238,8 +238,8 @@ for (const { name, skip, place: newPlace } of engines) {
       'DELETE FROM audit_head',
     ])
     await startAndStop(place)
-    assert.equal(known(place), await countOf(place))
-    assert.ok(Number(known(place)) > 0)
+    assert.equal(readKnown(place), await countCommits(place))
+    assert.ok(Number(readKnown(place)) > 0)
   })
 }
 

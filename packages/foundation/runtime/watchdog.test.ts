@@ -5,12 +5,12 @@ import { syncBuiltinESMExports } from 'node:module'
 import { test } from 'node:test'
 import { foundationSettings } from '../config/index.ts'
 import { newFolder } from '../tls/fixtures/certificates.ts'
-import { gateMemory, gateOf } from './fixtures/gated-service.ts'
+import { createGate, gateMemory } from './fixtures/gated-service.ts'
 import type { ServiceLaunch } from './launch.ts'
 import { runService } from './primary.ts'
 import { Stall } from './watchdog.ts'
 
-test('beats that stand still for the limit are a stall; time in which nobody looked is not', () => {
+test('beats that stand still for the limit are a stall; time without checks is not', () => {
   const stall = new Stall(5000, 2000)
   assert.equal(stall.isReached(1, 0), false)
   for (let second = 1; second < 5; second++) assert.equal(stall.isReached(1, second * 1000), false)
@@ -30,7 +30,7 @@ test('a worker in an endless loop is named with its operation and replaced', asy
   syncBuiltinESMExports()
   const home = newFolder()
   const memory = gateMemory()
-  const gate = gateOf(memory)
+  const gate = createGate(memory)
   const rows = Object.entries(foundationSettings({ name: 'test', port: 0, bodyLimitBytes: 1_048_576 }))
   const own = {
     port: 0,

@@ -49,12 +49,12 @@ async function fixture(name: string) {
 
 const text = async (seal: Seal, sealed: Uint8Array): Promise<string> =>
   Buffer.from(await seal.open(place, sealed)).toString()
-const keyOf = (sealed: Uint8Array): string => Buffer.from(sealed.subarray(1, 17)).toString('hex')
+const readKeyId = (sealed: Uint8Array): string => Buffer.from(sealed.subarray(1, 17)).toString('hex')
 
 async function sealUntilNewKey(seal: Seal, db: Database, first: Uint8Array): Promise<Uint8Array> {
   for (let turn = 0; turn < 1000; turn += 1) {
     const sealed = seal.seal(place, Buffer.from(`value ${turn}`))
-    if (keyOf(sealed) !== keyOf(first)) return sealed
+    if (readKeyId(sealed) !== readKeyId(first)) return sealed
     await db.ping()
     await new Promise((resolve) => setImmediate(resolve))
   }
@@ -84,7 +84,7 @@ test('a start makes a new data key when the newest is a month old, and processes
   const [one, two] = await Promise.all([open(), open(), open()])
   assert.equal(await dataKeys(), 2)
   const sealed = one.seal(place, Buffer.from('after'))
-  assert.notEqual(keyOf(sealed), keyOf(before))
+  assert.notEqual(readKeyId(sealed), readKeyId(before))
   assert.equal(await text(two, sealed), 'after')
   assert.equal(await text(two, before), 'before')
   await db.close()
@@ -155,7 +155,7 @@ test('a data key is found right after a look that failed, and after one that beg
   await db.close()
 })
 
-test('a process with the root key of before a rotation adds no data key that nobody could open', async () => {
+test('a process with the root key of before a rotation adds no data key that cannot be opened', async () => {
   const { db, path, open, dataKeys } = await fixture('rotated')
   const stale = await open(1)
   await rotateRootKeyFile(path, { databases: [{ service: 'kms', db }] })

@@ -118,7 +118,7 @@ function amounts(db: Database, options: Partial<Parameters<typeof createRowCache
     db,
     topic: 'thing',
     version,
-    load: (id) => amountOf(db, id),
+    load: (id) => readAmount(db, id),
     capacity: 2,
     leaseMs: 0,
     clock,
@@ -126,7 +126,7 @@ function amounts(db: Database, options: Partial<Parameters<typeof createRowCache
   })
 }
 
-async function amountOf(db: Database, id: string) {
+async function readAmount(db: Database, id: string) {
   const row = await db.get(byId, [id])
   return row === undefined ? undefined : { version: row.version, value: row.amount }
 }
@@ -212,15 +212,18 @@ for (const engine of [sqlite, postgres]) {
     const [db] = await things(engine)
     const [first] = migrations
     assert.ok(first)
-    const refused = (list: readonly Migration[], line: RegExp): Promise<void> =>
+    const assertRefused = (list: readonly Migration[], line: RegExp): Promise<void> =>
       assert.rejects(migrate(db, 'things', list), (error: unknown) => {
         assert.ok(error instanceof StartupError)
         assert.match(error.message, line)
         return true
       })
-    await refused([], /newer than this program: things has migration 1 \(things\)/)
-    await refused([{ ...first, statements: ['SELECT 1'] }], /another version of Warder/)
-    await refused([first, { number: 3, name: 'x', statements: [] }], /migration 3 stands where 2 belongs/)
+    await assertRefused([], /newer than this program: things has migration 1 \(things\)/)
+    await assertRefused([{ ...first, statements: ['SELECT 1'] }], /another version of Warder/)
+    await assertRefused(
+      [first, { number: 3, name: 'x', statements: [] }],
+      /migration 3 stands where 2 belongs/,
+    )
   })
 
   check('an older program gets along with what a newer one did where the newer one says so', async () => {
@@ -230,28 +233,28 @@ for (const engine of [sqlite, postgres]) {
     const second: Migration = { number: 2, name: 'two', older: true, statements }
     const third: Migration = { number: 3, name: 'three', older: 'forgets something', statements: [] }
     const fourth: Migration = { number: 4, name: 'four', statements: [] }
-    const known = (count: number): readonly Migration[] =>
+    const listKnown = (count: number): readonly Migration[] =>
       [...migrations, second, third, fourth].slice(0, count)
-    await migrate(db, 'things', known(2))
-    await migrate(db, 'things', known(1))
-    assert.deepEqual((await planMigration(db, 'things', known(1))).ahead, [
+    await migrate(db, 'things', listKnown(2))
+    await migrate(db, 'things', listKnown(1))
+    assert.deepEqual((await planMigration(db, 'things', listKnown(1))).ahead, [
       { number: 2, name: 'two', older: true },
     ])
-    await migrate(db, 'things', known(4))
+    await migrate(db, 'things', listKnown(4))
     await assert.rejects(
-      migrate(db, 'things', known(2)),
+      migrate(db, 'things', listKnown(2)),
       /things has migration 3 \(three\) \(a program without it forgets something\), this program knows 2/,
     )
     await assert.rejects(
-      migrate(db, 'things', known(3)),
+      migrate(db, 'things', listKnown(3)),
       /things has migration 4 \(four\), this program knows 3/,
     )
     const told: string[] = []
     const log = { ...quietLog, warn: (fields: object) => void told.push(JSON.stringify(fields)) }
     const reason = await new Promise<string>((giveUp) => {
-      const components = new Map([['things', known(1)]])
-      const end = watchSchema({ db, components, log, everyMs: 5, giveUp: ended })
-      function ended(why: string): void {
+      const components = new Map([['things', listKnown(1)]])
+      const end = watchSchema({ db, components, log, everyMs: 5, giveUp: endWatch })
+      function endWatch(why: string): void {
         end()
         giveUp(why)
       }
@@ -284,7 +287,7 @@ for (const engine of [sqlite, postgres]) {
     const cache = amounts(two, {
       load(id) {
         loads += 1
-        return amountOf(two, id)
+        return readAmount(two, id)
       },
     })
     assert.deepEqual([await cache.get('a'), await cache.get('a'), loads], [1, 1, 1])
@@ -299,14 +302,14 @@ for (const engine of [sqlite, postgres]) {
     assert.equal(cache.size, 2)
   })
 
-  check('who asks for a row after a commit does not get what was being loaded before it', async () => {
+  check('a read after a commit does not get a row that was being loaded before it', async () => {
     const [one, two] = await things(engine)
     await one.commit([change(insert, ['a', null, 1, 1], 1)])
     const reading = Promise.withResolvers<void>()
     const opened = Promise.withResolvers<void>()
     const cache = amounts(two, {
       async load(id) {
-        const found = await amountOf(two, id)
+        const found = await readAmount(two, id)
         reading.resolve()
         await opened.promise
         return found
@@ -326,7 +329,7 @@ for (const engine of [sqlite, postgres]) {
     const cache = amounts(two, {
       load(id) {
         loads += 1
-        return amountOf(two, id)
+        return readAmount(two, id)
       },
     })
     const answers = await Promise.all(Array.from({ length: 200 }, () => cache.get('none')))
@@ -490,7 +493,7 @@ test('PostgreSQL: a LISTEN that fails is tried again over a new connection', {
   const db = await openPostgres({ url })
   opened.push(db)
   const heard = new Promise((resolve) => db.watch('thing', (key) => key === 'a' && resolve(key)))
-  // Another process, which does not listen itself. Until the second LISTEN there is nobody to hear it.
+  // Another process, which does not listen itself. Until the second LISTEN no session receives it.
   const other = new pg.Client({ connectionString: url })
   await other.connect()
   const tell = () => other.query("SELECT pg_notify('warder_changed', 'thing:a')")
@@ -577,10 +580,10 @@ test('SQLite: a commit that cannot be sent to the writer is refused alone, and t
   await migrate(db, 'things', migrations)
   const detached = new Uint8Array(1)
   structuredClone(detached, { transfer: [detached.buffer] })
-  const refused = await Promise.allSettled(
+  const assertRefused = await Promise.allSettled(
     Array.from({ length: 20_000 }, () => db.commit([change(insert, ['a', detached, 1, 1], 1)])),
   )
-  assert.ok(refused.every(({ status }) => status === 'rejected'))
+  assert.ok(assertRefused.every(({ status }) => status === 'rejected'))
   await db.commit([change(insert, ['a', null, 1, 1], 1)])
   await db.close()
   await writer.close()

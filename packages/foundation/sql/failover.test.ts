@@ -44,7 +44,7 @@ const until = async (what: () => Promise<boolean> | boolean): Promise<void> => {
 const table = query<[], unknown>('CREATE TABLE thing (id TEXT NOT NULL PRIMARY KEY)')
 const insert = query<[string], unknown>('INSERT INTO thing (id) VALUES (?)')
 const all = query<[], { readonly id: string }>('SELECT id FROM thing')
-const idsOf = async (db: Database) => new Set((await db.all(all, [])).map(({ id }) => id))
+const readIds = async (db: Database) => new Set((await db.all(all, [])).map(({ id }) => id))
 const put = (db: Database, id: string) => db.commit([change(insert, [id])])
 const host = (port: number): string => `127.0.0.1:${port}`
 
@@ -61,7 +61,7 @@ test('of several hosts the one that takes writes is found, in any order', { skip
     ofProcess,
   )
   await put(other, 'first')
-  assert.deepEqual(await idsOf(db), new Set(['first']))
+  assert.deepEqual(await readIds(db), new Set(['first']))
   const alone = `${standby.url('postgres')}?target_session_attrs=read-write`
   await assert.rejects(open(alone), { name: 'StartupError', message: /127\.0\.0\.1:\d+ is a standby/ })
   assert.deepEqual(told, [])
@@ -69,7 +69,7 @@ test('of several hosts the one that takes writes is found, in any order', { skip
 
 test('a commit that was not confirmed by the standby is not acknowledged', { skip }, async () => {
   const { primary } = servers()
-  const confirmedBy = async (names: string): Promise<void> => {
+  const setSynchronousStandby = async (names: string): Promise<void> => {
     await primary.ask(`ALTER SYSTEM SET synchronous_standby_names = '${names}'`)
     await primary.ask('SELECT pg_reload_conf()')
     await until(async () => {
@@ -79,14 +79,14 @@ test('a commit that was not confirmed by the standby is not acknowledged', { ski
       return row?.names === names
     })
   }
-  await confirmedBy('nobody')
+  await setSynchronousStandby('nobody')
   const unconfirmed = assert.rejects(put(db, 'unconfirmed'), OutcomeUnknown)
   await until(async () => {
     const waiting = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
     return (await primary.ask(waiting)).length > 0
   })
   await unconfirmed
-  await confirmedBy('*')
+  await setSynchronousStandby('*')
   await put(db, 'confirmed')
 })
 
@@ -128,13 +128,13 @@ test('a failover under load loses no acknowledged commit, and goes on at the new
     [],
     'acknowledged and lost',
   )
-  assert.ok([...(await idsOf(db))].length >= acknowledged.size)
+  assert.ok([...(await readIds(db))].length >= acknowledged.size)
   assert.deepEqual(told, [{ level: 'warn', fields: { host: host(standby.port), from: 1, to: 2 } }])
 })
 
-test('a primary of before that comes back is written to by nobody, and is told', { skip }, async () => {
+test('a former primary that comes back is not written to, and is logged', { skip }, async () => {
   const { primary, standby, url } = servers()
-  // It takes writes again, as nobody has told it of the other one.
+  // It accepts writes again, since it does not know the other primary.
   await primary.start(['synchronous_standby_names='])
   told.length = 0
   const fresh = await open(url('postgres'))
@@ -154,7 +154,7 @@ test('a primary of before that comes back is written to by nobody, and is told',
     "SELECT count(*) AS found FROM thing WHERE id = 'after the failover' OR id LIKE '0.%'",
   )
   assert.equal(there?.found, '0')
-  // Also when it is the only one that answers, to whoever has seen the other one.
+  // Also when it is the only one that answers, for processes that have seen the other one.
   await standby.kill()
   for (const known of [db, fresh]) {
     // The connections of before fail first.

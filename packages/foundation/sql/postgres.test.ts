@@ -200,16 +200,16 @@ test('settings with which acknowledged changes are lost are told, with what they
   skip,
 }, async () => {
   const url = await newDatabase()
-  const told = async (options: string): Promise<readonly string[]> =>
+  const listUnsafe = async (options: string): Promise<readonly string[]> =>
     (await findUnsafeSettings(await open(`${url}?options=${encodeURIComponent(options)}`))).map(
       ({ setting }) => setting,
     )
   // The server of the tests does without fsync; nothing can be said for it.
   const always = ['fsync = off', 'full_page_writes = off']
-  assert.deepEqual([...(await told(''))].sort(), always)
-  assert.deepEqual([...(await told('-c synchronous_commit=off'))].sort(), [
+  assert.deepEqual([...(await listUnsafe(''))].sort(), always)
+  assert.deepEqual([...(await listUnsafe('-c synchronous_commit=off'))].sort(), [
     ...always,
     'synchronous_commit = off',
   ])
-  assert.deepEqual([...(await told('-c synchronous_commit=remote_apply'))].sort(), always)
+  assert.deepEqual([...(await listUnsafe('-c synchronous_commit=remote_apply'))].sort(), always)
 })

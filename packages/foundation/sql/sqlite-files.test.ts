@@ -93,7 +93,7 @@ test('a connection that writes for itself refuses alike', async () => {
   await db.close()
 })
 
-test('a link without a target is named: SQLite would create the target for everybody to read', () => {
+test('a link without a target is named: SQLite would create the target readable by all users', () => {
   const path = join(folder, 'link.db')
   symlinkSync(join(folder, 'nowhere.db'), path)
   assert.throws(

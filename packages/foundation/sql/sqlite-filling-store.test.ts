@@ -20,7 +20,8 @@ function emptyDatabase(name: string): string {
   return path
 }
 
-const rowOf = (id: number) => [id, id % 3 === 0 ? null : `name ${id}`, new Uint8Array([id % 256, 1])] as const
+const createRow = (id: number) =>
+  [id, id % 3 === 0 ? null : `name ${id}`, new Uint8Array([id % 256, 1])] as const
 
 test('rows come as they are, however many at once, and indexes are there in the end', () => {
   const path = emptyDatabase('whole')
@@ -28,7 +29,7 @@ test('rows come as they are, however many at once, and indexes are there in the 
   filling.begin(table)
   let next = 0
   for (const count of [0, 1, 49, 50, 51, 173]) {
-    filling.add(Array.from({ length: count }, () => rowOf(next++)))
+    filling.add(Array.from({ length: count }, () => createRow(next++)))
   }
   filling.finish()
   const db = new DatabaseSync(path)
@@ -36,7 +37,7 @@ test('rows come as they are, however many at once, and indexes are there in the 
   rows.setReturnArrays(true)
   assert.deepEqual(
     rows.all(),
-    Array.from({ length: next }, (_, id) => rowOf(id)),
+    Array.from({ length: next }, (_, id) => createRow(id)),
   )
   assert.deepEqual(db.prepare('PRAGMA integrity_check').get(), { __proto__: null, integrity_check: 'ok' })
   assert.equal(db.prepare("SELECT COUNT(*) AS n FROM sqlite_schema WHERE name = 'thing_by_name'").get()?.n, 1)
@@ -46,7 +47,7 @@ test('rows come as they are, however many at once, and indexes are there in the 
 test('a row with another number of values is refused, as its values would come into the next', () => {
   const filling = fillSqlite(emptyDatabase('shifted'))
   filling.begin(table)
-  const rows = Array.from({ length: 60 }, (_, id) => [...rowOf(id)])
+  const rows = Array.from({ length: 60 }, (_, id) => [...createRow(id)])
   rows[10]?.push(11)
   rows[11]?.shift()
   assert.throws(() => filling.add(rows), StartupError)

@@ -9,7 +9,7 @@ import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { maxWaitingBytes, Output } from './output.ts'
 
-const lostLine = (lines: number) => `${lines} lost\n`
+const formatLostLine = (lines: number) => `${lines} lost\n`
 
 /** Takes `room` bytes until it is given more. */
 function slowReader(room: number) {
@@ -31,7 +31,7 @@ function slowReader(room: number) {
 
 test('what is not taken waits in its order, a line that was cut too', async () => {
   const reader = slowReader(5)
-  const output = new Output(reader.sink, { formatLostLine: lostLine })
+  const output = new Output(reader.sink, { formatLostLine: formatLostLine })
   for (const line of ['one\n', 'two\n', 'three\n']) output.write(line)
   assert.equal(reader.text(), 'one\nt')
   reader.give(100)
@@ -44,7 +44,7 @@ test('what waits is bounded, and what was lost is counted and told', async () =>
   const reader = slowReader(0)
   let lost = 0
   const output = new Output(reader.sink, {
-    formatLostLine: lostLine,
+    formatLostLine: formatLostLine,
     onLost() {
       lost += 1
     },
@@ -57,7 +57,7 @@ test('what waits is bounded, and what was lost is counted and told', async () =>
   assert.equal(reader.text(), `${line.repeat(1024)}1024 lost\n`)
 })
 
-test('a process goes on and ends though nobody reads its pipe', async () => {
+test('a process continues and ends although its pipe is not read', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'warder-output-'))
   const path = join(folder, 'pipe')
   execFileSync('mkfifo', [path])

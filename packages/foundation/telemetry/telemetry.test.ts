@@ -3,14 +3,14 @@ import { test } from 'node:test'
 import { Secret } from '../memory/secret.ts'
 import { createLogger, createMetrics, memoizeFor, mergeMetrics } from './index.ts'
 
-function logged(write: (log: ReturnType<typeof createLogger>) => void): string {
+function captureLog(write: (log: ReturnType<typeof createLogger>) => void): string {
   const lines: string[] = []
   write(createLogger({ level: 'info', service: 'kms', write: (line) => lines.push(line) }))
   return lines.join('')
 }
 
 test('nothing secret reaches the log, by type or by name, at any depth', () => {
-  const text = logged((log) =>
+  const text = captureLog((log) =>
     log.info(
       {
         key: Secret.fromText('hunter2'),
@@ -32,7 +32,7 @@ test('nothing secret reaches the log, by type or by name, at any depth', () => {
 })
 
 test('a line is one line of JSON, whatever is in it', () => {
-  const text = logged((log) => log.child({ worker: 1 }).warn({ name: 'a\nb\u001b[31m' }, 'mess\nage'))
+  const text = captureLog((log) => log.child({ worker: 1 }).warn({ name: 'a\nb\u001b[31m' }, 'mess\nage'))
   assert.equal(text.trimEnd().split('\n').length, 1)
   const line = JSON.parse(text) as Record<string, unknown>
   assert.deepEqual([line.level, line.service, line.worker, line.name], ['warn', 'kms', 1, 'a\nb\u001b[31m'])
@@ -42,14 +42,14 @@ test('an error shows its name, message and cause, not what else it carries; cycl
   const error = Object.assign(new Error('outer', { cause: new Error('inner') }), { requestBody: 'hunter2' })
   const cycle: Record<string, unknown> = {}
   cycle.self = cycle
-  const text = logged((log) => log.error({ error, cycle }, 'failed'))
+  const text = captureLog((log) => log.error({ error, cycle }, 'failed'))
   assert.match(text, /outer.*inner/)
   assert.ok(!text.includes('hunter2'))
 })
 
 test('below the level nothing is written', () => {
   assert.equal(
-    logged((log) => log.debug({}, 'x')),
+    captureLog((log) => log.debug({}, 'x')),
     '',
   )
 })

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { StartupError } from '../errors/index.ts'
 import { chooseCiphers, intermediateSuites } from './cipher-suites.ts'
 
-const refused = (setting: string, reason: RegExp) =>
+const assertRefused = (setting: string, reason: RegExp) =>
   assert.throws(
     () => chooseCiphers(setting),
     (error: unknown) => {
@@ -87,13 +87,13 @@ test('a suite that is unknown, too weak, or a word of the cipher language stops 
     '__PROTO__',
     'TOSTRING',
   ]) {
-    refused(name, /tls_cipher_suites: '.*' is unknown or not offered; these are: TLS_AES_128/)
-    refused(`TLS_AES_128_GCM_SHA256:${name}`, /unknown/)
+    assertRefused(name, /tls_cipher_suites: '.*' is unknown or not offered; these are: TLS_AES_128/)
+    assertRefused(`TLS_AES_128_GCM_SHA256:${name}`, /unknown/)
   }
 })
 
 test('an empty list stops the start', () => {
-  for (const setting of ['', ' ', ':', ',,', '\n']) refused(setting, /empty/)
+  for (const setting of ['', ' ', ':', ',,', '\n']) assertRefused(setting, /empty/)
 })
 
 test('any text is a choice among the offered suites, or stops the start', () => {

@@ -15,7 +15,7 @@ import { after, test } from 'node:test'
 import { der, derTag } from '@warder/pki/asn1'
 import type { Clock } from '../clock/clock.ts'
 import { StartupError } from '../errors/index.ts'
-import { day, heldClock, issue, newFolder, rsaPair, withCommonNames } from './fixtures/certificates.ts'
+import { createHeldClock, day, issue, newFolder, rsaPair, withCommonNames } from './fixtures/certificates.ts'
 import { serve, shake } from './fixtures/handshake.ts'
 import { ensureLocalAuthority, type LocalCertificate } from './local-authority.ts'
 import { tlsProfile } from './profile.ts'
@@ -24,7 +24,7 @@ const home = newFolder()
 let homes = 0
 after(() => rmSync(home, { recursive: true }))
 
-interface Place {
+interface TestFolder {
   readonly folder: string
   ensure(clock?: Clock): Promise<void>
   path(file: string): string
@@ -43,7 +43,7 @@ const certificates: readonly LocalCertificate[] = [
 const names = ['ca', 'auth', 'kms', 'kms-rsa', 'client'] as const
 
 /** A folder that does not exist yet. */
-function empty(): Place {
+function empty(): TestFolder {
   homes += 1
   const folder = join(home, String(homes), 'tls')
   const path = (file: string): string => join(folder, file)
@@ -54,19 +54,19 @@ function empty(): Place {
     path,
     read,
     certificate,
-    ensure: (clock = heldClock()) => ensureLocalAuthority({ folder, clock, certificates }),
+    ensure: (clock = createHeldClock()) => ensureLocalAuthority({ folder, clock, certificates }),
     fingerprints: () => Object.fromEntries(names.map((name) => [name, certificate(name).fingerprint256])),
   }
 }
 
-async function made(): Promise<Place> {
+async function createAuthority(): Promise<TestFolder> {
   const place = empty()
   await place.ensure()
   return place
 }
 
 /** Every certificate belongs to its key and, but for the authority, was issued by the authority. */
-function assertWhole(place: Place): void {
+function assertWhole(place: TestFolder): void {
   const authority = place.certificate('ca')
   for (const name of names) {
     const certificate = place.certificate(name)
@@ -75,7 +75,7 @@ function assertWhole(place: Place): void {
   }
 }
 
-const changed = (before: Record<string, string>, place: Place): string[] => {
+const listChanged = (before: Record<string, string>, place: TestFolder): string[] => {
   const now = place.fingerprints()
   return names.filter((name) => now[name] !== before[name])
 }
@@ -90,7 +90,7 @@ async function stops(run: Promise<void>, reason: RegExp): Promise<void> {
 }
 
 test('the first run makes an authority, three server certificates and a client certificate', async () => {
-  const place = await made()
+  const place = await createAuthority()
   assertWhole(place)
   const [authority, auth, client] = [
     place.certificate('ca'),
@@ -110,7 +110,7 @@ test('the first run makes an authority, three server certificates and a client c
 })
 
 test('only the owner reads the files, and nothing else is left in the folder', async () => {
-  const place = await made()
+  const place = await createAuthority()
   const files = readdirSync(place.folder).toSorted()
   assert.deepEqual(files, names.flatMap((name) => [`${name}.crt`, `${name}.key`]).toSorted())
   assert.equal(statSync(place.folder).mode & 0o777, 0o700)
@@ -118,7 +118,7 @@ test('only the owner reads the files, and nothing else is left in the folder', a
 })
 
 test('clients that trust the authority accept the servers, and the servers the client', async () => {
-  const place = await made()
+  const place = await createAuthority()
   const clientsCaFile = place.path('ca.crt')
   const profile = tlsProfile({
     certFile: place.path('kms.crt'),
@@ -137,7 +137,7 @@ test('clients that trust the authority accept the servers, and the servers the c
 })
 
 test('the next start keeps everything as it is', async () => {
-  const place = await made()
+  const place = await createAuthority()
   const before = readdirSync(place.folder).map((file) => place.read(file))
   await place.ensure()
   assert.deepEqual(
@@ -147,35 +147,35 @@ test('the next start keeps everything as it is', async () => {
 })
 
 test('a certificate with a third of its life left is replaced, with a new key, under the same authority', async () => {
-  const place = await made()
+  const place = await createAuthority()
   const before = place.fingerprints()
   const key = place.read('auth.key')
-  const clock = heldClock()
+  const clock = createHeldClock()
   clock.advance(264 * day)
   await place.ensure(clock)
-  assert.deepEqual(changed(before, place), [])
+  assert.deepEqual(listChanged(before, place), [])
   clock.advance(2 * day)
   await place.ensure(clock)
-  assert.deepEqual(changed(before, place), ['auth', 'kms', 'kms-rsa', 'client'])
+  assert.deepEqual(listChanged(before, place), ['auth', 'kms', 'kms-rsa', 'client'])
   assert.notEqual(place.read('auth.key'), key)
   assertWhole(place)
 })
 
 test('a start while the clock is ahead leaves nothing that later starts do not repair', async () => {
-  const place = await made()
+  const place = await createAuthority()
   const before = place.fingerprints()
-  const ahead = heldClock()
+  const ahead = createHeldClock()
   ahead.advance(390 * day)
   await place.ensure(ahead)
   const fromAhead = place.fingerprints()
-  assert.deepEqual(changed(before, place), ['auth', 'kms', 'kms-rsa', 'client'])
+  assert.deepEqual(listChanged(before, place), ['auth', 'kms', 'kms-rsa', 'client'])
   await place.ensure()
-  assert.deepEqual(changed(fromAhead, place), ['auth', 'kms', 'kms-rsa', 'client'])
+  assert.deepEqual(listChanged(fromAhead, place), ['auth', 'kms', 'kms-rsa', 'client'])
   for (const name of names) assert.ok(place.certificate(name).validFromDate.getTime() <= Date.now(), name)
   assertWhole(place)
   // Hours are within what certificates are backdated by: clients that are right accept them.
   const other = empty()
-  const byHours = heldClock()
+  const byHours = createHeldClock()
   byHours.advance(day / 2)
   await other.ensure(byHours)
   for (const name of names) assert.ok(other.certificate(name).validFromDate.getTime() <= Date.now(), name)
@@ -189,57 +189,57 @@ test('a start while the clock is ahead leaves nothing that later starts do not r
 })
 
 test('an authority that runs out is replaced, and all that it issued with it', async () => {
-  const place = await made()
+  const place = await createAuthority()
   const before = place.fingerprints()
-  const clock = heldClock()
+  const clock = createHeldClock()
   clock.advance(3625 * day)
   await place.ensure(clock)
-  assert.deepEqual(changed(before, place), [...names])
+  assert.deepEqual(listChanged(before, place), [...names])
   assertWhole(place)
 })
 
 test('what is missing of a pair is made anew as a pair', async () => {
   for (const file of ['auth.crt', 'auth.key']) {
-    const place = await made()
+    const place = await createAuthority()
     const before = place.fingerprints()
     rmSync(place.path(file))
     await place.ensure()
-    assert.deepEqual(changed(before, place), ['auth'])
+    assert.deepEqual(listChanged(before, place), ['auth'])
     assertWhole(place)
   }
 })
 
 test('a certificate whose key is another, or that another local authority issued, is replaced', async () => {
-  const [place, other] = [await made(), await made()]
+  const [place, other] = [await createAuthority(), await createAuthority()]
   const before = place.fingerprints()
   writeFileSync(place.path('auth.key'), other.read('auth.key'))
   for (const file of ['kms.crt', 'kms.key']) writeFileSync(place.path(file), other.read(file))
   await place.ensure()
-  assert.deepEqual(changed(before, place), ['auth', 'kms'])
+  assert.deepEqual(listChanged(before, place), ['auth', 'kms'])
   assertWhole(place)
 })
 
 test('a certificate that only claims to be of the authority is replaced', async () => {
-  const place = await made()
+  const place = await createAuthority()
   const forged = withCommonNames(place.read('auth.crt'), [der(derTag.utf8String, Buffer.from('Warder kms'))])
   writeFileSync(place.path('auth.crt'), forged) // issuer and key are right, the signature is of another subject
   const before = place.fingerprints()
   await place.ensure()
-  assert.deepEqual(changed(before, place), ['auth'])
+  assert.deepEqual(listChanged(before, place), ['auth'])
   assertWhole(place)
 })
 
 test('after the authority was removed a new one is made, and all that the old one issued is replaced', async () => {
-  const place = await made()
+  const place = await createAuthority()
   const before = place.fingerprints()
   rmSync(place.path('ca.crt'))
   await place.ensure()
-  assert.deepEqual(changed(before, place), [...names])
+  assert.deepEqual(listChanged(before, place), [...names])
   assertWhole(place)
 })
 
-test("somebody else's certificate is not overwritten: the start stops with advice", async () => {
-  const place = await made()
+test('a certificate of another authority is not overwritten: the start stops with advice', async () => {
+  const place = await createAuthority()
   const { certificatePem, keyPem } = await issue(
     {},
     await issue({ commonName: 'Our CA', purpose: 'authority' }),
@@ -265,7 +265,7 @@ test('a broken file stops the start, names itself and is not overwritten; removi
     ['ca.crt', 'ca.crt'],
     ['ca.key', 'ca.crt'],
   ] as const) {
-    const place = await made()
+    const place = await createAuthority()
     writeFileSync(place.path(file), 'hunter2')
     await stops(place.ensure(), new RegExp(`${file} cannot be read .*remove \\S*${removed} and start again`))
     assert.equal(place.read(file), 'hunter2')
@@ -276,7 +276,7 @@ test('a broken file stops the start, names itself and is not overwritten; removi
 })
 
 test('an authority whose key is another, or that is none, stops the start', async () => {
-  const [place, other] = [await made(), await made()]
+  const [place, other] = [await createAuthority(), await createAuthority()]
   writeFileSync(place.path('ca.key'), other.read('ca.key'))
   await stops(place.ensure(), /ca\.key is not the key of .*ca\.crt/)
   for (const file of ['crt', 'key']) writeFileSync(place.path(`ca.${file}`), place.read(`auth.${file}`))
@@ -284,7 +284,7 @@ test('an authority whose key is another, or that is none, stops the start', asyn
 })
 
 test('the key of the authority may be kept elsewhere until something is to be issued', async () => {
-  const place = await made()
+  const place = await createAuthority()
   const before = place.fingerprints()
   rmSync(place.path('ca.key'))
   await place.ensure()
@@ -306,7 +306,7 @@ test('an authority of your own issues the certificates when its key is of the ri
   await place.ensure()
   assert.equal(place.read('ca.crt'), own.certificatePem)
   assertWhole(place)
-  const clock = heldClock()
+  const clock = createHeldClock()
   clock.advance(480 * day)
   await stops(place.ensure(clock), /ca\.crt runs out on/)
   assert.equal(place.read('ca.crt'), own.certificatePem)
@@ -332,7 +332,7 @@ test('a lock that is not let go of ends the start with advice, after a bounded w
   const place = empty()
   mkdirSync(place.folder, { recursive: true })
   writeFileSync(place.path('.lock'), '')
-  const clock = heldClock()
+  const clock = createHeldClock()
   let looks = 0
   const hurried: Clock = {
     now: clock.now,
@@ -366,7 +366,7 @@ test('a folder that cannot be used stops the start with one line', async () => {
 })
 
 test('a home whose authority has its key elsewhere does without the RSA certificate', async () => {
-  const place = await made()
+  const place = await createAuthority()
   for (const file of ['ca.key', 'kms-rsa.crt', 'kms-rsa.key']) rmSync(place.path(file))
   await place.ensure()
   assert.equal(existsSync(place.path('kms-rsa.crt')), false)

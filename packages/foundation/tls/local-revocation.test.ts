@@ -43,25 +43,31 @@ test('recorded certificates are revoked one after the other, and earlier ones st
     ['storage', 'storage', 'tape'].map((commonName) => issue({ ...client, commonName }, authority)),
   )
   for (const { certificatePem } of made) recordClientCertificate(folder, certificatePem)
-  const named = (name: string) => listClientCertificates(folder).filter((each) => each.name === name)
-  assert.deepEqual([named('storage').length, named('tape').length, named('kmip-client').length], [2, 1, 1])
+  const findByName = (name: string) => listClientCertificates(folder).filter((each) => each.name === name)
+  assert.deepEqual(
+    [findByName('storage').length, findByName('tape').length, findByName('kmip-client').length],
+    [2, 1, 1],
+  )
 
-  const revoked = await revokeClientCertificates(folder, named('storage'), 'keyCompromise', systemClock)
+  const revoked = await revokeClientCertificates(folder, findByName('storage'), 'keyCompromise', systemClock)
   assert.equal(revoked.length, 2)
-  assert.deepEqual(await revokeClientCertificates(folder, named('storage'), 'superseded', systemClock), [])
+  assert.deepEqual(
+    await revokeClientCertificates(folder, findByName('storage'), 'superseded', systemClock),
+    [],
+  )
   const [one, two, tape] = made.map(({ certificatePem }) => certificatePem)
   assert.ok(one && two && tape)
   assert.ok(problem(one) && problem(two))
   assert.equal(problem(tape), undefined)
-  await revokeClientCertificates(folder, named('tape'), 'keyCompromise', systemClock)
+  await revokeClientCertificates(folder, findByName('tape'), 'keyCompromise', systemClock)
   for (const pem of [one, two, tape]) assert.match(String(problem(pem)), /revoked/)
 })
 
 test('a certificate of another authority does not come onto the CRL', async () => {
   const foreign = await issue({ ...client, commonName: 'kmip-client' })
-  const named = { name: 'x', serial: '01', validTo: new Date(), pem: foreign.certificatePem }
+  const findByName = { name: 'x', serial: '01', validTo: new Date(), pem: foreign.certificatePem }
   await assert.rejects(
-    revokeClientCertificates(folder, [named], 'keyCompromise', systemClock),
+    revokeClientCertificates(folder, [findByName], 'keyCompromise', systemClock),
     /was not issued by/,
   )
 })

@@ -26,19 +26,19 @@ test('the Common Name is the identity, whatever kind of text it is written as', 
   assert.equal(nameIn(utf8('Zoë Müller 名前')), 'Zoë Müller 名前')
 })
 
-test('no Common Name, an empty one and a star are nobody', () => {
+test('no Common Name, an empty one and a star identify no user', () => {
   assert.equal(nameIn(), undefined)
   assert.equal(nameIn(utf8('')), undefined)
   assert.equal(nameIn(utf8('*')), undefined)
 })
 
-test('several Common Names are nobody: programs differ in which one counts', () => {
+test('several Common Names identify no user: programs differ in which one counts', () => {
   assert.equal(nameIn(utf8('alice'), utf8('admin')), undefined)
   assert.equal(nameIn(utf8('alice'), utf8('alice')), undefined)
   assert.equal(nameIn(utf8('alice'), utf8('')), undefined)
 })
 
-test('a name that could be mistaken for another is nobody', () => {
+test('a name that could be mistaken for another identifies no user', () => {
   const mistaken = [
     'admin\0',
     'admin\0.example',
@@ -84,7 +84,7 @@ test('what looks like another attribute inside of the name stays inside of it', 
     assert.equal(nameIn(utf8(name)), name)
 })
 
-test('any name is that very name, or nobody', () => {
+test('any name is exactly that name, or identifies no user', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme', maxLength: 20 }), (name) => {
       const read = nameIn(utf8(name))

@@ -70,7 +70,7 @@ test('a client names the version of HTTP that it speaks, or none (RFC 7301)', as
   await fails(one, client({ ALPNProtocols: ['h2'] }), /NO_APPLICATION_PROTOCOL/)
 })
 
-test('TLS 1.1 is not spoken, whoever asks for it', async () => {
+test('TLS 1.1 is refused to every client', async () => {
   const lax = await live({}, { minVersion: 'TLSv1.1', ciphers: 'DEFAULT@SECLEVEL=0' })
   assert.equal((await shake(lax, old)).protocol, 'TLSv1.1', 'this client can speak it')
   await fails(await live(), old, /PROTOCOL_VERSION/)
@@ -124,16 +124,16 @@ test('DHE is spoken only when it is configured', async () => {
 test('a client certificate is asked for only when an authority for it is set', async () => {
   const { certificatePem, keyPem } = await issue({ commonName: 'alice', purpose: 'client' }, authority)
   const mine = client({ cert: certificatePem, key: keyPem })
-  const nobody = { commonName: null, presentedUnverified: false, resumed: false }
-  assert.deepEqual((await shake(await live(), mine)).seen, nobody)
-  assert.deepEqual((await shake(await live({ clientsCaFile }), client())).seen, nobody)
+  const anonymous = { commonName: null, presentedUnverified: false, resumed: false }
+  assert.deepEqual((await shake(await live(), mine)).seen, anonymous)
+  assert.deepEqual((await shake(await live({ clientsCaFile }), client())).seen, anonymous)
   assert.deepEqual((await shake(await live({ clientsCaFile }), mine)).seen, {
-    ...nobody,
+    ...anonymous,
     commonName: 'alice',
   })
 })
 
-test('a client certificate that does not verify is nobody, and is told from none', async () => {
+test('a client certificate that does not verify identifies no user, and is distinguished from none', async () => {
   const one = await live({ clientsCaFile })
   const now = Date.now()
   const alice = { commonName: 'alice', purpose: 'client' } as const
@@ -153,7 +153,7 @@ test('a client certificate that does not verify is nobody, and is told from none
   }
 })
 
-test('where a client certificate is required nobody comes in without a verified one', async () => {
+test('where a client certificate is required, only clients with a verified one connect', async () => {
   const one = await live({ clientsCaFile, requireClientCertificate: true })
   const alice = { commonName: 'alice', purpose: 'client' } as const
   const [right, wrong] = [await issue(alice, authority), await issue(alice, stranger)]
@@ -214,10 +214,10 @@ test('the options are plain data, as they travel to worker threads', () => {
 test('the files of a server are read with a byte order mark, text before the blocks, CRLF, and as DER', async () => {
   const [cert, key] = [readFileSync(server.certFile, 'utf8'), readFileSync(server.keyFile, 'utf8')]
   const authorities = readFileSync(clientsCaFile, 'utf8')
-  const marked = (text: string) => `\ufeffsubject=CN=x\r\n${text.replaceAll('\n', '\r\n')}`
+  const addPreamble = (text: string) => `\ufeffsubject=CN=x\r\n${text.replaceAll('\n', '\r\n')}`
   const der = createPrivateKey(key).export({ format: 'der', type: 'pkcs8' })
   const forms: readonly (readonly [string | Buffer, string | Buffer, string | Buffer])[] = [
-    [marked(cert), marked(key), marked(authorities)],
+    [addPreamble(cert), addPreamble(key), addPreamble(authorities)],
     [new X509Certificate(cert).raw, der, new X509Certificate(authorities).raw],
   ]
   for (const [index, contents] of forms.entries()) {

@@ -5,7 +5,7 @@ import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { day, heldClock, newFolder } from './fixtures/certificates.ts'
+import { createHeldClock, day, newFolder } from './fixtures/certificates.ts'
 import { ensureLocalAuthority } from './local-authority.ts'
 
 /** More rounds for a long run: WARDER_RENEWAL_KILLS=500 npm test -- renewal-kill */
@@ -35,7 +35,7 @@ test(`renewal of certificates that is killed ${kills} times leaves none without 
   for (let round = 0; round < kills; round += 1) {
     const folder = join(home, String(round), 'tls')
     const days = await renewAndKill(folder, 20 + ((round * 7) % 50))
-    const clock = heldClock()
+    const clock = createHeldClock()
     // A minute later, so that the lock of the killed process is known to be left behind.
     clock.advance(days * day + 60_000)
     const certificates = ['auth', 'kms'].map((name) => ({ name, commonName: `Warder ${name}` }))

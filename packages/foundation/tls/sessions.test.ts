@@ -88,8 +88,8 @@ for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
 
   test(`${version}: a session does not carry a client certificate to where none is asked for, nor back`, async () => {
     const [asking, careless] = [await live(), await live({ clientsCaFile: undefined })]
-    const nobody: Seen = { commonName: null, presentedUnverified: false, resumed: false }
-    assert.deepEqual((await shake(careless, { ...options(), ...(await sessionAt(asking)) })).seen, nobody)
+    const anonymous: Seen = { commonName: null, presentedUnverified: false, resumed: false }
+    assert.deepEqual((await shake(careless, { ...options(), ...(await sessionAt(asking)) })).seen, anonymous)
     const { session } = await shake(careless, options())
     assert.deepEqual((await shake(asking, { ...options(), ...(session && { session }) })).seen, fresh)
   })

@@ -84,7 +84,7 @@ async function until(isTrue: () => boolean): Promise<void> {
   while (!isTrue()) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
-const seqOf = (line: string): number => JSON.parse(line).seq
+const readSeq = (line: string): number => JSON.parse(line).seq
 
 /** A collector that answers as it is told. */
 async function collector(status: () => number) {
@@ -134,7 +134,7 @@ test('a collector gets each record in its order, also after it refused, and afte
   await forwarder.stop()
   await log.close()
   assert.deepEqual(
-    taken.map(seqOf),
+    taken.map(readSeq),
     Array.from({ length: 34 }, (_, index) => index + 1),
   )
   assert.equal(asked.at(-1)?.authorization, 'Bearer secret-2')
@@ -165,7 +165,7 @@ test('a log that took the place of another is sent from its beginning', async ()
   )
 })
 
-test('a collector that never answers holds nobody up, and a stop does not wait for it', async () => {
+test('a collector that never answers delays no request, and a stop does not wait for it', async () => {
   const folder = newFolder()
   const port = await listening(createServer(pair, () => undefined))
   const log = await openLog(folder)
@@ -226,11 +226,11 @@ test('syslog gets framed messages over TLS, and again what a broken connection m
   await until(() => messages.some((message) => message.includes(' three - ')))
   await forwarder.stop()
   await log.close()
-  const seqs = new Set(messages.map((message) => seqOf(message.slice(message.indexOf('{')))))
+  const seqs = new Set(messages.map((message) => readSeq(message.slice(message.indexOf('{')))))
   assert.deepEqual([...seqs].sort(), [1, 2, 3])
 })
 
-test('a syslog server with a certificate of somebody else gets nothing', async () => {
+test('a syslog server with the certificate of another host receives nothing', async () => {
   const { messages, port } = await syslogServer()
   const target = createSyslogTarget({
     host: '127.0.0.1',
@@ -267,7 +267,7 @@ test('names that a record holds cannot break the head of a message', () => {
   )
 })
 
-test('a collector that answers without end has its answer cut, and holds nobody up', async () => {
+test('the endless answer of a collector is cut, and delays no request', async () => {
   const folder = newFolder()
   let sent = 0
   const port = await listening(
@@ -311,7 +311,7 @@ test('a syslog server that reads nothing is given up, and what it may not have i
   )
   const where = { host: '127.0.0.1', port, allowPrivateNetworks: true, caFile, timeoutMs: 300 }
   const target = createSyslogTarget(where)
-  const lineOf = (seq: number): string =>
+  const formatLine = (seq: number): string =>
     JSON.stringify({
       time: 'T',
       node: 'n',
@@ -324,13 +324,13 @@ test('a syslog server that reads nothing is given up, and what it may not have i
   let taken = 0
   await assert.rejects(async () => {
     for (;;) {
-      await target.send([{ seq: taken + 1, line: lineOf(taken + 1) }])
+      await target.send([{ seq: taken + 1, line: formatLine(taken + 1) }])
       taken += 1
     }
   }, /takes nothing|ended the connection/)
   assert.ok(taken < 100, 'what is not read is not kept in memory without end')
   reads = true
-  await target.send([{ seq: taken + 1, line: lineOf(taken + 1) }])
+  await target.send([{ seq: taken + 1, line: formatLine(taken + 1) }])
   const has = (seq: number) => messages.join('').includes(`"seq":${seq},`)
   await until(() => has(taken + 1))
   if (taken > 0) assert.ok(has(taken), 'the piece before may not have arrived')

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { Metrics } from '../../telemetry/types.ts'
-import { ask, told, watched } from '../fixtures/lists.ts'
+import { ask, createWatchedOperations, readTold } from '../fixtures/lists.ts'
 import { live, testAudit } from '../fixtures/live.ts'
 import { idle, plainWire, secureWire } from '../fixtures/wire.ts'
 import { createTokenBuckets } from '../index.ts'
@@ -42,7 +42,7 @@ const refused: Readonly<Record<string, string>> = {
 }
 
 test('what is no LIST, or could be cut in two ways, is 400 and ends the connection, whatever stood before it', async (t) => {
-  const { reached, options } = watched()
+  const { reached, options } = createWatchedOperations()
   await using server = await live(options)
   for (const [name, bytes] of Object.entries(refused)) {
     await t.test(name, async () => {
@@ -66,17 +66,17 @@ test('what is no LIST, or could be cut in two ways, is 400 and ends the connecti
 })
 
 test('a LIST with a body is cut as any request with one is, and without a Host it is 400', async () => {
-  const { options } = watched()
+  const { options } = createWatchedOperations()
   await using server = await live(options)
   using wire = await secureWire(server.port)
   wire.send(`${head}Content-Length: ${inner.length}\r\n\r\n${inner}${inner}`)
-  assert.equal(await told(wire), `LIST /keys  ${inner.length}`)
-  assert.equal(await told(wire), 'GET /hello  0')
+  assert.equal(await readTold(wire), `LIST /keys  ${inner.length}`)
+  assert.equal(await readTold(wire), 'GET /hello  0')
   wire.send(`${head}${chunked}\r\n4\r\nLIST\r\n0\r\n\r\n${ask('LIST', '/keys')}`)
-  assert.equal(await told(wire), 'LIST /keys  4')
-  assert.equal(await told(wire), 'LIST /keys  0')
+  assert.equal(await readTold(wire), 'LIST /keys  4')
+  assert.equal(await readTold(wire), 'LIST /keys  0')
   wire.send(`${head}Content-Length: 2000\r\n\r\n`)
-  assert.equal(await told(wire), 413)
+  assert.equal(await readTold(wire), 413)
   for (const hosts of ['', 'Host: a\r\nHost: b\r\n', 'Host: a/b\r\n'])
     assert.match(await server.raw(`${line}${hosts}Connection: close\r\n\r\n`), /^HTTP\/1\.1 400 /)
   assert.match(
@@ -86,7 +86,7 @@ test('a LIST with a body is cut as any request with one is, and without a Host i
 })
 
 test('a head that is too large is 431, one that is too slow 408', async () => {
-  const { options } = watched()
+  const { options } = createWatchedOperations()
   const limits = { maxHeaderBytes: 2048, headersTimeoutMs: 60, connectionsCheckingIntervalMs: 20 }
   await using server = await live({ ...options, limits })
   const long = await server.raw(`${head}X-Long: ${'a'.repeat(1024 * 1024)}`)
@@ -98,7 +98,7 @@ test('a head that is too large is 431, one that is too slow 408', async () => {
 })
 
 test('the beginning of a LIST whose sender ends, or goes on with other bytes, is refused', async () => {
-  const { reached, options } = watched()
+  const { reached, options } = createWatchedOperations()
   await using server = await live(options)
   for (const [begin, end] of [
     ['LIS', 'K /keys'],
@@ -112,7 +112,7 @@ test('the beginning of a LIST whose sender ends, or goes on with other bytes, is
     wire.send(begin)
     await new Promise((resolve) => setTimeout(resolve, 5))
     wire.send(`${end}${inner}`)
-    assert.equal(await told(wire), 400, `${begin}|${end}`)
+    assert.equal(await readTold(wire), 400, `${begin}|${end}`)
     assert.equal(await wire.rest(), '')
   }
   using ended = await secureWire(server.port)
@@ -125,7 +125,7 @@ test('nothing is served behind what was refused, while its refusal waits for ear
   for (const tls of [true, false]) {
     for (const nonsense of ['LIX /keys', 'XX', 'LISTX', 'LI', `${ask('LIST', '/keys')}LIX`]) {
       const { promise, resolve } = Promise.withResolvers<void>()
-      const { reached, options } = watched(promise)
+      const { reached, options } = createWatchedOperations(promise)
       await using server = await live({ ...options, ...(!tls && { tls: undefined }) })
       using wire = await (tls ? secureWire : plainWire)(server.port)
       wire.send(ask('GET', '/slow'))
@@ -137,8 +137,8 @@ test('nothing is served behind what was refused, while its refusal waits for ear
       await new Promise((soon) => setTimeout(soon, 4))
       resolve()
       const served = nonsense.startsWith('LIST /') ? ['GET /slow  0', 'LIST /keys  0'] : ['GET /slow  0']
-      for (const one of served) assert.equal(await told(wire), one)
-      assert.equal(await told(wire), 400, nonsense)
+      for (const one of served) assert.equal(await readTold(wire), one)
+      assert.equal(await readTold(wire), 400, nonsense)
       assert.equal(await wire.rest(), '')
       assert.equal(reached.length, served.length)
       await idle(server)
@@ -147,26 +147,26 @@ test('nothing is served behind what was refused, while its refusal waits for ear
 })
 
 test('bytes of an earlier request are not taken for the beginning of a LIST', async () => {
-  const { options } = watched()
+  const { options } = createWatchedOperations()
   await using server = await live(options)
   using wire = await secureWire(server.port)
   wire.send('POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n')
   await new Promise((resolve) => setTimeout(resolve, 5))
   wire.send('LI')
-  assert.equal(await told(wire), 'POST /upload  2')
+  assert.equal(await readTold(wire), 'POST /upload  2')
   wire.send(inner)
-  assert.equal(await told(wire), 'GET /hello  0')
+  assert.equal(await readTold(wire), 'GET /hello  0')
   wire.send('ST /keys HTTP/1.1\r\nHost: a\r\n\r\n')
-  assert.equal(await told(wire), 400)
+  assert.equal(await readTold(wire), 400)
 })
 
 test('a body that ends with UN leaves the verb behind it open, which is refused', async () => {
-  const { reached, options } = watched()
+  const { reached, options } = createWatchedOperations()
   await using server = await live(options)
   using wire = await secureWire(server.port)
   wire.send(`POST /upload HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nUN${ask('LIST', '/keys')}`)
-  assert.equal(await told(wire), 'POST /upload  2')
-  assert.equal(await told(wire), 400)
+  assert.equal(await readTold(wire), 'POST /upload  2')
+  assert.equal(await readTold(wire), 400)
   assert.deepEqual(reached, ['POST /upload 2'])
 })
 
@@ -174,7 +174,7 @@ const requests = fc.array(fc.constantFrom('LIST', 'GET', 'POST'), { minLength: 1
 const cuts = fc.array(fc.nat({ max: 400 }), { maxLength: 12 })
 
 test('however the bytes are cut into packets, the same requests are served in the same order', async () => {
-  const { options } = watched()
+  const { options } = createWatchedOperations()
   await using server = await live({ ...options, tls: undefined })
   const one = {
     LIST: [ask('LIST', '/keys'), 'LIST /keys  0'],
@@ -197,7 +197,7 @@ test('however the bytes are cut into packets, the same requests are served in th
     // The first two bytes of a LIST may be at the end of a longer read: that alone may be refused.
     const openCut = ends.some((end) => ['L', 'LI'].some((cut) => bytes.slice(0, end).endsWith(`\n${cut}`)))
     for (const verb of verbs) {
-      const answer = await told(wire)
+      const answer = await readTold(wire)
       if (answer === 400 && openCut) return
       assert.equal(answer, one[verb][1])
     }
@@ -232,7 +232,7 @@ const pieces = fc.array(
 )
 
 test('whatever the bytes are, they are cut into requests as with a verb that the parser knows', async () => {
-  const { options } = watched()
+  const { options } = createWatchedOperations()
   await using server = await live({ ...options, tls: undefined })
   const statuses = async (bytes: string) => {
     using wire = await plainWire(server.port)
@@ -254,7 +254,7 @@ test('whatever the bytes are, they are cut into requests as with a verb that the
 })
 
 test('many half LISTs and a packet full of them leave nothing behind', async () => {
-  const { reached, options } = watched()
+  const { reached, options } = createWatchedOperations()
   await using server = await live({ ...options, tls: undefined })
   for (let round = 0; round < 10; round++) {
     const wires = await Promise.all(Array.from({ length: 50 }, () => plainWire(server.port)))
@@ -264,7 +264,7 @@ test('many half LISTs and a packet full of them leave nothing behind', async () 
   const many = Number(process.env.WARDER_MANY_LISTS ?? 1000)
   using wire = await plainWire(server.port)
   wire.send(ask('LIST', '/keys').repeat(many))
-  for (let count = 0; count < many; count++) assert.equal(await told(wire), 'LIST /keys  0')
+  for (let count = 0; count < many; count++) assert.equal(await readTold(wire), 'LIST /keys  0')
   assert.equal(reached.length, many)
   await idle(server)
 })
@@ -281,7 +281,7 @@ test('a LIST is counted, recorded and limited as any request is, and is no error
   }
   const clock = { now: () => 1_000_000, monotonic: () => 0 }
   const rateLimiter = createTokenBuckets({ ratePerSecond: 0.5, burst: 2, slots: 16, clock })
-  await using server = await live({ ...watched().options, audit, metrics, rateLimiter })
+  await using server = await live({ ...createWatchedOperations().options, audit, metrics, rateLimiter })
   using wire = await secureWire(server.port)
   const statuses = []
   for (const path of ['/keys', '/hello', '/keys']) {
@@ -301,7 +301,7 @@ test('a LIST is counted, recorded and limited as any request is, and is no error
 })
 
 test('a page of another origin reads a LIST as little as a GET', async () => {
-  await using server = await live(watched().options)
+  await using server = await live(createWatchedOperations().options)
   using wire = await secureWire(server.port)
   for (const verb of ['GET', 'LIST']) {
     wire.send(ask(verb, '/keys', 'Origin: https://evil.example\r\n'))
@@ -315,7 +315,7 @@ test('a page of another origin reads a LIST as little as a GET', async () => {
 })
 
 test('the refusal of LIST elsewhere says which verbs there are', async () => {
-  await using server = await live(watched().options)
+  await using server = await live(createWatchedOperations().options)
   using wire = await secureWire(server.port)
   wire.send(ask('LIST', '/hello'))
   assert.equal((await wire.reply()).headers.allow, 'GET, HEAD')

@@ -7,7 +7,7 @@ import type { TakerData } from './fixtures/taker.ts'
 import { bucketKey, createTokenBuckets, tokenBucketMemory } from './index.ts'
 
 /** A clock that shows what it is told; its wall clock stands still, since buckets must not look at it. */
-const heldClock = () => {
+const createHeldClock = () => {
   let at = 86_400_000
   return {
     now: () => 0,
@@ -24,7 +24,7 @@ const often = (times: number, take: () => { readonly allowed: boolean }): number
 }
 
 test('a bucket gives its burst at once, then what flows in, and never holds more than its burst', () => {
-  const clock = heldClock()
+  const clock = createHeldClock()
   const buckets = createTokenBuckets({ ratePerSecond: 10, burst: 5, slots: 64, clock })
   const take = () => buckets.take('192.0.2.1')
   assert.equal(often(100, take), 5)
@@ -41,7 +41,7 @@ test('a bucket gives its burst at once, then what flows in, and never holds more
 })
 
 test('who is refused learns the whole seconds after which one request is allowed', () => {
-  const clock = heldClock()
+  const clock = createHeldClock()
   const buckets = createTokenBuckets({ ratePerSecond: 0.1, burst: 1, slots: 64, clock })
   const take = () => buckets.take('192.0.2.1')
   assert.deepEqual(take(), { allowed: true, retryAfterSeconds: 0 })
@@ -62,7 +62,7 @@ test('a refusal costs nothing: who waits as long as told gets through', () => {
       fc.integer({ min: 1, max: 20 }),
       fc.integer({ min: 1, max: 50 }),
       (ratePerSecond, burst, asks) => {
-        const clock = heldClock()
+        const clock = createHeldClock()
         const buckets = createTokenBuckets({ ratePerSecond, burst, slots: 1, clock })
         assert.equal(
           often(burst + asks, () => buckets.take('192.0.2.1')),
@@ -84,7 +84,7 @@ test('over any time no more is allowed than the burst and what flowed in', () =>
       fc.integer({ min: 1, max: 10 }),
       fc.array(step),
       (ratePerSecond, burst, steps) => {
-        const clock = heldClock()
+        const clock = createHeldClock()
         const buckets = createTokenBuckets({ ratePerSecond, burst, slots: 1, clock })
         let allowed = 0
         let passed = 0
@@ -104,7 +104,7 @@ test('over any time no more is allowed than the burst and what flowed in', () =>
 })
 
 test('a clock that goes back gives no tokens', () => {
-  const clock = heldClock()
+  const clock = createHeldClock()
   const buckets = createTokenBuckets({ ratePerSecond: 10, burst: 5, slots: 1, clock })
   assert.equal(
     often(10, () => buckets.take('192.0.2.1')),
@@ -157,7 +157,7 @@ test('two threads with one memory together give no more than the burst and what 
 })
 
 test('all addresses of an IPv6 /64 share one bucket, in any spelling; the next /64 has its own', () => {
-  const clock = heldClock()
+  const clock = createHeldClock()
   const buckets = createTokenBuckets({ ratePerSecond: 1, burst: 3, slots: 1 << 20, clock })
   const same = [
     '2001:db8:1:2::1',
@@ -197,7 +197,13 @@ test('the bucket of an IPv6 address depends on its first 64 bits and on nothing 
 
 test('a million callers take no more memory than the slots that were asked for', () => {
   const memory = tokenBucketMemory(128)
-  const buckets = createTokenBuckets({ ratePerSecond: 1, burst: 1, slots: 128, clock: heldClock(), memory })
+  const buckets = createTokenBuckets({
+    ratePerSecond: 1,
+    burst: 1,
+    slots: 128,
+    clock: createHeldClock(),
+    memory,
+  })
   let allowed = 0
   for (let count = 0; count < 20_000; count++) {
     if (buckets.take(`2001:db8:${(count >> 16).toString(16)}:${(count & 0xffff).toString(16)}::1`).allowed)
@@ -208,18 +214,18 @@ test('a million callers take no more memory than the slots that were asked for',
 })
 
 test('which addresses share a slot cannot be computed without the memory', () => {
-  const shared = (memory: SharedArrayBuffer): string => {
-    const clock = heldClock()
+  const takeFromEach = (memory: SharedArrayBuffer): string => {
+    const clock = createHeldClock()
     const buckets = createTokenBuckets({ ratePerSecond: 1, burst: 1, slots: 64, clock, memory })
     return Array.from({ length: 64 }, (_, index) =>
       buckets.take(`192.0.2.${index}`).allowed ? '1' : '0',
     ).join('')
   }
-  assert.notEqual(shared(tokenBucketMemory(64)), shared(tokenBucketMemory(64)))
+  assert.notEqual(takeFromEach(tokenBucketMemory(64)), takeFromEach(tokenBucketMemory(64)))
 })
 
 test('settings that make no bucket are refused', () => {
-  const usual = { ratePerSecond: 1, burst: 1, slots: 4, clock: heldClock() }
+  const usual = { ratePerSecond: 1, burst: 1, slots: 4, clock: createHeldClock() }
   for (const wrong of [
     { ratePerSecond: 0 },
     { ratePerSecond: Number.NaN },

@@ -9,7 +9,7 @@ const types = new Set(['string', 'number', 'integer', 'boolean', 'null', 'array'
  * path parameters are declared and nothing else is, every response has a description, schemas use the keywords of
  * JSON Schema 2020-12 in their right form. Returns one sentence for each problem.
  */
-export function problemsOf(document: Json): readonly string[] {
+export function findProblems(document: Json): readonly string[] {
   const problems: string[] = []
   const root = object(document)
   if (!/^3\.1\.\d+$/.test(String(root.openapi))) problems.push('openapi: is not 3.1')

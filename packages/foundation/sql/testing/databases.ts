@@ -22,7 +22,7 @@ export interface TestDatabases {
    * @returns its URL
    */
   migrated(components: Components): Promise<string>
-  /** Takes a database away that nobody needs any more; connections to it are cut. */
+  /** Drops an unused database; connections to it are cut. */
   drop(url: string): Promise<void>
   /** Takes all of them away. */
   dropAll(): Promise<void>
@@ -36,14 +36,14 @@ let count = 0
 
 /** @param address `host:port` of a server that lets the user `postgres` in */
 export function testDatabases(address: string): TestDatabases {
-  const urlOf = (name: string): string => `postgresql://postgres@${address}/${name}`
-  const nameOf = (url: string): string => new URL(url).pathname.slice(1)
+  const formatUrl = (name: string): string => `postgresql://postgres@${address}/${name}`
+  const parseName = (url: string): string => new URL(url).pathname.slice(1)
   const names = new Set<string>()
   const prepared = new Map<string, Promise<string>>()
 
   /** One connection for one thing: none stays that would keep the process, or another's database, alive. */
   const asAdmin = async <R>(use: (client: pg.Client) => Promise<R>): Promise<R> => {
-    const client = new pg.Client({ connectionString: urlOf('postgres') })
+    const client = new pg.Client({ connectionString: formatUrl('postgres') })
     await client.connect()
     try {
       return await use(client)
@@ -57,7 +57,7 @@ export function testDatabases(address: string): TestDatabases {
     const name = `test_${process.pid}_${count}`
     await asAdmin((client) => make(client, name, template + tablespace))
     names.add(name)
-    return urlOf(name)
+    return formatUrl(name)
   }
 
   const remove = async (client: pg.Client, name: string): Promise<void> => {
@@ -74,7 +74,7 @@ export function testDatabases(address: string): TestDatabases {
       // Only when it is ready it gets its name: a process that died before leaves nothing that looks like one.
       const draft = `draft_${process.pid}_${name.slice(-20)}`
       await make(client, draft, 'template1')
-      const db = await openPostgres({ url: urlOf(draft) })
+      const db = await openPostgres({ url: formatUrl(draft) })
       for (const [component, migrations] of Object.entries(components))
         await migrate(db, component, migrations)
       await db.close()
@@ -98,7 +98,7 @@ export function testDatabases(address: string): TestDatabases {
       prepared.set(key, name)
       return create(await name)
     },
-    drop: (url) => asAdmin((client) => remove(client, nameOf(url))),
+    drop: (url) => asAdmin((client) => remove(client, parseName(url))),
     async dropAll() {
       if (names.size === 0) return
       await asAdmin(async (client) => {

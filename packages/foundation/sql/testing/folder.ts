@@ -14,7 +14,7 @@ const memoryNeeded = 2 ** 30
 /** A new folder for servers, and as whom they run; undefined = as this process. */
 export function serverFolder(): { readonly folder: string; readonly account: Account | undefined } {
   const folder = mkdtempSync(join(roomyFolder(), 'warder-pg-'))
-  const account = process.getuid?.() === 0 ? unprivileged() : undefined
+  const account = process.getuid?.() === 0 ? findUnprivilegedUser() : undefined
   if (account !== undefined) {
     chownSync(folder, account.uid, account.gid)
     chmodSync(folder, 0o755)
@@ -33,7 +33,7 @@ function roomyFolder(): string {
   return tmpdir()
 }
 
-function unprivileged(): Account {
+function findUnprivilegedUser(): Account {
   const line = existsSync('/etc/passwd')
     ? readFileSync('/etc/passwd', 'utf8')
         .split('\n')

@@ -52,7 +52,7 @@ export async function startTestPair(): Promise<TestPair | { readonly missing: st
     guarding = guard(begun, folder)
     return server
   }
-  const serverOf = (first: Server, place: string, own: readonly string[]): PairServer => {
+  const createPairServer = (first: Server, place: string, own: readonly string[]): PairServer => {
     let server = first
     const { port } = first
     const url = (database: string): string => `postgresql://postgres@127.0.0.1:${port}/${database}`
@@ -85,11 +85,11 @@ export async function startTestPair(): Promise<TestPair | { readonly missing: st
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
   }
   process.once('exit', atExit)
-  const primary = serverOf(await start(data, []), data, [])
+  const primary = createPairServer(await start(data, []), data, [])
   const follows = [
     `primary_conninfo=host=127.0.0.1 port=${primary.port} user=postgres application_name=standby`,
   ]
-  const standby = serverOf(await start(copy, follows), copy, follows)
+  const standby = createPairServer(await start(copy, follows), copy, follows)
   await primary.ask("ALTER SYSTEM SET synchronous_standby_names = '*'")
   await primary.ask('SELECT pg_reload_conf()')
   const confirms = "SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync' AND state = 'streaming'"

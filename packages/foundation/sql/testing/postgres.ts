@@ -11,7 +11,7 @@ export interface TestPostgres extends Omit<TestDatabases, 'dropAll'> {
 }
 
 export interface TestPostgresOptions {
-  /** true: a server that nobody else uses, for a test that ends it. Default: the one of the test run, where there is one. */
+  /** true: a separate server, for a test that stops it. Default: the server of the test run, if there is one. */
   readonly own?: boolean
   /** Of a server of one's own: more lines for `-c`. Files that they name are written by `prepare`. */
   readonly settings?: readonly string[]

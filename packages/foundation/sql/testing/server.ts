@@ -2,7 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { chownSync, cpSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { type Binaries, environmentOf, findBinaries } from './binaries.ts'
+import { type Binaries, createEnvironment, findBinaries } from './binaries.ts'
 import { type Account, serverFolder } from './folder.ts'
 
 /** The files of one or more servers, in a temporary folder that is gone with this process. */
@@ -26,7 +26,7 @@ export interface Server {
 }
 
 const startWithinMs = 60_000
-const mostStarts = 5
+const maxStarts = 5
 
 /** @returns the reason when there is no PostgreSQL */
 export function makeCluster(): Cluster | { readonly missing: string } {
@@ -46,7 +46,7 @@ export function makeCluster(): Cluster | { readonly missing: string } {
       '--locale=C',
       '--no-sync',
     ]
-    const made = spawnSync(binaries.initdb, args, { ...howOf(cluster), encoding: 'utf8' })
+    const made = spawnSync(binaries.initdb, args, { ...getSpawnOptions(cluster), encoding: 'utf8' })
     if (made.status === 0) return cluster
     rmSync(folder, { recursive: true, force: true })
     missing = `initdb failed: ${made.error?.message ?? made.stderr.split('\n')[0]}`
@@ -62,7 +62,7 @@ export function copyData(cluster: Cluster, name: string): string {
   return copy
 }
 
-/** Writes a file that the server can read, and nobody else. */
+/** Writes a file that only the server can read. */
 export function writeServerFile(cluster: Cluster, path: string, text: string): void {
   writeFileSync(path, text, { mode: 0o600 })
   give(cluster, path, false)
@@ -76,8 +76,8 @@ function give({ account }: Cluster, path: string, deep = true): void {
     chownSync(join(path, name), account.uid, account.gid)
 }
 
-function howOf({ binaries, folder, account }: Cluster) {
-  return { env: environmentOf(binaries, folder), cwd: folder, ...account }
+function getSpawnOptions({ binaries, folder, account }: Cluster) {
+  return { env: createEnvironment(binaries, folder), cwd: folder, ...account }
 }
 
 /**
@@ -92,12 +92,12 @@ export async function startServer(
   port?: number,
 ): Promise<Server> {
   let log = ''
-  for (let attempt = 1; attempt <= mostStarts; attempt += 1) {
+  for (let attempt = 1; attempt <= maxStarts; attempt += 1) {
     // Another process may take the port before the server does: then it ends at once, and another port is tried.
     const chosen = port ?? (await freePort())
     const options = [...settings, `unix_socket_directories=${cluster.folder}`].flatMap((one) => ['-c', one])
     const child = spawn(cluster.binaries.postgres, ['-D', data, '-p', String(chosen), ...options], {
-      ...howOf(cluster),
+      ...getSpawnOptions(cluster),
       stdio: ['ignore', 'ignore', 'pipe'],
     })
     log = ''

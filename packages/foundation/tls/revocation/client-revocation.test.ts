@@ -8,13 +8,13 @@ import { missingOpenssl } from '@warder/pki/testing'
 import { readCertificate, readCertificateExtensions, readKeyIdentifier } from '@warder/pki/x509'
 import { issueCrl, type NewCrl } from '@warder/pki/x509/crl'
 import { StartupError } from '../../errors/index.ts'
-import { day, heldClock, issue, newFolder } from '../fixtures/certificates.ts'
+import { createHeldClock, day, issue, newFolder } from '../fixtures/certificates.ts'
 import type { IssuedCertificate } from '../index.ts'
 import { createClientRevocation, listPresentedChain, readClientCrls } from '../index.ts'
 
 const folder = newFolder()
 after(() => rmSync(folder, { recursive: true }))
-const clock = heldClock()
+const clock = createHeldClock()
 const client = { purpose: 'client', hostnames: [], addresses: [] } as const
 const file = (name: string): string => join(folder, name)
 
@@ -35,8 +35,8 @@ before(async () => {
   writeFileSync(file('ca.pem'), authority.certificatePem + other.certificatePem)
 })
 
-const derOf = ({ certificatePem }: IssuedCertificate) => new X509Certificate(certificatePem).raw
-const chainOf = ({ certificatePem }: IssuedCertificate) =>
+const readDer = ({ certificatePem }: IssuedCertificate) => new X509Certificate(certificatePem).raw
+const createChain = ({ certificatePem }: IssuedCertificate) =>
   listPresentedChain(new X509Certificate(certificatePem))
 
 async function crl(
@@ -44,7 +44,7 @@ async function crl(
   revoked: readonly IssuedCertificate[],
   wanted: Partial<NewCrl> = {},
 ): Promise<Buffer> {
-  const der = derOf(by)
+  const der = readDer(by)
   const key = createPrivateKey(by.keyPem)
   return issueCrl(
     {
@@ -52,7 +52,7 @@ async function crl(
       thisUpdate: clock.now() - day,
       nextUpdate: clock.now() + day,
       entries: revoked.map((each) => ({
-        serial: readCertificate(derOf(each)).serialNumber,
+        serial: readCertificate(readDer(each)).serialNumber,
         revokedAt: clock.now(),
       })),
       ...wanted,
@@ -66,7 +66,7 @@ async function crl(
   )
 }
 
-const pemOf = (der: Buffer) => `-----BEGIN X509 CRL-----\n${der.toString('base64')}\n-----END X509 CRL-----\n`
+const toPem = (der: Buffer) => `-----BEGIN X509 CRL-----\n${der.toString('base64')}\n-----END X509 CRL-----\n`
 
 function read(bytes: string | Buffer, strict = false) {
   writeFileSync(file('clients.crl'), bytes)
@@ -78,18 +78,19 @@ function read(bytes: string | Buffer, strict = false) {
   })
 }
 
-test('who is on the CRL of a client authority is refused, and nobody else', async () => {
-  for (const bytes of [await crl(authority, [alice]), pemOf(await crl(authority, [alice]))]) {
+test('only certificates on the CRL of a client authority are refused', async () => {
+  for (const bytes of [await crl(authority, [alice]), toPem(await crl(authority, [alice]))]) {
     const revocation = createClientRevocation(clock, read(bytes).revoked)
-    assert.match(String(revocation.problem(chainOf(alice))), /revoked/)
-    for (const good of [bob, carol]) assert.equal(revocation.problem(chainOf(good)), undefined)
+    assert.match(String(revocation.problem(createChain(alice))), /revoked/)
+    for (const good of [bob, carol]) assert.equal(revocation.problem(createChain(good)), undefined)
   }
 })
 
 test('one file holds CRLs of several authorities, and every entry counts', async () => {
-  const both = pemOf(await crl(authority, [alice, bob])) + pemOf(await crl(other, [carol]))
+  const both = toPem(await crl(authority, [alice, bob])) + toPem(await crl(other, [carol]))
   const revocation = createClientRevocation(clock, read(both).revoked)
-  for (const each of [alice, bob, carol]) assert.match(String(revocation.problem(chainOf(each))), /revoked/)
+  for (const each of [alice, bob, carol])
+    assert.match(String(revocation.problem(createChain(each))), /revoked/)
 })
 
 test('a thousand entries are all found, and what is not among them is not', async () => {
@@ -98,7 +99,7 @@ test('a thousand entries are all found, and what is not among them is not', asyn
     serial: serial(index),
     revokedAt: clock.now(),
   }))
-  const [first] = chainOf(alice)
+  const [first] = createChain(alice)
   assert.ok(first)
   const { revoked } = read(await crl(authority, [], { entries }))
   assert.equal(new BigUint64Array(revoked.revoked).length, 1000)
@@ -112,12 +113,12 @@ test('a CRL that expires still lists who it listed; others are refused where tha
   const bytes = await crl(authority, [alice], { nextUpdate: clock.now() + 1000 })
   const [soft, strict] = [false, true].map((each) => createClientRevocation(clock, read(bytes, each).revoked))
   assert.ok(soft && strict)
-  assert.equal(strict.problem(chainOf(bob)), undefined)
-  assert.match(String(strict.problem(chainOf(carol))), /no CRL in force/, 'its authority has none')
+  assert.equal(strict.problem(createChain(bob)), undefined)
+  assert.match(String(strict.problem(createChain(carol))), /no CRL in force/, 'its authority has none')
   clock.advance(5000)
-  assert.equal(soft.problem(chainOf(bob)), undefined)
-  assert.match(String(soft.problem(chainOf(alice))), /revoked/)
-  assert.match(String(strict.problem(chainOf(bob))), /no CRL in force/)
+  assert.equal(soft.problem(createChain(bob)), undefined)
+  assert.match(String(soft.problem(createChain(alice))), /revoked/)
+  assert.match(String(strict.problem(createChain(bob))), /no CRL in force/)
 })
 
 test('an authority may be one that needs no CRL', () => {
@@ -127,17 +128,17 @@ test('an authority may be one that needs no CRL', () => {
     strict: true,
     crlsOptional: true,
   })
-  assert.equal(createClientRevocation(clock, revoked).problem(chainOf(alice)), undefined)
+  assert.equal(createClientRevocation(clock, revoked).problem(createChain(alice)), undefined)
 })
 
 test('what is set later counts from then on', async () => {
   const revocation = createClientRevocation(clock, undefined)
-  assert.equal(revocation.problem(chainOf(alice)), undefined)
+  assert.equal(revocation.problem(createChain(alice)), undefined)
   const { revoked } = read(await crl(authority, [alice]))
   revocation.set(revoked)
-  assert.match(String(revocation.problem(chainOf(alice))), /revoked/)
+  assert.match(String(revocation.problem(createChain(alice))), /revoked/)
   revocation.set(undefined)
-  assert.equal(revocation.problem(chainOf(alice)), undefined)
+  assert.equal(revocation.problem(createChain(alice)), undefined)
 })
 
 test('a file that is no CRL of a client authority is refused with what is wrong', async () => {
@@ -152,7 +153,7 @@ test('a file that is no CRL of a client authority is refused with what is wrong'
     [/holds no CRL/, 'nonsense'],
     [/holds no CRL/, authority.certificatePem],
     [/clients\.crl/, good.subarray(0, good.length - 3)],
-    [/clients\.crl/, pemOf(good.subarray(0, 40))],
+    [/clients\.crl/, toPem(good.subarray(0, 40))],
   ]
   for (const [sentence, bytes] of refused)
     assert.throws(
@@ -193,6 +194,6 @@ test('a CRL that OpenSSL made is read', { skip: missingOpenssl }, () => {
     crlsOptional: false,
   })
   const revocation = createClientRevocation(clock, revoked)
-  assert.match(String(revocation.problem(chainOf(alice))), /revoked/)
-  assert.equal(revocation.problem(chainOf(bob)), undefined)
+  assert.match(String(revocation.problem(createChain(alice))), /revoked/)
+  assert.equal(revocation.problem(createChain(bob)), undefined)
 })
