@@ -21,12 +21,23 @@ export {
   vendorIndexName,
 } from './attributes/index-value.ts'
 export {
+  defaultKeyFormat,
+  digestFormats,
+  domainMembers,
+  ellipticCurve,
+  type HalfType,
+  isEcKey,
+  type KeyFormat,
+  rsaMembers,
+  transparentTypes,
+  writeKeyMaterial,
+} from './attributes/key-material.ts'
+export {
   type AlgorithmName,
   byteKeysOf,
   type CurveName,
   columnOf,
   curveByName,
-  curveOfFamily,
   impliedAlgorithm,
   kmipKeyKind,
   storedKeyKind,
@@ -70,12 +81,14 @@ export * from './object-id.ts'
 export { type ObjectRow, objectColumns, storedLinks, storedNames, toObject } from './object-row-store.ts'
 export * from './object-store.ts'
 export * from './other-half.ts'
+export { type NewPair, type PairPlan, pairPlan } from './pair-plan.ts'
 export * from './pending-destruction.ts'
 export { newQuantumSafePair } from './quantum-safe-pair.ts'
 export * from './refusal.ts'
 export { type Explanation, explain, reasonOfKind, toRefusal } from './refusal-reasons.ts'
 export { forgetReservations, moveReservations, sweepReservations } from './removed-id-store.ts'
 export * from './replace-object.ts'
+export { stageReplacementPair } from './replacement-pair.ts'
 export * from './rotation-due-store.ts'
 export * from './rotation-plan.ts'
 export * from './rotation-plan-store.ts'

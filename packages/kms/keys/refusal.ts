@@ -15,6 +15,7 @@ export type RefusalReason =
   | 'InvalidField'
   | 'InvalidObjectType'
   | 'KeyValueNotPresent'
+  | 'MissingData'
   | 'ObjectArchived'
   | 'ObjectDestroyed'
   | 'ObjectNotFound'

@@ -75,3 +75,18 @@ async function requireRoomOfOwner(
   if (quota === undefined || owner === principal.name || (await quota.hasRoom(owner))) return
   throw refusal('PermissionDenied', 'The owner of the key has the maximum number of objects.')
 }
+
+/**
+ * The public key of a pair, if it is here: by the pair itself, or by a link. Any client may set links to any object: only
+ * those to objects of the same owner count, and others are not followed.
+ * @returns its identifier, as it is named
+ */
+export async function findLinkedHalf(
+  { objects }: Pick<ReplacingRequest, 'objects'>,
+  object: ManagedObject,
+): Promise<string | undefined> {
+  const linked = object.linkedId ?? linkedObject(object, 'PublicKeyLink')
+  if (linked === undefined) return undefined
+  const there = await objects.read(linked)
+  return there?.type === 'PublicKey' && there.owner === object.owner ? linked : undefined
+}

@@ -13,6 +13,7 @@ import { attributesForReplacement } from './attributes/replacement.ts'
 import { type NewHalf, newKeyObjects } from './create.ts'
 import { chainIdOf, type ManagedObject, type NewObject, type ObjectLink } from './managed-object.ts'
 import type { ObjectId } from './object-id.ts'
+import { hasOwnSchedule, scheduleIn } from './rotation-schedule.ts'
 import { stateAt, withheld, withheldSentences } from './state-machine.ts'
 import type { ObjectChange, UnitOfWork } from './unit-of-work.ts'
 import { maxVersions } from './version-store.ts'
@@ -254,6 +255,14 @@ export function firstRotation(
 ): number | undefined {
   if (rotateEvery === undefined) return undefined
   return newest.createdAt + (rotateEvery + (newest.generation === 0 ? rotateOffset : 0)) * 1000
+}
+
+/** The schedule of a new key, from the attributes with which it is made (docs/adr/rotation.md). */
+export function newSchedule(object: NewObject['object']): Partial<NewObject['object']> {
+  const whole: ManagedObject = { ...object, changedAt: object.createdAt, version: 0 }
+  if (!hasOwnSchedule(whole)) return {}
+  const schedule = scheduleIn(whole)
+  return { ...schedule, rotateAt: firstRotation(schedule, whole) }
 }
 
 /** When a key that is rotated now is due again: counted from the rotation, so that a clock that jumps causes one at most. */

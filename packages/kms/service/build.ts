@@ -13,9 +13,7 @@ import { forwarder } from '../api/auth-proxy/index.ts'
 import { enabledStores } from '../api/external/index.ts'
 import { externalHosts } from '../api/external/settings.ts'
 import { createCreationGate } from '../api/kmip/attributes/creation-gate.ts'
-import type { KmipEngine } from '../api/kmip/engine/index.ts'
 import { createKmipEngine, createKmipSocket, kmipOperations } from '../api/kmip/index.ts'
-import { renewCertifiedPair } from '../api/kmip/operations/certificates/renew-pair.ts'
 import { createMaintenance, createPublishedStatus } from '../authority/index.ts'
 import { type KeyBackend, softwareBackend } from '../backend/index.ts'
 import { type Ended, readEnded, sharedEnded } from '../ended/index.ts'
@@ -123,18 +121,6 @@ export async function build(
         },
       }),
   }
-}
-
-/** Renews certificates outside of requests, in the name of their owners; pairs get theirs in the same commit. */
-export function renewalEngine(environment: ServiceEnvironment<KmsConfig>): KmipEngine {
-  const { log, metrics } = environment
-  const operations = new Map([...kmipOperations, [renewCertifiedPair.name, renewCertifiedPair]])
-  return createKmipEngine({
-    services: servicesOf(environment, softwareBackend, undefined, undefined),
-    operations,
-    log,
-    metrics,
-  })
 }
 
 /** With the feed of ends, where it is followed. */

@@ -5,6 +5,7 @@ import { createCreationGate } from '../api/kmip/attributes/creation-gate.ts'
 import type { RenewalServices } from '../authority/renewal/renew-due.ts'
 import { createKeyRing, createLastUses } from '../keys/index.ts'
 import { configuredPolicy } from './algorithm-settings.ts'
+import { keyCacheMetrics } from './key-metrics.ts'
 import { revocationConfig } from './pki-settings.ts'
 import { rolesOf } from './roles.ts'
 import type { KmsConfig } from './settings.ts'
@@ -20,6 +21,7 @@ export function renewalServicesOf(environment: ServiceEnvironment<KmsConfig>): R
   const policy = configuredPolicy(config)
   const leaseMs = config.cache_lease_ms
   const keys = createKeyRing({ db, seal, clock, policy, capacity: config.unwrapped_cache_max_size, leaseMs })
+  keyCacheMetrics(metrics, keys)
   const services: RenewalServices = {
     db,
     seal,

@@ -1,14 +1,12 @@
 import { getFips } from 'node:crypto'
 import { StartupError } from '@warder/foundation/errors'
 import type { ServiceDefinition, ServiceEnvironment } from '@warder/foundation/runtime'
-import type { Database } from '@warder/foundation/sql'
 import type { Logger } from '@warder/foundation/telemetry'
 import { sweepRequests } from '../access/approval-store.ts'
 import { governanceOf, requireAdoptable } from '../access/governance.ts'
 import { sweepAcme } from '../api/acme/sweep.ts'
 import { externalPartners, refuseHalfStores } from '../api/external/settings.ts'
 import { sweepPending } from '../api/kmip/asynchronous/pending-store.ts'
-import type { KmipEngine } from '../api/kmip/engine/index.ts'
 import { dueIssuers } from '../authority/crl/crl-store.ts'
 import { renewablePage } from '../authority/renewal/renewable-store.ts'
 import { sweepEndedSessions } from '../identity/ended-session-store.ts'
@@ -261,20 +259,9 @@ function isRenewable({ db }: ServiceEnvironment<KmsConfig>): Promise<boolean> {
   return renewablePage(db, '', 1).then((page) => page.length > 0)
 }
 
-/** One for each database: keys that were opened stay open. */
-const engines = new WeakMap<Database, KmipEngine>()
-
 /** Loads what renews, where there are certificates that renew themselves. */
 async function renew(environment: ServiceEnvironment<KmsConfig>): Promise<void> {
-  const { db, clock } = environment
   const { renewDue } = await import('../authority/renewal/renew-due.ts')
-  const { renewPair } = await import('../api/kmip/renewal/renew.ts')
   const { renewalServicesOf } = await import('./renewal.ts')
-  const engine = engines.get(db) ?? (await import('./build.ts')).renewalEngine(environment)
-  engines.set(db, engine)
-  await renewDue({
-    services: renewalServicesOf(environment),
-    renewPair: (object) => renewPair(engine, object),
-    now: clock.now(),
-  })
+  await renewDue({ services: renewalServicesOf(environment), now: environment.clock.now() })
 }

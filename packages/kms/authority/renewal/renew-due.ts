@@ -13,6 +13,7 @@ import {
 import { issuedAs } from '../register/register-store.ts'
 import { type RecordedServices, runRecorded } from './recorded.ts'
 import { renewCertificate } from './renew-certificate.ts'
+import { renewPair } from './renew-pair.ts'
 import { renewablePage } from './renewable-store.ts'
 import type { RenewalRequester } from './requester.ts'
 
@@ -20,8 +21,6 @@ export type RenewalServices = RecordedServices & RenewalRequester['services']
 
 export interface RenewalOptions {
   readonly services: RenewalServices
-  /** Renews a pair with its certificate. @returns the new private key, or why there is none */
-  readonly renewPair: (object: ManagedObject) => Promise<string | Pick<Explanation, 'message' | 'reason'>>
   /** Unix milliseconds. */
   readonly now: number
 }
@@ -38,19 +37,18 @@ export async function renewDue(options: RenewalOptions): Promise<void> {
     const page = await renewablePage(db, after, pageSize)
     for (const id of page) {
       const object = await readObject(db, id)
-      if (object !== undefined && (await isDue(db, object, options.now))) await renewOne(options, object)
+      if (object !== undefined && (await isDue(db, object, options.now)))
+        await renewOne(options.services, object)
     }
     if (page.length < pageSize) return
     after = page.at(-1) ?? ''
   }
 }
 
-async function renewOne({ services, renewPair }: RenewalOptions, object: ManagedObject): Promise<void> {
+async function renewOne(services: RenewalServices, object: ManagedObject): Promise<void> {
   const { db, log, metrics } = services
-  const { id, deactivationAt, owner, type } = object
-  const renewed = (await isBlocked(db, owner))
-    ? undefined
-    : await (type === 'PrivateKey' ? renewPair(object) : renewInItsOwnersName(services, object))
+  const { id, deactivationAt, owner } = object
+  const renewed = (await isBlocked(db, owner)) ? undefined : await renewForOwner(services, object)
   const isRenewed = typeof renewed === 'string'
   metrics.count('certificate_renewals_total', { outcome: isRenewed ? 'renewed' : 'failed' })
   if (isRenewed) {
@@ -64,12 +62,14 @@ async function renewOne({ services, renewPair }: RenewalOptions, object: Managed
   )
 }
 
-function renewInItsOwnersName(
+/** @returns the new object, or why there is none */
+function renewForOwner(
   services: RenewalServices,
-  { id, owner }: ManagedObject,
+  { id, owner, type }: ManagedObject,
 ): Promise<string | Explanation> {
+  const isPair = type === 'PrivateKey'
   return runRecorded(services, {
-    operation: 'kmip.ReCertify',
+    operation: isPair ? 'kmip.ReKeyKeyPair' : 'kmip.ReCertify',
     principal: owner,
     async act(objects, now, audit) {
       const requester: RenewalRequester = { services, objects, principal: { name: owner }, now, audit }
@@ -78,7 +78,8 @@ function renewInItsOwnersName(
       if (object.algorithm !== undefined) audit({ algorithm: object.algorithm })
       if (!(await mayCreate(services.db, services.roles, owner)))
         throw refusal('PermissionDenied', 'The caller may not create objects.')
-      return (await renewCertificate(requester, object)).id
+      const made = await (isPair ? renewPair(requester, object) : renewCertificate(requester, object))
+      return made.id
     },
   })
 }

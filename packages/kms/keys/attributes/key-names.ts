@@ -1,4 +1,4 @@
-import type { ValueName } from '@warder/kmip/tables'
+import { type ValueName, valueByName, valueName } from '@warder/kmip/tables'
 import {
   type ByteKeyAlgorithm,
   type ByteKeyFamily,
@@ -8,6 +8,7 @@ import {
   type ParsedKey as PkiKey,
 } from '@warder/pki/keys'
 import { hmacs, keyTypes } from '../../crypto/index.ts'
+import type { ObjectAttributes } from './object-attributes.ts'
 
 export type AlgorithmName = ValueName<'CryptographicAlgorithm'>
 export type CurveName = ValueName<'RecommendedCurve'>
@@ -185,4 +186,26 @@ export function impliedAlgorithm({
   readonly boundAlg: string | undefined
 }): string | undefined {
   return algorithm === 'HMAC' ? (kmipHmacs.get(boundAlg ?? '') ?? 'HMAC_SHA256') : algorithm
+}
+
+interface DescribedKey {
+  readonly algorithm: string | undefined
+  readonly boundAlg: string | undefined
+  readonly curve: string | undefined
+  readonly attributes: ObjectAttributes
+}
+
+/** The key of an object as KMIP calls it; undefined where its algorithm is not known. */
+export function readKeyKind(object: DescribedKey): KmipKeyKind | undefined {
+  const { attributes, curve } = object
+  const algorithm = toAlgorithmName(attributes.get('CryptographicAlgorithm') ?? impliedAlgorithm(object))
+  const named = curve === undefined ? undefined : valueByName('RecommendedCurve', curve)
+  if (algorithm === undefined) return undefined
+  return { algorithm, curve: named === undefined ? undefined : valueName('RecommendedCurve', named) }
+}
+
+/** The name of KMIP for `ML-DSA-44`, which it calls ML_DSA_44. */
+export function toAlgorithmName(text: string | undefined): AlgorithmName | undefined {
+  const value = text === undefined ? undefined : valueByName('CryptographicAlgorithm', text)
+  return value === undefined ? undefined : valueName('CryptographicAlgorithm', value)
 }

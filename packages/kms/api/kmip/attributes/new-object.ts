@@ -11,17 +11,15 @@ import {
 import { type AlgorithmPolicy, keyFacts, requirePermitted } from '../../../crypto/index.ts'
 import {
   asObjectId,
-  firstRotation,
-  hasOwnSchedule,
   isChoosable,
   type ManagedObject,
   type MaterialForm,
   type NewObject,
   newObjectDefaults,
   newObjectId,
+  newSchedule,
   type ObjectId,
   type ObjectType,
-  scheduleIn,
   type UnitOfWork,
   usageMask,
 } from '../../../keys/index.ts'
@@ -132,26 +130,14 @@ export function newObjectOf(context: CreationContext, request: NewObjectRequest)
   } as const
   const chosenId = object.id === read.id ? { by: object.owner, isMoved: false } : undefined
   return {
-    object: { ...object, ...scheduled(object, stored) },
+    // Most objects have no schedule.
+    object: stored.some(({ tag }) => tag === Tag.RotateInterval)
+      ? { ...object, ...newSchedule(object) }
+      : object,
     material: request.material,
     tags: read.tags,
     ...(chosenId !== undefined && { chosenId }),
   }
-}
-
-/**
- * Schedule of a new key from RotateInterval and its companions: it is rotated by the service (docs/adr/rotation.md).
- */
-function scheduled(
-  object: Omit<ManagedObject, 'version' | 'changedAt'>,
-  stored: readonly TtlvNode[],
-): Partial<ManagedObject> {
-  // Most keys say nothing about it.
-  if (!stored.some(({ tag }) => tag === Tag.RotateInterval)) return {}
-  const whole: ManagedObject = { ...object, changedAt: object.createdAt, version: 0 }
-  if (!hasOwnSchedule(whole)) return {}
-  const schedule = scheduleIn(whole)
-  return { ...schedule, rotateAt: firstRotation(schedule, whole) }
 }
 
 /** Attributes that follow from the columns and the type of most keys (`attributesOf`) are not stored as well. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { Enumeration, keyFormatIn, Tag } from '@warder/kmip/tables'
+import { Enumeration, Tag } from '@warder/kmip/tables'
 import {
   byteString,
   encodeTtlv,
@@ -8,9 +8,9 @@ import {
   structure,
   type TtlvNode,
 } from '@warder/kmip/ttlv'
-import { defaultFormat } from './asymmetric.ts'
+import { defaultKeyFormat, digestFormats } from '../../../keys/index.ts'
 import { readKeyBlock } from './key-block.ts'
-import { type KeyFormat, keyFormatName, keyFormatNumber } from './key-format.ts'
+import { type KeyFormat, keyFormatNumber } from './key-format.ts'
 import type { StoredShape } from './stored-shape.ts'
 import { keyInForm, storedBlock } from './write-object.ts'
 
@@ -34,7 +34,7 @@ export function digestAttributes(shape: StoredShape, material: Uint8Array): read
       return [digestNode(material, 'Opaque')]
     case 'PrivateKey':
     case 'PublicKey':
-      return keyDigests(shape, material, defaultFormat(objectType, shape))
+      return keyDigests(shape, material, defaultKeyFormat(objectType, shape))
     default:
       return keyDigests(shape, material, 'Raw')
   }
@@ -42,13 +42,8 @@ export function digestAttributes(shape: StoredShape, material: Uint8Array): read
 
 function keyDigests(shape: StoredShape, material: Uint8Array, usual: KeyFormat): readonly StructureNode[] {
   const own = shape.keyFormat ?? usual
-  const formats = own === usual || inNamesOf2x(own) === usual ? [own] : [own, usual]
+  const formats = own === usual ? [own] : digestFormats(own, usual)
   return formats.map((format) => digestNode(bytesOf(shape, material, format), format))
-}
-
-/** The formats of EC keys by use, of 1.x, are one in 2.x: their KeyMaterial is the same. */
-function inNamesOf2x(format: KeyFormat): KeyFormat | undefined {
-  return keyFormatName(keyFormatIn('2.1', keyFormatNumber(format), undefined))
 }
 
 /** The Digest attribute of bytes that are in this format already. */

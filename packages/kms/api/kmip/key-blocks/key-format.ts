@@ -1,9 +1,9 @@
-import { Enumeration, Tag, tagText, type ValueName, valueName } from '@warder/kmip/tables'
+import { Enumeration, Tag, tagText, valueName } from '@warder/kmip/tables'
 import { KmipDecodeError, optional, type StructureNode } from '@warder/kmip/ttlv'
+import type { KeyFormat } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
 
-/** 1.x has EC forms by use (TransparentECDSAPrivateKey …) beside those of 2.x; all of them are read and written. */
-export type KeyFormat = ValueName<'KeyFormatType'>
+export type { KeyFormat } from '../../../keys/index.ts'
 
 export function keyFormatNumber(format: KeyFormat): number {
   return Enumeration.KeyFormatType[format]

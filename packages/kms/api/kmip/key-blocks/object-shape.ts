@@ -1,9 +1,13 @@
 import { Enumeration, Tag, type TagName, valueByName, valueName } from '@warder/kmip/tables'
 import { boolean, enumeration, integer, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
-import { type ManagedObject, type MaterialForm, storedKeyKind } from '../../../keys/index.ts'
+import {
+  defaultKeyFormat,
+  type ManagedObject,
+  type MaterialForm,
+  storedKeyKind,
+} from '../../../keys/index.ts'
 import { abeFormat } from '../stored/abe-attributes.ts'
 import { storedWithTag, usualAlgorithm } from '../stored/stored-attributes.ts'
-import { defaultFormat } from './asymmetric.ts'
 import { certificateNodes } from './certificate-facts.ts'
 import { digestAttributes } from './digest.ts'
 import { type KeyFormat, keyFormatName, keyFormatNumber } from './key-format.ts'
@@ -117,7 +121,7 @@ function formatOf(
   switch (object.type) {
     case 'PrivateKey':
     case 'PublicKey':
-      return defaultFormat(object.type, described)
+      return defaultKeyFormat(object.type, described)
     case 'SymmetricKey':
     case 'SecretData':
       return 'Raw'

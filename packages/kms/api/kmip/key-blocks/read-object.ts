@@ -8,10 +8,10 @@ import {
   type TtlvNode,
 } from '@warder/kmip/ttlv'
 import type { KeyPolicy } from '@warder/pki/keys'
-import type { CurveName } from '../../../keys/index.ts'
+import { type CurveName, isEcKey } from '../../../keys/index.ts'
 import { inKmipReasons, kmipFailure } from '../failure/failure.ts'
 import { isAbeFormat, readAbeKey } from './abe-keys.ts'
-import { isEcAlgorithm, readHalf } from './asymmetric.ts'
+import { readHalf } from './asymmetric.ts'
 import { type CertificateFacts, certificateFacts } from './certificate-facts.ts'
 import { type KeyBlock, readKeyBlock } from './key-block.ts'
 import { materialBytes } from './key-format.ts'
@@ -186,7 +186,7 @@ function agreedAlgorithm(
   claimed: CryptographicAlgorithm | undefined,
 ): CryptographicAlgorithm {
   if (claimed === undefined || claimed === parsed.algorithm) return parsed.algorithm
-  if (isEcAlgorithm(claimed) && parsed.curve !== undefined) return claimed
+  if (isEcKey(claimed) && parsed.curve !== undefined) return claimed
   throw kmipFailure('InvalidField', 'The key is of another algorithm than CryptographicAlgorithm says.')
 }
 

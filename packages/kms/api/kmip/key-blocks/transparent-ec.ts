@@ -1,29 +1,5 @@
-import { Enumeration, Tag, type ValueName } from '@warder/kmip/tables'
-import {
-  byteString,
-  enumeration,
-  optional,
-  required,
-  type StructureNode,
-  structure,
-  unsignedBytes,
-  unsignedInteger,
-} from '@warder/kmip/ttlv'
-
-/** KMIP 2.1 §3.1.4: {RecommendedCurve, D} and {RecommendedCurve, QString}. */
-export function transparentEcPrivate(curve: ValueName<'RecommendedCurve'>, d: Uint8Array): StructureNode {
-  return structure(Tag.KeyMaterial, [
-    enumeration(Tag.RecommendedCurve, Enumeration.RecommendedCurve[curve]),
-    unsignedInteger(Tag.D, d),
-  ])
-}
-
-export function transparentEcPublic(curve: ValueName<'RecommendedCurve'>, point: Uint8Array): StructureNode {
-  return structure(Tag.KeyMaterial, [
-    enumeration(Tag.RecommendedCurve, Enumeration.RecommendedCurve[curve]),
-    byteString(Tag.QString, point),
-  ])
-}
+import { Tag } from '@warder/kmip/tables'
+import { optional, required, type StructureNode, unsignedBytes } from '@warder/kmip/ttlv'
 
 /** D of a transparent private key: a number (KMIP 2.1), or bytes as some clients send it. */
 export function scalarOf(material: StructureNode): Uint8Array {

@@ -8,8 +8,9 @@ import {
   structure,
   type TtlvNode,
 } from '@warder/kmip/ttlv'
+import { defaultKeyFormat } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
-import { defaultFormat, writeHalf } from './asymmetric.ts'
+import { writeHalf } from './asymmetric.ts'
 import { type KeyFormat, keyFormatNumber } from './key-format.ts'
 import type { PointCompression, StoredShape } from './stored-shape.ts'
 import { writeSymmetric } from './symmetric.ts'
@@ -89,7 +90,7 @@ export function keyInForm(shape: StoredShape, material: Uint8Array, wanted: Want
     case 'PrivateKey':
     case 'PublicKey': {
       if (shape.abe !== undefined) return writeAbeKey(shape, material, wanted)
-      const format = wanted.format ?? shape.keyFormat ?? defaultFormat(objectType, shape)
+      const format = wanted.format ?? shape.keyFormat ?? defaultKeyFormat(objectType, shape)
       const node = writeHalf(objectType, shape, material, format, wanted.compression)
       return { format, compression: wanted.compression ?? sameForm(shape, format), material: node }
     }

@@ -14,11 +14,15 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip/ttlv'
-import { linkedObject, type ManagedObject, readObject } from '../../../keys/index.ts'
+import { findWithMaterial, linkedObject, type ManagedObject, readObject } from '../../../keys/index.ts'
 import { kmsService } from '../../../service/service.ts'
 import { type StartOptions, startKms } from '../../../testing/index.ts'
 import { makeAuthorities } from '../../pki/testing/index.ts'
+import { storedWithTag } from '../attributes/index.ts'
+import { digestAttributes } from '../key-blocks/digest.ts'
+import { shapeOf } from '../key-blocks/object-shape.ts'
 import { kmipClient, uid } from '../testing/index.ts'
+import { mask } from '../testing/keys.ts'
 
 type Environment = Awaited<ReturnType<typeof startKms>>['environment']
 
@@ -364,3 +368,94 @@ test('in audit mode reject a record announces each commit, and another one takes
   assert.deepEqual(steps, ['announced', 'commit'])
   assert.ok(linkedObject(await read(id), 'ReplacementObjectLink'))
 })
+
+const common = (...attributes: readonly TtlvNode[]) => structure(Tag.CommonAttributes, attributes)
+const { ECDSA, RSA } = Enumeration.CryptographicAlgorithm
+const { PKCS_1, PKCS_8, ECPrivateKey, TransparentRSAPrivateKey } = Enumeration.KeyFormatType
+const madeOverKmip: Readonly<Record<string, readonly TtlvNode[]>> = {
+  'ECDSA as ECPrivateKey': [
+    enumeration(Tag.CryptographicAlgorithm, ECDSA),
+    integer(Tag.CryptographicLength, 384),
+    enumeration(Tag.KeyFormatType, ECPrivateKey),
+  ],
+  'ECDSA as PKCS#8': [enumeration(Tag.CryptographicAlgorithm, ECDSA), enumeration(Tag.KeyFormatType, PKCS_8)],
+  'RSA as PKCS#1': [
+    enumeration(Tag.CryptographicAlgorithm, RSA),
+    integer(Tag.CryptographicLength, 2048),
+    enumeration(Tag.KeyFormatType, PKCS_1),
+  ],
+  'RSA with its numbers': [
+    enumeration(Tag.CryptographicAlgorithm, RSA),
+    integer(Tag.CryptographicLength, 2048),
+    enumeration(Tag.KeyFormatType, TransparentRSAPrivateKey),
+  ],
+}
+const madeOverRest = ['ES384', 'RS256', 'PS256', 'EdDSA', 'ML-DSA-44', 'ML-KEM-768', 'SLH-DSA-SHA2-128s']
+
+for (const kind of [...Object.keys(madeOverKmip), ...madeOverRest])
+  test(`a renewed pair has what ReKeyKeyPair gives a pair: ${kind}`, async () => {
+    const { kms, time, authorities, renew, issue, add, read } = await world()
+    await using _ = kms
+    const pair = async () => {
+      const described = madeOverKmip[kind]
+      if (described === undefined) return issue('alice', kind)
+      const made = await kmipClient(kms.user('alice')).do('CreateKeyPair', [
+        common(...described, dateTime(Tag.ActivationDate, begin / 1000)),
+        structure(Tag.PrivateKeyAttributes, [mask('Sign'), interval(Tag.RotateInterval, (20 * day) / 1000)]),
+        structure(Tag.PublicKeyAttributes, [mask('Verify')]),
+      ])
+      const kid = String(made.get(Tag.PrivateKeyUniqueIdentifier))
+      const path = `/v1/pki/authorities/${authorities.issuing.id}/certificates`
+      const issued = await kms.user('alice').post(path, { kid, names: ['www.example'], days: 30 })
+      assert.equal(issued.status, 200, issued.text)
+      return { kid, id: String(issued.json.id) }
+    }
+    const [renewed, rekeyed] = [await pair(), await pair()]
+    for (const { kid } of [renewed, rekeyed]) {
+      const { linkedId, attributes } = await read(kid)
+      if (attributes.get('RotateAutomatic') === undefined) await add('alice', kid, automatic)
+      await add(
+        'alice',
+        kid,
+        nameOf(`key of ${kind}`),
+        dateTime(Tag.DeactivationDate, begin / 1000 + 10_000_000),
+      )
+      await add('alice', kid, dateTime(Tag.ProtectStopDate, begin / 1000 + 9_000_000), comment)
+      await add('alice', String(linkedId), textString(Tag.Description, 'open'), vendorAttribute('x', 3))
+    }
+    time.now = renewedAt
+    const members = [textString(Tag.PrivateKeyUniqueIdentifier, rekeyed.kid), interval(Tag.Offset, 0)]
+    await kmipClient(kms.user('alice')).do('ReKeyKeyPair', members)
+    await renew()
+    const [one, other] = await Promise.all(
+      [renewed, rekeyed].map(async ({ kid }) => {
+        const old = await read(kid)
+        const made = await read(linkedObject(old, 'ReplacementObjectLink'))
+        return Promise.all(
+          [old, made, read(old.linkedId), read(made.linkedId)].map(async (each) => await each),
+        )
+      }),
+    )
+    assert.ok(one !== undefined && other !== undefined)
+    const known = (object: ManagedObject) => ({
+      ...object,
+      ...{
+        id: '',
+        linkedId: '',
+        chainId: '',
+        newestId: object.newestId && '',
+        version: object.version % 1000,
+      },
+      links: object.links.map(({ kind: link }) => link).filter((link) => link !== 'CertificateLink'),
+      attributes: object.attributes.values.map(({ tag, type, value }) =>
+        tag === 'Digest' && Array.isArray(value) ? [tag, value.toSpliced(1, 1)] : [tag, type, value],
+      ),
+    })
+    assert.deepEqual(one.map(known), other.map(known))
+    for (const half of [one[1], one[3]]) {
+      assert.ok(half)
+      const stored = await findWithMaterial(kms.environment.db, kms.environment.seal, half.id)
+      const digests = digestAttributes(shapeOf(half), stored?.material ?? new Uint8Array())
+      assert.deepEqual(storedWithTag(half, Tag.Digest), digests)
+    }
+  })

@@ -9,10 +9,10 @@ import {
   type TtlvNode,
 } from '@warder/kmip/ttlv'
 import { type CertificateSubject, findSubject, readSubject } from '../../../../authority/issuance/subject.ts'
+import { pairPlan } from '../../../../keys/index.ts'
 import { lengthOf, requiredAlgorithm } from '../../attributes/wanted-key.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import { stagePair } from '../objects/create-key-pair.ts'
-import { pairPlan } from '../objects/pair-kinds.ts'
 import { hintsOf } from '../objects/registered-object.ts'
 
 /**

@@ -4,8 +4,11 @@ import { enumeration, membersWithin, structure, type TtlvNode, textString } from
 import {
   type AlgorithmName,
   type CurveName,
+  defaultKeyFormat,
   newObjectId,
   type ObjectId,
+  type PairPlan,
+  pairPlan,
   storedKeyKind,
 } from '../../../../keys/index.ts'
 import { asksForAbe } from '../../attributes/abe-request.ts'
@@ -25,13 +28,11 @@ import {
   type KmipOperation,
   kmipFailure,
 } from '../../engine/index.ts'
-import { defaultFormat } from '../../key-blocks/asymmetric.ts'
 import { digestAttributes, keyFormatNode } from '../../key-blocks/digest.ts'
 import type { KeyFormat } from '../../key-blocks/key-format.ts'
 import type { StoredShape } from '../../key-blocks/stored-shape.ts'
 import { algorithmNode } from '../../stored/stored-attributes.ts'
 import { createMaster } from '../abe/create-master.ts'
-import { type PairPlan, pairPlan } from './pair-kinds.ts'
 
 /** CreateKeyPair (KMIP 2.1 §6.1.9): two objects that know each other, stored together. */
 export const createKeyPair: KmipOperation = {
@@ -137,7 +138,7 @@ function inFormat(
     keyFormat,
     digests: digestAttributes({ ...kind, objectType: half, form: 'canonical', keyFormat }, halves[half]),
   })
-  const usual = () => written(type, defaultFormat(type, kind))
+  const usual = () => written(type, defaultKeyFormat(type, kind))
   // PKCS#8 is a format of private keys (RFC 5208), although Get gives a public one under that name as well.
   if (asked === undefined || (asked === 'PKCS_8' && type === 'PublicKey')) return usual()
   try {

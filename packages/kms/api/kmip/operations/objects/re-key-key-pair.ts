@@ -1,9 +1,10 @@
 import { Tag } from '@warder/kmip/tables'
 import { membersWithin, textString } from '@warder/kmip/ttlv'
 import {
-  linkedObject,
+  findLinkedHalf,
   linkReplacement,
   type ManagedObject,
+  pairPlan,
   requireReplaceable,
 } from '../../../../keys/index.ts'
 import { requireSoftwarePair } from '../../attributes/wanted-key.ts'
@@ -11,7 +12,6 @@ import { type KmipContext, type KmipOperation, kmipFailure, objectRight } from '
 import { shapeOf } from '../../key-blocks/object-shape.ts'
 import { rotate } from '../abe/rotate.ts'
 import { merged, stagePair } from './create-key-pair.ts'
-import { pairPlan } from './pair-kinds.ts'
 import { offsetOf, takenOver } from './replacement.ts'
 
 /** ReKeyKeyPair (KMIP 2.1 §6.1.47): a new pair takes the place of one that is there, half by half. */
@@ -25,7 +25,8 @@ export const reKeyKeyPair: KmipOperation = {
     if (object.form.abe !== undefined) return rotate(payload, context)
     requireReplaceable(context, object)
     requireSoftwarePair(payload.value)
-    const open = await otherHalf(context, object)
+    const half = await findLinkedHalf(context, object)
+    const open = half === undefined ? undefined : await context.permitted(half, 'rekey')
     if (open !== undefined) requireReplaceable(context, open)
     const { algorithm, bits, curve } = shapeOf(object)
     if (algorithm === undefined)
@@ -49,18 +50,6 @@ export const reKeyKeyPair: KmipOperation = {
       textString(Tag.PublicKeyUniqueIdentifier, publicId),
     ]
   },
-}
-
-/**
- * The public key of the pair, if it is here: by the pair itself, or by a link. Anybody sets links to anything: only to
- * what belongs to the same owner do they mean something, and what else they lead to is not told.
- */
-async function otherHalf(context: KmipContext, object: ManagedObject): Promise<ManagedObject | undefined> {
-  const linked = object.linkedId ?? linkedObject(object, 'PublicKeyLink')
-  if (linked === undefined) return undefined
-  const there = await context.objects.read(linked)
-  if (there?.type !== 'PublicKey' || there.owner !== object.owner) return undefined
-  return context.permitted(linked, 'rekey')
 }
 
 async function replace(context: KmipContext, replaced: ManagedObject, id: string): Promise<void> {

@@ -1,8 +1,8 @@
 import { generateKeyPair, type KeyObject } from 'node:crypto'
 import { promisify } from 'node:util'
-import { inGenerationQueue, keyTypes, slhDsaBits } from '../../../../crypto/index.ts'
-import { type AlgorithmName, type CurveName, curveByName } from '../../../../keys/index.ts'
-import { kmipFailure } from '../../engine/index.ts'
+import { inGenerationQueue, keyTypes, slhDsaBits } from '../crypto/index.ts'
+import { type AlgorithmName, type CurveName, curveByName } from './attributes/key-names.ts'
+import { refusal } from './refusal.ts'
 
 export interface NewPair {
   readonly privateKey: KeyObject
@@ -33,11 +33,11 @@ const generate = promisify(generateKeyPair) as (type: string, options?: object) 
 
 /**
  * Plans the pair that a client wants.
- * @throws kmipFailure InvalidField
+ * @throws Refusal InvalidField, MissingData
  */
 export function pairPlan(wish: PairWish): PairPlan {
   if (wish.fips === true && !approved.has(wish.algorithm))
-    throw kmipFailure('InvalidField', `A pair of keys for ${wish.algorithm} is not made in FIPS mode.`)
+    throw refusal('InvalidField', `A pair of keys for ${wish.algorithm} is not made in FIPS mode.`)
   switch (wish.algorithm) {
     case 'RSA':
       return rsa(wish)
@@ -55,9 +55,9 @@ export function pairPlan(wish: PairWish): PairPlan {
 }
 
 function rsa({ bits }: PairWish): PairPlan {
-  if (bits === undefined) throw kmipFailure('MissingData', 'CryptographicLength is missing.')
+  if (bits === undefined) throw refusal('MissingData', 'CryptographicLength is missing.')
   if (bits < 2048 || bits > 8192 || bits % 8 !== 0)
-    throw kmipFailure('InvalidField', 'An RSA key has 2048 to 8192 bits, in whole bytes.')
+    throw refusal('InvalidField', 'An RSA key has 2048 to 8192 bits, in whole bytes.')
   const make = (): Promise<NewPair> => inGenerationQueue(() => generate('rsa', { modulusLength: bits }))
   return { algorithm: 'RSA', bits, make }
 }
@@ -85,18 +85,18 @@ const leastCurve = 224
 
 function ellipticCurve({ algorithm, bits, curve: wanted, fips = false }: PairWish): PairPlan {
   const name = wanted ?? (bits === undefined ? 'P_256' : curveOfLength.get(bits))
-  if (name === undefined) throw kmipFailure('InvalidField', `There is no curve of ${bits} bits for this key.`)
+  if (name === undefined) throw refusal('InvalidField', `There is no curve of ${bits} bits for this key.`)
   const plain = fips ? undefined : plainCurves[name]
   if (plain !== undefined) {
     const [type, length, signs] = plain
     if ((signs && algorithm === 'ECDH') || (!signs && algorithm === 'ECDSA'))
-      throw kmipFailure('InvalidField', `Keys on ${name} are not for ${algorithm}.`)
+      throw refusal('InvalidField', `Keys on ${name} are not for ${algorithm}.`)
     requireLength(bits, length)
     return { algorithm, bits: length, curve: name, make: () => generate(type) }
   }
   const curve = curveByName(name)
   if (curve === undefined || curve.bits < leastCurve || (fips && !curve.fips))
-    throw kmipFailure('InvalidField', `Keys on ${name} are not made here.`)
+    throw refusal('InvalidField', `Keys on ${name} are not made here.`)
   requireLength(bits, curve.bits)
   const make = (): Promise<NewPair> => generate('ec', { namedCurve: curve.name })
   return {
@@ -109,12 +109,12 @@ function ellipticCurve({ algorithm, bits, curve: wanted, fips = false }: PairWis
 
 function requireLength(bits: number | undefined, of: number): void {
   if (bits !== undefined && bits !== of)
-    throw kmipFailure('InvalidField', `CryptographicLength of a key on this curve is ${of}.`)
+    throw refusal('InvalidField', `CryptographicLength of a key on this curve is ${of}.`)
 }
 
 /** FIPS 186-4 §4.2: lengths of p and q. */
 function dsa({ bits = 2048 }: PairWish): PairPlan {
-  if (bits !== 2048 && bits !== 3072) throw kmipFailure('InvalidField', 'A DSA key has 2048 or 3072 bits.')
+  if (bits !== 2048 && bits !== 3072) throw refusal('InvalidField', 'A DSA key has 2048 or 3072 bits.')
   const make = (): Promise<NewPair> =>
     inGenerationQueue(() => generate('dsa', { modulusLength: bits, divisorLength: 256 }))
   return { algorithm: 'DSA', bits, make }
@@ -131,7 +131,7 @@ const groups: ReadonlyMap<number, string> = new Map([
 
 function diffieHellman({ bits = 2048 }: PairWish): PairPlan {
   const group = groups.get(bits)
-  if (group === undefined) throw kmipFailure('InvalidField', `A Diffie-Hellman key cannot have ${bits} bits.`)
+  if (group === undefined) throw refusal('InvalidField', `A Diffie-Hellman key cannot have ${bits} bits.`)
   return { algorithm: 'DH', bits, make: () => inGenerationQueue(() => generate('dh', { group })) }
 }
 
@@ -148,9 +148,9 @@ function namedKind(algorithm: AlgorithmName): readonly [type: string, bits: numb
 function named({ algorithm, bits }: PairWish): PairPlan {
   const kind = namedKind(algorithm)
   if (kind === undefined)
-    throw kmipFailure('InvalidField', `A pair of keys for ${algorithm} cannot be made here.`)
+    throw refusal('InvalidField', `A pair of keys for ${algorithm} cannot be made here.`)
   const [type, length] = kind
   if (bits !== undefined && bits !== length)
-    throw kmipFailure('InvalidField', `CryptographicLength of a key for ${algorithm} is ${length}.`)
+    throw refusal('InvalidField', `CryptographicLength of a key for ${algorithm} is ${length}.`)
   return { algorithm, bits: length, make: () => inGenerationQueue(() => generate(type)) }
 }
