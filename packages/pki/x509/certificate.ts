@@ -11,7 +11,7 @@ import {
 import { pkiError } from '../error.ts'
 import { type NameParts, readNameParts } from './distinguished-name.ts'
 
-/** The fields of an X.509 certificate that are read here. */
+/** The used fields of an X.509 certificate. */
 export interface CertificateFields {
   /** Object identifier of the algorithm that signed it. */
   readonly signatureAlgorithm: string
@@ -56,7 +56,7 @@ export function readCertificate(der: Uint8Array): CertificateFields {
   }
 }
 
-/** The certificate as OpenSSL reads it, which verifies its signature. @throws PkiError */
+/** Parses the certificate with OpenSSL, for the verification of its signature. @throws PkiError */
 export function parseWithOpenssl(der: Uint8Array): X509Certificate {
   try {
     return new X509Certificate(Buffer.from(der.buffer, der.byteOffset, der.byteLength))

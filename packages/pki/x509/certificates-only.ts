@@ -3,7 +3,7 @@ import { contextTag, der, derNumber, derObjectIdentifier, derSequence, derTag } 
 const signedData = '1.2.840.113549.1.7.2'
 const data = '1.2.840.113549.1.7.1'
 
-/** A PKCS#7 SignedData that nobody signed and that holds certificates alone (RFC 2315 §9.1). @returns DER */
+/** Encodes an unsigned PKCS#7 SignedData that contains only certificates (RFC 2315 §9.1). @returns DER */
 export function certificatesOnly(certificates: readonly Uint8Array[]): Buffer {
   const nothing = der(derTag.set)
   const content = derSequence(

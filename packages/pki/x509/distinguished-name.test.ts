@@ -31,7 +31,7 @@ const [cn, c, o, email, uid] = [
   '0.9.2342.19200300.100.1.1',
 ]
 
-test('a name is text as in RFC 4514: its last part first, parts of one level with a plus', () => {
+test('a name is formatted as in RFC 4514: last part first, multi-valued parts with a plus', () => {
   assert.equal(name(), '')
   assert.equal(name([[c, 'CH']], [[o, 'Example']], [[cn, 'kms']]), 'CN=kms,O=Example,C=CH')
   const several: readonly Part[] = [
@@ -44,7 +44,7 @@ test('a name is text as in RFC 4514: its last part first, parts of one level wit
   )
 })
 
-test('RFC 4514 §2.4: what has a meaning in the text is escaped', () => {
+test('RFC 4514 §2.4: special characters are escaped', () => {
   assert.equal(name([[o, 'A, B "C" +D;<E>\\']]), 'O=A\\, B \\"C\\" \\+D\\;\\<E\\>\\\\')
   assert.equal(name([[o, '#1 ']]), 'O=\\#1\\ ')
   assert.equal(name([[o, '  ']]), 'O=\\ \\ ')
@@ -52,7 +52,7 @@ test('RFC 4514 §2.4: what has a meaning in the text is escaped', () => {
   assert.equal(name([[o, 'a\u0000b=é']]), 'O=a\\00b=é')
 })
 
-test('RFC 4514 §2.4: what has no descriptor or is no text is hexadecimal', () => {
+test('RFC 4514 §2.4: values without descriptor or text are hexadecimal', () => {
   assert.equal(name([['1.3.6.1.4.1.1466.0', 'Hi']]), '1.3.6.1.4.1.1466.0=#0c024869')
   assert.equal(name([[cn, der(derTag.octetString, Buffer.from([1, 2]))]]), 'CN=#04020102')
 })
@@ -61,7 +61,7 @@ const universal = (text: string): Buffer =>
   der(0x1c, ...[...text].map((letter) => Buffer.from([0, 0, 0, letter.charCodeAt(0)])))
 const named = (value: Buffer) => derSequence(der(derTag.set, part([cn ?? '', value])))
 
-test('a name is the same in each type of string, as relying parties read it', () => {
+test('names in different string types are equal, as for relying parties', () => {
   const plain = named(der(derTag.utf8String, Buffer.from('Issuing')))
   const other = named(universal('issuing'))
   assert.deepEqual(comparableName(other), comparableName(plain))
@@ -82,7 +82,7 @@ test('a name is the same in each type of string, as relying parties read it', ()
   assert.ok(!hasForeignCharacters(named(der(derTag.utf8String, Buffer.from('Z\u00fcrich')))))
 })
 
-test('what is no name is refused', () => {
+test('malformed names are refused', () => {
   for (const bytes of [new Uint8Array(), Buffer.from([0x30, 5, 0]), derSequence(derSequence())])
     assert.throws(() => nameText(bytes), PkiError)
 })
@@ -98,7 +98,7 @@ const parts = fc.array(
   { maxLength: 6 },
 )
 
-test('property: the parts of a name that is written are read, in their order', () => {
+test('property: the parts of an encoded name are decoded in their order', () => {
   fc.assert(
     fc.property(parts, (given) => {
       assert.deepEqual(
@@ -109,7 +109,7 @@ test('property: the parts of a name that is written are read, in their order', (
   )
 })
 
-test('property: two names have the same text only when they are the same', () => {
+test('property: different names have different texts', () => {
   fc.assert(
     fc.property(parts, parts, (one, other) => {
       const [first, second] = [nameFromParts(one), nameFromParts(other)]

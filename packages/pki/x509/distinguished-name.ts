@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { type DerElement, derContent, derElements, derIdentifier, derMembers, derTag } from '../asn1/der.ts'
 import { pkiError } from '../error.ts'
 
-/** Object identifiers of the parts of a name that are known by a short name (RFC 5280 §A.1, RFC 4519). */
+/** Object identifiers of name attributes with a short name (RFC 5280 §A.1, RFC 4519). */
 export const namePartIdentifiers = {
   CN: '2.5.4.3',
   O: '2.5.4.10',
@@ -25,7 +25,7 @@ const partByIdentifier: ReadonlyMap<string, NamePart> = new Map(
 
 export type NameParts = readonly (readonly [NamePart, string])[]
 
-/** The known parts of a distinguished name in their order; others are left out. @throws PkiError */
+/** Reads the known parts of a distinguished name in their order; others are omitted. @throws PkiError */
 export function readNameParts(name: Uint8Array): NameParts {
   const what = 'A distinguished name'
   return derMembers(name, what).flatMap((relative) =>
@@ -50,7 +50,7 @@ const descriptors: ReadonlyMap<string, string> = new Map(
   }).map(([descriptor, identifier]) => [identifier, descriptor]),
 )
 
-/** A distinguished name as text, the last part first (RFC 4514 §2). @throws PkiError */
+/** Formats a distinguished name as text, the last part first (RFC 4514 §2). @throws PkiError */
 export function nameText(name: Uint8Array): string {
   const what = 'A distinguished name'
   return derMembers(name, what)
@@ -63,7 +63,7 @@ export function nameText(name: Uint8Array): string {
     .join(',')
 }
 
-/** RFC 4514 §2.3, §2.4: what has no descriptor or is no text is the hexadecimal of its DER. */
+/** RFC 4514 §2.3, §2.4: values without descriptor or text are formatted as the hexadecimal of their DER. */
 function partText([identifier, value]: readonly DerElement[], what: string): string {
   const dotted = derIdentifier(identifier, what)
   if (value === undefined) throw pkiError('malformed', `${what} has a part without value.`)
@@ -78,8 +78,8 @@ function escapeValue(text: string): string {
 }
 
 /**
- * One string for each relative name, the same for names that RFC 5280 §7.1 calls equal: the type of string, case and the
- * number of blanks do not matter. @throws PkiError
+ * Returns one string per relative name, the same for names that are equal by RFC 5280 §7.1: string type, case and the
+ * number of blanks are ignored. @throws PkiError
  */
 export function comparableName(name: Uint8Array): readonly string[] {
   const what = 'A distinguished name'
@@ -97,14 +97,14 @@ export function comparableName(name: Uint8Array): readonly string[] {
 const otherThanUtf8: ReadonlySet<number> = new Set([0x14, 0x1c, 0x1e])
 
 function comparableValue({ tag, content, whole }: DerElement): string {
-  // Bytes that are no UTF-8 would all become the same replacement character.
+  // Invalid UTF-8 would always become the same replacement character.
   const text = otherThanUtf8.has(tag) || isUtf8(content) ? decodeString(tag, content) : undefined
   if (text === undefined) return `#${Buffer.from(whole).toString('hex')}`
-  // A text cannot be taken for the hexadecimal of another value.
+  // The prefix distinguishes text from the hexadecimal of another value.
   return ` ${text.normalize('NFKC').toLowerCase().trim().replaceAll(/\s+/g, ' ')}`
 }
 
-/** Text of the string types of X.520; what is no text is shown in hexadecimal. */
+/** Decodes the string types of X.520; other values are formatted in hexadecimal. */
 function formatValue(tag: number, content: Uint8Array): string {
   return decodeString(tag, content) ?? Buffer.from(content).toString('hex')
 }
@@ -135,7 +135,7 @@ function decodeString(tag: number, content: Uint8Array): string | undefined {
   }
 }
 
-/** Four bytes for each character (X.690 §8.23.7); undefined for what is none. */
+/** Decodes four bytes per character (X.690 §8.23.7); undefined for invalid values. */
 function universalText(bytes: Buffer): string | undefined {
   if (bytes.length % 4 !== 0) return undefined
   let text = ''
@@ -151,8 +151,8 @@ function universalText(bytes: Buffer): string | undefined {
 const asciiTypes: ReadonlySet<number> = new Set([0x12, 0x13, 0x16, 0x1a])
 
 /**
- * Whether a name has bytes above ASCII in a type of string that has none (X.680 §41). Some programs read them as Latin-1,
- * others as UTF-8, so that the name equals two different ones. @throws PkiError
+ * Whether a name has bytes above ASCII in a string type that does not allow them (X.680 §41). Some programs read them
+ * as Latin-1, others as UTF-8, so the name would equal two different ones. @throws PkiError
  */
 export function hasForeignCharacters(name: Uint8Array): boolean {
   const what = 'A distinguished name'

@@ -43,14 +43,14 @@ export const extensionIdentifiers = {
   createExtendedKeyUsage: '2.5.29.37',
   freshestCrl: '2.5.29.46',
   inhibitAnyPolicy: '2.5.29.54',
-  /** RFC 9608: no revocation information will ever be there. */
+  /** RFC 9608: no revocation information will ever be available. */
   noRevAvail: '2.5.29.56',
   authorityInformationAccess: '1.3.6.1.5.5.7.1.1',
-  /** RFC 6960 §4.2.2.2.1: nobody asks whether the certificate of a responder was revoked. */
+  /** RFC 6960 §4.2.2.2.1: clients do not check the revocation of the responder certificate. */
   ocspNoCheck: '1.3.6.1.5.5.7.48.1.5',
 } as const
 
-/** The value of one extension, if it is there. */
+/** Returns the value of one extension, if present. */
 export function extensionValue(extensions: readonly Extension[], wanted: string): Uint8Array | undefined {
   return extensions.find(({ identifier }) => identifier === wanted)?.value
 }
@@ -73,7 +73,7 @@ export function readExtensions(sequence: Uint8Array, what: string): readonly Ext
   })
 }
 
-/** The extensions of a certificate. @throws PkiError */
+/** Reads the extensions of a certificate. @throws PkiError */
 export function readCertificateExtensions(certificate: Uint8Array): readonly Extension[] {
   const what = 'The certificate'
   const [body] = derMembers(certificate, what)
@@ -93,7 +93,7 @@ export function basicConstraints(authority: boolean, pathLength?: number): Exten
   }
 }
 
-/** Is the certificate one of an authority, and how many may follow below it? @throws PkiError */
+/** Reads whether it is a CA certificate, and its path length. @throws PkiError */
 export function readBasicConstraints(extensions: readonly Extension[]): {
   readonly authority: boolean
   readonly pathLength: number | undefined
@@ -130,7 +130,9 @@ export function keyUsage(names: readonly KeyUsageName[]): Extension {
   return { identifier: extensionIdentifiers.keyUsage, critical: true, value }
 }
 
-/** The names in a keyUsage extension; undefined when there is none, so that nothing is restricted. @throws PkiError */
+/**
+ * Reads the usages in a keyUsage extension; undefined when it is absent and there is no restriction. @throws PkiError
+ */
 export function readKeyUsage(extensions: readonly Extension[]): readonly KeyUsageName[] | undefined {
   const found = extensions.find(({ identifier }) => identifier === extensionIdentifiers.keyUsage)
   if (found === undefined) return undefined
@@ -155,7 +157,10 @@ export function createExtendedKeyUsage(identifiers: readonly string[], critical 
   return { identifier: extensionIdentifiers.createExtendedKeyUsage, critical, value }
 }
 
-/** The purposes, as dotted numbers; undefined when there is no extension, so that nothing is restricted. @throws PkiError */
+/**
+ * Reads the purposes, as dotted numbers; undefined when the extension is absent and there is no restriction. @throws
+ * PkiError
+ */
 export function readExtendedKeyUsage(extensions: readonly Extension[]): readonly string[] | undefined {
   const found = extensions.find(
     ({ identifier }) => identifier === extensionIdentifiers.createExtendedKeyUsage,
@@ -169,7 +174,7 @@ export function subjectAltName(names: readonly Uint8Array[], critical = false): 
   return { identifier: extensionIdentifiers.subjectAltName, critical, value: derSequence(...names) }
 }
 
-/** SHA-1 of the public key (RFC 5280 §4.2.1.2, method 1): an identifier, not a protection. */
+/** Computes the SHA-1 of the public key (RFC 5280 §4.2.1.2, method 1), used as an identifier, not for protection. */
 export function computeKeyIdentifier(spki: Uint8Array): Buffer {
   const [, key] = derMembers(spki, 'The public key')
   return createHash('sha1').update(derBits(key, 'The public key')).digest()

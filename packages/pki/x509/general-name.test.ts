@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { contextTag, der, derObjectIdentifier, derSequence } from '../asn1/der.ts'
 import { generalName, generalNameText } from './general-name.ts'
 
-test('alternative names are shown as they are asked for', () => {
+test('alternative names are formatted as they are written in requests', () => {
   for (const text of [
     'DNS:kms.example',
     'email:a@b.example',
@@ -14,7 +14,7 @@ test('alternative names are shown as they are asked for', () => {
     assert.equal(generalNameText(generalName(text)), text)
 })
 
-test('alternative names of other kinds are shown as the hexadecimal of their DER', () => {
+test('alternative names of other kinds are formatted as the hexadecimal of their DER', () => {
   const registered = der(contextTag(8, false), derObjectIdentifier('1.2.3').subarray(2))
   assert.equal(generalNameText(registered), '#88022a03')
   assert.equal(generalNameText(der(contextTag(4), derSequence())), '#a4023000')

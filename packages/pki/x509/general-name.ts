@@ -5,7 +5,7 @@ import { pkiError } from '../error.ts'
 /** Kinds of GeneralName (RFC 5280 §4.2.1.6) as OpenSSL's configuration calls them. */
 const tags = { email: 1, DNS: 2, URI: 6 } as const
 
-/** DER of a name written `DNS:kms.example` or `IP:192.0.2.1`. @throws PkiError */
+/** Encodes a name such as `DNS:kms.example` or `IP:192.0.2.1`. @throws PkiError */
 export function generalName(text: string): Buffer {
   const colon = text.indexOf(':')
   const [kind, value] = [text.slice(0, colon).trim(), text.slice(colon + 1).trim()]
@@ -15,13 +15,13 @@ export function generalName(text: string): Buffer {
   return der(contextTag(tags[kind as keyof typeof tags], false), Buffer.from(value, 'latin1'))
 }
 
-/** The name of a directory: DER of a GeneralName around that of a distinguished name. */
+/** Encodes a directory name: a GeneralName with a distinguished name. */
 export function directoryName(name: Uint8Array): Buffer {
   return der(contextTag(4), name)
 }
 
 /**
- * DER of a subtree of names as name constraints have it (RFC 5280 §4.2.1.10): `DNS:example.com`, `email:.example.com`,
+ * Encodes a subtree of name constraints (RFC 5280 §4.2.1.10): `DNS:example.com`, `email:.example.com`,
  * `URI:.example.com`, `IP:192.0.2.0/24`. @throws PkiError
  */
 export function constraintName(text: string): Buffer {
@@ -45,11 +45,11 @@ export function constraintName(text: string): Buffer {
 const maxSpiffeIdLength = 2048
 const spiffeId = /^spiffe:\/\/[a-z0-9._-]{1,255}((?:\/[A-Za-z0-9._-]+)*)$/
 
-/** DER of the name of a workload: `spiffe://example.org/billing` (SPIFFE ID §2). @throws PkiError */
+/** Encodes the name of a workload: `spiffe://example.org/billing` (SPIFFE ID §2). @throws PkiError */
 export function spiffeName(id: string): Buffer {
   const path = id.length > maxSpiffeIdLength ? undefined : spiffeId.exec(id)?.[1]
   if (path === undefined || path.split('/').some((segment) => segment === '.' || segment === '..'))
-    throw pkiError('invalid_value', 'The SPIFFE id is not one.')
+    throw pkiError('invalid_value', 'The SPIFFE ID is not valid.')
   return generalName(`URI:${id}`)
 }
 
@@ -59,7 +59,7 @@ export type GeneralNameKind = keyof typeof tags | 'IP' | 'directory' | 'other'
 export interface ReadGeneralName {
   readonly kind: GeneralNameKind
   readonly tag: number
-  /** Of a directory name the DER of the distinguished name, else the content. */
+  /** DER of the distinguished name for a directory name, else the content. */
   readonly value: Uint8Array
   /** DER. */
   readonly whole: Uint8Array
@@ -76,7 +76,7 @@ const kinds: ReadonlyMap<number, keyof typeof tags> = new Map(
   Object.entries(tags).map(([kind, number]) => [contextTag(number, false), kind as keyof typeof tags]),
 )
 
-/** A name as `generalName` takes it; one of another kind as the hexadecimal of its DER: `#a0…`. */
+/** Formats a name in the form that `generalName` accepts; other kinds as the hexadecimal of their DER: `#a0…`. */
 export function generalNameText(whole: Uint8Array): string {
   const [element] = derElements(whole, 'An alternative name')
   if (element === undefined) return '#'
@@ -87,7 +87,7 @@ export function generalNameText(whole: Uint8Array): string {
   return address === undefined ? `#${Buffer.from(whole).toString('hex')}` : `IP:${address}`
 }
 
-/** 4 or 16 bytes; undefined for others. */
+/** Formats 4 or 16 bytes; undefined for other lengths. */
 export function addressText(bytes: Uint8Array): string | undefined {
   if (bytes.length === 4) return bytes.join('.')
   if (bytes.length !== 16) return undefined

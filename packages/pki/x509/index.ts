@@ -1,6 +1,4 @@
-/**
- * X.509 certificates: read requests for them, issue them, check chains. Pure: keys and dates are given.
- */
+/** X.509 certificates: read requests, issue certificates, check chains. Pure: keys and dates are parameters. */
 export { type CertificateFields, readCertificate } from './certificate.ts'
 export { certificatesOnly } from './certificates-only.ts'
 export { maxChainLength, type Validity } from './chain.ts'

@@ -20,19 +20,19 @@ export interface NewCertificate {
   /** Unix milliseconds; whole seconds are kept. */
   readonly notBefore: number
   readonly notAfter: number
-  /** Without key identifiers: they are made here. */
+  /** Without key identifiers, which are added here. */
   readonly extensions: readonly Extension[]
-  /** The magnitude of the serial number, 1 to 20 bytes; random when it is not given. */
+  /** The magnitude of the serial number, 1 to 20 bytes; default: random. */
   readonly serial?: Uint8Array
 }
 
 export interface Issuer {
   /** DER of the name. */
   readonly name: Uint8Array
-  /** A key of this process, or the function that signs with a key kept elsewhere. */
+  /** A local key, or a function that signs with an external key. */
   readonly key: KeyObject | CertificateSigner
   readonly spki: Uint8Array
-  /** As its certificate has it; computed when it has none. */
+  /** Key identifier from its certificate; computed when it has none. */
   readonly keyIdentifier: Uint8Array | undefined
 }
 
@@ -63,7 +63,10 @@ const keyIdentifiers: ReadonlySet<string> = new Set([
   extensionIdentifiers.authorityKeyIdentifier,
 ])
 
-/** Random, positive, 16 bytes: unique without a counter (RFC 5280 §4.1.2.2; CA/B Forum asks for 64 random bits). */
+/**
+ * Generates a random positive number of 16 bytes: unique without a counter (RFC 5280 §4.1.2.2; CA/B Forum requires 64
+ * random bits).
+ */
 export function randomSerial(): Buffer {
   const bytes = randomBytes(16)
   bytes[0] = ((bytes[0] ?? 0) & 0x7f) | 0x40

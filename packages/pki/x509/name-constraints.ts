@@ -9,7 +9,7 @@ export interface NewNameConstraints {
   readonly excluded?: readonly Uint8Array[]
 }
 
-/** Names that certificates below an authority may have (RFC 5280 §4.2.1.10): critical. @throws PkiError */
+/** Name constraints of an authority (RFC 5280 §4.2.1.10): critical. @throws PkiError */
 export function nameConstraints({ permitted = [], excluded = [] }: NewNameConstraints): Extension {
   if (permitted.length + excluded.length === 0)
     throw pkiError('invalid_value', 'Name constraints permit or exclude a name.')
@@ -29,7 +29,7 @@ export interface NameConstraints {
 
 const what = 'nameConstraints'
 
-/** @throws PkiError, also for subtrees with a minimum or maximum, which RFC 5280 §4.2.1.10 does not have */
+/** @throws PkiError, also for subtrees with a minimum or maximum, which RFC 5280 §4.2.1.10 forbids */
 export function readNameConstraints(extensions: readonly Extension[]): NameConstraints | undefined {
   const value = extensionValue(extensions, extensionIdentifiers.nameConstraints)
   if (value === undefined) return undefined

@@ -6,7 +6,7 @@ import { nameText } from './distinguished-name.ts'
 import { nameFromParts } from './name.ts'
 import { nameFromText } from './name-from-text.ts'
 
-test('a name is read from its text, the last part first', () => {
+test('a name is parsed from text, the last part first', () => {
   assert.deepEqual(
     nameFromText('CN=Root, O=Acme'),
     nameFromParts([
@@ -20,11 +20,11 @@ test('a name is read from its text, the last part first', () => {
   )
   assert.equal(nameText(nameFromText('O=Z\\C3\\BCrich\\2c AG')), 'O=Zürich\\, AG')
   assert.equal(nameFromText('  ').length, 2)
-  // Only a space can be around a value: others are written as they are.
+  // Only spaces around a value are ignored; other blanks belong to it.
   assert.deepEqual(nameFromText('CN= \u2003a\u2003 '), nameFromParts([['CN', '\u2003a\u2003']]))
 })
 
-test('what is no name is refused, and says why', () => {
+test('invalid names are refused with a reason', () => {
   for (const [text, problem] of [
     ['Root', /like CN=Root/],
     ['CN=', /no value for CN/],
@@ -39,7 +39,7 @@ test('what is no name is refused, and says why', () => {
     assert.throws(() => nameFromText(text), { code: 'invalid_value', message: problem })
 })
 
-test('property: a name that was written as text is read back the same', () => {
+test('property: a formatted name is parsed to the same name', () => {
   const value = fc
     .string({ unit: 'grapheme', minLength: 1, maxLength: 20 })
     .filter((text) => /^[^\p{C}]+$/u.test(text))

@@ -13,8 +13,8 @@ const parts: ReadonlyMap<string, NamePart> = new Map([
 ])
 
 /**
- * A distinguished name of its text, the last part first: `CN=Root, O=Acme` (RFC 4514 §3, with blanks around the parts).
- * An empty text is the empty name. Parts of several attributes (`+`) and attributes by number are not read.
+ * Parses a distinguished name, the last part first: `CN=Root, O=Acme` (RFC 4514 §3, with blanks around the parts).
+ * The empty text is the empty name. Multi-valued parts (`+`) and numeric attributes are not supported.
  * @returns DER
  * @throws PkiError `invalid_value`
  */
@@ -37,7 +37,7 @@ export function nameFromText(text: string): Buffer {
   )
 }
 
-/** At the commas that are not escaped. */
+/** Splits at unescaped commas. */
 function split(text: string): readonly string[] {
   const found: string[] = []
   let current = ''
@@ -56,8 +56,8 @@ function split(text: string): readonly string[] {
 }
 
 /**
- * RFC 4514 §2.4, read backwards: a character behind a backslash, or the bytes of its UTF-8 in hexadecimal. Only spaces are
- * around a value; other blanks belong to it.
+ * Decodes the escapes of RFC 4514 §2.4: a character after a backslash, or the hexadecimal bytes of its UTF-8. Only
+ * spaces around a value are removed; other blanks belong to it.
  */
 function unescapeValue(given: string): string {
   const text = given.replace(/^ +/, '').replace(/(?<!\\) +$/, '')

@@ -16,9 +16,9 @@ const maxTextLength = 16_384
 const maxNames = 256
 
 /**
- * Extensions as OpenSSL's configuration writes them, the section `v3_ca` (x509v3_config(5)). `issueCertificate` always makes
- * the key identifiers, so the lines that ask for them are skipped.
- * @throws PkiError for a line that is not understood: an extension is never silently left out
+ * Parses extensions in the format of OpenSSL configurations, section `v3_ca` (x509v3_config(5)). `issueCertificate`
+ * always adds the key identifiers, so lines that request them are skipped.
+ * @throws PkiError for an unsupported line: extensions are never silently omitted
  */
 export function opensslExtensions(text: string): readonly Extension[] {
   if (text.length > maxTextLength) throw pkiError('invalid_value', 'The extensions are too long.')
@@ -27,7 +27,7 @@ export function opensslExtensions(text: string): readonly Extension[] {
   for (const raw of text.split(/\r?\n/)) {
     const line = raw.replace(/#.*$/, '').trim()
     if (line === '') continue
-    // Not by an expression with blanks at both ends: those of a long line cost it hours.
+    // No regular expression with blanks at both ends: it would take hours for a long line.
     if (line.startsWith('[') && line.endsWith(']')) {
       section = line.slice(1, -1).trim()
       continue

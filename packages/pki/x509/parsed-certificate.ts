@@ -28,13 +28,13 @@ export interface ParsedCertificate {
 
 const what = 'The certificate'
 
-/** Reads a certificate that OpenSSL can read, too. That it was read says nothing about its signature. @throws PkiError */
+/** Reads a certificate that OpenSSL can read, too, without verifying its signature. @throws PkiError */
 export function parseCertificate(der: Uint8Array): ParsedCertificate {
   parseWithOpenssl(der)
   return parseCertificateFields(der)
 }
 
-/** The same of bytes that were written here, which OpenSSL need not read before they are signed. @throws PkiError */
+/** Reads a certificate before it is signed, without OpenSSL. @throws PkiError */
 export function parseCertificateFields(der: Uint8Array): ParsedCertificate {
   const signed = readSigned(der, what)
   const members = [...derMembers(signed.data, what)]

@@ -21,7 +21,7 @@ export function certificatePolicies(identifiers: readonly string[], critical = f
   return { identifier: extensionIdentifiers.certificatePolicies, critical, value }
 }
 
-/** Undefined when there is no extension: no policy at all. Qualifiers are not read. @throws PkiError */
+/** Undefined without the extension: no policy. Qualifiers are ignored. @throws PkiError */
 export function readCertificatePolicies(extensions: readonly Extension[]): readonly string[] | undefined {
   const what = 'certificatePolicies'
   const value = extensionValue(extensions, extensionIdentifiers.certificatePolicies)
@@ -29,7 +29,7 @@ export function readCertificatePolicies(extensions: readonly Extension[]): reado
   return derMembers(value, what).map(({ whole }) => derIdentifier(derMembers(whole, what)[0], what))
 }
 
-/** A policy of the issuer and the one of the subject that is as good (RFC 5280 §4.2.1.5). */
+/** A policy of the issuer and the equivalent one of the subject (RFC 5280 §4.2.1.5). */
 export type PolicyMapping = readonly [issuer: string, subject: string]
 
 /** @throws PkiError */
@@ -78,7 +78,7 @@ function asInteger(member: DerElement): DerElement {
   return { ...member, tag: derTag.integer }
 }
 
-/** @param certificates that may follow before anyPolicy no longer counts (RFC 5280 §4.2.1.14) */
+/** @param certificates number of further certificates before anyPolicy is ignored (RFC 5280 §4.2.1.14) */
 export function inhibitAnyPolicy(certificates: number): Extension {
   return { identifier: extensionIdentifiers.inhibitAnyPolicy, critical: true, value: derNumber(certificates) }
 }

@@ -57,7 +57,7 @@ const wanted: Readonly<Record<ProfileName, Partial<ProfileWish>>> = {
   spiffe: { names: [spiffeName('spiffe://example.org/billing')], subjectIsEmpty: true, ...addresses },
 }
 
-test('a profile gives a certificate the usages of its kind', () => {
+test('a profile determines the usages of a certificate', () => {
   const shown = Object.keys(profiles).map((name) => {
     const extensions = profileExtensions(name as ProfileName, { spki, ...wanted[name as ProfileName] })
     return [name, listIdentifiers(extensions)]
@@ -74,7 +74,7 @@ test('a profile gives a certificate the usages of its kind', () => {
   })
 })
 
-test('what the profile does not have is refused', () => {
+test('properties that the profile does not allow are refused', () => {
   const refused = (name: ProfileName, wish: Partial<ProfileWish>, code = 'invalid_value') =>
     assert.throws(
       () => profileExtensions(name, { spki, ...wish }),
@@ -105,7 +105,7 @@ test('what the profile does not have is refused', () => {
   }
 })
 
-test('RFC 9935 §5, RFC 9295 §3: a key that encapsulates or agrees carries that usage alone', async () => {
+test('RFC 9935 §5, RFC 9295 §3: encapsulation and agreement keys have only that usage', async () => {
   for (const [type, use] of [
     ['ml-kem-512', 'Key Encipherment'],
     ['x25519', 'Key Agreement'],
@@ -125,7 +125,7 @@ test('RFC 9935 §5, RFC 9295 §3: a key that encapsulates or agrees carries that
   }
 })
 
-test('addresses, constraints and policies are read as they were written', () => {
+test('addresses, constraints and policies are decoded again', () => {
   const extensions = [
     ...profileExtensions('authority', {
       spki,
@@ -159,7 +159,7 @@ test('addresses, constraints and policies are read as they were written', () => 
   assert.equal(readInhibitAnyPolicy(extensions), 7)
 })
 
-test('names that are no network and no SPIFFE id are refused', () => {
+test('invalid networks and SPIFFE IDs are refused', () => {
   const invalid = { code: 'invalid_value' }
   for (const text of [
     'IP:192.0.2.1',
@@ -190,7 +190,7 @@ test('names that are no network and no SPIFFE id are refused', () => {
     assert.equal(derElements(spiffeName(id), 'it')[0]?.content.length, id.length)
 })
 
-test('property: any text is a subtree or a SPIFFE id, or refused with a PkiError', () => {
+test('property: any text is a valid subtree or SPIFFE ID, or refused with a PkiError', () => {
   const texts = fc.tuple(
     fc.constantFrom('IP:', 'IP:10.0.0.0/', 'IP:::/', 'DNS:', ''),
     fc.string({ maxLength: 12 }),
@@ -208,7 +208,7 @@ test('property: any text is a subtree or a SPIFFE id, or refused with a PkiError
   )
 })
 
-test('a serial number that is given is the one of the certificate', async () => {
+test('a given serial number is used in the certificate', async () => {
   const make = (serial: Uint8Array) =>
     issueCertificate(
       { subject: root.name, spki, notBefore: 0, notAfter: year, extensions: [], serial },
@@ -224,7 +224,7 @@ test('a serial number that is given is the one of the certificate', async () => 
     await assert.rejects(make(wrong), { code: 'invalid_value' })
 })
 
-test('OpenSSL takes the certificates of each profile for what they are for', {
+test('OpenSSL accepts the certificates of each profile for their purpose', {
   skip: missingOpenssl,
 }, async () => {
   using folder = opensslFolder()

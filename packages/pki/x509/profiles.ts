@@ -25,30 +25,30 @@ import {
   ocspNoCheck,
 } from './revocation-access.ts'
 
-/** Ability of a key: to sign, to encapsulate or encrypt a key, or to agree on one. */
+/** Capability of a key: to sign, to encapsulate or encrypt a key, or to agree on one. */
 export type KeyCapability = 'sign' | 'encipher' | 'agree'
 
-/** Properties shared by the certificates of one kind. */
+/** Properties of all certificates of a profile. */
 export interface Profile {
   readonly authority: boolean
-  /** For each kind of key that the profile takes, what it may do. */
+  /** Key usages for each capability that the profile allows. */
   readonly uses: Readonly<Partial<Record<KeyCapability, readonly KeyUsageName[]>>>
   readonly purposes: readonly (keyof typeof keyPurposes)[]
-  /** Kinds of alternative names that may be in it. */
+  /** Allowed types of alternative names. */
   readonly names: readonly GeneralNameKind[]
-  /** Alternative names that it needs at least. */
+  /** Minimum number of alternative names. */
   readonly minNames: number
-  /** It says that nobody asks whether it was revoked. */
+  /** The certificate tells clients not to check its revocation. */
   readonly noCheck: boolean
 }
 
-// ML-KEM keys encipher (RFC 9935 §5), those of X25519 and X448 agree (RFC 9295 §3), and neither does anything else.
+// ML-KEM keys only encipher (RFC 9935 §5), X25519 and X448 keys only agree (RFC 9295 §3).
 const endEntity = {
   sign: ['digitalSignature'],
   encipher: ['keyEncipherment'],
   agree: ['keyAgreement'],
 } as const
-/** The key usage (RFC 5280 §4.2.1.3) of an end entity, by what its key can do. @throws PkiError */
+/** Selects the key usage (RFC 5280 §4.2.1.3) of an end entity by the capability of its key. @throws PkiError */
 export function endEntityUses(spki: Uint8Array): readonly KeyUsageName[] {
   return endEntity[keyCapability(spki)]
 }
@@ -56,7 +56,7 @@ export function endEntityUses(spki: Uint8Array): readonly KeyUsageName[] {
 const onlySign = { sign: ['digitalSignature'] } as const
 
 export const profiles = {
-  /** A TLS server: whoever connects compares its alternative names (RFC 9525), so there is one at least. */
+  /** A TLS server. Clients compare its alternative names (RFC 9525), so at least one is required. */
   server: {
     authority: false,
     uses: endEntity,
@@ -81,7 +81,7 @@ export const profiles = {
     minNames: 0,
     noCheck: false,
   },
-  /** `digitalSignature` is for answers of OCSP that the authority signs itself. */
+  /** `digitalSignature` is for OCSP responses that the authority signs itself. */
   authority: {
     authority: true,
     uses: { sign: ['digitalSignature', 'keyCertSign', 'cRLSign'] },
@@ -117,7 +117,7 @@ export interface ProfileWish {
   readonly names?: readonly Uint8Array[]
   /** RFC 5280 §4.1.2.6: the alternative names are critical then. */
   readonly subjectIsEmpty?: boolean
-  /** Authorities that may follow below this one. */
+  /** Number of authorities that may follow below this one. */
   readonly pathLength?: number
   /** DER of each subtree. */
   readonly permitted?: readonly Uint8Array[]
@@ -126,13 +126,14 @@ export interface ProfileWish {
   readonly crlUrls?: readonly string[]
   readonly ocspUrls?: readonly string[]
   readonly issuerUrls?: readonly string[]
-  /** Nobody will ever tell whether it was revoked (RFC 9608): for certificates with a short life. */
+  /** No revocation information will ever be available (RFC 9608): for short-lived certificates. */
   readonly noRevocation?: boolean
 }
 
 /**
- * The extensions of a certificate of this profile; `issueCertificate` adds the key identifiers.
- * @throws PkiError `invalid_value` for what the profile does not have, `unsupported_key` for a key that cannot do what it is for
+ * Creates the extensions of a certificate of this profile; `issueCertificate` adds the key identifiers.
+ * @throws PkiError `invalid_value` for a property that the profile does not allow, `unsupported_key` for a key
+ *   without the required capability
  */
 export function profileExtensions(name: ProfileName, wish: ProfileWish): readonly Extension[] {
   const profile: Profile = profiles[name]
@@ -155,7 +156,7 @@ export function profileExtensions(name: ProfileName, wish: ProfileWish): readonl
   ]
 }
 
-/** Extensions besides those that say where revocation is published, which the service adds to every profile. */
+/** Extensions other than those about revocation, which the service adds to every profile. */
 const profileIdentifiers = (profile: Profile): ReadonlySet<string> =>
   new Set([
     extensionIdentifiers.basicConstraints,
@@ -168,8 +169,8 @@ const profileIdentifiers = (profile: Profile): ReadonlySet<string> =>
   ])
 
 /**
- * Whether extensions that a client chose stay within a profile: no other extension, purpose or kind of name than a
- * certificate of that profile may have. The key usages are not compared.
+ * Whether extensions that a client chose stay within a profile: only extensions, purposes and name types of that
+ * profile. Key usages are not compared.
  */
 export function isWithinProfile(
   name: ProfileName,
@@ -184,7 +185,7 @@ export function isWithinProfile(
   if (readBasicConstraints(extensions).authority !== profile.authority) return false
   const purposes = readExtendedKeyUsage(extensions)
   const ofProfile = new Set<string>(profile.purposes.map((each) => keyPurposes[each]))
-  // An authority is limited further by the purposes that it lists, an end entity by those of its profile.
+  // The purposes of an authority limit it; an end entity must have purposes of its profile.
   if (!profile.authority && (purposes === undefined || !purposes.every((each) => ofProfile.has(each))))
     return false
   const alternative = extensionValue(extensions, extensionIdentifiers.subjectAltName)
@@ -199,12 +200,12 @@ export function isWithinProfile(
   }
 }
 
-/** RFC 9608 §3: who says that there is no revocation names no address for it. */
+/** RFC 9608 §3: a certificate without revocation must not contain revocation addresses. */
 function revocation(profile: Profile, wish: ProfileWish): readonly Extension[] {
   const { crlUrls = [], ocspUrls = [], issuerUrls = [], noRevocation = false } = wish
   if (noRevocation && (profile.authority || profile.noCheck || crlUrls.length + ocspUrls.length > 0))
     throw pkiError('invalid_value', 'This certificate cannot say that there is no revocation.')
-  // A responder that is asked about its own certificate would be asked without end.
+  // Checking the responder's own certificate at the responder would never end.
   const [ocsp, crls] = profile.noCheck ? [[], []] : [ocspUrls, crlUrls]
   return [
     ...(crls.length === 0 ? [] : [crlDistributionPoints(crls)]),
@@ -252,7 +253,10 @@ const agreementKeys: ReadonlySet<string> = new Set([
   '1.3.132.1.12',
 ])
 
-/** By the algorithm of a public key. Other keys of RSA and elliptic curves sign here. @throws PkiError */
+/**
+ * Determines the capability by the algorithm of a public key. Other RSA and elliptic curve keys sign here. @throws
+ * PkiError
+ */
 export function keyCapability(spki: Uint8Array): KeyCapability {
   const { identifier } = parseSpki(spki)
   const algorithm = byteKeysByIdentifier(identifier)?.algorithm

@@ -6,9 +6,9 @@ import type { CertificateSigner } from './signing.ts'
 const extensionRequest = '1.2.840.113549.1.9.14'
 
 /**
- * Signs a request for a certificate (PKCS#10, RFC 2986).
+ * Signs a certificate request (PKCS#10, RFC 2986).
  * @param subject DER of the name
- * @param extensions that are asked for
+ * @param extensions the requested extensions
  * @returns DER
  */
 export function issueRequest(

@@ -12,7 +12,7 @@ export interface CertificationRequest {
   readonly subject: Uint8Array
   readonly spki: Uint8Array
   readonly key: KeyObject
-  /** As requested; which of them are given is for the issuer to say. */
+  /** The requested extensions; the issuer decides which of them it grants. */
   readonly extensions: readonly Extension[]
 }
 
@@ -20,7 +20,7 @@ const what = 'The certificate request'
 const extensionRequest = '1.2.840.113549.1.9.14'
 
 /**
- * Reads a PKCS#10 request (RFC 2986), DER or PEM, and checks that its sender has the private key.
+ * Reads a PKCS#10 request (RFC 2986), DER or PEM, and verifies that the requester has the private key.
  * @throws PkiError `invalid_request`
  */
 export function readCertificationRequest(value: Uint8Array): CertificationRequest {

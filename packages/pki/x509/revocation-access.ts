@@ -15,7 +15,7 @@ import { type Extension, extensionIdentifiers, extensionValue } from './extensio
 const uri = contextTag(6, false)
 const maxUrlLength = 2048
 
-/** DER of the GeneralName of a URL. @throws PkiError */
+/** Encodes the GeneralName of a URL. @throws PkiError */
 function urlName(url: string): Buffer {
   if (url.length > maxUrlLength || !/^https?:\/\/[\u0021-\u007e]+$/.test(url))
     throw pkiError(
@@ -25,7 +25,10 @@ function urlName(url: string): Buffer {
   return der(uri, Buffer.from(url, 'latin1'))
 }
 
-/** Extension with the URLs of revocation lists, a point for each (RFC 5280 §4.2.1.13). @throws PkiError */
+/**
+ * Creates the extension with the URLs of revocation lists, one distribution point each (RFC 5280 §4.2.1.13). @throws
+ * PkiError
+ */
 export function crlDistributionPoints(urls: readonly string[]): Extension {
   const points = urls.map((url) => derSequence(der(contextTag(0), der(contextTag(0), urlName(url)))))
   return {
@@ -35,7 +38,7 @@ export function crlDistributionPoints(urls: readonly string[]): Extension {
   }
 }
 
-/** DER of the full names of all distribution points (RFC 5280 §4.2.1.13). @throws PkiError */
+/** Reads the full names (DER) of all distribution points (RFC 5280 §4.2.1.13). @throws PkiError */
 export function readCrlDistributionPoints(extensions: readonly Extension[]): readonly Uint8Array[] {
   const what = 'crlDistributionPoints'
   const value = extensionValue(extensions, extensionIdentifiers.crlDistributionPoints)
@@ -95,14 +98,14 @@ export function urlsIn(names: readonly Uint8Array[]): readonly string[] {
     .map(readText)
 }
 
-/** RFC 9608 §3: not for authorities, and not beside an address where revocation is told. */
+/** RFC 9608 §3: not for authorities, and not together with revocation addresses. */
 export const noRevAvail: Extension = {
   identifier: extensionIdentifiers.noRevAvail,
   critical: false,
   value: derNull,
 }
 
-/** RFC 6960 §4.2.2.2.1, for certificates of responders: they are valid for a short time instead. */
+/** RFC 6960 §4.2.2.2.1, for responder certificates, which are short-lived instead. */
 export const ocspNoCheck: Extension = {
   identifier: extensionIdentifiers.ocspNoCheck,
   critical: false,

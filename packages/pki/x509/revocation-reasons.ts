@@ -1,6 +1,6 @@
 import { pkiError } from '../error.ts'
 
-/** Why a certificate was revoked, and the number of each reason (RFC 5280 §5.3.1). The number 7 is not used. */
+/** Reasons of a revocation and their numbers (RFC 5280 §5.3.1). The number 7 is not used. */
 export const revocationReasons = {
   unspecified: 0,
   keyCompromise: 1,

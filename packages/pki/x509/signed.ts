@@ -3,14 +3,17 @@ import { derBitString, derBits, derMembers, derSequence, derTag } from '../asn1/
 import { pkiError } from '../error.ts'
 import type { CertificateSigner, Signed } from './signing.ts'
 
-/** A certificate (RFC 5280 §4.1) or CRL (§5.1) from outside: what is signed, algorithm and signature. @throws PkiError */
+/**
+ * Reads the outer structure of a certificate (RFC 5280 §4.1) or CRL (§5.1): signed data, algorithm and signature.
+ * @throws PkiError
+ */
 export function readSigned(der: Uint8Array, what: string): Signed {
   const { signed, behind } = readSignedAnd(der, what)
   if (behind.length > 0) throw pkiError('malformed', `${what} has too many members.`)
   return signed
 }
 
-/** The same where members may follow: a response of OCSP brings certificates. @throws PkiError */
+/** The same with further members: an OCSP response includes certificates. */
 export function readSignedAnd(der: Uint8Array, what: string) {
   const [data, algorithm, signature, ...behind] = derMembers(der, what)
   if (data?.tag !== derTag.sequence || algorithm?.tag !== derTag.sequence)
@@ -19,7 +22,7 @@ export function readSignedAnd(der: Uint8Array, what: string) {
   return { signed, behind }
 }
 
-/** Signs a structure and puts algorithm and signature behind it, then what is given. @returns DER */
+/** Signs a structure and appends algorithm, signature and the given members. @returns DER */
 export async function writeSigned(
   data: Uint8Array,
   signer: CertificateSigner,
@@ -28,7 +31,7 @@ export async function writeSigned(
   return derSequence(data, signer.algorithm, derBitString(await signer.sign(data)), ...behind)
 }
 
-/** Keys that were read last: a key is read for its request, for the rules and for its certificate, one after another. */
+/** Cache of parsed keys: a key is parsed for its request, for the rules and for its certificate in succession. */
 const lastRead = new Map<string, KeyObject>()
 const maxCachedSignatures = 64
 const maxCachedBytes = 4096

@@ -16,7 +16,7 @@ import { parseSpki } from '../keys/pkcs8.ts'
 
 interface Scheme {
   readonly hash: string | null
-  /** `asymmetricKeyType` of the keys that the identifier is for. */
+  /** `asymmetricKeyType` of the keys for this identifier. */
   readonly keyType: readonly string[]
   readonly padding?: number
   readonly saltLength?: number
@@ -25,7 +25,7 @@ interface Scheme {
 const rsa = ['rsa']
 const ec = ['ec']
 
-/** Schemes that are read; new signatures with SHA-1 or MD5 are neither made nor accepted. */
+/** Supported schemes; signatures with SHA-1 or MD5 are neither created nor accepted. */
 const schemes: ReadonlyMap<string, Scheme> = new Map<string, Scheme>([
   ['1.2.840.113549.1.1.14', { hash: 'sha224', keyType: rsa }],
   ['1.2.840.113549.1.1.11', { hash: 'sha256', keyType: rsa }],
@@ -44,7 +44,7 @@ const hashes: ReadonlyMap<string, string> = new Map([
   ['2.16.840.1.101.3.4.2.3', 'sha512'],
 ])
 
-/** How a key signs a certificate, a CRL or an OCSP response: its AlgorithmIdentifier and the function. */
+/** Signer of certificates, CRLs and OCSP responses: an AlgorithmIdentifier and a function. */
 export interface CertificateSigner {
   readonly algorithm: Buffer
   sign(data: Uint8Array): Promise<Buffer>
@@ -56,7 +56,7 @@ const ecdsaSignatures: Readonly<Record<string, readonly [identifier: string, has
   sha512: ['1.2.840.10045.4.3.4', 'sha512'],
 }
 
-/** The signer of a key of this process, or the one that is given for a key kept elsewhere. @throws PkiError `cannot_sign` */
+/** Returns a signer for a local key, or the given signer of an external key. @throws PkiError `cannot_sign` */
 export function selectSigner(by: {
   readonly key: KeyObject | CertificateSigner
   readonly spki: Uint8Array
@@ -96,7 +96,10 @@ export function certificateSigner(key: KeyObject, spki: Uint8Array): Certificate
   }
 }
 
-/** Hashes with the last number of sha…WithRSAEncryption and of the identifier of the hash, and its bytes (RFC 4055 §2.1, §5). */
+/**
+ * Hashes: the last number of sha…WithRSAEncryption and of the hash identifier, and the length in bytes (RFC 4055
+ * §2.1, §5).
+ */
 const rsaHashes = {
   sha256: { withRsa: 11, hash: 1, bytes: 32 },
   sha384: { withRsa: 12, hash: 2, bytes: 48 },
@@ -120,7 +123,7 @@ function signs({ algorithm }: ByteKeyFamily): boolean {
   return algorithm.startsWith('Ed') || algorithm.includes('-DSA-')
 }
 
-/** A hash as strong as the curve (SP 800-57 part 1, table 3). */
+/** Selects a hash with the strength of the curve (SP 800-57 part 1, table 3). */
 function hashOfCurve(curve: string | undefined): string {
   switch (curve) {
     case 'secp384r1':
@@ -134,10 +137,10 @@ function hashOfCurve(curve: string | undefined): string {
   }
 }
 
-/** Bytes that are hashed in less time than the way to the thread pool takes. */
+/** Maximum bytes to sign synchronously: hashing them takes less time than the thread pool adds. */
 const maxSyncBytes = 16_384
 
-/** With P-256 and Ed25519 a signature takes 25 µs, of which the way to the thread pool and back would be half again. */
+/** Signs synchronously: a signature with P-256 or Ed25519 takes 25 µs, and the thread pool would add half of that. */
 async function signSync(hash: string | null, key: KeyObject, data: Uint8Array): Promise<Buffer> {
   if (data.length > maxSyncBytes) return onPool(hash, key, data)
   try {
@@ -157,9 +160,9 @@ function onPool(hash: string | null, key: KeyObject, data: Uint8Array): Promise<
 }
 
 /**
- * Checks a signature as requests carry it.
+ * Verifies the signature of a request.
  * @param algorithm DER of the AlgorithmIdentifier
- * @throws PkiError `invalid_request` for algorithms that are not known here or too weak
+ * @throws PkiError `invalid_request` for unsupported or weak algorithms
  */
 export function signatureHolds(
   algorithm: Uint8Array,
@@ -173,16 +176,16 @@ export function signatureHolds(
   return verifies(scheme, key, data, signature)
 }
 
-/** The signed bytes and their algorithm: the outside of a certificate, a CRL and an OCSP response. */
+/** The outer structure of a certificate, a CRL or an OCSP response: signed bytes and algorithm. */
 export interface Signed {
   /** DER of the AlgorithmIdentifier. */
   readonly algorithm: Uint8Array
-  /** The bytes that are signed. */
+  /** The signed bytes. */
   readonly data: Uint8Array
   readonly signature: Uint8Array
 }
 
-/** Is it signed with this key? An algorithm that is not known here, or is too weak, counts as no signature. @throws PkiError */
+/** Whether it is signed with this key. An unsupported or weak algorithm counts as no signature. @throws PkiError */
 export function isSignedWith({ algorithm, data, signature }: Signed, key: KeyObject): boolean {
   const scheme = findScheme(algorithm)
   return scheme !== undefined && verifies(scheme, key, data, signature)
@@ -196,7 +199,7 @@ function findScheme(algorithm: Uint8Array): Scheme | undefined {
 
 function verifies(scheme: Scheme, key: KeyObject, data: Uint8Array, signature: Uint8Array): boolean {
   const { hash, keyType, ...padding } = scheme
-  // OpenSSL would verify with any key: an ECDSA signature under the identifier of RSA.
+  // OpenSSL would verify with any key, for example an ECDSA signature under an RSA identifier.
   if (!keyType.includes(key.asymmetricKeyType ?? '')) return false
   try {
     return verify(hash, data, { key, ...padding }, signature)
@@ -210,7 +213,7 @@ function pureScheme(identifier: string): Scheme | undefined {
   return family === undefined ? undefined : { hash: null, keyType: [family.algorithm.toLowerCase()] }
 }
 
-/** RFC 4055 §3.1: the same hash for both, and what is not said is SHA-1, which is not taken. */
+/** RFC 4055 §3.1: both hashes must be the same. Absent parameters mean SHA-1, which is not accepted. */
 function pssScheme(parameters: Uint8Array | undefined): Scheme | undefined {
   if (parameters === undefined) return undefined
   const what = 'The signature'

@@ -61,7 +61,7 @@ function issue(
 const authority = [basicConstraints(true), keyUsage(['keyCertSign', 'cRLSign'])]
 const end = [basicConstraints(false), keyUsage(['digitalSignature'])]
 
-test('keys of every kind that signs issue certificates that hold', async () => {
+test('signing keys of every algorithm issue valid certificates', async () => {
   for (const [type, options] of [
     ['rsa', { modulusLength: 2048 }],
     ['ec', { namedCurve: 'P-256' }],
@@ -82,7 +82,7 @@ test('keys of every kind that signs issue certificates that hold', async () => {
   await assert.rejects(issue(cannot, cannot, end), { code: 'cannot_sign' })
 })
 
-test('a certificate says what it was made of', async () => {
+test('a certificate contains the given values', async () => {
   const root = party('root')
   const name = nameFromParts([
     ['C', 'CH'],
@@ -119,7 +119,7 @@ test('a certificate says what it was made of', async () => {
   assert.deepEqual(readKeyUsage(read), ['keyCertSign', 'cRLSign'])
 })
 
-test('extensions in the words of OpenSSL are understood or refused, never left out', () => {
+test('extensions in OpenSSL format are supported or refused, never omitted', () => {
   const text = `
     # what an authority needs
     [ v3_ca ]
@@ -164,7 +164,7 @@ test('extensions in the words of OpenSSL are understood or refused, never left o
     assert.throws(() => opensslExtensions(wrong), { code: 'invalid_value' }, wrong.slice(0, 40))
 })
 
-test('addresses are written in their bytes', () => {
+test('IP addresses are encoded as bytes', () => {
   const hex = (text: string) => generalName(text).toString('hex')
   assert.equal(hex('IP:192.0.2.1'), '8704c0000201')
   assert.equal(hex('IP:2001:db8::1'), '871020010db8000000000000000000000001')
@@ -173,7 +173,7 @@ test('addresses are written in their bytes', () => {
   assert.equal(hex('DNS:a'), '820161')
 })
 
-test('property: changed and cut requests are refused, and never anything else', () => {
+test('property: modified and truncated requests are refused', () => {
   fc.assert(
     fc.property(
       fc.nat(p256Request.length - 1),

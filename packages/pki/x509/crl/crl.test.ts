@@ -24,7 +24,7 @@ const random = (number: number) => {
   return bytes
 }
 
-test('a CRL is read as it was written', async () => {
+test('an encoded CRL is decoded again', async () => {
   const entries: CrlEntry[] = [
     { serial: toSerial(5), revokedAt: now - day },
     {
@@ -59,14 +59,14 @@ test('a CRL is read as it was written', async () => {
   assert.ok(!crlIsSignedWith(crl, party('root').publicKey))
 })
 
-test('RFC 5280 §5.1.2.6: a CRL that lists nothing has no list', async () => {
+test('RFC 5280 §5.1.2.6: an empty CRL has no list', async () => {
   const crl = readCrl(await createCrl([]))
   assert.equal(crl.count, 0)
   assert.equal(crl.find(toSerial(1)), undefined)
   assert.equal(derMembers(crl.signed.data, 'The CRL').length, 6)
 })
 
-test('RFC 5280 §5.3.1: only a delta CRL takes a certificate off the list', async () => {
+test('RFC 5280 §5.3.1: only a delta CRL removes a certificate from the list', async () => {
   const removed: CrlEntry = { serial: toSerial(1), revokedAt: now, reason: 'removeFromCRL' }
   await assert.rejects(createCrl([removed]), { code: 'invalid_value' })
   const delta = readCrl(await createCrl([removed], { number: 8n, baseNumber: 7n }))
@@ -75,7 +75,7 @@ test('RFC 5280 §5.3.1: only a delta CRL takes a certificate off the list', asyn
   assert.equal(delta.unknownCritical, false)
 })
 
-test('values that cannot stand in a CRL are refused', async () => {
+test('values that a CRL cannot contain are refused', async () => {
   const entry = { serial: toSerial(1), revokedAt: now }
   for (const [entries, more] of [
     [[{ ...entry, serial: toSerial() }]],
@@ -91,7 +91,7 @@ test('values that cannot stand in a CRL are refused', async () => {
     await assert.rejects(createCrl(entries, more), { code: 'invalid_value' })
 })
 
-test('keys of every kind sign a CRL, and a signer that is given signs for a key kept elsewhere', async () => {
+test('keys of every algorithm sign a CRL, also through a signer for an external key', async () => {
   for (const [type, options] of [
     ['rsa', { modulusLength: 2048 }],
     ['ec', { namedCurve: 'P-384' }],
@@ -117,7 +117,7 @@ test('keys of every kind sign a CRL, and a signer that is given signs for a key 
   assert.equal(asked.length, 1)
 })
 
-test('a list of 100,000 entries is written, read and searched, its entries taken one at a time', async () => {
+test('a list of 100,000 entries is encoded from a stream, decoded and searched', async () => {
   const count = 100_000
   const reasons = Object.keys(revocationReasons).filter((name) => name !== 'removeFromCRL')
   function* entries(): Generator<CrlEntry> {
@@ -136,7 +136,7 @@ test('a list of 100,000 entries is written, read and searched, its entries taken
   assert.ok(crlIsSignedWith(crl, root.publicKey))
 })
 
-test('a CRL with a critical extension that is not understood says so', async () => {
+test('a CRL reports an unknown critical extension', async () => {
   const { signed, ...good } = readCrl(await createCrl([{ serial: toSerial(1), revokedAt: now }]))
   assert.equal(good.unknownCritical, false)
   const strange = Buffer.from('300d06032a03040101ff0403020100', 'hex')
@@ -154,7 +154,7 @@ test('a CRL with a critical extension that is not understood says so', async () 
   assert.equal(rebuilt(6, der(0xa0, derSequence(strange))).unknownCritical, true)
 })
 
-test('property: a damaged CRL is refused with a PkiError, or its signature does not hold', async () => {
+test('property: a damaged CRL is refused with a PkiError, or its signature is invalid', async () => {
   const good = await createCrl(
     [
       { serial: toSerial(1), revokedAt: now, reason: 'superseded' },

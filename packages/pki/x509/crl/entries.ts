@@ -19,9 +19,9 @@ export interface CrlEntry {
   /** The content of the INTEGER, as certificates have it. */
   readonly serial: Uint8Array
   readonly revokedAt: number
-  /** Undefined and `unspecified` are the same: neither is written. */
+  /** undefined is the same as `unspecified`: neither is encoded. */
   readonly reason?: RevocationReason | undefined
-  /** Since when the key was not to be trusted. */
+  /** Since when the key may have been compromised (invalidity date). */
   readonly invalidityDate?: number | undefined
 }
 
@@ -30,15 +30,14 @@ const maxSerialBytes = 64
 const chunkBytes = 65_536
 const maxEntryBytes = 256
 
-/** Entries in DER, one behind the other, in pieces: a list of any length is copied once, into the CRL. */
+/** Concatenated DER entries in chunks: a list of any length is copied only once, into the CRL. */
 export interface EncodedEntries {
   readonly chunks: readonly Uint8Array[]
 }
 
 /**
- * Entries that are encoded as they come, before all of them are there: the chunks of several calls one behind the other
- * are one list.
- * @param delta reasons that only a delta CRL has are allowed
+ * Encodes entries from a stream. The chunks of several calls can be concatenated to one list.
+ * @param delta whether reasons that only a delta CRL may have are allowed
  * @throws PkiError `invalid_value`
  */
 export function encodeEntries(entries: Iterable<CrlEntry>, delta = false): EncodedEntries {
@@ -77,7 +76,7 @@ export function encodeEntries(entries: Iterable<CrlEntry>, delta = false): Encod
   return { chunks }
 }
 
-/** X.690 §8.3.2. A negative number is none that RFC 5280 allows, but certificates with one are there to be revoked. */
+/** X.690 §8.3.2. RFC 5280 forbids negative serial numbers, but existing certificates with one can be revoked. */
 function requireSerial(serial: Uint8Array): void {
   const [first, second = 0] = serial
   const padded = serial.length > 1 && ((first === 0 && second < 0x80) || (first === 0xff && second >= 0x80))
@@ -94,13 +93,13 @@ const reasonExtensions = Object.fromEntries(
   Object.entries(revocationReasons).map(([name, number]) => [name, reasonExtension(number)]),
 ) as Readonly<Record<RevocationReason, Buffer>>
 
-/** Extensions of entries that have a reason and no date: nearly all of them. */
+/** Cache of the extensions of entries with a reason and no date: nearly all of them. */
 const reasonOnly = Object.fromEntries(
   Object.entries(reasonExtensions).map(([name, extension]) => [name, derSequence(extension)]),
 ) as Readonly<Record<RevocationReason, Buffer>>
 
 function entryExtensions({ reason, invalidityDate }: CrlEntry, delta: boolean): Buffer | undefined {
-  // RFC 5280 §5.3.1: it stands in delta CRLs only; a full CRL leaves the certificate out.
+  // RFC 5280 §5.3.1: only allowed in delta CRLs; a full CRL omits the certificate.
   if (reason === 'removeFromCRL' && !delta)
     throw pkiError('invalid_value', 'Only a delta CRL says that a certificate is no longer revoked.')
   const said = reason === undefined || reason === 'unspecified' ? undefined : reason
@@ -114,7 +113,7 @@ function entryExtensions({ reason, invalidityDate }: CrlEntry, delta: boolean): 
 
 const what = 'The CRL'
 
-/** The parts of an entry that every one has, without a look at its extensions. @throws PkiError */
+/** Reads the mandatory parts of an entry, without its extensions. @throws PkiError */
 export function entryParts(entry: DerElement) {
   if (entry.tag !== derTag.sequence) throw pkiError('malformed', `${what} has an entry that is none.`)
   const serial = derElementAt(entry.content, 0, what)
@@ -160,7 +159,7 @@ export function checkEntry(entry: DerElement): boolean {
   const { time, extensions } = entryParts(entry)
   readTime(time, what)
   if (extensions === undefined) return false
-  // The usual extension is not opened again for each of 100,000 entries.
+  // The most common extension is not parsed again for each of 100,000 entries.
   const last = extensions.length - 1
   if (
     last === reasonOnly.keyCompromise.length - 1 &&

@@ -21,7 +21,7 @@ import { isSignedWith, type Signed } from '../signing.ts'
 import { type CrlEntry, checkEntry, entryParts, readEntry } from './entries.ts'
 import { type ReadCrlScope, readIssuingDistributionPoint } from './scope.ts'
 
-/** A CRL that was read (RFC 5280 §5.1). That it was read says nothing about its signature: see `crlIsSignedWith`. */
+/** A parsed CRL (RFC 5280 §5.1), not verified: see `crlIsSignedWith`. */
 export interface Crl {
   readonly signed: Signed
   /** DER of the name. */
@@ -30,18 +30,18 @@ export interface Crl {
   readonly thisUpdate: number
   readonly nextUpdate: number | undefined
   readonly number: bigint | undefined
-  /** Number of the CRL that this one completes; undefined when it stands for itself. */
+  /** Number of the base CRL of a delta CRL; undefined for a full CRL. */
   readonly baseNumber: bigint | undefined
   readonly authorityKeyIdentifier: Uint8Array | undefined
   readonly scope: ReadCrlScope | undefined
-  /** A critical extension is not understood: the CRL says nothing about any certificate (RFC 5280 §5.2, §5.3). */
+  /** It has an unknown critical extension and must not be used (RFC 5280 §5.2, §5.3). */
   readonly unknownCritical: boolean
   readonly count: number
   /** The entries in their order. */
   entries(): Generator<CrlEntry, void>
   /**
-   * The last entry of this serial number (the content of the INTEGER). The first call builds an index of all entries, so
-   * that a CRL of 100,000 entries is searched once.
+   * Finds the last entry of this serial number (the content of the INTEGER). The first call builds an index of all
+   * entries, so that a CRL of 100,000 entries is scanned once.
    */
   find(serial: Uint8Array): CrlEntry | undefined
 }
@@ -49,8 +49,7 @@ export interface Crl {
 const what = 'The CRL'
 
 /**
- * Reads a CRL of version 1 or 2, DER. The time it takes and the memory it holds are proportional to its size, which the
- * caller bounds.
+ * Reads a CRL of version 1 or 2, DER. Time and memory are proportional to its size, which the caller must limit.
  * @throws PkiError
  */
 export function readCrl(der: Uint8Array): Crl {
@@ -88,7 +87,7 @@ export function readCrl(der: Uint8Array): Crl {
   }
 }
 
-/** Is the CRL signed with this key? */
+/** Whether the CRL is signed with this key. */
 export function crlIsSignedWith({ signed }: Crl, key: KeyObject): boolean {
   return isSignedWith(signed, key)
 }
@@ -118,7 +117,7 @@ function numberIn(extensions: readonly Extension[], wanted: string): bigint | un
   return BigInt(`0x${Buffer.from(magnitude).toString('hex')}`)
 }
 
-/** Reads every entry once: a CRL that is wrong in its middle is refused as a whole. */
+/** Reads every entry once, so that a CRL with a malformed entry is refused as a whole. */
 function scan(revoked: Uint8Array): { readonly count: number; readonly unknownCritical: boolean } {
   let count = 0
   let unknownCritical = false
@@ -138,7 +137,10 @@ function finder(revoked: Uint8Array): Crl['find'] {
   }
 }
 
-/** Offset of each serial's entry. A map of strings, whose hashes cannot be made to collide from outside. */
+/**
+ * Builds an index from serial numbers to offsets. The keys are strings, whose hashes cannot be made to collide by an
+ * attacker.
+ */
 function indexSerials(revoked: Uint8Array): Map<string, number> {
   const index = new Map<string, number>()
   let at = 0

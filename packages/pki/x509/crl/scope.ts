@@ -2,29 +2,29 @@ import { contextTag, der, derElements, derFlag, derMembers, derSequence } from '
 import { pkiError } from '../../error.ts'
 import { type Extension, extensionIdentifiers } from '../extensions.ts'
 
-/** Which certificates a CRL is about: the extension IssuingDistributionPoint (RFC 5280 §5.2.5). */
+/** The certificates that a CRL covers: the extension IssuingDistributionPoint (RFC 5280 §5.2.5). */
 export interface CrlScope {
-  /** URLs under which this CRL is found; certificates name one of them. */
+  /** URLs of this CRL; certificates name one of them. */
   readonly urls: readonly string[]
   readonly only?: 'users' | 'authorities'
 }
 
 /** Contents of the scope extension of a CRL. */
 export interface ReadCrlScope {
-  /** DER of each GeneralName; undefined: the CRL is about certificates of any distribution point. */
+  /** DER of each GeneralName; undefined: the CRL covers certificates of any distribution point. */
   readonly names: readonly Uint8Array[] | undefined
   readonly onlyUsers: boolean
   readonly onlyAuthorities: boolean
   readonly onlyAttributes: boolean
-  /** Only some reasons are listed: a certificate that is missing here may be revoked for another one. */
+  /** The CRL covers only some reasons: a certificate that is not listed may be revoked for another one. */
   readonly someReasons: boolean
-  /** Entries may be of other issuers. */
+  /** The CRL may contain entries of other issuers. */
   readonly indirect: boolean
 }
 
 const yes = Uint8Array.of(0xff)
 
-/** RFC 5280 §5.2.5: critical. @throws PkiError when it would say nothing */
+/** RFC 5280 §5.2.5: critical. @throws PkiError when it would be empty */
 export function issuingDistributionPoint({ urls, only }: CrlScope): Extension {
   if (urls.length === 0 && only === undefined)
     throw pkiError('invalid_value', 'The scope of a CRL is a URL, or a kind of certificates.')
@@ -61,7 +61,10 @@ export function readIssuingDistributionPoint(extensions: readonly Extension[]): 
   }
 }
 
-/** A DistributionPointName: full names, or one that is relative to the issuer, which nobody uses: no name of it matches. */
+/**
+ * Reads a DistributionPointName: full names, or a name relative to the issuer, which is not used in practice and
+ * matches no name.
+ */
 function readNames(content: Uint8Array, what: string): readonly Uint8Array[] {
   const [name, another] = derElements(content, what)
   if (name === undefined || another !== undefined)

@@ -15,21 +15,21 @@ import { type CrlEntry, type EncodedEntries, encodeEntries } from './entries.ts'
 import { type CrlScope, issuingDistributionPoint } from './scope.ts'
 
 export interface NewCrl {
-  /** Higher than that of any CRL before it (RFC 5280 §5.2.3), below 2^159. */
+  /** Higher than that of every earlier CRL (RFC 5280 §5.2.3), below 2^159. */
   readonly number: bigint
   /** Unix milliseconds; whole seconds are kept. */
   readonly thisUpdate: number
   readonly nextUpdate: number
-  /** Of the issuer's certificates, each serial once. Taken one at a time, or encoded before by `encodeEntries`. */
+  /** Revoked certificates of the issuer, each serial once. A stream, or the result of `encodeEntries`. */
   readonly entries: Iterable<CrlEntry> | EncodedEntries
-  /** When the CRL is not about all certificates of its issuer, or is found under a certain URL. */
+  /** Set when the CRL does not cover all certificates of its issuer, or has a fixed URL. */
   readonly scope?: CrlScope
-  /** Makes it a delta CRL on top of the CRL of this number (RFC 5280 §5.2.4). */
+  /** Number of the base CRL, for a delta CRL (RFC 5280 §5.2.4). */
   readonly baseNumber?: bigint
 }
 
 /**
- * Signs a CRL of version 2 (RFC 5280 §5). At most three copies of the list are in memory: its chunks, what is signed,
+ * Signs a CRL of version 2 (RFC 5280 §5). Memory holds at most three copies of the list: its chunks, the signed part
  * and the result.
  * @returns DER
  * @throws PkiError `invalid_value`, `cannot_sign`

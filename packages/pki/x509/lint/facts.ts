@@ -16,12 +16,12 @@ import { type ReadGeneralName, readGeneralName } from '../general-name.ts'
 import { type NameConstraints, readNameConstraints } from '../name-constraints.ts'
 import type { ParsedCertificate } from '../parsed-certificate.ts'
 
-/** How serious it is: a standard forbids it, or advises against it. */
+/** Severity: a standard forbids it, or advises against it. */
 export type Severity = 'error' | 'warning'
 
-/** One check. It returns the sentence that says what is wrong, or undefined. */
+/** A check. Returns a description of the defect, or undefined. */
 export interface Rule {
-  /** Stable, for tests and for those who accept a finding. */
+  /** Stable identifier, for tests and for lists of accepted findings. */
   readonly name: string
   /** Clause of the standard. */
   readonly clause: string
@@ -29,11 +29,11 @@ export interface Rule {
   readonly check: (facts: Facts) => string | undefined
 }
 
-/** A certificate as the rules see it. */
+/** The properties of a certificate that the rules use. */
 export interface Facts {
   readonly certificate: ParsedCertificate
   readonly extensions: readonly Extension[]
-  /** The extension of this identifier, if it is there. */
+  /** Finds the extension with this identifier. */
   find(identifier: string): Extension | undefined
   readonly isSelfIssued: boolean
   readonly authority: boolean
@@ -44,7 +44,7 @@ export interface Facts {
   readonly keyIdentifier: Uint8Array | undefined
   readonly authorityKeyIdentifier: Uint8Array | undefined
   readonly nameConstraints: NameConstraints | undefined
-  /** Algorithm of the key: `rsa`, `ec`, or the name of a key that is a string of bytes: `ML-DSA-44`. */
+  /** Algorithm of the key: `rsa`, `ec`, or the name of a byte-string key: `ML-DSA-44`. */
   readonly keyAlgorithm: string
   /** The two elements of the validity. */
   readonly dates: readonly DerElement[]

@@ -1,3 +1,3 @@
-/** Finds defects of a certificate, each with the clause of the standard. */
+/** Finds defects of a certificate, with the clause of the standard for each. */
 export type { Rule, Severity } from './facts.ts'
 export { type Finding, lintCertificate, lintRules, lintWritten } from './lint.ts'

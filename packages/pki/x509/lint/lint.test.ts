@@ -97,7 +97,7 @@ test('certificates of every profile have no finding', async () => {
   assert.deepEqual(lintCertificate(await issue(root, root, self)), [])
 })
 
-/** Members of what is signed, in their order, of a certificate without fault. */
+/** The signed members of a certificate without defects, in their order. */
 interface Body {
   readonly version: Uint8Array
   readonly serial: Uint8Array
@@ -124,7 +124,7 @@ const good: Body = {
   ],
 }
 
-/** A certificate of these members. Nobody looks at its signature. */
+/** Encodes a certificate of these members. Its signature is not verified. */
 function certificate(changed: Partial<Body>): Buffer {
   const body = { ...good, ...changed }
   const { version, serial, algorithm, issuer, dates, subject: name, spki, extensions } = body
@@ -133,7 +133,7 @@ function certificate(changed: Partial<Body>): Buffer {
   const data = derSequence(version, serial, algorithm, issuer, derSequence(...dates), name, spki, ...list)
   return derSequence(data, algorithm, derBitString(Buffer.alloc(64)))
 }
-/** The extensions without fault, with some in the place of those of the same kind. */
+/** The extensions without defects, some of them replaced by others of the same type. */
 function having(...extensions: readonly Extension[]): Buffer {
   const replaced = new Set(extensions.map(({ identifier }) => identifier))
   return certificate({
@@ -162,7 +162,7 @@ const rsa = (exponent: number) => {
   return derSequence(algorithm, derBitString(key))
 }
 
-/** For each rule a certificate with that fault. */
+/** A certificate with the defect, for each rule. */
 const faulty: Readonly<Record<string, Uint8Array>> = {
   version: certificate({ version: der(contextTag(0), derNumber(1)) }),
   serial_positive: certificate({ serial: der(derTag.integer, Buffer.alloc(16, 0x85)) }),
@@ -268,7 +268,7 @@ const faulty: Readonly<Record<string, Uint8Array>> = {
   revocation_address: certificate(without(ids.crlDistributionPoints)),
 }
 
-test('each rule finds its fault, and names the clause and a sentence', () => {
+test('each rule finds its defect, with clause and description', () => {
   assert.deepEqual(rules(certificate({})), [])
   assert.deepEqual(Object.keys(faulty).sort(), lintRules.map(({ name }) => name).sort())
   for (const [rule, made] of Object.entries(faulty)) {
@@ -280,7 +280,7 @@ test('each rule finds its fault, and names the clause and a sentence', () => {
   }
 })
 
-test('names that differ in their form alone have no finding', () => {
+test('names that differ only in their encoding have no finding', () => {
   const address = [...dns('a.example'), generalName('IP:2001:db8::1'), generalName('IP:192.0.2.1')]
   assert.deepEqual(rules(having(subjectAltName(address))), [])
   assert.deepEqual(rules(certificate({ subject: nameFromParts([['CN', 'A.example']]) })), [])
@@ -290,7 +290,7 @@ test('names that differ in their form alone have no finding', () => {
   )
 })
 
-test('property: what cannot be read is a finding, whatever the bytes are', () => {
+test('property: unreadable bytes are a finding', () => {
   const base = certificate({})
   const changes = fc.tuple(fc.nat(base.length - 1), fc.nat(255), fc.boolean())
   fc.assert(

@@ -18,14 +18,14 @@ export interface Finding {
 export const lintRules: readonly Rule[] = [...structureRules, ...nameRules, ...usageRules, ...authorityRules]
 
 /**
- * Checks a certificate, DER, against what the standards say of every certificate by itself: signatures, issuers and the
- * present time are for `validatePath`. What cannot be read is one finding, `unreadable`.
+ * Checks a certificate, DER, against the standards. Signatures, issuers and the current time are checked by
+ * `validatePath`. An unreadable certificate is one finding, `unreadable`.
  */
 export function lintCertificate(der: Uint8Array): readonly Finding[] {
   return lint(() => parseCertificate(der))
 }
 
-/** The same of a certificate that was written here and is not signed yet: OpenSSL reads it once it is. */
+/** The same for a certificate before it is signed: OpenSSL reads it afterwards. */
 export function lintWritten(der: Uint8Array): readonly Finding[] {
   return lint(() => parseCertificateFields(der))
 }

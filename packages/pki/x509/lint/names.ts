@@ -26,7 +26,7 @@ export const nameRules: readonly Rule[] = [
     name: 'subject_or_names',
     clause: 'RFC 5280 §4.1.2.6',
     severity: 'error',
-    check: (facts) => (isNameless(facts) && facts.names.length === 0 ? 'It names nobody.' : undefined),
+    check: (facts) => (isNameless(facts) && facts.names.length === 0 ? 'It names no subject.' : undefined),
   },
   {
     name: 'names_critical',

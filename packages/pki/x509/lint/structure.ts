@@ -6,7 +6,7 @@ import type { Facts, Rule } from './facts.ts'
 const emptyName = '3000'
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
 
-/** Algorithms with MD2, MD5 and SHA-1: they can be forged. */
+/** Algorithms with MD2, MD5 and SHA-1, for which signatures can be forged. */
 const broken: ReadonlySet<string> = new Set([
   '1.2.840.113549.1.1.2',
   '1.2.840.113549.1.1.4',
@@ -24,7 +24,7 @@ const weakCurves: ReadonlySet<string> = new Set([
 const minSerialBytes = 8
 const known: ReadonlySet<string> = new Set(Object.values(ids))
 
-/** Extensions that a standard wants critical, or not critical. */
+/** Extensions that a standard requires to be critical or not critical. */
 const criticality: readonly (readonly [name: keyof typeof ids, critical: boolean, clause: string])[] = [
   ['authorityKeyIdentifier', false, 'RFC 5280 §4.2.1.1'],
   ['subjectKeyIdentifier', false, 'RFC 5280 §4.2.1.2'],
@@ -144,7 +144,7 @@ export const structureRules: readonly Rule[] = [
     severity: 'warning',
     check: ({ extensions }) => {
       const unknown = extensions.find(({ critical, identifier }) => critical && !known.has(identifier))
-      return unknown && `Whoever does not know the critical extension ${unknown.identifier} refuses it.`
+      return unknown && `Clients that do not know the critical extension ${unknown.identifier} refuse it.`
     },
   },
   ...criticality.map(

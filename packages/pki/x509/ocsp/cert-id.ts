@@ -14,7 +14,7 @@ import {
 } from '../../asn1/der.ts'
 import { pkiError } from '../../error.ts'
 
-/** Hashes by which an issuer can be named. SHA-1 is an identifier here, not a protection (RFC 5019 §2.1.1 demands it). */
+/** Hashes that identify an issuer. SHA-1 is an identifier here, not a protection (RFC 5019 §2.1.1 requires it). */
 export const certIdHashes = ['sha1', 'sha256', 'sha384', 'sha512'] as const
 export type CertIdHash = (typeof certIdHashes)[number]
 
@@ -26,11 +26,11 @@ const identifiers: Readonly<Record<CertIdHash, string>> = {
 }
 const hashBytes: Readonly<Record<CertIdHash, number>> = { sha1: 20, sha256: 32, sha384: 48, sha512: 64 }
 
-/** One certificate as OCSP names it (RFC 6960 §4.1.1). */
+/** The identifier of a certificate in OCSP (RFC 6960 §4.1.1). */
 export interface CertId {
-  /** As it was sent: an answer repeats it byte by byte. */
+  /** The encoding in the request, which a response repeats. */
   readonly der: Uint8Array
-  /** Undefined: another hash, so that no issuer here is the one that is meant. */
+  /** Undefined for an unknown hash, which matches no issuer. */
   readonly hash: CertIdHash | undefined
   readonly issuerNameHash: Uint8Array
   readonly issuerKeyHash: Uint8Array
@@ -61,7 +61,7 @@ export function readCertId(element: DerElement | undefined, what: string): CertI
   return { der: whole, hash, issuerNameHash, issuerKeyHash, serial: content }
 }
 
-/** Names a certificate. @param serial the content of the INTEGER */
+/** Creates the identifier of a certificate. @param serial the content of the INTEGER */
 export function createCertId(hash: CertIdHash, issuer: CertIdIssuer, serial: Uint8Array): CertId {
   const { issuerNameHash, issuerKeyHash } = issuerHashes(hash, issuer)
   const whole = derSequence(
@@ -81,12 +81,12 @@ function issuerHashes(hash: CertIdHash, { name, spki }: CertIdIssuer) {
   }
 }
 
-/** Is this certificate one of this issuer? */
+/** Whether the identified certificate is from this issuer. */
 export function isFromIssuer(certId: CertId, issuer: CertIdIssuer): boolean {
   return certId.hash !== undefined && findIssuerKey(certId) === toIssuerKey(certId.hash, issuer)
 }
 
-/** For a map of issuers: the key under which the issuer of a CertID is found; undefined when no issuer can be meant. */
+/** Returns the key of the issuer of a CertID in a map of issuers; undefined when no issuer can match. */
 export function findIssuerKey({ hash, issuerNameHash, issuerKeyHash }: CertId): string | undefined {
   if (hash === undefined) return undefined
   const hex = (bytes: Uint8Array) =>
@@ -94,7 +94,7 @@ export function findIssuerKey({ hash, issuerNameHash, issuerKeyHash }: CertId): 
   return `${hash}:${hex(issuerNameHash)}:${hex(issuerKeyHash)}`
 }
 
-/** The keys under which a map of issuers holds one: one for each hash. */
+/** Lists the keys of an issuer in a map of issuers, one per hash. */
 export function listIssuerKeys(issuer: CertIdIssuer): readonly string[] {
   return certIdHashes.map((hash) => toIssuerKey(hash, issuer))
 }

@@ -34,7 +34,7 @@ export function nonceIn(extensions: readonly Extension[], what: string): Uint8Ar
   return nonce.content
 }
 
-/** RFC 6960 §4.4: what is critical is understood, or the message is not used. @throws PkiError */
+/** RFC 6960 §4.4: a message with an unknown critical extension must not be used. @throws PkiError */
 export function requireKnown(extensions: readonly Extension[], what: string): void {
   if (extensions.some(({ critical, identifier }) => critical && identifier !== ocspIdentifiers.nonce))
     throw pkiError('malformed', `${what} has a critical extension that is not understood.`)

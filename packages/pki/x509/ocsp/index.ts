@@ -1,6 +1,6 @@
 /**
- * The online certificate status protocol (RFC 6960, RFC 5019, RFC 8954): read requests and answer them, ask, and check
- * answers. Transport, storage and caching are the caller's.
+ * The online certificate status protocol (RFC 6960, RFC 5019, RFC 8954): requests and responses of servers and
+ * clients. The caller provides transport, storage and caching.
  */
 export {
   type CertId,

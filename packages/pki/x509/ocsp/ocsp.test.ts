@@ -82,7 +82,7 @@ async function response(
 
 const question = { certificate: leaf, issuer: rootCertificate, at: now + hour }
 
-test('a request is read as it was written, for every hash', () => {
+test('an encoded request is decoded again, for every hash', () => {
   for (const hash of hashes) {
     const ids = [createCertId(hash, root, Uint8Array.of(1)), createCertId(hash, root, Uint8Array.of(0, 0xff))]
     const read = readOcspRequest(ocspRequest(ids, Buffer.alloc(32, 7)))
@@ -119,7 +119,7 @@ test('RFC 8954: a nonce has 1 to 32 bytes', () => {
     assert.throws(() => readOcspRequest(withNonce(value)), malformed)
 })
 
-test('requests that are not as RFC 6960 §4.1.1 says are refused', () => {
+test('requests that violate RFC 6960 §4.1.1 are refused', () => {
   const { der: certId } = createCertId('sha256', root, leaf.serial)
   const list = derSequence(derSequence(certId))
   const version = (number: number) => der(contextTag(0), derNumber(number))
@@ -141,7 +141,7 @@ test('requests that are not as RFC 6960 §4.1.1 says are refused', () => {
     ),
     derSequence(derSequence(list, der(contextTag(2), critical))),
     derSequence(derSequence(derSequence(derSequence(certId, der(contextTag(0), critical))))),
-    // The hash is not as long as that of SHA-256.
+    // The hash does not have the length of SHA-256.
     derSequence(
       derSequence(
         derSequence(derSequence(derSequence(algorithm, derOctets(Buffer.alloc(20)), key, derNumber(1)))),
@@ -152,7 +152,7 @@ test('requests that are not as RFC 6960 §4.1.1 says are refused', () => {
     Buffer.alloc(0),
   ])
     assert.throws(() => readOcspRequest(wrong), malformed)
-  // Another hash is no error: no issuer is the one that is meant.
+  // An unknown hash is not an error: it matches no issuer.
   const md5 = Buffer.from('300c06082a864886f70d02050500', 'hex')
   const [strange] = readOcspRequest(
     derSequence(derSequence(derSequence(derSequence(derSequence(md5, name, key, derNumber(1)))))),
@@ -185,7 +185,7 @@ test('RFC 6960 §A.1: the path of a GET is read in every form that clients send'
     assert.throws(() => ocspRequestFromPath(wrong), malformed)
 })
 
-test('a response is read as it was written and says what it says', async () => {
+test('an encoded response is decoded again and yields its status', async () => {
   const statuses: readonly OcspStatus[] = [
     { kind: 'good' },
     { kind: 'unknown' },
@@ -218,7 +218,7 @@ test('a response is read as it was written and says what it says', async () => {
   await assert.rejects(response({ answers: [] }), { code: 'invalid_value' })
 })
 
-test('a response says nothing about other certificates, at other times and for another nonce', async () => {
+test('a response is not used for other certificates, times and nonces', async () => {
   const good = await response({ nonce: Buffer.alloc(16, 1) })
   const problem = (changed: object, read = good) => ocspVerdict(read, { ...question, ...changed }).problem
   assert.match(problem({ nonce: Buffer.alloc(16, 2) }) ?? '', /nonce/)
@@ -229,13 +229,13 @@ test('a response says nothing about other certificates, at other times and for a
   const otherCertificate = parseCertificate(await issue(other, other, authorityExtensions))
   assert.match(problem({ issuer: otherCertificate }) ?? '', /other certificates/)
   assert.match(problem({ mayVerify: () => false }) ?? '', /too many/)
-  // Without an end it is believed for as long as clocks may differ.
+  // Without nextUpdate it is accepted for the tolerated clock difference.
   const open = await response({ answers: [{ ...answerFor({ kind: 'good' }), nextUpdate: undefined }] })
   assert.match(problem({}, open) ?? '', /out of date/)
   assert.equal(problem({ at: now + 60_000 }, open), undefined)
 })
 
-test('RFC 6960 §4.2.2.2: the issuer answers, or one whose certificate it signed for that', async () => {
+test('RFC 6960 §4.2.2.2: the issuer or its authorized responder signs', async () => {
   const responder = party('responder')
   const delegated = await issue(responder, root, responderExtensions)
   assert.equal(
@@ -259,13 +259,13 @@ test('RFC 6960 §4.2.2.2: the issuer answers, or one whose certificate it signed
   ])
     assert.match(
       ocspVerdict(await response({ certificates }, responder), question).problem ?? '',
-      /signed by nobody/,
+      /signer of the OCSP response may not/,
     )
   const forged = await response({}, { ...strangers, spki: root.spki })
   assert.match(ocspVerdict(forged, question).problem ?? '', /signature .* wrong/)
 })
 
-test('property: a damaged response is refused with a PkiError, or says nothing else than before', async () => {
+test('property: a damaged response is refused with a PkiError, or yields the same status', async () => {
   const responder = party('responder')
   const certificates = [await issue(responder, root, responderExtensions)]
   const status = { kind: 'revoked', revokedAt: now, reason: 'superseded' } as const

@@ -18,20 +18,20 @@ import { readCertId } from './cert-id.ts'
 import { nonceIn, ocspIdentifiers, requireKnown } from './extensions.ts'
 import { type OcspAnswer, type OcspError, type OcspStatus, ocspErrors } from './response.ts'
 
-/** A response with answers. That it was read says nothing about its signature: see `ocspVerdict`. */
+/** A parsed successful response, not verified: see `ocspVerdict`. */
 export interface OcspResponse {
   readonly error: undefined
   readonly signed: Signed
-  /** The name (DER), or SHA-1 of the public key of who signed it. */
+  /** The name (DER) of the signer, or the SHA-1 of its public key. */
   readonly responder: { readonly name: Uint8Array } | { readonly keyHash: Uint8Array }
   readonly producedAt: number
   readonly answers: readonly OcspAnswer[]
   readonly nonce: Uint8Array | undefined
-  /** DER of the certificates that came along. */
+  /** DER of the included certificates. */
   readonly certificates: readonly Uint8Array[]
 }
 
-/** Bytes of a response: one with a few certificates of post-quantum keys has about 60,000. */
+/** Maximum bytes of a response; one with a few post-quantum certificates has about 60,000. */
 export const maxOcspResponseBytes = 1 << 20
 
 const what = 'The OCSP response'

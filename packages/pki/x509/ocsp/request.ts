@@ -14,17 +14,17 @@ import { encodeExtension, readExtensions } from '../extensions.ts'
 import { type CertId, readCertId } from './cert-id.ts'
 import { nonceExtension, nonceIn, requireKnown } from './extensions.ts'
 
-/** Bytes of a request: that of one certificate has about 100, a signed one brings certificates. */
+/** Maximum bytes of a request: one certificate takes about 100, a signed request includes certificates. */
 export const maxOcspRequestBytes = 65_536
-/** Certificates that one request may ask about. */
+/** Maximum number of certificates in a request. */
 export const maxCertIds = 32
 
-/** A question about certificates (RFC 6960 §4.1). */
+/** A request for the status of certificates (RFC 6960 §4.1). */
 export interface OcspRequest {
   readonly certIds: readonly CertId[]
   /** 1 to 32 bytes (RFC 8954). */
   readonly nonce: Uint8Array | undefined
-  /** Somebody signed it. The signature is not looked at: everybody gets the same answers. */
+  /** Whether it is signed. The signature is ignored: all clients get the same answers. */
   readonly signed: boolean
 }
 
@@ -62,7 +62,7 @@ function single(element: DerElement): CertId {
   return readCertId(certId, what)
 }
 
-/** Asks about certificates. @returns DER */
+/** Creates a request for the status of certificates. @returns DER */
 export function ocspRequest(certIds: readonly CertId[], nonce?: Uint8Array): Buffer {
   const list = derSequence(...certIds.map(({ der: certId }) => derSequence(certId)))
   const extensions =
@@ -70,7 +70,10 @@ export function ocspRequest(certIds: readonly CertId[], nonce?: Uint8Array): Buf
   return derSequence(derSequence(list, ...extensions))
 }
 
-/** How clients write the characters that are not letters or digits; a blank is a plus sign that was unescaped as in a form. */
+/**
+ * Escapes that clients use for characters other than letters and digits; a blank is a plus sign that was decoded as
+ * in a form.
+ */
 const forms: Readonly<Record<string, string>> = {
   '%2B': '+',
   '-': '+',
@@ -84,9 +87,9 @@ const forms: Readonly<Record<string, string>> = {
 const maxTextLength = Math.ceil(maxOcspRequestBytes / 3) * 4 * 3
 
 /**
- * The request in the path of a GET (RFC 6960 §A.1): base64, its characters escaped or not. Clients leave `/` and `+` as they
- * are, escape them, use the alphabet for URLs or leave the padding out; a server before this one may have unescaped it.
- * @throws PkiError for what is not base64
+ * Reads the request in the path of a GET (RFC 6960 §A.1): base64, with or without escapes. Clients leave `/` and `+`
+ * unescaped, escape them, use the URL alphabet or omit the padding; a proxy may have decoded them.
+ * @throws PkiError for invalid base64
  */
 export function ocspRequestFromPath(path: string): Buffer {
   if (path.length > maxTextLength) throw decodeError('is too long')

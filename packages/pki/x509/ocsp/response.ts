@@ -9,7 +9,7 @@ import { type CertificateSigner, selectSigner } from '../signing.ts'
 import type { CertId } from './cert-id.ts'
 import { nonceExtension, ocspIdentifiers } from './extensions.ts'
 
-/** Responses without an answer, by their number (RFC 6960 §4.2.1). The number 4 is not used. */
+/** Error responses, by number (RFC 6960 §4.2.1). The number 4 is not used. */
 export const ocspErrors = {
   malformedRequest: 1,
   internalError: 2,
@@ -34,18 +34,18 @@ export interface OcspAnswer {
   readonly certId: CertId
   readonly status: OcspStatus
   readonly thisUpdate: number
-  /** Undefined: something newer may be there at any time. */
+  /** Undefined: newer information is always available. */
   readonly nextUpdate: number | undefined
 }
 
 export interface NewOcspResponse {
   readonly answers: readonly OcspAnswer[]
   readonly producedAt: number
-  /** As the request has it. */
+  /** The identifier in the request. */
   readonly nonce?: Uint8Array | undefined
 }
 
-/** The responder: prepared once, for many answers. */
+/** A responder, prepared once for many responses. */
 export interface OcspResponder {
   readonly signer: CertificateSigner
   /** The member ResponderID, and the certificates that come with each response. */
@@ -53,8 +53,8 @@ export interface OcspResponder {
 }
 
 /**
- * @param by the issuer of the certificates, or one whose certificate it signed for this
- * @param certificates DER of the certificate of a responder that is not the issuer itself, and of those above it
+ * @param by the issuer of the certificates, or a responder that it authorized
+ * @param certificates DER of the certificate of a responder that is not the issuer itself, and of its chain
  * @throws PkiError `cannot_sign`
  */
 export function ocspResponder(
@@ -66,7 +66,7 @@ export function ocspResponder(
   return { signer: selectSigner(by), encoded: [id, ...chain] }
 }
 
-/** An error in DER: it is not signed. */
+/** Encodes an error, which is not signed. */
 export function ocspErrorResponse(error: OcspError): Buffer {
   return derSequence(der(derTag.enumerated, Uint8Array.of(ocspErrors[error])))
 }

@@ -12,28 +12,28 @@ export interface OcspQuestion {
   readonly issuer: ParsedCertificate
   /** Unix milliseconds. */
   readonly at: number
-  /** The one that was sent; a response without one is taken nevertheless, as RFC 5019 §4 describes. */
+  /** The nonce of the request; a response without one is accepted, as RFC 5019 §4 describes. */
   readonly nonce?: Uint8Array
   /** Called before each signature is verified; false ends the work. */
   readonly mayVerify?: () => boolean
 }
 
-/** Status of a certificate by a response, or the reason why the response is of no use. */
+/** Status of a certificate by a response, or the reason why the response is not usable. */
 export type OcspVerdict =
   | { readonly status: OcspStatus; readonly thisUpdate: number; readonly problem: undefined }
   | { readonly status: undefined; readonly problem: string }
 
-/** Difference of clocks that is tolerated, and the age of an answer that has no end. */
+/** Tolerated clock difference, and maximum age of a response without nextUpdate. */
 const toleranceMs = 5 * 60_000
-/** Certificates in a response that are tried as that of its responder. */
+/** Maximum number of included certificates to try as the responder's. */
 const maxResponders = 8
 
-/** Checks a response as RFC 6960 §3.2 demands, and says what it holds about the certificate. */
+/** Verifies a response as RFC 6960 §3.2 requires, and returns the status of the certificate. */
 export function ocspVerdict(response: OcspResponse, question: OcspQuestion): OcspVerdict {
   try {
     return verdict(response, question)
   } catch (error) {
-    // A certificate or an algorithm in the response that cannot be read.
+    // The response contains an unreadable certificate or algorithm.
     if (error instanceof PkiError) return no(error.message)
     throw error
   }
@@ -58,7 +58,7 @@ function verdict(response: OcspResponse, question: OcspQuestion): OcspVerdict {
     : no(problem)
 }
 
-/** RFC 6960 §4.2.2.2: signed by the issuer, or by a responder whose certificate this issuer signed for that. */
+/** RFC 6960 §4.2.2.2: signed by the issuer, or by a responder that this issuer authorized. */
 function signatureProblem(
   response: OcspResponse,
   { issuer, at, mayVerify }: OcspQuestion,
@@ -81,7 +81,7 @@ function signatureProblem(
       ? undefined
       : 'The signature of the OCSP response is wrong.'
   }
-  return 'The OCSP response is signed by nobody who may answer for the issuer.'
+  return 'The signer of the OCSP response may not answer for the issuer.'
 }
 
 function isNamed({ responder }: OcspResponse, { subject, spki }: ParsedCertificate): boolean {

@@ -1,8 +1,8 @@
-/** The work that one validation may do. */
+/** Limits the work of a validation. */
 export interface Budget {
-  /** Takes one signature; false when none is left. */
+  /** Consumes one signature; false when none is left. */
   spend(): boolean
-  /** The result for a pair, computed once; undefined when no signature is left. */
+  /** Returns the result for a pair, computed once; undefined when no signature is left. */
   once(one: object, other: object, verify: () => boolean): boolean | undefined
   readonly isSpent: boolean
 }

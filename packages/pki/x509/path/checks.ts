@@ -2,7 +2,7 @@ import type { KeyUsageName } from '../extensions.ts'
 import { anyPurpose, inconsistentPurpose } from '../purposes.ts'
 import type { PathNode } from './node.ts'
 
-/** Finds a defect of a certificate that counts at every place of a path. */
+/** Finds a defect of a certificate that applies at every position of a path. */
 export function certificateProblem(node: PathNode, at: number): string | undefined {
   const { notBefore, notAfter } = node.certificate
   if (at < notBefore) return `The certificate of ${node.who} is not valid yet.`
@@ -12,9 +12,9 @@ export function certificateProblem(node: PathNode, at: number): string | undefin
     : undefined
 }
 
-/** Why a certificate may not issue others (RFC 5280 §6.1.4 k and n). */
+/** Returns why a certificate may not issue others (RFC 5280 §6.1.4 k and n). */
 export function issuerProblem(node: PathNode, isAnchor: boolean): string | undefined {
-  // An anchor of version 1 has no place to say it: who trusts it, says it.
+  // A version 1 anchor cannot contain the extension; trusting it implies that it is a CA.
   const isOld = isAnchor && node.certificate.version === 1
   if (!node.authority && !isOld) return `The certificate of ${node.who} is not one of an authority.`
   if (node.uses !== undefined && !node.uses.includes('keyCertSign'))
@@ -36,7 +36,7 @@ export function lengthProblem(path: readonly PathNode[]): string | undefined {
   return undefined
 }
 
-/** The purpose stands in every certificate that lists purposes. @param path from the anchor to the end */
+/** Every certificate that lists purposes must list this one. @param path from the anchor to the end */
 export function purposeProblem(path: readonly PathNode[], purpose: string | undefined): string | undefined {
   if (purpose === undefined) return undefined
   const wrong = path.find(
@@ -45,7 +45,7 @@ export function purposeProblem(path: readonly PathNode[], purpose: string | unde
   return wrong === undefined ? undefined : `The certificate of ${wrong.who} is not for this purpose.`
 }
 
-/** The usages that are wanted, and one that goes with the purpose (RFC 5280 §4.2.1.3, §4.2.1.12). */
+/** Checks the required usages, and one that matches the purpose (RFC 5280 §4.2.1.3, §4.2.1.12). */
 export function usageProblem(
   { uses, who }: PathNode,
   wanted: readonly KeyUsageName[],

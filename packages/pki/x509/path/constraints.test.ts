@@ -22,7 +22,7 @@ const named = (...parts: NameParts): Party => ({ ...party('x'), name: nameFromPa
 const root = party('root')
 const r = await issue(root, root, authority)
 
-/** A path of root, authority under the constraint, and end. */
+/** Creates a path of root, constrained authority, and end entity. */
 async function outcome(
   constraint: Extension,
   middle: Party,
@@ -35,7 +35,7 @@ async function outcome(
   return validity
 }
 
-test('directory names are compared part by part from the top, without case, blanks and kinds of string', async () => {
+test('directory names are compared part by part from the top, ignoring case, blanks and string types', async () => {
   const middle = named(['C', 'CH'], ['O', 'Acme'], ['CN', 'middle'])
   const permitted = [
     directoryName(
@@ -64,7 +64,7 @@ test('directory names are compared part by part from the top, without case, blan
   assert.equal(await outcome(excluded, middle, named(['C', 'ch'], ['CN', 'x'])), 'Valid')
 })
 
-test('names in the subject that stand for alternative names are held to the constraints', async () => {
+test('subject names that act as alternative names are constrained', async () => {
   const middle = party('middle')
   const email = nameConstraints({ permitted: [constraintName('email:example.com')] })
   assert.equal(await outcome(email, middle, named(['Email', 'a@example.com'])), 'Valid')
@@ -77,7 +77,7 @@ test('names in the subject that stand for alternative names are held to the cons
   assert.equal(await outcome(host, middle, named(['CN', 'a.example.org']), withName), 'Valid')
 })
 
-test('constraints of every authority above hold, also those of the anchor and for authorities', async () => {
+test('constraints of every superior authority apply, also those of the anchor, and to authorities', async () => {
   const [one, two, leaf] = [party('one'), party('two'), party('')]
   const limit = (text: string) => nameConstraints({ permitted: [constraintName(text)] })
   const anchors = [await issue(root, root, [...authority, limit('DNS:example.com')])]
@@ -98,7 +98,7 @@ test('constraints of every authority above hold, also those of the anchor and fo
   assert.equal(validatePath({ certificate: below, anchors, others: [named], at: now }).validity, 'Invalid')
 })
 
-test('kinds of names that are not understood are refused under a constraint on them, and malformed constraints always', async () => {
+test('unknown name types are refused under a constraint on them, and malformed constraints always', async () => {
   const middle = party('middle')
   const registered = (last: number) => der(contextTag(8, false), Uint8Array.of(0x2a, last))
   const withOther = [...end, subjectAltName([registered(3)])]
@@ -115,7 +115,7 @@ test('kinds of names that are not understood are refused under a constraint on t
   assert.equal(await outcome(odd, middle, party('a'), address), 'Invalid')
 })
 
-test('very many names under very many constraints are not compared without end', async () => {
+test('the comparison of many names with many constraints is limited', async () => {
   const middle = party('middle')
   const numbers = Array.from({ length: 500 }, (_each, index) => `a${index}.example`)
   for (const make of [
@@ -128,7 +128,7 @@ test('very many names under very many constraints are not compared without end',
   }
 })
 
-test('an authority learns before it issues whether the constraints above it allow the names', async () => {
+test('an authority can check names against all constraints before it issues', async () => {
   const middle = party('middle')
   const permitted = [constraintName('DNS:example.com'), directoryName(nameFromParts([['O', 'Acme']]))]
   const chain = [r, await issue(middle, root, [...authority, nameConstraints({ permitted })])]

@@ -16,13 +16,14 @@ type NamedNode = Pick<
   | 'nameConstraints'
 > & { readonly certificate: { readonly subject: Uint8Array } }
 
-/** Comparisons of a name with a subtree in one path. */
+/** Maximum number of name comparisons per path. */
 const maxComparisons = 100_000
 
 /**
- * Checks the names of every certificate against the constraints of all above it (RFC 5280 §6.1.3 b and c, §6.1.4 g).
+ * Checks the names of every certificate against the constraints of all superior authorities (RFC 5280 §6.1.3 b and c,
+ * §6.1.4 g).
  * @param path from the anchor to the end
- * @param sentence about the first violation
+ * @param sentence formats the first violation
  */
 export function nameProblem(
   path: readonly NamedNode[],
@@ -33,7 +34,7 @@ export function nameProblem(
   let left = maxComparisons
   for (const [index, node] of path.entries()) {
     const isEnd = index === path.length - 1
-    // RFC 5280 §6.1.3: a certificate that an authority issues to itself is not looked at, unless it is the last.
+    // RFC 5280 §6.1.3: a self-issued certificate is not checked, unless it is the last one.
     if (above.length > 0 && (isEnd || !node.isSelfIssued))
       for (const name of listConstrainedNames(node, isEnd)) {
         left -= above.reduce((sum, { permitted, excluded }) => sum + permitted.length + excluded.length, 0)
@@ -59,11 +60,11 @@ function isAllowed(name: ComparedName, { permitted, excluded }: NameConstraints)
 }
 
 /**
- * May the last of these authorities issue a certificate of these names, or would the path violate a constraint?
+ * Finds a violated constraint if the last of these authorities issued a certificate with these names.
  * @param authorities DER, the anchor first
  * @param subject DER of the name
  * @param names DER of the alternative names
- * @returns the sentence of the first violation
+ * @returns the description of the first violation
  * @throws PkiError
  */
 export function findNameProblem(
@@ -103,7 +104,7 @@ function formatName({ kind, value }: ComparedName): string {
   }
 }
 
-/** Authorities that issue again and again are read once for as long as their bytes are held, which are not changed. */
+/** Cache of parsed authorities, for as long as their bytes, which are immutable, are referenced. */
 const authorityNodes = new WeakMap<Uint8Array, PathNode>()
 
 function authorityNode(der: Uint8Array): PathNode {

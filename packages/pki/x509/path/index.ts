@@ -1,4 +1,4 @@
-/** Building and validation of certification paths (RFC 5280 §6) over given certificates, CRLs and responses of OCSP. */
+/** Building and validation of certification paths (RFC 5280 §6) with given certificates, CRLs and OCSP responses. */
 export { findNameProblem } from './constraints.ts'
 export type { PolicyWish } from './policies.ts'
 export type { RevocationSources, RevocationStatus } from './revocation.ts'

@@ -2,8 +2,8 @@ import { comparableName } from '../distinguished-name.ts'
 import type { GeneralNameKind, ReadGeneralName } from '../general-name.ts'
 
 /**
- * Is a name inside a subtree (RFC 5280 §4.2.1.10)? Undefined: the name cannot be compared, so that no constraint on its
- * kind is met.
+ * Whether a name is inside a subtree (RFC 5280 §4.2.1.10). Undefined: the name cannot be compared and violates every
+ * constraint of its type.
  */
 export function isInside(kind: GeneralNameKind, name: Uint8Array, base: Uint8Array): boolean | undefined {
   switch (kind) {
@@ -22,7 +22,7 @@ export function isInside(kind: GeneralNameKind, name: Uint8Array, base: Uint8Arr
   }
 }
 
-/** One name is compared with many: it is normalised once. */
+/** Normalizes a name once for many comparisons. */
 const compared = new WeakMap<Uint8Array, readonly string[]>()
 
 function comparable(name: Uint8Array): readonly string[] {
@@ -37,7 +37,7 @@ function text(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('latin1')
 }
 
-/** A wildcard may be the first label. Underscores stand in names that are in use. */
+/** The first label may be a wildcard. Existing names contain underscores. */
 const host =
   /^(?:\*\.)?(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/
 
@@ -46,7 +46,10 @@ function normalizeHost(given: string): string | undefined {
   return lower.length <= 253 && host.test(lower) ? lower : undefined
 }
 
-/** The name itself or labels in front of it. A base with a dot in front, as many authorities write it, excludes the name itself. */
+/**
+ * Matches the name itself and all subdomains. A base with a leading dot, as many authorities write it, excludes the
+ * name itself.
+ */
 function hostInside(name: string, base: string): boolean | undefined {
   const given = normalizeHost(name)
   if (given === undefined) return undefined
@@ -56,8 +59,8 @@ function hostInside(name: string, base: string): boolean | undefined {
 }
 
 /**
- * Could a certificate for a wildcard be used for a name inside an excluded subtree? `*.example.com` covers
- * `secret.example.com`, although it does not lie in it.
+ * Whether a wildcard certificate could be used for a name inside an excluded subtree: `*.example.com` covers
+ * `secret.example.com`, although it is not inside that subtree.
  */
 export function wildcardReaches(name: Uint8Array, base: Uint8Array): boolean {
   const [given, wanted] = [text(name).toLowerCase(), text(base).toLowerCase().replace(/^\./, '')]
@@ -71,23 +74,23 @@ function mailboxInside(name: string, base: string): boolean | undefined {
   const [local, domain] = [name.slice(0, at), normalizeHost(name.slice(at + 1))]
   if (at < 1 || domain === undefined) return undefined
   const baseAt = base.lastIndexOf('@')
-  // RFC 5280 §7.5: of the local part the case counts.
+  // RFC 5280 §7.5: the local part is case-sensitive.
   if (baseAt >= 0) return local === base.slice(0, baseAt) && domain === base.slice(baseAt + 1).toLowerCase()
   return isInDomain(domain, base)
 }
 
-/** RFC 5280 §4.2.1.10 for URI and mailboxes: the host itself, or with a dot in front all that lie in it. */
+/** RFC 5280 §4.2.1.10 for URIs and mailboxes: the host itself, or all hosts in a domain with a leading dot. */
 function isInDomain(given: string, base: string): boolean {
   const wanted = base.toLowerCase()
   if (wanted === '') return true
   return wanted.startsWith('.') ? given.endsWith(wanted) : given === wanted
 }
 
-// Browsers end the host at a backslash, so that none may stand before it.
+// Browsers end the host at a backslash, so none is allowed before it.
 const authority = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/?#@\\]*@)?([^/?#:@[\]\\]+)(?::\d*)?(?:[/?#]|$)/i
 const ipv4 = /^\d{1,3}(?:\.\d{1,3}){3}$/
 
-/** RFC 5280 §4.2.1.10: what has no host, or an address for one, is not allowed under a constraint. */
+/** RFC 5280 §4.2.1.10: names without a host, or with an address as the host, are refused under a constraint. */
 function uriInside(name: string, base: string): boolean | undefined {
   const found = authority.exec(name)?.[1]
   const given = found === undefined || ipv4.test(found) ? undefined : normalizeHost(found)
@@ -110,10 +113,10 @@ function directoryInside(name: readonly string[], base: readonly string[]): bool
 
 const dotted = /^[a-z0-9_*-]+(?:\.[a-z0-9_-]+)+$/i
 
-/** A name, or a value of the subject that stands for one. */
+/** A name, or a subject value that acts as one. */
 export type ComparedName = Pick<ReadGeneralName, 'kind' | 'tag' | 'value'>
 
-/** Names of a certificate that constraints are about. @param isEnd the last certificate of the path */
+/** Lists the names of a certificate that constraints apply to. @param isEnd the last certificate of the path */
 export function listConstrainedNames(
   node: {
     readonly certificate: { readonly subject: Uint8Array }
@@ -134,7 +137,7 @@ export function listConstrainedNames(
       ? []
       : [{ kind: 'directory' as const, tag: 0, value: node.certificate.subject }]),
     ...(has('email') ? [] : also('email', node.emailAddresses)),
-    // Clients that are old take a common name for that of a host.
+    // Old clients use a common name as a host name.
     ...(isEnd && !has('DNS')
       ? also(
           'DNS',

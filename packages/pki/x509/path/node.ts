@@ -24,14 +24,14 @@ import {
 } from '../policies.ts'
 import { readCrlDistributionPoints } from '../revocation-access.ts'
 
-/** A certificate with everything that a path is judged by, read once: nothing behind this point meets malformed bytes. */
+/** A certificate with all parsed properties for path validation: later steps never meet malformed bytes. */
 export interface PathNode {
   readonly certificate: ParsedCertificate
-  /** Its subject, shortened, for sentences. */
+  /** Its subject, shortened for messages. */
   readonly who: string
-  /** Relative names of the subject, in the form in which they are compared. */
+  /** Relative names of the subject, normalized for comparison. */
   readonly subject: readonly string[]
-  /** Subject and issuer as one string each. */
+  /** Subject and issuer, each as one string. */
   readonly subjectText: string
   readonly issuerText: string
   readonly isSelfIssued: boolean
@@ -51,9 +51,9 @@ export interface PathNode {
   readonly inhibitAnyPolicy: number | undefined
   /** DER of GeneralNames. */
   readonly distributionPoints: readonly Uint8Array[]
-  /** A critical extension that is not understood (RFC 5280 §4.2). */
+  /** It has an unknown critical extension (RFC 5280 §4.2). */
   readonly unknownCritical: boolean
-  /** Nobody tells whether it was revoked (RFC 9608), or nobody is to ask (RFC 6960 §4.2.2.2.1). */
+  /** It has no revocation information (RFC 9608), or its revocation is not checked (RFC 6960 §4.2.2.2.1). */
   readonly noRevocation: boolean
 }
 
@@ -146,10 +146,10 @@ function formatSubject(subject: Uint8Array): string {
   return sanitizeText(nameText(subject))
 }
 
-/** Text from a certificate as it may stand in a sentence: short, and nothing that changes how it is shown. */
+/** Sanitizes a text from a certificate for a message: short, without characters that change the display. */
 export function sanitizeText(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they would change how a log or a terminal shows the sentence
   const safe = text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g, '?')
-  if (safe === '') return 'nobody'
+  if (safe === '') return 'an unnamed subject'
   return safe.length > 120 ? `${safe.slice(0, 120).toWellFormed()}…` : safe
 }

@@ -47,7 +47,7 @@ const outcome = (...given: Parameters<typeof validate>) => {
   return reason === undefined ? validity : `${validity}: ${reason}`
 }
 
-test('a path is found among certificates in any order, and given from the end to the anchor', () => {
+test('a path is found among certificates in any order, and returned from the end to the anchor', () => {
   const { path, validity, reason } = validate(l, [w, l, m, m, Buffer.from('none')])
   assert.equal(validity, 'Valid')
   assert.equal(reason, undefined)
@@ -59,7 +59,7 @@ test('a path is found among certificates in any order, and given from the end to
   assert.equal(outcome(m, []), 'Valid')
 })
 
-test('a path that ends before an anchor is Unknown, also when its end signed itself', async () => {
+test('a path without an anchor is Unknown, also when it ends with a self-signed certificate', async () => {
   assert.equal(
     outcome(l, []),
     'Unknown: No path leads from the certificate of CN=leaf to a trusted certificate.',
@@ -70,7 +70,7 @@ test('a path that ends before an anchor is Unknown, also when its end signed its
   assert.equal(validate(l, [m, r], { anchors: [alone] }).validity, 'Unknown')
 })
 
-test('certificates outside of their dates, wrongly signed, or of an issuer that may not issue are Invalid', async () => {
+test('expired, wrongly signed and unauthorized certificates are Invalid', async () => {
   const past = [now - 2 * year, now - year] as const
   const impostor = { ...stranger, name: middle.name }
   for (const [certificate, others, reason] of [
@@ -97,21 +97,21 @@ test('certificates outside of their dates, wrongly signed, or of an issuer that 
   assert.throws(() => validate(l, [m], { anchors: [Buffer.from('none')] }), { code: 'malformed' })
 })
 
-test('of two certificates of an issuer the one that leads to the anchor is found', async () => {
+test('the certificate of an issuer that leads to the anchor is selected', async () => {
   const expired = await issue(middle, root, authority, [now - 2 * year, now - year])
   const crossed = await issue(middle, stranger, authority)
   assert.equal(outcome(l, [expired, crossed, m]), 'Valid')
   assert.equal(outcome(l, [expired, crossed]), 'Invalid: The certificate of CN=middle has expired.')
 })
 
-test('RFC 5280 §4.2: a critical extension that is not understood, or one that is there twice, is Invalid', async () => {
+test('RFC 5280 §4.2: unknown critical and duplicate extensions are Invalid', async () => {
   const strange = { identifier: '1.2.3.4', critical: true, value: derNull }
   assert.match(outcome(await issue(leaf, middle, [...end, strange])), /^Invalid: .*not understood/)
   assert.equal(outcome(await issue(leaf, middle, [...end, { ...strange, critical: false }])), 'Valid')
   assert.match(outcome(await issue(leaf, middle, [...end, ...end])), /^Invalid: .*twice/)
 })
 
-test('RFC 5280 §6.1.4: path lengths hold for all below, and a name that issues to itself does not count', async () => {
+test('RFC 5280 §6.1.4: path lengths apply to all subordinates, without self-issued certificates', async () => {
   const limited = (length: number) =>
     issue(root, root, [basicConstraints(true, length), keyUsage(['keyCertSign'])])
   const deep = await issue(leaf, low, end)
@@ -119,7 +119,7 @@ test('RFC 5280 §6.1.4: path lengths hold for all below, and a name that issues 
     outcome(certificate, [m, w], { anchors: [await limited(length)] })
   assert.match(await under(1, deep), /^Invalid: The certificate of CN=low makes the path longer/)
   assert.equal(await under(2, deep), 'Valid')
-  // The last certificate does not count, although it is one of an authority.
+  // The last certificate does not count, although it is a CA certificate.
   assert.equal(await under(1, w), 'Valid')
   const renewed = { ...party('root'), name: root.name }
   const rollover = await issue(renewed, root, authority)
@@ -127,7 +127,7 @@ test('RFC 5280 §6.1.4: path lengths hold for all below, and a name that issues 
   assert.equal(outcome(below, [rollover], { anchors: [await limited(0)] }), 'Valid')
 })
 
-test('a purpose stands in every certificate of the path that lists purposes', async () => {
+test('every certificate of the path that lists purposes must list the required one', async () => {
   const purpose = keyPurposes.serverAuth
   const client = await issue(leaf, middle, [...end, createExtendedKeyUsage([keyPurposes.clientAuth])])
   assert.match(
@@ -165,8 +165,8 @@ test('signatures of every algorithm are verified', async () => {
   }
 })
 
-test('hostile meshes of certificates end within the work that is allowed', async () => {
-  // Twelve authorities of one name, each certified by all of them: more paths than anybody can walk.
+test('the validation of hostile certificate meshes is limited', async () => {
+  // Twelve authorities with the same name, each certified by all of them: too many paths to try.
   const keys = Array.from({ length: 12 }, () => ({ ...party('mesh'), name: middle.name }))
   const others: Buffer[] = []
   for (const one of keys) for (const other of keys) others.push(await issue(one, other, authority))
@@ -207,7 +207,7 @@ const checked = (
   others = [m],
 ) => outcome(certificate, others, { revocation: { crls: [], responses: [], ...sources, required } })
 
-test('CRLs and responses decide, and what nothing is said of is Unknown where that is required', async () => {
+test('CRLs and responses determine the status; without information it is Unknown where required', async () => {
   const [ofRoot, ofMiddle] = [await createCrl(root, []), await createCrl(middle, [])]
   assert.equal(checked(l, { crls: [ofRoot, ofMiddle] }), 'Valid')
   assert.equal(
@@ -227,7 +227,7 @@ test('CRLs and responses decide, and what nothing is said of is Unknown where th
   assert.equal(checked(l, { crls: [ofRoot, ofMiddle], responses: [bad] }), revoked)
   const unknown = await responseFor(l, middle, { kind: 'unknown' })
   assert.match(checked(l, { crls: [ofRoot], responses: [unknown] }), /^Unknown: The responder does not know/)
-  // The status of each is told, and the newest word counts: a hold that was lifted.
+  // The status of each certificate is reported, and the newest information counts: a hold that was lifted.
   const lifted = await responseFor(l, middle, { kind: 'good' }, now + 1000)
   assert.equal(checked(l, { crls: [ofRoot, await createCrl(middle, [l])], responses: [lifted] }), 'Valid')
   const revocation = { crls: [ofRoot], responses: [bad], required: true }
@@ -237,7 +237,7 @@ test('CRLs and responses decide, and what nothing is said of is Unknown where th
   ])
 })
 
-test('CRLs and responses that do not count say why', async () => {
+test('unusable CRLs and responses are reported with a reason', async () => {
   const ofRoot = await createCrl(root, [])
   const unknown = async (crl: Awaited<ReturnType<typeof createCrl>>) => checked(l, { crls: [ofRoot, crl] })
   assert.match(
@@ -265,7 +265,7 @@ test('CRLs and responses that do not count say why', async () => {
   )
 })
 
-test('RFC 5280 §6.3.3: a CRL says something about the certificates of its scope alone', async () => {
+test('RFC 5280 §6.3.3: a CRL applies only to certificates in its scope', async () => {
   const ofRoot = await createCrl(root, [])
   const urls = ['http://pki.example/crl']
   const pointed = await issue(leaf, middle, [...end, crlDistributionPoints(urls)])
@@ -279,7 +279,7 @@ test('RFC 5280 §6.3.3: a CRL says something about the certificates of its scope
   assert.match(await scoped({ urls: [], only: 'authorities' }, w), /^Invalid/)
 })
 
-test('RFC 9608: nobody asks about a certificate that has no revocation, but about authorities they do', async () => {
+test('RFC 9608: revocation is not checked for certificates without revocation, except for authorities', async () => {
   const crls = [await createCrl(root, [])]
   const short = await issue(leaf, middle, [...end, noRevAvail])
   assert.equal(checked(short, { crls }), 'Valid')
@@ -287,7 +287,7 @@ test('RFC 9608: nobody asks about a certificate that has no revocation, but abou
   assert.match(checked(short, { crls: [] }, true, [wrong]), /^Unknown: .*CN=middle/)
 })
 
-test('names from a certificate cannot change how a sentence is shown', async () => {
+test('names from a certificate cannot change the display of a message', async () => {
   const odd = party(`a\u001b[2J\u202e${'x'.repeat(300)}`)
   const certificate = await issue(odd, stranger, end)
   const { reason = '' } = validate(certificate)
@@ -301,7 +301,7 @@ const names = (...texts: readonly string[]): readonly Extension[] => [
 ]
 const subtrees = (...texts: readonly string[]) => texts.map(constraintName)
 
-test('RFC 5280 §4.2.1.10: names are held to the constraints above them', async () => {
+test('RFC 5280 §4.2.1.10: names are checked against the constraints of superior authorities', async () => {
   const nobody = party('')
   for (const [kind, subtree, inside, outside] of [
     [
@@ -355,7 +355,7 @@ test('RFC 5280 §4.2.1.10: names are held to the constraints above them', async 
     for (const name of outside)
       assert.match(
         outcome(await issue(nobody, middle, names(`${type}:${name}`)), [limited]),
-        /^Invalid: A name of the certificate of nobody is outside/,
+        /^Invalid: A name of the certificate of an unnamed subject is outside/,
         `${subtree} ${name}`,
       )
     // Names of other kinds are not concerned.

@@ -19,7 +19,7 @@ const authority = [basicConstraints(true), keyUsage(['keyCertSign'])]
 const r = await issue(root, root, authority)
 const [a, b, c] = ['1.3.6.1.4.1.1', '1.3.6.1.4.1.2', '1.3.6.1.4.1.3'] as const
 
-/** A chain of root, one, two and leaf, with the extensions of each. */
+/** Creates a chain of root, one, two and leaf, with the extensions of each. */
 async function chain(ofOne: readonly Extension[], ofTwo: readonly Extension[], ofLeaf: readonly Extension[]) {
   return {
     certificate: await issue(leaf, two, [basicConstraints(false), ...ofLeaf]),
@@ -33,12 +33,12 @@ const judged = (given: Awaited<ReturnType<typeof chain>>, policy: PolicyWish) =>
   validatePath({ ...given, anchors: [r], at: now, policy })
 const has = (...policies: readonly string[]) => [certificatePolicies(policies)]
 
-test('RFC 5280 §6.1: a policy holds that every certificate names', async () => {
+test('RFC 5280 §6.1: a policy is valid when every certificate names it', async () => {
   const same = await chain(has(a, b), has(a, c), has(a))
   assert.deepEqual(judged(same, { requireExplicit: true }).policies, [a])
   assert.equal(judged(same, { requireExplicit: true, acceptable: [a] }).validity, 'Valid')
   assert.equal(judged(same, { requireExplicit: true, acceptable: [b] }).validity, 'Invalid')
-  // Without a demand for one it is no matter which policies hold.
+  // Without a required policy the result does not depend on policies.
   assert.equal(judged(same, { acceptable: [b] }).validity, 'Valid')
   const none = await chain(has(a), [], has(a))
   assert.equal(judged(none, {}).validity, 'Valid')
@@ -62,7 +62,7 @@ test('anyPolicy stands for all until it is inhibited', async () => {
   assert.equal(judged(inhibited, { requireExplicit: true }).validity, 'Invalid')
 })
 
-test('mappings translate a policy, and lose it where they are inhibited', async () => {
+test('mappings translate a policy; inhibited mappings invalidate it', async () => {
   const mapped = await chain([...has(a), policyMappings([[a, b]])], has(b), has(b))
   assert.deepEqual(judged(mapped, { requireExplicit: true }).policies, [a])
   assert.equal(judged(mapped, { requireExplicit: true, acceptable: [b] }).validity, 'Invalid')
@@ -73,13 +73,13 @@ test('mappings translate a policy, and lose it where they are inhibited', async 
   assert.match(judged(wrong, {}).reason ?? '', /maps anyPolicy/)
 })
 
-test('a certificate with more policies than anybody uses is not read, so that the work is bounded', async () => {
+test('a certificate with too many policies is refused, so that the work is limited', async () => {
   const many = Array.from({ length: 65 }, (_each, index) => `1.3.6.1.4.1.${index}`)
   assert.equal(judged(await chain([], [], has(...many)), {}).validity, 'Invalid')
   assert.equal(judged(await chain([], has(...many), []), {}).validity, 'Unknown')
 })
 
-/** Numbers that are the same in every run. */
+/** Pseudo-random numbers that are the same in every run. */
 function numbers(): (below: number) => number {
   let count = 0
   return (below) => {
@@ -88,7 +88,7 @@ function numbers(): (below: number) => number {
   }
 }
 
-test('OpenSSL judges policies as we do, in chains of any extensions', { skip: missingOpenssl }, async () => {
+test('OpenSSL evaluates policies in the same way, in random chains', { skip: missingOpenssl }, async () => {
   using folder = opensslFolder()
   const next = numbers()
   const some = <T>(values: readonly T[], chance: number) => values.filter(() => next(100) < chance)

@@ -1,9 +1,9 @@
 import { anyPolicy } from '../policies.ts'
 import type { PathNode } from './node.ts'
 
-/** The caller's demands on policies (RFC 5280 §6.1.1 c to g). */
+/** Policy requirements of the caller (RFC 5280 §6.1.1 c to g). */
 export interface PolicyWish {
-  /** Policies that are good enough; all of them when not given. */
+  /** Acceptable policies; default: all. */
   readonly acceptable?: readonly string[]
   readonly requireExplicit?: boolean
   readonly inhibitMapping?: boolean
@@ -11,16 +11,16 @@ export interface PolicyWish {
 }
 
 /**
- * Policies that hold after a certificate. For each, in the words of that certificate, the policies in the words of the
- * certificate below the anchor that it stands for: RFC 9618 keeps the same in place of the tree of RFC 5280 §6.1.2,
- * which grows exponentially.
+ * Valid policies after a certificate. Each one is mapped to the policies, as named by the certificate below the
+ * anchor, that it is equivalent to: RFC 9618 replaces the tree of RFC 5280 §6.1.2, which grows exponentially, by this
+ * structure.
  */
 interface Held {
   readonly named: ReadonlyMap<string, ReadonlySet<string>>
   readonly any: boolean
 }
 
-/** @param path from the anchor to the end @returns the policies that hold, or the sentence why the path is not good */
+/** @param path from the anchor to the end @returns the valid policies, or the reason why the path is invalid */
 export function pathPolicies(
   path: readonly PathNode[],
   wish: PolicyWish = {},

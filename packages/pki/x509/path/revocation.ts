@@ -8,14 +8,14 @@ import type { PathNode } from './node.ts'
 /** Whether a certificate was revoked. */
 export type RevocationStatus =
   | { readonly kind: 'good' }
-  /** RFC 9608, RFC 6960 §4.2.2.2.1: nobody says so of this certificate. */
+  /** RFC 9608, RFC 6960 §4.2.2.2.1: there is no revocation information about this certificate. */
   | { readonly kind: 'never told' }
   | {
       readonly kind: 'revoked'
       readonly revokedAt: number
       readonly reason: RevocationReason | undefined
     }
-  /** Nothing that is given says it; `problem` is why the first that could have said it does not count. */
+  /** No given source covers the certificate; `problem` is why the first candidate is not usable. */
   | { readonly kind: 'undetermined'; readonly problem: string | undefined }
 
 export interface RevocationSources {
@@ -28,12 +28,12 @@ interface Evidence {
   readonly thisUpdate: number
 }
 
-/** Difference of clocks that is tolerated at the beginning of a CRL. */
+/** Tolerated clock difference at the beginning of a CRL. */
 const toleranceMs = 5 * 60_000
-/** Responses, and CRLs of one issuer, that are looked at for one certificate. */
+/** Maximum number of responses, and of CRLs of one issuer, to evaluate per certificate. */
 const maxSources = 16
 
-/** Status of a certificate by CRLs and OCSP responses; the newest of several counts. */
+/** Determines the status of a certificate from CRLs and OCSP responses; the newest one counts. */
 export function checkRevocation(
   node: PathNode,
   issuer: PathNode,
@@ -41,7 +41,7 @@ export function checkRevocation(
   at: number,
   budget: Budget,
 ): RevocationStatus {
-  // RFC 9608 §3: of an authority it says nothing.
+  // RFC 9608 §3: the extension has no meaning for an authority.
   if (node.noRevocation && !node.authority) return { kind: 'never told' }
   const evidence = [
     ...responses.slice(0, maxSources).map((response) => byResponse(response, node, issuer, at, budget)),
@@ -115,7 +115,7 @@ function byCrl(
   return coverage === 'all' ? { status: { kind: 'good' }, thisUpdate } : undefined
 }
 
-/** Is the certificate one that this CRL lists when it is revoked (RFC 5280 §6.3.3 b)? For some reasons, or for all? */
+/** Whether this CRL covers the certificate (RFC 5280 §6.3.3 b), for all or for some reasons. */
 function readCoverage({ scope, baseNumber }: Crl, node: PathNode): 'all' | 'some' | undefined {
   if (baseNumber !== undefined) return undefined
   if (scope === undefined) return 'all'

@@ -9,29 +9,32 @@ import { type PathNode, pathNode } from './node.ts'
 import { type PolicyWish, pathPolicies } from './policies.ts'
 import { checkRevocation, type RevocationSources, type RevocationStatus } from './revocation.ts'
 
-/** Certificates beside the first that are looked at. */
+/** Maximum number of additional certificates. */
 export const maxCertificates = 256
-/** Signatures that one validation checks, those of CRLs and responses included. */
+/** Maximum number of signature verifications, including those of CRLs and responses. */
 export const maxSignatures = 128
-/** Certificates that are put on a path, over all paths that are tried. */
+/** Maximum number of steps over all candidate paths. */
 const maxSteps = 1024
 
 export interface PathQuestion {
-  /** DER of the certificate in question. */
+  /** DER of the certificate to validate. */
   readonly certificate: Uint8Array
-  /** DER of the certificates that are trusted, from somewhere else than the certificate came from. */
+  /** DER of the trusted certificates, from another source than the certificate. */
   readonly anchors: readonly Uint8Array[]
-  /** DER of other certificates, in any order. What is no certificate is left out. */
+  /** DER of other certificates, in any order. Malformed ones are ignored. */
   readonly others?: readonly Uint8Array[]
   /** Unix milliseconds. */
   readonly at: number
-  /** An extended key usage, dotted: every certificate that lists some lists this one, and the key is for a usage that goes with it. */
+  /**
+   * Required extended key usage, dotted: every certificate that lists purposes must list it, and the key must have a
+   * matching usage.
+   */
   readonly purpose?: string
-  /** Usages that the key has, unless it is for all of them. */
+  /** Required key usages, unless the key is unrestricted. */
   readonly uses?: readonly KeyUsageName[]
   readonly policy?: PolicyWish
   readonly revocation?: RevocationSources & {
-    /** A certificate of which nothing says that it was not revoked makes the path Unknown; else it counts as good. */
+    /** Whether missing revocation information makes the path Unknown; else the certificate counts as good. */
     readonly required: boolean
   }
   /** Default and maximum: `maxSignatures`. */
@@ -39,22 +42,22 @@ export interface PathQuestion {
 }
 
 export interface PathResult {
-  /** Unknown: no path to an anchor was found, or nothing tells whether a certificate was revoked. */
+  /** Unknown: no path to an anchor was found, or revocation information is missing. */
   readonly validity: Validity
-  /** The first reason why it is not Valid, one sentence. */
+  /** The first reason why it is not Valid. */
   readonly reason: string | undefined
-  /** DER from the certificate in question to the anchor; empty when there is no such path. */
+  /** DER from the validated certificate to the anchor; empty without a path. */
   readonly path: readonly Uint8Array[]
-  /** For each certificate of `path` but the anchor. */
+  /** Status of each certificate of `path` except the anchor. */
   readonly revocation: readonly RevocationStatus[]
-  /** Policies under which the path is valid; anyPolicy stands for all. */
+  /** Policies under which the path is valid; anyPolicy means all. */
   readonly policies: readonly string[]
 }
 
 /**
- * Builds paths to the anchors and validates them (RFC 5280 §6), the first that is Valid counts. Anchors are held to their
- * dates, path lengths and name constraints, too.
- * @throws PkiError for an anchor that is no certificate
+ * Builds paths to the anchors and validates them (RFC 5280 §6); the first Valid path is the result. The dates, path
+ * lengths and name constraints of anchors are checked, too.
+ * @throws PkiError for a malformed anchor
  */
 export function validatePath(question: PathQuestion): PathResult {
   const anchors = question.anchors.slice(0, maxCertificates).map(pathNode)
@@ -131,7 +134,7 @@ function rank({ validity }: PathResult): number {
   return validity === 'Valid' ? 2 : validity === 'Unknown' ? 1 : 0
 }
 
-/** Certificates that may have issued this one, anchors first. None is twice on a path, also not with another signature. */
+/** Lists possible issuers, anchors first. A certificate occurs only once on a path, also with another signature. */
 function candidates(
   node: PathNode,
   path: readonly PathNode[],
@@ -157,7 +160,7 @@ function signatureProblem(node: PathNode, issuer: PathNode, budget: Budget): str
   return holds === true ? undefined : `The signature of the certificate of ${node.who} is wrong.`
 }
 
-/** @param path from the anchor to the end, its signatures, dates and issuers checked */
+/** @param path from the anchor to the end; signatures, dates and issuers are already checked */
 function checkPath(path: readonly PathNode[], question: PathQuestion, budget: Budget): PathResult {
   const found = {
     path: path.map(({ certificate }) => certificate.der).reverse(),
