@@ -10,7 +10,7 @@ import {
   type RestoreGate,
 } from '../access/index.ts'
 import { forwarder } from '../api/auth-proxy/index.ts'
-import { enabledStores } from '../api/external/index.ts'
+import { enableStores } from '../api/external/index.ts'
 import { externalHosts } from '../api/external/settings.ts'
 import { createCreationGate } from '../api/kmip/attributes/creation-gate.ts'
 import { createKmipEngine, createKmipSocket, kmipOperations } from '../api/kmip/index.ts'
@@ -192,7 +192,7 @@ function servicesOf(
       stopSwitch: createStopSwitch({ db, clock, leaseMs: config.cache_lease_ms }),
       grants: createKnownGrants(db),
       publicUrl: (config.kms_public_url ?? baseUrl).replace(/\/+$/, ''),
-      enabled: enabledStores(config, baseUrl),
+      enabled: enableStores(config, baseUrl),
     },
     revocation,
     maintenance: createMaintenance({ db, seal, keys, policy, revocation, log }),

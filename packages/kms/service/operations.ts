@@ -6,7 +6,7 @@ import type { Database } from '@warder/foundation/sql'
 import { type AcmeEnvironment, acmeOperations } from '../api/acme/index.ts'
 import { authProxyRoutes, type Forward } from '../api/auth-proxy/index.ts'
 import {
-  describedExternalOperations,
+  describeExternalOperations,
   type ExternalConfig,
   externalOperations,
   externalSecuritySchemes,
@@ -73,7 +73,7 @@ export function kmsOperations({
     ...(transit ? transitOperations(baseUrl) : []),
     ...(authProxy === undefined ? [] : authProxyRoutes(authProxy)),
     ...(external === 'described'
-      ? describedExternalOperations({ db, clock, baseUrl })
+      ? describeExternalOperations({ db, clock, baseUrl })
       : external === undefined
         ? []
         : externalOperations(external)),

@@ -6,7 +6,7 @@ import {
   ownerQuota,
   type Roles,
 } from '../access/index.ts'
-import { reservedSigners } from '../api/external/settings.ts'
+import { reserveSigners } from '../api/external/settings.ts'
 import { destructionSettings } from './destruction-settings.ts'
 import { approvalSettings, type KmsConfig, officerSettings } from './settings.ts'
 
@@ -21,7 +21,7 @@ export function rolesOf({
     approvals: createApprovalPolicy(approvalSettings(config), db),
     destructions: createDestructionPolicy(destructionSettings(config), db),
     officers: createOfficers(officerSettings(config), { db, seal, clock }),
-    reservedSigners: reservedSigners(config),
+    reservedSigners: reserveSigners(config),
     quota:
       config.max_objects_per_owner === undefined
         ? undefined

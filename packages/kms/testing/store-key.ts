@@ -1,5 +1,5 @@
 import { factorJwkMembers, publicJwkMembers, secretJwkMembers } from '@warder/foundation/memory'
-import { usageOf } from '../api/rest/key-shape.ts'
+import { toUsageMask } from '../api/rest/key-shape.ts'
 import { type ImportMembers, importKey, keySpecOf, serializeMaterial } from '../crypto/index.ts'
 import { decodeBase64Url } from '../jose/index.ts'
 import {
@@ -45,7 +45,7 @@ export async function storeKeyAs(
     boundAlg: bound ? alg : undefined,
     state: 'Active',
     owner,
-    usageMask: usageOf(material, bound ? alg : undefined),
+    usageMask: toUsageMask(material, bound ? alg : undefined),
     linkedId: undefined,
     createdAt: now,
     activationAt: now,

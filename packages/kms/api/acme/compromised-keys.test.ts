@@ -9,7 +9,7 @@ import { certificateSigner, generalName, issueRequest, nameFromText, subjectAltN
 import type { Answer } from '../../testing/client.ts'
 import { link } from '../kmip/operations/objects/replacement.ts'
 import { attributes, kmipClient, uid } from '../kmip/testing/index.ts'
-import { pemOf } from '../pki/pem.ts'
+import { toPem } from '../pki/pem.ts'
 import { derOf } from '../pki/testing/index.ts'
 import { type AccountKey, type AcmeClient, type StartedAcme, startAcme } from './testing/index.ts'
 
@@ -65,7 +65,7 @@ const byAcme = async (csr: Buffer): Promise<Answer> => {
 }
 const byRest = (json: object, user = 'alice'): Promise<Answer> =>
   acme.kms.user(user).post(`/v1/pki/authorities/${issuing}/certificates`, { names: ['localhost'], ...json })
-const requestPem = (csr: Buffer) => ({ csr: pemOf('CERTIFICATE REQUEST', csr) })
+const requestPem = (csr: Buffer) => ({ csr: toPem('CERTIFICATE REQUEST', csr) })
 const alice = () => kmipClient(acme.kms.user('alice'))
 const kmipRequest = (csr: Buffer) => [
   byteString(Tag.CertificateRequestValue, csr),
@@ -88,7 +88,7 @@ async function refusedEverywhere({ privateKey, spki, csr }: Pair): Promise<void>
   const other = compressed(spki)
   for (const json of [
     requestPem(csr),
-    { public_key: pemOf('PUBLIC KEY', spki) },
+    { public_key: toPem('PUBLIC KEY', spki) },
     requestPem(await requestFor(privateKey, other)),
   ]) {
     const answer = await byRest(json)
@@ -131,7 +131,7 @@ test('a private key that is here and was compromised is certified by no interfac
   const open = createPublicKey(before.json.certificate).export({ format: 'der', type: 'spki' })
   await alice().do('Revoke', [uid(kid), compromise])
   assert.equal((await byRest({ kid })).status, 400)
-  assert.equal((await byRest({ public_key: pemOf('PUBLIC KEY', open) })).status, 400)
+  assert.equal((await byRest({ public_key: toPem('PUBLIC KEY', open) })).status, 400)
   assert.equal(
     (await acme.kms.user('alice').post(`/v1/pki/certificates/${before.json.id}/renew`, {})).status,
     400,
@@ -144,11 +144,11 @@ test('who only knows a public key does not keep its owner from a certificate by 
   const grant = { unique_identifier: issuing, user_id: 'bob', operation_types: ['certify'] }
   assert.equal((await acme.kms.user('alice').post('/access/grant', grant)).status, 200)
   const bob = acme.kms.user('bob')
-  const made = await byRest({ public_key: pemOf('PUBLIC KEY', spki) }, 'bob')
+  const made = await byRest({ public_key: toPem('PUBLIC KEY', spki) }, 'bob')
   assert.equal(made.status, 200, made.text)
   const report = await bob.post(`/v1/pki/certificates/${made.json.id}/revoke`, { reason: 'keyCompromise' })
   assert.equal(report.status, 200)
-  assert.equal((await byRest({ public_key: pemOf('PUBLIC KEY', spki) }, 'bob')).status, 400)
+  assert.equal((await byRest({ public_key: toPem('PUBLIC KEY', spki) }, 'bob')).status, 400)
   const { id } = await kmipClient(bob).do('Register', [
     enumeration(Tag.ObjectType, Enumeration.ObjectType.PublicKey),
     attributes(integer(Tag.CryptographicUsageMask, 2), dateTime(Tag.ActivationDate, 1)),

@@ -21,7 +21,7 @@ export interface AuthProxyOptions {
 export type Forward = (request: IncomingRequest) => Promise<RawReply>
 
 /** Requests that may wait for the authentication service at one time. */
-const mostWaiting = 64
+const maxWaiting = 64
 /** Of a request; everything else (cookies, `Authorization`) stays here. */
 const sent = ['content-type', 'x-secret-token', 'x-vault-token', 'x-vault-namespace', 'x-vault-request']
 /** Of an answer, in the spelling that is sent on. */
@@ -29,7 +29,7 @@ const returned = { 'retry-after': 'Retry-After', 'www-authenticate': 'WWW-Authen
 
 /** The way of `/v1/auth/…` to the authentication service. Path and query are those of a row: see `routes.ts`. */
 export function forwarder({ url, outbound, peerSecret }: AuthProxyOptions): Forward {
-  const places = new Places(mostWaiting, 'too many requests wait for the authentication service')
+  const places = new Places(maxWaiting, 'too many requests wait for the authentication service')
   const peer = peerSecret?.use((bytes) => ({ [peerSecretHeader]: Buffer.from(bytes).toString('utf8') }))
   return (request) =>
     places.hold(request.clientAddress, async () => {
@@ -38,17 +38,17 @@ export function forwarder({ url, outbound, peerSecret }: AuthProxyOptions): Forw
         'x-forwarded-for': request.clientAddress,
         ...(!request.isAddressKnown && { forwarded: unknownClient }),
       }
-      const headers = { ...headersOf(request), ...client, ...peer }
+      const headers = { ...forwardHeaders(request), ...client, ...peer }
       const query = request.query.toString()
       const address = `${url}${path}${query === '' ? '' : `?${query}`}`
       // That service treats PUT and POST of these paths alike, as Vault does.
       const exchange =
         method === 'GET' ? outbound.get(address, { headers }) : outbound.post(address, body, { headers })
-      return replyOf(await exchange.catch(unanswered))
+      return toReply(await exchange.catch(failUnanswered))
     })
 }
 
-function headersOf(request: IncomingRequest): Record<string, string> {
+function forwardHeaders(request: IncomingRequest): Record<string, string> {
   const headers: Record<string, string> = {}
   for (const name of sent) {
     const value = request.headers[name]
@@ -57,7 +57,7 @@ function headersOf(request: IncomingRequest): Record<string, string> {
   return headers
 }
 
-function replyOf({ status, headers, body }: OutboundResponse): RawReply {
+function toReply({ status, headers, body }: OutboundResponse): RawReply {
   const kept: Record<string, string> = {}
   for (const [name, spelling] of Object.entries(returned)) {
     const value = headers[name]
@@ -71,6 +71,6 @@ function replyOf({ status, headers, body }: OutboundResponse): RawReply {
   })
 }
 
-function unanswered(cause: unknown): never {
+function failUnanswered(cause: unknown): never {
   throw failure('bad_gateway', 'The authentication service did not answer: try again.', { cause })
 }

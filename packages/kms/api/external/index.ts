@@ -29,7 +29,7 @@ export function externalOperations(
 }
 
 /** Those of all stores, to be described only: nothing can be done with them. */
-export function describedExternalOperations(
+export function describeExternalOperations(
   environment: Pick<ExternalEnvironment<ExternalConfig>, 'db' | 'clock' | 'baseUrl'>,
 ): readonly Operation<ExternalStoreServices>[] {
   const defaults = Object.entries(externalSettings as SettingsTable).map(([key, setting]) => [
@@ -42,7 +42,7 @@ export function describedExternalOperations(
 }
 
 /** Enabled stores, as callers are told of them. */
-export function enabledStores(config: ExternalConfig & CommonConfig, baseUrl: string) {
+export function enableStores(config: ExternalConfig & CommonConfig, baseUrl: string) {
   return externalStores
     .filter((store) => store.enabled(config))
     .map((store) => ({ name: store.name, ...store.facts(config, baseUrl) }))

@@ -40,7 +40,7 @@ export function externalHosts(config: SettingValues<typeof externalSettings>): P
 }
 
 /** Keys with which this service signs tokens of its external key stores: `Roles.reservedSigners`. */
-export function reservedSigners(config: SettingValues<typeof externalSettings>): ReadonlySet<string> {
+export function reserveSigners(config: SettingValues<typeof externalSettings>): ReadonlySet<string> {
   const key = config['google_cse_config.google_cse_signing_key']
   return new Set(config['google_cse_config.google_cse_enable'] && key !== undefined ? [key] : [])
 }

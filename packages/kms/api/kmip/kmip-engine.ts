@@ -11,17 +11,17 @@ import {
 } from '@warder/kmip/messages'
 import { type KmipVersion, Tag } from '@warder/kmip/tables'
 import { KmipDecodeError } from '@warder/kmip/ttlv'
-import { canBePutOff, putOff } from './asynchronous/put-off.ts'
+import { canBePutOff, defer } from './asynchronous/put-off.ts'
 import { runBatch } from './engine/batch.ts'
-import { checkedCredentials, isPasswordOnly } from './engine/credentials.ts'
+import { checkCredentials, isPasswordOnly } from './engine/credentials.ts'
 import { recordItems } from './engine/data-items.ts'
 import type { AnsweredItem } from './engine/item.ts'
 import { createJobs, type JobLimits, type Jobs } from './engine/jobs.ts'
 import { type KmipEngineOptions, type Message, newMessage, serverCorrelationFor } from './engine/message.ts'
-import { recordedOrRefused } from './engine/recorded.ts'
-import { type Told, traced } from './engine/traced.ts'
+import { recordOrRefuse } from './engine/recorded.ts'
+import { type Told, traceRequest } from './engine/traced.ts'
 import type { KmipAnswerOptions, KmipCaller, KmipEngine } from './engine/types.ts'
-import { failureIn, kmipFailure, toldOf } from './failure/failure.ts'
+import { failureIn, kmipFailure, toPublicFailure } from './failure/failure.ts'
 
 interface Engine extends KmipEngineOptions {
   readonly jobs: Jobs
@@ -61,15 +61,15 @@ export function createKmipEngine(given: KmipEngineOptions): KmipEngine {
       }
       const size = bytes.buffer.byteLength
       const { restoreGate } = options.services
-      return traced(options.tracer, request, caller, (told) => {
+      return traceRequest(options.tracer, request, caller, (told) => {
         const exchange: Exchange = { request, encoding, caller, told }
-        const answered = (): MaybePromise<Uint8Array> =>
-          andThen(principalOf(options, request, caller), (principal) =>
+        const answerRequest = (): MaybePromise<Uint8Array> =>
+          andThen(authenticate(options, request, caller), (principal) =>
             answerAs(options, exchange, principal, size),
           )
-        if (restoreGate === undefined) return answered()
+        if (restoreGate === undefined) return answerRequest()
         return andThen(restoreGate.problem(), (problem) =>
-          problem === undefined ? answered() : refused(options, exchange, problem),
+          problem === undefined ? answerRequest() : refuseRequest(options, exchange, problem),
         )
       })
     },
@@ -98,7 +98,7 @@ function refuseTwins({ items, version }: RequestMessage): void {
  * Sender of the message: as the transport says, unless the header has credentials, which then have to be right. Where
  * `kmip_ignore_header_password` is set, passwords do not count beside a client certificate.
  */
-function principalOf(
+function authenticate(
   options: KmipEngineOptions,
   request: RequestMessage,
   caller: KmipCaller,
@@ -108,13 +108,11 @@ function principalOf(
   const { ignoreHeaderPassword } = options.services
   if (ignoreHeaderPassword && caller.principal?.method === 'tls_auth' && isPasswordOnly(authentication))
     return caller.principal
-  return checkedCredentials(options.services, authentication, caller.clientAddress).catch(
-    (thrown: unknown) => {
-      const { failure: told } = toldOf(thrown)
-      options.log.info({ request_id: caller.requestId, detail: told.detail }, 'KMIP credentials were refused')
-      return undefined
-    },
-  )
+  return checkCredentials(options.services, authentication, caller.clientAddress).catch((thrown: unknown) => {
+    const { failure: told } = toPublicFailure(thrown)
+    options.log.info({ request_id: caller.requestId, detail: told.detail }, 'KMIP credentials were refused')
+    return undefined
+  })
 }
 
 function answerAs(
@@ -126,7 +124,7 @@ function answerAs(
   const { request, caller } = exchange
   if (principal === undefined) {
     const problem = kmipFailure('AuthenticationNotSuccessful', 'Authentication did not succeed.')
-    return refused(options, exchange, problem)
+    return refuseRequest(options, exchange, problem)
   }
   const { header, version } = request
   const message = (): Message =>
@@ -139,7 +137,7 @@ function answerAs(
   const { batchErrorContinuation } = header
   const later = header.asynchronous === 'Mandatory' && canBePutOff(request.items)
   const answers = later
-    ? putOff(message(), request.items, batchErrorContinuation)
+    ? defer(message(), request.items, batchErrorContinuation)
     : runBatch(message, request.items, batchErrorContinuation)
   return andThen(answers, (answered) => conclude(options, exchange, answered))
 }
@@ -155,17 +153,17 @@ function conclude(
   for (const { event } of answers) options.metrics.operation(event.operation, event.status, event.duration_ms)
   if (audit.mode === 'continue') {
     for (const { event, recorded } of answers) if (!recorded) audit.record(event)
-    if (answers.every(({ items }) => items.length === 0)) return written(options, exchange, answers)
+    if (answers.every(({ items }) => items.length === 0)) return writeResponse(options, exchange, answers)
     const items = answers.flatMap((answered) => answered.items)
-    return recordItems(audit, items).then(() => written(options, exchange, answers))
+    return recordItems(audit, items).then(() => writeResponse(options, exchange, answers))
   }
-  return Promise.all(answers.map((answered) => recordedOrRefused(options, answered))).then((told) =>
-    written(options, exchange, told),
+  return Promise.all(answers.map((answered) => recordOrRefuse(options, answered))).then((told) =>
+    writeResponse(options, exchange, told),
   )
 }
 
 /** @throws Failure for a bare operation that failed */
-function written(
+function writeResponse(
   { services, log }: KmipEngineOptions,
   { request, encoding, caller }: Exchange,
   answers: readonly AnsweredItem[],
@@ -176,7 +174,7 @@ function written(
     const problem = bareProblem(version, answers[0])
     if (problem !== undefined) throw problem
   }
-  const encoded = (items: readonly ResponseItem[]): Uint8Array =>
+  const encodeItems = (items: readonly ResponseItem[]): Uint8Array =>
     encodeResponse(
       {
         version,
@@ -190,17 +188,17 @@ function written(
       { fetchForm: caller.fetchForm },
     )
   try {
-    return encoded(answers.map(({ response }) => response))
+    return encodeItems(answers.map(({ response }) => response))
   } catch (thrown) {
     // A mistake of an operation: its answer cannot be written.
-    const told = toldOf(thrown)
+    const told = toPublicFailure(thrown)
     log.error(
       { request_id: caller.requestId, detail: told.failure.detail },
       'a KMIP answer cannot be written',
     )
     if (bare) throw failureIn(version, told.failure)
     const { reason, message } = told
-    return encoded(
+    return encodeItems(
       answers.map(({ response: { operation, uniqueBatchItemId } }) => ({
         operation,
         uniqueBatchItemId,
@@ -217,16 +215,20 @@ function bareProblem(version: KmipVersion, answered: AnsweredItem | undefined): 
   if (answered === undefined || answered.response.status === 'Success') return undefined
   const { reason = 'GeneralFailure', message = 'The request is not done yet: poll again.' } =
     answered.response
-  const told = answered.failure ?? toldOf(kmipFailure(reason, message)).failure
+  const told = answered.failure ?? toPublicFailure(kmipFailure(reason, message)).failure
   return failureIn(version, told, answered.response.operation)
 }
 
-const nobody: Principal = { name: 'unauthenticated', method: 'none' }
+const unauthenticated: Principal = { name: 'unauthenticated', method: 'none' }
 
 /** Nobody is let in, or nothing is served: each item is answered so, and none is looked at. */
-function refused(options: KmipEngineOptions, exchange: Exchange, problem: Error): MaybePromise<Uint8Array> {
+function refuseRequest(
+  options: KmipEngineOptions,
+  exchange: Exchange,
+  problem: Error,
+): MaybePromise<Uint8Array> {
   const { request, caller } = exchange
-  const told = toldOf(problem)
+  const told = toPublicFailure(problem)
   const answers = request.items.map(
     ({ operation, uniqueBatchItemId }): AnsweredItem => ({
       response: {
@@ -240,8 +242,8 @@ function refused(options: KmipEngineOptions, exchange: Exchange, problem: Error)
         time: options.services.clock.now(),
         request_id: caller.requestId,
         operation: `kmip.${operation}`,
-        principal: nobody.name,
-        auth_method: nobody.method,
+        principal: unauthenticated.name,
+        auth_method: unauthenticated.method,
         client_ip: caller.clientAddress,
         outcome: 'failure',
         status: told.failure.status,
@@ -269,13 +271,13 @@ function unreadable(
   const { audit, clock } = options.services
   const told = refusalOf(error, Math.floor(clock.now() / 1000))
   const reason = told.items[0]?.reason ?? 'InvalidMessage'
-  const problem = toldOf(kmipFailure(reason, error.message))
+  const problem = toPublicFailure(kmipFailure(reason, error.message))
   const event = {
     time: clock.now(),
     request_id: caller.requestId,
     operation: 'kmip.unreadable',
-    principal: (caller.principal ?? nobody).name,
-    auth_method: (caller.principal ?? nobody).method,
+    principal: (caller.principal ?? unauthenticated).name,
+    auth_method: (caller.principal ?? unauthenticated).method,
     client_ip: caller.clientAddress,
     outcome: 'failure',
     status: problem.failure.status,

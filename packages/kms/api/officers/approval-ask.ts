@@ -24,16 +24,16 @@ import {
 } from '../../access/index.ts'
 import { regionProblem, uriPrefixProblem } from '../../external/aws/index.ts'
 import { chainIdOf, findObject, type ManagedObject, newObjectId } from '../../keys/index.ts'
-import { destructionOf } from '../rest/delete-key.ts'
+import { destructionWaitDays } from '../rest/delete-key.ts'
 import { storeNamed } from '../rest/external-stores.ts'
-import { knownGrantee } from '../rest/grantee.ts'
-import { grantOf, readWanted } from '../rest/grants.ts'
-import { type Context, Request, tag, told } from './approval-shape.ts'
+import { requireGrantee } from '../rest/grantee.ts'
+import { readWanted, toGrant } from '../rest/grants.ts'
+import { type Context, notifyOfficers, Request, tag } from './approval-shape.ts'
 import { define, type OfficerServices } from './services.ts'
 import { governanceIn, Settings } from './settings-shape.ts'
 
 /** Of one requester, under way at one time. */
-const mostRunning = 100
+const maxRunning = 100
 
 const AskRequest = Type.Object({
   operation: Type.Enum([...askable], {
@@ -98,10 +98,10 @@ export const ask = define({
       details: { operation: body.operation },
     })
     const about = isOnObject(body.operation)
-      ? await wantedOnKey(context, body, body.operation, requester)
-      : await wantedOnInstallation(context, body, body.operation, requester)
-    if ((await runningRequests(db, requester, now)) >= mostRunning)
-      throw failure('rate_limited', `You have ${mostRunning} requests under way: withdraw some, or wait.`)
+      ? await requestOnKey(context, body, body.operation, requester)
+      : await requestOnInstallation(context, body, body.operation, requester)
+    if ((await runningRequests(db, requester, now)) >= maxRunning)
+      throw failure('rate_limited', `You have ${maxRunning} requests under way: withdraw some, or wait.`)
     const wish: Wish = {
       id: newObjectId(now),
       operation: body.operation,
@@ -115,7 +115,7 @@ export const ask = define({
       details: { ...about, operation: body.operation, request: wish.id, hash: hashOf(wish) },
     })
     await context.commit([requestChange(seal, wish)])
-    return told(context, 'approval.asked', { wish, state: 'open', version: 1 })
+    return notifyOfficers(context, 'approval.asked', { wish, state: 'open', version: 1 })
   },
 })
 
@@ -129,14 +129,14 @@ function isOnObject(operation: Askable): operation is ApprovableOnObject {
   return approvableOnObjects.some((one) => one === operation)
 }
 
-async function wantedOnKey(
+async function requestOnKey(
   context: Context,
   body: Ask,
   operation: ApprovableOnObject,
   requester: string,
 ): Promise<About> {
   if (body.key === undefined) throw failure('bad_request', `${operation} is on a key: key is missing.`)
-  const { objects, about } = await wanted(context, { ...body, key: body.key }, requester)
+  const { objects, about } = await buildRequest(context, { ...body, key: body.key }, requester)
   const { approvals } = context.services.roles
   const [object] = objects
   if (object === undefined) throw keyNotFound()
@@ -147,7 +147,7 @@ async function wantedOnKey(
 }
 
 /** @throws failure('forbidden' | 'not_found' | 'bad_request' | 'crypto_failure') */
-async function wantedOnInstallation(
+async function requestOnInstallation(
   context: Context,
   { store, settings, region, uri_prefix: uriPrefix = '/aws' }: Ask,
   operation: Exclude<Askable, ApprovableOnObject>,
@@ -177,7 +177,7 @@ async function wantedOnInstallation(
   }
   if (!roles.approvals.takes(operation)) throw takesNone()
   if (operation === 'root_key') return { object: 'root_key', version: 0 }
-  if (operation === 'restore_backup') return heldBackup(services)
+  if (operation === 'restore_backup') return findHeldBackup(services)
   if (settings === undefined)
     throw failure('bad_request', 'settings is missing: those that the service shall start with.')
   const governance = governanceIn(settings)
@@ -185,7 +185,7 @@ async function wantedOnInstallation(
 }
 
 /** @throws failure('crypto_failure') where nothing waits */
-async function heldBackup({ db, seal }: OfficerServices): Promise<About> {
+async function findHeldBackup({ db, seal }: OfficerServices): Promise<About> {
   const hold = (await findHold(db, seal))?.value
   if (hold?.state !== 'held')
     throw failure('crypto_failure', 'No restored backup waits for an approval here.')
@@ -198,7 +198,7 @@ function takesNone(): Error {
 }
 
 /** The key and what goes with it, for a requester who could do it but for the approval. @throws failure('not_found' | 'forbidden' | 'bad_request') */
-async function wanted(
+async function buildRequest(
   context: Context,
   body: Ask & { readonly key: string },
   requester: string,
@@ -210,7 +210,7 @@ async function wanted(
   const id = await resolveKid(services, requester, body.key)
   if (id === undefined) throw keyNotFound()
   if (body.operation === 'destroy') {
-    const { objects, users } = await destructionOf(services, id, requester)
+    const { objects, users } = await destructionWaitDays(services, id, requester)
     return { objects: [...objects, ...users], about: {} }
   }
   if (body.operation === 'grant') {
@@ -220,8 +220,8 @@ async function wanted(
     const { user: named, rights, general } = readWanted({ user_id, operation_types }, requester)
     if (general.length > 0)
       throw failure('bad_request', `${general.join(' and ')} is granted without an approval.`)
-    const { object } = await grantOf(services, id, requester, { user: named, rights })
-    const user = body.known === true ? await knownGrantee(services, named) : named
+    const { object } = await toGrant(services, id, requester, { user: named, rights })
+    const user = body.known === true ? await requireGrantee(services, named) : named
     return { objects: [object], about: { user, rights } }
   }
   const object = await findObject(services.db, id)

@@ -12,7 +12,7 @@ import {
   votesOn,
 } from '../../access/index.ts'
 import type { OfficerServices } from './services.ts'
-import { Settings, shownSettings } from './settings-shape.ts'
+import { formatSettings, Settings } from './settings-shape.ts'
 
 export type Context = OperationContext<OfficerServices>
 export const tag = 'Approvals'
@@ -54,7 +54,10 @@ export const Request = Type.Object({
   until: Type.String(),
 })
 
-export async function shown(context: Context, request: ApprovalRequest): Promise<Static<typeof Request>> {
+export async function formatRequest(
+  context: Context,
+  request: ApprovalRequest,
+): Promise<Static<typeof Request>> {
   const { db, seal, roles, clock } = context.services
   const { wish, state } = request
   const votes = await votesOn(db, seal, wish.id)
@@ -65,7 +68,7 @@ export async function shown(context: Context, request: ApprovalRequest): Promise
     hash: hashOf(wish),
     operation: wish.operation,
     key: wish.object,
-    ...(wish.settings !== undefined && { settings: shownSettings(wish.settings) }),
+    ...(wish.settings !== undefined && { settings: formatSettings(wish.settings) }),
     ...(wish.user !== undefined && { user_id: wish.user }),
     ...(wish.rights !== undefined && { operation_types: [...wish.rights] }),
     ...(wish.wrappedBy !== undefined && { wrapping_key: wish.wrappedBy }),
@@ -103,12 +106,12 @@ export async function visible(context: Context, id: string): Promise<ApprovalReq
 }
 
 /** The request as it is after a step, of which the operator's receiver is told, too. */
-export async function told(
+export async function notifyOfficers(
   context: Context,
   event: string,
   request: ApprovalRequest,
 ): Promise<Static<typeof Request>> {
-  const after = await shown(context, request)
+  const after = await formatRequest(context, request)
   context.services.notices?.tell(event, { by: principalOf(context).name, request: after })
   return after
 }

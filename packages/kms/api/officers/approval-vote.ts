@@ -25,10 +25,10 @@ import {
 } from '../../access/index.ts'
 import { stopChanges } from '../../external/index.ts'
 import { asObjectId, findObject } from '../../keys/index.ts'
-import { destructionOf } from '../rest/delete-key.ts'
+import { destructionWaitDays } from '../rest/delete-key.ts'
 import { storeNamed } from '../rest/external-stores.ts'
-import { grantOf, readWanted } from '../rest/grants.ts'
-import { attempts, type Context, PathId, Request, tag, told, visible } from './approval-shape.ts'
+import { readWanted, toGrant } from '../rest/grants.ts'
+import { attempts, type Context, notifyOfficers, PathId, Request, tag, visible } from './approval-shape.ts'
 import { define } from './services.ts'
 
 const VoteRequest = Type.Object({
@@ -102,7 +102,7 @@ async function decide(
     if (before.some((vote) => vote.user === user))
       throw failure('conflict', 'You decided about this request before.')
     const vote: Vote = { user, approves, hash, at: now, method }
-    const outcome = await outcomeOf(context, request, [...before, vote])
+    const outcome = await carryOutRequest(context, request, [...before, vote])
     await context
       .commit([voteChange(seal, id, vote), stateChange(seal, request, outcome.state), ...outcome.changes])
       .catch(async (error: unknown) => {
@@ -113,11 +113,11 @@ async function decide(
   })
   const done = await findRequest(db, seal, id)
   if (done === undefined) throw failure('not_found', 'There is no such request.')
-  return told(context, approves ? 'approval.approved' : 'approval.refused', done)
+  return notifyOfficers(context, approves ? 'approval.approved' : 'approval.refused', done)
 }
 
 /** Result of a vote: with the last approval needed, the operation itself, in the same commit. */
-async function outcomeOf(
+async function carryOutRequest(
   context: Context,
   { wish }: ApprovalRequest,
   votes: readonly Vote[],
@@ -136,8 +136,8 @@ async function outcomeOf(
     const released = await releaseChanges(db, seal, wish)
     return released === undefined ? { state: 'void', changes: [] } : { state: 'done', changes: released }
   }
-  if (operation === 'activate') return activated(context, wish, approvers)
-  if (operation === 'stop_store' || operation === 'start_store') return switched(context, wish)
+  if (operation === 'activate') return activateRequest(context, wish, approvers)
+  if (operation === 'stop_store' || operation === 'start_store') return switchOperation(context, wish)
   const id = asObjectId(wish.object)
   const object = id === undefined ? undefined : await findObject(db, id)
   if (id === undefined || object === undefined || object.version !== wish.version)
@@ -147,10 +147,10 @@ async function outcomeOf(
   try {
     const { changes } =
       wish.operation === 'destroy'
-        ? await destructionOf(context.services, id, wish.requester)
-        : await grantOf(context.services, id, wish.requester, {
+        ? await destructionWaitDays(context.services, id, wish.requester)
+        : await toGrant(context.services, id, wish.requester, {
             user: wish.user ?? '',
-            rights: rightsOf(wish),
+            rights: readRights(wish),
           })
     return { state: 'done', changes }
   } catch (error) {
@@ -161,11 +161,11 @@ async function outcomeOf(
 }
 
 /** The requester is active as after a ceremony; void for one who left the settings meanwhile. */
-function activated(
+function activateRequest(
   { services: { seal, roles, clock } }: Context,
   { id, requester: user }: Wish,
   approvers: readonly string[],
-): Awaited<ReturnType<typeof outcomeOf>> {
+): Awaited<ReturnType<typeof carryOutRequest>> {
   const { listed, requireCeremony, validityMs } = roles.officers
   if (!listed.has(user) || !requireCeremony) return { state: 'void', changes: [] }
   const activatedAt = clock.now()
@@ -175,10 +175,10 @@ function activated(
 }
 
 /** The external key store is stopped, or goes on, in the name of the requester; void when somebody did it before. */
-async function switched(
+async function switchOperation(
   { services }: Context,
   { object, version, operation, requester }: Wish,
-): Promise<Awaited<ReturnType<typeof outcomeOf>>> {
+): Promise<Awaited<ReturnType<typeof carryOutRequest>>> {
   const { db, roles, defaultUsername, clock } = services
   const store = storeNamed(object)
   const now = await services.external.stopSwitch.state(store)
@@ -188,7 +188,7 @@ async function switched(
   return { state: 'done', changes: stopChanges(db, store, version, stopped) }
 }
 
-function rightsOf({ rights = [] }: Wish) {
+function readRights({ rights = [] }: Wish) {
   const { rights: read } = readWanted({ user_id: 'anybody', operation_types: [...rights] }, '')
   return read
 }

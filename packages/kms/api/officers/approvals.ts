@@ -5,7 +5,7 @@ import { retryOnGuard } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { findRequest, listRequests, principalOf, signedIn, stateChange } from '../../access/index.ts'
 import { ask } from './approval-ask.ts'
-import { attempts, PathId, Request, shown, tag, told, visible } from './approval-shape.ts'
+import { attempts, formatRequest, notifyOfficers, PathId, Request, tag, visible } from './approval-shape.ts'
 import { approve, refuse } from './approval-vote.ts'
 import { define, type OfficerServices } from './services.ts'
 
@@ -29,7 +29,7 @@ const list = define({
     const limit = Math.max(1, Math.min(Number(query.limit ?? '100'), 1000))
     const requester = roles.officers.listed.has(name) ? undefined : name
     const requests = await listRequests(db, seal, { requester, after: query.after ?? '', limit })
-    const json = await Promise.all(requests.map((request) => shown(context, request)))
+    const json = await Promise.all(requests.map((request) => formatRequest(context, request)))
     return pageReply(json, json.length < limit ? undefined : json.at(-1)?.id)
   },
 })
@@ -43,7 +43,7 @@ const show = define({
   pathParameters: PathId,
   reply: Request,
   errors: { 404: 'No such request.' },
-  act: async ({ path }, context) => shown(context, await visible(context, path.id)),
+  act: async ({ path }, context) => formatRequest(context, await visible(context, path.id)),
 })
 
 const withdraw = define({
@@ -67,7 +67,7 @@ const withdraw = define({
     })
     const done = await findRequest(db, seal, path.id)
     if (done === undefined) throw failure('not_found', 'There is no such request.')
-    return told(context, 'approval.withdrawn', done)
+    return notifyOfficers(context, 'approval.withdrawn', done)
   },
 })
 

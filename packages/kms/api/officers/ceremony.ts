@@ -22,7 +22,7 @@ import { define, type OfficerServices } from './services.ts'
 type Context = OperationContext<OfficerServices>
 const tag = 'Crypto officers'
 
-function ceremonyOf({ services: { db, seal, roles } }: Context): CeremonyServices {
+function ceremonyServices({ services: { db, seal, roles } }: Context): CeremonyServices {
   return { db, seal, ...roles }
 }
 
@@ -89,7 +89,7 @@ export const latest = define({
   errors: { 403: 'Not a crypto officer.', 404: 'There was no ceremony.', 422: 'There are no ceremonies.' },
   async act(_input, context) {
     const caller = requireListed(context)
-    const { db, seal, officers } = ceremonyOf(context)
+    const { db, seal, officers } = ceremonyServices(context)
     const ceremony = await latestCeremony(db, seal)
     if (ceremony === undefined) throw failure('not_found', 'There was no ceremony yet.')
     const activation = await runningActivation(db, seal, caller, context.services.clock.now())
@@ -164,9 +164,9 @@ export const activate = define({
     const objects = new UnitOfWork(context.services, now)
     const shares: Share[] = []
     try {
-      for (const id of body.share_ids) shares.push(await permittedShare(context, caller, id, objects))
+      for (const id of body.share_ids) shares.push(await requirePermittedShare(context, caller, id, objects))
       const { activation, changes } = await activateByShares(
-        ceremonyOf(context),
+        ceremonyServices(context),
         principalOf(context),
         shares,
         now,
@@ -190,7 +190,7 @@ export const activate = define({
 })
 
 /** @throws failure('forbidden'), in one sentence whether there is such a share or not */
-async function permittedShare(
+async function requirePermittedShare(
   context: Context,
   caller: string,
   id: string,

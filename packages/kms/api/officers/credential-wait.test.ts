@@ -15,7 +15,7 @@ import {
   uid,
   vendorAttribute,
 } from '../kmip/testing/index.ts'
-import { shownSettings } from './settings-shape.ts'
+import { formatSettings } from './settings-shape.ts'
 import { approved, ask, done, keyOf, letCreate, type Node, officers, vote } from './testing/officers.ts'
 
 const config = { 'roles.crypto_officer_users': officers, 'approvals.operations': ['destroy', 'export'] }
@@ -349,7 +349,7 @@ test('approvals.vote_with and approvals.credential_wait change by approval, with
     done(
       ask(kms, 'dan', {
         operation: 'settings',
-        settings: shownSettings({
+        settings: formatSettings({
           officers: { users: officers, requireCeremony: false, quorum: null, validitySeconds: 28_800 },
           approvals: {
             ...{ operations: ['settings'], tags: [], algorithms: [], owners: [], validitySeconds: 86_400 },

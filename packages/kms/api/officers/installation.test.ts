@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { change, type Database, query } from '@warder/foundation/sql'
 import { type Governance, rootKeyApproval } from '../../access/index.ts'
 import { bothEngines, type Started, startKms, startTwoNodes } from '../../testing/index.ts'
-import { shownSettings } from './settings-shape.ts'
+import { formatSettings } from './settings-shape.ts'
 
 const officers = ['ann', 'ben', 'cid', 'dan', 'eva']
 const config = {
@@ -77,7 +77,7 @@ test('who may not do it cannot ask for it, and wrong requests are refused', asyn
 
 /** The settings that the tests start with, with other officers. */
 function governance(users: readonly string[], operations = config['approvals.operations']) {
-  return shownSettings({
+  return formatSettings({
     officers: { users, requireCeremony: false, quorum: null, validitySeconds: 28_800 },
     approvals: {
       operations: operations as Governance['approvals']['operations'],

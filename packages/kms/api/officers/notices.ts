@@ -22,26 +22,26 @@ export interface NoticesOptions {
 }
 
 /** Notices that wait at one time; more are dropped, with a line in the log. */
-const mostWaiting = 1000
-const usualWaits = [1000, 10_000]
+const maxWaiting = 1000
+const defaultWaits = [1000, 10_000]
 
 /**
  * The signature of a notice: `t=<Unix seconds>,v1=<HMAC-SHA256 of "t.body", in hex>`, in the header `Warder-Signature`.
  * A receiver compares it in constant time and refuses a `t` that is minutes old.
  */
-function signatureOf(secret: Uint8Array, seconds: number, body: string): string {
+function computeSignature(secret: Uint8Array, seconds: number, body: string): string {
   const mac = createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex')
   return `t=${seconds},v1=${mac}`
 }
 
 export function createNotices(options: NoticesOptions): Notices {
-  const { url, secret, outbound, clock, log, waits = usualWaits } = options
+  const { url, secret, outbound, clock, log, waits = defaultWaits } = options
   let waiting = 0
   let last: Promise<void> = Promise.resolve()
 
-  async function sent(body: string): Promise<boolean> {
+  async function send(body: string): Promise<boolean> {
     const seconds = Math.floor(clock.now() / 1000)
-    const signature = secret.use((bytes) => signatureOf(bytes, seconds, body))
+    const signature = secret.use((bytes) => computeSignature(bytes, seconds, body))
     const headers = { 'content-type': 'application/json', 'warder-signature': signature }
     try {
       const { status } = await outbound.post(url, Buffer.from(body), { headers })
@@ -54,19 +54,19 @@ export function createNotices(options: NoticesOptions): Notices {
   }
 
   async function deliver(body: string): Promise<void> {
-    if (await sent(body)) return
+    if (await send(body)) return
     for (const wait of waits) {
       await new Promise<void>((resolve) => {
         setTimeout(resolve, wait).unref()
       })
-      if (await sent(body)) return
+      if (await send(body)) return
     }
     log.warn({ setting: 'approvals.webhook_url' }, 'a notice was given up: the audit log has what it said')
   }
 
   return {
     tell(event, about) {
-      if (waiting >= mostWaiting) {
+      if (waiting >= maxWaiting) {
         log.warn({ setting: 'approvals.webhook_url' }, 'a notice was dropped: too many wait')
         return
       }

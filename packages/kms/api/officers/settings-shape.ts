@@ -38,7 +38,7 @@ export function governanceIn(settings: Static<typeof Settings>): Governance {
   }
 }
 
-export function shownSettings({ officers, approvals }: Governance): Static<typeof Settings> {
+export function formatSettings({ officers, approvals }: Governance): Static<typeof Settings> {
   const { operations, tags, algorithms, owners, voteWith = [], credentialWaitSeconds } = approvals
   return {
     crypto_officer_users: [...officers.users],

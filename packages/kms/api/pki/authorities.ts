@@ -11,8 +11,8 @@ import {
   type StoredAuthority,
   visibleAuthorities,
 } from '../../authority/index.ts'
-import { authorityOf, authorityRight } from './authority-access.ts'
-import { profileWord, shownDate } from './members.ts'
+import { authorityRight, requireAuthority } from './authority-access.ts'
+import { formatDate, profileWord } from './members.ts'
 import { certificatePem } from './pem.ts'
 import { define, type PkiServices } from './services.ts'
 
@@ -40,15 +40,15 @@ function summary(authority: StoredAuthority): Static<typeof AuthoritySummary> {
     id: authority.id,
     kid: authority.keyId,
     subject: nameText(subject),
-    not_before: shownDate(notBefore),
-    not_after: shownDate(notAfter),
+    not_before: formatDate(notBefore),
+    not_after: formatDate(notAfter),
     ...(left !== undefined && { path_length: left }),
     ...(profiles !== undefined && { profiles: profiles.map(profileWord) }),
     ...(maxDays !== undefined && { max_days: maxDays }),
   }
 }
 
-const mostListed = 100
+const maxListed = 100
 
 /** `GET /v1/pki/authorities`. */
 export const listAuthorities = define({
@@ -65,8 +65,8 @@ export const listAuthorities = define({
   reply: Type.Array(AuthoritySummary),
   async act({ query }, context) {
     const { db, roles } = context.services
-    const limit = query.limit === undefined ? mostListed : Number(query.limit)
-    if (limit < 1 || limit > mostListed) throw failure('bad_request', `limit must be 1 to ${mostListed}.`)
+    const limit = query.limit === undefined ? maxListed : Number(query.limit)
+    if (limit < 1 || limit > maxListed) throw failure('bad_request', `limit must be 1 to ${maxListed}.`)
     const user = principalOf(context).name
     const all = await roles.officers.isActive(user)
     if (all) context.audit(officerAccess)
@@ -100,12 +100,12 @@ export const getAuthority = define({
   errors: { 403: 'No right to read it.', 404: 'No such authority.' },
   async act(_input, context) {
     const { services } = context
-    const authority = await authorityOf(services, access.resolved(context))
-    return { ...summary(authority), ...(await published(services, authority)) }
+    const authority = await requireAuthority(services, access.resolved(context))
+    return { ...summary(authority), ...(await describePublication(services, authority)) }
   },
 })
 
-async function published(services: PkiServices, authority: StoredAuthority) {
+async function describePublication(services: PkiServices, authority: StoredAuthority) {
   const { id, certificate, chain } = authority
   const crl = await services.published.crl(id)
   return {
@@ -114,11 +114,11 @@ async function published(services: PkiServices, authority: StoredAuthority) {
     ...(crl !== undefined && {
       crl: {
         number: crl.number,
-        this_update: shownDate(crl.thisUpdate),
-        next_update: shownDate(crl.nextUpdate),
+        this_update: formatDate(crl.thisUpdate),
+        next_update: formatDate(crl.nextUpdate),
       },
     }),
-    ...shownAddresses(services, authority),
+    ...formatAddresses(services, authority),
   }
 }
 
@@ -126,7 +126,7 @@ async function published(services: PkiServices, authority: StoredAuthority) {
  * Returns the addresses at which relying parties find the CRL and the OCSP responder of an authority. They are absent
  * while `kms_public_url` is not set; an authority that may not sign CRLs has no address of one.
  */
-export function shownAddresses({ revocation }: PkiServices, authority: StoredAuthority) {
+export function formatAddresses({ revocation }: PkiServices, authority: StoredAuthority) {
   const { crlUrls: [crl_url] = [], ocspUrls: [ocsp_url] = [] } = addressesOf(revocation, authority)
   return {
     signs_crl: maySignCrl(authority),

@@ -24,7 +24,7 @@ export function withCreate(access: Access<PkiServices>): Access<PkiServices> {
 }
 
 /** @throws failure('not_found') for a certificate that is not one of an authority here */
-export async function authorityOf(
+export async function requireAuthority(
   { db }: Pick<PkiServices, 'db'>,
   { key }: Resolved<string>,
 ): Promise<StoredAuthority> {

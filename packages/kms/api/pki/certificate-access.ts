@@ -55,7 +55,7 @@ export function certificateRight(right: Right, on: RightHolder = 'either'): Cert
     async check({ path }, context) {
       const id = path.id ?? ''
       context.audit({ object: id })
-      context.found = new Finding(await permittedCertificate(context, id, right, on))
+      context.found = new Finding(await requirePermittedCertificate(context, id, right, on))
     },
     resolved({ found }) {
       if (found instanceof Finding) return found.certificate
@@ -68,7 +68,7 @@ export function certificateRight(right: Right, on: RightHolder = 'either'): Cert
  * The same, read now.
  * @throws Failure not_found, also for who has no right at all on it; forbidden
  */
-export async function permittedCertificate(
+export async function requirePermittedCertificate(
   context: OperationContext<PkiServices>,
   id: string,
   right: Right,

@@ -3,7 +3,7 @@ import Type, { type Static } from 'typebox'
 import { type IssuedCertificate, namesOf, serialOf, statusOf } from '../../authority/index.ts'
 import { type ManagedObject, stateAt } from '../../keys/index.ts'
 import type { FoundCertificate } from './certificate-access.ts'
-import { profileWord, shownDate } from './members.ts'
+import { formatDate, profileWord } from './members.ts'
 import { certificatePem } from './pem.ts'
 
 const states = ['valid', 'hold', 'revoked', 'expired'] as const
@@ -49,7 +49,7 @@ export function certificateState(issued: IssuedCertificate, now: number): Certif
   return status
 }
 
-export function listed(issued: IssuedCertificate, now: number): Static<typeof ListedCertificate> {
+export function formatListed(issued: IssuedCertificate, now: number): Static<typeof ListedCertificate> {
   return {
     ...(issued.certificateId !== undefined && { id: issued.certificateId }),
     serial: serialOf(issued).toString('hex'),
@@ -57,32 +57,33 @@ export function listed(issued: IssuedCertificate, now: number): Static<typeof Li
     state: certificateState(issued, now),
     profile: profileWord(issued.profile),
     owner: issued.owner,
-    not_before: shownDate(issued.notBefore),
-    not_after: shownDate(issued.notAfter),
+    not_before: formatDate(issued.notBefore),
+    not_after: formatDate(issued.notAfter),
     authority: issued.authorityId,
     ...(issued.revokedAt !== undefined && {
-      revoked_at: shownDate(issued.revokedAt),
+      revoked_at: formatDate(issued.revokedAt),
       reason: issued.reason ?? 'unspecified',
     }),
-    ...(issued.invalidityAt !== undefined && { invalidity_date: shownDate(issued.invalidityAt) }),
+    ...(issued.invalidityAt !== undefined && { invalidity_date: formatDate(issued.invalidityAt) }),
   }
 }
 
 /** @throws PkiError for bytes that are no certificate */
-export function described(
+export function describeCertificate(
   { id, object, der, issued }: FoundCertificate,
   now: number,
 ): Static<typeof CertificateDescription> | undefined {
-  if (der === undefined || object === undefined) return issued === undefined ? undefined : listed(issued, now)
+  if (der === undefined || object === undefined)
+    return issued === undefined ? undefined : formatListed(issued, now)
   const { subject, issuer, serial, notBefore, notAfter, extensions } = parseCertificate(der)
-  const known = issued === undefined ? unregistered(object, notAfter, now) : listed(issued, now)
+  const known = issued === undefined ? describeUnregistered(object, notAfter, now) : formatListed(issued, now)
   return {
     id,
     serial: Buffer.from(serial).toString('hex'),
     subject: nameText(subject),
     owner: object.owner,
-    not_before: shownDate(notBefore),
-    not_after: shownDate(notAfter),
+    not_before: formatDate(notBefore),
+    not_after: formatDate(notAfter),
     ...known,
     issuer: nameText(issuer),
     names: namesOf(extensions).map(generalNameText),
@@ -91,7 +92,7 @@ export function described(
   }
 }
 
-function unregistered(
+function describeUnregistered(
   object: ManagedObject,
   notAfter: number,
   now: number,

@@ -19,17 +19,17 @@ import {
 } from '../../authority/index.ts'
 import { UnitOfWork } from '../../keys/index.ts'
 import { KeyRequest, stageKey } from '../rest/create-key.ts'
-import { SignsCrl, shownAddresses } from './authorities.ts'
+import { formatAddresses, SignsCrl } from './authorities.ts'
 import {
   AlgMember,
   ConstraintsMember,
-  constraintsOf,
+  computeValidity,
   DaysMember,
   ProfilesMember,
+  parseConstraints,
+  parseSubject,
   profileNames,
   SubjectMember,
-  subjectOf,
-  validityOf,
 } from './members.ts'
 import { type CertifiedPair, linkToCertificate, pairFor } from './pair.ts'
 import { certificatePem, certificatesIn } from './pem.ts'
@@ -119,7 +119,7 @@ export const createAuthority = define({
       kid: keyId,
       certificate: certificatePem(certificate),
       chain: chain.map(certificatePem).join(''),
-      ...shownAddresses(services, authority),
+      ...formatAddresses(services, authority),
     }
   },
 })
@@ -151,13 +151,13 @@ function staged(
 ): Promise<StoredAuthority> {
   if (body.key !== undefined && body.certificate === undefined)
     throw failure('bad_request', 'key: is for an import, with the certificate of the authority.')
-  if (body.certificate !== undefined) return imported(body, context, objects, now)
+  if (body.certificate !== undefined) return importAuthority(body, context, objects, now)
   return body.issuer === undefined
     ? root(body, context, objects, now)
     : intermediate(body, body.issuer, context, objects, now)
 }
 
-function settingsOf({ profiles, max_days: maxDays }: AuthorityRequest): AuthoritySettings {
+function readSettings({ profiles, max_days: maxDays }: AuthorityRequest): AuthoritySettings {
   return {
     ...(profiles !== undefined && { profiles: profiles.map((name): ProfileName => profileNames[name]) }),
     ...(maxDays !== undefined && { maxDays }),
@@ -171,8 +171,8 @@ function constraintMembers({
 }: AuthorityRequest) {
   return {
     ...(pathLength !== undefined && { pathLength }),
-    ...(permitted !== undefined && { permitted: constraintsOf(permitted) }),
-    ...(excluded !== undefined && { excluded: constraintsOf(excluded) }),
+    ...(permitted !== undefined && { permitted: parseConstraints(permitted) }),
+    ...(excluded !== undefined && { excluded: parseConstraints(excluded) }),
   }
 }
 
@@ -182,14 +182,22 @@ async function root(
   objects: UnitOfWork,
   now: number,
 ): Promise<StoredAuthority> {
-  const subject = requiredSubject(body)
+  const subject = requireSubject(body)
   const owner = principalOf(context).name
   const pair = await pairFor(context, objects, body, 'authority')
-  const { notBefore, notAfter } = validityOf(now, body.days ?? rootDays, 0)
+  const { notBefore, notAfter } = computeValidity(now, body.days ?? rootDays, 0)
   const made = await stageRoot(
     context.services,
     objects,
-    { ...pair, subject, notBefore, notAfter, owner, ...constraintMembers(body), settings: settingsOf(body) },
+    {
+      ...pair,
+      subject,
+      notBefore,
+      notAfter,
+      owner,
+      ...constraintMembers(body),
+      settings: readSettings(body),
+    },
     now,
   )
   await linkToCertificate(context.services, objects, pair, { id: made.id, der: made.certificate, owner })
@@ -204,7 +212,7 @@ async function intermediate(
   now: number,
 ): Promise<StoredAuthority> {
   const { services } = context
-  const subject = requiredSubject(body)
+  const subject = requireSubject(body)
   const owner = principalOf(context).name
   const above = await permittedKey(services, principalOf(context), issuerId, 'certify')
   const stored = await findAuthority(services.db, above.object.id)
@@ -212,8 +220,11 @@ async function intermediate(
   const issuer = await openAuthority(services, objects, stored, now)
   const pair = await pairFor(context, objects, body, 'authority')
   const spki = spkiOf(pair.privateKey)
-  const usual = validityOf(now, body.days ?? intermediateDays, issuer.parsed.notBefore)
-  const notAfter = body.days === undefined ? Math.min(usual.notAfter, issuer.parsed.notAfter) : usual.notAfter
+  const defaultValidity = computeValidity(now, body.days ?? intermediateDays, issuer.parsed.notBefore)
+  const notAfter =
+    body.days === undefined
+      ? Math.min(defaultValidity.notAfter, issuer.parsed.notAfter)
+      : defaultValidity.notAfter
   const { object, der } = await issue(
     services,
     objects,
@@ -223,27 +234,27 @@ async function intermediate(
       subject,
       spki,
       names: [],
-      notBefore: usual.notBefore,
+      notBefore: defaultValidity.notBefore,
       notAfter,
       owner,
       by: owner,
       isPossessionShown: true,
       ...constraintMembers(body),
-      ...keysOf(pair),
+      ...toPairIds(pair),
     },
     now,
   )
   const chain = [issuer.certificate, ...issuer.chain]
   const keyId = pair.privateKey.object.id
   await linkToCertificate(services, objects, pair, { id: object.id, der, owner })
-  return openForIssuing(services, objects, { object, der, chain, keyId, settings: settingsOf(body) }, now)
+  return openForIssuing(services, objects, { object, der, chain, keyId, settings: readSettings(body) }, now)
 }
 
-function keysOf({ privateKey, publicKey }: CertifiedPair) {
+function toPairIds({ privateKey, publicKey }: CertifiedPair) {
   return { privateKey: privateKey.object.id, ...(publicKey !== undefined && { publicKey }) }
 }
 
-async function imported(
+async function importAuthority(
   body: AuthorityRequest,
   context: OperationContext<PkiServices>,
   objects: UnitOfWork,
@@ -265,20 +276,20 @@ async function imported(
       throw failure('bad_request', `${name}: is said by the certificate; leave it out.`)
   const owner = principalOf(context).name
   const [der = Buffer.alloc(0), ...given] = certificatesIn(certificate)
-  const chain = chainOf(der, given, now)
+  const chain = buildChain(der, given, now)
   const pair =
     key === undefined
       ? await pairFor(context, objects, { kid }, 'authority')
-      : await importedPair(key, context, objects, now)
+      : await importPair(key, context, objects, now)
   if (!spkiOf(pair.privateKey).equals(parseCertificate(der).spki))
     throw failure('bad_request', `${key === undefined ? 'kid' : 'key'}: is not the key of the certificate.`)
-  const settings = settingsOf(body)
+  const settings = readSettings(body)
   const made = await stageAuthority(context.services, objects, { ...pair, der, chain, settings, owner }, now)
   await linkToCertificate(context.services, objects, pair, { id: made.id, der: made.certificate, owner })
   return made
 }
 
-async function importedPair(
+async function importPair(
   key: KeyRequest,
   context: OperationContext<PkiServices>,
   objects: UnitOfWork,
@@ -294,7 +305,7 @@ async function importedPair(
 }
 
 /** The certificates above, in their order. @throws failure('bad_request') unless they are a valid path now */
-function chainOf(der: Buffer, given: readonly Buffer[], now: number): readonly Uint8Array[] {
+function buildChain(der: Buffer, given: readonly Buffer[], now: number): readonly Uint8Array[] {
   const { subject, issuer } = parseCertificate(der)
   const selfIssued = Buffer.from(subject).equals(issuer)
   if (!selfIssued && given.length === 0)
@@ -308,7 +319,7 @@ function chainOf(der: Buffer, given: readonly Buffer[], now: number): readonly U
   return path.slice(1)
 }
 
-function requiredSubject({ subject }: AuthorityRequest): Buffer {
+function requireSubject({ subject }: AuthorityRequest): Buffer {
   if (subject === undefined) throw failure('bad_request', 'subject: is required, like CN=Root, O=Acme.')
-  return subjectOf(subject)
+  return parseSubject(subject)
 }

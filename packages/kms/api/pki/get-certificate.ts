@@ -4,7 +4,7 @@ import { get } from '@warder/foundation/operations'
 import Type from 'typebox'
 import { findAuthority, withPkiFailures } from '../../authority/index.ts'
 import { certificateRight, type FoundCertificate } from './certificate-access.ts'
-import { CertificateDescription, described } from './certificate-shape.ts'
+import { CertificateDescription, describeCertificate } from './certificate-shape.ts'
 import { certificatePem } from './pem.ts'
 import { define, type PkiServices } from './services.ts'
 
@@ -19,11 +19,11 @@ const forms = {
 type Form = (typeof forms)[keyof typeof forms]
 
 /** The type that the header prefers of those known here, of equals the first (RFC 9110 §12.5.1); JSON where none is. */
-function formOf(accept = ''): readonly [type: string, form: Form] | undefined {
+function negotiateForm(accept = ''): readonly [type: string, form: Form] | undefined {
   const wanted = accept
-    .split(',', mostTypes)
+    .split(',', maxTypes)
     .map((each) => each.split(';').map((part) => part.trim().toLowerCase()))
-    .map(([type = '', ...parameters]) => ({ type, weight: weightOf(parameters) }))
+    .map(([type = '', ...parameters]) => ({ type, weight: parseWeight(parameters) }))
     .filter(({ type, weight }) => weight > 0 && (isJson(type) || Object.hasOwn(forms, type)))
   const [best] = wanted.toSorted((one, other) => other.weight - one.weight)
   return best === undefined || isJson(best.type)
@@ -31,14 +31,14 @@ function formOf(accept = ''): readonly [type: string, form: Form] | undefined {
     : [best.type, forms[best.type as keyof typeof forms]]
 }
 
-const mostTypes = 32
+const maxTypes = 32
 
 function isJson(type: string): boolean {
   return type === 'application/json' || type === '*/*'
 }
 
 /** A weight that is no number counts as 0. */
-function weightOf(parameters: readonly string[]): number {
+function parseWeight(parameters: readonly string[]): number {
   const weight = parameters.find((each) => each.startsWith('q='))
   return weight === undefined ? 1 : Number(weight.slice(2)) || 0
 }
@@ -58,16 +58,16 @@ export const getCertificate = define({
   async act(_input, context) {
     const { services, request } = context
     const found = access.resolved(context)
-    const wanted = formOf(request.headers.accept)
+    const wanted = negotiateForm(request.headers.accept)
     if (wanted === undefined) {
-      const shown = withPkiFailures(() => described(found, services.clock.now()))
+      const shown = withPkiFailures(() => describeCertificate(found, services.clock.now()))
       if (shown === undefined) throw noCertificate()
       return shown
     }
     const [contentType, form] = wanted
     if (found.der === undefined) throw noCertificate()
     if (form === 'der') return rawReply({ raw: found.der, contentType })
-    const above = form === 'pem' ? [] : await chainOf(services, found)
+    const above = form === 'pem' ? [] : await findChain(services, found)
     return rawReply({ raw: [found.der, ...above].map(certificatePem).join(''), contentType })
   },
 })
@@ -77,7 +77,7 @@ function noCertificate() {
 }
 
 /** DER of the certificates above it, as far as an authority of here knows them. */
-async function chainOf(
+async function findChain(
   { db }: PkiServices,
   { id, issued }: FoundCertificate,
 ): Promise<readonly Uint8Array[]> {

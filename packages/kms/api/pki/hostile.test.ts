@@ -5,7 +5,7 @@ import { parseCertificate } from '@warder/pki/x509'
 import { createCertId, ocspErrorResponse, ocspRequest, readOcspResponse } from '@warder/pki/x509/ocsp'
 import fc from 'fast-check'
 import { startKms } from '../../testing/index.ts'
-import { certificatePem, pemOf } from './pem.ts'
+import { certificatePem, toPem } from './pem.ts'
 import { derOf, makeAuthorities, outsider } from './testing/index.ts'
 
 /** Bytes with some of them changed, left out, or followed by others. */
@@ -33,7 +33,7 @@ test('property: a damaged request for a certificate is refused in plain words, o
   const good = derOf((await outsider('CN=www.acme.example', ['DNS:www.acme.example'])).csr)
   await fc.assert(
     fc.asyncProperty(damaged(good), async (bytes) => {
-      const answer = await issue({ csr: pemOf('CERTIFICATE REQUEST', bytes) })
+      const answer = await issue({ csr: toPem('CERTIFICATE REQUEST', bytes) })
       assert.ok([400, 422].includes(answer.status) || bytes.equals(good), answer.text)
     }),
     { numRuns: 150 },
@@ -51,7 +51,7 @@ test('property: a damaged certificate or public key is refused in plain words', 
       const body = { certificate: certificatePem(bytes) + root.certificate, kid: issuing.kid }
       const imported = await alice.post('/v1/pki/authorities', body)
       assert.ok([400, 422].includes(imported.status) || bytes.equals(certificate), imported.text)
-      const issued = await issue({ public_key: pemOf('PUBLIC KEY', key), names: ['a.example'] })
+      const issued = await issue({ public_key: toPem('PUBLIC KEY', key), names: ['a.example'] })
       assert.ok([200, 400, 422].includes(issued.status), issued.text)
     }),
     { numRuns: 80 },

@@ -17,17 +17,17 @@ import {
 } from '../../authority/index.ts'
 import { requireCertifiableKey, requirePermittedKey } from '../../authority/public-key.ts'
 import { UnitOfWork } from '../../keys/index.ts'
-import { authorityOf, authorityRight, withCreate } from './authority-access.ts'
+import { authorityRight, requireAuthority, withCreate } from './authority-access.ts'
 import {
   AlgMember,
+  computeValidity,
   DaysMember,
   NamesMember,
-  namesOf,
   ProfileMember,
+  parseNames,
+  parseSubject,
   profileNames,
   SubjectMember,
-  subjectOf,
-  validityOf,
 } from './members.ts'
 import { type CertifiedPair, linkToCertificate, pairFor } from './pair.ts'
 import { certificatePem, publicKeyIn } from './pem.ts'
@@ -60,7 +60,7 @@ export const IssueReply = Type.Object({
   kid: Type.Optional(Type.String({ description: 'The private key, where it is here.' })),
 })
 
-const usualDays = 90
+const defaultDays = 90
 /** Serial numbers are random: that one was used before is next to impossible, and no reason to fail. */
 const attempts = 3
 
@@ -82,7 +82,7 @@ export const issueCertificate = define({
     422: 'The authority may not issue now, or the algorithm is not supported.',
   },
   async act({ body }, context) {
-    const stored = await authorityOf(context.services, right.resolved(context))
+    const stored = await requireAuthority(context.services, right.resolved(context))
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await withPkiFailures(() => issued(body, stored, context))
@@ -99,7 +99,7 @@ async function issued(body: IssueBody, stored: StoredAuthority, context: Operati
   const objects = new UnitOfWork(services, now)
   try {
     const authority = await openAuthority(services, objects, stored, now)
-    const { pair, ...asked } = await askedFor(body, context, objects)
+    const { pair, ...asked } = await readRequested(body, context, objects)
     const owner = principalOf(context).name
     const { object, serial, der } = await issue(
       services,
@@ -107,7 +107,7 @@ async function issued(body: IssueBody, stored: StoredAuthority, context: Operati
       authority,
       {
         ...asked,
-        ...datesOf(authority, body.days, now),
+        ...chooseDates(authority, body.days, now),
         owner,
         by: owner,
         isPossessionShown: body.public_key === undefined,
@@ -120,14 +120,14 @@ async function issued(body: IssueBody, stored: StoredAuthority, context: Operati
       details: { authority: stored.id, serial: hex(serial), profile: asked.profile },
     })
     await objects.commit(context.commit)
-    return issuedReply(authority, { id: object.id, serial, der }, asked.privateKey)
+    return formatIssued(authority, { id: object.id, serial, der }, asked.privateKey)
   } finally {
     objects.clear()
   }
 }
 
 /** Reply about an issued certificate. */
-export function issuedReply(
+export function formatIssued(
   { certificate, chain }: StoredAuthority,
   { id, serial, der }: { readonly id: string; readonly serial: Uint8Array; readonly der: Uint8Array },
   kid: string | undefined,
@@ -146,12 +146,12 @@ function hex(bytes: Uint8Array): string {
 }
 
 /** Without a number of days what is usual, as far as the authority permits. */
-export function datesOf(
+export function chooseDates(
   { parsed, settings: { maxDays } }: Authority,
   days: number | undefined,
   now: number,
 ): Pick<IssueRequest, 'notBefore' | 'notAfter'> {
-  const wanted = validityOf(now, days ?? Math.min(usualDays, maxDays ?? usualDays), parsed.notBefore)
+  const wanted = computeValidity(now, days ?? Math.min(defaultDays, maxDays ?? defaultDays), parsed.notBefore)
   const notAfter = days === undefined ? Math.min(wanted.notAfter, parsed.notAfter) : wanted.notAfter
   if (maxDays === undefined) return { notBefore: wanted.notBefore, notAfter }
   // The time before now does not extend what the authority permits.
@@ -169,7 +169,7 @@ interface Asked
 }
 
 /** @throws Failure bad_request, unsupported_algorithm; PkiError */
-async function askedFor(
+async function readRequested(
   body: IssueBody,
   context: OperationContext<PkiServices>,
   objects: UnitOfWork,
@@ -184,12 +184,12 @@ async function askedFor(
     // Its signature was verified with the key, which OpenSSL has loaded then.
     const request = readCertificationRequest(derInBase64(csr) ?? Buffer.from(csr, 'utf8'))
     requirePermittedKey(request.spki, services.policy, services.fips)
-    const subject = body.subject === undefined ? request.subject : subjectOf(body.subject)
-    const names = body.names === undefined ? requestedNames(request.extensions) : namesOf(body.names)
+    const subject = body.subject === undefined ? request.subject : parseSubject(body.subject)
+    const names = body.names === undefined ? requestedNames(request.extensions) : parseNames(body.names)
     return { profile, subject, names, spki: request.spki }
   }
-  const subject = subjectOf(body.subject ?? '')
-  const names = namesOf(body.names ?? [])
+  const subject = parseSubject(body.subject ?? '')
+  const names = parseNames(body.names ?? [])
   if (publicKey !== undefined) {
     const spki = publicKeyIn(publicKey)
     requireCertifiableKey(spki, services.policy, services.fips)

@@ -3,17 +3,17 @@ import { pageReply } from '@warder/foundation/http'
 import { get } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
 import { issuedPage, type ListedEntry } from '../../authority/index.ts'
-import { authorityOf, authorityRight } from './authority-access.ts'
-import { certificateState, ListedCertificate, listed, StateMember } from './certificate-shape.ts'
-import { dateOf } from './members.ts'
+import { authorityRight, requireAuthority } from './authority-access.ts'
+import { certificateState, formatListed, ListedCertificate, StateMember } from './certificate-shape.ts'
+import { parseDate } from './members.ts'
 import type { PkiServices } from './services.ts'
 import { define } from './services.ts'
 
 const access = authorityRight('getattributes')
-const mostListed = 1000
-const usualListed = 100
+const maxListed = 1000
+const defaultListed = 100
 /** Entries of the register that one request looks at. */
-const mostLooked = 10_000
+const maxScanned = 10_000
 
 const Query = Type.Object({
   after: Type.Optional(Type.String({ maxLength: 200, description: 'X-Next-After of the page before.' })),
@@ -45,11 +45,11 @@ export const listCertificates = define({
   errors: { 403: 'No right to read it.', 404: 'No such authority.' },
   async act({ query }, context) {
     const { services } = context
-    const { id } = await authorityOf(services, access.resolved(context))
+    const { id } = await requireAuthority(services, access.resolved(context))
     const now = services.clock.now()
     const { page, next } = await matching(services, id, query, now)
     const json = page.map((entry) => ({
-      ...listed(entry, now),
+      ...formatListed(entry, now),
       ...(entry.successor !== undefined && { replaced_by: entry.successor }),
     }))
     return pageReply(json, next)
@@ -57,37 +57,37 @@ export const listCertificates = define({
 })
 
 async function matching({ db }: PkiServices, authority: string, query: Query, now: number) {
-  const limit = query.limit === undefined ? usualListed : Number(query.limit)
-  if (limit < 1 || limit > mostListed) throw failure('bad_request', `limit must be 1 to ${mostListed}.`)
+  const limit = query.limit === undefined ? defaultListed : Number(query.limit)
+  if (limit < 1 || limit > maxListed) throw failure('bad_request', `limit must be 1 to ${maxListed}.`)
   const endsBy =
     query.expires_before === undefined
       ? Number.MAX_SAFE_INTEGER
-      : dateOf(query.expires_before, 'expires_before')
+      : parseDate(query.expires_before, 'expires_before')
   const subject = query.subject?.toLowerCase()
   const matches = (entry: ListedEntry): boolean =>
     (query.state === undefined || certificateState(entry, now) === query.state) &&
     (subject === undefined || entry.subject.toLowerCase().includes(subject))
   const page: ListedEntry[] = []
-  let after = placeOf(query.after)
-  for (let looked = 0; looked < mostLooked; ) {
-    const entries = await issuedPage(db, authority, { after, endsBy, limit: mostListed })
+  let after = parseCursor(query.after)
+  for (let looked = 0; looked < maxScanned; ) {
+    const entries = await issuedPage(db, authority, { after, endsBy, limit: maxListed })
     for (const entry of entries) {
       after = { notAfter: entry.notAfter, id: entry.id }
       if (matches(entry)) page.push(entry)
-      if (page.length === limit) return { page, next: textOf(after) }
+      if (page.length === limit) return { page, next: formatCursor(after) }
     }
-    if (entries.length < mostListed) return { page, next: undefined }
+    if (entries.length < maxListed) return { page, next: undefined }
     looked += entries.length
   }
-  return { page, next: textOf(after) }
+  return { page, next: formatCursor(after) }
 }
 
-function textOf({ notAfter, id }: { readonly notAfter: number; readonly id: string }): string {
+function formatCursor({ notAfter, id }: { readonly notAfter: number; readonly id: string }): string {
   return `${notAfter}.${id}`
 }
 
 /** @throws failure('bad_request') */
-function placeOf(text: string | undefined) {
+function parseCursor(text: string | undefined) {
   if (text === undefined) return { notAfter: -1, id: '' }
   const [, notAfter, id] = /^(\d{1,15})\.([A-Za-z0-9._-]{1,150})$/.exec(text) ?? []
   if (notAfter === undefined || id === undefined)

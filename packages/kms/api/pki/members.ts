@@ -49,14 +49,14 @@ export const AlgMember = Type.String({
 })
 
 /** DER of the name. @throws Failure bad_request */
-export function subjectOf(text: string): Buffer {
+export function parseSubject(text: string): Buffer {
   return withPkiFailures(() => nameFromText(text))
 }
 
 const kinds = /^(?:DNS|IP|email|URI):/
 
 /** DER of each name. @throws Failure bad_request */
-export function namesOf(texts: readonly string[]): readonly Buffer[] {
+export function parseNames(texts: readonly string[]): readonly Buffer[] {
   return withPkiFailures(() => texts.map((text) => generalName(kinds.test(text) ? text : withKind(text))))
 }
 
@@ -67,7 +67,7 @@ function withKind(text: string): string {
 }
 
 /** DER of each subtree. @throws Failure bad_request */
-export function constraintsOf(texts: readonly string[]): readonly Buffer[] {
+export function parseConstraints(texts: readonly string[]): readonly Buffer[] {
   return withPkiFailures(() =>
     texts.map((text) => {
       if (kinds.test(text)) return constraintName(text)
@@ -83,7 +83,7 @@ const day = 86_400_000
 const skewMs = 60_000
 
 /** Unix milliseconds, whole seconds. @param earliest the certificate of the issuer begins then */
-export function validityOf(now: number, days: number, earliest: number) {
+export function computeValidity(now: number, days: number, earliest: number) {
   const second = Math.floor(now / 1000) * 1000
   return { notBefore: Math.max(second - skewMs, earliest), notAfter: second + days * day }
 }
@@ -92,7 +92,7 @@ export function validityOf(now: number, days: number, earliest: number) {
 const lastEnd = Date.UTC(9999, 11, 31, 23, 59, 59)
 
 /** @throws failure('bad_request') for a text that is no date (RFC 3339) */
-export function dateOf(text: string, member: string): number {
+export function parseDate(text: string, member: string): number {
   const time = /^\d{4}-\d\d-\d\d(?:T\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d))?$/.test(text)
     ? Date.parse(text)
     : Number.NaN
@@ -102,6 +102,6 @@ export function dateOf(text: string, member: string): number {
 }
 
 /** RFC 3339, UTC. */
-export function shownDate(ms: number): string {
+export function formatDate(ms: number): string {
   return new Date(ms).toISOString().replace('.000Z', 'Z')
 }

@@ -30,8 +30,8 @@ export const ocspGet = define({
     return andThen(services.published.ocsp.forPath(path.request), (reply) => {
       const { fresh } = reply
       if (fresh !== undefined && isUnchanged(request, fresh.etag, fresh.producedAt))
-        return rawReply({ status: 304, headers: headersOf(reply, services) })
-      return sent(reply, services)
+        return rawReply({ status: 304, headers: cacheHeaders(reply, services) })
+      return toResponse(reply, services)
     })
   },
 })
@@ -42,7 +42,7 @@ const inBody = {
   bodyLimit: 64 * 1024,
   rawBody: true,
   act: (_input: unknown, { services, request }: OperationContext<PkiServices>) =>
-    andThen(services.published.ocsp.forRequest(request.body), (reply) => sent(reply, services)),
+    andThen(services.published.ocsp.forRequest(request.body), (reply) => toResponse(reply, services)),
 } as const
 
 /** `POST /ocsp`, and `/ocsp/` for clients that end every address with a slash, as RFC 6960 §A.1 has them do for GET. */
@@ -51,12 +51,12 @@ export const ocspPosts = [
   define({ ...inBody, name: 'pki.ocsp.post_slash', route: post('/ocsp/') }),
 ]
 
-function sent(reply: OcspReply, services: PkiServices) {
-  return rawReply({ raw: reply.der, contentType, headers: headersOf(reply, services) })
+function toResponse(reply: OcspReply, services: PkiServices) {
+  return rawReply({ raw: reply.der, contentType, headers: cacheHeaders(reply, services) })
 }
 
 /** RFC 5019 §6.2; an error, or an answer to a nonce, is kept by nobody. */
-function headersOf({ fresh }: OcspReply, { clock }: PkiServices): Record<string, string> {
+function cacheHeaders({ fresh }: OcspReply, { clock }: PkiServices): Record<string, string> {
   if (fresh === undefined) return { 'Cache-Control': 'no-store' }
   const { etag, producedAt, nextUpdate } = fresh
   return freshHeaders(

@@ -54,13 +54,13 @@ export async function pairFor(
   wish: KeyWish,
   use: 'authority' | 'subject',
 ): Promise<CertifiedPair> {
-  if (wish.kid !== undefined) return namedPair(context, wish)
+  if (wish.kid !== undefined) return findNamedPair(context, wish)
   const { alg, bits } = wish
   if (alg === undefined) throw failure('bad_request', 'alg: is required, or kid of a key that is here.')
   return newPair(context, objects, { alg, bits }, use)
 }
 
-async function namedPair(
+async function findNamedPair(
   context: OperationContext<PkiServices>,
   { kid = '', alg, bits }: KeyWish,
 ): Promise<CertifiedPair> {
@@ -90,7 +90,7 @@ async function newPair(
     bits,
     owner: principalOf(context).name,
     now: services.clock.now(),
-    ...masksOf(alg, use),
+    ...usageMasks(alg, use),
   }
   const isRefused = use === 'authority' && (isKem(alg) || isPss(alg))
   const wanted = isRefused
@@ -124,7 +124,7 @@ function isPss(alg: string): boolean {
   return row?.use === 'signature' && row.plan.scheme === 'pss'
 }
 
-function masksOf(alg: string, use: 'authority' | 'subject') {
+function usageMasks(alg: string, use: 'authority' | 'subject') {
   if (isKem(alg)) return { privateMask: usageMask('decrypt'), publicMask: usageMask('encrypt') }
   const privateMask = use === 'authority' ? certificateSign | crlSign : usageMask('sign', 'verify')
   return { privateMask, publicMask: usageMask('verify') }

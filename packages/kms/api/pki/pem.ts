@@ -2,11 +2,11 @@ import { failure } from '@warder/foundation/errors'
 import { derInBase64 } from '@warder/pki/pem'
 
 /** Certificates that one request brings at most. */
-const mostCertificates = 10
+const maxCertificates = 10
 const block = /-----BEGIN ([A-Z0-9 ]{1,40})-----([A-Za-z0-9+/=\s]{1,100000})-----END \1-----/g
 
 /** RFC 7468. */
-export function pemOf(label: string, der: Uint8Array): string {
+export function toPem(label: string, der: Uint8Array): string {
   const lines =
     Buffer.from(der)
       .toString('base64')
@@ -15,7 +15,7 @@ export function pemOf(label: string, der: Uint8Array): string {
 }
 
 export function certificatePem(der: Uint8Array): string {
-  return pemOf('CERTIFICATE', der)
+  return toPem('CERTIFICATE', der)
 }
 
 /** DER of the certificates in a text, in their order, or of one in base64. @throws failure('bad_request') for none, or too many */
@@ -24,8 +24,8 @@ export function certificatesIn(text: string): readonly Buffer[] {
   if (single !== undefined) return [single]
   const found = [...text.matchAll(block)].filter(([, label]) => label === 'CERTIFICATE')
   if (found.length === 0) throw failure('bad_request', 'certificate: it holds no certificate in PEM.')
-  if (found.length > mostCertificates)
-    throw failure('bad_request', `certificate: it holds more than ${mostCertificates} certificates.`)
+  if (found.length > maxCertificates)
+    throw failure('bad_request', `certificate: it holds more than ${maxCertificates} certificates.`)
   return found.map(([, , body = '']) => Buffer.from(body, 'base64'))
 }
 

@@ -12,7 +12,7 @@ import {
 } from '../../authority/index.ts'
 import { linkedObject, UnitOfWork } from '../../keys/index.ts'
 import { certificateRight } from './certificate-access.ts'
-import { datesOf, IssueReply, issuedReply } from './issue-certificate.ts'
+import { chooseDates, formatIssued, IssueReply } from './issue-certificate.ts'
 import { DaysMember } from './members.ts'
 import { define, type PkiServices } from './services.ts'
 
@@ -70,7 +70,7 @@ async function renewed(context: OperationContext<PkiServices>, days: number | un
     )
     const authority = await openAuthority(services, objects, stored, now)
     const before = Math.max(1, Math.round((issued.notAfter - issued.notBefore) / day))
-    const most = Math.floor((authority.parsed.notAfter - now) / day)
+    const maxDays = Math.floor((authority.parsed.notAfter - now) / day)
     const keys = {
       publicKey: linkedObject(object, 'PublicKeyLink'),
       privateKey: linkedObject(object, 'PrivateKeyLink'),
@@ -81,7 +81,7 @@ async function renewed(context: OperationContext<PkiServices>, days: number | un
       authority,
       {
         ...requestLike(issued, der),
-        ...datesOf(authority, days ?? Math.min(before, Math.max(most, 1)), now),
+        ...chooseDates(authority, days ?? Math.min(before, Math.max(maxDays, 1)), now),
         owner: object.owner,
         by: principalOf(context).name,
         isPossessionShown: issued.keyId !== undefined,
@@ -101,7 +101,7 @@ async function renewed(context: OperationContext<PkiServices>, days: number | un
     }
     context.audit({ object: made.object.id, details: { authority: stored.id, replaces: id } })
     await objects.commit(context.commit)
-    return issuedReply(authority, { id: made.object.id, ...made }, keys.privateKey)
+    return formatIssued(authority, { id: made.object.id, ...made }, keys.privateKey)
   } finally {
     objects.clear()
   }

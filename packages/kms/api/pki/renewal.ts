@@ -14,7 +14,7 @@ import {
   withRenewal,
 } from '../../keys/index.ts'
 import { certificateRight, type FoundCertificate } from './certificate-access.ts'
-import { shownDate } from './members.ts'
+import { formatDate } from './members.ts'
 import { define, type PkiServices } from './services.ts'
 
 type Context = OperationContext<PkiServices>
@@ -67,7 +67,7 @@ async function renewable(objects: UnitOfWork, { object, issued }: FoundCertifica
   return { certificate, key: key?.owner === certificate.owner ? key : undefined }
 }
 
-function replyOf({ certificate, key }: Renewable): Static<typeof RenewalReply> {
+function formatReply({ certificate, key }: Renewable): Static<typeof RenewalReply> {
   const byKey = key !== undefined && renewalSettings(key).automatic
   const carrier = byKey ? key : certificate
   const { automatic, everySeconds } = renewalSettings(carrier)
@@ -76,7 +76,7 @@ function replyOf({ certificate, key }: Renewable): Static<typeof RenewalReply> {
     automatic,
     new_key: byKey,
     ...(everySeconds !== undefined && { interval_days: everySeconds / day }),
-    ...(due !== undefined && { due_at: shownDate(due) }),
+    ...(due !== undefined && { due_at: formatDate(due) }),
   }
 }
 
@@ -95,7 +95,7 @@ const getRenewal = define({
     const { services } = context
     const objects = new UnitOfWork(services, services.clock.now())
     try {
-      return replyOf(await renewable(objects, readAccess.resolved(context)))
+      return formatReply(await renewable(objects, readAccess.resolved(context)))
     } finally {
       objects.clear()
     }
@@ -123,11 +123,11 @@ const setRenewal = define({
   },
   act({ body }, context) {
     context.audit({ details: body })
-    return retryOnGuard(attempts, () => changed(context, setAccess.resolved(context), body))
+    return retryOnGuard(attempts, () => changeRenewal(context, setAccess.resolved(context), body))
   },
 })
 
-async function changed(context: Context, found: FoundCertificate, wish: Static<typeof RenewalRequest>) {
+async function changeRenewal(context: Context, found: FoundCertificate, wish: Static<typeof RenewalRequest>) {
   const { services } = context
   const { automatic, new_key: newKey = false, interval_days: days } = wish
   const objects = new UnitOfWork(services, services.clock.now())
@@ -143,15 +143,15 @@ async function changed(context: Context, found: FoundCertificate, wish: Static<t
       const everySeconds = on && days !== undefined ? days * day : undefined
       objects.update(object, withRenewal(object, { automatic: on, everySeconds }))
     }
-    const wasOfKey = key !== undefined && renewalSettings(key).automatic
-    if (key !== undefined && (newKey || wasOfKey)) {
+    const wasKeyRenewal = key !== undefined && renewalSettings(key).automatic
+    if (key !== undefined && (newKey || wasKeyRenewal)) {
       const { name } = principalOf(context)
       requireAllowed(await verdictOn(services.db, services.roles, key, name, 'setattribute'))
       set(key, automatic && newKey)
     }
     set(certificate, automatic && !newKey)
     await objects.commit(context.commit)
-    return replyOf(await renewable(new UnitOfWork(services, services.clock.now()), found))
+    return formatReply(await renewable(new UnitOfWork(services, services.clock.now()), found))
   } finally {
     objects.clear()
   }

@@ -4,9 +4,9 @@ import Type from 'typebox'
 import { createAccess, principalOf } from '../../access/index.ts'
 import { authoritySigner, spkiOf, withPkiFailures } from '../../authority/index.ts'
 import { chainIdOf, UnitOfWork } from '../../keys/index.ts'
-import { AlgMember, NamesMember, namesOf, SubjectMember, subjectOf } from './members.ts'
+import { AlgMember, NamesMember, parseNames, parseSubject, SubjectMember } from './members.ts'
 import { pairFor } from './pair.ts'
-import { pemOf } from './pem.ts'
+import { toPem } from './pem.ts'
 import { define, type PkiServices } from './services.ts'
 
 const CertificateRequest = Type.Object({
@@ -43,20 +43,20 @@ export const createRequest = define({
       const { privateKey } = await pairFor(context, objects, body, 'authority')
       const spki = spkiOf(privateKey)
       const signer = authoritySigner(privateKey, { spki }, services.policy, now)
-      const names = namesOf(body.names ?? [])
+      const names = parseNames(body.names ?? [])
       const extensions = [
         basicConstraints(true),
         keyUsage(['digitalSignature', 'keyCertSign', 'cRLSign']),
         ...(names.length === 0 ? [] : [subjectAltName(names)]),
       ]
       const csr = await withPkiFailures(() =>
-        issueRequest({ subject: subjectOf(body.subject), spki, extensions }, signer),
+        issueRequest({ subject: parseSubject(body.subject), spki, extensions }, signer),
       )
       const kid = privateKey.object.id
       services.uses.note(chainIdOf(privateKey.object), principalOf(context).name, now)
       context.audit({ object: kid })
       await objects.commit(context.commit)
-      return { kid, csr: pemOf('CERTIFICATE REQUEST', csr) }
+      return { kid, csr: toPem('CERTIFICATE REQUEST', csr) }
     } finally {
       objects.clear()
     }

@@ -8,11 +8,11 @@ import { UnitOfWork } from '../../keys/index.ts'
 import {
   certificateRight,
   type FoundCertificate,
-  permittedCertificate,
   type RightHolder,
+  requirePermittedCertificate,
 } from './certificate-access.ts'
-import { ListedCertificate, listed } from './certificate-shape.ts'
-import { dateOf } from './members.ts'
+import { formatListed, ListedCertificate } from './certificate-shape.ts'
+import { parseDate } from './members.ts'
 import { define, type PkiServices } from './services.ts'
 
 const access = certificateRight('revoke')
@@ -49,8 +49,8 @@ export const revokeCertificate = define({
   bodyOptional: true,
   errors: { 403: 'No right to revoke it.', 404: 'No such certificate.', 409: 'It was revoked already.' },
   act: ({ body }, context) => {
-    const wanted = wantedRevocation(body)
-    return changed(context, 'either', wanted.reason, (objects, issued, { object, der }, now) =>
+    const wanted = readRevocation(body)
+    return changeRevocation(context, 'either', wanted.reason, (objects, issued, { object, der }, now) =>
       revoke(context.services.db, objects, { issued, object, der }, wanted, now),
     )
   },
@@ -71,18 +71,18 @@ export const releaseCertificate = define({
     409: 'It is not on hold.',
   },
   act: (_input, context) =>
-    changed(context, 'authority', 'release', (objects, issued, _found, now) =>
+    changeRevocation(context, 'authority', 'release', (objects, issued, _found, now) =>
       release(context.services.db, objects, issued, now),
     ),
 })
 
-function wantedRevocation(body: Static<typeof RevokeBody> | undefined) {
+function readRevocation(body: Static<typeof RevokeBody> | undefined) {
   const { reason = 'unspecified', invalidity_date: date } = body ?? {}
-  return { reason, ...(date !== undefined && { invalidityAt: dateOf(date, 'invalidity_date') }) }
+  return { reason, ...(date !== undefined && { invalidityAt: parseDate(date, 'invalidity_date') }) }
 }
 
 /** Read, changed and committed, again when somebody else was faster; the right is asked for in each attempt. */
-async function changed(
+async function changeRevocation(
   context: OperationContext<PkiServices>,
   on: RightHolder,
   what: string,
@@ -92,7 +92,7 @@ async function changed(
   const { id } = (on === 'authority' ? releaseAccess : access).resolved(context)
   return retryOnGuard(attempts, async () => {
     const now = services.clock.now()
-    const found = await permittedCertificate(context, id, 'revoke', on)
+    const found = await requirePermittedCertificate(context, id, 'revoke', on)
     const { issued } = found
     if (issued === undefined)
       throw failure(
@@ -105,6 +105,6 @@ async function changed(
     const objects = new UnitOfWork(services, now)
     stage(objects, issued, found, now)
     await objects.commit(context.commit)
-    return listed((await findIssued(services.db, issued.id)) ?? issued, now)
+    return formatListed((await findIssued(services.db, issued.id)) ?? issued, now)
   })
 }

@@ -13,7 +13,7 @@ import {
 import { chainIdOf, type ManagedObject, ownedObjects, stateAt } from '../../keys/index.ts'
 import { define, type RestServices } from '../services.ts'
 
-const mostListed = 1000
+const maxListed = 1000
 
 const Page = Type.Object({
   after: Type.Optional(Type.String({ maxLength: 256, description: 'Last id of the page before.' })),
@@ -21,8 +21,8 @@ const Page = Type.Object({
 })
 
 function readPage(query: Static<typeof Page>): { readonly after: string; readonly limit: number } {
-  const limit = query.limit === undefined ? mostListed : Number(query.limit)
-  if (limit < 1 || limit > mostListed) throw failure('bad_request', `limit must be 1 to ${mostListed}.`)
+  const limit = query.limit === undefined ? maxListed : Number(query.limit)
+  if (limit < 1 || limit > maxListed) throw failure('bad_request', `limit must be 1 to ${maxListed}.`)
   const after = query.after ?? ''
   if (/\p{Cc}/u.test(after) || !after.isWellFormed()) throw failure('bad_request', 'after is not an id.')
   return { after, limit }
@@ -35,7 +35,7 @@ const Attributes = Type.Object({
   cryptographic_usage_mask: Type.Integer(),
 })
 
-function shownAttributes(object: ManagedObject): Static<typeof Attributes> {
+function formatAttributes(object: ManagedObject): Static<typeof Attributes> {
   return {
     object_type: object.type,
     cryptographic_algorithm: object.algorithm ?? null,
@@ -61,7 +61,7 @@ const owned = define({
     const json = objects.map((object) => ({
       object_id: object.id,
       state: stateAt(object, now),
-      attributes: shownAttributes(object),
+      attributes: formatAttributes(object),
     }))
     return pageReply(json, objects.length < limit ? undefined : objects.at(-1)?.id)
   },

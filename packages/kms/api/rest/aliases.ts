@@ -33,7 +33,7 @@ type Context = OperationContext<RestServices>
 const path = '/v1/crypto/aliases'
 const tag = 'Keys'
 const attempts = 10
-const longestText = 1024
+const maxTextLength = 1024
 
 const AliasReply = Type.Object({
   alias: Type.String({ description: 'As its owner writes it.' }),
@@ -42,11 +42,11 @@ const AliasReply = Type.Object({
   created_at: Type.String({ description: 'RFC 3339, UTC.' }),
   changed_at: Type.String(),
 })
-const Named = Type.String({ maxLength: longestText, description: '`alias/invoices`, or `invoices`.' })
+const Named = Type.String({ maxLength: maxTextLength, description: '`alias/invoices`, or `invoices`.' })
 const AliasPath = Type.Object({ alias: Named })
 const Kid = Type.String({ description: 'The key, by its id or another alias.' })
 
-function shown(alias: Alias): Static<typeof AliasReply> {
+function formatAlias(alias: Alias): Static<typeof AliasReply> {
   return {
     alias: ownForm(alias),
     full_alias: fullForm(alias),
@@ -57,7 +57,7 @@ function shown(alias: Alias): Static<typeof AliasReply> {
 }
 
 /** The key that an alias is to stand for: any on which the caller has a right. @throws failure('not_found') */
-async function targetOf(context: Context, kid: string): Promise<ManagedObject> {
+async function findTarget(context: Context, kid: string): Promise<ManagedObject> {
   const { services } = context
   const { name } = principalOf(context)
   const id = await resolveKid(services, name, kid)
@@ -103,7 +103,7 @@ const create = define({
         throw failure('conflict', `There is an object whose identifier is \`${text}\`.`)
     }
     return await retryOnGuard(attempts, async () => {
-      const object = await targetOf(context, body.kid)
+      const object = await findTarget(context, body.kid)
       context.audit({ object: object.id, details: { alias } })
       const now = clock.now()
       try {
@@ -112,7 +112,7 @@ const create = define({
         if (!(error instanceof UniqueViolation)) throw error
         throw failure('conflict', `You have an alias \`${alias}\` already: move it, or delete it first.`)
       }
-      return shown({ ...wanted, keyId: object.id, createdAt: now, changedAt: now, version: 0 })
+      return formatAlias({ ...wanted, keyId: object.id, createdAt: now, changedAt: now, version: 0 })
     })
   },
 })
@@ -126,7 +126,7 @@ const list = define({
   queryParameters: Type.Object({
     kid: Type.Optional(Type.String({ description: 'Only those that stand for this key.' })),
     after: Type.Optional(
-      Type.String({ maxLength: longestText, description: 'Last alias of the page before.' }),
+      Type.String({ maxLength: maxTextLength, description: 'Last alias of the page before.' }),
     ),
   }),
   paged: true,
@@ -136,10 +136,10 @@ const list = define({
     const { name: caller } = principalOf(context)
     if (query.kid !== undefined) {
       const id = await resolveKid(context.services, caller, query.kid)
-      return id === undefined ? [] : (await aliasesOfKey(db, caller, id, mostAliases)).map(shown)
+      return id === undefined ? [] : (await aliasesOfKey(db, caller, id, mostAliases)).map(formatAlias)
     }
     const after = query.after === undefined ? '' : readOwnAlias(query.after, caller).name
-    const page = (await aliasesOf(db, caller, after, mostAliases)).map(shown)
+    const page = (await aliasesOf(db, caller, after, mostAliases)).map(formatAlias)
     return pageReply(page, page.length < mostAliases ? undefined : page.at(-1)?.alias)
   },
 })
@@ -160,13 +160,13 @@ const read = define({
     const full = text.startsWith(aliasPrefix) ? text : `${aliasPrefix}${text}`
     const wanted = full.includes('@') ? parseAlias(full, caller) : readOwnAlias(text, caller)
     if (wanted === undefined || wanted.owner === caller)
-      return shown(await ownAlias(context, wanted ?? readOwnAlias(text, caller)))
+      return formatAlias(await ownAlias(context, wanted ?? readOwnAlias(text, caller)))
     const alias = await findAlias(db, aliasId(wanted))
     const object = alias === undefined ? undefined : await findObject(db, alias.keyId)
     if (alias === undefined || object === undefined) throw keyNotFound()
     if ((await verdictOn(db, roles, object, caller, 'getattributes')) === 'nothing') throw keyNotFound()
     context.audit({ object: object.id })
-    return shown(alias)
+    return formatAlias(alias)
   },
 })
 
@@ -194,13 +194,13 @@ const move = define({
     context.audit({ details: { alias: ownForm(wanted) } })
     return await retryOnGuard(attempts, async () => {
       const before = await ownAlias(context, wanted)
-      const object = await targetOf(context, body.kid)
+      const object = await findTarget(context, body.kid)
       context.audit({ object: object.id, details: { from: before.keyId } })
       if (body.from !== undefined && body.from !== before.keyId)
         throw failure('conflict', `\`${ownForm(wanted)}\` stands for ${before.keyId} now.`)
       const now = clock.now()
       await context.commit([requirePresent(object.id), ...aliasMove(db, before, object.id, now)])
-      return shown({ ...before, keyId: object.id, changedAt: now })
+      return formatAlias({ ...before, keyId: object.id, changedAt: now })
     })
   },
 })

@@ -31,7 +31,7 @@ const members = {
 }
 const path = '/v1/external-stores/aws/access-keys'
 
-async function shown(row: AccessKeyRow, services: RestServices) {
+async function formatAccessKey(row: AccessKeyRow, services: RestServices) {
   const { id, uri_prefix, region, created_at, created_by } = row
   const ended = (await endOfAccessKey(services, created_by, services.clock.now())) ?? null
   return { id, uri_prefix, region, created_at: new Date(created_at).toISOString(), created_by, ended }
@@ -48,7 +48,7 @@ const list = define({
   reply: Type.Array(Type.Object(members)),
   errors: { 403: forbidden },
   act: async (_input, { services }) =>
-    Promise.all((await listAccessKeys(services.db)).map((row) => shown(row, services))),
+    Promise.all((await listAccessKeys(services.db)).map((row) => formatAccessKey(row, services))),
 })
 
 /** Paths of the key stores that the settings of this node serve, in their order; undefined: AWS is switched off. */
@@ -128,7 +128,7 @@ const create = define({
     const row = { id, uri_prefix, region, created_at: services.clock.now(), created_by }
     context.audit({ object: 'aws', details: { access_key_id: id, uri_prefix, region } })
     await context.commit([...approved, insertAccessKey(services.seal, row, Buffer.from(secret, 'utf8'))])
-    return { ...(await shown(row, services)), secret }
+    return { ...(await formatAccessKey(row, services)), secret }
   },
 })
 

@@ -92,16 +92,16 @@ export function batchOperation(
       reply: { op, status: 200, result },
       event: event(200, undefined),
     })
-    const failed = (thrown: unknown): AnsweredItem => {
+    const failItem = (thrown: unknown): AnsweredItem => {
       const problem = toFailure(thrown)
       if (problem.status >= 500) whole.log.error({ detail: problem.detail, op }, 'an item of a batch failed')
       const { status, kind: error, message: description } = problem
       return { reply: { op, status, error, description }, event: event(status, error) }
     }
     try {
-      return andThen(run(item, context), succeeded, failed)
+      return andThen(run(item, context), succeeded, failItem)
     } catch (thrown) {
-      return failed(thrown)
+      return failItem(thrown)
     }
   }
 

@@ -26,19 +26,19 @@ import {
 } from '../../keys/index.ts'
 import { define, type RestServices } from '../services.ts'
 import { abe, abeMembers, createAbeKey } from './abe/keys.ts'
-import { Ext, extractabilityOf } from './extractable.ts'
-import { jwkNameMembers, jwkUseMembers, limitOfJwk, requireNoJwkMembers } from './jwk-uses.ts'
+import { Ext, toExtractability } from './extractable.ts'
+import { jwkNameMembers, jwkUseMembers, requireNoJwkMembers, toUsageLimit } from './jwk-uses.ts'
 import { jwksTag } from './jwks.ts'
-import { crvOf, encrypts, KeyReply, ktyOf, opsWithin, usageOf } from './key-shape.ts'
+import { encrypts, KeyReply, opsWithin, toCrv, toKty, toUsageMask } from './key-shape.ts'
 import { Tags, userTags } from './key-tags.ts'
 
-const longestMember = 16_384
+const maxMemberLength = 16_384
 /** A mask that takes no use away. */
 const unlimited = -1
-const Member = Type.Optional(Type.String({ maxLength: longestMember, description: 'base64url' }))
+const Member = Type.Optional(Type.String({ maxLength: maxMemberLength, description: 'base64url' }))
 
 /** One of them makes the request an import. */
-const membersOfMaterial = Object.fromEntries(materialMembers.map((name) => [name, Member])) as Readonly<
+const materialProperties = Object.fromEntries(materialMembers.map((name) => [name, Member])) as Readonly<
   Record<MaterialMember, typeof Member>
 >
 
@@ -55,7 +55,7 @@ export const KeyRequest = Type.Object({
   ext: Ext,
   ...jwkUseMembers,
   ...jwkNameMembers,
-  ...membersOfMaterial,
+  ...materialProperties,
   ...abeMembers,
 })
 export type KeyRequest = Static<typeof KeyRequest>
@@ -88,11 +88,11 @@ function requireNotAbe(body: KeyRequest): void {
 
 /** `bits` that do not fit are a mistake about the key's strength, whoever made it. @throws failure('bad_request') */
 function requireBits({ bits }: KeyRequest, material: KeyMaterial): void {
-  if (bits === undefined || ktyOf(material.algorithm) === 'AKP' || bits === material.bits) return
+  if (bits === undefined || toKty(material.algorithm) === 'AKP' || bits === material.bits) return
   throw failure('bad_request', `bits: this key has ${material.bits}, not ${bits}`)
 }
 
-function halvesOf(
+function listHalves(
   made: GeneratedKey | KeyMaterial,
   alg: string | undefined,
   tags: readonly string[],
@@ -102,7 +102,7 @@ function halvesOf(
 ): readonly [NewHalf] | readonly [NewHalf, NewHalf] {
   const half = (material: KeyMaterial, more: readonly string[]): NewHalf => ({
     material,
-    usageMask: usageOf(material, alg) & limit,
+    usageMask: toUsageMask(material, alg) & limit,
     tags: [...new Set([...tags, ...more])],
     ...(material.kind !== 'public' && secret !== undefined && { extractability: secret }),
   })
@@ -145,9 +145,9 @@ export async function stageKey(
   const tags = userTags(body.tags ?? [])
   const made = await makeMaterial(spec, body)
   if (!('kind' in made)) requireNoJwkMembers(body)
-  const limit = 'kind' in made ? limitOfJwk(body, made, spec.alg) : unlimited
-  const extractability = extractabilityOf(body.ext)
-  const halves = halvesOf(made, spec.alg, tags, publicTagsOf(spec, services), extractability, limit)
+  const limit = 'kind' in made ? toUsageLimit(body, made, spec.alg) : unlimited
+  const extractability = toExtractability(body.ext)
+  const halves = listHalves(made, spec.alg, tags, publicTagsOf(spec, services), extractability, limit)
   if (halves.some((half) => half.tags.length > maxTags))
     throw failure(
       'bad_request',
@@ -182,7 +182,7 @@ export const createKey = define({
     if (body.kty === abe) {
       requireNoMaterial(body)
       requireNoJwkMembers(body)
-      const wanted = { tags: userTags(body.tags ?? []), extractability: extractabilityOf(body.ext) }
+      const wanted = { tags: userTags(body.tags ?? []), extractability: toExtractability(body.ext) }
       return createAbeKey(body, wanted, context)
     }
     const now = services.clock.now()
@@ -199,11 +199,11 @@ export const createKey = define({
       },
     })
     await objects.commit(context.commit)
-    const crv = crvOf(material)
+    const crv = toCrv(material)
     return {
       kid,
       ...(material.kind !== 'secret' && { kid_public: kidPublic ?? null }),
-      kty: body.kty === 'OKP' ? 'OKP' : ktyOf(material.algorithm),
+      kty: body.kty === 'OKP' ? 'OKP' : toKty(material.algorithm),
       ...(body.alg !== undefined && { alg: body.alg }),
       ...(crv !== undefined && { crv }),
       key_ops: opsWithin(spec.algorithm, spec.alg, usageMask),

@@ -23,7 +23,7 @@ import type { Key } from '../../keys/index.ts'
 import { define, type RestServices } from '../services.ts'
 import { abe } from './abe/keys.ts'
 import { openAbe, requireAbePermitted } from './abe/use.ts'
-import { managementOf, requireContentKey } from './key-use.ts'
+import { planManagement, requireContentKey } from './key-use.ts'
 
 /** The members of a flattened JWE (RFC 7516 §7.2.2) that is opened. */
 export const sealedMembers = {
@@ -58,7 +58,7 @@ const access = keyRight<RestServices, ReturnType<typeof read>>('decrypt', {
 
 function read(body: Static<typeof DecryptRequest>, large: Uint8Array | undefined, services: RestServices) {
   const { alg, enc, kid: named } = readJweHeader(body.protected)
-  const kid = openerOf(body, alg, named)
+  const kid = requireKid(body, alg, named)
   if (alg === abe) requireAbePermitted(enc, services.policy)
   return { ...readSealed(body, services.policy, large), kid, large: large !== undefined }
 }
@@ -70,7 +70,7 @@ function read(body: Static<typeof DecryptRequest>, large: Uint8Array | undefined
  */
 export function readSealed(body: Static<typeof Sealed>, policy: AlgorithmPolicy, large?: Uint8Array) {
   const { alg, enc, kid } = readJweHeader(body.protected)
-  const management = managementOf(alg, policy)
+  const management = planManagement(alg, policy)
   const unprotected = readUnprotected(body.unprotected, body.header)
   const parameters =
     management?.use === 'other key management'
@@ -87,16 +87,16 @@ export function readSealed(body: Static<typeof Sealed>, policy: AlgorithmPolicy,
   if (aad !== undefined) decodeBase64Url(aad, 'aad')
   const sealed = {
     protected: body.protected,
-    iv: sized(body.iv, 'iv', 12),
+    iv: decodeSized(body.iv, 'iv', 12),
     ciphertext: large ?? decodeBase64Url(body.ciphertext, 'ciphertext'),
-    tag: sized(body.tag, 'tag', 16),
+    tag: decodeSized(body.tag, 'tag', 16),
     aad,
   }
   return { kid, alg, management, parameters, enc: { name: enc, encryption }, encryptedKey, sealed }
 }
 
 /** The key that opens it: the one of the header, but with ABE a user key, which the header cannot know. */
-function openerOf({ kid }: Static<typeof DecryptRequest>, alg: string, named: string): string {
+function requireKid({ kid }: Static<typeof DecryptRequest>, alg: string, named: string): string {
   if (alg !== abe && kid === undefined) return named
   if (alg === abe && kid !== undefined) return kid
   throw failure(
@@ -105,7 +105,7 @@ function openerOf({ kid }: Static<typeof DecryptRequest>, alg: string, named: st
   )
 }
 
-function sized(text: string, member: string, bytes: number): Buffer {
+function decodeSized(text: string, member: string, bytes: number): Buffer {
   const value = decodeBase64Url(text, member)
   if (value.length !== bytes) throw failure('bad_request', `${member}: must be ${bytes} bytes.`)
   return value
@@ -134,7 +134,7 @@ export const decrypt = define({
       const { iv, ciphertext, tag, aad } = sealed
       const parts = { encryptedKey, iv, ciphertext, tag, aad: decodeBase64Url(aad ?? '', 'aad') }
       return openAbe(key, parts, context).then((data) =>
-        stillProcessing(key, context).then(() => opened(kid, data)),
+        stillProcessing(key, context).then(() => formatDecrypted(kid, data)),
       )
     }
     const open: ContentOpener<MaybePromise<Opened>> = large
@@ -143,7 +143,7 @@ export const decrypt = define({
             stillProcessing(key, context).then(() => reply),
           )
       : (contentKey, plan, content, additional) =>
-          andThen(openNow(contentKey, plan, content, additional), (data) => opened(kid, data))
+          andThen(openNow(contentKey, plan, content, additional), (data) => formatDecrypted(kid, data))
     return openSealed(open, key, request, context)
   },
 })
@@ -192,7 +192,7 @@ async function stillProcessing({ object }: Key, context: OperationContext<RestSe
   requireUse(now, 'decrypt', context)
 }
 
-function opened(kid: string, data: Uint8Array): { readonly kid: string; readonly data: string } {
+function formatDecrypted(kid: string, data: Uint8Array): { readonly kid: string; readonly data: string } {
   const reply = { kid, data: encodeBase64Url(data) }
   data.fill(0)
   return reply

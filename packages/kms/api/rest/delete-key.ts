@@ -67,7 +67,7 @@ export const deleteKey = define({
     const { name } = principalOf(context)
     const { id } = access.resolved(context).key.object
     const at = await retryOnGuard(attempts, async () => {
-      const { objects, users, changes, destructionAt } = await destructionOf(context.services, id, name)
+      const { objects, users, changes, destructionAt } = await destructionWaitDays(context.services, id, name)
       const [, linked] = objects
       if (linked !== undefined) context.audit({ details: { linked: linked.id } })
       if (users.length > 0) context.audit({ details: { user_keys: users.length } })
@@ -89,7 +89,7 @@ export const deleteKey = define({
  *   will be, if it waits
  * @throws failure('not_found' | 'forbidden')
  */
-export async function destructionOf(
+export async function destructionWaitDays(
   { db, roles, clock }: Pick<RestServices, 'db' | 'roles' | 'clock'>,
   id: ObjectId,
   name: string,

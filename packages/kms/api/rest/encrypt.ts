@@ -19,7 +19,7 @@ import type { Key, ObjectId } from '../../keys/index.ts'
 import { define, type RestServices } from '../services.ts'
 import { abe } from './abe/keys.ts'
 import { requireAbePermitted, sealAbe } from './abe/use.ts'
-import { managementOf, requireContentKey } from './key-use.ts'
+import { planManagement, requireContentKey } from './key-use.ts'
 
 const EncryptRequest = Type.Object({
   kid: Type.String({
@@ -61,7 +61,7 @@ function read(body: Static<typeof EncryptRequest>, large: Uint8Array | undefined
   const { kid, alg, enc, data, aad } = body
   requirePolicy(body)
   if (alg === abe) requireAbePermitted(enc, policy)
-  const management = managementOf(alg, policy)
+  const management = planManagement(alg, policy)
   const encryption = algorithmFor('content encryption', enc, policy)
   if (aad !== undefined) decodeBase64Url(aad, 'aad')
   return {

@@ -33,7 +33,10 @@ const Store = Type.Object(
 
 const NamePath = Type.Object({ name: Type.String({ description: 'aws, google, microsoft or azure' }) })
 
-async function shown(name: ExternalStoreName, { external }: RestServices): Promise<Static<typeof Store>> {
+async function formatStore(
+  name: ExternalStoreName,
+  { external }: RestServices,
+): Promise<Static<typeof Store>> {
   const { stopped_at: at, stopped_by: by } = await external.stopSwitch.state(name)
   const enabled = external.enabled.find((store) => store.name === name)
   const stopped = at === null ? null : { at: new Date(at).toISOString(), by: by ?? '' }
@@ -48,7 +51,7 @@ const list = define({
   access: externalAccess,
   reply: Type.Array(Store),
   errors: { 403: 'The caller does not look after external key stores.' },
-  act: (_input, { services }) => Promise.all(externalStoreNames.map((name) => shown(name, services))),
+  act: (_input, { services }) => Promise.all(externalStoreNames.map((name) => formatStore(name, services))),
 })
 
 /** @throws failure('not_found') */
@@ -77,7 +80,7 @@ async function setStopped(
     const stopped = stop ? { at: services.clock.now(), by } : undefined
     await context.commit(stopChanges(services.db, name, version, stopped))
   })
-  return shown(name, services)
+  return formatStore(name, services)
 }
 
 const common = {

@@ -13,13 +13,13 @@ export const Ext = Type.Optional(
  * A key with `ext: false` is never handed out. The last two members say that it has been so from the beginning (KMIP
  * 2.1 §4.3, §4.33): they fall for good if somebody with the rights to makes it extractable later.
  */
-export function extractabilityOf(ext: boolean | undefined): Extractability | undefined {
+export function toExtractability(ext: boolean | undefined): Extractability | undefined {
   if (ext !== false) return undefined
   return { extractable: false, sensitive: true, neverExtractable: true, alwaysSensitive: true }
 }
 
 /** false: its bytes are not given in clear, whoever asks. undefined for what has nothing secret. */
-export function extOf({ type, extractable, sensitive }: ManagedObject): boolean | undefined {
+export function toExt({ type, extractable, sensitive }: ManagedObject): boolean | undefined {
   if (type !== 'SymmetricKey' && type !== 'PrivateKey') return undefined
   return extractable && !sensitive
 }

@@ -11,11 +11,11 @@ import {
   versionNumber,
 } from '../../keys/index.ts'
 import { define, type RestServices } from '../services.ts'
-import { extOf } from './extractable.ts'
-import { crvOf, ktyOf, shownOps } from './key-shape.ts'
+import { toExt } from './extractable.ts'
+import { formatOps, toCrv, toKty } from './key-shape.ts'
 import { shownTags } from './key-tags.ts'
-import { lifeMembers, shownDates } from './life-shape.ts'
-import { publicJwkOf } from './public-jwk.ts'
+import { formatDates, lifeMembers } from './life-shape.ts'
+import { toPublicJwk } from './public-jwk.ts'
 
 const access = keyRight<RestServices, string>('getattributes', {
   read: ({ path: { kid } }) => kid ?? '',
@@ -59,7 +59,7 @@ const KeyDescription = Type.Object({
 })
 
 /** Facts about an attribute-based key; the id of its next attribute stays inside the service. */
-function shownAbe({ form }: ManagedObject) {
+function formatAbe({ form }: ManagedObject) {
   if (form.abe === undefined) return {}
   const { nextAttributeId: _ours, formerNames: _names, ...abe } = form.abe
   return { abe }
@@ -81,17 +81,17 @@ export const getKey = define({
     // Of a key that was rotated, what protects now: its state, its public half.
     const key = await newestVersion(context.services.keys, named)
     const { object } = key
-    const crv = crvOf(object)
-    const ext = extOf(object)
-    const jwk = shownJwk(key)
+    const crv = toCrv(object)
+    const ext = toExt(object)
+    const jwk = formatJwk(key)
     return {
       kid: whole.id,
       object_type: object.type,
-      kty: ktyOf(object.algorithm),
+      kty: toKty(object.algorithm),
       ...(object.boundAlg !== undefined && { alg: object.boundAlg }),
       ...(crv !== undefined && { crv }),
       ...(object.bits !== undefined && { bits: object.bits }),
-      key_ops: [...shownOps(object)],
+      key_ops: [...formatOps(object)],
       ...(ext !== undefined && { ext }),
       state: key.state,
       owner: object.owner,
@@ -102,17 +102,17 @@ export const getKey = define({
       ...(object.generation > 0 && { rotated_at: new Date(object.createdAt).toISOString() }),
       tags: await shownTags(context.services, chainIdOf(object)),
       created_at: new Date(whole.createdAt).toISOString(),
-      ...shownDates(object),
+      ...formatDates(object),
       ...(jwk !== undefined && { public_jwk: jwk }),
-      ...shownAbe(object),
+      ...formatAbe(object),
     }
   },
 })
 
 /** undefined also for a public half that JOSE has no form for, or that cannot be opened: the rest is shown all the same. */
-function shownJwk(key: Key) {
+function formatJwk(key: Key) {
   try {
-    return publicJwkOf(key, 'any')
+    return toPublicJwk(key, 'any')
   } catch (error) {
     if (error instanceof StorageUnavailable) throw error
     return undefined

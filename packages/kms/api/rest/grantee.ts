@@ -11,7 +11,7 @@ const machinePrefix = 'app:'
 type Standing = 'known' | 'machine' | 'nobody' | 'not told'
 
 /** Whether a name is somebody's. @throws failure('overloaded') when the authentication service does not answer */
-async function standingOf(services: Services, name: string): Promise<Standing> {
+async function findStanding(services: Services, name: string): Promise<Standing> {
   if (await isKnownHere(services, name)) return 'known'
   const { directory } = services
   if (directory === undefined) return 'not told'
@@ -36,8 +36,8 @@ async function isKnownHere({ db, roles, defaultUsername }: Services, name: strin
  * has the name. Where nobody can be asked the name is taken as it is.
  * @throws failure('bad_request') when nobody has the name; failure('overloaded') when that cannot be found out now
  */
-export async function knownGrantee(services: Services, name: string): Promise<string> {
-  const standing = await standingOf(services, name)
+export async function requireGrantee(services: Services, name: string): Promise<string> {
+  const standing = await findStanding(services, name)
   if (standing === 'machine') return `${machinePrefix}${name}`
   if (standing === 'nobody') throw unknownName(name)
   return name
@@ -51,7 +51,7 @@ function unknownName(name: string): Failure {
 }
 
 /** Grantee whose grants on an object end, where a machine may be named without `app:`: the one of the two that has some. */
-export async function grantedName({ db }: Services, object: string, name: string): Promise<string> {
+export async function resolveGrantedName({ db }: Services, object: string, name: string): Promise<string> {
   if (name === everybody || name.startsWith(machinePrefix)) return name
   const users = new Set((await grantsOn(db, object)).map(({ user }) => user))
   const machine = `${machinePrefix}${name}`
@@ -61,7 +61,7 @@ export async function grantedName({ db }: Services, object: string, name: string
 /** Whether the name of a grant that was made is somebody's; undefined: it could not be found out. */
 export async function isKnownName(services: Services, name: string): Promise<boolean | undefined> {
   try {
-    const standing = await standingOf(services, name)
+    const standing = await findStanding(services, name)
     return standing === 'not told' ? undefined : standing === 'known'
   } catch (error) {
     if (error instanceof Failure && error.kind === 'overloaded') return undefined

@@ -32,7 +32,7 @@ import { normalizeName, storeOfName } from '../../external/index.ts'
 import { findObject, linkedObject, type ManagedObject, touchChanges } from '../../keys/index.ts'
 import { define, type RestServices } from '../services.ts'
 import { xksPaths } from './aws-access-keys.ts'
-import { grantedName, isKnownName, knownGrantee } from './grantee.ts'
+import { isKnownName, requireGrantee, resolveGrantedName } from './grantee.ts'
 
 const GrantRequest = Type.Object({
   unique_identifier: Type.Optional(
@@ -128,7 +128,7 @@ async function changeRights(
     details: { user: wanted.user, operations: [...wanted.rights, ...wanted.general] },
   })
   const generalChanges =
-    wanted.general.length === 0 ? [] : await changesOfGeneral(context, caller, wanted, direction)
+    wanted.general.length === 0 ? [] : await planGeneralChanges(context, caller, wanted, direction)
   if (wanted.rights.length === 0) {
     if (generalChanges.length > 0) await context.commit(generalChanges)
     return wanted.user
@@ -152,12 +152,12 @@ async function withKnownUser(
   const caller = principalOf(context).name
   const object = kid ?? anyObject
   context.audit({ object, details: { user: wanted.user } })
-  if (wanted.general.length > 0) await changesOfGeneral(context, caller, wanted, direction)
+  if (wanted.general.length > 0) await planGeneralChanges(context, caller, wanted, direction)
   if (kid !== undefined && wanted.rights.length > 0)
     await rightsChange(services, kid, caller, wanted, direction)
   const user = direction.gives
-    ? await knownGrantee(services, wanted.user)
-    : await grantedName(services, object, wanted.user)
+    ? await requireGrantee(services, wanted.user)
+    : await resolveGrantedName(services, object, wanted.user)
   return { ...wanted, user }
 }
 
@@ -165,7 +165,7 @@ async function withKnownUser(
  * Only officers decide who else may create and look after external key stores; without officers that is settled, and
  * there is nothing to change.
  */
-async function changesOfGeneral(
+async function planGeneralChanges(
   { services }: OperationContext<RestServices>,
   caller: string,
   { user, general }: Wanted,
@@ -192,7 +192,7 @@ async function changeOnObject(
   const { object, changes } = await rightsChange(services, kid, caller, wanted, direction, asOfficer)
   if (object.id !== kid) context.audit({ object: object.id, details: { alias: kid } })
   const { approvals, officers } = services.roles
-  if (direction.gives && (await isShareOfCeremony(services, object)))
+  if (direction.gives && (await isCeremonyShare(services, object)))
     await requireVoteCredential(services.db, approvals, principalOf(context), services.clock.now())
   if (direction.gives && wanted.rights.some((right) => takesApproval(wanted.user, right)))
     if (await approvals.covers('grant', object)) throw approvalNeeded('grant', officers)
@@ -200,7 +200,7 @@ async function changeOnObject(
 }
 
 /** To let another officer get a share is the owner's step in a ceremony. */
-async function isShareOfCeremony({ db, seal }: RestServices, object: ManagedObject): Promise<boolean> {
+async function isCeremonyShare({ db, seal }: RestServices, object: ManagedObject): Promise<boolean> {
   const source = object.type === 'SplitKey' ? linkedObject(object, 'ParentLink') : undefined
   return source !== undefined && (await findCeremony(db, seal, source)) !== undefined
 }
@@ -217,7 +217,7 @@ function takesApproval(user: string, right: Right): boolean {
  * Changes that grant rights on a key to a user, for a caller who may decide that now.
  * @throws failure('not_found' | 'forbidden' | 'bad_request')
  */
-export function grantOf(
+export function toGrant(
   services: Pick<RestServices, 'db' | 'roles' | 'clock' | 'aliases' | 'external'>,
   kid: string,
   caller: string,
@@ -312,7 +312,7 @@ const grant = define({
     const user = await changeRights(context, body, giving)
     const known = await isKnownName(context.services, user)
     return {
-      success: `Access for ${nameOf(user)} successfully added`,
+      success: `Access for ${formatUser(user)} successfully added`,
       user_id: user,
       ...(known !== undefined && { known }),
     }
@@ -330,11 +330,11 @@ const revoke = define({
   errors,
   async act({ body }, context) {
     const user = await changeRights(context, body, takingBack)
-    return { success: `Access for ${nameOf(user)} successfully deleted`, user_id: user }
+    return { success: `Access for ${formatUser(user)} successfully deleted`, user_id: user }
   },
 })
 
-function nameOf(user: string): string {
+function formatUser(user: string): string {
   return user === everybody ? 'everybody' : user
 }
 

@@ -3,26 +3,26 @@ import { failure } from '@warder/foundation/errors'
 import { asObjectId, type InventoryFilter, type InventoryPlace, isWalk } from '../../keys/index.ts'
 
 /** Of which filter a cursor is: with another one it would lead elsewhere. */
-function markOf(filter: InventoryFilter): string {
+function filterMark(filter: InventoryFilter): string {
   const members = Object.entries(filter).filter(([, value]) => value !== undefined)
   return createHash('sha256').update(JSON.stringify(members)).digest('base64url').slice(0, 12)
 }
 
 /** A cursor for callers: where the page ended, and of which filter. It is no secret and proves nothing. */
 export function writeCursor({ walk, value, id }: InventoryPlace, filter: InventoryFilter): string {
-  return Buffer.from(JSON.stringify([markOf(filter), walk, value, id])).toString('base64url')
+  return Buffer.from(JSON.stringify([filterMark(filter), walk, value, id])).toString('base64url')
 }
 
 /** @throws failure('bad_request') for what is no cursor of a list with this filter */
 export function readCursor(text: string, filter: InventoryFilter): InventoryPlace {
-  const place = parsed(text)
+  const place = parseCursor(text)
   if (place === undefined) throw failure('bad_request', 'after is not the `next` of a page.')
-  if (place.mark !== markOf(filter))
+  if (place.mark !== filterMark(filter))
     throw failure('bad_request', 'after is of a list with another filter: begin anew.')
   return place
 }
 
-function parsed(text: string): (InventoryPlace & { readonly mark: unknown }) | undefined {
+function parseCursor(text: string): (InventoryPlace & { readonly mark: unknown }) | undefined {
   let parts: unknown
   try {
     parts = JSON.parse(Buffer.from(text, 'base64url').toString())

@@ -17,11 +17,11 @@ import {
 } from '../../keys/index.ts'
 import { define } from '../services.ts'
 import { readCursor, writeCursor } from './inventory-cursor.ts'
-import { crvOf, ktyOf } from './key-shape.ts'
-import { lifeMembers, readMoment, shownDates, shownDay } from './life-shape.ts'
+import { toCrv, toKty } from './key-shape.ts'
+import { formatDates, formatDay, lifeMembers, readMoment } from './life-shape.ts'
 
-const mostListed = 1000
-const usualLimit = 100
+const maxListed = 1000
+const defaultLimit = 100
 
 const Moment = (description: string) =>
   Type.Optional(
@@ -99,8 +99,8 @@ export const listKeys = define({
     const { name } = principalOf(context)
     const { owner = name } = query
     const filter = readFilter(query, owner)
-    const limit = query.limit === undefined ? usualLimit : Number(query.limit)
-    if (limit < 1 || limit > mostListed) throw failure('bad_request', `limit must be 1 to ${mostListed}.`)
+    const limit = query.limit === undefined ? defaultLimit : Number(query.limit)
+    if (limit < 1 || limit > maxListed) throw failure('bad_request', `limit must be 1 to ${maxListed}.`)
     const place = query.after === undefined ? undefined : readCursor(query.after, filter)
     if (owner !== name) {
       if (!(await roles.officers.isActive(name)))
@@ -118,7 +118,7 @@ export const listKeys = define({
     const following = next === undefined ? null : writeCursor(next, filter)
     const json = {
       keys: keys.map((listed) => ({
-        ...shown(listed, now),
+        ...formatListed(listed, now),
         tags: tags.get(listed.key.id) ?? [],
         aliases: aliases.get(listed.key.id) ?? [],
       })),
@@ -165,14 +165,14 @@ function range(
 }
 
 /** State and dates are those of the version that protects, as `GET` of the key shows them. */
-function shown({ key, newest, lastUsedDay }: Listed, now: number) {
-  const crv = crvOf(newest)
+function formatListed({ key, newest, lastUsedDay }: Listed, now: number) {
+  const crv = toCrv(newest)
   const [name] = newest.names
   return {
     kid: key.id,
     object_type: key.type,
     ...(name !== undefined && { name: name.name }),
-    kty: ktyOf(newest.algorithm),
+    kty: toKty(newest.algorithm),
     ...(newest.algorithm !== undefined && { algorithm: newest.algorithm }),
     ...(newest.boundAlg !== undefined && { alg: newest.boundAlg }),
     ...(crv !== undefined && { crv }),
@@ -183,7 +183,7 @@ function shown({ key, newest, lastUsedDay }: Listed, now: number) {
     version: versionNumber(newest),
     created_at: new Date(key.createdAt).toISOString(),
     ...(newest.generation > 0 && { rotated_at: new Date(newest.createdAt).toISOString() }),
-    ...shownDates(newest),
-    ...(lastUsedDay !== undefined && { last_used: shownDay(lastUsedDay) }),
+    ...formatDates(newest),
+    ...(lastUsedDay !== undefined && { last_used: formatDay(lastUsedDay) }),
   }
 }

@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import Type from 'typebox'
 import { algorithms, type KeyMaterial } from '../../crypto/index.ts'
 import { type Usage, usageMask } from '../../keys/index.ts'
-import { usageOf } from './key-shape.ts'
+import { toUsageMask } from './key-shape.ts'
 
 const maxOps = 16
 
@@ -44,7 +44,7 @@ export function requireNoJwkMembers(body: Readonly<Record<string, unknown>>): vo
 type Grants = Readonly<Record<string, readonly Usage[]>>
 
 /** RFC 7517 §4.3, with the uses that the service knows. A key that wraps content keys does so as `encrypt` over REST. */
-const grantsOfOps: Grants = {
+const grantsByOp: Grants = {
   sign: ['sign', 'macGenerate'],
   verify: ['verify', 'macVerify'],
   encrypt: ['encrypt'],
@@ -54,41 +54,41 @@ const grantsOfOps: Grants = {
   deriveKey: [],
   deriveBits: [],
 }
-const grantsOfManagement: Grants = {
-  ...grantsOfOps,
+const managementGrants: Grants = {
+  ...grantsByOp,
   wrapKey: ['wrapKey', 'encrypt'],
   unwrapKey: ['unwrapKey', 'decrypt'],
 }
 /** RFC 7518 §4.6: both sides of a key agreement derive. */
 const agreed: readonly Usage[] = ['encrypt', 'decrypt', 'wrapKey', 'unwrapKey']
-const grantsOfAgreement: Grants = { ...grantsOfManagement, deriveKey: agreed, deriveBits: agreed }
+const agreementGrants: Grants = { ...managementGrants, deriveKey: agreed, deriveBits: agreed }
 
-const grantsOfUse: Grants = {
+const grantsByUse: Grants = {
   sig: ['sign', 'verify', 'macGenerate', 'macVerify'],
   enc: agreed,
 }
 
-function grantsOf({ algorithm }: KeyMaterial, boundAlg: string | undefined): Grants {
-  if (algorithm === 'X25519' || algorithm === 'EC') return grantsOfAgreement
-  if (algorithm !== 'AES') return grantsOfManagement
+function selectGrants({ algorithm }: KeyMaterial, boundAlg: string | undefined): Grants {
+  if (algorithm === 'X25519' || algorithm === 'EC') return agreementGrants
+  if (algorithm !== 'AES') return managementGrants
   const use = boundAlg === undefined ? undefined : algorithms[boundAlg]?.use
-  return use?.endsWith('key management') === true ? grantsOfManagement : grantsOfOps
+  return use?.endsWith('key management') === true ? managementGrants : grantsByOp
 }
 
 /**
  * The usage mask to which `use` and `key_ops` of an imported JWK limit its key; every bit where neither is there.
  * @throws failure('bad_request') where they are unknown, contradict each other or leave no use for the key
  */
-export function limitOfJwk(
+export function toUsageLimit(
   { use, key_ops: ops }: { readonly use?: string; readonly key_ops?: readonly string[] },
   material: KeyMaterial,
   boundAlg: string | undefined,
 ): number {
-  const byUse = use === undefined ? undefined : maskOfUse(use)
+  const byUse = use === undefined ? undefined : useMask(use)
   if (ops === undefined) return requireSome('use', byUse ?? -1, material, boundAlg)
   if (new Set(ops).size !== ops.length)
     throw failure('bad_request', 'key_ops: holds an operation twice (RFC 7517 §4.3).')
-  const grants = grantsOf(material, boundAlg)
+  const grants = selectGrants(material, boundAlg)
   const unknown = ops.find((op) => !Object.hasOwn(grants, op))
   if (unknown !== undefined)
     throw failure('bad_request', `key_ops: must contain only ${Object.keys(grants).join(', ')}.`)
@@ -98,8 +98,8 @@ export function limitOfJwk(
   return byUse === undefined ? mask : mask & byUse
 }
 
-function maskOfUse(use: string): number {
-  const uses = Object.hasOwn(grantsOfUse, use) ? grantsOfUse[use] : undefined
+function useMask(use: string): number {
+  const uses = Object.hasOwn(grantsByUse, use) ? grantsByUse[use] : undefined
   if (uses === undefined) throw failure('bad_request', 'use: must be sig or enc.')
   return usageMask(...uses)
 }
@@ -110,7 +110,7 @@ function requireSome(
   material: KeyMaterial,
   boundAlg: string | undefined,
 ): number {
-  if ((usageOf(material, boundAlg) & mask) !== 0) return mask
+  if ((toUsageMask(material, boundAlg) & mask) !== 0) return mask
   const what = boundAlg === undefined ? 'kty' : 'alg'
   throw failure('bad_request', `${member}: has no use in common with the ${what} of the key.`)
 }

@@ -15,13 +15,13 @@ import {
   withheld,
 } from '../../keys/index.ts'
 import { define, type RestServices } from '../services.ts'
-import { publicJwkOf } from './public-jwk.ts'
+import { toPublicJwk } from './public-jwk.ts'
 
 /** Tag of the public keys that everybody may read. */
 export const jwksTag = 'jwks'
 
 /** Versions that are looked at for each place: most of a key's versions verify until somebody ends them. */
-const looksForPlace = 4
+const maxSlotChecks = 4
 
 /**
  * The public keys that are Active and tagged `jwks`, the newest first, and whether there are more: then each owner has a
@@ -40,7 +40,7 @@ async function readKeySet(
     .toSorted()
     .toReversed()
     .map((id) => versionsWith(services, id))
-  let looks = jwksKeys * looksForPlace
+  let looks = jwksKeys * maxSlotChecks
   let cut = found.length > jwksKeys
   while (rest.length > 0 && looks > 0) {
     const more: typeof rest = []
@@ -49,7 +49,7 @@ async function readKeySet(
       const next = await versions.next()
       if (next.done === true) continue
       more.push(versions)
-      const jwk = shownKey(next.value, log)
+      const jwk = formatKey(next.value, log)
       if (jwk === undefined) continue
       if (shown.length < jwksKeys) shown.push(jwk)
       else [cut, looks] = [true, 0]
@@ -65,12 +65,12 @@ async function* versionsWith(services: RestServices, id: ObjectId): AsyncGenerat
 }
 
 /** One object that cannot be shown, whoever stored it, does not take the others with it. */
-function shownKey(key: Key, log: Logger) {
+function formatKey(key: Key, log: Logger) {
   try {
     // The row may be older than its dates, and may have changed since it was listed.
     if (!standsForItself(key.object) || !mayStillVerify(key)) return undefined
     if (withheld(key.object) !== undefined) return undefined
-    return publicJwkOf(key, 'verification')
+    return toPublicJwk(key, 'verification')
   } catch (error) {
     if (error instanceof StorageUnavailable) throw error
     log.warn({ object: key.object.id, detail: String(error) }, 'a public key cannot be shown in the key set')

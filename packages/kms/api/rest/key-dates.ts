@@ -13,7 +13,7 @@ import {
   withDates,
 } from '../../keys/index.ts'
 import { define, type RestServices } from '../services.ts'
-import { LifeReply, readMoment, shownLife } from './life-shape.ts'
+import { formatLifecycle, LifeReply, readMoment } from './life-shape.ts'
 
 const attempts = 10
 
@@ -77,7 +77,7 @@ export const setDates = define({
     const { services } = context
     const { db, roles, clock } = services
     const { name } = principalOf(context)
-    context.audit({ details: { dates: shownWish(request.dates) } })
+    context.audit({ details: { dates: formatRequestedDates(request.dates) } })
     return retryOnGuard(attempts, async () => {
       const now = clock.now()
       const named = await findObject(db, key.object.id)
@@ -90,7 +90,7 @@ export const setDates = define({
           objects.update(part, withDates(part, request.dates, now)),
         )
         await objects.commit(context.commit)
-        return { ...shownLife(changed, now), kid: named.id }
+        return { ...formatLifecycle(changed, now), kid: named.id }
       } finally {
         objects.clear()
       }
@@ -112,7 +112,7 @@ async function protecting(
   return parts
 }
 
-function shownWish(dates: WantedDates): Readonly<Record<string, string | null>> {
+function formatRequestedDates(dates: WantedDates): Readonly<Record<string, string | null>> {
   return Object.fromEntries(
     Object.entries(dates).map(([date, at]) => [date, at === undefined ? null : new Date(at).toISOString()]),
   )

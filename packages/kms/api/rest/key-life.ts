@@ -23,7 +23,7 @@ import {
   withVersions,
 } from '../../keys/index.ts'
 import { define, type RestServices } from '../services.ts'
-import { LifeReply, shownLife } from './life-shape.ts'
+import { formatLifecycle, LifeReply } from './life-shape.ts'
 
 const attempts = 10
 const KidPath = Type.Object({ kid: Type.String() })
@@ -52,23 +52,23 @@ async function changeWithholding(
     if (object === undefined) throw keyNotFound()
     requireAllowed(await verdictOn(db, roles, object, name, right))
     const wanted = await decide(object, now)
-    if (wanted === undefined) return shownKeyLife(db, object, now)
+    if (wanted === undefined) return formatKeyLife(db, object, now)
     const { parts, changed } = wanted
     if (object.linkedId !== undefined) context.audit({ details: { linked: object.linkedId } })
     await context.commit(parts.flatMap((part) => withholdingChanges(db, part, changed, now)))
-    return shownKeyLife(db, object, now)
+    return formatKeyLife(db, object, now)
   })
 }
 
 /** Of a key that was rotated: as its newest version is, which is the one that protects. */
-async function shownKeyLife(
+async function formatKeyLife(
   db: Database,
   { id, newestId = id }: ManagedObject,
   now: number,
 ): Promise<Static<typeof LifeReply>> {
   const shown = await findObject(db, newestId)
   if (shown === undefined) throw keyNotFound()
-  return { ...shownLife(shown, now), kid: id }
+  return { ...formatLifecycle(shown, now), kid: id }
 }
 
 /** @throws failure('crypto_failure') for what is gone */

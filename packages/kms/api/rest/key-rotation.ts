@@ -157,11 +157,11 @@ export const setRotation = define({
   act({ body }, context) {
     const { id } = setAccess.resolved(context).key.object
     context.audit({ details: body })
-    return retryOnGuard(attempts, () => changed(context, id, body))
+    return retryOnGuard(attempts, () => changeRotation(context, id, body))
   },
 })
 
-async function changed(context: Context, id: ObjectId, body: Static<typeof RotationSettings>) {
+async function changeRotation(context: Context, id: ObjectId, body: Static<typeof RotationSettings>) {
   const { services } = context
   const objects = new UnitOfWork(services, services.clock.now())
   try {
@@ -181,7 +181,7 @@ async function changed(context: Context, id: ObjectId, body: Static<typeof Rotat
     if (body.rotate_every !== undefined)
       for (const part of newest === undefined || newest.id === key.id ? [key] : [key, newest])
         objects.update(part, withRotation(part, schedule.rotateEvery))
-    for (const half of await halvesOf(objects, key))
+    for (const half of await findHalves(objects, key))
       objects.update(half, min === undefined ? {} : { minGeneration: min - 1 })
     const answer = await reply(services, objects, (await objects.read(id)) ?? key)
     await objects.commit(context.commit)
@@ -214,7 +214,7 @@ function ownSchedule(
   }
 }
 
-async function halvesOf(objects: UnitOfWork, key: ManagedObject): Promise<readonly ManagedObject[]> {
+async function findHalves(objects: UnitOfWork, key: ManagedObject): Promise<readonly ManagedObject[]> {
   const other = key.linkedId === undefined ? undefined : await objects.read(key.linkedId)
   return other?.linkedId === key.id && other.owner === key.owner ? [key, other] : [key]
 }

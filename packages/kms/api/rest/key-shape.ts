@@ -16,7 +16,7 @@ import {
 } from '../../keys/index.ts'
 
 /** JOSE key type of stored material. */
-export function ktyOf(algorithm: string | undefined): string {
+export function toKty(algorithm: string | undefined): string {
   switch (algorithm) {
     case 'AES':
     case 'HMAC':
@@ -34,7 +34,7 @@ export function ktyOf(algorithm: string | undefined): string {
 }
 
 /** `crv` of a JWK, for key types that have one. */
-export function crvOf(key: { readonly algorithm?: string | undefined; readonly curve?: string | undefined }) {
+export function toCrv(key: { readonly algorithm?: string | undefined; readonly curve?: string | undefined }) {
   return key.algorithm === 'Ed25519' || key.algorithm === 'X25519' ? key.algorithm : key.curve
 }
 
@@ -42,7 +42,7 @@ const signing: readonly Usage[] = ['sign', 'verify']
 const encrypting: readonly Usage[] = ['encrypt', 'decrypt', 'wrapKey', 'unwrapKey']
 
 /** Allowed uses of a key of this algorithm, bound or not; the halves of a pair share the list. */
-function usesOf(algorithm: string, boundAlg: string | undefined): readonly Usage[] {
+function listUses(algorithm: string, boundAlg: string | undefined): readonly Usage[] {
   if (algorithm === 'AES') return encrypting
   if (algorithm === 'HMAC') return ['macGenerate', 'macVerify']
   if (algorithm === 'RSA' && boundAlg === undefined) return [...signing, ...encrypting]
@@ -61,8 +61,8 @@ const ofPublicHalf: ReadonlySet<Usage> = new Set<Usage>(['verify', 'encrypt', 'w
  * Usage mask of new material. A private key keeps the uses of its public half too, since that half can always be
  * derived from it (an imported key has no other).
  */
-export function usageOf(material: KeyMaterial, boundAlg: string | undefined): number {
-  const uses = usesOf(material.algorithm, boundAlg)
+export function toUsageMask(material: KeyMaterial, boundAlg: string | undefined): number {
+  const uses = listUses(material.algorithm, boundAlg)
   return usageMask(...(material.kind === 'public' ? uses.filter((use) => ofPublicHalf.has(use)) : uses))
 }
 
@@ -89,7 +89,7 @@ const abeOps: Readonly<Record<AbeForm['kind'], readonly string[]>> = {
 }
 
 /** `key_ops` of a stored key: what it does over REST. Keys of KMIP need not be bound, or of an algorithm of REST. */
-export function shownOps({
+export function formatOps({
   type,
   boundAlg,
   algorithm = '',
@@ -99,12 +99,12 @@ export function shownOps({
   if (form.abe !== undefined) return abeOps[form.abe.kind]
   if (type === 'PrivateKey' || type === 'SymmetricKey') {
     if (boundAlg !== undefined || pairs.has(algorithm)) return opsWithin(algorithm, boundAlg, mask)
-  } else if (boundAlg !== undefined || pairs.has(algorithm)) return opsOf(algorithm, boundAlg)
+  } else if (boundAlg !== undefined || pairs.has(algorithm)) return listOps(algorithm, boundAlg)
   return (secretOps[algorithm] ?? []).filter(([, use]) => allows(mask, use)).map(([op]) => op)
 }
 
 /** Uses of which one has to be in the usage mask for an operation of a JWK. */
-const usesOfOp: Readonly<Record<string, readonly Usage[]>> = {
+const usesByOp: Readonly<Record<string, readonly Usage[]>> = {
   sign: ['sign', 'macGenerate'],
   verify: ['verify', 'macVerify'],
   encrypt: ['encrypt', 'wrapKey'],
@@ -113,12 +113,12 @@ const usesOfOp: Readonly<Record<string, readonly Usage[]>> = {
 
 /** `key_ops` of a private or secret key: of those of its type, the ones that its usage mask permits. */
 export function opsWithin(algorithm: string, boundAlg: string | undefined, mask: number): readonly string[] {
-  if ((mask & unrestricted) !== 0) return opsOf(algorithm, boundAlg)
-  return opsOf(algorithm, boundAlg).filter((op) => usesOfOp[op]?.some((use) => allows(mask, use)) === true)
+  if ((mask & unrestricted) !== 0) return listOps(algorithm, boundAlg)
+  return listOps(algorithm, boundAlg).filter((op) => usesByOp[op]?.some((use) => allows(mask, use)) === true)
 }
 
 /** `key_ops` of a new or stored key of one of the types of JOSE. */
-function opsOf(algorithm: string, boundAlg: string | undefined): readonly string[] {
+function listOps(algorithm: string, boundAlg: string | undefined): readonly string[] {
   return boundAlg === undefined && encrypts(algorithm, undefined)
     ? ['encrypt', 'decrypt']
     : keyOpsOf(boundAlg)

@@ -15,7 +15,7 @@ export function requireContentKey(key: Key, enc: string): void {
  * How a content key travels; undefined where the key is the content key, or encrypts for a policy.
  * @throws failure('unsupported_algorithm')
  */
-export function managementOf(alg: string, policy: AlgorithmPolicy) {
+export function planManagement(alg: string, policy: AlgorithmPolicy) {
   if (alg === 'dir' || alg === abe) return undefined
   return algorithms[alg]?.use === 'other key management'
     ? algorithmFor('other key management', alg, policy)

@@ -3,7 +3,7 @@ import Type from 'typebox'
 import { keyRight } from '../../access/index.ts'
 import { chainIdOf, usersSince } from '../../keys/index.ts'
 import { define, type RestServices } from '../services.ts'
-import { shownDay } from './life-shape.ts'
+import { formatDay } from './life-shape.ts'
 
 const access = keyRight<RestServices, string>('authorize', {
   read: ({ path: { kid } }) => kid ?? '',
@@ -30,6 +30,6 @@ export const keyUses = define({
   async act(_input, context) {
     const { object } = access.resolved(context).key
     const uses = await usersSince(context.services.db, chainIdOf(object), 0)
-    return { kid: object.id, uses: uses.map(({ user, day }) => ({ user, last_used: shownDay(day) })) }
+    return { kid: object.id, uses: uses.map(({ user, day }) => ({ user, last_used: formatDay(day) })) }
   },
 })

@@ -22,10 +22,10 @@ import {
   versionsOf,
 } from '../../keys/index.ts'
 import { define, type RestServices } from '../services.ts'
-import { lifeMembers, shownDates } from './life-shape.ts'
+import { formatDates, lifeMembers } from './life-shape.ts'
 import {
   type EventRequest,
-  requestOf,
+  requestSchema,
   type VersionEvent,
   type VersionVerb,
   versionEvents,
@@ -35,7 +35,7 @@ import {
 type Context = OperationContext<RestServices>
 
 const attempts = 10
-const mostListed = 1000
+const maxListed = 1000
 
 const Version = Type.Object({
   version: Type.Integer({ description: 'Counted from 1.' }),
@@ -49,9 +49,9 @@ const Version = Type.Object({
   destruction_at: lifeMembers.destruction_at,
 })
 
-function shown(object: ManagedObject, now: number): Static<typeof Version> {
+function formatVersion(object: ManagedObject, now: number): Static<typeof Version> {
   const { supersededAt, linkedId } = object
-  const { disabled_at, destruction_at } = shownDates(object)
+  const { disabled_at, destruction_at } = formatDates(object)
   return {
     version: versionNumber(object),
     kid: object.id,
@@ -76,8 +76,8 @@ const VersionsQuery = Type.Object({
 })
 
 function readRange({ before, limit }: Static<typeof VersionsQuery>) {
-  const wanted = limit === undefined ? mostListed : Number(limit)
-  if (wanted < 1 || wanted > mostListed) throw failure('bad_request', `limit must be 1 to ${mostListed}.`)
+  const wanted = limit === undefined ? maxListed : Number(limit)
+  if (wanted < 1 || wanted > maxListed) throw failure('bad_request', `limit must be 1 to ${maxListed}.`)
   return { before: before === undefined ? maxVersions : Number(before) - 1, limit: wanted }
 }
 
@@ -111,7 +111,7 @@ const listVersions = define({
     const json = {
       kid: object.id,
       min_decrypt_version: object.minGeneration + 1,
-      versions: versions.map((version) => shown(version, now)),
+      versions: versions.map((version) => formatVersion(version, now)),
     }
     const last = json.versions.at(-1)
     const isWhole = isLaterVersion(object) || versions.length < range.limit || last?.version === 1
@@ -145,7 +145,7 @@ function versionOperation(name: VersionVerb): Operation<RestServices> {
     tag: 'Keys',
     access,
     pathParameters: Type.Object({ kid: Type.String(), version: Type.String() }),
-    request: requestOf(name),
+    request: requestSchema(name),
     reply: Version,
     errors: {
       403: 'No right to do this with the key.',
@@ -156,12 +156,17 @@ function versionOperation(name: VersionVerb): Operation<RestServices> {
     act(_input, context) {
       const { key, request } = access.resolved(context)
       context.audit({ details: { version: request.generation + 1 } })
-      return retryOnGuard(attempts, () => changed(context, key.object, request, event))
+      return retryOnGuard(attempts, () => changeVersion(context, key.object, request, event))
     },
   })
 }
 
-async function changed(context: Context, named: ManagedObject, request: VersionRequest, event: VersionEvent) {
+async function changeVersion(
+  context: Context,
+  named: ManagedObject,
+  request: VersionRequest,
+  event: VersionEvent,
+) {
   const { services } = context
   const { db, roles, clock } = services
   const now = clock.now()
@@ -175,19 +180,19 @@ async function changed(context: Context, named: ManagedObject, request: VersionR
   const objects = new UnitOfWork(services, now)
   try {
     const about = { context, objects, key, now, body: request.body }
-    for (const half of await halvesOf(objects, version)) await event.stage(half, about)
+    for (const half of await findHalves(objects, version)) await event.stage(half, about)
     const after = (await objects.read(version.id)) ?? version
     const { state, destructionAt } = after
     const waits = destructionAt !== undefined && { destruction_at: new Date(destructionAt).toISOString() }
     context.audit({ details: { version_kid: version.id, state, ...waits } })
     await objects.commit(context.commit)
-    return shown(after, now)
+    return formatVersion(after, now)
   } finally {
     objects.clear()
   }
 }
 
-async function halvesOf(objects: UnitOfWork, version: ManagedObject): Promise<readonly ManagedObject[]> {
+async function findHalves(objects: UnitOfWork, version: ManagedObject): Promise<readonly ManagedObject[]> {
   const other = version.linkedId === undefined ? undefined : await objects.read(version.linkedId)
   const isOther = other?.linkedId === version.id && other.owner === version.owner
   return isOther ? [version, other] : [version]

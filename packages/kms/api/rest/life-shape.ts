@@ -30,7 +30,7 @@ export const LifeReply = Type.Object({
 type Dates = Partial<Record<keyof typeof lifeMembers, string>>
 
 /** The dates that an object has. */
-export function shownDates(object: ManagedObject): Dates {
+export function formatDates(object: ManagedObject): Dates {
   const dates: readonly (readonly [keyof typeof lifeMembers, number | undefined])[] = [
     ['activation_at', object.activationAt],
     ['process_start_at', object.processStartAt],
@@ -42,7 +42,7 @@ export function shownDates(object: ManagedObject): Dates {
     ['disabled_at', object.disabledAt],
     ['destruction_at', object.destructionAt],
   ]
-  const shown = dates.flatMap(([name, at]) => (at === undefined ? [] : [[name, shownMoment(at)] as const]))
+  const shown = dates.flatMap(([name, at]) => (at === undefined ? [] : [[name, formatTime(at)] as const]))
   const by = object.destruction?.by
   return { ...Object.fromEntries(shown), ...(by !== undefined && { destruction_by: by }) }
 }
@@ -66,16 +66,16 @@ export function readMoment(text: string, name: string): number {
 }
 
 /** A day since 1970 as `2027-01-31`. */
-export function shownDay(day: number): string {
+export function formatDay(day: number): string {
   return new Date(day * 86_400_000).toISOString().slice(0, 10)
 }
 
 /** KMIP sets dates far outside of what a calendar has: those are shown as the last moment that it has. */
-function shownMoment(at: number): string {
+function formatTime(at: number): string {
   const last = 8_640_000_000_000_000
   return new Date(Math.min(Math.max(at, -last), last)).toISOString()
 }
 
-export function shownLife(object: ManagedObject, now: number): Static<typeof LifeReply> {
-  return { kid: object.id, state: stateAt(object, now), ...shownDates(object) }
+export function formatLifecycle(object: ManagedObject, now: number): Static<typeof LifeReply> {
+  return { kid: object.id, state: stateAt(object, now), ...formatDates(object) }
 }

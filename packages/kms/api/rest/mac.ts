@@ -60,18 +60,18 @@ export const mac = define({
   },
   act(_input, context) {
     const { key, kid, request } = access.resolved(context)
-    if (request.mac !== undefined) return verified(key, kid, { ...request, mac: request.mac }, context)
+    if (request.mac !== undefined) return verifyMac(key, kid, { ...request, mac: request.mac }, context)
     // Most keys were never rotated.
-    if (key.object.chainId === undefined) return computed(key, kid, request, context)
+    if (key.object.chainId === undefined) return computeMac(key, kid, request, context)
     const version = protectingVersion(context.services.keys, key)
-    return andThen(version, (one) => computed(one, kid, request, context))
+    return andThen(version, (one) => computeMac(one, kid, request, context))
   },
 })
 
 type Request = ReturnType<typeof read>
 type Context = OperationContext<RestServices>
 
-function computed(key: Key, kid: ObjectId, { alg, algorithm, data }: Request, context: Context) {
+function computeMac(key: Key, kid: ObjectId, { alg, algorithm, data }: Request, context: Context) {
   requireUse(key, 'macGenerate', context).requireBoundTo(alg)
   const made = hmacKey(key).mac(algorithm.plan, data)
   const { chainId, id } = key.object
@@ -84,14 +84,14 @@ function computed(key: Key, kid: ObjectId, { alg, algorithm, data }: Request, co
 }
 
 /** A MAC does not say which version made it: where the key is named, and not a version of it, all are tried. */
-function verified(
+function verifyMac(
   key: Key,
   kid: ObjectId,
   request: Request & { readonly mac: Uint8Array },
   context: Context,
 ): MaybePromise<{ readonly kid: string; readonly valid: boolean }> {
   const { keys } = context.services
-  if (key.object.newestId !== undefined) return verifiedByAny(key, kid, request, context)
+  if (key.object.newestId !== undefined) return verifyWithAny(key, kid, request, context)
   const version = key.object.chainId === undefined ? key : processingVersion(keys, key)
   return andThen(version, (one) => andThen(isMadeBy(one, request, context), (valid) => ({ kid, valid })))
 }
@@ -106,9 +106,9 @@ function isMadeBy(
 }
 
 /** Bytes that are tried before others get their turn. */
-const bytesOfTurn = 1_000_000
+const bytesPerTick = 1_000_000
 
-async function verifiedByAny(
+async function verifyWithAny(
   key: Key,
   kid: ObjectId,
   request: Request & { readonly mac: Uint8Array },
@@ -125,8 +125,8 @@ async function verifiedByAny(
     }
     tried += 1
     if (await isMadeBy(version, request, context)) return { kid, valid: true }
-    bytes += data.length + bytesOfTurn / 1000
-    if (bytes < bytesOfTurn) continue
+    bytes += data.length + bytesPerTick / 1000
+    if (bytes < bytesPerTick) continue
     bytes = 0
     await setImmediate()
   }

@@ -1,7 +1,7 @@
 import { publicJwkMembers } from '@warder/foundation/memory'
 import { algorithms } from '../../crypto/index.ts'
 import type { Key } from '../../keys/index.ts'
-import { encrypts, ktyOf } from './key-shape.ts'
+import { encrypts, toKty } from './key-shape.ts'
 
 const bySize: Readonly<Record<number, string>> = { 2048: 'RS256', 3072: 'RS384', 4096: 'RS512' }
 /** Without those that settings open: not every verifier has them. */
@@ -21,7 +21,7 @@ const publicMembers = ['kty', 'crv', ...publicJwkMembers]
  * none that can be shown, or was destroyed.
  * @param purpose `verification`: for a key set, where each key says how its signatures are read
  */
-export function publicJwkOf(
+export function toPublicJwk(
   key: Key,
   purpose: 'any' | 'verification',
 ): Readonly<Record<string, string>> | undefined {
@@ -40,14 +40,14 @@ export function publicJwkOf(
   if (purpose === 'any' && object.algorithm === 'RSA' && object.boundAlg === undefined) return jwk
   jwk.use = encrypts(object.algorithm, object.boundAlg) ? 'enc' : 'sig'
   // ML-DSA: the name of the key is that of its algorithm (RFC 9964), however it was asked for.
-  const named = jwk.use === 'sig' && ktyOf(object.algorithm) === 'AKP'
-  const alg = named ? object.algorithm : (object.boundAlg ?? usualAlg(object))
+  const named = jwk.use === 'sig' && toKty(object.algorithm) === 'AKP'
+  const alg = named ? object.algorithm : (object.boundAlg ?? defaultAlg(object))
   if (alg !== undefined) jwk.alg = alg
   return jwk
 }
 
 /** For an unbound key: the algorithm that verifiers expect for a key of this size. */
-function usualAlg({ algorithm, bits, curve }: Key['object']): string | undefined {
+function defaultAlg({ algorithm, bits, curve }: Key['object']): string | undefined {
   switch (algorithm) {
     case 'RSA':
       return bySize[bits ?? 0]
@@ -56,6 +56,6 @@ function usualAlg({ algorithm, bits, curve }: Key['object']): string | undefined
     case 'Ed25519':
       return 'EdDSA'
     default:
-      return ktyOf(algorithm) === 'AKP' ? algorithm : undefined
+      return toKty(algorithm) === 'AKP' ? algorithm : undefined
   }
 }

@@ -52,7 +52,7 @@ export const rewrap = define({
   act(_input, context) {
     const { key, request } = access.resolved(context)
     requireUse(key, 'decrypt', context)
-    return andThen(newestOf(key, context), (newest) => {
+    return andThen(findNewest(key, context), (newest) => {
       requireUse(newest, 'encrypt', context)
       context.audit({ details: { version: newest.object.generation + 1 } })
       return andThen(openSealed(openNow, key, request, context), (data) => {
@@ -69,7 +69,7 @@ export const rewrap = define({
 })
 
 /** The newest version of the key that a version belongs to. */
-function newestOf(version: Key, { services: { keys } }: OperationContext<RestServices>): MaybePromise<Key> {
+function findNewest(version: Key, { services: { keys } }: OperationContext<RestServices>): MaybePromise<Key> {
   const { chainId } = version.object
   if (chainId === undefined) return version
   return andThen(keys.get(chainId), (first) => {

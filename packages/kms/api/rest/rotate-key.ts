@@ -71,7 +71,7 @@ async function requireRoom(
 /** Of two rotations at once one wins: the other one is told, and makes no second version. */
 async function rotateVersion(context: OperationContext<RestServices>, asked: ManagedObject) {
   for (let attempt = 1; ; attempt += 1) {
-    const { key, commit } = await prepared(context, asked.id)
+    const { key, commit } = await prepareRotation(context, asked.id)
     if (key.newestId !== asked.newestId)
       throw failure('conflict', 'Somebody else rotated the key at the same time.')
     try {
@@ -84,7 +84,7 @@ async function rotateVersion(context: OperationContext<RestServices>, asked: Man
   }
 }
 
-async function prepared(context: OperationContext<RestServices>, id: ObjectId) {
+async function prepareRotation(context: OperationContext<RestServices>, id: ObjectId) {
   const { services } = context
   const now = services.clock.now()
   const objects = new UnitOfWork(services, now)

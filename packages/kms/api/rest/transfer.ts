@@ -17,11 +17,11 @@ import { define, type RestServices } from '../services.ts'
 const errors = { 403: 'Only crypto officers, or the default user where none is named.' }
 const User = Type.String({ description: 'A user, as `GET /me` says it; the owner of an object.' })
 /** Owners who are gone have longer names than users. */
-const longestOwner = 400
+const maxOwnerLength = 400
 
 /** @throws failure('bad_request') */
 function readOwner(member: string, text: string): string {
-  const ended = text.startsWith(endedPrefix) && text.length <= longestOwner && text.isWellFormed()
+  const ended = text.startsWith(endedPrefix) && text.length <= maxOwnerLength && text.isWellFormed()
   if ((ended || isName(text)) && text !== '*') return text
   throw failure('bad_request', `${member} is not the name of a user.`)
 }

@@ -8,8 +8,8 @@ import { algorithmFor, type KeyMaterial, keyOpsOf, oaepPlan } from '../../crypto
 import { decodeBase64Url, readJweHeader } from '../../jose/index.ts'
 import { newKeyObjects, stageNew, UnitOfWork } from '../../keys/index.ts'
 import { define, type RestServices } from '../services.ts'
-import { Ext, extractabilityOf } from './extractable.ts'
-import { KeyReply, usageOf } from './key-shape.ts'
+import { Ext, toExtractability } from './extractable.ts'
+import { KeyReply, toUsageMask } from './key-shape.ts'
 
 const UnwrapRequest = Type.Object({
   protected: Type.String({ description: 'JWE header with kid, alg and enc; base64url.' }),
@@ -60,14 +60,14 @@ export const unwrapKey = define({
     const plan = oaepPlan(request.management)
     const cek = await rsaKey(key.described).decryptRsa(plan, request.encryptedKey)
     const material = importCek(cek, request.encryption.bits)
-    const extractability = extractabilityOf(ext)
+    const extractability = toExtractability(ext)
     const now = services.clock.now()
     const objects = new UnitOfWork(services, now)
     const created = { owner: principalOf(context).name, boundAlg: request.enc, now }
     const wanted = newKeyObjects(created, [
       {
         material,
-        usageMask: usageOf(material, request.enc),
+        usageMask: toUsageMask(material, request.enc),
         tags: [],
         ...(extractability !== undefined && { extractability }),
       },

@@ -26,11 +26,11 @@ export const EventRequest = Type.Object({
 })
 
 /** What each event takes: the others refuse what is said of a revocation. */
-export const requestOf = (verb: VersionVerb): typeof EventRequest =>
+export const requestSchema = (verb: VersionVerb): typeof EventRequest =>
   verb === 'revoke' ? EventRequest : (Type.Object({}) as unknown as typeof EventRequest)
 
 /** Everything that one event of a version needs. */
-export interface EventOfVersion {
+export interface VersionEventSpec {
   readonly context: OperationContext<RestServices>
   readonly objects: UnitOfWork
   /** Generation 0. */
@@ -46,7 +46,7 @@ export interface VersionEvent {
   readonly more: readonly Right[]
   readonly summary: string
   /** Stages it for the version, and for the other half of it. @throws failure('crypto_failure') */
-  stage(half: ManagedObject, about: EventOfVersion): MaybePromise<void>
+  stage(half: ManagedObject, about: VersionEventSpec): MaybePromise<void>
 }
 
 export const versionVerbs = ['activate', 'revoke', 'destroy', 'restore', 'disable', 'enable'] as const
@@ -110,7 +110,7 @@ export const versionEvents: Readonly<Record<VersionVerb, VersionEvent>> = {
 /** A destruction that waits already keeps its date. */
 async function stageDestruction(
   half: ManagedObject,
-  { context, objects, now }: EventOfVersion,
+  { context, objects, now }: VersionEventSpec,
 ): Promise<void> {
   const { db, roles } = context.services
   if (await roles.approvals.covers('destroy', half)) throw approvalNeeded('destroy', roles.officers)
@@ -136,11 +136,11 @@ function stageEvents(
   for (const event of events) cycle = { ...cycle, ...transition(cycle, event, now) }
   const { state, activationAt, deactivationAt, compromisedAt, destroyedAt } = cycle
   const dates = { state, activationAt, deactivationAt, compromisedAt, destroyedAt }
-  objects.update(object, { ...dates, ...reasonOf(events) }, events.includes('destroy') ? null : undefined)
+  objects.update(object, { ...dates, ...findReason(events) }, events.includes('destroy') ? null : undefined)
 }
 
 /** KMIP 2.1 §11.49: whoever reads the version over KMIP sees that it was revoked, and why. */
-function reasonOf(events: readonly LifeCycleEvent[]): Pick<ManagedObject, 'revocationReason'> | undefined {
+function findReason(events: readonly LifeCycleEvent[]): Pick<ManagedObject, 'revocationReason'> | undefined {
   if (events.includes('compromise')) return { revocationReason: 'KeyCompromise' }
   return events.includes('deactivate') ? { revocationReason: 'CessationOfOperation' } : undefined
 }

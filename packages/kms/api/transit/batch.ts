@@ -5,7 +5,7 @@ import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import Type, { type TProperties } from 'typebox'
 import { auditedItem, recordItems } from '../../access/index.ts'
 import type { Key } from '../../keys/index.ts'
-import { sentenceOf } from './error-shape.ts'
+import { formatSentence } from './error-shape.ts'
 import type { Context } from './row.ts'
 import { answer } from './text.ts'
 
@@ -76,7 +76,7 @@ async function whole<Item, Done extends object>(
   { name, key, partialStatus, act }: ItemRow<Item, Done>,
 ): Promise<unknown> {
   const one = async (item: Item, index: number): Promise<DoneItem> => {
-    const reference = referenceOf(item)
+    const reference = readReference(item)
     const audited = auditedItem(context, () => name)
     audited.context.audit({
       object: key.object.id,
@@ -88,7 +88,7 @@ async function whole<Item, Done extends object>(
       return { result, failed: undefined, event: audited.event(200, undefined) }
     } catch (thrown) {
       const failed = toFailure(thrown)
-      const result = { error: sentenceOf(failed), ...reference }
+      const result = { error: formatSentence(failed), ...reference }
       return { result, failed, event: audited.event(failed.status, failed.kind) }
     }
   }
@@ -97,19 +97,19 @@ async function whole<Item, Done extends object>(
   context.audit({ details: { items: done.length, failed: count } })
   await recordItems(context, done)
   // A failure of the service, or of the caller's rights, fails the whole request.
-  const fatal = done.find(({ failed }) => failed !== undefined && isOfRequest(failed))?.failed
+  const fatal = done.find(({ failed }) => failed !== undefined && isRequestFailure(failed))?.failed
   if (fatal !== undefined) throw fatal
   const json = answer({ batch_results: done.map(({ result }) => result) })
   const status = count === done.length ? 400 : count > 0 ? (partialStatus ?? 200) : 200
   return status === 200 ? json : rawReply({ status, json })
 }
 
-function isOfRequest({ status, kind }: Failure): boolean {
+function isRequestFailure({ status, kind }: Failure): boolean {
   return status >= 500 || kind === 'forbidden'
 }
 
 /** The client's reference of an item, which its result repeats. */
-function referenceOf(item: unknown): { readonly reference?: string } {
+function readReference(item: unknown): { readonly reference?: string } {
   const { reference } = item as { readonly reference?: string }
   return reference === undefined ? {} : { reference }
 }

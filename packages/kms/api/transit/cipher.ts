@@ -5,7 +5,7 @@ import { algorithmFor, encryptRsa, oaepPlan } from '../../crypto/index.ts'
 import { contentPlan } from '../../jose/index.ts'
 import type { Key } from '../../keys/index.ts'
 import type { Context, Version } from './row.ts'
-import { decodeBase64, versioned } from './text.ts'
+import { decodeBase64, withVersion } from './text.ts'
 
 const ivBytes = 12
 const tagBytes = 16
@@ -25,7 +25,7 @@ export function encryptWith(
 ): MaybePromise<string> {
   requireUse(key, 'encrypt', context)
   const made = andThen(sealed(key, plaintext, aad, context), (bytes) =>
-    versioned(number, bytes.toString('base64')),
+    withVersion(number, bytes.toString('base64')),
   )
   return counted(context, key, plaintext.length, made)
 }

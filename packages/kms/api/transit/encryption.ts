@@ -8,7 +8,7 @@ import { batchable, each, PartialFailureCode } from './batch.ts'
 import { decryptWith, encryptWith } from './cipher.ts'
 import {
   type Context,
-  commonOfUse,
+  commonByUse,
   NamePath,
   newestToProtect,
   requireNotDerived,
@@ -32,15 +32,15 @@ interface About {
 }
 
 /** @throws failure('bad_request') for what derived keys and convergent encryption would need */
-function aadOf(item: About): Buffer | undefined {
+function readAad(item: About): Buffer | undefined {
   requireNotDerived(item)
   const { associated_data: aad } = item
   return aad === undefined || aad === '' ? undefined : decodeBase64(aad, 'associated_data')
 }
 
 /** Encrypts under the newest version, or the one of this number. */
-function sealed(context: Context, key: Key, plaintext: Buffer, item: About, number?: number | string) {
-  const aad = aadOf(item)
+function encryptItem(context: Context, key: Key, plaintext: Buffer, item: About, number?: number | string) {
+  const aad = readAad(item)
   return andThen(newestToProtect(context, key, number), (version) =>
     andThen(encryptWith(version, plaintext, aad, context), (ciphertext) => ({
       ciphertext,
@@ -51,7 +51,7 @@ function sealed(context: Context, key: Key, plaintext: Buffer, item: About, numb
 
 const encryptAccess = transitRight('encrypt')
 const encrypt = define({
-  ...commonOfUse,
+  ...commonByUse,
   name: 'transit.encrypt',
   route: methods(writing, '/v1/transit/encrypt/{name}'),
   summary: 'Encrypt with a key, in the forms of Vault’s transit engine',
@@ -69,13 +69,13 @@ const encrypt = define({
       partialStatus: partialStatusOf(body),
       act(item, context) {
         if (item.plaintext === undefined) throw failure('bad_request', 'missing plaintext to encrypt')
-        return sealed(context, key, decodeBase64(item.plaintext, 'plaintext'), item, item.key_version)
+        return encryptItem(context, key, decodeBase64(item.plaintext, 'plaintext'), item, item.key_version)
       },
     })
   },
 })
 
-function opened(
+function decryptItem(
   context: Context,
   key: Key,
   ciphertext: string | undefined,
@@ -83,13 +83,13 @@ function opened(
 ): MaybePromise<Buffer> {
   if (ciphertext === undefined) throw failure('bad_request', 'missing ciphertext to decrypt')
   const { version, text } = readVersioned(ciphertext, 'ciphertext')
-  const aad = aadOf(item)
+  const aad = readAad(item)
   return andThen(versionAt(context, key, version), (found) => decryptWith(found, text, aad, context))
 }
 
 const decryptAccess = transitRight('decrypt')
 const decrypt = define({
-  ...commonOfUse,
+  ...commonByUse,
   name: 'transit.decrypt',
   route: methods(writing, '/v1/transit/decrypt/{name}'),
   summary: 'Decrypt `vault:vN:…` with version N of a key',
@@ -108,7 +108,7 @@ const decrypt = define({
       key,
       partialStatus: partialStatusOf(body),
       act: (item, context) =>
-        andThen(opened(context, key, item.ciphertext, item), (bytes) => {
+        andThen(decryptItem(context, key, item.ciphertext, item), (bytes) => {
           const plaintext = bytes.toString('base64')
           bytes.fill(0)
           return { plaintext }
@@ -120,7 +120,7 @@ const decrypt = define({
 /** Whoever may encrypt may bring what is there under the newest version: no plaintext leaves. */
 const rewrapAccess = transitRight('encrypt')
 const rewrap = define({
-  ...commonOfUse,
+  ...commonByUse,
   name: 'transit.rewrap',
   route: methods(writing, '/v1/transit/rewrap/{name}'),
   summary: 'Encrypt anew, under the newest version, what an older one encrypted',
@@ -137,9 +137,9 @@ const rewrap = define({
       key,
       partialStatus: partialStatusOf(body),
       async act(item, context) {
-        const plaintext = await opened(context, key, item.ciphertext, item)
+        const plaintext = await decryptItem(context, key, item.ciphertext, item)
         try {
-          return await sealed(context, key, plaintext, item, item.key_version)
+          return await encryptItem(context, key, plaintext, item, item.key_version)
         } finally {
           plaintext.fill(0)
         }
@@ -151,7 +151,7 @@ const rewrap = define({
 const dataKeyBits = [128, 256, 512]
 const dataKeyAccess = transitRight('encrypt')
 const dataKey = define({
-  ...commonOfUse,
+  ...commonByUse,
   name: 'transit.datakey',
   route: methods(writing, '/v1/transit/datakey/{form}/{name}'),
   summary: 'Make a data key: `plaintext` and wrapped, or `wrapped` alone',
@@ -167,7 +167,7 @@ const dataKey = define({
     const { key } = dataKeyAccess.resolved(context)
     const fresh = randomBytes(bits / 8)
     try {
-      const wrapped = await sealed(context, key, fresh, rest)
+      const wrapped = await encryptItem(context, key, fresh, rest)
       return answer(form === 'wrapped' ? wrapped : { ...wrapped, plaintext: fresh.toString('base64') })
     } finally {
       fresh.fill(0)

@@ -25,14 +25,14 @@ export const transitErrors: ErrorShape = {
       const reads = request.method === 'GET' || request.method === 'LIST'
       return reads
         ? { status: 404, json: { errors: [] } }
-        : { status: 400, json: { errors: [sentenceOf(failed)] } }
+        : { status: 400, json: { errors: [formatSentence(failed)] } }
     }
-    return { status: statuses[kind] ?? status, json: { errors: [sentenceOf(failed)] } }
+    return { status: statuses[kind] ?? status, json: { errors: [formatSentence(failed)] } }
   },
 }
 
 /** The sentence of one failure, also of an item of a batch, in the words that clients look for. */
-export function sentenceOf({ kind, message }: Pick<PublicError, 'kind' | 'message'>): string {
+export function formatSentence({ kind, message }: Pick<PublicError, 'kind' | 'message'>): string {
   if (kind === 'unauthorized') return 'permission denied'
   if (kind === 'forbidden') return `1 error occurred:\n\t* permission denied\n\n`
   if (kind === 'not_found' && message === keyNotFoundSentence) return 'encryption key not found'

@@ -36,7 +36,7 @@ export function readHmacHash(name: string): HashName {
 }
 
 /** The hash that an HMAC key is for, by the JOSE algorithm that it is bound to. */
-export const hashOfHmac: Readonly<Record<string, string>> = {
+export const hmacHashes: Readonly<Record<string, string>> = {
   HS256: 'sha2-256',
   HS384: 'sha2-384',
   HS512: 'sha2-512',

@@ -21,7 +21,7 @@ export interface TransitSettings {
   readonly minEncryptionVersion: number
 }
 
-export async function settingsOf(
+export async function readSettings(
   { db }: Pick<TransitServices, 'db'>,
   id: ObjectId,
 ): Promise<TransitSettings> {
@@ -41,7 +41,7 @@ export async function settingsChanges(
 ) {
   const object = await findObject(db, id)
   if (object === undefined) throw keyNotFound()
-  const before = await settingsOf({ db }, id)
+  const before = await readSettings({ db }, id)
   const { deletionAllowed, minEncryptionVersion } = { ...before, ...wanted }
   const min = (version: number) => (version === 0 ? [] : [`${minEncryption}${version}`])
   return [

@@ -56,7 +56,7 @@ export const typeNames: readonly string[] = types.map(({ name }) => name)
 const hmacs: Readonly<Record<number, string>> = { 32: 'HS256', 48: 'HS384', 64: 'HS512' }
 
 /** @throws failure('bad_request') */
-export function requestOf(name: string, keySize: number | undefined): KeyRequest {
+export function toKeyRequest(name: string, keySize: number | undefined): KeyRequest {
   const found = types.find((type) => type.name === name)
   if (found === undefined)
     throw failure('bad_request', `unknown key type ${name.slice(0, 64)}: served are ${typeNames.join(', ')}`)
@@ -67,6 +67,6 @@ export function requestOf(name: string, keySize: number | undefined): KeyRequest
 }
 
 /** Vault's type of a key; undefined for one that it has no type for. */
-export function typeOf(object: ManagedObject): KeyTypeRow | undefined {
+export function findKeyType(object: ManagedObject): KeyTypeRow | undefined {
   return types.find((type) => type.is(object))
 }

@@ -29,16 +29,16 @@ import {
 } from '../../keys/index.ts'
 import { deleteKey } from '../rest/delete-key.ts'
 import { setRotation } from '../rest/key-rotation.ts'
-import { usageOf } from '../rest/key-shape.ts'
+import { toUsageMask } from '../rest/key-shape.ts'
 import { rotateKey } from '../rest/rotate-key.ts'
-import { settingsChanges, settingsOf } from './key-settings.ts'
-import { requestOf, typeOf } from './key-type.ts'
+import { readSettings, settingsChanges } from './key-settings.ts'
+import { findKeyType, toKeyRequest } from './key-type.ts'
 import {
-  aliasOfName,
   type Context,
   common,
   NamePath,
   through,
+  toAlias,
   transitFolder,
   transitRight,
   writing,
@@ -85,10 +85,10 @@ const create = define({
     const { services } = context
     const { name: caller } = principalOf(context)
     requireServed(body)
-    const alias = readOwnAlias(aliasOfName(name), caller)
-    const spec = keySpecOf(requestOf(body.type ?? 'aes256-gcm96', body.key_size), services.policy)
+    const alias = readOwnAlias(toAlias(name), caller)
+    const spec = keySpecOf(toKeyRequest(body.type ?? 'aes256-gcm96', body.key_size), services.policy)
     const known = await findAlias(services.db, aliasId(alias))
-    if (known !== undefined) return answer(await shownToCaller(context, name))
+    if (known !== undefined) return answer(await describeToCaller(context, name))
     if ((await countAliases(services.db, caller)) >= mostAliases)
       throw failure('conflict', `You have ${mostAliases} aliases, which is as many as one user may have.`)
     const made = await generateKey(spec)
@@ -99,7 +99,7 @@ const create = define({
     const key = { owner: caller, boundAlg: spec.alg, now }
     const [first, second] = materials.map((material) => ({
       material,
-      usageMask: usageOf(material, spec.alg),
+      usageMask: toUsageMask(material, spec.alg),
       tags: [],
     }))
     if (first === undefined) throw failure('internal_error', 'no key was made')
@@ -110,7 +110,7 @@ const create = define({
     context.audit({
       object: object.id,
       algorithm: spec.alg ?? spec.algorithm,
-      details: { alias: aliasOfName(name) },
+      details: { alias: toAlias(name) },
     })
     try {
       await objects.commit(context.commit)
@@ -119,13 +119,13 @@ const create = define({
       if (!(error instanceof UniqueViolation)) throw error
       const winner = await findAlias(services.db, aliasId(alias))
       if (winner === undefined) throw error
-      return answer(await shownToCaller(context, name))
+      return answer(await describeToCaller(context, name))
     }
-    return answer(await shown(context, name, await keyOf(context, object.id)))
+    return answer(await formatKey(context, name, await requireKey(context, object.id)))
   },
 })
 
-async function keyOf({ services }: Context, id: ManagedObject['id']): Promise<Key> {
+async function requireKey({ services }: Context, id: ManagedObject['id']): Promise<Key> {
   const key = await services.keys.get(id)
   if (key === undefined) throw failure('not_found', 'Key not found.')
   return key
@@ -135,15 +135,15 @@ async function keyOf({ services }: Context, id: ManagedObject['id']): Promise<Ke
  * What is known about a key, for a caller who may read it: the alias of a caller may stand for the key of another owner.
  * @throws failure('not_found'); failure('forbidden')
  */
-async function shownToCaller(context: Context, name: string): Promise<object> {
-  const key = await permittedKey(context.services, principalOf(context), aliasOfName(name), 'getattributes')
-  return shown(context, name, key)
+async function describeToCaller(context: Context, name: string): Promise<object> {
+  const key = await permittedKey(context.services, principalOf(context), toAlias(name), 'getattributes')
+  return formatKey(context, name, key)
 }
 
 /** The answer to a change, which shows the key where the caller may read it: a right to change it gives no right to read. */
-async function changed(context: Context, name: string): Promise<object> {
+async function changeKey(context: Context, name: string): Promise<object> {
   try {
-    return answer(await shownToCaller(context, name))
+    return answer(await describeToCaller(context, name))
   } catch (thrown) {
     const { kind } = toFailure(thrown)
     if (kind !== 'forbidden' && kind !== 'not_found') throw thrown
@@ -152,18 +152,18 @@ async function changed(context: Context, name: string): Promise<object> {
 }
 
 /** Versions that are shown of one key. */
-const mostShown = 100
+const maxShown = 100
 
-async function shown(context: Context, name: string, key: Key): Promise<object> {
+async function formatKey(context: Context, name: string, key: Key): Promise<object> {
   const { services } = context
   const { object } = key
-  const type = typeOf(object)
+  const type = findKeyType(object)
   const newest = await newestVersion(services.keys, key)
-  const { deletionAllowed, minEncryptionVersion } = await settingsOf(services, object.id)
-  const versions = await versionsOf(services.db, object, { from: object.minGeneration, limit: mostShown })
+  const { deletionAllowed, minEncryptionVersion } = await readSettings(services, object.id)
+  const versions = await versionsOf(services.db, object, { from: object.minGeneration, limit: maxShown })
   const keys: Record<string, unknown> = {}
   for (const one of versions.toReversed())
-    keys[versionNumber(one)] = await shownVersion(context, one, type?.name)
+    keys[versionNumber(one)] = await formatVersion(context, one, type?.name)
   return {
     name,
     type: type?.name ?? 'unknown',
@@ -186,7 +186,7 @@ async function shown(context: Context, name: string, key: Key): Promise<object> 
 }
 
 /** Of a secret key when it was made, of a pair the public half, too. */
-async function shownVersion(
+async function formatVersion(
   { services }: Context,
   object: ManagedObject,
   type: string | undefined,
@@ -198,12 +198,12 @@ async function shownVersion(
   return {
     name: object.curve ?? type,
     creation_time: new Date(object.createdAt).toISOString(),
-    public_key: publicKey === undefined ? '' : pemOf(publicKey, object),
+    public_key: publicKey === undefined ? '' : toPem(publicKey, object),
   }
 }
 
 /** PEM of an RSA or EC key; the bytes of an Ed25519 key in base64, as Vault has it. */
-function pemOf(key: ReturnType<typeof createPublicKey>, { algorithm }: ManagedObject): string {
+function toPem(key: ReturnType<typeof createPublicKey>, { algorithm }: ManagedObject): string {
   if (algorithm !== 'Ed25519') return key.export({ format: 'pem', type: 'spki' }).toString()
   const { x = '' } = key.export({ format: 'jwk' })
   return Buffer.from(x, 'base64url').toString('base64')
@@ -218,7 +218,7 @@ const read = define({
   access: readAccess,
   pathParameters: NamePath,
   async act({ path: { name } }, context) {
-    return answer(await shown(context, name, readAccess.resolved(context).key))
+    return answer(await formatKey(context, name, readAccess.resolved(context).key))
   },
 })
 
@@ -251,9 +251,9 @@ const remove = define({
   status: 204,
   async act({ path: { name } }, context) {
     const { id } = removeAccess.resolved(context).key.object
-    if (!(await settingsOf(context.services, id)).deletionAllowed)
+    if (!(await readSettings(context.services, id)).deletionAllowed)
       throw failure('bad_request', `error deleting policy ${name}: deletion is not allowed for this policy`)
-    return through(deleteKey, { path: { kid: aliasOfName(name) } }, context)
+    return through(deleteKey, { path: { kid: toAlias(name) } }, context)
   },
 })
 
@@ -291,7 +291,7 @@ const config = define({
     if (decrypting !== undefined)
       await through(
         setRotation,
-        { path: { kid: aliasOfName(name) }, body: { min_decrypt_version: Math.max(1, decrypting) } },
+        { path: { kid: toAlias(name) }, body: { min_decrypt_version: Math.max(1, decrypting) } },
         context,
       )
     if (encrypting !== undefined || deletable !== undefined) {
@@ -301,7 +301,7 @@ const config = define({
       }
       await context.commit(await settingsChanges(services, key.object.id, wanted))
     }
-    return changed(context, name)
+    return changeKey(context, name)
   },
 })
 
@@ -315,13 +315,13 @@ const rotate = define({
   bodyOptional: true,
   request: Type.Object({}),
   async act({ path: { name } }, context) {
-    await through(rotateKey, { path: { kid: aliasOfName(name) }, body: {} }, context)
-    return changed(context, name)
+    await through(rotateKey, { path: { kid: toAlias(name) }, body: {} }, context)
+    return changeKey(context, name)
   },
 })
 
 /** Paths of Vault that would give material away, or destroy some of it: refused in one sentence. */
-const refused = (
+const refusedOperations = (
   [
     [
       'trim',
@@ -356,5 +356,5 @@ export const keyRows: readonly Operation<TransitServices>[] = [
   remove,
   config,
   rotate,
-  ...refused,
+  ...refusedOperations,
 ]

@@ -7,11 +7,11 @@ import type { BackendKey } from '../../backend/index.ts'
 import { algorithmFor, type MacPlan, planMac, sameTag } from '../../crypto/index.ts'
 import type { Key } from '../../keys/index.ts'
 import { batchable, each } from './batch.ts'
-import { hashOfHmac, readHmacHash } from './hash-name.ts'
-import { typeNames, typeOf } from './key-type.ts'
-import { type Context, commonOfUse, newestToProtect, transitRight, versionAt, writing } from './row.ts'
+import { hmacHashes, readHmacHash } from './hash-name.ts'
+import { findKeyType, typeNames } from './key-type.ts'
+import { type Context, commonByUse, newestToProtect, transitRight, versionAt, writing } from './row.ts'
 import { define, type TransitServices } from './services.ts'
-import { decodeBase64, readVersioned, VersionNumber, versioned } from './text.ts'
+import { decodeBase64, readVersioned, VersionNumber, withVersion } from './text.ts'
 
 /** The hash where a request names none, as in Vault. */
 const defaultHash = 'sha2-256'
@@ -27,14 +27,14 @@ interface HmacUse {
  * beside it, with the hash that is asked for (docs/adr/transit.md).
  * @throws failure('bad_request'); failure('crypto_failure'); failure('unsupported_algorithm')
  */
-function hmacOf(
+function planHmac(
   key: Key,
   use: 'macGenerate' | 'macVerify',
   hash: string | undefined,
   context: Context,
 ): MaybePromise<HmacUse> {
   const { policy } = context.services
-  const type = typeOf(key.object)
+  const type = findKeyType(key.object)
   if (type === undefined || key.object.type === 'PublicKey')
     throw failure(
       'bad_request',
@@ -42,10 +42,10 @@ function hmacOf(
     )
   if (type.name === 'hmac') {
     const alg = key.object.boundAlg ?? ''
-    if (hash !== undefined && hash !== hashOfHmac[alg])
+    if (hash !== undefined && hash !== hmacHashes[alg])
       throw failure(
         'bad_request',
-        `algorithm: this key of type hmac computes HMACs with ${hashOfHmac[alg]} alone: name this hash or none`,
+        `algorithm: this key of type hmac computes HMACs with ${hmacHashes[alg]} alone: name this hash or none`,
       )
     requireUse(key, use, context)
     return { held: key.described.held, plan: algorithmFor('mac', alg, policy).plan }
@@ -75,7 +75,7 @@ export function verifyMac(
   const { version, text: encoded } = readVersioned(text, 'signature')
   const given = decodeBase64(encoded, 'hmac')
   return andThen(versionAt(context, key, version), ({ key: own }) => {
-    const found = hmacOf(own, 'macVerify', hash, context)
+    const found = planHmac(own, 'macVerify', hash, context)
     const made = andThen(found, ({ held, plan }) => held.mac(plan, input))
     return andThen(made, (right) => ({ valid: sameTag(right, given) }))
   })
@@ -95,7 +95,7 @@ const rows = (
   ] as const
 ).map(([suffix, more, pathParameters]) =>
   define({
-    ...commonOfUse,
+    ...commonByUse,
     name: `transit.hmac${suffix}`,
     route: methods(writing, `/v1/transit/hmac/{name}${more}`),
     summary: 'Compute an HMAC',
@@ -109,10 +109,10 @@ const rows = (
         if (item.input === undefined) throw failure('bad_request', 'missing input for HMAC')
         const input = decodeBase64(item.input, 'input')
         return andThen(newestToProtect(context, key, body.key_version), (version) => {
-          const found = hmacOf(version.key, 'macGenerate', named, context)
+          const found = planHmac(version.key, 'macGenerate', named, context)
           const tag = andThen(found, ({ held, plan }) => held.mac(plan, input))
           const made = andThen(tag, (bytes) => ({
-            hmac: versioned(version.number, bytes.toString('base64')),
+            hmac: withVersion(version.number, bytes.toString('base64')),
           }))
           return counted(context, version.key, input.length, made)
         })

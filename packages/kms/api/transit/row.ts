@@ -26,7 +26,7 @@ export const common = {
 } as const
 
 /** Members of a row that uses the key of its path. */
-export const commonOfUse = {
+export const commonByUse = {
   ...common,
   foreignMembers: {
     names: ['name'],
@@ -44,7 +44,7 @@ export const NamePath = Type.Object({ name: Type.String({ description: 'Of the c
 export const transitFolder = 'transit/'
 
 /** The alias that a name in a path stands for. @throws failure('bad_request') */
-export function aliasOfName(name: string): string {
+export function toAlias(name: string): string {
   if (name.includes('/')) throw failure('bad_request', 'a name of a key has no slash')
   return `${aliasPrefix}${transitFolder}${name}`
 }
@@ -52,7 +52,7 @@ export function aliasOfName(name: string): string {
 /** The key of the path, for who has `right` on it. */
 export function transitRight(right: Right) {
   return keyRight<TransitServices, string>(right, {
-    read: ({ path }) => aliasOfName(path.name ?? ''),
+    read: ({ path }) => toAlias(path.name ?? ''),
     kid: (alias) => alias,
   })
 }
@@ -63,7 +63,7 @@ export interface Version {
   readonly number: number
 }
 
-const numbered = (key: Key): Version => ({ key, number: versionNumber(key.object) })
+const withNumber = (key: Key): Version => ({ key, number: versionNumber(key.object) })
 
 /**
  * The version that protects now: the newest alone, whatever a request names (docs/adr/key-life-cycle-and-versions.md).
@@ -77,7 +77,7 @@ export function newestToProtect(
 ): MaybePromise<Version> {
   const wanted = Number(asked)
   return andThen(protectingVersion(services.keys, key), (newest) => {
-    const version = numbered(newest)
+    const version = withNumber(newest)
     if (wanted === 0 || wanted === version.number) return version
     throw failure(
       'bad_request',
@@ -93,13 +93,13 @@ export function newestToProtect(
 export function versionAt({ services }: Context, key: Key, wanted: number): MaybePromise<Version> {
   return andThen(newestVersion(services.keys, key), (newest) => {
     if (versionNumber(newest.object) === wanted)
-      return andThen(processingVersion(services.keys, newest), numbered)
+      return andThen(processingVersion(services.keys, newest), withNumber)
     return andThen(versionOf(services.db, key.object, wanted - 1), (object) => {
       if (object === undefined)
         throw failure('bad_request', 'invalid ciphertext or signature: there is no such version of the key')
       return andThen(services.keys.get(object.id), (version) => {
         if (version === undefined) throw keyNotFound()
-        return andThen(processingVersion(services.keys, version), numbered)
+        return andThen(processingVersion(services.keys, version), withNumber)
       })
     })
   })

@@ -15,17 +15,17 @@ import { batchable, each } from './batch.ts'
 import { readHash } from './hash-name.ts'
 import { verifyMac } from './mac.ts'
 import {
-  aliasOfName,
   type Context,
-  commonOfUse,
+  commonByUse,
   newestToProtect,
   requireNotDerived,
+  toAlias,
   transitRight,
   versionAt,
   writing,
 } from './row.ts'
 import { define, type TransitServices } from './services.ts'
-import { decodeBase64, readVersioned, VersionNumber, versioned } from './text.ts'
+import { decodeBase64, readVersioned, VersionNumber, withVersion } from './text.ts'
 
 const Text = Type.Optional(Type.String())
 const how = {
@@ -73,7 +73,7 @@ function planned(
     throw failure('bad_request', 'Ed25519 keys sign the input, not its digest')
   const parameters: CryptographicParameters = pure
     ? {}
-    : { hashingAlgorithm: readHash(hash), ...paddingOf(key, asked) }
+    : { hashingAlgorithm: readHash(hash), ...choosePadding(key, asked) }
   const plan = planSignature(
     key.held.shape,
     parameters,
@@ -86,13 +86,13 @@ function planned(
     throw failure('bad_request', 'marshaling_algorithm is asn1 or jws')
   const raw = marshaling === 'jws' && plan.scheme === 'ecdsa'
   return {
-    plan: raw ? { ...plan, raw: true } : saltOf(plan, asked, use),
+    plan: raw ? { ...plan, raw: true } : chooseSalt(plan, asked, use),
     what: prehashed ? { digest: input } : { data: input },
     encoding: marshaling === 'jws' ? 'base64url' : 'base64',
   }
 }
 
-function paddingOf(key: Key, { signature_algorithm: name = 'pss' }: How): CryptographicParameters {
+function choosePadding(key: Key, { signature_algorithm: name = 'pss' }: How): CryptographicParameters {
   if (key.object.algorithm !== 'RSA') return {}
   if (name !== 'pss' && name !== 'pkcs1v15')
     throw failure('bad_request', 'signature_algorithm is pss or pkcs1v15')
@@ -100,7 +100,7 @@ function paddingOf(key: Key, { signature_algorithm: name = 'pss' }: How): Crypto
 }
 
 /** `auto` is as long as the hash when it signs, which every verifier takes, and any length when it verifies. */
-function saltOf(
+function chooseSalt(
   plan: SignaturePlan,
   { salt_length: salt = 'auto' }: How,
   use: 'sign' | 'verify',
@@ -130,7 +130,10 @@ function signWith(
     requireUnbound(version.key)
     const { plan, what, encoding } = planned(version.key, input, asked, named, 'sign', context)
     const signature = await counted(context, version.key, input.length, version.key.held.sign(plan, what))
-    return { signature: versioned(version.number, signature.toString(encoding)), key_version: version.number }
+    return {
+      signature: withVersion(version.number, signature.toString(encoding)),
+      key_version: version.number,
+    }
   })
 }
 
@@ -178,7 +181,7 @@ const forms = [
 
 const signRows = forms.map(([suffix, more, pathParameters]) =>
   define({
-    ...commonOfUse,
+    ...commonByUse,
     name: `transit.sign${suffix}`,
     route: methods(writing, `/v1/transit/sign/{name}${more}`),
     summary: 'Sign with a key',
@@ -200,7 +203,7 @@ const signRows = forms.map(([suffix, more, pathParameters]) =>
 
 const verifyRows = forms.map(([suffix, more, pathParameters]) =>
   define({
-    ...commonOfUse,
+    ...commonByUse,
     name: `transit.verify${suffix}`,
     route: methods(writing, `/v1/transit/verify/{name}${more}`),
     summary: 'Verify a signature or an HMAC',
@@ -212,7 +215,7 @@ const verifyRows = forms.map(([suffix, more, pathParameters]) =>
       const named = 'hash' in path ? path.hash : undefined
       // An HMAC is verified with the right that verifies it everywhere else.
       if ([body, ...(body.batch_input ?? [])].some(({ hmac }) => hmac !== undefined))
-        await permittedKey(whole.services, principalOf(whole), aliasOfName(path.name), 'mac')
+        await permittedKey(whole.services, principalOf(whole), toAlias(path.name), 'mac')
       return each(body, whole, {
         name: `transit.verify${suffix}`,
         key,

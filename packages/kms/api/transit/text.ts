@@ -9,7 +9,7 @@ export function decodeBase64(text: string, member: string): Buffer {
 }
 
 /** Adds Vault's prefix to the output of a version of a key. */
-export function versioned(version: number, text: string): string {
+export function withVersion(version: number, text: string): string {
   return `vault:v${version}:${text}`
 }
 

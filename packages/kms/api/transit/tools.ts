@@ -12,10 +12,10 @@ import { define, type TransitServices } from './services.ts'
 import { answer, decodeBase64 } from './text.ts'
 
 /** As Vault has it: more at one time is for several requests. */
-const mostRandom = 131_072
+const maxRandom = 131_072
 const Text = Type.Optional(Type.String())
 
-function written(bytes: Buffer, format: string): string {
+function formatBytes(bytes: Buffer, format: string): string {
   if (format !== 'base64' && format !== 'hex') throw failure('bad_request', 'format is base64 or hex')
   return bytes.toString(format)
 }
@@ -37,9 +37,9 @@ const randomRows = (
     request: Type.Object({ bytes: Type.Optional(Type.Union([Type.Integer(), Type.String()])), format: Text }),
     act({ body, path }) {
       const bytes = Number(('bytes' in path ? path.bytes : undefined) ?? body?.bytes ?? 32)
-      if (!Number.isInteger(bytes) || bytes < 1 || bytes > mostRandom)
-        throw failure('bad_request', `bytes is 1 to ${mostRandom}`)
-      return answer({ random_bytes: written(randomBytes(bytes), body?.format ?? 'base64') })
+      if (!Number.isInteger(bytes) || bytes < 1 || bytes > maxRandom)
+        throw failure('bad_request', `bytes is 1 to ${maxRandom}`)
+      return answer({ random_bytes: formatBytes(randomBytes(bytes), body?.format ?? 'base64') })
     },
   }),
 )
@@ -61,7 +61,9 @@ const hashRows = (
     act({ body, path }, { services }) {
       const name = readHash(('hash' in path ? path.hash : undefined) ?? body.algorithm ?? 'sha2-256')
       const hash: HashAlgorithm = chosenHash({ hashingAlgorithm: name }, services.policy)
-      return answer({ sum: written(digest(hash, decodeBase64(body.input, 'input')), body.format ?? 'hex') })
+      return answer({
+        sum: formatBytes(digest(hash, decodeBase64(body.input, 'input')), body.format ?? 'hex'),
+      })
     },
   }),
 )

@@ -6,7 +6,7 @@ import { enumeration, interval, structure } from '@warder/kmip/ttlv'
 import fc from 'fast-check'
 import { type Caller, type Started, startKms } from '../../testing/index.ts'
 import { kmipClient, uid } from '../kmip/testing/index.ts'
-import { readVersioned, versioned } from './text.ts'
+import { readVersioned, withVersion } from './text.ts'
 
 let kms: Started
 let alice: Caller
@@ -352,7 +352,7 @@ test('health has Vault’s statuses and needs no token; without the setting noth
 test('any text behind a version comes back, and nothing else is read', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 999_999 }), fc.string(), (version, text) => {
-      assert.deepEqual(readVersioned(versioned(version, text), 'ciphertext'), { version, text })
+      assert.deepEqual(readVersioned(withVersion(version, text), 'ciphertext'), { version, text })
     }),
   )
   fc.assert(

@@ -7,7 +7,7 @@ import { commitOrConflict } from '../request/commit.ts'
 import type { AcmeEnvironment, AcmeUrls } from '../request/environment.ts'
 import { resourceErrors, resourceReply, resourceRow, signedByAcme } from '../request/row.ts'
 import { type Account, updateAccount } from '../stored/account-store.ts'
-import { ordersOf } from '../stored/order-store.ts'
+import { listOrders } from '../stored/order-store.ts'
 import { readContacts } from './contact.ts'
 
 const pathParameters = Type.Object({ authority: Type.String(), account: Type.String() })
@@ -75,7 +75,7 @@ export function accountOrdersOperation(environment: AcmeEnvironment): Operation<
       const { account, urls } = caller
       requireOwn(account, path.account)
       requirePostAsGet(caller)
-      const found = await ordersOf(context.services.db, account.id, {
+      const found = await listOrders(context.services.db, account.id, {
         after: query.after ?? '',
         limit: ordersPerPage + 1,
       })

@@ -13,7 +13,7 @@ const hashes: Readonly<Record<string, string>> = { HS256: 'sha256', HS384: 'sha3
  * key of the credential.
  * @throws malformed; unauthorized for a MAC that is wrong, and for a credential that is unknown, used or over alike
  */
-export async function boundCredential(
+export async function verifyBinding(
   { db, seal, clock }: AcmeServices,
   { directory, urls, key }: AcmeCaller,
   binding: unknown,

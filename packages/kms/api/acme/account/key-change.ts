@@ -39,12 +39,12 @@ export function keyChangeOperation(environment: AcmeEnvironment): Operation<Acme
         throw acmeProblem('malformed', "'account' of the inner JWS is another account.")
       if (said.oldKey === undefined || readSigningKey(said.oldKey).thumbprint !== key.thumbprint)
         throw acmeProblem('malformed', "'oldKey' of the inner JWS is not the key of the account.")
-      const taken = (by: Account) =>
+      const keyConflict = (by: Account) =>
         acmeProblem('conflict', 'The key has an account already.', {
           headers: { Location: urls.account(by.id) },
         })
       const other = await findAccountByKey(db, directory.authorityId, next.thumbprint)
-      if (other !== undefined) throw taken(other)
+      if (other !== undefined) throw keyConflict(other)
       const to = { thumbprint: next.thumbprint, jwk: JSON.stringify(next.jwk) }
       context.audit({ details: { new_key: next.thumbprint } })
       try {
@@ -54,7 +54,7 @@ export function keyChangeOperation(environment: AcmeEnvironment): Operation<Acme
           error instanceof UniqueViolation
             ? await findAccountByKey(db, directory.authorityId, next.thumbprint)
             : undefined
-        throw winner === undefined ? error : taken(winner)
+        throw winner === undefined ? error : keyConflict(winner)
       }
       return resourceReply(environment, urls, {
         location: urls.account(account.id),

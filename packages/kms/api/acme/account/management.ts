@@ -14,11 +14,11 @@ import {
 } from '../directory/permitted.ts'
 import { type AcmeServices, define } from '../protocol/services.ts'
 import { type AcmeEnvironment, AcmeUrls } from '../request/environment.ts'
-import { accountsOf, findAccount, updateAccount } from '../stored/account-store.ts'
-import { credentialsOf, insertCredential, removeCredential } from '../stored/credential-store.ts'
+import { findAccount, listAccounts, updateAccount } from '../stored/account-store.ts'
+import { insertCredential, listCredentials, removeCredential } from '../stored/credential-store.ts'
 
 const day = 86_400_000
-const usualCredentialDays = 7
+const defaultCredentialDays = 7
 const macKeyBytes = 32
 const perPage = 100
 
@@ -80,7 +80,7 @@ export function accountManagement(environment: AcmeEnvironment): readonly Operat
         owner: principalOf(context).name,
         name: body.name ?? '',
         createdAt: now,
-        expiresAt: now + (body.days ?? usualCredentialDays) * day,
+        expiresAt: now + (body.days ?? defaultCredentialDays) * day,
       }
       context.audit({ details: { credential: credential.id, name: credential.name } })
       await context.commit([insertCredential(seal, credential, macKey)])
@@ -106,7 +106,7 @@ export function accountManagement(environment: AcmeEnvironment): readonly Operat
     }),
     async act({ path: { id }, query }, context) {
       await requireAuthority(context, id, 'authorize')
-      const found = await credentialsOf(context.services.db, id, {
+      const found = await listCredentials(context.services.db, id, {
         after: query.after ?? '',
         limit: perPage + 1,
       })
@@ -153,7 +153,7 @@ export function accountManagement(environment: AcmeEnvironment): readonly Operat
     }),
     async act({ path: { id }, query }, context) {
       await requireAuthority(context, id, 'authorize')
-      const found = await accountsOf(context.services.db, id, {
+      const found = await listAccounts(context.services.db, id, {
         after: query.after ?? '',
         limit: perPage + 1,
       })

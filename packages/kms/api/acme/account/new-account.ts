@@ -4,17 +4,17 @@ import Type from 'typebox'
 import { newObjectId } from '../../../keys/index.ts'
 import { acmeProblem } from '../protocol/problem.ts'
 import { type AcmeServices, define } from '../protocol/services.ts'
-import { type AcmeCaller, admitted, byKey, callerOf, payloadObject } from '../request/caller.ts'
+import { type AcmeCaller, admit, byKey, payloadObject, readCaller } from '../request/caller.ts'
 import type { AcmeEnvironment } from '../request/environment.ts'
 import { resourceErrors, resourceReply, resourceRow, signedByAcme } from '../request/row.ts'
 import { type Account, countAccounts, findAccountByKey, insertAccount } from '../stored/account-store.ts'
 import { bindCredential, type Credential } from '../stored/credential-store.ts'
 import { accountObject } from './account.ts'
 import { readContacts } from './contact.ts'
-import { boundCredential } from './external-binding.ts'
+import { verifyBinding } from './external-binding.ts'
 
 /** New accounts of one directory in an hour, where none needs a credential. */
-const mostAccountsPerHour = 500
+const maxAccountsPerHour = 500
 const hour = 3_600_000
 
 /** `POST …/new-account` (RFC 8555 §7.3): makes an account for the key of the request, or finds the one that it has. */
@@ -22,7 +22,7 @@ export function newAccountOperation(environment: AcmeEnvironment): Operation<Acm
   const credentials = new WeakMap<AcmeCaller, Credential>()
 
   /** The user that the account acts for; whoever may have none is refused here, before anything else. */
-  async function ownerOf(caller: AcmeCaller, services: AcmeServices): Promise<string> {
+  async function findOwner(caller: AcmeCaller, services: AcmeServices): Promise<string> {
     const { directory, key } = caller
     const { db, clock } = services
     const existing = await findAccountByKey(db, directory.authorityId, key.thumbprint)
@@ -30,7 +30,7 @@ export function newAccountOperation(environment: AcmeEnvironment): Operation<Acm
     const { onlyReturnExisting, externalAccountBinding } = payloadObject(caller)
     if (onlyReturnExisting === true) throw acmeProblem('accountDoesNotExist', 'The key has no account here.')
     if (externalAccountBinding !== undefined) {
-      const credential = await boundCredential(services, caller, externalAccountBinding)
+      const credential = await verifyBinding(services, caller, externalAccountBinding)
       credentials.set(caller, credential)
       return credential.owner
     }
@@ -39,7 +39,7 @@ export function newAccountOperation(environment: AcmeEnvironment): Operation<Acm
         'externalAccountRequired',
         'An account here is bound with a credential (external account binding): ask those who run the authority.',
       )
-    if ((await countAccounts(db, directory.authorityId, clock.now() - hour)) >= mostAccountsPerHour)
+    if ((await countAccounts(db, directory.authorityId, clock.now() - hour)) >= maxAccountsPerHour)
       throw acmeProblem('rateLimited', 'Too many accounts were made in this hour.', {
         retryAfterSeconds: 600,
       })
@@ -56,12 +56,12 @@ export function newAccountOperation(environment: AcmeEnvironment): Operation<Acm
     status: 201,
     errors: { ...resourceErrors, 200: 'The key has an account already.' },
     authenticate: byKey(environment, ['jwk'], async (caller, context) => {
-      const name = await ownerOf(caller, context.services)
-      await admitted(context, { name, method: 'acme' })
+      const name = await findOwner(caller, context.services)
+      await admit(context, { name, method: 'acme' })
       return name
     }),
     async act(_input, context) {
-      const caller = callerOf(context)
+      const caller = readCaller(context)
       const { directory, key, urls } = caller
       const { services, principal } = context
       const { db, clock } = services

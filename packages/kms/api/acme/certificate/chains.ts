@@ -7,7 +7,7 @@ import { authoritiesOf, type StoredAuthority } from '../../../authority/register
  * the same with the root, then those of other certificates that the issuer has (cross-certificates).
  * @returns DER of the certificates above, the issuer first
  */
-export async function chainsOf(
+export async function buildChains(
   db: Database,
   authority: StoredAuthority,
 ): Promise<readonly (readonly Uint8Array[])[]> {

@@ -8,7 +8,7 @@ import { accountCaller, byAccount, requirePostAsGet } from '../request/caller.ts
 import type { AcmeEnvironment } from '../request/environment.ts'
 import { resourceErrors, resourceReply, resourceRow, signedByAcme } from '../request/row.ts'
 import { findCertificate } from '../stored/certificate-store.ts'
-import { chainsOf } from './chains.ts'
+import { buildChains } from './chains.ts'
 
 const row = (environment: AcmeEnvironment) =>
   ({
@@ -59,7 +59,7 @@ async function download(
   const { db } = context.services
   const certificate = await findCertificate(db, id, account.id)
   const authority = await findAuthority(db, directory.authorityId)
-  const chains = authority === undefined ? [] : await chainsOf(db, authority)
+  const chains = authority === undefined ? [] : await buildChains(db, authority)
   const chain = chains[wanted]
   if (certificate === undefined || chain === undefined)
     throw acmeProblem('notFound', 'The account has no such certificate.')

@@ -21,11 +21,11 @@ import { type AcmeServices, define } from '../protocol/services.ts'
 import { accountCaller, byAccount, payloadObject } from '../request/caller.ts'
 import type { AcmeEnvironment } from '../request/environment.ts'
 import { resourceErrors, resourceReply, resourceRow, signedByAcme } from '../request/row.ts'
-import { type Authorization, authorizationsOf } from '../stored/authorization-store.ts'
+import { type Authorization, listAuthorizations } from '../stored/authorization-store.ts'
 import { insertCertificate } from '../stored/certificate-store.ts'
 import { findOrder, type Order, updateOrder } from '../stored/order-store.ts'
 import { type OrderedKey, readOrderedKey } from './signing-request.ts'
-import { validityOf } from './validity.ts'
+import { chooseValidity } from './validity.ts'
 
 /** `POST …/order/{order}/finalize` (RFC 8555 §7.4): the certificate is issued now, and the order is valid. */
 export function finalizeOperation(environment: AcmeEnvironment): Operation<AcmeServices> {
@@ -50,7 +50,7 @@ export function finalizeOperation(environment: AcmeEnvironment): Operation<AcmeS
       const wanted = readOrderedKey(payloadObject(caller).csr, order.identifiers, key.key)
       await requireGoodKey(wanted.spki, account.owner, services)
       await requireCertify(services, caller.directory.authorityId, account.owner, { now: true })
-      const parts = await authorizationsOf(db, order.id)
+      const parts = await listAuthorizations(db, order.id)
       await requireCaa(environment, caller, order, parts)
       const valid = await issueFor(context, caller, order, wanted)
       return resourceReply(environment, urls, {
@@ -71,7 +71,7 @@ async function requireCaa(
   const { caaIdentities: identities = [] } = directory.settings
   const names = identifiers.filter(({ type }) => type === 'dns').map(({ value }) => value)
   if (identities.length === 0 || names.length === 0) return
-  const challengeOf = (name: string) =>
+  const findChallenge = (name: string) =>
     parts
       .find(
         ({ identifier, wildcard }) =>
@@ -82,7 +82,7 @@ async function requireCaa(
     names.map((name) => ({
       identities,
       name,
-      challenge: challengeOf(name),
+      challenge: findChallenge(name),
       account: urls.account(account.id),
     })),
   )
@@ -104,7 +104,7 @@ async function issueFor(
     if (stored === undefined) throw acmeProblem('notFound', 'The authority is not here any more.')
     const authority = await openAuthority(services, objects, stored, now)
     const { settings } = directory
-    const before = await replacedObject(services, objects, order, account.owner)
+    const before = await findReplacedObject(services, objects, order, account.owner)
     const issued = await issue(
       services,
       objects,
@@ -117,7 +117,7 @@ async function issueFor(
         names: order.identifiers.map(({ type, value }) =>
           generalName(type === 'dns' ? `DNS:${value}` : `IP:${value}`),
         ),
-        ...validityOf(order, settings.days, authority, now),
+        ...chooseValidity(order, settings.days, authority, now),
         owner: account.owner,
         by: account.owner,
         isPossessionShown: true,
@@ -146,14 +146,14 @@ async function issueFor(
     await objects.commit(context.commit)
     return { ...order, ...to }
   } catch (error) {
-    throw told(error)
+    throw toAcmeError(error)
   } finally {
     objects.clear()
   }
 }
 
 /** The certificate that the client says it replaces (RFC 9773 §5), if it is here and was not replaced otherwise. */
-async function replacedObject(
+async function findReplacedObject(
   { db }: AcmeServices,
   objects: UnitOfWork,
   { replaces }: Order,
@@ -189,7 +189,7 @@ async function requireGoodKey(
 }
 
 /** A refusal of the authority means a wrong request here. */
-function told(error: unknown): unknown {
+function toAcmeError(error: unknown): unknown {
   if (error instanceof GuardFailed)
     return acmeProblem('conflict', 'Another request changed the order at the same time.')
   if (error instanceof PkiError) return acmeProblem('badCSR', error.message)

@@ -16,7 +16,7 @@ import { findAuthority, findBySerial, type IssuedCertificate, revoke } from '../
 import { UnitOfWork } from '../../../keys/index.ts'
 import { acmeProblem } from '../protocol/problem.ts'
 import { type AcmeServices, define } from '../protocol/services.ts'
-import { type AcmeCaller, byKey, callerOf, payloadObject } from '../request/caller.ts'
+import { type AcmeCaller, byKey, payloadObject, readCaller } from '../request/caller.ts'
 import type { AcmeEnvironment } from '../request/environment.ts'
 import { resourceErrors, resourceReply, resourceRow, signedByAcme } from '../request/row.ts'
 import { isAuthorized } from '../stored/authorization-store.ts'
@@ -49,7 +49,7 @@ export function revokeOperation(environment: AcmeEnvironment): Operation<AcmeSer
     pathParameters: Type.Object({ authority: Type.String() }),
     errors: resourceErrors,
     authenticate: byKey(environment, ['kid', 'jwk'], async (caller, { services }) => {
-      const named = await namedCertificate(services, caller)
+      const named = await findNamedCertificate(services, caller)
       if (!caller.key.key.equals(named.parsed.key))
         throw acmeProblem(
           'unauthorized',
@@ -58,7 +58,7 @@ export function revokeOperation(environment: AcmeEnvironment): Operation<AcmeSer
       return named.issued.owner
     }),
     async act(_input, context) {
-      const caller = callerOf(context)
+      const caller = readCaller(context)
       const { services } = context
       const { db, clock } = services
       const { reason: number } = payloadObject(caller)
@@ -66,7 +66,7 @@ export function revokeOperation(environment: AcmeEnvironment): Operation<AcmeSer
       if (reason === undefined)
         throw acmeProblem('badRevocationReason', "'reason' is one of 0, 1, 3, 4 and 5.")
       await retryOnGuard(attempts, async () => {
-        const named = await namedCertificate(services, caller)
+        const named = await findNamedCertificate(services, caller)
         const { issued } = named
         context.audit({ details: { revoked: issued.id, reason } })
         if (!(await mayRevoke(services, caller, named)))
@@ -92,12 +92,12 @@ export function revokeOperation(environment: AcmeEnvironment): Operation<AcmeSer
 }
 
 /** The certificate in the payload, which the authority of the directory issued. @throws malformed, notFound */
-async function namedCertificate({ db }: AcmeServices, caller: AcmeCaller): Promise<Named> {
+async function findNamedCertificate({ db }: AcmeServices, caller: AcmeCaller): Promise<Named> {
   const { certificate } = payloadObject(caller)
   const der = typeof certificate === 'string' ? Buffer.from(certificate, 'base64url') : undefined
   if (der === undefined || der.toString('base64url') !== certificate)
     throw acmeProblem('malformed', "'certificate' is not a certificate in base64url.")
-  const parsed = parsedOrMalformed(der)
+  const parsed = parseOrReject(der)
   const authority = await findAuthority(db, caller.directory.authorityId)
   const issued = authority && (await findBySerial(db, authority.issuer, parsed.serial))
   if (issued === undefined || issued.fingerprint !== createHash('sha256').update(der).digest('hex'))
@@ -105,7 +105,7 @@ async function namedCertificate({ db }: AcmeServices, caller: AcmeCaller): Promi
   return { issued, parsed }
 }
 
-function parsedOrMalformed(der: Uint8Array): ParsedCertificate {
+function parseOrReject(der: Uint8Array): ParsedCertificate {
   try {
     return parseCertificate(der)
   } catch (error) {
@@ -123,7 +123,7 @@ async function mayRevoke(
   if ((await findByRegister(db, issued.id))?.accountId === account.id) return true
   const names = readCertificate(parsed.der).subjectAlternativeNames.map(generalNameText)
   for (const name of names) {
-    const read = identifierOf(name)
+    const read = parseIdentifier(name)
     if (read === undefined) return false
     const { identifier, wildcard } = read
     if (!(await isAuthorized(db, account.id, identifier, wildcard, clock.now()))) return false
@@ -131,7 +131,7 @@ async function mayRevoke(
   return names.length > 0
 }
 
-function identifierOf(
+function parseIdentifier(
   name: string,
 ): { readonly identifier: Identifier; readonly wildcard: boolean } | undefined {
   const [, kind, value] = /^(DNS|IP):(.+)$/.exec(name) ?? []

@@ -19,7 +19,7 @@ export interface OrderedKey {
 }
 
 /** RFC 5280 appendix A, ub-common-name */
-const longestCommonName = 64
+const maxCommonNameLength = 64
 
 /**
  * Reads a CSR, whose names have to be those of the order, all of them and no others (RFC 8555 §7.4). Of all that it asks
@@ -41,7 +41,7 @@ export function readOrderedKey(
   const asked = new Set([...names, ...commonNames.map((name) => identifierIn(name, identifiers))])
   const differs = asked.size !== wanted.size || [...asked].some((name) => !wanted.has(name))
   if (differs) throw acmeProblem('badCSR', 'The names of the CSR are not those of the order.')
-  const [first] = identifiers.filter(({ value: name }) => name.length <= longestCommonName)
+  const [first] = identifiers.filter(({ value: name }) => name.length <= maxCommonNameLength)
   return { spki, commonName: commonNames[0] ?? first?.value }
 }
 

@@ -11,22 +11,22 @@ const backdateMs = 3_600_000
  * validity of the authority.
  * @throws malformed when the client asks for more
  */
-export function validityOf(
+export function chooseValidity(
   { notBefore, notAfter }: Pick<Order, 'notBefore' | 'notAfter'>,
   days: number,
   { parsed, settings }: Pick<Authority, 'parsed' | 'settings'>,
   now: number,
 ): { readonly notBefore: number; readonly notAfter: number } {
-  const most = Math.min(days, settings.maxDays ?? days) * day
+  const maxMs = Math.min(days, settings.maxDays ?? days) * day
   const begin = notBefore ?? Math.max(now - backdateMs, parsed.notBefore)
   // The days count from now where the certificate begins later: the right to have it issued, and the control of its names,
   // were looked at now.
-  const latest = Math.min(begin + most, now + most, parsed.notAfter)
+  const latest = Math.min(begin + maxMs, now + maxMs, parsed.notAfter)
   if (notBefore !== undefined && notBefore < now - backdateMs)
     throw acmeProblem('malformed', "'notBefore' of the order has passed.")
   if (begin >= latest)
-    throw acmeProblem('malformed', `'notBefore' of the order may be at most ${most / day} days ahead.`)
+    throw acmeProblem('malformed', `'notBefore' of the order may be at most ${maxMs / day} days ahead.`)
   if (notAfter !== undefined && notAfter > latest)
-    throw acmeProblem('malformed', `Certificates are issued for at most ${most / day} days here.`)
+    throw acmeProblem('malformed', `Certificates are issued for at most ${maxMs / day} days here.`)
   return { notBefore: begin, notAfter: notAfter ?? latest }
 }

@@ -10,8 +10,8 @@ import type { AcmeEnvironment } from '../request/environment.ts'
 import { resourceErrors, resourceReply, resourceRow, signedByAcme } from '../request/row.ts'
 import {
   type Authorization,
-  authorizationsOf,
   findAuthorization,
+  listAuthorizations,
   updateAuthorization,
 } from '../stored/authorization-store.ts'
 import type { Challenge } from '../stored/challenge.ts'
@@ -92,7 +92,7 @@ async function settle(
     problem === undefined ? { ...before, status, validatedAt: now } : { ...before, status, error: problem }
   const challenges = found.challenges.map((each) => (each.type === challenge.type ? challenge : each))
   const order = await findOrder(db, found.orderId, found.accountId, now)
-  const to = order && orderAfter(order, await authorizationsOf(db, order.id), found, problem)
+  const to = order && orderAfter(order, await listAuthorizations(db, order.id), found, problem)
   await commit([
     updateAuthorization(found, { status, challenges }),
     // Also where nothing of it changes: of two authorizations that become valid at once the second sees the first.

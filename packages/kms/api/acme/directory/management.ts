@@ -12,7 +12,7 @@ import {
 } from '../stored/directory-store.ts'
 import { managementRow, orConflict, requireAuthority, requireOpen } from './permitted.ts'
 
-const usual: DirectorySettings = {
+const defaultSettings: DirectorySettings = {
   profile: 'server',
   days: 90,
   externalAccountRequired: true,
@@ -68,7 +68,10 @@ function withSettings(body: Static<typeof Settings>): DirectorySettings {
     termsOfService: body.terms_of_service,
     website: body.website,
   }
-  return { ...usual, ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) }
+  return {
+    ...defaultSettings,
+    ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)),
+  }
 }
 
 function directoryReply({ baseUrl }: AcmeEnvironment, id: string, settings: DirectorySettings) {

@@ -2,8 +2,8 @@ import { isIP } from 'node:net'
 import { acmeProblem } from '../protocol/problem.ts'
 import type { Identifier } from '../stored/challenge.ts'
 
-const mostIdentifiers = 100
-const longestName = 253
+const maxIdentifiers = 100
+const maxNameLength = 253
 const label = /^(?!-)[a-z0-9-]{1,63}(?<!-)$/
 
 /**
@@ -11,8 +11,8 @@ const label = /^(?!-)[a-z0-9-]{1,63}(?<!-)$/
  * @throws malformed, unsupportedIdentifier, rejectedIdentifier
  */
 export function readIdentifiers(value: unknown): readonly Identifier[] {
-  if (!Array.isArray(value) || value.length === 0 || value.length > mostIdentifiers)
-    throw acmeProblem('malformed', `'identifiers' is a list of 1 to ${mostIdentifiers}.`)
+  if (!Array.isArray(value) || value.length === 0 || value.length > maxIdentifiers)
+    throw acmeProblem('malformed', `'identifiers' is a list of 1 to ${maxIdentifiers}.`)
   const read = value.map(readIdentifier)
   const seen = new Map(read.map((each) => [identifierText(each), each]))
   return [...seen.values()]
@@ -39,7 +39,7 @@ function dnsName(value: string): string {
   const labels = plain.split('.')
   // A last label of digits would be read as an address by some (RFC 3696 §2).
   const isName =
-    name.length <= longestName &&
+    name.length <= maxNameLength &&
     labels.every((each) => label.test(each)) &&
     !/^\d+$/.test(labels.at(-1) ?? '')
   if (!isName) throw acmeProblem('malformed', 'A value is not a DNS name in ASCII, or a wildcard of one.')

@@ -57,7 +57,7 @@ export function newOrderOperation(environment: AcmeEnvironment): Operation<AcmeS
         identifiers,
         notBefore: dateIn(payload, 'notBefore'),
         notAfter: dateIn(payload, 'notAfter'),
-        replaces: await replacedBy(services, caller, payload.replaces),
+        replaces: await findReplaced(services, caller, payload.replaces),
         certificate: undefined,
         error: undefined,
         createdAt: now,
@@ -123,7 +123,7 @@ function dateIn(payload: Readonly<Record<string, unknown>>, name: string): numbe
 const rfc3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})$/
 
 /** The certificate of the account that is to be replaced. @throws malformed, unauthorized, alreadyReplaced */
-async function replacedBy(
+async function findReplaced(
   { db }: AcmeServices,
   { account, directory }: ReturnType<typeof accountCaller>,
   value: unknown,

@@ -1,12 +1,12 @@
 import { type Operation, post } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { acmeProblem, problemOf } from '../protocol/problem.ts'
+import { acmeProblem, createProblem } from '../protocol/problem.ts'
 import { type AcmeServices, define } from '../protocol/services.ts'
 import { accountCaller, byAccount, payloadObject, requirePostAsGet } from '../request/caller.ts'
 import { commitOrConflict } from '../request/commit.ts'
 import type { AcmeEnvironment } from '../request/environment.ts'
 import { resourceErrors, resourceReply, resourceRow, signedByAcme } from '../request/row.ts'
-import { authorizationsOf, findAuthorization, updateAuthorization } from '../stored/authorization-store.ts'
+import { findAuthorization, listAuthorizations, updateAuthorization } from '../stored/authorization-store.ts'
 import { findOrder, updateOrder } from '../stored/order-store.ts'
 import { authorizationObject, orderObject } from './order-object.ts'
 
@@ -28,7 +28,7 @@ export function orderOperation(environment: AcmeEnvironment): Operation<AcmeServ
       const { db, clock } = context.services
       const order = await findOrder(db, path.order, account.id, clock.now())
       if (order === undefined) throw acmeProblem('notFound', 'The account has no such order.')
-      const parts = await authorizationsOf(db, order.id)
+      const parts = await listAuthorizations(db, order.id)
       return resourceReply(environment, urls, {
         location: urls.order(order.id),
         json: orderObject(order, parts, urls),
@@ -64,7 +64,7 @@ export function authorizationOperation(environment: AcmeEnvironment): Operation<
         throw acmeProblem('malformed', `The authorization is ${found.status}.`)
       const order = await findOrder(db, found.orderId, account.id, now)
       const isOpen = order?.status === 'pending' || order?.status === 'ready'
-      const error = problemOf('unauthorized', 'The account has given an authorization back.')
+      const error = createProblem('unauthorized', 'The account has given an authorization back.')
       await commitOrConflict(context.commit, [
         updateAuthorization(found, { status: 'deactivated' }),
         ...(order !== undefined && isOpen ? [updateOrder(order, { status: 'invalid', error })] : []),

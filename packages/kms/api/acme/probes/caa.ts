@@ -1,4 +1,4 @@
-import { type Problem, problemOf } from '../protocol/problem.ts'
+import { createProblem, type Problem } from '../protocol/problem.ts'
 import type { ChallengeType } from '../stored/challenge.ts'
 
 /** A record as `node:dns` reads it: the flag, and the property under its own name. */
@@ -36,11 +36,14 @@ export async function checkCaa(question: CaaQuestion, resolve: ResolveCaa): Prom
       records = await resolve(at)
     } catch (error) {
       if (nothingThere.has((error as { code?: unknown }).code)) continue
-      return problemOf('caa', `The CAA records of ${at} cannot be looked up.`)
+      return createProblem('caa', `The CAA records of ${at} cannot be looked up.`)
     }
     if (records.length === 0) continue
     if (permit(records, question, isWildcard)) return undefined
-    return problemOf('caa', `The CAA records of ${at} do not let this authority issue for ${question.name}.`)
+    return createProblem(
+      'caa',
+      `The CAA records of ${at} do not let this authority issue for ${question.name}.`,
+    )
   }
   return undefined
 }

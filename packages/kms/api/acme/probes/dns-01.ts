@@ -1,4 +1,4 @@
-import { type Problem, problemOf } from '../protocol/problem.ts'
+import { createProblem, type Problem } from '../protocol/problem.ts'
 import { sha256 } from './key-authorization.ts'
 import type { Proof, Ways } from './proof.ts'
 
@@ -12,10 +12,10 @@ export async function checkDns(
   try {
     records = await dns.resolveTxt(name)
   } catch {
-    return problemOf('dns', `${name} has no TXT record that can be resolved.`)
+    return createProblem('dns', `${name} has no TXT record that can be resolved.`)
   }
   const wanted = sha256(keyAuthorization).toString('base64url')
   return records.some((parts) => parts.join('') === wanted)
     ? undefined
-    : problemOf('incorrectResponse', `No TXT record of ${name} is the one of the challenge.`)
+    : createProblem('incorrectResponse', `No TXT record of ${name} is the one of the challenge.`)
 }

@@ -5,7 +5,7 @@ const timeoutMs = 3000
 const tries = 2
 
 /** @param servers `address` or `address:port`; empty: those of the system */
-export function resolverOf(servers: readonly string[]): Resolver {
+export function createResolver(servers: readonly string[]): Resolver {
   const resolver = new Resolver({ timeout: timeoutMs, tries })
   if (servers.length > 0) resolver.setServers(servers)
   return resolver

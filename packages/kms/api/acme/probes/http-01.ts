@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { type Problem, problemOf } from '../protocol/problem.ts'
+import { createProblem, type Problem } from '../protocol/problem.ts'
 import type { Proof, Ways } from './proof.ts'
 
 /** RFC 8555 §8.3: the key authorization is a resource of the host. @throws OutboundError */
@@ -11,8 +11,8 @@ export async function checkHttp(
   const host = isIP(value) === 6 ? `[${value}]` : value
   const port = httpPort === 80 ? '' : `:${httpPort}`
   const { status, body } = await http.get(`http://${host}${port}/.well-known/acme-challenge/${token}`)
-  if (status !== 200) return problemOf('incorrectResponse', `${host} answered with status ${status}.`)
+  if (status !== 200) return createProblem('incorrectResponse', `${host} answered with status ${status}.`)
   return Buffer.from(body).toString('latin1').trimEnd() === keyAuthorization
     ? undefined
-    : problemOf('incorrectResponse', `${host} answered with something else than the key authorization.`)
+    : createProblem('incorrectResponse', `${host} answered with something else than the key authorization.`)
 }

@@ -8,10 +8,10 @@ import {
   systemResolve,
 } from '@warder/foundation/outbound'
 import { KeyedLimiter } from '@warder/foundation/runtime'
-import { acmeProblem, type Problem, type ProblemType, problemOf } from '../protocol/problem.ts'
+import { acmeProblem, createProblem, type Problem, type ProblemType } from '../protocol/problem.ts'
 import type { ChallengeType } from '../stored/challenge.ts'
 import { type CaaQuestion, type CaaRecord, checkCaa } from './caa.ts'
-import { dnsResolve, resolverOf } from './dns.ts'
+import { createResolver, dnsResolve } from './dns.ts'
 import { checkDns } from './dns-01.ts'
 import { checkHttp } from './http-01.ts'
 import type { Proof, Ways } from './proof.ts'
@@ -46,8 +46,8 @@ const mostRedirects = 10
 /** A key authorization has 87 characters; servers may add white space. */
 const mostBytes = 4096
 /** Challenges that one worker looks at at a time, and those of one host among them. */
-const mostAtOnce = 64
-const mostOfHost = 8
+const maxConcurrent = 64
+const maxPerHost = 8
 /** For the names of an order together. */
 const caaMs = 20_000
 
@@ -59,7 +59,7 @@ const checks: Readonly<Record<ChallengeType, (proof: Proof, ways: Ways) => Promi
 
 export function createProbes(settings: ProbeSettings): ChallengeProbes {
   const { allowPrivateNetworks, httpPort, tlsPort, dnsServers } = settings
-  const resolver = resolverOf(dnsServers)
+  const resolver = createResolver(dnsServers)
   const resolve: Resolve = dnsServers.length === 0 ? systemResolve : dnsResolve(resolver)
   const privateNetworksSetting = 'acme_allow_private_networks'
   const common = { allowPrivateNetworks, privateNetworksSetting, timeoutMs, resolve }
@@ -74,7 +74,7 @@ export function createProbes(settings: ProbeSettings): ChallengeProbes {
     tls: createTlsProbe({ ...common, port: tlsPort }),
     dns: resolver,
   }
-  const running = new KeyedLimiter(mostAtOnce, mostOfHost)
+  const running = new KeyedLimiter(maxConcurrent, maxPerHost)
   const caaOf = async (name: string) => (await resolver.resolveCaa(name)) as unknown as readonly CaaRecord[]
   return {
     async caa(questions) {
@@ -85,7 +85,7 @@ export function createProbes(settings: ProbeSettings): ChallengeProbes {
         for (const question of questions) {
           const problem =
             performance.now() > until
-              ? problemOf('caa', 'The CAA records could not be looked up in time.')
+              ? createProblem('caa', 'The CAA records could not be looked up in time.')
               : await checkCaa(question, caaOf)
           if (problem !== undefined) return problem
         }
@@ -100,7 +100,7 @@ export function createProbes(settings: ProbeSettings): ChallengeProbes {
       try {
         return await checks[type](proof, ways)
       } catch (error) {
-        if (error instanceof OutboundError) return problemOf(...told(error, host))
+        if (error instanceof OutboundError) return createProblem(...describeFailure(error, host))
         throw error
       } finally {
         running.release(host, 1)
@@ -115,7 +115,7 @@ function tooMany(what: string) {
   })
 }
 
-const typesOfReason: Partial<Readonly<Record<OutboundReason, ProblemType>>> = { name: 'dns' }
+const problemTypes: Partial<Readonly<Record<OutboundReason, ProblemType>>> = { name: 'dns' }
 
 /** Nothing of what was found at the address is told: it may be in a network that the client cannot reach. */
 const sentences: Readonly<Record<OutboundReason, string>> = {
@@ -128,7 +128,7 @@ const sentences: Readonly<Record<OutboundReason, string>> = {
   connection: 'cannot be connected to',
 }
 
-function told({ reason }: OutboundError, host: string): readonly [ProblemType, string] {
+function describeFailure({ reason }: OutboundError, host: string): readonly [ProblemType, string] {
   const who = isIP(host) === 6 ? `[${host}]` : host
-  return [typesOfReason[reason] ?? 'connection', `${who} ${sentences[reason]}.`]
+  return [problemTypes[reason] ?? 'connection', `${who} ${sentences[reason]}.`]
 }

@@ -2,7 +2,7 @@ import { isIP } from 'node:net'
 import { derContent, derElements, derTag } from '@warder/pki/asn1'
 import { PkiError } from '@warder/pki/error'
 import { generalName, generalNameText, readCertificate, readCertificateExtensions } from '@warder/pki/x509'
-import { type Problem, problemOf } from '../protocol/problem.ts'
+import { createProblem, type Problem } from '../protocol/problem.ts'
 import { sha256 } from './key-authorization.ts'
 import type { Proof, Ways } from './proof.ts'
 
@@ -16,7 +16,7 @@ export async function checkTls(
   { tls }: Ways,
 ): Promise<Problem | undefined> {
   const { value } = identifier
-  const der = await tls.certificate(value, protocol, serverNameOf(value))
+  const der = await tls.certificate(value, protocol, toServerName(value))
   try {
     return problemIn(der, identifier.type === 'dns' ? `DNS:${value}` : `IP:${value}`, keyAuthorization)
   } catch (error) {
@@ -45,20 +45,20 @@ function problemIn(der: Uint8Array, name: string, keyAuthorization: string): Pro
 }
 
 function wrong(what: string): Problem {
-  return problemOf('incorrectResponse', `The certificate that was shown for ${protocol} ${what}.`)
+  return createProblem('incorrectResponse', `The certificate that was shown for ${protocol} ${what}.`)
 }
 
 /** The name in the handshake; of an address the one of its reverse zone (RFC 8738 §6). */
-function serverNameOf(value: string): string {
+function toServerName(value: string): string {
   const family = isIP(value)
   if (family === 0) return value
   if (family === 4) return `${value.split('.').reverse().join('.')}.in-addr.arpa`
-  const nibbles = expanded(value).replaceAll(':', '')
+  const nibbles = expandAddress(value).replaceAll(':', '')
   return `${[...nibbles].reverse().join('.')}.ip6.arpa`
 }
 
 /** All 32 digits of an IPv6 address. */
-function expanded(address: string): string {
+function expandAddress(address: string): string {
   const [left = '', right = ''] = address.split('::')
   const groups = (text: string) => (text === '' ? [] : text.split(':'))
   const [before, after] = [groups(left), groups(right)]

@@ -2,7 +2,7 @@ import type { ErrorKind } from '@warder/foundation/errors'
 import type { ErrorShape, PublicError } from '@warder/foundation/operations'
 import Type from 'typebox'
 import type { Nonces } from './nonces.ts'
-import { type ProblemType, urnOf } from './problem.ts'
+import { type ProblemType, toUrn } from './problem.ts'
 
 /** Problem type of a failure without one: a failure of another part of the service, or from before the handler. */
 const typesByKind: Partial<Readonly<Record<ErrorKind, ProblemType>>> = {
@@ -13,7 +13,7 @@ const typesByKind: Partial<Readonly<Record<ErrorKind, ProblemType>>> = {
   unsupported_algorithm: 'badPublicKey',
 }
 
-function typeOf({ kind, status, members }: PublicError): string {
+function toProblemType({ kind, status, members }: PublicError): string {
   if (typeof members?.type === 'string') return members.type
   return typesByKind[kind] ?? (status >= 500 ? 'serverInternal' : 'malformed')
 }
@@ -28,10 +28,10 @@ export function acmeErrors(nonces: Nonces): ErrorShape {
     reply(told) {
       const { type: _, ...members } = told.members ?? {}
       // The service refuses by itself, for example where the key of the authority may not be used.
-      const status = told.status === 422 && typeOf(told) === 'serverInternal' ? 500 : told.status
+      const status = told.status === 422 && toProblemType(told) === 'serverInternal' ? 500 : told.status
       return {
         status,
-        raw: JSON.stringify({ ...members, type: urnOf(typeOf(told)), detail: told.message, status }),
+        raw: JSON.stringify({ ...members, type: toUrn(toProblemType(told)), detail: told.message, status }),
         contentType: 'application/problem+json',
         headers: { 'Replay-Nonce': nonces.issue() },
       }

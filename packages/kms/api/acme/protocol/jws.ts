@@ -30,13 +30,13 @@ export interface SigningKey {
   readonly thumbprint: string
 }
 
-const longestMember = 65_536
-const malformed = (sentence: string): Failure => acmeProblem('malformed', sentence)
+const maxMemberLength = 65_536
+const malformedError = (sentence: string): Failure => acmeProblem('malformed', sentence)
 
 /** Reads a body, which is JSON (RFC 8555 §6.2). @throws malformed */
 export function readJwsBody(bytes: Uint8Array): Jws {
   const body = parseStrictObject(bytes)
-  if (body === undefined) throw malformed('The body is not a JSON object without repeated members.')
+  if (body === undefined) throw malformedError('The body is not a JSON object without repeated members.')
   return readJws(body)
 }
 
@@ -46,40 +46,40 @@ export function readJwsBody(bytes: Uint8Array): Jws {
  */
 export function readJws(body: unknown): Jws {
   if (typeof body !== 'object' || body === null || Array.isArray(body))
-    throw malformed('The value is not a JWS.')
+    throw malformedError('The value is not a JWS.')
   const members = body as Members
   for (const name of Object.keys(members))
-    if (!known.has(name)) throw malformed(`A JWS has no member '${name.slice(0, 32)}' here.`)
+    if (!known.has(name)) throw malformedError(`A JWS has no member '${name.slice(0, 32)}' here.`)
   const [protectedText, payload, signature] = ['protected', 'payload', 'signature'].map((name) =>
-    textOf(members, name),
+    readText(members, name),
   ) as [string, string, string]
-  const header = parseStrictObject(bytesOf(protectedText, 'protected'))
-  if (header === undefined) throw malformed("'protected' is not a JSON object without repeated members.")
+  const header = parseStrictObject(decodeMember(protectedText, 'protected'))
+  if (header === undefined) throw malformedError("'protected' is not a JSON object without repeated members.")
   // RFC 7515 §4.1.11, RFC 7797: none of them is understood.
   for (const name of ['crit', 'b64'])
-    if (Object.hasOwn(header, name)) throw malformed(`The header member '${name}' is not understood.`)
+    if (Object.hasOwn(header, name)) throw malformedError(`The header member '${name}' is not understood.`)
   return {
     header,
-    payload: bytesOf(payload, 'payload'),
+    payload: decodeMember(payload, 'payload'),
     input: Buffer.from(`${protectedText}.${payload}`),
-    signature: bytesOf(signature, 'signature'),
+    signature: decodeMember(signature, 'signature'),
   }
 }
 
 const known: ReadonlySet<string> = new Set(['protected', 'payload', 'signature'])
 
-function textOf(members: Members, name: string): string {
+function readText(members: Members, name: string): string {
   const value = Object.hasOwn(members, name) ? members[name] : undefined
-  if (typeof value !== 'string' || value.length > longestMember)
-    throw malformed(`A JWS has a text '${name}'.`)
+  if (typeof value !== 'string' || value.length > maxMemberLength)
+    throw malformedError(`A JWS has a text '${name}'.`)
   return value
 }
 
-function bytesOf(text: string, name: string): Buffer {
+function decodeMember(text: string, name: string): Buffer {
   try {
     return decodeBase64Url(text, name)
   } catch (error) {
-    throw error instanceof Failure ? malformed(error.message) : error
+    throw error instanceof Failure ? malformedError(error.message) : error
   }
 }
 
@@ -87,7 +87,7 @@ function bytesOf(text: string, name: string): Buffer {
 export function headerText({ header }: Jws, name: string): string | undefined {
   const value = Object.hasOwn(header, name) ? header[name] : undefined
   if (value === undefined) return undefined
-  if (typeof value !== 'string') throw malformed(`The header member '${name}' is not a text.`)
+  if (typeof value !== 'string') throw malformedError(`The header member '${name}' is not a text.`)
   return value
 }
 
@@ -96,7 +96,8 @@ export function headerText({ header }: Jws, name: string): string | undefined {
  * @throws malformed, badPublicKey
  */
 export function readSigningKey(jwk: unknown): SigningKey {
-  if (typeof jwk !== 'object' || jwk === null || Array.isArray(jwk)) throw malformed("'jwk' is not a key.")
+  if (typeof jwk !== 'object' || jwk === null || Array.isArray(jwk))
+    throw malformedError("'jwk' is not a key.")
   const members = jwk as Members
   if (privateJwkMembers.some((name) => Object.hasOwn(members, name)))
     throw acmeProblem('badPublicKey', "'jwk' is not a public key.")

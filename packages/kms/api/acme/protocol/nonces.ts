@@ -25,19 +25,19 @@ export interface Nonces {
 
 /** @param key 32 bytes that all nodes share */
 export function createNonces(db: Database, clock: Clock, key: Uint8Array): Nonces {
-  const macOf = (bytes: Uint8Array): Buffer =>
+  const computeMac = (bytes: Uint8Array): Buffer =>
     createHmac('sha256', key).update(bytes).digest().subarray(0, macBytes)
   /** Until when it is good; undefined: it is none of these. */
-  const endOf = (nonce: string): number | undefined => {
+  const readExpiry = (nonce: string): number | undefined => {
     const bytes = Buffer.from(nonce, 'base64url')
     if (bytes.length !== timeBytes + randomPart + macBytes || bytes.toString('base64url') !== nonce)
       return undefined
     const body = bytes.subarray(0, timeBytes + randomPart)
-    if (!timingSafeEqual(macOf(body), bytes.subarray(body.length))) return undefined
+    if (!timingSafeEqual(computeMac(body), bytes.subarray(body.length))) return undefined
     return body.readUIntBE(0, timeBytes)
   }
   const requireGood = (nonce: string): number => {
-    const end = endOf(nonce)
+    const end = readExpiry(nonce)
     if (end === undefined || end <= clock.now())
       throw acmeProblem('badNonce', 'The nonce is not one of this server, or is too old.')
     return end
@@ -47,7 +47,7 @@ export function createNonces(db: Database, clock: Clock, key: Uint8Array): Nonce
       const body = Buffer.alloc(timeBytes + randomPart)
       body.writeUIntBE(clock.now() + lifetimeMs, 0, timeBytes)
       randomBytes(randomPart).copy(body, timeBytes)
-      return Buffer.concat([body, macOf(body)]).toString('base64url')
+      return Buffer.concat([body, computeMac(body)]).toString('base64url')
     },
     check: (nonce) => void requireGood(nonce),
     async use(nonce) {

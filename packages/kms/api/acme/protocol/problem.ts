@@ -43,7 +43,7 @@ export interface Problem {
 const plain: ReadonlySet<string> = new Set(['conflict', 'notFound'])
 
 /** The URN of a problem. */
-export function urnOf(type: string): string {
+export function toUrn(type: string): string {
   return `urn:ietf:params:acme:error:${plain.has(type) ? 'malformed' : type}`
 }
 
@@ -63,6 +63,6 @@ export function acmeProblem(type: ProblemType, sentence: string, options: Proble
 }
 
 /** The problem to write into an order or a challenge. */
-export function problemOf(type: ProblemType, detail: string): Problem {
-  return { type: urnOf(type), detail, status: failure(types[type], detail).status }
+export function createProblem(type: ProblemType, detail: string): Problem {
+  return { type: toUrn(type), detail, status: failure(types[type], detail).status }
 }

@@ -32,10 +32,10 @@ type Context = AuthenticationContext<AcmeServices>
 const callers = new WeakMap<IncomingRequest, AcmeCaller>()
 
 /** Larger ones are refused before they are read: no resource of ACME needs more. */
-export const largestBody = 65_536
+export const maxBodyBytes = 65_536
 
 /** The caller that the authenticator found. */
-export function callerOf({ request }: { readonly request: IncomingRequest }): AcmeCaller {
+export function readCaller({ request }: { readonly request: IncomingRequest }): AcmeCaller {
   const caller = callers.get(request)
   if (caller === undefined) throw failure('internal_error', 'the authenticator of ACME did not run')
   return caller
@@ -45,7 +45,7 @@ export function callerOf({ request }: { readonly request: IncomingRequest }): Ac
 export function accountCaller(context: { readonly request: IncomingRequest }): AcmeCaller & {
   readonly account: Account
 } {
-  const caller = callerOf(context)
+  const caller = readCaller(context)
   const { account } = caller
   if (account === undefined) throw failure('internal_error', 'the request was not signed by an account')
   return { ...caller, account }
@@ -56,14 +56,14 @@ export async function directoryAt(
   { db, baseUrl }: AcmeEnvironment,
   { path }: IncomingRequest,
 ): Promise<{ readonly directory: Directory; readonly urls: AcmeUrls }> {
-  const id = decoded(path.split('/')[2] ?? '')
+  const id = decodeSegment(path.split('/')[2] ?? '')
   const directory = id === undefined ? undefined : await findDirectory(db, id)
   if (directory === undefined)
     throw acmeProblem('notFound', 'There is no authority here that is open for ACME.')
   return { directory, urls: new AcmeUrls(baseUrl, directory.authorityId) }
 }
 
-function decoded(text: string): string | undefined {
+function decodeSegment(text: string): string | undefined {
   try {
     return decodeURIComponent(text)
   } catch {
@@ -74,8 +74,8 @@ function decoded(text: string): string | undefined {
 /** A request that an account signed (RFC 8555 §6.2, `kid`). */
 export function byAccount(environment: AcmeEnvironment) {
   return async (context: Context): Promise<Principal> => {
-    const caller = await verified(environment, context, ['kid'])
-    return admitted(context, principalOf(context, caller, caller.account?.owner ?? ''))
+    const caller = await verify(environment, context, ['kid'])
+    return admit(context, toPrincipal(context, caller, caller.account?.owner ?? ''))
   }
 }
 
@@ -89,11 +89,11 @@ export function byKey(
   owner: (caller: AcmeCaller, context: Context) => Promise<string>,
 ) {
   return async (context: Context): Promise<Principal> => {
-    const caller = await verified(environment, context, accepted)
+    const caller = await verify(environment, context, accepted)
     // A blocked user's requests are refused, whichever key signed them; one who is gone may have left a key that others know.
     if (caller.account === undefined)
-      return context.services.blocks.require(principalOf(context, caller, await owner(caller, context)))
-    return admitted(context, principalOf(context, caller, caller.account.owner))
+      return context.services.blocks.require(toPrincipal(context, caller, await owner(caller, context)))
+    return admit(context, toPrincipal(context, caller, caller.account.owner))
   }
 }
 
@@ -102,13 +102,13 @@ export function byKey(
  * account acts for the heir.
  * @throws unauthorized, failure('forbidden')
  */
-export async function admitted({ services }: Context, principal: Principal): Promise<Principal> {
+export async function admit({ services }: Context, principal: Principal): Promise<Principal> {
   if (principal.name.startsWith(endedPrefix))
     throw acmeProblem('unauthorized', 'The user whom this account acts for is gone.')
   return services.blocks.require(principal)
 }
 
-function principalOf({ request, audit }: Context, caller: AcmeCaller, name: string): Principal {
+function toPrincipal({ request, audit }: Context, caller: AcmeCaller, name: string): Principal {
   callers.set(request, caller)
   const { account, directory } = caller
   audit({
@@ -118,7 +118,7 @@ function principalOf({ request, audit }: Context, caller: AcmeCaller, name: stri
   return { name, method: 'acme' }
 }
 
-async function verified(
+async function verify(
   environment: AcmeEnvironment,
   { request }: Context,
   accepted: readonly ('jwk' | 'kid')[],
@@ -134,7 +134,8 @@ async function verified(
   const nonce = headerText(jws, 'nonce')
   if (nonce === undefined) throw acmeProblem('badNonce', "The header has no 'nonce'.")
   environment.nonces.check(nonce)
-  const account = 'kid' in signer ? await accountOf(environment, directory, urls, signer.kid) : undefined
+  const account =
+    'kid' in signer ? await findCallerAccount(environment, directory, urls, signer.kid) : undefined
   const key = 'jwk' in signer ? readSigningKey(signer.jwk) : readSigningKey(JSON.parse(account?.jwk ?? '{}'))
   requireSignature(jws, key.key)
   await environment.nonces.use(nonce)
@@ -163,7 +164,7 @@ function signerIn(
   return kid === undefined ? { jwk } : { kid }
 }
 
-async function accountOf(
+async function findCallerAccount(
   { db }: AcmeEnvironment,
   { authorityId }: Directory,
   urls: AcmeUrls,

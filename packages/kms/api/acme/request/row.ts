@@ -1,12 +1,12 @@
 import { rawReply } from '@warder/foundation/http'
-import { largestBody } from './caller.ts'
+import { maxBodyBytes } from './caller.ts'
 import type { AcmeEnvironment, AcmeUrls } from './environment.ts'
 
 /** Common part of the rows of all resources. */
 export function resourceRow({ errorShape }: AcmeEnvironment) {
   return {
     tag: 'ACME',
-    bodyLimit: largestBody,
+    bodyLimit: maxBodyBytes,
     rawBody: true,
     errorShape,
     security: ['acme'],

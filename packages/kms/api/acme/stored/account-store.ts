@@ -89,7 +89,7 @@ export async function findAccountByKey(
 }
 
 /** In the order of identifiers, which is that of their making. */
-export async function accountsOf(
+export async function listAccounts(
   db: Database,
   authorityId: string,
   { after, limit }: { readonly after: string; readonly limit: number },

@@ -73,7 +73,7 @@ export async function findAuthorization(
   return row && toAuthorization(row)
 }
 
-export async function authorizationsOf(db: Database, orderId: string): Promise<readonly Authorization[]> {
+export async function listAuthorizations(db: Database, orderId: string): Promise<readonly Authorization[]> {
   return (await db.all(ofOrder, [orderId])).map(toAuthorization)
 }
 

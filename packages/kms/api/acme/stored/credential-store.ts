@@ -53,7 +53,7 @@ const sweep = query<[now: number], unknown>(
   'DELETE FROM acme_credential WHERE expires_at <= ? AND account IS NULL',
 )
 
-const placeOf = (id: string): SealContext => ({ table: 'acme_credential', row: id, column: 'mac_key' })
+const sealContext = (id: string): SealContext => ({ table: 'acme_credential', row: id, column: 'mac_key' })
 
 /** The credential and its key. */
 export async function findCredential(
@@ -64,10 +64,10 @@ export async function findCredential(
 ): Promise<{ readonly credential: Credential; readonly macKey: Uint8Array } | undefined> {
   const row = await db.get(byId, [id, authorityId])
   if (row === undefined) return undefined
-  return { credential: toCredential(row), macKey: await seal.open(placeOf(id), row.mac_key) }
+  return { credential: toCredential(row), macKey: await seal.open(sealContext(id), row.mac_key) }
 }
 
-export async function credentialsOf(
+export async function listCredentials(
   db: Database,
   authorityId: string,
   { after, limit }: { readonly after: string; readonly limit: number },
@@ -80,7 +80,7 @@ export function insertCredential(
   { id, authorityId, owner, name, createdAt, expiresAt }: Omit<Credential, 'account'>,
   macKey: Uint8Array,
 ): Change {
-  const sealed = seal.seal(placeOf(id), macKey)
+  const sealed = seal.seal(sealContext(id), macKey)
   return change(insert, [id, authorityId, owner, name, createdAt, expiresAt, sealed], 1)
 }
 

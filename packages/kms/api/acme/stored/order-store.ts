@@ -58,7 +58,7 @@ const orders = orderColumns.join(', ')
 const orderById = query<[id: string, account: string, now: number], OrderRow>(
   `SELECT ${orders} FROM acme_order WHERE id = ? AND account_id = ? AND expires_at > ?`,
 )
-const idsOfAccount = query<[account: string, after: string, limit: number], { readonly id: string }>(
+const orderIdsQuery = query<[account: string, after: string, limit: number], { readonly id: string }>(
   `SELECT id FROM acme_order WHERE account_id = ? AND id > ? AND status <> 'invalid' ORDER BY id LIMIT ?`,
 )
 const countSince = query<[account: string, since: number], { readonly n: number }>(
@@ -110,12 +110,12 @@ export async function findOrder(
 }
 
 /** Identifiers of orders of an account, oldest first. */
-export async function ordersOf(
+export async function listOrders(
   db: Database,
   accountId: string,
   { after, limit }: { readonly after: string; readonly limit: number },
 ): Promise<readonly string[]> {
-  return (await db.all(idsOfAccount, [accountId, after, limit])).map(({ id }) => id)
+  return (await db.all(orderIdsQuery, [accountId, after, limit])).map(({ id }) => id)
 }
 
 /** Orders of an account that were made after a moment. */

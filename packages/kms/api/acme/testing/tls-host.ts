@@ -9,7 +9,7 @@ import {
   nameFromParts,
   subjectAltName,
 } from '@warder/pki/x509'
-import { pemOf } from '../../pki/pem.ts'
+import { toPem } from '../../pki/pem.ts'
 
 /** A server of somebody who wants a certificate: it answers tls-alpn-01 challenges. */
 export interface TlsHost extends AsyncDisposable {
@@ -69,5 +69,5 @@ async function certificateFor(key: string, name: string, keyAuthorization: strin
     },
     { name: subject, key: privateKey, spki, keyIdentifier: undefined },
   )
-  return { key, cert: pemOf('CERTIFICATE', der) }
+  return { key, cert: toPem('CERTIFICATE', der) }
 }

@@ -37,7 +37,7 @@ export type Authenticator = (context: AuthenticationContext<ExternalStoreService
  * The authenticator of one path prefix: AWS Signature Version 4 over method, path, headers and the whole body
  * (XKS Proxy API, appendix A). Whose signature does not hold learns in one sentence why, and nothing of keys.
  */
-export function signedBy(
+export function signatureAuthenticator(
   { accessKeys, service, clientNames }: SignatureOptions,
   uriPrefix: string,
 ): Authenticator {
@@ -46,27 +46,30 @@ export function signedBy(
     const { request, services, audit } = context
     requireCertificate?.(context)
     const { path, headers } = request
-    if (!plainPath.test(path)) throw refused('The path holds characters that no path of this API has.')
-    if (request.rawQuery !== '') throw refused('This API takes no query.')
+    if (!plainPath.test(path))
+      throw authenticationFailure('The path holds characters that no path of this API has.')
+    if (request.rawQuery !== '') throw authenticationFailure('This API takes no query.')
     const header = readSignatureHeader(headers.authorization)
-    if (typeof header === 'string') throw refused(header)
+    if (typeof header === 'string') throw authenticationFailure(header)
     audit({ details: { access_key_id: header.accessKeyId } })
     const at = headers['x-amz-date'] ?? ''
     requireRecent(header, at, services.clock.now())
     return andThen(accessKeys.get(header.accessKeyId), (key) => {
       if (key === undefined || key.uriPrefix !== uriPrefix)
-        throw refused('The access key is not one of this key store.')
+        throw authenticationFailure('The access key is not one of this key store.')
       if (header.region !== key.region || header.service !== service)
-        throw refused('The signature is for another region or service.')
+        throw authenticationFailure('The signature is for another region or service.')
       requirePlainPayload(headers['x-amz-content-sha256'])
-      if (!sameSignature(expected(request, header, key, at), header.signature))
-        throw refused('The signature does not match the request.')
+      if (!sameSignature(computeSignature(request, header, key, at), header.signature))
+        throw authenticationFailure('The signature does not match the request.')
       const principal = { name: externalPrincipal('aws', key.id), method: 'sigv4' }
       if (key.createdBy === undefined) return principal
       return andThen(endOfAccessKey(services, key.createdBy, services.clock.now()), (end) => {
         if (end === undefined) return principal
         audit({ details: { access_key_end: end } })
-        throw refused(`The access key has ended with the user who made it (${end}): make another one.`)
+        throw authenticationFailure(
+          `The access key has ended with the user who made it (${end}): make another one.`,
+        )
       })
     })
   }
@@ -86,19 +89,20 @@ function certificateRequired(names: readonly string[]) {
 
 function requireRecent({ date }: SignatureHeader, at: string, now: number): void {
   const signedAt = amzDate(at)
-  if (signedAt === undefined) throw refused('The header X-Amz-Date must be written as 20261231T235959Z.')
-  if (!at.startsWith(date)) throw refused('The date of Credential must be that of X-Amz-Date.')
+  if (signedAt === undefined)
+    throw authenticationFailure('The header X-Amz-Date must be written as 20261231T235959Z.')
+  if (!at.startsWith(date)) throw authenticationFailure('The date of Credential must be that of X-Amz-Date.')
   if (Math.abs(now - signedAt) > skewMs)
-    throw refused('The request was signed more than 5 minutes ago, or is from the future.')
+    throw authenticationFailure('The request was signed more than 5 minutes ago, or is from the future.')
 }
 
 /** The body is signed as a whole: `UNSIGNED-PAYLOAD` and signatures by chunks leave it open. */
 function requirePlainPayload(digest: string | undefined): void {
   if (digest !== undefined && !/^[0-9a-f]{64}$/.test(digest))
-    throw refused('The header X-Amz-Content-Sha256 must be the digest of the whole body.')
+    throw authenticationFailure('The header X-Amz-Content-Sha256 must be the digest of the whole body.')
 }
 
-function expected(
+function computeSignature(
   request: AuthenticationContext<ExternalStoreServices>['request'],
   header: SignatureHeader,
   key: AccessKey,
@@ -108,10 +112,10 @@ function expected(
   try {
     canonical = canonicalRequest(request, header.signedHeaders)
   } catch (error) {
-    if (error instanceof UnsentHeader) throw refused('A header that is signed was not sent.')
+    if (error instanceof UnsentHeader) throw authenticationFailure('A header that is signed was not sent.')
     throw error
   }
-  return signatureOf(signingKeyOf(key, header), header, at, canonical)
+  return signatureOf(deriveSigningKey(key, header), header, at, canonical)
 }
 
 interface Derived {
@@ -121,7 +125,7 @@ interface Derived {
 /** The last one of each access key: it changes once a day. */
 const derived = new WeakMap<AccessKey, Derived>()
 
-function signingKeyOf(accessKey: AccessKey, { date, region, service }: SignatureHeader): Buffer {
+function deriveSigningKey(accessKey: AccessKey, { date, region, service }: SignatureHeader): Buffer {
   const scope = `${date}/${region}/${service}`
   const known = derived.get(accessKey)
   if (known?.scope === scope) return known.key
@@ -130,6 +134,6 @@ function signingKeyOf(accessKey: AccessKey, { date, region, service }: Signature
   return key
 }
 
-function refused(sentence: string): Error {
+function authenticationFailure(sentence: string): Error {
   return failure('unauthorized', sentence)
 }

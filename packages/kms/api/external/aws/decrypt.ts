@@ -2,9 +2,9 @@ import { post } from '@warder/foundation/operations'
 import { andThen } from '@warder/foundation/promises'
 import Type, { type Static } from 'typebox'
 import { define } from '../scope/services.ts'
-import { mostData } from './encrypt.ts'
+import { maxPlaintextBytes } from './encrypt.ts'
 import { xksFailure } from './errors.ts'
-import { authenticatedData, awsRight, gcmPlan, requireXksUse, resolvedKey } from './key.ts'
+import { awsRight, gcmPlan, joinAuthenticatedData, requireResolvedKey, requireXksUse } from './key.ts'
 import { decodeBase64, KeyPath, KeyRequestMetadata, requireAesGcm } from './request.ts'
 import type { XksRoute } from './route.ts'
 
@@ -25,21 +25,21 @@ function read(body: Static<typeof DecryptRequest>) {
   const { ciphertext, initializationVector, authenticationTag } = body
   if (ciphertext === undefined || initializationVector === undefined || authenticationTag === undefined)
     throw invalidCiphertext('ciphertext, initializationVector or authenticationTag is missing.')
-  const data = decoded(ciphertext, 'ciphertext')
-  const aad = decoded(body.additionalAuthenticatedData ?? '', 'additionalAuthenticatedData')
-  if (data.length > mostData || aad.length > mostData)
-    throw xksFailure('UnsupportedOperationException', `Data can have at most ${mostData} bytes.`)
-  const iv = decoded(initializationVector, 'initializationVector')
-  const tag = decoded(authenticationTag, 'authenticationTag')
-  const metadata = decoded(body.ciphertextMetadata ?? '', 'ciphertextMetadata')
+  const data = decode(ciphertext, 'ciphertext')
+  const aad = decode(body.additionalAuthenticatedData ?? '', 'additionalAuthenticatedData')
+  if (data.length > maxPlaintextBytes || aad.length > maxPlaintextBytes)
+    throw xksFailure('UnsupportedOperationException', `Data can have at most ${maxPlaintextBytes} bytes.`)
+  const iv = decode(initializationVector, 'initializationVector')
+  const tag = decode(authenticationTag, 'authenticationTag')
+  const metadata = decode(body.ciphertextMetadata ?? '', 'ciphertextMetadata')
   if (iv.length !== 12 && iv.length !== 16)
     throw invalidCiphertext('initializationVector must have 12 or 16 bytes.')
   if (tag.length !== 16) throw invalidCiphertext('authenticationTag must have 16 bytes.')
   if (metadata.length > 20) throw invalidCiphertext('ciphertextMetadata can have at most 20 bytes.')
-  return { data, iv, tag, aad: authenticatedData(aad, metadata) }
+  return { data, iv, tag, aad: joinAuthenticatedData(aad, metadata) }
 }
 
-function decoded(text: string, member: string): Buffer {
+function decode(text: string, member: string): Buffer {
   const bytes = decodeBase64(text)
   if (bytes === undefined) throw invalidCiphertext(`${member} must be Base64 with padding.`)
   return bytes
@@ -62,7 +62,7 @@ export function decryptOperation(route: XksRoute) {
     reply: Type.Object({ plaintext: Type.String() }),
     act({ body }, context) {
       const input = read(body)
-      const key = resolvedKey(context)
+      const key = requireResolvedKey(context)
       requireXksUse(key, 'decrypt', context)
       return andThen(key.held.decrypt(gcmPlan(context.services.policy), input), (opened) => {
         const plaintext = opened.toString('base64')

@@ -8,7 +8,14 @@ import { define, type ExternalStoreServices } from '../scope/services.ts'
 import { metadataFor } from './ciphertext-metadata.ts'
 import { xksFailure } from './errors.ts'
 import { integrityValue } from './integrity-value.ts'
-import { authenticatedData, awsRight, gcmPlan, refused, requireXksUse, resolvedKey } from './key.ts'
+import {
+  awsRight,
+  gcmPlan,
+  joinAuthenticatedData,
+  requireResolvedKey,
+  requireXksUse,
+  rethrowRefusal,
+} from './key.ts'
 import { decodeBase64, KeyPath, KeyRequestMetadata, requireAesGcm } from './request.ts'
 import type { XksRoute } from './route.ts'
 
@@ -29,23 +36,26 @@ const EncryptReply = Type.Object({
 })
 
 /** The API asks for 4300 and 8192 bytes; beyond its own bounds a proxy says that it does not support them. */
-export const mostData = 8192
+export const maxPlaintextBytes = 8192
 
 function read(body: Static<typeof EncryptRequest>) {
   requireAesGcm(body.encryptionAlgorithm)
   const cdiv = body.ciphertextDataIntegrityValueAlgorithm
   if (cdiv !== undefined && cdiv !== 'SHA_256')
     throw xksFailure('ValidationException', 'ciphertextDataIntegrityValueAlgorithm must be SHA_256.')
-  const plaintext = decoded(body.plaintext, 'plaintext')
-  const aad = decoded(body.additionalAuthenticatedData ?? '', 'additionalAuthenticatedData')
+  const plaintext = decode(body.plaintext, 'plaintext')
+  const aad = decode(body.additionalAuthenticatedData ?? '', 'additionalAuthenticatedData')
   return { plaintext, aad, cdiv: cdiv !== undefined }
 }
 
-function decoded(text: string, member: string): Buffer {
+function decode(text: string, member: string): Buffer {
   const bytes = decodeBase64(text)
   if (bytes === undefined) throw xksFailure('ValidationException', `${member} must be Base64 with padding.`)
-  if (bytes.length > mostData)
-    throw xksFailure('UnsupportedOperationException', `${member} can have at most ${mostData} bytes.`)
+  if (bytes.length > maxPlaintextBytes)
+    throw xksFailure(
+      'UnsupportedOperationException',
+      `${member} can have at most ${maxPlaintextBytes} bytes.`,
+    )
   return bytes
 }
 
@@ -62,7 +72,7 @@ export function encryptOperation(route: XksRoute) {
     act({ path, body }, context) {
       const { services } = context
       const { plaintext, aad, cdiv } = read(body)
-      const key = resolvedKey(context)
+      const key = requireResolvedKey(context)
       const metadata = metadataFor(path.externalKeyId, key.object.id)
       requireXksUse(key, 'encrypt', context)
       // An integrity value promises that the ciphertext opens: that is tried.
@@ -71,13 +81,13 @@ export function encryptOperation(route: XksRoute) {
       const waiting = services.budgets.take(key.object)
       const made =
         waiting === undefined
-          ? encrypted(key, plaintext, { aad, metadata, plan }, cdiv)
+          ? encryptWith(key, plaintext, { aad, metadata, plan }, cdiv)
           : waiting.then(() =>
               stillUsable(key, services).then((now) =>
-                encrypted(now, plaintext, { aad, metadata, plan }, cdiv),
+                encryptWith(now, plaintext, { aad, metadata, plan }, cdiv),
               ),
             )
-      return andThen(counted(context, key, plaintext.length, made), (reply) => reply, refused)
+      return andThen(counted(context, key, plaintext.length, made), (reply) => reply, rethrowRefusal)
     },
   })
 
@@ -90,13 +100,13 @@ export function encryptOperation(route: XksRoute) {
   }
 }
 
-function encrypted(
+function encryptWith(
   key: Key,
   plaintext: Buffer,
   { aad, metadata, plan }: { readonly aad: Buffer; readonly metadata: Buffer; readonly plan: CipherPlan },
   cdiv: boolean,
 ): MaybePromise<Static<typeof EncryptReply>> {
-  const data = authenticatedData(aad, metadata)
+  const data = joinAuthenticatedData(aad, metadata)
   const made = key.held.encrypt(plan, { data: plaintext, iv: undefined, aad: data })
   return andThen(made, (sealed) => {
     const { data: ciphertext, iv, tag } = sealed

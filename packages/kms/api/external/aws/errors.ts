@@ -40,14 +40,14 @@ const names: Partial<Readonly<Record<ErrorKind, XksError>>> = {
   audit_unavailable: 'DependencyTimeoutException',
 }
 
-function nameOf({ kind, status, members }: PublicError): XksError {
+function toXksError({ kind, status, members }: PublicError): XksError {
   const named = members?.errorName
   if (typeof named === 'string' && Object.hasOwn(errors, named)) return named as XksError
   return names[kind] ?? (status >= 500 ? 'InternalException' : 'ValidationException')
 }
 
 /** `errorMessage` has fewer than 512 characters, all of them printable ASCII. */
-function told(sentence: string): string {
+function toMessage(sentence: string): string {
   return sentence.replaceAll(/[^\x20-\x7e]/g, '?').slice(0, 511)
 }
 
@@ -60,12 +60,12 @@ export const xksErrors: ErrorShape = {
     }),
   },
   reply(failed) {
-    const errorName = nameOf(failed)
+    const errorName = toXksError(failed)
     // 405 keeps its status: the API asks for it where a request is no POST.
     const status = failed.kind === 'method_not_allowed' ? failed.status : errors[errorName][0]
     return {
       status,
-      json: { errorName, errorMessage: told(failed.message) },
+      json: { errorName, errorMessage: toMessage(failed.message) },
       ...(status === 401 && { headers: { 'WWW-Authenticate': 'AWS4-HMAC-SHA256' } }),
     }
   },

@@ -6,7 +6,7 @@ import { signedIn } from '../../../access/index.ts'
 import { version } from '../../../version.ts'
 import { define, type ExternalStoreServices } from '../scope/services.ts'
 import { xksFailure } from './errors.ts'
-import { authenticatedData, gcmPlan } from './key.ts'
+import { gcmPlan, joinAuthenticatedData } from './key.ts'
 import { HealthMetadata, recordMetadata } from './request.ts'
 import type { XksRoute } from './route.ts'
 
@@ -29,7 +29,7 @@ async function requireHealth({ db, keys, policy }: ExternalStoreServices): Promi
   }
   const key = await keys.backend.open('secret', randomBytes(32))
   const data = randomBytes(32)
-  const aad = authenticatedData(data, data.subarray(0, 1))
+  const aad = joinAuthenticatedData(data, data.subarray(0, 1))
   const plan = gcmPlan(policy)
   const made = await key.encrypt(plan, { data, iv: undefined, aad })
   const opened = await key.decrypt(plan, { data: made.data, iv: made.iv, tag: made.tag, aad })

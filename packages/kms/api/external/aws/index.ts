@@ -2,7 +2,7 @@ import type { SettingValues } from '@warder/foundation/config'
 import { Secret } from '@warder/foundation/runtime'
 import { type AccessKey, createAccessKeys } from '../../../external/aws/index.ts'
 import type { ExternalStore } from '../scope/index.ts'
-import { signedBy } from './authenticate.ts'
+import { signatureAuthenticator } from './authenticate.ts'
 import { decryptOperation } from './decrypt.ts'
 import { encryptOperation } from './encrypt.ts'
 import { xksErrors, xksFailure } from './errors.ts'
@@ -38,7 +38,7 @@ export const aws: ExternalStore<AwsConfig> = {
       seal,
       clock,
       leaseMs: config.cache_lease_ms,
-      configured: configuredKey(config),
+      configured: readConfiguredKey(config),
     })
     const signatures = {
       accessKeys,
@@ -48,7 +48,11 @@ export const aws: ExternalStore<AwsConfig> = {
     const fleetSize = config['aws_xks_config.aws_xks_fleet_size']
     return prefixes.flatMap((uriPrefix, index) => {
       const store = { uriPrefix, isFirst: index === 0 }
-      const route = xksRoute(store, signedBy(signatures, uriPrefix), { node, fleetSize, accessKeys })
+      const route = xksRoute(store, signatureAuthenticator(signatures, uriPrefix), {
+        node,
+        fleetSize,
+        accessKeys,
+      })
       return [
         healthOperation(route),
         metadataOperation(route),
@@ -60,7 +64,7 @@ export const aws: ExternalStore<AwsConfig> = {
 }
 
 /** The access key of the settings; undefined when there is none. */
-function configuredKey(config: AwsConfig): AccessKey | undefined {
+function readConfiguredKey(config: AwsConfig): AccessKey | undefined {
   const id = config['aws_xks_config.aws_xks_sigv4_access_key_id']
   const secret = config['aws_xks_config.aws_xks_sigv4_secret_access_key']
   const region = config['aws_xks_config.aws_xks_region']

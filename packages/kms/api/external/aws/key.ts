@@ -51,30 +51,35 @@ export function awsRight(
         ...(right !== 'getattributes' && { algorithm: 'AES_GCM' }),
       })
       const grantee = granteeInStore(store, requestMetadata.awsPrincipalArn)
-      const granted = (id: string): MaybePromise<Key> => grantedKey(services, grantee, id, right)
+      const requireGranted = (id: string): MaybePromise<Key> => grantedKey(services, grantee, id, right)
       const exactId = version === 'newest' ? undefined : keyNamedIn(ciphertextMetadata)
       const keep = (found: Key): void => {
         context.found = found
       }
       try {
-        const key = andThen(namedKey(accessKeys, context, externalKeyId), (named) => {
+        const key = andThen(findNamedKey(accessKeys, context, externalKeyId), (named) => {
           if (named !== externalKeyId) context.audit({ object: named })
-          return andThen(granted(named), (found) =>
+          return andThen(requireGranted(named), (found) =>
             version === 'newest'
               ? protectingVersion(services.keys, found)
-              : exactKey(services, found, { exactId, named, isAlias: named !== externalKeyId, granted }),
+              : exactKey(services, found, {
+                  exactId,
+                  named,
+                  isAlias: named !== externalKeyId,
+                  granted: requireGranted,
+                }),
           )
         })
-        return andThen(key, keep, refused)
+        return andThen(key, keep, rethrowRefusal)
       } catch (thrown) {
-        refused(thrown)
+        rethrowRefusal(thrown)
       }
     },
   }
 }
 
 /** Ids come first: an alias cannot take the place of a key. */
-function namedKey(
+function findNamedKey(
   accessKeys: AccessKeys,
   { services, principal }: OperationContext<ExternalStoreServices>,
   externalKeyId: string,
@@ -119,7 +124,7 @@ function exactKey(
 }
 
 /** A path that leads nowhere is not found, too, and has another name at AWS. */
-export function refused(thrown: unknown): never {
+export function rethrowRefusal(thrown: unknown): never {
   if (thrown instanceof Failure && thrown.kind === 'not_found')
     throw xksFailure('KeyNotFoundException', thrown.message)
   // A version that is replaced, or too old.
@@ -129,7 +134,7 @@ export function refused(thrown: unknown): never {
 }
 
 /** Key found by `awsRight`. */
-export function resolvedKey({ found }: OperationContext<ExternalStoreServices>): Key {
+export function requireResolvedKey({ found }: OperationContext<ExternalStoreServices>): Key {
   if (found instanceof Key) return found
   throw xksFailure('InternalException', 'the access check did not run')
 }
@@ -207,7 +212,7 @@ export function permitsGcm(policy: AlgorithmPolicy): boolean {
  * Data authenticated beside the ciphertext: both parts with their lengths, so that none of one can pass as the other
  * (XKS Proxy API, Encrypt, `ciphertextMetadata`).
  */
-export function authenticatedData(aad: Uint8Array, metadata: Uint8Array): Buffer {
+export function joinAuthenticatedData(aad: Uint8Array, metadata: Uint8Array): Buffer {
   const data = Buffer.allocUnsafe(3 + aad.length + metadata.length)
   data.writeUInt16BE(aad.length, 0)
   data.set(aad, 2)

@@ -4,7 +4,7 @@ import type { AlgorithmPolicy } from '../../../crypto/index.ts'
 import { allows, type Key, type Usage, withheld } from '../../../keys/index.ts'
 import { define } from '../scope/services.ts'
 import { xksFailure } from './errors.ts'
-import { awsRight, isAes256Gcm, permitsGcm, resolvedKey } from './key.ts'
+import { awsRight, isAes256Gcm, permitsGcm, requireResolvedKey } from './key.ts'
 import { KeyPath, RequestMetadata } from './request.ts'
 import type { XksRoute } from './route.ts'
 
@@ -46,7 +46,7 @@ export function metadataOperation(route: XksRoute) {
       keyStatus: Type.String({ description: 'ENABLED or DISABLED' }),
     }),
     act(_input, context) {
-      const key = resolvedKey(context)
+      const key = requireResolvedKey(context)
       const { state } = key
       if (state === 'Destroyed' || state === 'Destroyed_Compromised')
         throw xksFailure('KeyNotFoundException', `The key is ${state}.`)

@@ -12,9 +12,9 @@ export type PoolAuthenticator = (context: AuthenticationContext<ExternalStoreSer
  * list (EKM Proxy API, Authentication).
  */
 export function poolsNamed(names: readonly string[]): PoolAuthenticator {
-  const poolOf = partnerNamed('azure', names)
+  const requirePool = partnerNamed('azure', names)
   return (context) => {
-    const pool = poolOf(context)
+    const pool = requirePool(context)
     if ('problem' in pool)
       throw failure('unauthorized', 'A client certificate of an Azure Managed HSM pool is needed.', {
         detail: pool.problem,

@@ -35,7 +35,7 @@ const codes: Partial<Readonly<Record<ErrorKind, EkmError>>> = {
   overloaded: 'TooManyRequests',
 }
 
-function codeOf({ kind, status, members }: PublicError): EkmError {
+function toEkmError({ kind, status, members }: PublicError): EkmError {
   const named = members?.code
   if (typeof named === 'string' && Object.hasOwn(errors, named)) return named as EkmError
   return codes[kind] ?? (status >= 500 ? 'InternalError' : 'InvalidRequest')
@@ -54,7 +54,7 @@ export const ekmErrors: ErrorShape = {
     schema: Type.Object({ code: Type.String(), message: Type.String() }),
   },
   reply(failed) {
-    const code = codeOf(failed)
+    const code = toEkmError(failed)
     const status = ownStatus.has(failed.kind) ? failed.status : errors[code][0]
     return {
       status,

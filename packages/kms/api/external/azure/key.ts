@@ -26,7 +26,7 @@ export function azureRight(right: Right): Access<ExternalStoreServices> {
 }
 
 /** Key found by `azureRight`. */
-export function resolvedKey({ found }: OperationContext<ExternalStoreServices>): Key {
+export function requireResolvedKey({ found }: OperationContext<ExternalStoreServices>): Key {
   if (found instanceof Key) return found
   throw ekmFailure('InternalError', 'the access check did not run')
 }
@@ -34,7 +34,7 @@ export function resolvedKey({ found }: OperationContext<ExternalStoreServices>):
 export type KeyType = 'oct' | 'RSA'
 
 /** Of keys that the API knows. @throws ekmFailure('OperationNotAllowed') */
-export function keyTypeOf({ object }: Key): KeyType {
+export function toKeyType({ object }: Key): KeyType {
   const { type, algorithm, bits = 0 } = object
   if (type === 'SymmetricKey' && algorithm === 'AES' && bits === 256) return 'oct'
   if (type === 'PrivateKey' && algorithm === 'RSA' && [2048, 3072, 4096].includes(bits)) return 'RSA'
@@ -78,14 +78,14 @@ export function requireEkmUse(
   requireEnabled(key)
   const now = services.clock.now()
   const verdict = key.mayUse(use, now)
-  const used = (): void => services.uses.note(chainIdOf(key.object), principal?.name ?? 'azure', now)
-  if (verdict.allowed) return used()
+  const noteUse = (): void => services.uses.note(chainIdOf(key.object), principal?.name ?? 'azure', now)
+  if (verdict.allowed) return noteUse()
   const { linkedId, type } = key.object
   const byPublicHalf = use === 'wrapKey' && verdict.why === 'usage mask' && type === 'PrivateKey'
   if (!byPublicHalf || linkedId === undefined) throw ekmFailure(refusals[verdict.why], verdict.sentence)
   return andThen(services.keys.get(linkedId), (half) => {
     const other = half?.object.type === 'PublicKey' ? half.mayUse(use, now) : verdict
     if (!other.allowed) throw ekmFailure(refusals[other.why], other.sentence)
-    used()
+    noteUse()
   })
 }

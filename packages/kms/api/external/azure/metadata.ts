@@ -2,7 +2,7 @@ import { post } from '@warder/foundation/operations'
 import Type from 'typebox'
 import type { Key } from '../../../keys/index.ts'
 import { define } from '../scope/services.ts'
-import { azureRight, keyTypeOf, requireEnabled, resolvedKey } from './key.ts'
+import { azureRight, requireEnabled, requireResolvedKey, toKeyType } from './key.ts'
 import { KeyPath, RequestContext } from './request.ts'
 import type { EkmRoute } from './route.ts'
 
@@ -29,8 +29,8 @@ export function metadataOperation(route: EkmRoute) {
       e: Type.Optional(Type.String()),
     }),
     act(_input, context) {
-      const key = resolvedKey(context)
-      const keyType = keyTypeOf(key)
+      const key = requireResolvedKey(context)
+      const keyType = toKeyType(key)
       requireEnabled(key)
       return {
         key_type: keyType,

@@ -45,13 +45,12 @@ export function recordContext(
 }
 
 /** Most bytes of a key that is wrapped, or was. */
-const mostBytes = 16 * 1024
+const maxBytes = 16 * 1024
 
 /** @throws failure('bad_request'); ekmFailure('InvalidRequest') */
 export function decodeValue(value: string): Buffer {
   const bytes = decodeBase64Url(value, 'value')
   if (bytes.length === 0) throw ekmFailure('InvalidRequest', 'value is empty.')
-  if (bytes.length > mostBytes)
-    throw ekmFailure('InvalidRequest', `value can have at most ${mostBytes} bytes.`)
+  if (bytes.length > maxBytes) throw ekmFailure('InvalidRequest', `value can have at most ${maxBytes} bytes.`)
   return bytes
 }

@@ -5,19 +5,19 @@ import type { Key } from '../../../keys/index.ts'
 import { define } from '../scope/services.ts'
 import { type WrapPlan, wrapPlan } from './algorithm.ts'
 import { ekmFailure } from './errors.ts'
-import { azureRight, keyTypeOf, requireEkmUse, resolvedKey } from './key.ts'
+import { azureRight, requireEkmUse, requireResolvedKey, toKeyType } from './key.ts'
 import { decodeValue, KeyPath } from './request.ts'
 import type { EkmRoute } from './route.ts'
 import { WrapReply, WrapRequest } from './wrap-key.ts'
 
 /** Bytes that the largest RSA key wraps to. */
-const mostRsaBytes = 512
+const maxRsaBytes = 512
 
-function unwrapped(key: Key, wrap: WrapPlan, value: Buffer): MaybePromise<Buffer> {
+function unwrapValue(key: Key, wrap: WrapPlan, value: Buffer): MaybePromise<Buffer> {
   if (wrap.keyType === 'oct')
     return key.held.decrypt(wrap.plan, { data: value, iv: undefined, aad: undefined, tag: undefined })
-  if (value.length > mostRsaBytes)
-    throw ekmFailure('InvalidRequest', `value can have at most ${mostRsaBytes} bytes.`)
+  if (value.length > maxRsaBytes)
+    throw ekmFailure('InvalidRequest', `value can have at most ${maxRsaBytes} bytes.`)
   return key.held.decryptRsa(wrap.plan, value)
 }
 
@@ -32,14 +32,14 @@ export function unwrapKeyOperation(route: EkmRoute) {
     request: WrapRequest,
     reply: WrapReply,
     act({ body: { alg, value } }, context) {
-      const key = resolvedKey(context)
-      const keyType = keyTypeOf(key)
+      const key = requireResolvedKey(context)
+      const keyType = toKeyType(key)
       const plan = wrapPlan(alg, keyType, key.object.bits ?? 0, context.services.policy)
       const bytes = decodeValue(value)
       context.audit({ algorithm: alg })
       return andThen(requireEkmUse(key, 'unwrapKey', context), () => {
         key.requireBoundTo(alg)
-        return andThen(unwrapped(key, plan, bytes), (opened) => {
+        return andThen(unwrapValue(key, plan, bytes), (opened) => {
           const reply = { value: encodeBase64Url(opened) }
           opened.fill(0)
           return reply

@@ -8,7 +8,7 @@ import type { Key } from '../../../keys/index.ts'
 import { define } from '../scope/services.ts'
 import { type WrapPlan, wrapPlan } from './algorithm.ts'
 import { ekmFailure } from './errors.ts'
-import { azureRight, keyTypeOf, requireEkmUse, resolvedKey } from './key.ts'
+import { azureRight, requireEkmUse, requireResolvedKey, toKeyType } from './key.ts'
 import { decodeValue, KeyPath, RequestContext } from './request.ts'
 import type { EkmRoute } from './route.ts'
 
@@ -20,12 +20,12 @@ export const WrapRequest = Type.Object({
 export const WrapReply = Type.Object({ value: Type.String({ description: 'base64url' }) })
 
 /** Fewest bytes that AES wraps here. */
-const leastAesBytes = 8
+const minAesBytes = 8
 
-function wrapped(key: Key, wrap: WrapPlan, value: Buffer): MaybePromise<Buffer> {
+function wrapValue(key: Key, wrap: WrapPlan, value: Buffer): MaybePromise<Buffer> {
   if (wrap.keyType === 'oct') {
-    if (value.length < leastAesBytes)
-      throw ekmFailure('InvalidRequest', `value must have at least ${leastAesBytes} bytes.`)
+    if (value.length < minAesBytes)
+      throw ekmFailure('InvalidRequest', `value must have at least ${minAesBytes} bytes.`)
     const made = key.held.encrypt(wrap.plan, { data: value, iv: undefined, aad: undefined })
     return andThen(made, ({ data }) => data)
   }
@@ -45,14 +45,14 @@ export function wrapKeyOperation(route: EkmRoute) {
     request: WrapRequest,
     reply: WrapReply,
     act({ body: { alg, value } }, context) {
-      const key = resolvedKey(context)
-      const keyType = keyTypeOf(key)
+      const key = requireResolvedKey(context)
+      const keyType = toKeyType(key)
       const plan = wrapPlan(alg, keyType, key.object.bits ?? 0, context.services.policy)
       const bytes = decodeValue(value)
       context.audit({ algorithm: alg })
       return andThen(requireEkmUse(key, 'wrapKey', context), () => {
         key.requireBoundTo(alg)
-        const made = wrapped(key, plan, bytes)
+        const made = wrapValue(key, plan, bytes)
         return counted(
           context,
           key,

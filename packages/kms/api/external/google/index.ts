@@ -10,7 +10,7 @@ import { certs, status } from './operations/status.ts'
 import { unwrap } from './operations/unwrap.ts'
 import { wrap } from './operations/wrap.ts'
 import { wrapPrivateKey } from './operations/wrap-private-key.ts'
-import { checkGoogleSettings, createGoogleScope, kaclsUrlOf } from './scope/scope.ts'
+import { checkGoogleSettings, createGoogleScope, toKaclsUrl } from './scope/scope.ts'
 import type { GoogleConfig } from './scope/settings.ts'
 
 /** Client-side encryption of Google Workspace: a key access control list service (KACLS). */
@@ -20,7 +20,7 @@ export const google: ExternalStore<GoogleConfig> = {
   enabled: (config) => config['google_cse_config.google_cse_enable'],
   ratePerSecond: (config) => config['google_cse_config.google_cse_rate_limit_per_second'],
   facts: (config, baseUrl) => ({
-    kacls_url: kaclsUrlOf(config.kms_public_url ?? baseUrl),
+    kacls_url: toKaclsUrl(config.kms_public_url ?? baseUrl),
     wrapping_key: config['google_cse_config.google_cse_key'],
     signing_key: config['google_cse_config.google_cse_signing_key'],
     trial_key: config['google_cse_config.google_cse_trial_key'],

@@ -8,12 +8,12 @@ import { decodeBase64 } from '../scope/index.ts'
 import { define, type ExternalStoreServices } from '../scope/services.ts'
 import { decryptionKey, requireRsa } from './key.ts'
 import { dkePath, type MicrosoftScope, trialName } from './scope.ts'
-import { byEntraToken, callerOf } from './token.ts'
+import { byEntraToken, readCaller } from './token.ts'
 
 const algorithm = 'RSA-OAEP-256'
 const parameters = { paddingMethod: 'OAEP', hashingAlgorithm: 'SHA_256' } as const
 /** Of RSA of 8192 bits. */
-const mostBytes = 1024
+const maxBytes = 1024
 
 /** Requires a user to whom the key was granted. */
 function access(scope: MicrosoftScope): Access<ExternalStoreServices> {
@@ -22,7 +22,7 @@ function access(scope: MicrosoftScope): Access<ExternalStoreServices> {
     async check({ path }, context) {
       const { key_name: name = '', key_id: kid = '' } = path
       context.audit({ object: kid.slice(0, 256), algorithm, details: { key_name: name } })
-      const caller = callerOf(context.request)
+      const caller = readCaller(context.request)
       if (caller.trial !== (name === trialName))
         throw failure('forbidden', `The key ${trialName} serves a trial, and a trial that key alone.`)
       context.found = await decryptionKey(context, scope, caller, name, kid)
@@ -30,7 +30,7 @@ function access(scope: MicrosoftScope): Access<ExternalStoreServices> {
   }
 }
 
-function resolvedKey({ found }: OperationContext<ExternalStoreServices>): Key {
+function requireResolvedKey({ found }: OperationContext<ExternalStoreServices>): Key {
   if (found instanceof Key) return found
   throw failure('internal_error', 'the access check did not run')
 }
@@ -63,8 +63,8 @@ export const decrypt = (scope: MicrosoftScope) =>
     },
     async act({ body }, context) {
       if (body.alg !== algorithm) throw failure('bad_request', `alg: only ${algorithm} is supported.`)
-      const encrypted = decodeBase64(body.value, 'value', mostBytes)
-      const key = requireRsa(resolvedKey(context))
+      const encrypted = decodeBase64(body.value, 'value', maxBytes)
+      const key = requireRsa(requireResolvedKey(context))
       requireUse(key, 'decrypt', context)
       const plan = planRsa(key.object.bits ?? 0, parameters, context.services.policy)
       const opened = await key.held.decryptRsa(plan, encrypted)

@@ -3,7 +3,7 @@ import type { ExternalStore } from '../scope/index.ts'
 import { decrypt } from './decrypt.ts'
 import { microsoftErrors } from './error-shape.ts'
 import { publicKey } from './public-key.ts'
-import { createMicrosoftScope, namedKeys, serviceUrlOf } from './scope.ts'
+import { createMicrosoftScope, parseNamedKeys, toServiceUrl } from './scope.ts'
 import type { MicrosoftConfig } from './settings.ts'
 import { versionName, versionOperation } from './version.ts'
 
@@ -14,8 +14,8 @@ export const microsoft: ExternalStore<MicrosoftConfig> = {
   enabled: (config) => config['ms_dke_config.ms_dke_enable'],
   ratePerSecond: (config) => config['ms_dke_config.ms_dke_rate_limit_per_second'],
   facts: (config, baseUrl) => {
-    const serviceUrl = serviceUrlOf(config.kms_public_url ?? baseUrl)
-    const keys = namedKeys(config)
+    const serviceUrl = toServiceUrl(config.kms_public_url ?? baseUrl)
+    const keys = parseNamedKeys(config)
     return {
       service_url: serviceUrl,
       key_urls: [...keys.keys()].map((name) => `${serviceUrl}/${name}`),

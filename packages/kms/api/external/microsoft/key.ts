@@ -25,10 +25,10 @@ function notFound(what: string): Failure {
 
 /** The version of a key that new documents are protected with: of one that was rotated the newest. */
 export async function currentKey(context: Context, scope: MicrosoftScope, name: string): Promise<Key> {
-  return protectingVersion(context.services.keys, await namedKey(context, scope, name))
+  return protectingVersion(context.services.keys, await findNamedKey(context, scope, name))
 }
 
-async function namedKey({ services }: Context, scope: MicrosoftScope, name: string): Promise<Key> {
+async function findNamedKey({ services }: Context, scope: MicrosoftScope, name: string): Promise<Key> {
   const kid = scope.current.get(name)
   const id = kid === undefined ? undefined : asObjectId(kid)
   const key = id === undefined ? undefined : await services.keys.get(id)
@@ -50,10 +50,10 @@ export async function decryptionKey(
   kid: string,
 ): Promise<Key> {
   const { services } = context
-  const current = await namedKey(context, scope, name)
+  const current = await findNamedKey(context, scope, name)
   const id = asObjectId(kid)
   const version = id === undefined ? undefined : await services.keys.get(id)
-  if (version === undefined || !(await isOfName(services, name, current, version)))
+  if (version === undefined || !(await hasName(services, name, current, version)))
     throw notFound(`The version ${kid.slice(0, 64)} of the key ${name}`)
   const { email, roles } = caller
   const names = [...(email === undefined ? [] : [email]), ...roles.map((role) => `role:${role}`)]
@@ -65,7 +65,7 @@ export async function decryptionKey(
 }
 
 /** Tags and grants are of a key with all of its versions (docs/adr/key-life-cycle-and-versions.md). */
-async function isOfName(
+async function hasName(
   services: ExternalStoreServices,
   name: string,
   current: Key,

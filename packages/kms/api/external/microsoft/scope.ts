@@ -24,7 +24,7 @@ export interface MicrosoftScope {
   keysAt(address: string): KeySet
 }
 
-export function serviceUrlOf(publicUrl: string): string {
+export function toServiceUrl(publicUrl: string): string {
   return `${withoutSlash(publicUrl)}${dkePath}`
 }
 
@@ -33,7 +33,7 @@ function withoutSlash(url: string): string {
 }
 
 /** Keys by their names. */
-export function namedKeys(config: MicrosoftConfig): ReadonlyMap<string, string> {
+export function parseNamedKeys(config: MicrosoftConfig): ReadonlyMap<string, string> {
   const read = config['ms_dke_config.ms_dke_keys'].map(readNamedKey)
   return new Map(read.flatMap((key) => (key === undefined ? [] : [[key.name, key.kid] as const])))
 }
@@ -43,8 +43,8 @@ export function createMicrosoftScope(environment: ExternalEnvironment<MicrosoftC
   const publicUrl = config.kms_public_url ?? baseUrl
   const trialKey = config['ms_dke_config.ms_dke_trial_key']
   return {
-    serviceUrl: serviceUrlOf(publicUrl),
-    current: namedKeys(config),
+    serviceUrl: toServiceUrl(publicUrl),
+    current: parseNamedKeys(config),
     tenants: config['ms_dke_config.ms_dke_tenants'],
     audience: config['ms_dke_config.ms_dke_audience'] ?? new URL(publicUrl).origin,
     authorization: config['ms_dke_config.ms_dke_authorization'],

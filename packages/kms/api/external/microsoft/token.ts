@@ -26,14 +26,14 @@ export interface MicrosoftCaller {
 
 const callers = new WeakMap<IncomingRequest, MicrosoftCaller>()
 
-export function callerOf(request: IncomingRequest): MicrosoftCaller {
+export function readCaller(request: IncomingRequest): MicrosoftCaller {
   const caller = callers.get(request)
   if (caller === undefined) throw failure('internal_error', 'the authenticator did not run')
   return caller
 }
 
 /** Most roles and groups of one token that are looked at. */
-const mostRoles = 200
+const maxRoles = 200
 const leewaySeconds = 60
 
 /**
@@ -90,30 +90,30 @@ async function verified(
   if (issuer === undefined) throw new JwtRejected('no iss')
   if (scope.trialKeys !== undefined && issuer === `${scope.serviceUrl}/trial`)
     return ofTrial(token, issuer, scope, scope.trialKeys(services), services)
-  const known = issuersOf(scope).find((one) => one.issuer === issuer)
+  const known = listIssuers(scope).find((one) => one.issuer === issuer)
   if (known === undefined) throw new JwtRejected('another issuer')
-  const expected = expectedFrom(issuer, scope.audience, ['exp', 'iat', 'tid'])
+  const expected = expectToken(issuer, scope.audience, ['exp', 'iat', 'tid'])
   const { claims } = await verifyToken(token, scope.keysAt(known.keySet), expected, services.clock)
   if (claims.tid !== known.tenant) throw new JwtRejected('another tenant')
-  const roles = [...textsOf(claims.roles), ...textsOf(claims.groups)]
+  const roles = [...readTexts(claims.roles), ...readTexts(claims.groups)]
   const caller = {
-    email: emailOf(claims),
-    roles: roles.slice(0, mostRoles),
+    email: readEmail(claims),
+    roles: roles.slice(0, maxRoles),
     trial: false,
   }
   return {
     caller,
-    name: caller.email ?? `${known.tenant}/${objectOf(claims)}`,
+    name: caller.email ?? `${known.tenant}/${readObjectId(claims)}`,
     otherNames: getOtherNames(claims, known.tenant, roles),
   }
 }
 
-function expectedFrom(issuer: string, audience: string, requiredClaims: readonly string[]): ExpectedToken {
+function expectToken(issuer: string, audience: string, requiredClaims: readonly string[]): ExpectedToken {
   return { issuer, audience: [audience], requiredClaims, leewaySeconds, algorithms: ['RS256'] }
 }
 
 /** Issuers of both versions of tokens, with the key set of each ("Access tokens in the Microsoft identity platform"). */
-function issuersOf({ tenants, tokenIssuer, authority }: MicrosoftScope) {
+function listIssuers({ tenants, tokenIssuer, authority }: MicrosoftScope) {
   return tenants.flatMap((tenant) => [
     { tenant, issuer: `${tokenIssuer}/${tenant}/`, keySet: `${authority}/${tenant}/discovery/keys` },
     {
@@ -131,9 +131,9 @@ async function ofTrial(
   keys: KeySet,
   { clock }: ExternalStoreServices,
 ): Promise<Verified> {
-  const expected = expectedFrom(issuer, scope.audience, ['exp', 'iat'])
+  const expected = expectToken(issuer, scope.audience, ['exp', 'iat'])
   const { claims } = await verifyToken(token, keys, expected, clock)
-  const email = emailOf(claims)
+  const email = readEmail(claims)
   if (email === undefined) throw new JwtRejected('no email')
   return { caller: { email, roles: [], trial: true }, name: email, otherNames: getOtherNames(claims, '', []) }
 }
@@ -141,7 +141,7 @@ async function ofTrial(
 type Claims = Readonly<Record<string, unknown>>
 
 /** The sample takes `email` or `upn`, whichever the token has (EmailAuthorizer.cs). */
-function emailOf(claims: Claims): string | undefined {
+function readEmail(claims: Claims): string | undefined {
   const claim = claims.email ?? claims.upn
   if (claim === undefined) return undefined
   const email = foldedEmail(typeof claim === 'string' ? claim.trim() : claim)
@@ -149,7 +149,7 @@ function emailOf(claims: Claims): string | undefined {
   return email
 }
 
-function objectOf({ oid, sub }: Claims): string {
+function readObjectId({ oid, sub }: Claims): string {
   const object = oid ?? sub
   if (typeof object !== 'string' || object === '') throw new JwtRejected('no email, upn, oid or sub')
   return object
@@ -178,7 +178,7 @@ function getOtherNames(claims: Claims, tenant: string, roles: readonly string[])
   ].filter((name) => name !== '')
 }
 
-function textsOf(claim: unknown): readonly string[] {
+function readTexts(claim: unknown): readonly string[] {
   return Array.isArray(claim)
     ? claim.filter((one): one is string => typeof one === 'string' && one !== '' && one.length <= 200)
     : []

@@ -12,13 +12,13 @@ export function decodeBase64(text: string, member: string, most: number): Buffer
   if (text.length > Math.ceil(most / 3) * 4)
     throw failure('bad_request', `${member}: is longer than ${most} bytes.`)
   const bytes = alphabet.test(text) ? Buffer.from(text, 'base64') : undefined
-  if (bytes === undefined || stripped(bytes.toString('base64')) !== stripped(text))
+  if (bytes === undefined || stripPadding(bytes.toString('base64')) !== stripPadding(text))
     throw failure('bad_request', `${member}: is not base64.`)
   if (bytes.length === 0) throw failure('bad_request', `${member}: is empty.`)
   if (bytes.length > most) throw failure('bad_request', `${member}: is longer than ${most} bytes.`)
   return bytes
 }
 
-function stripped(text: string): string {
+function stripPadding(text: string): string {
   return text.replace(/=+$/, '')
 }

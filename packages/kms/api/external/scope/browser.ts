@@ -5,7 +5,7 @@ import type { IncomingRequest } from '@warder/foundation/operations'
  * §2). A store that knows its cloud by a client certificate does not take the certificate of such a request: it would be
  * that of whoever sits before the page.
  */
-export function sentByBrowser({ headers }: Pick<IncomingRequest, 'headers'>): boolean {
+export function isBrowserRequest({ headers }: Pick<IncomingRequest, 'headers'>): boolean {
   return (
     headers.origin !== undefined || headers.cookie !== undefined || headers['sec-fetch-site'] !== undefined
   )

@@ -27,7 +27,7 @@ export async function ownSigningKey(
 }
 
 /** The name that `/v1/crypto/sign` gives the key, too. */
-export function publishedKid({ object }: Key): string {
+export function toPublishedKid({ object }: Key): string {
   return object.linkedId ?? object.id
 }
 
@@ -38,7 +38,7 @@ export function ownKeySet(services: ExternalStoreServices, store: ExternalStoreN
       const key = await ownSigningKey(services, store, kid).catch(() => undefined)
       if (key === undefined) return []
       const algorithms = [ownAlgorithm]
-      const published = { kid: publishedKid(key), key: key.publicMaterial.key, algorithms }
+      const published = { kid: toPublishedKid(key), key: key.publicMaterial.key, algorithms }
       return wanted === undefined || wanted === published.kid ? [published] : []
     },
   }

@@ -2,7 +2,7 @@ import type { X509Certificate } from 'node:crypto'
 import type { AuthenticationContext } from '@warder/foundation/operations'
 import { readPeerCommonName } from '@warder/foundation/tls'
 import type { ExternalStoreName } from '../../../external/index.ts'
-import { sentByBrowser } from './browser.ts'
+import { isBrowserRequest } from './browser.ts'
 import type { ExternalStoreServices } from './services.ts'
 
 /** The Common Name of a partner's client certificate, or why there is none that counts: for the log. */
@@ -22,7 +22,7 @@ export function partnerNamed(store: ExternalStoreName, names: readonly string[])
   const allowed = new Set(names)
   const known = new WeakMap<X509Certificate, Known>()
   return ({ request, services }: AuthenticationContext<ExternalStoreServices>): PartnerVerdict => {
-    if (sentByBrowser(request)) return { problem: 'a browser sent the request' }
+    if (isBrowserRequest(request)) return { problem: 'a browser sent the request' }
     const certificate = request.partnerCertificate?.(store)
     if (certificate === undefined)
       return { problem: 'no client certificate under the authorities of the cloud' }

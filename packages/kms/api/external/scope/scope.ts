@@ -16,7 +16,7 @@ export function operationsInScope<Config>(
   store: ExternalStore<Config>,
   environment: ExternalEnvironment<Config>,
 ): readonly Operation<ExternalStoreServices>[] {
-  const limiter = limiterOf(store, environment)
+  const limiter = createLimiter(store, environment)
   return store.operations(environment).map((operation) => ({
     ...operation,
     tag: store.title,
@@ -45,7 +45,7 @@ export function operationsInScope<Config>(
   }))
 }
 
-function limiterOf<Config>(
+function createLimiter<Config>(
   store: ExternalStore<Config>,
   { config, clock, rateMemory }: ExternalEnvironment<Config>,
 ): TokenBuckets | undefined {

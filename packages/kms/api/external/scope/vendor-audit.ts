@@ -15,7 +15,7 @@ export interface VendorRequest {
 }
 
 /** Longest text of a vendor that is recorded, in characters. */
-const longest = 2048
+const maxTextLength = 2048
 
 /** Puts the vendor's request id and principal into the record of this request. */
 export function recordVendor(
@@ -24,11 +24,13 @@ export function recordVendor(
   { requestId, principal, details, object, algorithm }: VendorRequest,
 ): void {
   audit({
-    ...(principal !== undefined && { principal: externalPrincipal(store, principal.slice(0, longest)) }),
+    ...(principal !== undefined && {
+      principal: externalPrincipal(store, principal.slice(0, maxTextLength)),
+    }),
     ...(object !== undefined && { object }),
     ...(algorithm !== undefined && { algorithm }),
     details: {
-      ...(requestId !== undefined && { vendor_request_id: requestId.slice(0, longest) }),
+      ...(requestId !== undefined && { vendor_request_id: requestId.slice(0, maxTextLength) }),
       ...details,
     },
   })

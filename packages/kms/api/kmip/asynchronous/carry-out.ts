@@ -5,10 +5,10 @@ import { took } from '../engine/batch.ts'
 import { recordItems } from '../engine/data-items.ts'
 import { type AnsweredItem, ItemRun, type Settlement } from '../engine/item.ts'
 import type { Message } from '../engine/message.ts'
-import { recordedOrRefused } from '../engine/recorded.ts'
+import { recordOrRefuse } from '../engine/recorded.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import { findPending, lifetime, settlePending } from './pending-store.ts'
-import { sealedResult } from './result.ts'
+import { sealResult } from './result.ts'
 
 /** How long the answers of one batch wait for storage to come back, all together, and between two tries. */
 const patience = { whole: 60_000, first: 50, longest: 2000 }
@@ -27,7 +27,7 @@ export async function carryOut(
   let stopped = false
   for (const [index, item] of items.entries()) {
     const id = ids[index] ?? ''
-    const run = new ItemRun(message, item, undefined, settlementOf(message, id))
+    const run = new ItemRun(message, item, undefined, settle(message, id))
     const answered = stopped
       ? run.failed(kmipFailure('GeneralFailure', 'An earlier item of the batch failed.'))
       : await run.run()
@@ -36,12 +36,12 @@ export async function carryOut(
     try {
       await conclude(message, id, answered, waits)
     } catch (error) {
-      unanswered(message, item, error)
+      logUnanswered(message, item, error)
     }
   }
 }
 
-function unanswered({ options, caller }: Message, { operation }: RequestItem, error: unknown): void {
+function logUnanswered({ options, caller }: Message, { operation }: RequestItem, error: unknown): void {
   const about = { request_id: caller.requestId, operation: `kmip.${operation}`, detail: String(error) }
   options.log.error(about, 'a KMIP request that was put off could not be answered')
 }
@@ -57,7 +57,7 @@ async function conclude(
   const { event } = answered
   metrics.operation(event.operation, event.status, event.duration_ms)
   let told = answered
-  if (services.audit.mode === 'reject') told = await recordedOrRefused(message.options, answered)
+  if (services.audit.mode === 'reject') told = await recordOrRefuse(message.options, answered)
   else if (!answered.recorded) {
     services.audit.record(event)
     await recordItems(services.audit, answered.items)
@@ -65,18 +65,18 @@ async function conclude(
   if (told.failure !== undefined) await tell(message, id, told.response, waits)
 }
 
-function settlementOf(message: Message, id: string): Settlement {
+function settle(message: Message, id: string): Settlement {
   const { services } = message.options
   return {
-    change: (response) => answerOf(message, id, response),
+    change: (response) => buildAnswer(message, id, response),
     wanted: async () =>
       (await findPending(services.db, id, message.principal.name, services.clock.now()))?.result === null,
   }
 }
 
-function answerOf(message: Message, id: string, response: ResponseItem) {
+function buildAnswer(message: Message, id: string, response: ResponseItem) {
   const { seal, clock } = message.options.services
-  return settlePending(id, sealedResult(seal, id, response), clock.now() + lifetime)
+  return settlePending(id, sealResult(seal, id, response), clock.now() + lifetime)
 }
 
 /** Keeps the answer of an item that failed, if need be when storage is back. Nobody misses it when it was cancelled. */
@@ -88,7 +88,7 @@ async function tell(
 ): Promise<void> {
   for (;;) {
     try {
-      await message.options.services.db.commit([answerOf(message, id, response)])
+      await message.options.services.db.commit([buildAnswer(message, id, response)])
       return
     } catch (thrown) {
       if (thrown instanceof GuardFailed) return

@@ -9,7 +9,7 @@ const nodeBytes = 200
  * all of it; a message of empty structures takes more in nodes than it has bytes.
  * @param size of the buffer that the message lies in
  */
-export function keptBytes(size: number, items: readonly RequestItem[]): number {
+export function countKeptBytes(size: number, items: readonly RequestItem[]): number {
   let nodes = 0
   for (const { payload, extensions } of items) {
     nodes += countNodes(payload)

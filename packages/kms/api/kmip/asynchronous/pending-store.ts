@@ -36,7 +36,7 @@ const ofOwner = query<[owner: string, now: number, most: number], PendingSummary
   `SELECT id, operation, CASE WHEN result IS NULL THEN 0 ELSE 1 END AS done
    FROM kmip_pending WHERE owner = ? AND expires_at > ? ORDER BY id LIMIT ?`,
 )
-const countOfOwner = query<[owner: string, now: number], { readonly n: number }>(
+const ownerCountQuery = query<[owner: string, now: number], { readonly n: number }>(
   'SELECT COUNT(*) AS n FROM kmip_pending WHERE owner = ? AND expires_at > ?',
 )
 const settle = query<[result: Uint8Array, expiresAt: number, id: string], unknown>(
@@ -71,7 +71,7 @@ export async function listPending(
 
 /** How many requests of a user are pending or wait to be fetched. */
 export async function countPending(db: Database, owner: string, now: number): Promise<number> {
-  return Number((await db.get(countOfOwner, [owner, now]))?.n ?? 0)
+  return Number((await db.get(ownerCountQuery, [owner, now]))?.n ?? 0)
 }
 
 /** Writes the answer; the guard fails when the request was cancelled or is answered already. */

@@ -7,7 +7,7 @@ import { structure } from '@warder/kmip/ttlv'
 import { type Started, startKms } from '../../../testing/index.ts'
 import { createJobs, type Jobs } from '../engine/jobs.ts'
 import { newMessage } from '../engine/message.ts'
-import { putOff } from './put-off.ts'
+import { defer } from './put-off.ts'
 
 let kms: Started
 before(async () => {
@@ -44,7 +44,7 @@ async function asked(
     { name: user, method: 'test' },
     { version: '2.1', size, maximumResponseSize: undefined, clientCorrelationValue: undefined },
   )
-  const [answer] = await putOff(message, items, undefined)
+  const [answer] = await defer(message, items, undefined)
   const { status, message: text } = answer?.response ?? {}
   return text === undefined ? status : `${status}: ${text}`
 }

@@ -2,16 +2,16 @@ import type { BatchErrorContinuation, RequestItem } from '@warder/kmip/messages'
 import type { OperationName } from '@warder/kmip/tables'
 import { newObjectId } from '../../../keys/index.ts'
 import { type AnsweredItem, ItemRun } from '../engine/item.ts'
-import type { Place } from '../engine/jobs.ts'
+import type { JobContext } from '../engine/jobs.ts'
 import type { Message } from '../engine/message.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import { carryOut } from './carry-out.ts'
-import { keptBytes } from './kept-bytes.ts'
+import { countKeptBytes } from './kept-bytes.ts'
 import { countPending, insertPending, lifetime, sweepPending } from './pending-store.ts'
 import { correlationValue } from './result.ts'
 
 /** Requests of one user that are pending or whose answers wait. */
-export const mostOfUser = 100
+export const maxPerUser = 100
 
 /** Operations answered at once even where everything else is put off (KMIP 2.1 §6.1.5, §6.1.38, §6.1.39). */
 const immediate: ReadonlySet<OperationName> = new Set<OperationName>([
@@ -33,7 +33,7 @@ export function canBePutOff(items: readonly RequestItem[]): boolean {
  * batch is done afterwards, in its order. An item's changes and its answer are one commit, so that what is cancelled
  * has not happened, and what is answered has. Requests that a stopping worker had not begun expire unanswered.
  */
-export async function putOff(
+export async function defer(
   message: Message,
   items: readonly RequestItem[],
   continuation: BatchErrorContinuation | undefined,
@@ -43,13 +43,13 @@ export async function putOff(
   const now = services.clock.now()
   const runs = items.map((item) => new ItemRun(message, item, undefined))
   const ids = items.map((): string => newObjectId(now))
-  let place: Place | undefined
+  let place: JobContext | undefined
   try {
     if (continuation === 'Undo')
       throw kmipFailure('FeatureNotSupported', 'A batch that is put off cannot be undone.')
-    if ((await countPending(services.db, owner, now)) + items.length > mostOfUser)
-      throw kmipFailure('ServerLimitExceeded', `At most ${mostOfUser} requests of a user can be put off.`)
-    place = message.jobs.reserve(owner, keptBytes(message.size, items))
+    if ((await countPending(services.db, owner, now)) + items.length > maxPerUser)
+      throw kmipFailure('ServerLimitExceeded', `At most ${maxPerUser} requests of a user can be put off.`)
+    place = message.jobs.reserve(owner, countKeptBytes(message.size, items))
     if (place === undefined) throw kmipFailure('ServerLimitExceeded', 'Too many requests wait already.')
     const rows = items.map(({ operation }, index) =>
       insertPending({ id: ids[index] ?? '', owner, operation, expires_at: now + lifetime }),

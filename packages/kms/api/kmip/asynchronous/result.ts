@@ -25,7 +25,7 @@ import {
 const place = (id: string) => ({ table: 'kmip_pending', row: id, column: 'result' })
 
 /** An answer as it is kept: sealed, for it may hold keys. */
-export function sealedResult(seal: Seal, id: string, response: ResponseItem): Uint8Array {
+export function sealResult(seal: Seal, id: string, response: ResponseItem): Uint8Array {
   const { status, reason, message, payload } = response
   const bytes = encodeTtlv(
     structure(Tag.BatchItem, [
@@ -43,7 +43,7 @@ export function sealedResult(seal: Seal, id: string, response: ResponseItem): Ui
 }
 
 /** The answer again, under the name of the operation that was asked for. */
-export async function openedResult(
+export async function decryptResult(
   seal: Seal,
   id: string,
   operation: string,
@@ -65,15 +65,15 @@ export function correlationValue(id: string): Uint8Array {
 }
 
 /** When the request came, in seconds since 1970: its id begins with the time (RFC 9562 §5.7). */
-export function submittedAt(id: string): number {
+export function readSubmissionTime(id: string): number {
   return Math.floor(Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) / 1000)
 }
 
-const longestId = 64
+const maxIdLength = 64
 
 /** undefined for what cannot be one of ours. */
-export function idOfCorrelation(value: Uint8Array): string | undefined {
-  if (value.length === 0 || value.length > longestId) return undefined
+export function parseCorrelation(value: Uint8Array): string | undefined {
+  if (value.length === 0 || value.length > maxIdLength) return undefined
   const id = Buffer.from(value).toString('latin1')
   return /^[0-9a-f-]+$/.test(id) ? id : undefined
 }

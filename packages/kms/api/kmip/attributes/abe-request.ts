@@ -3,7 +3,7 @@ import { Enumeration, Tag } from '@warder/kmip/tables'
 import { memberOf, type TtlvNode } from '@warder/kmip/ttlv'
 import { abePolicyAttribute, abeVendor } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
-import { ownVendor, vendorNameOf } from './attribute-vendor.ts'
+import { ownVendor, readVendorName } from './attribute-vendor.ts'
 
 /** Vendor attributes that ask for something; only the policy of a user key is kept. */
 const structureAttribute = 'cover_crypt_access_structure'
@@ -22,7 +22,7 @@ export function asksForAbe(attributes: readonly TtlvNode[]): boolean {
 }
 
 function ownName(node: TtlvNode): string | undefined {
-  const named = node.tag === Tag.Attribute ? vendorNameOf(node) : undefined
+  const named = node.tag === Tag.Attribute ? readVendorName(node) : undefined
   return named?.vendor === abeVendor || named?.vendor === ownVendor ? named.name : undefined
 }
 
@@ -42,7 +42,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
  * The text of a vendor attribute, given as bytes or as text.
  * @throws kmipFailure InvalidAttributeValue
  */
-export function textOf(attributes: readonly TtlvNode[], name: string): string | undefined {
+export function readText(attributes: readonly TtlvNode[], name: string): string | undefined {
   const [node, another] = attributes.filter((one) => abeName(one) === name)
   if (another !== undefined) throw kmipFailure('InvalidAttributeValue', `${name} is there twice.`)
   if (node === undefined) return undefined
@@ -57,15 +57,15 @@ export function textOf(attributes: readonly TtlvNode[], name: string): string | 
 }
 
 /** As `textOf`, of an attribute that must be there. @throws kmipFailure MissingData */
-export function requiredText(attributes: readonly TtlvNode[], name: string): string {
-  const text = textOf(attributes, name)
+export function requireText(attributes: readonly TtlvNode[], name: string): string {
+  const text = readText(attributes, name)
   if (text === undefined) throw kmipFailure('MissingData', `The vendor attribute ${name} is missing.`)
   return text
 }
 
 /** The JSON of a vendor attribute. @throws kmipFailure MissingData, InvalidAttributeValue */
-export function requiredJson(attributes: readonly TtlvNode[], name: string): unknown {
-  const text = requiredText(attributes, name)
+export function requireJson(attributes: readonly TtlvNode[], name: string): unknown {
+  const text = requireText(attributes, name)
   try {
     return parseJsonBody(Buffer.from(text, 'utf8'))
   } catch {
@@ -74,15 +74,15 @@ export function requiredJson(attributes: readonly TtlvNode[], name: string): unk
 }
 
 /** The JSON of an access structure. @throws kmipFailure MissingData, InvalidAttributeValue, FeatureNotSupported */
-export function requiredStructure(attributes: readonly TtlvNode[]): unknown {
+export function requireStructure(attributes: readonly TtlvNode[]): unknown {
   const isFormer = attributes.some((node) => ownName(node) === formerStructure)
-  if (isFormer && textOf(attributes, structureAttribute) === undefined)
+  if (isFormer && readText(attributes, structureAttribute) === undefined)
     throw kmipFailure(
       'FeatureNotSupported',
       `${formerStructure} is the policy of Covercrypt before version 16, whose keys and ciphertexts have other formats: ` +
         `give the attributes as JSON in ${structureAttribute}.`,
     )
-  return requiredJson(attributes, structureAttribute)
+  return requireJson(attributes, structureAttribute)
 }
 
 /** The attributes of the object itself: without those that asked for it, and those that its bytes hold. */

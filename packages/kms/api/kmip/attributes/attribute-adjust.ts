@@ -2,9 +2,9 @@ import type { ValueName } from '@warder/kmip/tables'
 import { bigInteger, type TtlvNode } from '@warder/kmip/ttlv'
 import { kmipFailure } from '../failure/failure.ts'
 import { type Edited, instancesCalled, setAttribute } from './attribute-edit.ts'
-import { type AttributeName, shownName } from './attribute-name.ts'
+import { type AttributeName, formatName } from './attribute-name.ts'
 import { requireRule } from './attribute-rules.ts'
-import { memberOfVendor, withVendorValue } from './attribute-vendor.ts'
+import { toVendorMember, withVendorValue } from './attribute-vendor.ts'
 import type { AttributeState } from './attribute-view.ts'
 
 export type Adjustment = ValueName<'AdjustmentType'>
@@ -26,26 +26,26 @@ export function adjustAttribute(
   const rule = requireRule(name.tag)
   if (rule.readOnly || !rule.modifiable) throw kmipFailure('ReadOnlyAttribute', 'DENIED')
   const [only, ...others] = instancesCalled(state, name, now)
-  if (only === undefined) throw kmipFailure('AttributeNotFound', `The object has no ${shownName(name)}.`)
+  if (only === undefined) throw kmipFailure('AttributeNotFound', `The object has no ${formatName(name)}.`)
   if (others.length > 0)
-    throw kmipFailure('MultiValuedAttribute', `There are several instances of ${shownName(name)}.`)
-  const value = name.vendor === undefined ? only : memberOfVendor(only)
-  const adjusted = adjustedNode(value, adjustment, by)
+    throw kmipFailure('MultiValuedAttribute', `There are several instances of ${formatName(name)}.`)
+  const value = name.vendor === undefined ? only : toVendorMember(only)
+  const adjusted = adjustNode(value, adjustment, by)
   return setAttribute(state, name.vendor === undefined ? adjusted : withVendorValue(only, adjusted), now)
 }
 
-function adjustedNode(node: TtlvNode, adjustment: Adjustment, by: TtlvNode | undefined): TtlvNode {
+function adjustNode(node: TtlvNode, adjustment: Adjustment, by: TtlvNode | undefined): TtlvNode {
   if (adjustment === 'Negate') {
     if (by !== undefined) throw kmipFailure('InvalidField', 'Negate takes no AdjustmentValue.')
     if (node.type === 'Boolean') return { ...node, value: !node.value }
-    return withNumber(node, -numberOf(node))
+    return withNumber(node, -readNumber(node))
   }
-  const step = by === undefined ? 1n : numberOf(by)
-  return withNumber(node, numberOf(node) + (adjustment === 'Increment' ? step : -step))
+  const step = by === undefined ? 1n : readNumber(by)
+  return withNumber(node, readNumber(node) + (adjustment === 'Increment' ? step : -step))
 }
 
 /** @throws kmipFailure InvalidDataType */
-function numberOf(node: TtlvNode): bigint {
+function readNumber(node: TtlvNode): bigint {
   switch (node.type) {
     case 'Integer':
     case 'Interval':
@@ -55,7 +55,7 @@ function numberOf(node: TtlvNode): bigint {
     case 'DateTimeExtended':
       return node.value
     case 'BigInteger': {
-      const bytes = node.value.length > longestNumber ? undefined : Buffer.from(node.value).toString('hex')
+      const bytes = node.value.length > maxNumberBytes ? undefined : Buffer.from(node.value).toString('hex')
       if (bytes === undefined) throw kmipFailure('NumericRange', 'The number is too large to be adjusted.')
       return BigInt.asIntN(node.value.length * 8, BigInt(`0x${bytes}`))
     }
@@ -64,7 +64,7 @@ function numberOf(node: TtlvNode): bigint {
   }
 }
 
-const longestNumber = 1024
+const maxNumberBytes = 1024
 const latestDate = 8_640_000_000_000n
 
 /** The same node with another number. @throws kmipFailure NumericRange */
@@ -80,7 +80,7 @@ function withNumber(node: TtlvNode, value: bigint): TtlvNode {
     case 'DateTimeExtended':
       return { ...node, value: within(value, -(1n << 63n), (1n << 63n) - 1n) }
     case 'BigInteger':
-      return bigInteger(node.tag, bytesOf(value))
+      return bigInteger(node.tag, toBytes(value))
     default:
       throw kmipFailure('InvalidDataType', `A value of type ${node.type} cannot be adjusted.`)
   }
@@ -93,7 +93,7 @@ function within(value: bigint, least: bigint, most: bigint): bigint {
 }
 
 /** Big-endian two's complement. */
-function bytesOf(value: bigint): Uint8Array {
+function toBytes(value: bigint): Uint8Array {
   const length = (value < 0n ? -value : value).toString(16).length / 2 + 1
   const digits = BigInt.asUintN(Math.ceil(length) * 8, value).toString(16)
   return Buffer.from(digits.padStart(Math.ceil(length) * 2, '0'), 'hex')

@@ -2,7 +2,7 @@ import { change, type Database, query, type SqlValue } from '@warder/foundation/
 import { decodeMembers } from '@warder/kmip/json'
 import { Tag } from '@warder/kmip/tables'
 import { type IndexGaps, storedLinks, storedNames } from '../../../keys/index.ts'
-import { attributeMembers, isTyped, membersOf, writtenAttributes } from '../stored/stored-attributes.ts'
+import { attributeMembers, isTyped, toMembers, writeAttributes } from '../stored/stored-attributes.ts'
 
 /** The JSON that rows held before migration 4: the form of the material, and everything of KMIP beside it. */
 interface AttributeBag {
@@ -24,17 +24,17 @@ const setColumns = query<readonly SqlValue[], unknown>(
      archived_at = ?, extractable = ?, sensitive = ?, never_extractable = ?, always_sensitive = ?
      WHERE id = ? AND form = ?`,
 )
-const rowsOfCommit = 500
+const rowsPerCommit = 500
 
 /** Migration 5: puts the attributes of every object where they belong. What has been converted is left alone. */
 export async function convertAttributeBags(db: Database): Promise<void> {
   let after = ''
   for (;;) {
-    const rows = await db.all(page, [after, rowsOfCommit])
+    const rows = await db.all(page, [after, rowsPerCommit])
     const last = rows.at(-1)
     if (last === undefined) return
     const changes = rows.flatMap((row) => {
-      const params = columnsOf(row)
+      const params = toColumns(row)
       return params === undefined ? [] : [change(setColumns, params)]
     })
     if (changes.length > 0) await db.commit(changes)
@@ -42,7 +42,7 @@ export async function convertAttributeBags(db: Database): Promise<void> {
   }
 }
 
-function columnsOf({ id, form: stored }: BagRow): readonly SqlValue[] | undefined {
+function toColumns({ id, form: stored }: BagRow): readonly SqlValue[] | undefined {
   const { kmip, indexGaps, archivedAt, ...form } = JSON.parse(stored) as AttributeBag
   if (kmip === undefined && indexGaps === undefined && archivedAt === undefined) return undefined
   const nodes = kmip === undefined ? [] : decodeMembers(Tag.Attributes, kmip).value
@@ -52,7 +52,7 @@ function columnsOf({ id, form: stored }: BagRow): readonly SqlValue[] | undefine
   const { usageLimits: limits } = members
   return [
     JSON.stringify(form),
-    writtenAttributes(kept, indexGaps),
+    writeAttributes(kept, indexGaps),
     members.processStartAt ?? null,
     members.protectStopAt ?? null,
     limits === undefined ? null : `${limits.unit} ${limits.total} ${limits.left}`,
@@ -82,7 +82,7 @@ const setNamesAndLinks = query<readonly SqlValue[], unknown>(
 export async function convertNamesAndLinks(db: Database): Promise<void> {
   let after = ''
   for (;;) {
-    const rows = await db.all(attributesPage, [after, rowsOfCommit])
+    const rows = await db.all(attributesPage, [after, rowsPerCommit])
     const last = rows.at(-1)
     if (last === undefined) return
     const changes = rows.flatMap(({ id, kmip }) => {
@@ -90,8 +90,8 @@ export async function convertNamesAndLinks(db: Database): Promise<void> {
       const nodes = decodeMembers(Tag.Attributes, attributes).value
       const kept = nodes.filter(({ tag }) => !isTyped(tag))
       if (kept.length === nodes.length) return []
-      const { names, links } = membersOf(nodes)
-      const written = writtenAttributes(kept, indexGaps)
+      const { names, links } = toMembers(nodes)
+      const written = writeAttributes(kept, indexGaps)
       return [change(setNamesAndLinks, [written, storedNames(names), storedLinks(links), id, kmip])]
     })
     if (changes.length > 0) await db.commit(changes)

@@ -11,11 +11,11 @@ import {
 } from '@warder/kmip/ttlv'
 import type { AttributeRule } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
-import { isTagName, tagsOfNode, vendorNameOf } from './attribute-vendor.ts'
+import { isTagName, readTags, readVendorName } from './attribute-vendor.ts'
 import { requireSoftwareStorage, requireTrueStorage } from './wanted-key.ts'
 
 /** Longest text that is looked up by an index, in bytes of UTF-8. */
-const longestKey = 1024
+const maxKeyBytes = 1024
 /** Numbers from here on are for vendors to give (KMIP 2.1 §11). */
 const firstExtension = 0x80000000
 
@@ -27,7 +27,7 @@ export type AttributeSource = 'client' | 'server'
  * @returns the value as it is stored
  * @throws kmipFailure InvalidAttributeValue, ApplicationNamespaceNotSupported, ProtectionStorageUnavailable
  */
-export function checkedValue(
+export function checkValue(
   rule: AttributeRule,
   node: TtlvNode,
   source: AttributeSource = 'client',
@@ -36,7 +36,7 @@ export function checkedValue(
   requireKnown(node)
   switch (node.type) {
     case 'Structure':
-      return checkedStructure(node, source)
+      return checkStructure(node, source)
     case 'TextString':
       if (rule.indexed) requireKey(rule.name, node.value)
       return node
@@ -46,11 +46,11 @@ export function checkedValue(
   }
 }
 
-function checkedStructure(node: StructureNode, source: AttributeSource): TtlvNode {
+function checkStructure(node: StructureNode, source: AttributeSource): TtlvNode {
   switch (node.tag) {
     case Tag.Attribute: {
-      const named = vendorNameOf(node)
-      if (named !== undefined && isTagName(named)) tagsOfNode(node)
+      const named = readVendorName(node)
+      if (named !== undefined && isTagName(named)) readTags(node)
       else if (memberOf(node, Tag.AttributeValue) === undefined)
         throw invalid('A vendor attribute has a value.')
       return node
@@ -74,7 +74,7 @@ function checkedStructure(node: StructureNode, source: AttributeSource): TtlvNod
         throw kmipFailure('ApplicationNamespaceNotSupported', 'ApplicationData cannot be made here.')
       return node
     case Tag.UsageLimits:
-      return checkedLimits(node, source)
+      return checkLimits(node, source)
     case Tag.ProtectionStorageMasks:
       requireSoftwareStorage([node])
       return node
@@ -87,7 +87,7 @@ function checkedStructure(node: StructureNode, source: AttributeSource): TtlvNod
  * KMIP 2.1 §4.59: a client gives total and unit; what is left to use is counted by the server, from the total down. Of
  * what another server counted the rest is left.
  */
-function checkedLimits(node: StructureNode, source: AttributeSource): StructureNode {
+function checkLimits(node: StructureNode, source: AttributeSource): StructureNode {
   const total = memberLong(node, Tag.UsageLimitsTotal)
   const count = memberLong(node, Tag.UsageLimitsCount)
   if (total === undefined || total < 0n)
@@ -111,8 +111,8 @@ function requireMember(parent: StructureNode, tag: number): void {
 
 /** Text that stands in an index. PostgreSQL has no NUL in text. */
 function requireKey(name: string, text: string | undefined): void {
-  if (text === undefined || text === '' || text.includes('\u0000') || Buffer.byteLength(text) > longestKey)
-    throw invalid(`${name} must be text of 1 to ${longestKey} bytes without NUL.`)
+  if (text === undefined || text === '' || text.includes('\u0000') || Buffer.byteLength(text) > maxKeyBytes)
+    throw invalid(`${name} must be text of 1 to ${maxKeyBytes} bytes without NUL.`)
 }
 
 /** Enumerations, wherever they stand in the value, must have a name here or belong to a vendor. */

@@ -34,7 +34,7 @@ export function requireAllowedNow(
       requireOrder(state, after, now)
       return
     case Tag.Name:
-      requireOneOfItsName(state, before, after, now)
+      requireUniqueName(state, before, after, now)
       return
     case Tag.UsageLimits:
       requireUnused(before)
@@ -81,11 +81,11 @@ function requireOrder(state: AttributeState, changed: TtlvNode, now: number): vo
   const dates = [...tags].flatMap((tag) =>
     tag === changed.tag ? [changed] : attributeInstances(state, tag, now),
   )
-  requireOrderOf(dates)
+  requireDateOrder(dates)
 }
 
 /** @throws kmipFailure InvalidAttributeValue when a date comes before one that must not be later */
-function requireOrderOf(nodes: readonly TtlvNode[]): void {
+function requireDateOrder(nodes: readonly TtlvNode[]): void {
   for (const [before, after] of dateOrder) {
     const earlier = nodes.find(({ tag }) => tag === before)
     const later = nodes.find(({ tag }) => tag === after)
@@ -96,7 +96,7 @@ function requireOrderOf(nodes: readonly TtlvNode[]): void {
 }
 
 /** An object has each name once (other objects may have it too). */
-function requireOneOfItsName(
+function requireUniqueName(
   state: AttributeState,
   before: TtlvNode | undefined,
   after: TtlvNode,
@@ -113,7 +113,7 @@ function requireOneOfItsName(
  * @throws kmipFailure InvalidAttributeValue, NonUniqueNameAttribute
  */
 export function requireConsistent(nodes: readonly TtlvNode[]): void {
-  requireOrderOf(nodes)
+  requireDateOrder(nodes)
   const names = nodes.filter(({ tag }) => tag === Tag.Name).map(nameValue)
   if (new Set(names).size < names.length) throw kmipFailure('NonUniqueNameAttribute', 'DENIED')
 }

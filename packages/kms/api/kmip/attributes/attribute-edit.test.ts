@@ -32,8 +32,8 @@ import {
   modifyAttribute,
   setAttribute,
 } from './attribute-edit.ts'
-import { nameOfAttribute } from './attribute-name.ts'
-import { type AttributeState, attributeInstances, attributesOf } from './attribute-view.ts'
+import { readAttributeName } from './attribute-name.ts'
+import { type AttributeState, attributeInstances, listAttributes } from './attribute-view.ts'
 
 const now = 1_800_000_000_000
 const seconds = now / 1000
@@ -133,7 +133,7 @@ test("a client changes nothing that is the server's, whatever the operation", ()
   for (const node of [...samples, vendor('Operation Policy Name', text('default'), 'KMIP1')]) {
     refused('AttributeReadOnly', () => setAttribute(state, node, now))
     refused('AttributeReadOnly', () => modifyAttribute(state, node, {}, now))
-    refused('AttributeReadOnly', () => deleteAttribute(state, nameOfAttribute(node), {}, now))
+    refused('AttributeReadOnly', () => deleteAttribute(state, readAttributeName(node), {}, now))
   }
 })
 
@@ -148,7 +148,7 @@ test('what is fixed when the object is made cannot be given another value later'
     refused('AttributeSingleValued', () => addAttribute(state, node, now))
     refused('AttributeReadOnly', () => setAttribute(state, node, now))
     refused('AttributeReadOnly', () => modifyAttribute(state, node, {}, now))
-    refused('AttributeReadOnly', () => deleteAttribute(state, nameOfAttribute(node), {}, now))
+    refused('AttributeReadOnly', () => deleteAttribute(state, readAttributeName(node), {}, now))
   }
 })
 
@@ -241,7 +241,7 @@ test('tags are an attribute of the object, and those of the service stay out of 
   assert.deepEqual(attributeInstances(state, Tag.Attribute, now), [tagged('["red"]')])
   assert.deepEqual(addAttribute(state, tagged('["blue"]'), now).state.tags, ['_jwks', 'blue', 'red'])
   assert.deepEqual(setAttribute(state, tagged('["blue"]', 'cosmian'), now).state.tags, ['_jwks', 'blue'])
-  const gone = deleteAttribute(state, nameOfAttribute(tagged('["red"]')), {}, now)
+  const gone = deleteAttribute(state, readAttributeName(tagged('["red"]')), {}, now)
   assert.deepEqual(gone.state.tags, ['_jwks'])
   for (const bad of ['red', '[1]', '[""]', '["_jwks"]', '["a\\u0000"]', `["${'t'.repeat(257)}"]`])
     refused('InvalidAttributeValue', () => addAttribute(state, tagged(bad), now))
@@ -478,7 +478,7 @@ test('any history of edits leaves a state that reads back the same, or changes n
     fc.property(type, fc.array(edit, { maxLength: 12 }), (kind, edits) => {
       let state = stateOf({ type: kind })
       for (const [what, wanted, index] of edits) {
-        const before = attributesOf(state, now)
+        const before = listAttributes(state, now)
         try {
           const done =
             what === 'add'
@@ -487,14 +487,14 @@ test('any history of edits leaves a state that reads back the same, or changes n
                 ? setAttribute(state, wanted, now)
                 : what === 'modify'
                   ? modifyAttribute(state, wanted, { index }, now)
-                  : deleteAttribute(state, nameOfAttribute(wanted), { index }, now)
+                  : deleteAttribute(state, readAttributeName(wanted), { index }, now)
           state = done.state
         } catch (error) {
           assert.ok(error instanceof KmipFailure, String(error))
-          assert.deepEqual(attributesOf(state, now), before)
+          assert.deepEqual(listAttributes(state, now), before)
         }
         const seen = new Map<number, number>()
-        for (const { tag } of attributesOf(state, now)) seen.set(tag, (seen.get(tag) ?? 0) + 1)
+        for (const { tag } of listAttributes(state, now)) seen.set(tag, (seen.get(tag) ?? 0) + 1)
         for (const [tag, count] of seen) {
           const rule = attributeRules.find((one) => one.tag === tag)
           assert.ok(rule?.multiple === true || count === 1, `${tagName(tag)} is there ${count} times`)

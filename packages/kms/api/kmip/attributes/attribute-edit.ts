@@ -2,14 +2,14 @@ import { Enumeration, Tag } from '@warder/kmip/tables'
 import { memberOf, sameValue, type TtlvNode } from '@warder/kmip/ttlv'
 import type { AttributeRule, ManagedObject } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
-import { isSameInstance, storedAttributes, withStoredAttributes } from '../stored/stored-attributes.ts'
+import { isSameInstance, readStoredAttributes, withStoredAttributes } from '../stored/stored-attributes.ts'
 import { isAbeAttribute } from './abe-request.ts'
-import { checkedValue } from './attribute-checks.ts'
+import { checkValue } from './attribute-checks.ts'
 import { consequences, requireAllowedNow, requireRoomFor, requireUnused } from './attribute-conditions.ts'
-import { freeIndex, indexesOf, withIndexes } from './attribute-index.ts'
-import { type AttributeName, isCalled, nameOfAttribute, shownName } from './attribute-name.ts'
+import { assignIndexes, freeIndex, withIndexes } from './attribute-index.ts'
+import { type AttributeName, formatName, isCalled, readAttributeName } from './attribute-name.ts'
 import { requireRule } from './attribute-rules.ts'
-import { isLegacyName, isServerName, isTagName, requireVendorName, tagsOfNode } from './attribute-vendor.ts'
+import { isLegacyName, isServerName, isTagName, readTags, requireVendorName } from './attribute-vendor.ts'
 import { type AttributeState, attributeInstances, linkToOtherHalf } from './attribute-view.ts'
 
 /** An object after an edit, and the instance that was added, changed or deleted. */
@@ -31,10 +31,10 @@ export function addAttribute(state: AttributeState, node: TtlvNode, now: number)
   if (there.length > 0 && (!rule.multiple || (name.vendor !== undefined && isLegacyName(name.vendor))))
     throw kmipFailure('AttributeSingleValued', 'DENIED')
   if (there.length === 0 && !rule.addable && !rule.always) throw readOnly()
-  const indexes = indexesOf(state.object, name, there.length)
+  const indexes = assignIndexes(state.object, name, there.length)
   const index = there.length === 0 ? 0 : freeIndex(indexes)
   const next = indexes.findIndex((taken) => taken > index)
-  const edited = put(state, rule, undefined, node, now, index, there[next])
+  const edited = putAttribute(state, rule, undefined, node, now, index, there[next])
   const { object, tags } = edited.state
   const all = [...indexes, index].toSorted((one, other) => one - other)
   return { ...edited, state: { tags, object: rule.multiple ? withIndexes(object, name, all) : object } }
@@ -47,10 +47,10 @@ export function addAttribute(state: AttributeState, node: TtlvNode, now: number)
 export function setAttribute(state: AttributeState, node: TtlvNode, now: number): Edited {
   const { rule, name } = requireEditable(state, node)
   const [only, ...others] = instancesCalled(state, name, now)
-  if (others.length > 0) throw severalOf(name)
+  if (others.length > 0) throw ambiguousError(name)
   if (only !== undefined && !rule.modifiable) throw readOnly()
   if (only === undefined && !rule.addable) throw readOnly()
-  return put(state, rule, only, node, now, 0)
+  return putAttribute(state, rule, only, node, now, 0)
 }
 
 /** Which instance is meant: by its value (2.x), by its index (1.x), or the only one. */
@@ -69,7 +69,7 @@ export function modifyAttribute(state: AttributeState, node: TtlvNode, which: Wh
   if (which.current !== undefined && !isCalled(which.current, name))
     throw kmipFailure('InvalidAttribute', 'CurrentAttribute and NewAttribute are two different attributes.')
   const { node: before, index } = requireInstance(state, name, which, instancesCalled(state, name, now))
-  return put(state, rule, before, node, now, index)
+  return putAttribute(state, rule, before, node, now, index)
 }
 
 /**
@@ -87,7 +87,7 @@ export function deleteAttribute(
   if (rule.readOnly || !rule.deletable) throw readOnly()
   if (name.vendor !== undefined && (isServerName(name.vendor) || isLegacyName(name.vendor))) throw readOnly()
   const there = instancesCalled(state, name, now)
-  const indexes = indexesOf(state.object, name, there.length)
+  const indexes = assignIndexes(state.object, name, there.length)
   const isOne = which.current !== undefined || which.index !== undefined
   const gone = isOne ? [requireInstance(state, name, which, there).node] : there
   const [first] = gone
@@ -134,7 +134,7 @@ function requireEditable(state: AttributeState, node: TtlvNode, edit?: 'add'): E
   // Operation Policy Name is first set by a client or the server, and changed or deleted by no client (KMIP 1.4 §3.18).
   if (node.tag === Tag.Attribute && isLegacyName(requireVendorName(node)) && edit !== 'add') throw readOnly()
   requireNotFixed(state.object, node)
-  return { rule, name: nameOfAttribute(node) }
+  return { rule, name: readAttributeName(node) }
 }
 
 /** The instances of an attribute of this name, in the order of their indexes. */
@@ -154,20 +154,20 @@ function requireInstance(
   there: readonly TtlvNode[],
 ): { readonly node: TtlvNode; readonly index: number } {
   if (there.length === 0) throw notFound(name)
-  if (current === undefined && index === undefined && there.length > 1) throw severalOf(name)
-  const indexes = indexesOf(state.object, name, there.length)
+  if (current === undefined && index === undefined && there.length > 1) throw ambiguousError(name)
+  const indexes = assignIndexes(state.object, name, there.length)
   const at =
     current === undefined
       ? indexes.indexOf(index ?? indexes[0] ?? 0)
       : there.findIndex((node) => sameValue(node, current))
   const node = there[at]
   if (node === undefined)
-    throw kmipFailure('AttributeInstanceNotFound', `There is no such instance of ${shownName(name)}.`)
+    throw kmipFailure('AttributeInstanceNotFound', `There is no such instance of ${formatName(name)}.`)
   return { node, index: indexes[at] ?? 0 }
 }
 
 /** Checks the value and puts it in the place of `before`, or in front of `next`, or behind what there is. */
-function put(
+function putAttribute(
   state: AttributeState,
   rule: AttributeRule,
   before: TtlvNode | undefined,
@@ -176,18 +176,18 @@ function put(
   index: number,
   next?: TtlvNode,
 ): Edited {
-  const after = checkedValue(rule, node)
+  const after = checkValue(rule, node)
   requireAllowedNow(state, before, after, now)
-  let edited = placed(state, before, after, next)
+  let edited = replaceNode(state, before, after, next)
   for (const consequence of consequences(after)) {
-    const stored = storedAttributes(edited.object).find(({ tag }) => tag === consequence.tag)
-    edited = placed(edited, stored, consequence)
+    const stored = readStoredAttributes(edited.object).find(({ tag }) => tag === consequence.tag)
+    edited = replaceNode(edited, stored, consequence)
   }
   requireRoom(edited)
   return { state: edited, node: after, index }
 }
 
-function placed(
+function replaceNode(
   state: AttributeState,
   before: TtlvNode | undefined,
   after: TtlvNode,
@@ -202,9 +202,9 @@ function placed(
   }
   if (isTags(after)) {
     const kept = before === undefined ? tags : ownTags(tags)
-    return { object, tags: [...new Set([...kept, ...tagsOfNode(after)])].sort() }
+    return { object, tags: [...new Set([...kept, ...readTags(after)])].sort() }
   }
-  const stored = storedAttributes(object)
+  const stored = readStoredAttributes(object)
   const isHalf = before !== undefined && isHalfLink(object, before)
   if (isHalf && sameValue(before, after)) return state
   const at = before === undefined ? -1 : stored.findIndex((node) => isSameInstance(node, before))
@@ -217,7 +217,7 @@ function placed(
 }
 
 function without({ object, tags }: AttributeState, gone: readonly TtlvNode[]): AttributeState {
-  const stored = storedAttributes(object)
+  const stored = readStoredAttributes(object)
   const nodes = [...stored]
   for (const one of gone) {
     const at = nodes.findIndex((node) => isSameInstance(one, node))
@@ -232,7 +232,7 @@ function without({ object, tags }: AttributeState, gone: readonly TtlvNode[]): A
 
 function isTags(node: TtlvNode): boolean {
   if (node.tag !== Tag.Attribute) return false
-  const { vendor } = nameOfAttribute(node)
+  const { vendor } = readAttributeName(node)
   return vendor !== undefined && isTagName(vendor)
 }
 
@@ -248,7 +248,7 @@ function ownTags(tags: readonly string[]): readonly string[] {
 }
 
 function requireRoom({ object, tags }: AttributeState): void {
-  requireRoomFor(storedAttributes(object), tags)
+  requireRoomFor(readStoredAttributes(object), tags)
 }
 
 function readOnly(): Error {
@@ -256,12 +256,12 @@ function readOnly(): Error {
 }
 
 function notFound(name: AttributeName): Error {
-  return kmipFailure('AttributeNotFound', `The object has no ${shownName(name)}.`)
+  return kmipFailure('AttributeNotFound', `The object has no ${formatName(name)}.`)
 }
 
-function severalOf(name: AttributeName): Error {
+function ambiguousError(name: AttributeName): Error {
   return kmipFailure(
     'MultiValuedAttribute',
-    `There are several instances of ${shownName(name)}: say which one.`,
+    `There are several instances of ${formatName(name)}: say which one.`,
   )
 }

@@ -5,7 +5,7 @@ import { integer, textString } from '@warder/kmip/ttlv'
 import fc from 'fast-check'
 import { newObjectDefaults, ObjectAttributes } from '../../../keys/index.ts'
 import { addAttribute, deleteAttribute, instancesCalled } from './attribute-edit.ts'
-import { indexed, indexesOf } from './attribute-index.ts'
+import { assignIndexes, indexNodes } from './attribute-index.ts'
 import type { AttributeState } from './attribute-view.ts'
 
 const name = { tag: Tag.ObjectGroup, vendor: undefined }
@@ -24,7 +24,7 @@ const added = (state: AttributeState, ...names: readonly string[]) =>
 
 test('the index of an instance stays when others go, and what is free is taken first', () => {
   const state = deleteAttribute(added(none, 'a', 'b', 'c', 'd'), name, { index: 1 }, 0).state
-  const told = (of: AttributeState) => indexed(of.object, instancesCalled(of, name, 0))
+  const told = (of: AttributeState) => indexNodes(of.object, instancesCalled(of, name, 0))
   const index = (value: number) => integer(Tag.AttributeIndex, value)
   assert.deepEqual(told(state), [group('a'), index(0), group('c'), index(2), group('d'), index(3)])
   const whole = addAttribute(state, group('e'), 0)
@@ -56,7 +56,7 @@ test('property: every instance keeps its index as long as it is there', () => {
           }
         }
         const there = instancesCalled(state, name, 0).map(({ value }) => value)
-        const indexes = indexesOf(state.object, name, there.length)
+        const indexes = assignIndexes(state.object, name, there.length)
         assert.deepEqual(
           new Map(there.map((value, place) => [value, indexes[place]])),
           new Map([...known].sort((one, other) => one[1] - other[1])),

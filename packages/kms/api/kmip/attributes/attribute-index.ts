@@ -2,17 +2,17 @@ import { Tag, tagText } from '@warder/kmip/tables'
 import { integer, type TtlvNode } from '@warder/kmip/ttlv'
 import type { IndexGaps, ManagedObject } from '../../../keys/index.ts'
 import { withIndexGaps } from '../stored/stored-attributes.ts'
-import { type AttributeName, nameOfAttribute } from './attribute-name.ts'
+import { type AttributeName, readAttributeName } from './attribute-name.ts'
 
 type WithAttributes = Pick<ManagedObject, 'attributes'>
 
-function keyOf({ tag, vendor }: AttributeName): string {
+function toIndexKey({ tag, vendor }: AttributeName): string {
   return vendor === undefined ? tagText(tag) : JSON.stringify([vendor.vendor, vendor.name])
 }
 
 /** The indexes of the instances of a name, of which there are `count`. */
-export function indexesOf(object: WithAttributes, name: AttributeName, count: number): readonly number[] {
-  const gaps = new Set(object.attributes.indexGaps[keyOf(name)])
+export function assignIndexes(object: WithAttributes, name: AttributeName, count: number): readonly number[] {
+  const gaps = new Set(object.attributes.indexGaps[toIndexKey(name)])
   const indexes: number[] = []
   for (let index = 0; indexes.length < count; index++) if (!gaps.has(index)) indexes.push(index)
   return indexes
@@ -30,12 +30,12 @@ export function withIndexes<O extends WithAttributes>(
   name: AttributeName,
   indexes: readonly number[],
 ): O {
-  const { [keyOf(name)]: _gone, ...others } = object.attributes.indexGaps
+  const { [toIndexKey(name)]: _gone, ...others } = object.attributes.indexGaps
   const taken = new Set(indexes)
   const own = Array.from({ length: (indexes.at(-1) ?? -1) + 1 }, (_, index) => index).filter(
     (index) => !taken.has(index),
   )
-  const gaps: IndexGaps = own.length === 0 ? others : { ...others, [keyOf(name)]: own }
+  const gaps: IndexGaps = own.length === 0 ? others : { ...others, [toIndexKey(name)]: own }
   return withIndexGaps(object, gaps)
 }
 
@@ -43,20 +43,20 @@ export function withIndexes<O extends WithAttributes>(
  * Attributes as they are told to 1.x clients: an AttributeIndex follows each one whose index is not its place.
  * @param nodes of each name all instances, in their order
  */
-export function indexed(object: WithAttributes, nodes: readonly TtlvNode[]): readonly TtlvNode[] {
+export function indexNodes(object: WithAttributes, nodes: readonly TtlvNode[]): readonly TtlvNode[] {
   const gaps = object.attributes.indexGaps
   if (Object.keys(gaps).length === 0) return nodes
   const counts = new Map<string, number>()
   for (const node of nodes) {
-    const key = keyOf(nameOfAttribute(node))
+    const key = toIndexKey(readAttributeName(node))
     counts.set(key, (counts.get(key) ?? 0) + 1)
   }
   const left = new Map<string, number[]>()
   return nodes.flatMap((node) => {
-    const name = nameOfAttribute(node)
-    const key = keyOf(name)
+    const name = readAttributeName(node)
+    const key = toIndexKey(name)
     if (gaps[key] === undefined) return [node]
-    const indexes = left.get(key) ?? [...indexesOf(object, name, counts.get(key) ?? 0)]
+    const indexes = left.get(key) ?? [...assignIndexes(object, name, counts.get(key) ?? 0)]
     left.set(key, indexes)
     return [node, integer(Tag.AttributeIndex, indexes.shift() ?? 0)]
   })

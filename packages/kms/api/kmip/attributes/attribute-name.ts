@@ -2,7 +2,7 @@ import { attributeIn, type KmipVersion, Tag, tagText } from '@warder/kmip/tables
 import type { TtlvNode } from '@warder/kmip/ttlv'
 import { kmipFailure } from '../failure/failure.ts'
 import { attributeRule, requireRule } from './attribute-rules.ts'
-import { isTagName, sameVendorName, type VendorName, vendorNameOf } from './attribute-vendor.ts'
+import { isTagName, readVendorName, sameVendorName, type VendorName } from './attribute-vendor.ts'
 
 /** Which attribute is meant: one of the standard's, or a vendor's. */
 export interface AttributeName {
@@ -15,40 +15,40 @@ export interface AttributeName {
  * Name in an AttributeReference; undefined when it is no attribute that an object could have.
  * @throws kmipFailure InvalidField when it is neither an enumeration nor the structure of a vendor attribute
  */
-export function referredName(reference: TtlvNode): AttributeName | undefined {
+export function readReferredName(reference: TtlvNode): AttributeName | undefined {
   if (reference.type === 'Enumeration') {
     return attributeRule(reference.value) === undefined
       ? undefined
       : { tag: reference.value, vendor: undefined }
   }
-  const vendor = vendorNameOf(reference)
+  const vendor = readVendorName(reference)
   if (vendor === undefined) throw kmipFailure('InvalidField', 'An attribute reference names one attribute.')
   return { tag: Tag.Attribute, vendor }
 }
 
 /** Name of an attribute. @throws kmipFailure InvalidAttribute when its tag is none of an attribute */
-export function nameOfAttribute(node: TtlvNode): AttributeName {
+export function readAttributeName(node: TtlvNode): AttributeName {
   requireRule(node.tag)
   if (node.tag !== Tag.Attribute) return { tag: node.tag, vendor: undefined }
-  const vendor = vendorNameOf(node)
+  const vendor = readVendorName(node)
   if (vendor === undefined)
     throw kmipFailure('InvalidAttribute', 'A vendor attribute names its vendor and itself.')
   return { tag: node.tag, vendor }
 }
 
 /** Does a client of this version know the attribute? Vendors' attributes are as old as the protocol: `x-…` in 1.x. */
-export function isAttributeOf(version: KmipVersion, tag: number): boolean {
+export function isKnownAttribute(version: KmipVersion, tag: number): boolean {
   return tag === Tag.Attribute || attributeIn(version, requireRule(tag))
 }
 
 /** Is this node an instance of the attribute of that name? */
 export function isCalled(node: TtlvNode, { tag, vendor }: AttributeName): boolean {
   if (node.tag !== tag || vendor === undefined) return node.tag === tag
-  const other = vendorNameOf(node)
+  const other = readVendorName(node)
   return other !== undefined && (sameVendorName(other, vendor) || (isTagName(other) && isTagName(vendor)))
 }
 
 /** For messages: `Name`, `x-attribute1`. */
-export function shownName({ tag, vendor }: AttributeName): string {
+export function formatName({ tag, vendor }: AttributeName): string {
   return vendor === undefined ? tagText(tag) : `${vendor.vendor}-${vendor.name}`.slice(0, 128)
 }

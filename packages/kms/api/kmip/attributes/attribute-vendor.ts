@@ -23,10 +23,10 @@ export const ownVendor = 'warder'
 /** Vendors under which tags are understood: clients of another server call them so. */
 const tagVendors: ReadonlySet<string> = new Set([ownVendor, 'cosmian'])
 const tagAttribute = 'tag'
-const longestName = 256
+const maxNameLength = 256
 
 /** Name of a vendor attribute, or of a reference to one; undefined when it has none. */
-export function vendorNameOf(node: TtlvNode): VendorName | undefined {
+export function readVendorName(node: TtlvNode): VendorName | undefined {
   if (node.type !== 'Structure') return undefined
   const vendor = memberText(node, Tag.VendorIdentification)
   const name = memberText(node, Tag.AttributeName)
@@ -39,13 +39,13 @@ export function vendorNameOf(node: TtlvNode): VendorName | undefined {
  * @throws kmipFailure InvalidAttribute, AttributeReadOnly
  */
 export function requireVendorName(node: TtlvNode, source: 'client' | 'server' = 'client'): VendorName {
-  const named = vendorNameOf(node)
+  const named = readVendorName(node)
   if (named === undefined || named.vendor === '' || named.name === '')
     throw kmipFailure('InvalidAttribute', 'A vendor attribute names its vendor and itself.')
-  if (named.vendor.length > longestName || named.name.length > longestName)
+  if (named.vendor.length > maxNameLength || named.name.length > maxNameLength)
     throw kmipFailure(
       'InvalidAttribute',
-      `The name of a vendor attribute has at most ${longestName} characters.`,
+      `The name of a vendor attribute has at most ${maxNameLength} characters.`,
     )
   const reserved = isServerName(named) && source === 'client'
   if (reserved || (named.vendor === ownVendor && !isTagName(named)))
@@ -104,31 +104,31 @@ export function withholdingAttributes({
   )
 }
 
-const longestTag = 256
+const maxTagLength = 256
 
 /**
  * The tags that such an attribute lists: a JSON array of strings, as text or its bytes.
  * @throws kmipFailure InvalidAttributeValue
  */
-export function tagsOfNode(node: TtlvNode): readonly string[] {
+export function readTags(node: TtlvNode): readonly string[] {
   const value = node.type === 'Structure' ? memberOf(node, Tag.AttributeValue) : undefined
-  const tags = parsed(value)
+  const tags = parseTags(value)
   if (tags === undefined || tags.length > maxTags || !tags.every(isTag))
     throw kmipFailure(
       'InvalidAttributeValue',
-      `Tags are a JSON array of at most ${maxTags} texts of 1 to ${longestTag} characters, none of which begins with _.`,
+      `Tags are a JSON array of at most ${maxTags} texts of 1 to ${maxTagLength} characters, none of which begins with _.`,
     )
   return [...new Set(tags)].sort()
 }
 
-function parsed(value: TtlvNode | undefined): readonly unknown[] | undefined {
+function parseTags(value: TtlvNode | undefined): readonly unknown[] | undefined {
   const text =
     value?.type === 'TextString'
       ? value.value
       : value?.type === 'ByteString'
         ? Buffer.from(value.value).toString('utf8')
         : undefined
-  if (text === undefined || text.length > maxTags * (longestTag * 6 + 3)) return undefined
+  if (text === undefined || text.length > maxTags * (maxTagLength * 6 + 3)) return undefined
   try {
     const list: unknown = JSON.parse(text)
     return Array.isArray(list) ? list : undefined
@@ -141,7 +141,7 @@ function isTag(tag: unknown): tag is string {
   return (
     typeof tag === 'string' &&
     tag.length > 0 &&
-    tag.length <= longestTag &&
+    tag.length <= maxTagLength &&
     !tag.startsWith('_') &&
     tag.isWellFormed() &&
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
@@ -150,7 +150,7 @@ function isTag(tag: unknown): tag is string {
 }
 
 /** The value of a vendor attribute, as a node of its own type. @throws kmipFailure InvalidAttribute */
-export function memberOfVendor(node: TtlvNode): TtlvNode {
+export function toVendorMember(node: TtlvNode): TtlvNode {
   const value = node.type === 'Structure' ? memberOf(node, Tag.AttributeValue) : undefined
   if (value === undefined) throw kmipFailure('InvalidAttribute', 'A vendor attribute has a value.')
   return value

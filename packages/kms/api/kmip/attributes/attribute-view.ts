@@ -20,9 +20,9 @@ import {
   stateAt,
 } from '../../../keys/index.ts'
 import { keyFormatNumber } from '../key-blocks/key-format.ts'
-import { shapeOf } from '../key-blocks/object-shape.ts'
+import { readShape } from '../key-blocks/object-shape.ts'
 import { abeAttributes } from '../stored/abe-attributes.ts'
-import { storedAttributes, usualAlgorithm } from '../stored/stored-attributes.ts'
+import { defaultAlgorithm, readStoredAttributes } from '../stored/stored-attributes.ts'
 import { attributeRule, isGoneFrom } from './attribute-rules.ts'
 import { tagsNode, withholdingAttributes } from './attribute-vendor.ts'
 import { certificateIdentifier, certificateIssuer, certificateSubject } from './certificate-names.ts'
@@ -40,12 +40,12 @@ export interface AttributeState {
  * later versions dropped is there for clients of the older ones alone.
  * @param now Unix milliseconds
  */
-export function attributesOf(
+export function listAttributes(
   state: AttributeState,
   now: number,
   version: KmipVersion = '2.1',
 ): readonly TtlvNode[] {
-  const stored = groupedByTag(storedAttributes(state.object))
+  const stored = groupByTag(readStoredAttributes(state.object))
   return attributeRules.flatMap((rule) =>
     rule.appliesTo.has(state.object.type) && !isGoneFrom(version, rule)
       ? instances(state, rule.tag, stored.get(rule.tag) ?? [], now)
@@ -56,7 +56,7 @@ export function attributesOf(
 /** The instances of one attribute, in their order; as `attributesOf` has them. */
 export function attributeInstances(state: AttributeState, tag: number, now: number): readonly TtlvNode[] {
   if (attributeRule(tag)?.appliesTo.has(state.object.type) !== true) return []
-  const stored = storedAttributes(state.object).filter((node) => node.tag === tag)
+  const stored = readStoredAttributes(state.object).filter((node) => node.tag === tag)
   return instances(state, tag, stored, now)
 }
 
@@ -81,15 +81,15 @@ function instances(
     return other === undefined || stored.some((node) => sameValue(node, other)) ? stored : [other, ...stored]
   }
   const column = fromColumns.get(tag)
-  if (column !== undefined) return listOf(column(state.object, now))
-  return stored.length > 0 ? stored : listOf(otherwise.get(tag)?.(state.object, now))
+  if (column !== undefined) return toList(column(state.object, now))
+  return stored.length > 0 ? stored : toList(otherwise.get(tag)?.(state.object, now))
 }
 
-function listOf(node: TtlvNode | undefined): readonly TtlvNode[] {
+function toList(node: TtlvNode | undefined): readonly TtlvNode[] {
   return node === undefined ? [] : [node]
 }
 
-function groupedByTag(nodes: readonly TtlvNode[]): ReadonlyMap<number, readonly TtlvNode[]> {
+function groupByTag(nodes: readonly TtlvNode[]): ReadonlyMap<number, readonly TtlvNode[]> {
   const groups = new Map<number, TtlvNode[]>()
   for (const node of nodes) {
     const group = groups.get(node.tag)
@@ -138,7 +138,7 @@ const otherwise: ReadonlyMap<number, FromObject> = new Map<number, FromObject>([
   [Tag.CertificateIdentifier, certificateIdentifier],
   [Tag.CertificateIssuer, certificateIssuer],
   [Tag.CertificateSubject, certificateSubject],
-  [Tag.CryptographicAlgorithm, usualAlgorithm],
+  [Tag.CryptographicAlgorithm, defaultAlgorithm],
   [Tag.CryptographicDomainParameters, domainParameters],
   [Tag.KeyFormatType, keyFormat],
   [Tag.Digest, (object) => abeAttributes(object).find(({ tag }) => tag === Tag.Digest)],
@@ -181,7 +181,7 @@ function domainParameters({ curve }: ManagedObject): StructureNode | undefined {
 
 /** The format in which Get answers when none is asked for and none was registered (KMIP 2.1 §4.26). */
 function keyFormat(object: ManagedObject): TtlvNode | undefined {
-  const { keyFormat: format } = shapeOf(object)
+  const { keyFormat: format } = readShape(object)
   return format === undefined ? undefined : enumeration(Tag.KeyFormatType, keyFormatNumber(format))
 }
 

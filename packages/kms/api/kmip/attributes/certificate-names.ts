@@ -1,14 +1,14 @@
 import { Tag } from '@warder/kmip/tables'
 import { memberOf, membersOf, type StructureNode, structure, textString } from '@warder/kmip/ttlv'
 import { generalNameText, nameText } from '@warder/pki/x509'
-import { type AttributeMembers, storedWithTag } from '../stored/stored-attributes.ts'
+import { type AttributeMembers, readStoredWithTag } from '../stored/stored-attributes.ts'
 
 /**
  * Texts of 1.x about a certificate (KMIP 1.0 §3.9 to §3.11), made of what is stored in DER. The standard leaves the
  * form of the text open: names are as in RFC 4514, serial numbers hexadecimal, alternative names as Certify takes them.
  */
 export function certificateIdentifier(object: AttributeMembers): StructureNode | undefined {
-  const stored = storedStructure(object, Tag.X_509CertificateIdentifier)
+  const stored = findStoredStructure(object, Tag.X_509CertificateIdentifier)
   if (stored === undefined) return undefined
   return structure(Tag.CertificateIdentifier, [
     textString(Tag.Issuer, nameIn(stored, Tag.IssuerDistinguishedName)),
@@ -17,7 +17,7 @@ export function certificateIdentifier(object: AttributeMembers): StructureNode |
 }
 
 export function certificateSubject(object: AttributeMembers): StructureNode | undefined {
-  const stored = storedStructure(object, Tag.X_509CertificateSubject)
+  const stored = findStoredStructure(object, Tag.X_509CertificateSubject)
   if (stored === undefined) return undefined
   return structure(Tag.CertificateSubject, [
     textString(Tag.CertificateSubjectDistinguishedName, nameIn(stored, Tag.SubjectDistinguishedName)),
@@ -26,7 +26,7 @@ export function certificateSubject(object: AttributeMembers): StructureNode | un
 }
 
 export function certificateIssuer(object: AttributeMembers): StructureNode | undefined {
-  const stored = storedStructure(object, Tag.X_509CertificateIssuer)
+  const stored = findStoredStructure(object, Tag.X_509CertificateIssuer)
   if (stored === undefined) return undefined
   return structure(Tag.CertificateIssuer, [
     textString(Tag.CertificateIssuerDistinguishedName, nameIn(stored, Tag.IssuerDistinguishedName)),
@@ -34,8 +34,8 @@ export function certificateIssuer(object: AttributeMembers): StructureNode | und
   ])
 }
 
-function storedStructure(object: AttributeMembers, tag: number): StructureNode | undefined {
-  const [node] = storedWithTag(object, tag)
+function findStoredStructure(object: AttributeMembers, tag: number): StructureNode | undefined {
+  const [node] = readStoredWithTag(object, tag)
   return node?.type === 'Structure' ? node : undefined
 }
 

@@ -3,11 +3,11 @@ import { Tag } from '@warder/kmip/tables'
 import { dateTime, integer, type TtlvNode } from '@warder/kmip/ttlv'
 import type { AlgorithmPolicy } from '../../../crypto/index.ts'
 import type { ApplyCreationRules, NewObject } from '../../../keys/index.ts'
-import { KmipFailure, toldOf } from '../failure/failure.ts'
-import { storedAttributes, usualAlgorithm } from '../stored/stored-attributes.ts'
+import { KmipFailure, toPublicFailure } from '../failure/failure.ts'
+import { defaultAlgorithm, readStoredAttributes } from '../stored/stored-attributes.ts'
 import { type CreationRules, noRules, withDefaults } from './creation-rules.ts'
 import { readRules } from './creation-rules-store.ts'
-import { newObjectOf } from './new-object.ts'
+import { buildNewObject } from './new-object.ts'
 
 /** Rules that a user set with SetDefaults and SetConstraints bind the objects that the user creates over REST, too. */
 export function createCreationGate(services: {
@@ -19,9 +19,9 @@ export function createCreationGate(services: {
     if (all === noRules) return created
     const rules = kind === 'new' ? all : { ...all, defaults: undefined }
     try {
-      return created.map((one) => ruled(one, { rules, now, services, principal: { name: owner } }))
+      return created.map((one) => applyRuling(one, { rules, now, services, principal: { name: owner } }))
     } catch (error) {
-      throw error instanceof KmipFailure ? toldOf(error).failure : error
+      throw error instanceof KmipFailure ? toPublicFailure(error).failure : error
     }
   }
 }
@@ -34,11 +34,11 @@ interface Ruling {
 }
 
 /** @throws kmipFailure ConstraintViolation, and what a default does not fit */
-function ruled(created: NewObject, ruling: Ruling): NewObject {
+function applyRuling(created: NewObject, ruling: Ruling): NewObject {
   const { object, material, tags } = created
   const { id, type, algorithm, bits, curve, boundAlg, linkedId, activationAt, deactivationAt, usageMask } =
     object
-  const given: readonly TtlvNode[] = [usualAlgorithm(object), ...storedAttributes(object)].filter(
+  const given: readonly TtlvNode[] = [defaultAlgorithm(object), ...readStoredAttributes(object)].filter(
     (node) => node !== undefined,
   )
   const columns: readonly TtlvNode[] = [
@@ -52,7 +52,7 @@ function ruled(created: NewObject, ruling: Ruling): NewObject {
     (node) => !said.has(node),
   )
   const key = { type, algorithm, bits, curve, boundAlg, material, id, linkedId }
-  const made = newObjectOf(ruling, { ...key, attributes, given })
+  const made = buildNewObject(ruling, { ...key, attributes, given })
   return {
     ...created,
     object: { ...made.object, activationAt, form: object.form },

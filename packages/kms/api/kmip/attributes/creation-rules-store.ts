@@ -16,22 +16,22 @@ const put = query<[owner: string, name: string, value: string], unknown>(
 )
 
 /** Longest list of rules, in characters of JSON TTLV. */
-const longest = 256 * 1024
+const maxBytes = 256 * 1024
 
 export async function readRules(db: Database, owner: string): Promise<CreationRules> {
   const rows = await db.all(ofOwner, [owner])
   if (rows.length === 0) return noRules
-  const named = (name: string): StructureNode | undefined => {
+  const findStructure = (name: string): StructureNode | undefined => {
     const row = rows.find((known) => known.name === name)
     const node = row === undefined ? undefined : decodeJson(row.value)
     return node?.type === 'Structure' ? node : undefined
   }
-  return { defaults: named('defaults'), constraints: named('constraints') }
+  return { defaults: findStructure('defaults'), constraints: findStructure('constraints') }
 }
 
 /** Puts a list in the place of the one that a user had. @throws kmipFailure ServerLimitExceeded */
 export function replaceRules(owner: string, name: keyof CreationRules, rules: StructureNode): Change {
   const value = encodeJson(rules)
-  if (value.length > longest) throw kmipFailure('ServerLimitExceeded', 'These rules are too long.')
+  if (value.length > maxBytes) throw kmipFailure('ServerLimitExceeded', 'These rules are too long.')
   return change(put, [owner, name, value])
 }

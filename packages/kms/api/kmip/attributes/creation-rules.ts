@@ -26,16 +26,16 @@ export interface CreationRules {
 export const noRules: CreationRules = { defaults: undefined, constraints: undefined }
 
 /** Rules of one user, in each of the two lists. */
-const mostRules = 100
-const mostAttributes = 100
+const maxRules = 100
+const maxAttributes = 100
 
 /** @throws kmipFailure InvalidField …, KmipDecodeError */
-export function checkedDefaults(given: StructureNode): StructureNode {
+export function checkDefaults(given: StructureNode): StructureNode {
   const rules = membersOf(given, Tag.ObjectDefaults).map((node) => typed(node, 'Structure'))
   requireFew(rules)
   for (const rule of rules) {
     requireScope(rule)
-    if (typesOf(rule) === undefined)
+    if (readTypes(rule) === undefined)
       throw kmipFailure('MissingData', 'ObjectDefaults name an ObjectType or ObjectTypes.')
     requireAttributes(rule)
   }
@@ -46,7 +46,7 @@ export function checkedDefaults(given: StructureNode): StructureNode {
  * A constraint without attributes, which the standard allows, would constrain nothing: it is refused, not kept in vain.
  * @throws kmipFailure InvalidField …, KmipDecodeError
  */
-export function checkedConstraints(given: StructureNode): StructureNode {
+export function checkConstraints(given: StructureNode): StructureNode {
   const rules = membersOf(given, Tag.Constraint).map((node) => typed(node, 'Structure'))
   requireFew(rules)
   for (const rule of rules) {
@@ -58,7 +58,7 @@ export function checkedConstraints(given: StructureNode): StructureNode {
 
 /** Object types and groups that a rule is about have to be some. @throws kmipFailure InvalidField, KmipDecodeError */
 function requireScope(rule: StructureNode): void {
-  for (const node of typesOf(rule) ?? []) {
+  for (const node of readTypes(rule) ?? []) {
     if (node.tag !== Tag.ObjectType || node.type !== 'Enumeration')
       throw kmipFailure('InvalidField', 'ObjectTypes holds object types.')
     if (valueName('ObjectType', node.value) === undefined)
@@ -71,7 +71,7 @@ function requireScope(rule: StructureNode): void {
 }
 
 /** The object types of a rule: one, or a list of them (KMIP 2.1 §7.22); undefined: it names none. */
-function typesOf(rule: StructureNode): readonly TtlvNode[] | undefined {
+function readTypes(rule: StructureNode): readonly TtlvNode[] | undefined {
   const list = memberOf(rule, Tag.ObjectTypes)
   if (list !== undefined) return typed(list, 'Structure').value
   const one = memberOf(rule, Tag.ObjectType)
@@ -79,14 +79,13 @@ function typesOf(rule: StructureNode): readonly TtlvNode[] | undefined {
 }
 
 function requireFew(rules: readonly StructureNode[]): void {
-  if (rules.length > mostRules)
-    throw kmipFailure('ServerLimitExceeded', `At most ${mostRules} rules are kept.`)
+  if (rules.length > maxRules) throw kmipFailure('ServerLimitExceeded', `At most ${maxRules} rules are kept.`)
 }
 
 function requireAttributes(rule: StructureNode): void {
-  const attributes = attributesOfRule(rule)
-  if (attributes.length > mostAttributes)
-    throw kmipFailure('ServerLimitExceeded', `A rule names at most ${mostAttributes} attributes.`)
+  const attributes = listRuleAttributes(rule)
+  if (attributes.length > maxAttributes)
+    throw kmipFailure('ServerLimitExceeded', `A rule names at most ${maxAttributes} attributes.`)
   for (const { tag, type } of attributes) {
     const known = requireRule(tag)
     if (known.readOnly) throw kmipFailure('AttributeReadOnly', 'DENIED')
@@ -94,7 +93,7 @@ function requireAttributes(rule: StructureNode): void {
   }
 }
 
-function attributesOfRule(rule: StructureNode): readonly TtlvNode[] {
+function listRuleAttributes(rule: StructureNode): readonly TtlvNode[] {
   const attributes = memberOf(rule, Tag.Attributes)
   if (attributes === undefined) throw kmipFailure('MissingData', 'Attributes are missing.')
   return typed(attributes, 'Structure').value
@@ -111,7 +110,7 @@ export function withDefaults(
   for (const rule of rulesIn(defaults)) {
     if (!concerns(rule, type, said)) continue
     const tags = new Set(all.map(({ tag }) => tag))
-    all.push(...attributesOfRule(rule).filter(({ tag }) => !tags.has(tag)))
+    all.push(...listRuleAttributes(rule).filter(({ tag }) => !tags.has(tag)))
   }
   return all
 }
@@ -129,7 +128,7 @@ export function requireWithin(
   if (constraints === undefined) return
   for (const rule of rulesIn(constraints)) {
     if (!concerns(rule, type, attributes)) continue
-    const allowed = attributesOfRule(rule)
+    const allowed = listRuleAttributes(rule)
     for (const tag of new Set(allowed.map((node) => node.tag))) {
       const has = attributes.filter((node) => node.tag === tag)
       const values = allowed.filter((node) => node.tag === tag)
@@ -140,7 +139,7 @@ export function requireWithin(
 }
 
 function concerns(rule: StructureNode, type: ObjectType, attributes: readonly TtlvNode[]): boolean {
-  const types = typesOf(rule)
+  const types = readTypes(rule)
   if (types !== undefined && !types.some(({ value }) => value === Enumeration.ObjectType[type])) return false
   const groups = memberOf(rule, Tag.ObjectGroups)
   if (groups?.type !== 'Structure') return true

@@ -1,4 +1,4 @@
-export { attributeMembers, storedAttributes, storedWithTag } from '../stored/stored-attributes.ts'
+export { attributeMembers, readStoredAttributes, readStoredWithTag } from '../stored/stored-attributes.ts'
 export { type Adjustment, adjustAttribute } from './attribute-adjust.ts'
 export {
   addAttribute,
@@ -9,13 +9,13 @@ export {
   setAttribute,
   type Which,
 } from './attribute-edit.ts'
-export { indexed } from './attribute-index.ts'
+export { indexNodes } from './attribute-index.ts'
 export {
   type AttributeName,
-  isAttributeOf,
-  nameOfAttribute,
-  referredName,
+  isKnownAttribute,
+  readAttributeName,
+  readReferredName,
 } from './attribute-name.ts'
 export { attributeRule, requireRule } from './attribute-rules.ts'
-export { isTagName, type VendorName, vendorNameOf } from './attribute-vendor.ts'
-export { type AttributeState, attributeInstances, attributesOf } from './attribute-view.ts'
+export { isTagName, readVendorName, type VendorName } from './attribute-vendor.ts'
+export { type AttributeState, attributeInstances, listAttributes } from './attribute-view.ts'

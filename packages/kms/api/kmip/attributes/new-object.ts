@@ -24,11 +24,11 @@ import {
   usageMask,
 } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
-import { attributeMembers, commonAttribute, usualAlgorithm } from '../stored/stored-attributes.ts'
-import { type AttributeSource, checkedValue } from './attribute-checks.ts'
+import { attributeMembers, commonAttribute, defaultAlgorithm } from '../stored/stored-attributes.ts'
+import { type AttributeSource, checkValue } from './attribute-checks.ts'
 import { requireConsistent, requireRoomFor } from './attribute-conditions.ts'
 import { requireRule } from './attribute-rules.ts'
-import { isTagName, requireVendorName, tagsOfNode, vendorNameOf } from './attribute-vendor.ts'
+import { isTagName, readTags, readVendorName, requireVendorName } from './attribute-vendor.ts'
 import { type CreationRules, requireWithin, withDefaults } from './creation-rules.ts'
 
 /** A new object as an operation wants it. */
@@ -69,7 +69,7 @@ const columns: ReadonlySet<number> = new Set([
 ])
 
 /** Attributes without a column that one object can have. */
-const mostAttributes = 1000
+const maxAttributes = 1000
 
 /**
  * Stages a new object of the caller's with the attributes that were given for it: Active when its activation date has
@@ -82,7 +82,7 @@ export function stageNewObject(
   wanted: NewObjectRequest,
 ): ManagedObject {
   const request = { ...wanted, attributes: withDefaults(context.rules, wanted.type, wanted.attributes) }
-  return context.objects.create(newObjectOf(context, request))
+  return context.objects.create(buildNewObject(context, request))
 }
 
 /** Everything that the creation of an object depends on, beside the request. */
@@ -95,7 +95,7 @@ export interface CreationContext {
 }
 
 /** Makes the object that `stageNewObject` stages, for operations that change it before. */
-export function newObjectOf(context: CreationContext, request: NewObjectRequest): NewObject {
+export function buildNewObject(context: CreationContext, request: NewObjectRequest): NewObject {
   const { type, given = [], now } = { ...request, now: context.now }
   const read = readAttributes(request, now)
   const { algorithm, bits, curve } = request
@@ -145,7 +145,7 @@ function isImplied(node: TtlvNode, { type, algorithm, boundAlg }: NewObjectReque
   if (node.tag === Tag.KeyFormatType)
     return type === 'SymmetricKey' && node.value === Enumeration.KeyFormatType.Raw
   if (node.tag !== Tag.CryptographicAlgorithm) return false
-  const implied = usualAlgorithm({ algorithm, boundAlg })
+  const implied = defaultAlgorithm({ algorithm, boundAlg })
   return implied !== undefined && sameValue(node, implied)
 }
 
@@ -160,8 +160,8 @@ interface ReadAttributes {
 
 /** Sorts what the client gave into columns and what is stored as it is. */
 function readAttributes({ type, bits, attributes, source }: NewObjectRequest, now: number): ReadAttributes {
-  if (attributes.length > mostAttributes)
-    throw kmipFailure('ServerLimitExceeded', `An object has at most ${mostAttributes} attributes.`)
+  if (attributes.length > maxAttributes)
+    throw kmipFailure('ServerLimitExceeded', `An object has at most ${maxAttributes} attributes.`)
   const once = new Map<number, TtlvNode>()
   const stored: TtlvNode[] = []
   let tags: readonly string[] = []
@@ -178,25 +178,25 @@ function readAttributes({ type, bits, attributes, source }: NewObjectRequest, no
     }
     if (!rule.appliesTo.has(type))
       throw kmipFailure('InvalidAttribute', `${rule.name} is no attribute of an object of type ${type}.`)
-    const value = checkedValue(rule, node, source)
+    const value = checkValue(rule, node, source)
     if (node.tag === Tag.Attribute) {
       requireVendorName(node, source)
-      const named = vendorNameOf(node)
+      const named = readVendorName(node)
       if (named !== undefined && isTagName(named)) {
-        tags = tagsOfNode(node)
+        tags = readTags(node)
         continue
       }
     }
     stored.push(value)
   }
-  const saidType = numberOf(once.get(Tag.ObjectType))
+  const saidType = readNumber(once.get(Tag.ObjectType))
   if (saidType !== undefined && saidType !== Enumeration.ObjectType[type])
     throw kmipFailure('InvalidField', 'The attribute ObjectType is not the type of the object.')
-  const length = numberOf(once.get(Tag.CryptographicLength))
+  const length = readNumber(once.get(Tag.CryptographicLength))
   if (length !== undefined && bits !== undefined && length !== bits)
     throw kmipFailure('InvalidField', `CryptographicLength is not that of the key, which has ${bits} bits.`)
-  const activationAt = momentOf(once.get(Tag.ActivationDate), now)
-  const deactivationAt = momentOf(once.get(Tag.DeactivationDate), now)
+  const activationAt = readTime(once.get(Tag.ActivationDate), now)
+  const deactivationAt = readTime(once.get(Tag.DeactivationDate), now)
   requireConsistent([
     ...stored,
     ...(activationAt === undefined ? [] : [dateTime(Tag.ActivationDate, Math.floor(activationAt / 1000))]),
@@ -206,8 +206,8 @@ function readAttributes({ type, bits, attributes, source }: NewObjectRequest, no
   ])
   requireRoomFor(stored, tags)
   return {
-    id: clientIdOf(attributes),
-    usageMask: numberOf(once.get(Tag.CryptographicUsageMask)),
+    id: readClientId(attributes),
+    usageMask: readNumber(once.get(Tag.CryptographicUsageMask)),
     activationAt,
     deactivationAt,
     tags,
@@ -219,7 +219,7 @@ function readAttributes({ type, bits, attributes, source }: NewObjectRequest, no
  * An identifier that the client wants for a new object; it is refused when it is taken (the commit says so).
  * @throws kmipFailure InvalidAttributeValue
  */
-export function clientIdOf(attributes: readonly TtlvNode[]): ObjectId | undefined {
+export function readClientId(attributes: readonly TtlvNode[]): ObjectId | undefined {
   const node = attributes.find(({ tag }) => tag === Tag.UniqueIdentifier)
   if (node === undefined) return undefined
   const id = node.type === 'TextString' && node.value !== '*' ? asObjectId(node.value) : undefined
@@ -230,13 +230,13 @@ export function clientIdOf(attributes: readonly TtlvNode[]): ObjectId | undefine
   return id
 }
 
-function numberOf(node: TtlvNode | undefined): number | undefined {
+function readNumber(node: TtlvNode | undefined): number | undefined {
   return typeof node?.value === 'number' ? node.value : undefined
 }
 
 /** A date as milliseconds. KMIP 2.1 §4.1: a date of 0 stands for now. */
-function momentOf(node: TtlvNode | undefined, now: number): number | undefined {
-  const seconds = numberOf(node)
+function readTime(node: TtlvNode | undefined, now: number): number | undefined {
+  const seconds = readNumber(node)
   if (seconds === undefined) return undefined
   return seconds === 0 ? now : seconds * 1000
 }

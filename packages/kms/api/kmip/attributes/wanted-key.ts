@@ -7,7 +7,7 @@ import type { KeyFormat } from '../key-blocks/key-format.ts'
 // Reads from a request which key the server is to make, and where it is to be kept.
 
 /** CryptographicAlgorithm among attributes. @throws kmipFailure MissingData, InvalidField */
-export function requiredAlgorithm(attributes: readonly TtlvNode[]): AlgorithmName {
+export function requireAlgorithm(attributes: readonly TtlvNode[]): AlgorithmName {
   const node = attributes.find(({ tag }) => tag === Tag.CryptographicAlgorithm)
   if (node === undefined) throw kmipFailure('MissingData', 'CryptographicAlgorithm is missing.')
   const name = node.type === 'Enumeration' ? valueName('CryptographicAlgorithm', node.value) : undefined
@@ -16,7 +16,7 @@ export function requiredAlgorithm(attributes: readonly TtlvNode[]): AlgorithmNam
 }
 
 /** CryptographicLength among attributes, in bits. @throws kmipFailure InvalidField */
-export function lengthOf(attributes: readonly TtlvNode[]): number | undefined {
+export function readLength(attributes: readonly TtlvNode[]): number | undefined {
   const node = attributes.find(({ tag }) => tag === Tag.CryptographicLength)
   if (node === undefined) return undefined
   if (node.type !== 'Integer' || node.value < 1)
@@ -25,7 +25,7 @@ export function lengthOf(attributes: readonly TtlvNode[]): number | undefined {
 }
 
 /** KeyFormatType among attributes: how a client wants a key that the server makes (KMIP 2.1 §4.26). */
-export function formatOf(attributes: readonly TtlvNode[]): KeyFormat | undefined {
+export function readFormat(attributes: readonly TtlvNode[]): KeyFormat | undefined {
   const node = attributes.find(({ tag }) => tag === Tag.KeyFormatType)
   if (node === undefined) return undefined
   const name = node.type === 'Enumeration' ? valueName('KeyFormatType', node.value) : undefined

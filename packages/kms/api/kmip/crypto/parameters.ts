@@ -41,7 +41,7 @@ export function readParameters(node: StructureNode): CryptographicParameters {
     if (known === undefined || read[known.name] !== undefined)
       throw refuse('InvalidField', 'CryptographicParameters has a member that is unknown or there twice.')
     const value = memberValue(member, known)
-    read[known.name] = known.name === 'ivLength' ? bitsOfIv(Number(value)) : value
+    read[known.name] = known.name === 'ivLength' ? ivBits(Number(value)) : value
   }
   return read as CryptographicParameters
 }
@@ -53,7 +53,7 @@ const ivBytes = { least: 7, most: 32 }
  * IVLength counts bits (KMIP 2.1 §4.16), and kmip-go is one of the clients that send bytes: 12 for GCM, 16 for CBC. No
  * IV has so few bits, so a number this small is bytes.
  */
-function bitsOfIv(length: number): number {
+function ivBits(length: number): number {
   return length >= ivBytes.least && length <= ivBytes.most ? length * 8 : length
 }
 

@@ -3,12 +3,12 @@ import { Tag } from '@warder/kmip/tables'
 import { approvalNeeded, requireApproval } from '../../../access/index.ts'
 import type { ManagedObject } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
-import { storedWithTag } from '../stored/stored-attributes.ts'
+import { readStoredWithTag } from '../stored/stored-attributes.ts'
 import type { KmipContext } from './types.ts'
 
 /** @throws NotExtractable for material that never leaves the service, wrapped or not (KMIP 2.1 §4.23) */
 export function requireExtractable(object: ManagedObject): void {
-  if (storedWithTag(object, Tag.Extractable).some(({ value }) => value === false))
+  if (readStoredWithTag(object, Tag.Extractable).some(({ value }) => value === false))
     throw kmipFailure('NotExtractable', 'DENIED')
 }
 

@@ -15,7 +15,7 @@ const attempts = 10
  * Milliseconds after which no further item of a batch is begun: a thousand pairs of RSA keys in one message would keep
  * the thread pool busy for hours, for a client that is long gone.
  */
-const longestBatch = 120_000
+const maxBatchBytes = 120_000
 
 /**
  * Does the items of a batch, always in their order (KMIP 2.1 §9.6, §9.8). Continue: each for itself. Stop, and when nothing is
@@ -68,7 +68,7 @@ async function runWhole(
       for (const run of runs) {
         const answered = inTime() ? await run.run() : run.failed(tooLong())
         answers.push(answered)
-        if (answered.failure !== undefined) return undone(runs, answers, announced)
+        if (answered.failure !== undefined) return undoItems(runs, answers, announced)
         took(message, answered)
       }
       if (!objects.empty && services.audit.mode === 'reject')
@@ -84,7 +84,7 @@ async function runWhole(
           : thrown
       const last = runs.at(-1)
       if (last !== undefined) answers.splice(-1, 1, last.failed(reason))
-      return undone(runs, answers, announced)
+      return undoItems(runs, answers, announced)
     } finally {
       objects.clear()
     }
@@ -94,7 +94,7 @@ async function runWhole(
 function timer({ options }: Message): () => boolean {
   const { clock } = options.services
   const began = clock.monotonic()
-  return () => clock.monotonic() - began < longestBatch
+  return () => clock.monotonic() - began < maxBatchBytes
 }
 
 function tooLong(): Error {
@@ -136,7 +136,7 @@ const stillSaid: ReadonlySet<number> = new Set([
  * Items before the failed one are taken back: nothing of them was committed. Neither does the client keep what they
  * found: a ciphertext or a key that is told would be a use that no usage limit has counted.
  */
-function undone(
+function undoItems(
   runs: readonly ItemRun[],
   answers: readonly AnsweredItem[],
   announced: PreparedCommit | undefined,

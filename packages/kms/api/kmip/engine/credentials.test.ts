@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { failure } from '@warder/foundation/errors'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { enumeration, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
-import { checkedCredentials as checkedFrom } from './credentials.ts'
+import { checkCredentials as checkedFrom } from './credentials.ts'
 import type { KmipServices } from './services.ts'
 
 type Type = keyof typeof Enumeration.CredentialType

@@ -13,7 +13,7 @@ import { principalNamed, unauthorized } from '../../../identity/index.ts'
 import type { KmipServices } from './services.ts'
 
 /** Credentials that one header may hold. */
-const mostCredentials = 8
+const maxCredentials = 8
 
 interface Password {
   readonly username: string
@@ -27,22 +27,22 @@ interface Password {
  * what is presented must be checked, or it would seem to have been.
  * @throws failure('unauthorized' | 'overloaded'), KmipDecodeError
  */
-export async function checkedCredentials(
+export async function checkCredentials(
   services: KmipServices,
   authentication: StructureNode,
   clientAddress: string,
 ): Promise<Principal> {
   const credentials = membersOf(authentication, Tag.Credential)
-  if (credentials.length > mostCredentials) throw unauthorized('the header has too many credentials')
-  const [given, ...others] = credentials.map((credential) => passwordOf(typed(credential, 'Structure')))
+  if (credentials.length > maxCredentials) throw unauthorized('the header has too many credentials')
+  const [given, ...others] = credentials.map((credential) => readPassword(typed(credential, 'Structure')))
   if (given === undefined) throw unauthorized('the header has no credential')
   if (others.some(({ username, password }) => username !== given.username || password !== given.password))
     throw unauthorized('the credentials are not the same one')
-  return checked(services, given, clientAddress)
+  return checkPassword(services, given, clientAddress)
 }
 
 /** @throws failure('unauthorized'), KmipDecodeError */
-function passwordOf(credential: StructureNode): Password {
+function readPassword(credential: StructureNode): Password {
   const type = optionalName(credential, Tag.CredentialType, 'CredentialType')
   if (type !== 'UsernameAndPassword') throw unauthorized(`credentials of type ${type} are not accepted`)
   const value = requiredStructure(credential, Tag.CredentialValue)
@@ -66,7 +66,7 @@ export function isPasswordOnly(authentication: StructureNode): boolean {
   )
 }
 
-async function checked(
+async function checkPassword(
   services: KmipServices,
   { username, password }: Password,
   clientAddress: string,

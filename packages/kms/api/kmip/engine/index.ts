@@ -27,7 +27,7 @@
  * `remove` stage, the engine commits. An item may be run again from its start when somebody else was faster: keep
  * nothing outside the context. `context.objects.material(object)` opens the bytes: wipe them.
  *
- * Attributes without a column are nodes in the row: `storedAttributes(object)`, and to change them
+ * Attributes without a column are nodes in the row: `readStoredAttributes(object)`, and to change them
  * `objects.update(object, attributeMembers(nodes, object))`; the tables that Locate searches are
  * brought in line in the same commit.
  *

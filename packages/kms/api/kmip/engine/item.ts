@@ -7,7 +7,7 @@ import type { RequestItem, ResponseItem } from '@warder/kmip/messages'
 import { isLegacy, type KmipVersion, Tag, tagText } from '@warder/kmip/tables'
 import { optional, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
 import { UnitOfWork } from '../../../keys/index.ts'
-import { kmipFailure, toldOf } from '../failure/failure.ts'
+import { kmipFailure, toPublicFailure } from '../failure/failure.ts'
 import { namesTemplates, withTemplates } from '../locate/templates.ts'
 import { withoutOutputs } from './batch-data.ts'
 import { itemEvents, recordItems } from './data-items.ts'
@@ -46,7 +46,11 @@ const none: readonly TtlvNode[] = Object.freeze([])
 const attempts = 10
 
 /** Does it; of a 1.x request that names templates, with what these hold. */
-function acted(row: KmipOperation, payload: StructureNode, context: ItemContext): MaybePromise<KmipAnswer> {
+function handleItem(
+  row: KmipOperation,
+  payload: StructureNode,
+  context: ItemContext,
+): MaybePromise<KmipAnswer> {
   if (!isLegacy(context.version)) {
     requireNoTemplate(payload, context.version)
     return row.act(payload, context)
@@ -140,7 +144,7 @@ export class ItemRun {
     try {
       const payload = this.#message.data.resolved(this.item.payload)
       const allowed = context.authorise(row.access, payload)
-      done = andThen(allowed, () => acted(row, payload, context))
+      done = andThen(allowed, () => handleItem(row, payload, context))
     } catch (thrown) {
       this.#fields = context.fields
       throw thrown
@@ -215,10 +219,10 @@ export class ItemRun {
   ): Promise<void> {
     this.#commitAnnounced = commit
     const { audit } = this.#message.options.services
-    const tied = (one: AuditEvent): AuditEvent =>
+    const tieToCommit = (one: AuditEvent): AuditEvent =>
       commit === undefined ? one : { ...one, details: { ...one.details, commit: commit.id } }
-    await audit.recordDurably(tied(event))
-    if (items.length > 0) await recordItems(audit, items.map(tied))
+    await audit.recordDurably(tieToCommit(event))
+    if (items.length > 0) await recordItems(audit, items.map(tieToCommit))
     commit?.markPrepared()
     this.#announced = true
   }
@@ -262,7 +266,7 @@ export class ItemRun {
   /** The answer to what went wrong. */
   failed(thrown: unknown): AnsweredItem {
     const { operation, uniqueBatchItemId } = this.item
-    const { reason, message, failure } = toldOf(thrown)
+    const { reason, message, failure } = toPublicFailure(thrown)
     this.#takeBack()
     const { log } = this.#message.options
     const about = { request_id: this.#message.caller.requestId, operation: `kmip.${operation}`, reason }

@@ -4,7 +4,7 @@ import { KeyedLimiter } from '@warder/foundation/runtime'
 export type JobStage = 'waiting' | 'running'
 
 /** Room for one job in the queue. One of the two has to be called, once. */
-export interface Place {
+export interface JobContext {
   /**
    * Runs `job` when its turn comes. What it throws is told to `onError`.
    * @param names under which `hurry` and `stageOf` find it
@@ -19,7 +19,7 @@ export interface Jobs {
    * Room for a job, taken before its request is promised anything. undefined: too many wait, or keep too much.
    * @param bytes that it keeps in memory until it is done
    */
-  reserve(owner: string, bytes: number): Place | undefined
+  reserve(owner: string, bytes: number): JobContext | undefined
   /**
    * Runs the job of this name now if it still waits; done when it is. undefined: no such job waits or runs here;
    * `already`: somebody else was in a hurry for this name, and it is not done yet.

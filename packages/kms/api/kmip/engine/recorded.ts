@@ -1,6 +1,6 @@
 import { failure } from '@warder/foundation/errors'
 import type { ResponseItem } from '@warder/kmip/messages'
-import { toldOf } from '../failure/failure.ts'
+import { toPublicFailure } from '../failure/failure.ts'
 import { recordItems } from './data-items.ts'
 import type { AnsweredItem } from './item.ts'
 import type { KmipEngineOptions } from './message.ts'
@@ -9,7 +9,7 @@ import type { KmipEngineOptions } from './message.ts'
  * Audit mode `reject`: what cannot be recorded is not told. What was committed is on record already, and what may be
  * committed too: `nothing was done` would be a lie.
  */
-export async function recordedOrRefused(
+export async function recordOrRefuse(
   options: KmipEngineOptions,
   answered: AnsweredItem,
 ): Promise<AnsweredItem> {
@@ -23,7 +23,11 @@ export async function recordedOrRefused(
   } catch (cause) {
     answered.announced?.markInDoubt()
     if (answered.unknown === true) return answered
-    const { reason, message, failure: told } = toldOf(failure('audit_unavailable', undefined, { cause }))
+    const {
+      reason,
+      message,
+      failure: told,
+    } = toPublicFailure(failure('audit_unavailable', undefined, { cause }))
     const { operation, uniqueBatchItemId } = answered.response
     const response: ResponseItem = {
       operation,

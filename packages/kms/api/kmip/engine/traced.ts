@@ -5,7 +5,7 @@ import type { RequestMessage, ResponseItem } from '@warder/kmip/messages'
 import type { KmipCaller } from './types.ts'
 
 /** Operations that a span names; more are counted only. */
-const mostNamed = 16
+const maxNamed = 16
 
 /** Told of the outcome of each item. */
 export type Told = (items: readonly { readonly response: Pick<ResponseItem, 'status'> }[]) => void
@@ -15,7 +15,7 @@ export type Told = (items: readonly { readonly response: Pick<ResponseItem, 'sta
  * socket. It has names of operations and statuses, no identifiers.
  * @param answer tells the items that it answers
  */
-export function traced(
+export function traceRequest(
   tracer: Tracer | undefined,
   request: RequestMessage,
   caller: KmipCaller,
@@ -24,23 +24,23 @@ export function traced(
   if (tracer === undefined) return answer(notTold)
   const span =
     caller.beginsTrace === true
-      ? tracer.beginWork(headOf(request, caller, 'server'))
-      : activeTrace.getStore()?.begin(headOf(request, caller, 'internal'))
+      ? tracer.beginWork(createSpanHead(request, caller, 'server'))
+      : activeTrace.getStore()?.begin(createSpanHead(request, caller, 'internal'))
   if (span === undefined) return answer(notTold)
   let failed = 0
-  const told: Told = (items) => {
+  const traceItems: Told = (items) => {
     failed = items.filter(({ response }) => response.status === 'OperationFailed').length
   }
   const thrown = (error: unknown): never => {
     span.end(true, { 'error.type': error instanceof Error ? error.name : 'unknown' })
     throw error
   }
-  const ended = (bytes: Uint8Array): Uint8Array => {
+  const endSpan = (bytes: Uint8Array): Uint8Array => {
     span.end(failed > 0, { 'kmip.failed_items': failed })
     return bytes
   }
   try {
-    return andThen(activeTrace.run(span, answer, told), ended, thrown)
+    return andThen(activeTrace.run(span, answer, traceItems), endSpan, thrown)
   } catch (error) {
     return thrown(error)
   }
@@ -48,8 +48,12 @@ export function traced(
 
 const notTold: Told = () => undefined
 
-function headOf({ items, version }: RequestMessage, caller: KmipCaller, kind: SpanHead['kind']): SpanHead {
-  const names = items.slice(0, mostNamed).map(({ operation }) => operation)
+function createSpanHead(
+  { items, version }: RequestMessage,
+  caller: KmipCaller,
+  kind: SpanHead['kind'],
+): SpanHead {
+  const names = items.slice(0, maxNamed).map(({ operation }) => operation)
   return {
     name: items.length === 1 ? `kmip.${names[0]}` : 'kmip.batch',
     kind,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CryptoFailure, type CryptoFailureCode } from '../../../crypto/index.ts'
-import { toldOf, withKmipReasons } from './failure.ts'
+import { toPublicFailure, withKmipReasons } from './failure.ts'
 
 /** As clients of deployed servers and the OASIS test cases know them. */
 const answers: Readonly<Record<CryptoFailureCode, readonly [reason: string, message: string, kind: string]>> =
@@ -21,7 +21,7 @@ const answers: Readonly<Record<CryptoFailureCode, readonly [reason: string, mess
 test('what cryptography refuses has a reason and words of KMIP', () => {
   for (const [code, [reason, message, kind]] of Object.entries(answers)) {
     const thrown = new CryptoFailure(code as CryptoFailureCode, 'Why.')
-    const told = toldOf(thrown)
+    const told = toPublicFailure(thrown)
     assert.deepEqual([told.reason, told.message, told.failure.kind], [reason, message, kind], code)
     assert.equal(told.failure.members?.result_reason, reason)
     const refuse = () => {

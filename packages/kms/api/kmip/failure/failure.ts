@@ -22,7 +22,7 @@ export function kmipFailure(reason: ResultReason, message: string, detail?: stri
 }
 
 /** The reasons of KMIP for the errors of @warder/covercrypt. What does not open is told in KMIP's own word. */
-const reasonOfCovercryptError: Readonly<Record<CovercryptErrorCode, ResultReason>> = {
+const covercryptReasons: Readonly<Record<CovercryptErrorCode, ResultReason>> = {
   malformed: 'InvalidField',
   invalid_policy: 'InvalidField',
   invalid_structure: 'InvalidField',
@@ -38,7 +38,7 @@ const reasonOfCovercryptError: Readonly<Record<CovercryptErrorCode, ResultReason
 export function inKmipReasons(thrown: unknown): unknown {
   if (thrown instanceof CovercryptError) {
     const words = thrown.code === 'cannot_open' ? 'CRYPTO' : thrown.message
-    return kmipFailure(reasonOfCovercryptError[thrown.code], words)
+    return kmipFailure(covercryptReasons[thrown.code], words)
   }
   return toRefusal(thrown)
 }
@@ -60,7 +60,7 @@ export interface Told {
 }
 
 /** Translates anything thrown. An error outside of the registry is an internal error, whose cause goes only to the log. */
-export function toldOf(thrown: unknown): Told {
+export function toPublicFailure(thrown: unknown): Told {
   const known = thrown instanceof KmipDecodeError ? kmipFailure(reasonOf(thrown), thrown.message) : thrown
   const { reason, message, failure: told } = explain(inKmipReasons(known))
   const ours = reason as ResultReason
@@ -85,7 +85,7 @@ function isReason(name: unknown): name is ResultReason {
 function withWords(told: Failure, message: string, reason: ResultReason): Failure {
   const { kind, detail, retryAfterSeconds, cause, headers, members } = told
   // For kinds with a fixed sentence what is given here is the detail.
-  return new Failure(kind, fixed(kind) ? detail : message, {
+  return new Failure(kind, hasFixedMessage(kind) ? detail : message, {
     ...(detail !== undefined && { detail }),
     ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
     ...(headers !== undefined && { headers }),
@@ -94,6 +94,6 @@ function withWords(told: Failure, message: string, reason: ResultReason): Failur
   })
 }
 
-function fixed(kind: ErrorKind): boolean {
+function hasFixedMessage(kind: ErrorKind): boolean {
   return 'fixed' in errorKinds[kind]
 }

@@ -34,7 +34,7 @@ import { kmipFailure, withKmipReasons } from '../failure/failure.ts'
 import { materialBytes, materialStructure } from './key-format.ts'
 import { inKmipNames, type ParsedKey, type ReadKey } from './parsed-key.ts'
 import type { CryptographicAlgorithm, PointCompression, StoredShape } from './stored-shape.ts'
-import { pointOf, scalarOf } from './transparent-ec.ts'
+import { readPoint, readScalar } from './transparent-ec.ts'
 import { finiteFieldFromTransparent } from './transparent-finite-field.ts'
 import { rsaPrivateFromTransparent, rsaPublicFromTransparent } from './transparent-rsa.ts'
 
@@ -78,14 +78,14 @@ function readForm(
         : rsaPublicFromPkcs1(materialBytes(material), policy)
     case 'PKCS_8':
       return isPrivate
-        ? privateOf(materialBytes(material), policy)
-        : publicOf(materialBytes(material), policy)
+        ? readPrivate(materialBytes(material), policy)
+        : readPublic(materialBytes(material), policy)
     case 'X_509':
       if (isPrivate) break
-      return publicOf(materialBytes(material), policy)
+      return readPublic(materialBytes(material), policy)
     case 'ECPrivateKey': {
       if (!isPrivate) break
-      const outer = hints.curve === undefined ? undefined : curveOf(hints.curve, policy)
+      const outer = hints.curve === undefined ? undefined : requireCurve(hints.curve, policy)
       return ecPrivateFromSec1(materialBytes(material), outer, policy)
     }
     case 'Raw':
@@ -97,13 +97,13 @@ function readForm(
       if (transparentTypes.get(format) === type)
         return transparentHalf(type, format, materialStructure(material), policy)
   }
-  throw unsupportedFormat()
+  throw unsupportedFormatError()
 }
 
 /** Keys of id-RSASSA-PSS are bound to the algorithm of their parameters. */
-const privateOf = (pkcs8: Uint8Array, policy: KeyPolicy): ReadKey =>
+const readPrivate = (pkcs8: Uint8Array, policy: KeyPolicy): ReadKey =>
   pssPrivateFromPkcs8(pkcs8, policy) ?? privateFromPkcs8(pkcs8, policy)
-const publicOf = (spki: Uint8Array, policy: KeyPolicy): ReadKey =>
+const readPublic = (spki: Uint8Array, policy: KeyPolicy): ReadKey =>
   pssPublicFromSpki(spki, policy) ?? publicFromSpki(spki, policy)
 
 function transparentHalf(
@@ -120,7 +120,7 @@ function transparentHalf(
   if (format.startsWith('TransparentDSA')) return finiteFieldFromTransparent(type, 'DSA', material, policy)
   if (format.startsWith('TransparentDH')) return finiteFieldFromTransparent(type, 'DH', material, policy)
   const name = optionalName(material, Tag.RecommendedCurve, 'RecommendedCurve')
-  const bytes = isPrivate ? scalarOf(material) : pointOf(material)
+  const bytes = isPrivate ? readScalar(material) : readPoint(material)
   const family = name === undefined ? undefined : byteKeysOf(undefined, name)
   if (family !== undefined) {
     // A number has lost the zeros in front that these keys have like any other byte.
@@ -128,7 +128,7 @@ function transparentHalf(
     whole.set(bytes, whole.length - bytes.length)
     return isPrivate ? bytePrivateFromRaw(whole, family, policy) : bytePublicFromRaw(whole, family, policy)
   }
-  const curve = curveOf(name, policy)
+  const curve = requireCurve(name, policy)
   return isPrivate ? ecPrivateFromScalar(bytes, curve, policy) : ecPublicFromPoint(bytes, curve)
 }
 
@@ -138,13 +138,13 @@ function rawHalf(type: HalfType, bytes: Uint8Array, hints: KeyHints, policy: Key
     return type === 'PrivateKey'
       ? bytePrivateFromRaw(bytes, family, policy)
       : bytePublicFromRaw(bytes, family, policy)
-  if (!isEcKey(hints.algorithm)) throw unsupportedFormat()
-  const curve = curveOf(hints.curve, policy)
+  if (!isEcKey(hints.algorithm)) throw unsupportedFormatError()
+  const curve = requireCurve(hints.curve, policy)
   return type === 'PrivateKey' ? ecPrivateFromScalar(bytes, curve, policy) : ecPublicFromPoint(bytes, curve)
 }
 
 /** The curve that KMIP calls so. @throws KmipFailure, PkiError */
-function curveOf(name: CurveName | undefined, policy: KeyPolicy): Curve {
+function requireCurve(name: CurveName | undefined, policy: KeyPolicy): Curve {
   if (name === undefined) throw kmipFailure('InvalidField', 'The curve of the key is missing.')
   return requireUsable(curveByName(name), policy)
 }
@@ -172,10 +172,10 @@ export function writeHalf(
     throw kmipFailure('KeyCompressionTypeNotSupported', 'Only the points of EC public keys are compressed.')
   const form = compression === undefined ? undefined : forms[compression]
   const written = writeKeyMaterial(type, shape, canonical, format, form)
-  if (written === undefined) throw unsupportedFormat()
+  if (written === undefined) throw unsupportedFormatError()
   return written
 }
 
-function unsupportedFormat() {
+function unsupportedFormatError() {
   return kmipFailure('KeyFormatTypeNotSupported', 'Such a key does not have this key format type.')
 }

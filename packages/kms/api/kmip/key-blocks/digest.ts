@@ -12,7 +12,7 @@ import { defaultKeyFormat, digestFormats } from '../../../keys/index.ts'
 import { readKeyBlock } from './key-block.ts'
 import { type KeyFormat, keyFormatNumber } from './key-format.ts'
 import type { StoredShape } from './stored-shape.ts'
-import { keyInForm, storedBlock } from './write-object.ts'
+import { keyInForm, toStoredBlock } from './write-object.ts'
 
 /**
  * The Digest attributes of a key or another object (KMIP 1.4 §3.17, 2.1 §4.20, docs/adr/kmip-attributes.md): SHA-256
@@ -43,7 +43,7 @@ export function digestAttributes(shape: StoredShape, material: Uint8Array): read
 function keyDigests(shape: StoredShape, material: Uint8Array, usual: KeyFormat): readonly StructureNode[] {
   const own = shape.keyFormat ?? usual
   const formats = own === usual ? [own] : digestFormats(own, usual)
-  return formats.map((format) => digestNode(bytesOf(shape, material, format), format))
+  return formats.map((format) => digestNode(encodeMaterial(shape, material, format), format))
 }
 
 /** The Digest attribute of bytes that are in this format already. */
@@ -61,13 +61,13 @@ export function keyFormatNode(format: KeyFormat): TtlvNode {
 
 /** The KeyMaterial of a key in clear that is kept as it came: a part of a key, a PGP key, a key with a MAC. */
 function blockMaterial(block: Uint8Array): Uint8Array {
-  const { value } = readKeyBlock(storedBlock(block))
+  const { value } = readKeyBlock(toStoredBlock(block))
   if (value === undefined || value instanceof Uint8Array) return block
   const { material } = value
   return material.type === 'ByteString' ? material.value : encodeTtlv(material)
 }
 
-function bytesOf(shape: StoredShape, material: Uint8Array, format: KeyFormat): Uint8Array {
+function encodeMaterial(shape: StoredShape, material: Uint8Array, format: KeyFormat): Uint8Array {
   const node = keyInForm(shape, material, { format }).material
   return node.type === 'ByteString' ? node.value : encodeTtlv(node)
 }

@@ -37,7 +37,7 @@ export {
   keyInForm,
   keyObject,
   objectWithoutValue,
-  storedBlock,
+  toStoredBlock,
   type WantedForm,
   writeManagedObject,
 } from './write-object.ts'

@@ -83,12 +83,12 @@ function bytesWithin(
   if (value === undefined || value instanceof Uint8Array || method === 'MACSign') return value
   const { material, attributes } = value
   const unencoded = encoding === 'NoEncoding' || (encryption === undefined && !encodingGiven)
-  const inPlace = attributes.length === 0 ? unencoded : attributes.every(({ tag }) => describing.has(tag))
-  return (inPlace ? materialInPlace(material) : undefined) ?? value
+  const isPlain = attributes.length === 0 ? unencoded : attributes.every(({ tag }) => describing.has(tag))
+  return (isPlain ? readPlainMaterial(material) : undefined) ?? value
 }
 
 /** Wrapped bytes in the place of KeyMaterial, or of the Key within a TransparentSymmetricKey. */
-function materialInPlace(material: TtlvNode): Uint8Array | undefined {
+function readPlainMaterial(material: TtlvNode): Uint8Array | undefined {
   if (material.type === 'ByteString') return material.value
   if (material.type !== 'Structure' || material.value.length !== 1) return undefined
   const key = memberOf(material, Tag.Key)

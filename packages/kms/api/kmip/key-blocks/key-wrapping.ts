@@ -43,11 +43,11 @@ export interface WrappingData extends Omit<WrappingSpecification, 'attributes'> 
 }
 
 /** Attributes that one request may wrap. */
-const mostAttributes = 64
+const maxAttributes = 64
 
 /** @throws KmipDecodeError, InvalidField, EncodingOptionError */
 export function readWrappingSpecification(node: StructureNode): WrappingSpecification {
-  const common = commonOf(node)
+  const common = readCommon(node)
   if (encrypts(common) && common.encryption === undefined)
     throw kmipFailure('InvalidField', `EncryptionKeyInformation does not fit the method ${common.method}.`)
   if (authenticates(common) && common.mac === undefined)
@@ -55,7 +55,7 @@ export function readWrappingSpecification(node: StructureNode): WrappingSpecific
   const attributes = node.value.filter(
     ({ tag }) => tag === Tag.AttributeName || tag === Tag.AttributeReference,
   )
-  if (attributes.length > mostAttributes)
+  if (attributes.length > maxAttributes)
     throw kmipFailure('InvalidField', 'Too many attributes are to be wrapped.')
   if (attributes.length > 0 && common.encoding === 'NoEncoding')
     throw kmipFailure('EncodingOptionError', 'Attributes can only be wrapped in TTLV encoding.')
@@ -69,13 +69,13 @@ export function readWrappingSpecification(node: StructureNode): WrappingSpecific
  */
 export function readWrappingData(node: StructureNode): WrappingData {
   return {
-    ...commonOf(node),
+    ...readCommon(node),
     macSignature: optional(node, Tag.MACSignature, 'ByteString'),
     iv: optional(node, Tag.IVCounterNonce, 'ByteString'),
   }
 }
 
-function commonOf(node: StructureNode) {
+function readCommon(node: StructureNode) {
   const method = optionalName(node, Tag.WrappingMethod, 'WrappingMethod')
   if (method === undefined) throw kmipFailure('InvalidField', 'WrappingMethod is missing.')
   const encryption = keyInformation(node, Tag.EncryptionKeyInformation)

@@ -7,7 +7,7 @@ import {
   storedKeyKind,
 } from '../../../keys/index.ts'
 import { abeFormat } from '../stored/abe-attributes.ts'
-import { storedWithTag, usualAlgorithm } from '../stored/stored-attributes.ts'
+import { defaultAlgorithm, readStoredWithTag } from '../stored/stored-attributes.ts'
 import { certificateNodes } from './certificate-facts.ts'
 import { digestAttributes } from './digest.ts'
 import { type KeyFormat, keyFormatName, keyFormatNumber } from './key-format.ts'
@@ -15,7 +15,7 @@ import type { StoredObject } from './read-object.ts'
 import type { CryptographicAlgorithm, PointCompression, StoredShape } from './stored-shape.ts'
 
 /** Members for `stageNewObject` from an object that was read out of a request. */
-export function storedColumns({ shape, certificate, wrapping, material }: StoredObject) {
+export function toStoredColumns({ shape, certificate, wrapping, material }: StoredObject) {
   const { algorithm, bits, curve, form } = shape
   const kind = algorithm === undefined ? undefined : storedKeyKind({ algorithm, curve })
   const materialForm: MaterialForm = {
@@ -79,9 +79,9 @@ function wrappingKeyLink(identifier: TtlvNode | undefined): TtlvNode | undefined
 }
 
 /** How the material of a stored object is to be read, whoever made it: KMIP or REST. */
-export function shapeOf(object: ManagedObject): StoredShape {
+export function readShape(object: ManagedObject): StoredShape {
   const members = object.form
-  const algorithm = algorithmOf(object)
+  const algorithm = readAlgorithm(object)
   const curve = object.curve === undefined ? undefined : valueByName('RecommendedCurve', object.curve)
   const curveName = curve === undefined ? undefined : valueName('RecommendedCurve', curve)
   const described = {
@@ -89,13 +89,13 @@ export function shapeOf(object: ManagedObject): StoredShape {
     ...(object.bits !== undefined && { bits: object.bits }),
     ...(curveName !== undefined && { curve: curveName }),
   }
-  const secretDataType = numberOf('SecretDataType', members.secretDataType)
-  const certificateType = valueName('CertificateType', stored(object, Tag.CertificateType) ?? 0)
-  const opaqueDataType = stored(object, Tag.OpaqueDataType)
+  const secretDataType = toNumber('SecretDataType', members.secretDataType)
+  const certificateType = valueName('CertificateType', findStored(object, Tag.CertificateType) ?? 0)
+  const opaqueDataType = findStored(object, Tag.OpaqueDataType)
   return {
     objectType: object.type,
     form: members.format === undefined ? 'canonical' : 'block',
-    keyFormat: formatOf(object, described),
+    keyFormat: readFormat(object, described),
     ...described,
     ...(members.compression !== undefined && { compression: members.compression as PointCompression }),
     ...(members.members !== undefined && { members: members.members as readonly TagName[] }),
@@ -110,12 +110,12 @@ export function shapeOf(object: ManagedObject): StoredShape {
   }
 }
 
-function formatOf(
+function readFormat(
   object: ManagedObject,
   described: Pick<StoredShape, 'algorithm' | 'curve'>,
 ): KeyFormat | undefined {
   if (object.form.abe !== undefined) return abeFormat(object)
-  const value = stored(object, Tag.KeyFormatType)
+  const value = findStored(object, Tag.KeyFormatType)
   const name = value === undefined ? undefined : keyFormatName(value)
   if (name !== undefined) return name
   switch (object.type) {
@@ -131,16 +131,16 @@ function formatOf(
 }
 
 /** The algorithm of an object in KMIP's name. */
-export function algorithmOf(object: ManagedObject): CryptographicAlgorithm | undefined {
-  const value = stored(object, Tag.CryptographicAlgorithm) ?? usualAlgorithm(object)?.value
+export function readAlgorithm(object: ManagedObject): CryptographicAlgorithm | undefined {
+  const value = findStored(object, Tag.CryptographicAlgorithm) ?? defaultAlgorithm(object)?.value
   return value === undefined ? undefined : valueName('CryptographicAlgorithm', value)
 }
 
-function stored(object: ManagedObject, tag: number): number | undefined {
-  const [node] = storedWithTag(object, tag)
+function findStored(object: ManagedObject, tag: number): number | undefined {
+  const [node] = readStoredWithTag(object, tag)
   return node?.type === 'Enumeration' ? node.value : undefined
 }
 
-function numberOf(enumeration: 'SecretDataType', value: number | string | undefined): number | undefined {
+function toNumber(enumeration: 'SecretDataType', value: number | string | undefined): number | undefined {
   return typeof value === 'string' ? valueByName(enumeration, value) : value
 }

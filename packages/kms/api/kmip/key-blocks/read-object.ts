@@ -42,7 +42,7 @@ export interface StoredObject {
 }
 
 /** Bytes of the longest secret, password or other small thing in a key block. */
-const longestSecret = 1 << 20
+const maxSecretBytes = 1 << 20
 
 /**
  * Reads a managed object out of a request.
@@ -104,7 +104,7 @@ async function readKey(
   const { value } = block
   if (block.wrapping !== undefined || value === undefined || value instanceof Uint8Array)
     return asBlock(type, node, block, hints)
-  const claims = agreed(block, hints)
+  const claims = reconcileClaims(block, hints)
   const base = {
     objectType: type,
     form: 'canonical',
@@ -117,14 +117,14 @@ async function readKey(
       throw kmipFailure('KeyFormatTypeNotSupported', 'Secret data does not have this key format type.')
     const secretDataType = required(node, Tag.SecretDataType, 'Enumeration')
     const material = materialBytes(value.material)
-    if (material.length > longestSecret) throw kmipFailure('InvalidField', 'The secret data is too long.')
-    return { shape: { ...base, secretDataType, ...described(claims) }, material: copy(material), ...rest }
+    if (material.length > maxSecretBytes) throw kmipFailure('InvalidField', 'The secret data is too long.')
+    return { shape: { ...base, secretDataType, ...describeKey(claims) }, material: copy(material), ...rest }
   }
   if (type === 'SymmetricKey') {
     const material = readSymmetric(block.format, value.material)
     const bits = symmetricBits(material, claims.algorithm, claims.bits, policy)
     return {
-      shape: { ...base, ...described({ algorithm: claims.algorithm, bits }) },
+      shape: { ...base, ...describeKey({ algorithm: claims.algorithm, bits }) },
       material: copy(material),
       ...rest,
     }
@@ -137,7 +137,7 @@ async function readKey(
     }
   const parsed = readHalf(type, block.format, value.material, claims, policy)
   if (parsed === undefined) return asBlock(type, node, block, hints)
-  const algorithm = agreedAlgorithm(parsed, claims.algorithm)
+  const algorithm = reconcileAlgorithm(parsed, claims.algorithm)
   if (claims.bits !== undefined && claims.bits !== parsed.bits)
     throw kmipFailure('InvalidField', 'The key has another length than CryptographicLength says.')
   if (claims.curve !== undefined && claims.curve !== parsed.curve)
@@ -151,7 +151,7 @@ async function readKey(
   return {
     shape: {
       ...base,
-      ...described({ algorithm, bits, curve }),
+      ...describeKey({ algorithm, bits, curve }),
       ...(qLength !== undefined && { qLength }),
       ...(members !== undefined && { members }),
       ...(boundAlg !== undefined && { boundAlg }),
@@ -168,7 +168,7 @@ type Claims = {
 }
 
 /** Joins the facts of block and attributes. @throws InvalidField when they contradict each other */
-function agreed(block: KeyBlock, hints: ObjectHints): Claims {
+function reconcileClaims(block: KeyBlock, hints: ObjectHints): Claims {
   for (const name of ['algorithm', 'bits'] as const) {
     if (block[name] !== undefined && hints[name] !== undefined && block[name] !== hints[name])
       throw kmipFailure('InvalidField', 'The key block and the attributes contradict each other.')
@@ -181,7 +181,7 @@ function agreed(block: KeyBlock, hints: ObjectHints): Claims {
 }
 
 /** The algorithm that is said, if the key is one of it: of EC keys the use that is said. @throws InvalidField */
-function agreedAlgorithm(
+function reconcileAlgorithm(
   parsed: ParsedKey,
   claimed: CryptographicAlgorithm | undefined,
 ): CryptographicAlgorithm {
@@ -190,7 +190,7 @@ function agreedAlgorithm(
   throw kmipFailure('InvalidField', 'The key is of another algorithm than CryptographicAlgorithm says.')
 }
 
-function described({
+function describeKey({
   algorithm,
   bits,
   curve,
@@ -209,7 +209,7 @@ function asBlock(
   block: KeyBlock,
   hints: ObjectHints,
 ): StoredObject {
-  const claims = agreed(block, hints)
+  const claims = reconcileClaims(block, hints)
   const secretDataType = optional(node, Tag.SecretDataType, 'Enumeration')
   if (type === 'SecretData') required(node, Tag.SecretDataType, 'Enumeration')
   const wrapped = block.wrapping !== undefined && block.wrapping.method !== 'MACSign'
@@ -219,7 +219,7 @@ function asBlock(
       form: 'block',
       keyFormat: block.format,
       ...(block.compression !== undefined && { compression: block.compression }),
-      ...described(claims),
+      ...describeKey(claims),
       ...(secretDataType !== undefined && { secretDataType }),
       ...(wrapped && { wrapped: true as const }),
     },
@@ -243,7 +243,7 @@ function readCertificate(node: StructureNode, hints: ObjectHints): StoredObject 
       form: 'canonical',
       keyFormat: certificateType === 'X_509' ? 'X_509' : undefined,
       certificateType,
-      ...described(certificate?.key ?? {}),
+      ...describeKey(certificate?.key ?? {}),
     },
     material,
     certificate,

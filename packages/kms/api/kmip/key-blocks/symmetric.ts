@@ -7,7 +7,7 @@ import { type KeyFormat, materialBytes, materialStructure } from './key-format.t
 import type { CryptographicAlgorithm } from './stored-shape.ts'
 
 /** Bytes of the longest symmetric key: an HMAC key may be longer than any cipher's. */
-const longestKey = 4096
+const maxKeyBytes = 4096
 
 /** Lengths in bytes that keys of these ciphers have. Of AES twice as long for XTS, which takes two keys. */
 const cipherBytes: Partial<Record<CryptographicAlgorithm, readonly number[]>> = {
@@ -34,7 +34,7 @@ export function readSymmetric(format: KeyFormat, material: TtlvNode): Uint8Array
     case 'TransparentSymmetricKey':
       return required(materialStructure(material), Tag.Key, 'ByteString')
     default:
-      throw unsupportedFormat()
+      throw unsupportedFormatError()
   }
 }
 
@@ -47,11 +47,11 @@ export function writeSymmetric(format: KeyFormat, key: Uint8Array): TtlvNode {
     case 'TransparentSymmetricKey':
       return structure(Tag.KeyMaterial, [byteString(Tag.Key, key)])
     default:
-      throw unsupportedFormat()
+      throw unsupportedFormatError()
   }
 }
 
-function unsupportedFormat() {
+function unsupportedFormatError() {
   return kmipFailure('KeyFormatTypeNotSupported', 'A symmetric key does not have this key format type.')
 }
 
@@ -67,8 +67,8 @@ export function symmetricBits(
   { fips }: KeyPolicy,
 ): number {
   const bits = key.length * 8
-  if (key.length === 0 || key.length > longestKey)
-    throw kmipFailure('InvalidField', `A symmetric key has 1 to ${longestKey} bytes.`)
+  if (key.length === 0 || key.length > maxKeyBytes)
+    throw kmipFailure('InvalidField', `A symmetric key has 1 to ${maxKeyBytes} bytes.`)
   const sizes = algorithm === undefined ? undefined : cipherBytes[algorithm]
   if (sizes !== undefined && !sizes.includes(key.length))
     throw kmipFailure('InvalidField', `A key of ${algorithm} does not have ${bits} bits.`)

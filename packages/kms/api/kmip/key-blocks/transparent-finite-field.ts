@@ -14,15 +14,15 @@ export function finiteFieldFromTransparent(
 ): ReadKey {
   const domain: Domain = {}
   for (const name of domainMembers[algorithm]) {
-    const value = numberOf(material, name)
+    const value = readNumber(material, name)
     if (value !== undefined) domain[name] = value
   }
-  const own = numberOf(material, type === 'PrivateKey' ? 'X' : 'Y')
+  const own = readNumber(material, type === 'PrivateKey' ? 'X' : 'Y')
   if (own === undefined) throw kmipFailure('InvalidField', 'The key has no number of its own.')
   return finiteFieldFromNumbers(type, algorithm, domain, own, policy)
 }
 
-function numberOf(material: StructureNode, name: TagName): Uint8Array | undefined {
+function readNumber(material: StructureNode, name: TagName): Uint8Array | undefined {
   const value = optional(material, Tag[name], 'BigInteger')
   return value === undefined ? undefined : unsignedBytes({ tag: Tag[name], type: 'BigInteger', value })
 }

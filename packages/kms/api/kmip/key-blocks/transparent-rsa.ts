@@ -15,7 +15,7 @@ export function rsaPrivateFromTransparent(material: StructureNode, policy: KeyPo
   const given: Partial<Record<keyof RsaNumbers, Uint8Array>> = {}
   const members: TagName[] = []
   for (const [name, number] of rsaMembers) {
-    const value = numberOf(material, name)
+    const value = readNumber(material, name)
     if (value === undefined) continue
     given[number] = value
     members.push(name)
@@ -25,13 +25,13 @@ export function rsaPrivateFromTransparent(material: StructureNode, policy: KeyPo
 }
 
 export function rsaPublicFromTransparent(material: StructureNode, policy: KeyPolicy): ReadKey {
-  const [n, e] = [numberOf(material, 'Modulus'), numberOf(material, 'PublicExponent')]
+  const [n, e] = [readNumber(material, 'Modulus'), readNumber(material, 'PublicExponent')]
   if (n === undefined || e === undefined)
     throw kmipFailure('InvalidField', 'An RSA public key has a modulus and a public exponent.')
   return rsaPublicFromNumbers(n, e, policy)
 }
 
-function numberOf(material: StructureNode, name: TagName): Uint8Array | undefined {
+function readNumber(material: StructureNode, name: TagName): Uint8Array | undefined {
   const value = optional(material, Tag[name], 'BigInteger')
   return value === undefined ? undefined : unsignedBytes({ tag: Tag[name], type: 'BigInteger', value })
 }

@@ -67,7 +67,7 @@ export async function wrapKeyValue(
 ): Promise<WrappedKeyValue> {
   const { attributes: _named, ...common } = specification
   const plain = structure(Tag.KeyValue, [material, ...attributes])
-  const bytes = encoded(plain, material, specification.encoding)
+  const bytes = encodePlain(plain, material, specification.encoding)
   const data = { ...common, macSignature: undefined, iv: undefined }
   try {
     if (specification.method === 'MACSign')
@@ -94,17 +94,17 @@ export async function unwrapKeyValue(
   policy: AlgorithmPolicy,
 ): Promise<PlainKeyValue> {
   if (!(value instanceof Uint8Array)) {
-    await requireAuthentic(keys, encoded(value.node, value.material, data.encoding), data)
+    await requireAuthentic(keys, encodePlain(value.node, value.material, data.encoding), data)
     return value
   }
   if (data.method === 'EncryptThenMACSign') await requireAuthentic(keys, value, data)
   const bytes = await decrypt(encryptionKey(keys), value, data.iv, policy)
   if (data.method === 'MACSignThenEncrypt') await requireAuthentic(keys, bytes, data)
-  return decoded(bytes, data)
+  return decodePlain(bytes, data)
 }
 
 /** The object with its key in clear, as if it had come so. */
-export function unwrappedObject(object: StructureNode, plain: PlainKeyValue): StructureNode {
+export function rebuildObject(object: StructureNode, plain: PlainKeyValue): StructureNode {
   const value = object.value.map((member) => {
     if (member.tag !== Tag.KeyBlock || member.type !== 'Structure') return member
     const members = member.value.flatMap((inner) => {
@@ -124,17 +124,21 @@ export async function unwrapObject(
 ): Promise<StructureNode> {
   const { value, wrapping } = readKeyBlock(object)
   if (wrapping === undefined || value === undefined) return object
-  return unwrappedObject(object, await unwrapKeyValue(value, wrapping, keys, policy))
+  return rebuildObject(object, await unwrapKeyValue(value, wrapping, keys, policy))
 }
 
-function encoded(plain: StructureNode, material: TtlvNode, encoding: WrappingData['encoding']): Uint8Array {
+function encodePlain(
+  plain: StructureNode,
+  material: TtlvNode,
+  encoding: WrappingData['encoding'],
+): Uint8Array {
   if (encoding === 'TTLVEncoding') return encodeTtlv(plain)
   if (material.type !== 'ByteString')
     throw kmipFailure('EncodingOptionError', 'A transparent key can only be wrapped in TTLV encoding.')
   return Uint8Array.from(material.value)
 }
 
-function decoded(bytes: Uint8Array, { encoding }: WrappingData): PlainKeyValue {
+function decodePlain(bytes: Uint8Array, { encoding }: WrappingData): PlainKeyValue {
   if (encoding === 'NoEncoding') {
     const material = byteString(Tag.KeyMaterial, bytes)
     return { material, attributes: [], node: structure(Tag.KeyValue, [material]) }
@@ -145,7 +149,7 @@ function decoded(bytes: Uint8Array, { encoding }: WrappingData): PlainKeyValue {
   } catch {
     // Told as any other failure to open it: a reason of its own would tell what the bytes are.
   }
-  throw failed()
+  throw unwrapError()
 }
 
 async function requireAuthentic(
@@ -153,7 +157,8 @@ async function requireAuthentic(
   bytes: Uint8Array,
   { macSignature }: WrappingData,
 ): Promise<void> {
-  if (macSignature === undefined || !(await authenticator(keys).verify(bytes, macSignature))) throw failed()
+  if (macSignature === undefined || !(await authenticator(keys).verify(bytes, macSignature)))
+    throw unwrapError()
 }
 
 function encryptionKey({ encryption }: WrappingKeys): WrappingKey {
@@ -172,7 +177,7 @@ async function encrypt(
   policy: AlgorithmPolicy,
 ): Promise<{ readonly wrapped: Uint8Array; readonly iv: Uint8Array | undefined }> {
   const { key, algorithm } = wrapping.key
-  const parameters = parametersOf(wrapping)
+  const parameters = readWrappingParameters(wrapping)
   const { publicKey } = key
   if (algorithm === 'RSA' && publicKey !== undefined)
     return {
@@ -191,7 +196,7 @@ async function decrypt(
   policy: AlgorithmPolicy,
 ): Promise<Uint8Array> {
   const { key, algorithm } = wrapping.key
-  const parameters = parametersOf(wrapping)
+  const parameters = readWrappingParameters(wrapping)
   if (algorithm === 'RSA') {
     if (key.shape.type !== 'private')
       throw kmipFailure('CryptographicFailure', 'Unwrapping takes the private key.')
@@ -200,7 +205,7 @@ async function decrypt(
   const plan = symmetricPlan(wrapping, parameters, policy)
   // Without IVCounterNonce it stands in front, as some servers write it.
   const inFront = iv === undefined && plan.iv[1] > 0 ? plan.freshIv : 0
-  if (wrapped.length < inFront + plan.tag) throw failed()
+  if (wrapped.length < inFront + plan.tag) throw unwrapError()
   const end = wrapped.length - plan.tag
   try {
     return await key.decrypt(plan, {
@@ -210,24 +215,24 @@ async function decrypt(
       tag: plan.tag > 0 ? wrapped.subarray(end) : undefined,
     })
   } catch {
-    throw failed()
+    throw unwrapError()
   }
 }
 
-function parametersOf({ parameters }: WrappingKey): CryptographicParameters {
+function readWrappingParameters({ parameters }: WrappingKey): CryptographicParameters {
   return parameters === undefined ? noParameters : readParameters(parameters)
 }
 
 /** The cipher with which a secret key wraps or unwraps; undefined for a pair of keys. */
 export function wrappingPlan(wrapping: WrappingKey, policy: AlgorithmPolicy): CipherPlan | undefined {
   if (wrapping.key.key.shape.type !== 'secret') return undefined
-  return symmetricPlan(wrapping, parametersOf(wrapping), policy)
+  return symmetricPlan(wrapping, readWrappingParameters(wrapping), policy)
 }
 
 /** JOSE names of the algorithm with which a key wraps or unwraps; empty where JOSE has none. */
 export function joseWrapping(wrapping: WrappingKey, policy: AlgorithmPolicy): readonly string[] {
   const { key, algorithm } = wrapping.key
-  const parameters = parametersOf(wrapping)
+  const parameters = readWrappingParameters(wrapping)
   if (key.shape.type === 'secret') {
     const plan = symmetricPlan(wrapping, parameters, policy)
     return joseCipher(algorithm, key.shape.symmetricKeySize ?? 0, plan)
@@ -248,6 +253,6 @@ function symmetricPlan(
   return planCipher(algorithm, key.shape.symmetricKeySize ?? 0, chosen, policy)
 }
 
-function failed() {
+function unwrapError() {
   return kmipFailure('CryptographicFailure', 'CRYPTO')
 }

@@ -73,11 +73,11 @@ function writeBlock(shape: StoredShape, material: Uint8Array, wanted: WantedForm
     throw kmipFailure('KeyFormatTypeNotSupported', 'The object can only be given as it was registered.')
   if (wanted.compression !== undefined && wanted.compression !== shape.compression)
     throw kmipFailure('KeyCompressionTypeNotSupported', 'The object can only be given as it was registered.')
-  return storedBlock(material)
+  return toStoredBlock(material)
 }
 
 /** The object that was stored as a block. */
-export function storedBlock(material: Uint8Array): StructureNode {
+export function toStoredBlock(material: Uint8Array): StructureNode {
   const node = decodeTtlv(material)
   if (node.type !== 'Structure') throw kmipFailure('GeneralFailure', 'The stored object cannot be read.')
   return node

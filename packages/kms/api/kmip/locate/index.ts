@@ -1,3 +1,3 @@
 export { type Criteria, readCriteria } from './locate-criteria.ts'
 export { type Located, search } from './locate-search.ts'
-export { linkedMaster } from './tagged-master.ts'
+export { findLinkedMaster } from './tagged-master.ts'

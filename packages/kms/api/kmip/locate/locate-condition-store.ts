@@ -25,14 +25,14 @@ export function condition(
 }
 
 /** Attributes that not every type has: the column may be there all the same. */
-export function narrowed(tag: number, found: Condition | undefined): Condition | undefined {
+export function narrow(tag: number, found: Condition | undefined): Condition | undefined {
   const types = typesWith(tag)
   if (found === undefined || types === undefined) return found
   return { ...found, text: `(${found.text} AND o.object_type IN (${types}))` }
 }
 
 /** Condition that also matches objects without the attribute: any value of the column, of types that cannot have it. */
-export function widened(tag: number, found: Condition): Condition {
+export function widen(tag: number, found: Condition): Condition {
   const types = typesWith(tag)
   return types === undefined
     ? found

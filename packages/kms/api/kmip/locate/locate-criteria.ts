@@ -8,7 +8,7 @@ import {
   type TtlvNode,
 } from '@warder/kmip/ttlv'
 import { attributeRule, isGoneFrom } from '../attributes/attribute-rules.ts'
-import { isTagName, vendorNameOf } from '../attributes/attribute-vendor.ts'
+import { isTagName, readVendorName } from '../attributes/attribute-vendor.ts'
 import { kmipFailure } from '../failure/failure.ts'
 
 /** One thing that an object must have to be found. */
@@ -42,7 +42,7 @@ export interface StorageStatuses {
 }
 
 /** Terms that one request may have. */
-const mostTerms = 64
+const maxTerms = 64
 
 /**
  * Reads a Locate request. An attribute that stands in it twice must be there with both values; a date that stands in it
@@ -54,12 +54,12 @@ export function readCriteria(payload: StructureNode, version: KmipVersion = '2.1
   const nodes = attributes?.type === 'Structure' ? attributes.value : []
   const member = optional(payload, Tag.ObjectGroupMember, 'Enumeration')
   const fresh = member === Enumeration.ObjectGroupMember.GroupMemberFresh
-  const terms = termsOf(fresh ? [...nodes, boolean(Tag.Fresh, true)] : nodes, version)
-  if (terms.length > mostTerms)
-    throw kmipFailure('InvalidField', `At most ${mostTerms} attributes can be asked for at once.`)
+  const terms = toTerms(fresh ? [...nodes, boolean(Tag.Fresh, true)] : nodes, version)
+  if (terms.length > maxTerms)
+    throw kmipFailure('InvalidField', `At most ${maxTerms} attributes can be asked for at once.`)
   return {
     terms,
-    storage: statusesOf(optional(payload, Tag.StorageStatusMask, 'Integer')),
+    storage: readStatuses(optional(payload, Tag.StorageStatusMask, 'Integer')),
     onlyDefault: member === Enumeration.ObjectGroupMember.GroupMemberDefault,
     offset: notNegative(optional(payload, Tag.OffsetItems, 'Integer'), Tag.OffsetItems) ?? 0,
     most: notNegative(optional(payload, Tag.MaximumItems, 'Integer'), Tag.MaximumItems),
@@ -67,7 +67,7 @@ export function readCriteria(payload: StructureNode, version: KmipVersion = '2.1
 }
 
 /** Objects that are neither archived nor destroyed, unless the mask says otherwise. */
-function statusesOf(mask: number | undefined): StorageStatuses {
+function readStatuses(mask: number | undefined): StorageStatuses {
   const bits = mask ?? Enumeration.StorageStatusMask.OnLineStorage
   return {
     online: (bits & Enumeration.StorageStatusMask.OnLineStorage) !== 0,
@@ -81,7 +81,7 @@ function notNegative(value: number | undefined, tag: number): number | undefined
   return value
 }
 
-function termsOf(nodes: readonly TtlvNode[], version: KmipVersion): readonly Term[] {
+function toTerms(nodes: readonly TtlvNode[], version: KmipVersion): readonly Term[] {
   const dates = new Map<number, number[]>()
   const tags = new Set<string>()
   const terms: Term[] = []
@@ -96,7 +96,7 @@ function termsOf(nodes: readonly TtlvNode[], version: KmipVersion): readonly Ter
       if (values === undefined) dates.set(node.tag, [node.value])
       else values.push(node.value)
     } else if (isTags(node)) {
-      for (const tag of listedTags(node)) tags.add(tag)
+      for (const tag of listTags(node)) tags.add(tag)
     } else terms.push({ kind: 'value', node })
   }
   terms.push(...tagTerms([...tags]))
@@ -124,11 +124,11 @@ const typeTags: Readonly<Record<string, number>> = {
 }
 /** The tag that stands for user keys of attribute-based encryption, which have no type of their own. */
 const userKeyTag = '_uk'
-const mostTags = 16
+const maxTags = 16
 
 function isTags(node: TtlvNode): boolean {
   if (node.tag !== Tag.Attribute) return false
-  const named = vendorNameOf(node)
+  const named = readVendorName(node)
   if (named === undefined)
     throw kmipFailure('InvalidField', 'A vendor attribute names its vendor and itself.')
   return isTagName(named)
@@ -145,8 +145,8 @@ const userKeyTerms: readonly Term[] = [
 ]
 
 function tagTerms(tags: readonly string[]): readonly Term[] {
-  if (tags.length > mostTags)
-    throw kmipFailure('InvalidField', `At most ${mostTags} tags can be asked for at once.`)
+  if (tags.length > maxTags)
+    throw kmipFailure('InvalidField', `At most ${maxTags} tags can be asked for at once.`)
   const types: Term[] = tags.flatMap((tag): readonly Term[] => {
     const type = typeTags[tag]
     return type === undefined ? [] : [{ kind: 'value', node: enumeration(Tag.ObjectType, type) }]
@@ -157,7 +157,7 @@ function tagTerms(tags: readonly string[]): readonly Term[] {
 }
 
 /** A JSON array of texts, or one text alone. */
-function listedTags(node: TtlvNode): readonly string[] {
+function listTags(node: TtlvNode): readonly string[] {
   const value = node.type === 'Structure' ? memberOf(node, Tag.AttributeValue) : undefined
   const text =
     value?.type === 'ByteString'
@@ -165,13 +165,13 @@ function listedTags(node: TtlvNode): readonly string[] {
       : value?.type === 'TextString'
         ? value.value
         : undefined
-  const list = text === undefined ? [] : parsedList(text)
+  const list = text === undefined ? [] : parseList(text)
   if (!list.every((tag) => typeof tag === 'string'))
     throw kmipFailure('InvalidField', 'Tags are a JSON array of texts.')
   return list
 }
 
-function parsedList(text: string): readonly unknown[] {
+function parseList(text: string): readonly unknown[] {
   if (!text.startsWith('[')) return [text]
   try {
     const list: unknown = JSON.parse(text)

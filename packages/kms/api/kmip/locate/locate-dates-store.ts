@@ -1,7 +1,7 @@
 import { Tag, tagText, valueName } from '@warder/kmip/tables'
 import { indexDate } from '../../../keys/index.ts'
 import { attributeRule } from '../attributes/attribute-rules.ts'
-import { always, type Condition, condition, narrowed, widened, withoutRow } from './locate-condition-store.ts'
+import { always, type Condition, condition, narrow, widen, withoutRow } from './locate-condition-store.ts'
 import type { StorageStatuses } from './locate-criteria.ts'
 import { dateNotSet } from './locate-match.ts'
 
@@ -45,7 +45,7 @@ function hasDateRows(tag: number): boolean {
 
 /** A date within a range whose ends belong to it, or not set when the range has no end. Seconds. */
 export function rangeCondition(tag: number, from: number, to: number): Condition | undefined {
-  const inside = narrowed(tag, dateWithin(tag, from, to))
+  const inside = narrow(tag, dateWithin(tag, from, to))
   if (to !== dateNotSet || inside === undefined) return inside
   const absent = dateAbsent(tag) ?? always
   return condition(`(${inside.text} OR ${absent.text})`, [...inside.params, ...absent.params], {
@@ -69,8 +69,8 @@ export function dateWithin(tag: number, from: number, to: number): Condition | u
 /** A date that is not set; objects of a type that cannot have it do not have it either. */
 export function dateAbsent(tag: number): Condition | undefined {
   const column = dateColumns[tag]
-  if (column !== undefined) return widened(tag, condition(`${column} IS NULL`, []))
-  return hasDateRows(tag) ? widened(tag, withoutRow(tagText(tag))) : undefined
+  if (column !== undefined) return widen(tag, condition(`${column} IS NULL`, []))
+  return hasDateRows(tag) ? widen(tag, withoutRow(tagText(tag))) : undefined
 }
 
 const archived =

@@ -1,7 +1,7 @@
 import { maskOf, Tag } from '@warder/kmip/tables'
 import { memberLong, type StructureNode, sameValue, type TtlvNode } from '@warder/kmip/ttlv'
 import { stateAt } from '../../../keys/index.ts'
-import { sameVendorName, vendorNameOf } from '../attributes/attribute-vendor.ts'
+import { readVendorName, sameVendorName } from '../attributes/attribute-vendor.ts'
 import { type AttributeState, attributeInstances } from '../attributes/attribute-view.ts'
 import type { StorageStatuses, Term } from './locate-criteria.ts'
 
@@ -50,8 +50,8 @@ function hasMembers(node: StructureNode, members: readonly TtlvNode[]): boolean 
 }
 
 function hasVendorValue(node: StructureNode, wanted: StructureNode): boolean {
-  const own = vendorNameOf(node)
-  const asked = vendorNameOf(wanted)
+  const own = readVendorName(node)
+  const asked = readVendorName(wanted)
   if (own === undefined || asked === undefined || !sameVendorName(own, asked)) return false
   return hasMembers(
     node,

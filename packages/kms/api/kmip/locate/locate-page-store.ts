@@ -25,12 +25,12 @@ export type Columns = 'id' | 'row'
  * Statements are kept prepared by their text, and requests choose the text: beyond this many different ones only the
  * simplest are made (see `planOf`).
  */
-const mostTexts = 400
+const maxTexts = 400
 const known = new Map<string, AnyQuery<unknown>>()
 
 /** Would the statements of these conditions be new ones, beyond the bound? */
 export function isTooMany(conditions: readonly Condition[]): boolean {
-  return known.size >= mostTexts && !known.has(countText(source(undefined, conditions), false))
+  return known.size >= maxTexts && !known.has(countText(source(undefined, conditions), false))
 }
 
 function statement<R>(text: string, params: readonly SqlValue[]): Statement<R> {
@@ -45,7 +45,7 @@ interface Source {
 }
 
 /** Every object that meets the conditions and the caller may find: by owning it, or by a grant of `locate`. */
-function sourcesOf({ name, all }: Searcher, conditions: readonly Condition[]): readonly Source[] {
+function listSources({ name, all }: Searcher, conditions: readonly Condition[]): readonly Source[] {
   if (all) return [source(undefined, conditions)]
   // If another condition is selective, the index of owners would read many more rows: the expression hides it.
   const owner = conditions.some(({ selective }) => selective) ? "o.owner || ''" : 'o.owner'
@@ -83,7 +83,7 @@ export function pageStatement<C extends Columns>(
 ): Statement<C extends 'id' ? { readonly id: string } : ObjectRow> {
   const list = columns === 'id' ? 'id' : objectColumns
   const after = below === undefined ? '' : ' AND o.id < ?'
-  const sources = sourcesOf(searcher, conditions)
+  const sources = listSources(searcher, conditions)
   const parts = sources.map(
     ({ where }) => `SELECT ${list} FROM managed_object o WHERE ${where}${after} ORDER BY o.id DESC LIMIT ?`,
   )
@@ -118,7 +118,7 @@ export function countStatements(
   conditions: readonly Condition[],
   most: number,
 ): readonly ((below: string | undefined) => Statement<Counted>)[] {
-  return sourcesOf(searcher, conditions).map((part) => (below) => {
+  return listSources(searcher, conditions).map((part) => (below) => {
     const params = [...part.params, ...(below === undefined ? [] : [below]), most]
     return statement(countText(part, below !== undefined), params)
   })

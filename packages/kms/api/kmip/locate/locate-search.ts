@@ -18,14 +18,14 @@ import {
   type Searcher,
   type Statement,
 } from './locate-page-store.ts'
-import { conditionOf } from './locate-terms-store.ts'
+import { toCondition } from './locate-terms-store.ts'
 
 /** Identifiers that one answer holds at most, whatever is asked for. */
-const mostLocated = 10_000
+const maxLocated = 10_000
 /** Rows that one search looks at one by one, where no index answers it. */
-const mostScanned = 100_000
+const maxScanned = 100_000
 /** Objects that are counted at most. */
-const mostCounted = 10_000_000
+const maxCounted = 10_000_000
 const pageSize = 500
 const countSize = 10_000
 
@@ -55,11 +55,11 @@ export async function search(
   now: number,
 ): Promise<Located> {
   const searcher: Searcher = { name: user, all: await services.roles.officers.isActive(user) }
-  const most = criteria.onlyDefault ? 1 : Math.min(criteria.most ?? mostLocated, mostLocated)
-  const page = { offset: criteria.onlyDefault ? 0 : criteria.offset, most }
-  const plan = planOf(criteria, now)
+  const maxResults = criteria.onlyDefault ? 1 : Math.min(criteria.most ?? maxLocated, maxLocated)
+  const page = { offset: criteria.onlyDefault ? 0 : criteria.offset, most: maxResults }
+  const plan = buildPlan(criteria, now)
   const mayFind = materialFilter(services, user, criteria)
-  const staged = await stagedMatches(services, user, criteria, objects, now, mayFind)
+  const staged = await findStagedMatches(services, user, criteria, objects, now, mayFind)
   const located =
     plan.left.length === 0 && staged.ids.size === 0
       ? await byDatabase(services.db, searcher, plan, page)
@@ -90,8 +90,8 @@ interface Plan {
   readonly left: readonly Term[]
 }
 
-function planOf({ terms, storage }: Criteria, now: number): Plan {
-  const pairs = terms.map((term) => ({ term, found: conditionOf(term, now) }))
+function buildPlan({ terms, storage }: Criteria, now: number): Plan {
+  const pairs = terms.map((term) => ({ term, found: toCondition(term, now) }))
   const place = storageCondition(storage)
   const all = [...pairs.flatMap(({ found }) => found ?? []), place]
   if (!isTooMany(all)) {
@@ -130,7 +130,7 @@ async function countAll(
     for (;;) {
       const [piece] = await all(db, next(below))
       total += piece?.total ?? 0
-      if (total > mostCounted) return undefined
+      if (total > maxCounted) return undefined
       if (piece === undefined || piece.total < countSize || piece.lowest === null) break
       below = piece.lowest
       await setImmediate()
@@ -145,7 +145,7 @@ interface StagedMatches {
   readonly ids: ReadonlySet<string>
 }
 
-async function stagedMatches(
+async function findStagedMatches(
   services: SearchServices,
   user: string,
   { terms, storage }: Criteria,
@@ -178,7 +178,7 @@ async function byLooking(
   const found = [...staged.matches]
   let below: string | undefined
   let complete = false
-  for (let scanned = 0; scanned < mostScanned && !complete; scanned += pageSize) {
+  for (let scanned = 0; scanned < maxScanned && !complete; scanned += pageSize) {
     const rows: readonly ObjectRow[] = await all(
       db,
       pageStatement(searcher, conditions, 'row', { below, offset: 0, most: pageSize }),

@@ -12,16 +12,16 @@ import {
   vendorIndexName,
 } from '../../../keys/index.ts'
 import { attributeRule } from '../attributes/attribute-rules.ts'
-import { vendorNameOf } from '../attributes/attribute-vendor.ts'
+import { readVendorName } from '../attributes/attribute-vendor.ts'
 import { halfLink } from '../attributes/attribute-view.ts'
 import { typeText } from '../stored/stored-attributes.ts'
-import { always, type Condition, condition, narrowed, rowWith, withoutRow } from './locate-condition-store.ts'
+import { always, type Condition, condition, narrow, rowWith, withoutRow } from './locate-condition-store.ts'
 import type { Term } from './locate-criteria.ts'
 import { dateAbsent, dateWithin, rangeCondition, stateCondition } from './locate-dates-store.ts'
 import { dateNotSet } from './locate-match.ts'
 
 /** The term as a condition; undefined when the database cannot help. @param now Unix milliseconds */
-export function conditionOf(term: Term, now: number): Condition | undefined {
+export function toCondition(term: Term, now: number): Condition | undefined {
   switch (term.kind) {
     case 'tags':
       return tagsCondition(term.tags)
@@ -32,7 +32,7 @@ export function conditionOf(term: Term, now: number): Condition | undefined {
       return rangeCondition(term.tag, term.from, term.to)
     case 'value':
       if (term.node.type === 'DateTime' && term.node.value === dateNotSet) return dateAbsent(term.node.tag)
-      return narrowed(term.node.tag, valueCondition(term.node, now))
+      return narrow(term.node.tag, valueCondition(term.node, now))
   }
 }
 
@@ -56,25 +56,25 @@ function valueCondition(node: TtlvNode, now: number): Condition | undefined {
       if (node.tag === Tag.ObjectType)
         return condition('o.object_type = ?', [valueName('ObjectType', node.value) ?? ''])
       if (node.tag === Tag.CryptographicAlgorithm) return algorithmCondition(node)
-      return storedCondition(node)
+      return toStoredCondition(node)
     case 'Integer':
       if (node.tag === Tag.CryptographicLength) return condition('o.bits = ?', [node.value])
       if (node.tag === Tag.CryptographicUsageMask)
         return condition('(o.usage_mask & ?) = ?', [node.value, node.value])
-      return maskOf(node.tag) === undefined ? storedCondition(node) : undefined
+      return maskOf(node.tag) === undefined ? toStoredCondition(node) : undefined
     case 'TextString':
       if (node.tag === Tag.UniqueIdentifier)
         return condition('o.id = ?', [indexedText(node.value)], { selective: true })
-      return storedCondition(node)
+      return toStoredCondition(node)
     case 'ByteString':
-      return node.tag === Tag.ShortUniqueIdentifier ? shortCondition(node.value) : storedCondition(node)
+      return node.tag === Tag.ShortUniqueIdentifier ? shortCondition(node.value) : toStoredCondition(node)
     default:
-      return storedCondition(node)
+      return toStoredCondition(node)
   }
 }
 
 /** An attribute that stands in `object_attribute`, or has its common value where it does not. */
-function storedCondition(node: TtlvNode): Condition | undefined {
+function toStoredCondition(node: TtlvNode): Condition | undefined {
   const rule = attributeRule(node.tag)
   const common = rule && commonValue(rule.name)
   if (rule === undefined) return undefined
@@ -115,13 +115,13 @@ function structureCondition(node: StructureNode): Condition | undefined {
 }
 
 /** Members of a structure that the database is asked for; the rest is looked at afterwards. */
-const mostMembers = 4
+const maxMembers = 4
 
 /** Members stand in the index one by one: more than one of them may be met by two instances. */
 function membersCondition(node: StructureNode): Condition | undefined {
   if (attributeRule(node.tag)?.indexed !== true || node.value.length === 0) return undefined
   const rows = node.value
-    .slice(0, mostMembers)
+    .slice(0, maxMembers)
     .map((member) => rowWith(memberIndexName(tagText(node.tag), tagText(member.tag)), indexText(member)))
   return condition(
     rows.map(({ text }) => text).join(' AND '),
@@ -161,7 +161,7 @@ function linkCondition(node: StructureNode): Condition | undefined {
 }
 
 function vendorCondition(node: StructureNode): Condition | undefined {
-  const named = vendorNameOf(node)
+  const named = readVendorName(node)
   if (named === undefined) return undefined
   const name = vendorIndexName(named.vendor, named.name)
   const value = node.value.find(({ tag }) => tag === Tag.AttributeValue)

@@ -27,7 +27,7 @@ const masterKeyTerms: readonly Term[] = [
  *
  * @throws kmipFailure ObjectNotFound, InvalidField (several master keys)
  */
-export async function linkedMaster(node: TtlvNode, searching: Searching): Promise<TtlvNode> {
+export async function findLinkedMaster(node: TtlvNode, searching: Searching): Promise<TtlvNode> {
   if (node.tag !== Tag.Link || node.type !== 'Structure') return node
   if (memberOf(node, Tag.LinkType)?.value !== Enumeration.LinkType.ParentLink) return node
   const linked = memberOf(node, Tag.LinkedObjectIdentifier)

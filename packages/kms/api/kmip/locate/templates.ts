@@ -12,7 +12,7 @@ import {
 } from '@warder/kmip/ttlv'
 import type { AccessServices, Right } from '../../../access/index.ts'
 import type { ManagedObject, UnitOfWork } from '../../../keys/index.ts'
-import { checkedValue } from '../attributes/attribute-checks.ts'
+import { checkValue } from '../attributes/attribute-checks.ts'
 import { requireRule } from '../attributes/attribute-rules.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import { readCriteria } from './locate-criteria.ts'
@@ -37,11 +37,11 @@ const places: ReadonlySet<number> = new Set([
 ])
 
 /** Templates that one request may name. */
-const mostTemplates = 16
+const maxTemplates = 16
 
 /** Whether the payload refers to templates: seldom, and then it takes `withTemplates`. */
 export function namesTemplates(payload: StructureNode): boolean {
-  return payload.value.some((member) => namesOf(member).length > 0)
+  return payload.value.some((member) => readNames(member).length > 0)
 }
 
 /**
@@ -55,9 +55,9 @@ export async function withTemplates(
 ): Promise<StructureNode> {
   const members: TtlvNode[] = []
   for (const member of payload.value) {
-    const names = namesOf(member)
+    const names = readNames(member)
     if (names.length === 0 || member.type !== 'Structure') members.push(member)
-    else members.push(structure(member.tag, await expanded(member, names, context)))
+    else members.push(structure(member.tag, await expandTemplates(member, names, context)))
   }
   return structure(payload.tag, members)
 }
@@ -69,34 +69,34 @@ export function requireTemplates(version: KmipVersion, reason: 'InvalidField' | 
 
 /** Checks a template: only attributes that a client may give to an object. @throws kmipFailure */
 export function checkTemplate(template: StructureNode): void {
-  for (const node of heldBy(template)) {
+  for (const node of listTemplateAttributes(template)) {
     const rule = requireRule(node.tag)
     if (rule.readOnly) throw kmipFailure('AttributeReadOnly', 'DENIED')
-    checkedValue(rule, node)
+    checkValue(rule, node)
   }
 }
 
 /** Names inside a template are the template's own, not those of what is made by it (KMIP 1.0 §2.2.6). */
 export function namesHeldBy(template: StructureNode): readonly TtlvNode[] {
-  return heldBy(template).filter(({ tag }) => tag === Tag.Name)
+  return listTemplateAttributes(template).filter(({ tag }) => tag === Tag.Name)
 }
 
-function namesOf(member: TtlvNode): readonly TtlvNode[] {
+function readNames(member: TtlvNode): readonly TtlvNode[] {
   if (member.type !== 'Structure' || !places.has(member.tag)) return []
   return optionalStructure(member, Tag.Template)?.value ?? []
 }
 
-function heldBy(template: StructureNode): readonly TtlvNode[] {
+function listTemplateAttributes(template: StructureNode): readonly TtlvNode[] {
   return optionalStructure(template, Tag.Attributes)?.value ?? []
 }
 
-async function expanded(
+async function expandTemplates(
   attributes: StructureNode,
   names: readonly TtlvNode[],
   context: TemplateContext,
 ): Promise<readonly TtlvNode[]> {
-  if (names.length > mostTemplates)
-    throw kmipFailure('InvalidField', `At most ${mostTemplates} templates can be named.`)
+  if (names.length > maxTemplates)
+    throw kmipFailure('InvalidField', `At most ${maxTemplates} templates can be named.`)
   const own = attributes.value.filter(({ tag }) => tag !== Tag.Template)
   const templates: string[] = []
   let from: readonly TtlvNode[] = []
@@ -131,5 +131,7 @@ async function attributesIn(
 ): Promise<readonly TtlvNode[]> {
   const material = await objects.material(template)
   if (material === undefined) return []
-  return heldBy(typed(decodeTtlv(material), 'Structure')).filter(({ tag }) => tag !== Tag.Name)
+  return listTemplateAttributes(typed(decodeTtlv(material), 'Structure')).filter(
+    ({ tag }) => tag !== Tag.Name,
+  )
 }

@@ -5,7 +5,7 @@ import { Enumeration, Tag } from '@warder/kmip/tables'
 import { enumeration, integer, structure, type TtlvNode } from '@warder/kmip/ttlv'
 import { creationChanges, findObject, type ObjectId, removalChanges } from '../../../keys/index.ts'
 import { type Started, startKms } from '../../../testing/index.ts'
-import { attributeMembers, storedAttributes } from '../attributes/index.ts'
+import { attributeMembers, readStoredAttributes } from '../attributes/index.ts'
 import { aesAttributes, attributes, type KmipClient, kmipClient, objectType, uid } from '../testing/index.ts'
 import { aesKey, keyOf, mask } from '../testing/keys.ts'
 import { attributesOf, idsIn } from './fixtures/peer-requests.ts'
@@ -96,7 +96,7 @@ test('a key that once was let say where it is not can be replaced, and the new o
   const { db, seal } = kms.environment
   const object = await findObject(db, id as ObjectId)
   assert.ok(object)
-  const wrong = attributeMembers([...storedAttributes(object), at(Hardware)], object)
+  const wrong = attributeMembers([...readStoredAttributes(object), at(Hardware)], object)
   await db.commit(removalChanges(db, [object], object.createdAt))
   const again = { object: { ...object, ...wrong }, material: randomBytes(32), tags: [] }
   await db.commit(creationChanges(db, seal, [again], object.createdAt))

@@ -18,9 +18,9 @@ import { findWithMaterial, linkedObject, type ManagedObject, readObject } from '
 import { kmsService } from '../../../service/service.ts'
 import { type StartOptions, startKms } from '../../../testing/index.ts'
 import { makeAuthorities } from '../../pki/testing/index.ts'
-import { storedWithTag } from '../attributes/index.ts'
+import { readStoredWithTag } from '../attributes/index.ts'
 import { digestAttributes } from '../key-blocks/digest.ts'
-import { shapeOf } from '../key-blocks/object-shape.ts'
+import { readShape } from '../key-blocks/object-shape.ts'
 import { kmipClient, uid } from '../testing/index.ts'
 import { mask } from '../testing/keys.ts'
 
@@ -455,7 +455,7 @@ for (const kind of [...Object.keys(madeOverKmip), ...madeOverRest])
     for (const half of [one[1], one[3]]) {
       assert.ok(half)
       const stored = await findWithMaterial(kms.environment.db, kms.environment.seal, half.id)
-      const digests = digestAttributes(shapeOf(half), stored?.material ?? new Uint8Array())
-      assert.deepEqual(storedWithTag(half, Tag.Digest), digests)
+      const digests = digestAttributes(readShape(half), stored?.material ?? new Uint8Array())
+      assert.deepEqual(readStoredWithTag(half, Tag.Digest), digests)
     }
   })

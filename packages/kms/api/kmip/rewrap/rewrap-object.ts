@@ -15,12 +15,12 @@ import {
   type UnitOfWork,
   type Usage,
 } from '../../../keys/index.ts'
-import { storedWithTag } from '../attributes/index.ts'
+import { readStoredWithTag } from '../attributes/index.ts'
 import { readParameters } from '../crypto/parameters.ts'
 import { KmipFailure } from '../failure/failure.ts'
 import {
   readKeyBlock,
-  storedBlock,
+  toStoredBlock,
   unwrapKeyValue,
   type WrappingData,
   type WrappingKey,
@@ -29,7 +29,7 @@ import {
   writeWrappingData,
 } from '../key-blocks/index.ts'
 import { requireUnwrappingBinding, requireWrappingBinding } from '../key-blocks/key-binding.ts'
-import { algorithmOf } from '../key-blocks/object-shape.ts'
+import { readAlgorithm } from '../key-blocks/object-shape.ts'
 
 export interface RewrapServices {
   readonly objects: UnitOfWork
@@ -57,7 +57,7 @@ export async function stageRewrap(
   const material = await services.objects.material(object)
   if (material === undefined) return { left: 'it has no value here' }
   try {
-    return await moved(services, object, storedBlock(material))
+    return await moveBlock(services, object, toStoredBlock(material))
   } catch (error) {
     if (error instanceof KmipFailure || error instanceof Failure) return { left: error.message }
     throw error
@@ -66,7 +66,7 @@ export async function stageRewrap(
   }
 }
 
-async function moved(
+async function moveBlock(
   services: RewrapServices,
   object: ManagedObject,
   block: StructureNode,
@@ -80,9 +80,9 @@ async function moved(
   const old = await objects.key(identifier.value)
   if (old === undefined || old.object.owner !== object.owner)
     return { left: 'the wrapping key is not of its owner' }
-  const newest = await newestOf(objects, old)
+  const newest = await findNewest(objects, old)
   if (newest.object.id === old.object.id) return { left: 'the newest version does not protect yet' }
-  const opener = await openerOf(objects, old)
+  const opener = await findOpener(objects, old)
   if (opener === undefined) return { left: 'the private half of the wrapping key is not here' }
   requireUse(opener.object, 'unwrapKey', services)
   requireUse(newest.object, 'wrapKey', services)
@@ -105,7 +105,7 @@ async function moved(
 }
 
 /** The version that protects. @throws Failure for one that is withheld, or that its key does not let process any more */
-async function newestOf(objects: UnitOfWork, old: Key): Promise<Key> {
+async function findNewest(objects: UnitOfWork, old: Key): Promise<Key> {
   const reader = { get: (id: string) => objects.key(id) }
   await processingVersion(reader, old)
   const first = await objects.key(chainIdOf(old.object))
@@ -113,7 +113,7 @@ async function newestOf(objects: UnitOfWork, old: Key): Promise<Key> {
 }
 
 /** The private half opens an object wrapped by a public key. */
-async function openerOf(objects: UnitOfWork, old: Key): Promise<Key | undefined> {
+async function findOpener(objects: UnitOfWork, old: Key): Promise<Key | undefined> {
   if (old.object.type !== 'PublicKey') return old
   const id = linkedPrivateKey(old.object)
   const half = id === undefined ? undefined : await objects.key(id)
@@ -130,9 +130,9 @@ function keysFor(
   { object, held }: Key,
   { encryption }: WrappingData,
 ): WrappingKeys & { readonly encryption: WrappingKey } {
-  const algorithm = algorithmOf(object)
+  const algorithm = readAlgorithm(object)
   if (algorithm === undefined) throw failure('crypto_failure', 'the wrapping key is no key')
-  const [own] = storedWithTag(object, Tag.CryptographicParameters)
+  const [own] = readStoredWithTag(object, Tag.CryptographicParameters)
   const parameters = encryption?.parameters ?? (own?.type === 'Structure' ? own : undefined)
   return { encryption: { key: { algorithm, key: held }, parameters }, mac: undefined }
 }

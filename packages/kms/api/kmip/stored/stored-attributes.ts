@@ -37,14 +37,14 @@ const decoded = new WeakMap<ObjectAttributes, readonly TtlvNode[]>()
  * The attributes of an object that are no columns of KMIP's object header, as nodes of 2.x: those with members of their
  * own, then the others in the order in which they were set.
  */
-export function storedAttributes(object: AttributeMembers): readonly TtlvNode[] {
+export function readStoredAttributes(object: AttributeMembers): readonly TtlvNode[] {
   const typed = typedNodes(object)
   const nodes = ownNodes(object)
   return typed.length === 0 ? nodes : [...typed, ...nodes]
 }
 
 /** Stored attributes with this tag. */
-export function storedWithTag(object: AttributeMembers, tag: number): readonly TtlvNode[] {
+export function readStoredWithTag(object: AttributeMembers, tag: number): readonly TtlvNode[] {
   const from = isTyped(tag) ? typedNodes(object) : ownNodes(object)
   return from.filter((node) => node.tag === tag)
 }
@@ -55,7 +55,7 @@ export function attributeMembers(
   before?: Pick<ManagedObject, 'attributes'>,
 ): AttributeMembers {
   const own = nodes.filter(({ tag }) => !isTyped(tag))
-  return { ...membersOf(nodes), attributes: toAttributes(own, before?.attributes.indexGaps) }
+  return { ...toMembers(nodes), attributes: toAttributes(own, before?.attributes.indexGaps) }
 }
 
 /** The object with these attributes in place of those it had. */
@@ -71,7 +71,7 @@ export function withIndexGaps<O extends Pick<ManagedObject, 'attributes'>>(objec
 }
 
 /** The text of the column; null where there is nothing to write. */
-export function writtenAttributes(nodes: readonly TtlvNode[], gaps?: IndexGaps): string | null {
+export function writeAttributes(nodes: readonly TtlvNode[], gaps?: IndexGaps): string | null {
   return toAttributes(nodes, gaps).text || null
 }
 
@@ -84,7 +84,7 @@ function ownNodes({ attributes }: Pick<ManagedObject, 'attributes'>): readonly T
 }
 
 function toAttributes(nodes: readonly TtlvNode[], gaps?: IndexGaps): ObjectAttributes {
-  const attributes = ObjectAttributes.of(nodes.map(jsonOf), gaps)
+  const attributes = ObjectAttributes.of(nodes.map(toJson), gaps)
   decoded.set(attributes, nodes)
   return attributes
 }
@@ -98,7 +98,7 @@ export function commonAttribute<N extends TtlvNode>(node: N): N {
   return node
 }
 
-function jsonOf(node: TtlvNode): JsonForm {
+function toJson(node: TtlvNode): JsonForm {
   return common.get(node) ?? jsonValue(node)
 }
 
@@ -138,17 +138,17 @@ const typedAttributes: readonly TypedAttribute[] = [
   {
     tag: Tag.UsageLimits,
     toNodes: ({ usageLimits }) => (usageLimits === undefined ? [] : [limitsNode(usageLimits)]),
-    fromNodes: (nodes) => ({ usageLimits: structuresOf(nodes).map(readLimits).at(-1) }),
+    fromNodes: (nodes) => ({ usageLimits: findStructures(nodes).map(readLimits).at(-1) }),
   },
   {
     tag: Tag.Name,
     toNodes: ({ names }) => names.map(nameNode),
-    fromNodes: (nodes) => ({ names: structuresOf(nodes).map(readName) }),
+    fromNodes: (nodes) => ({ names: findStructures(nodes).map(readName) }),
   },
   {
     tag: Tag.Link,
     toNodes: ({ links }) => links.map(linkNode),
-    fromNodes: (nodes) => ({ links: structuresOf(nodes).map(readLink) }),
+    fromNodes: (nodes) => ({ links: findStructures(nodes).map(readLink) }),
   },
 ]
 
@@ -172,7 +172,7 @@ function typedNodes(members: TypedMembers): readonly TtlvNode[] {
 }
 
 /** The members that nodes stand for; of an attribute that is there twice the last one. */
-export function membersOf(nodes: readonly TtlvNode[]): TypedMembers {
+export function toMembers(nodes: readonly TtlvNode[]): TypedMembers {
   let members: TypedMembers = unbounded
   for (const { tag, fromNodes } of typedAttributes) {
     const own = nodes.filter((node) => node.tag === tag)
@@ -205,7 +205,7 @@ function flag(tag: number, member: Flag): TypedAttribute {
   }
 }
 
-function structuresOf(nodes: readonly TtlvNode[]): readonly StructureNode[] {
+function findStructures(nodes: readonly TtlvNode[]): readonly StructureNode[] {
   return nodes.filter((node) => node.type === 'Structure')
 }
 
@@ -265,7 +265,7 @@ export function algorithmNode(algorithm: AlgorithmName): TtlvNode {
 }
 
 /** The algorithm that the columns tell of, as an attribute. */
-export function usualAlgorithm(
+export function defaultAlgorithm(
   object: Pick<ManagedObject, 'algorithm' | 'boundAlg'>,
 ): EnumerationNode | undefined {
   const name = impliedAlgorithm(object)

@@ -60,7 +60,7 @@ export function readCryptographicRequest(payload: StructureNode): CryptographicR
  * the CorrelationValue in an answer nor tell that the answer is not whole.
  * @throws InvalidField for members that its version does not have
  */
-export function receivedRequest(
+export function readReceivedRequest(
   payload: StructureNode,
   { version }: Pick<KmipContext, 'version'>,
 ): CryptographicRequest {

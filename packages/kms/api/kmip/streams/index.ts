@@ -2,9 +2,9 @@
  * Operations that come in parts (KMIP 2.1 §6.1.17: InitIndicator, CorrelationValue, FinalIndicator). A part lies sealed
  * in the database until the last one came, so that every worker and every node can take the next: see the decision record.
  */
-export { firstOf, keep, type RunningCipher, resumed } from './running-ciphers.ts'
+export { findFirstRequest, keep, type RunningCipher, resumeCipher } from './running-ciphers.ts'
 export {
-  joined,
+  joinParts,
   requestsBefore,
   requireNoDigest,
   requireSameParameters,

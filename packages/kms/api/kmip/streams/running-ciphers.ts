@@ -4,7 +4,7 @@ import type { Database } from '@warder/foundation/sql'
 import type { CipherStream } from '../../../crypto/index.ts'
 import { type KmipContext, kmipFailure } from '../engine/index.ts'
 import type { CryptographicRequest } from './cryptographic-request.ts'
-import { requestsBefore, type StagedPart, storedFirst } from './stream.ts'
+import { readStoredFirst, requestsBefore, type StagedPart } from './stream.ts'
 import type { StreamRow } from './stream-store.ts'
 
 /** A cipher in the middle of a stream. */
@@ -22,14 +22,14 @@ interface Kept {
 }
 
 /** Ciphers that one worker keeps; the oldest one goes first. What is gone is made again from the parts. */
-const mostKept = 256
+const maxKept = 256
 /** Bytes that may be run through ciphers again for one stream whose parts never reach the same worker twice: some seconds. */
-const mostReplayed = 2 ** 31
+const maxReplayed = 2 ** 31
 
 /** By database, that is by service: each worker has one. */
 const kept = new WeakMap<Database, Map<string, Kept>>()
 
-function keptBy({ services }: KmipContext): Map<string, Kept> {
+function getKept({ services }: KmipContext): Map<string, Kept> {
   const known = kept.get(services.db)
   if (known !== undefined) return known
   const made = new Map<string, Kept>()
@@ -38,9 +38,9 @@ function keptBy({ services }: KmipContext): Map<string, Kept> {
 }
 
 /** Request of the first part of the stream, without its data if its cipher is kept here. */
-export function firstOf(row: StreamRow, context: KmipContext): MaybePromise<CryptographicRequest> {
-  const found = keptBy(context).get(row.id)
-  return found !== undefined && found.tip === row.tip ? found.first : storedFirst(row, context)
+export function findFirstRequest(row: StreamRow, context: KmipContext): MaybePromise<CryptographicRequest> {
+  const found = getKept(context).get(row.id)
+  return found !== undefined && found.tip === row.tip ? found.first : readStoredFirst(row, context)
 }
 
 /**
@@ -48,19 +48,19 @@ export function firstOf(row: StreamRow, context: KmipContext): MaybePromise<Cryp
  * took a part since, else a new one after the parts that are stored.
  * @param open makes the cipher anew
  */
-export async function resumed(
+export async function resumeCipher(
   row: StreamRow,
   context: KmipContext,
   open: (first: CryptographicRequest) => CipherStream,
 ): Promise<RunningCipher> {
-  const map = keptBy(context)
+  const map = getKept(context)
   const found = map.get(row.id)
   // Whatever happens next, this state is used up.
   map.delete(row.id)
   if (found !== undefined && found.tip === row.tip) {
     return { first: found.first, cipher: found.cipher, replayed: 0 }
   }
-  if (row.replayed + row.bytes > mostReplayed)
+  if (row.replayed + row.bytes > maxReplayed)
     throw kmipFailure(
       'ServerLimitExceeded',
       'The parts come over too many connections: use one for all of them.',
@@ -79,5 +79,5 @@ export function keep(
 ): void {
   // Only what a later part is compared with: no data is held.
   const kept = { tip, first: { ...first, data: undefined }, cipher }
-  setBounded(keptBy(context), id, kept, mostKept)
+  setBounded(getKept(context), id, kept, maxKept)
 }

@@ -94,13 +94,13 @@ export async function openStreams(db: Database, owner: string, now: number): Pro
 }
 
 /** The parts that came before, in their order, opened. The caller wipes them. */
-export async function partsOf(db: Database, seal: Seal, row: StreamRow): Promise<readonly Uint8Array[]> {
+export async function readParts(db: Database, seal: Seal, row: StreamRow): Promise<readonly Uint8Array[]> {
   const rows = await db.all(parts, [row.id, row.parts])
   return Promise.all(rows.map(({ data }, index) => seal.open(place(row.id, index), data)))
 }
 
 /** The first part, opened. */
-export async function firstPartOf(
+export async function readFirstPart(
   db: Database,
   seal: Seal,
   { id }: StreamRow,

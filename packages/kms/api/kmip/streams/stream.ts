@@ -10,11 +10,11 @@ import { type CryptographicRequest, readCryptographicRequest } from './cryptogra
 import {
   closeChanges,
   findStream,
-  firstPartOf,
   growChanges,
   openChanges,
   openStreams,
-  partsOf,
+  readFirstPart,
+  readParts,
   type StreamRow,
 } from './stream-store.ts'
 
@@ -48,7 +48,7 @@ export async function streamOf(
     correlation.length === correlationBytes
       ? await findStream(db, Buffer.from(correlation).toString('hex'), context.principal.name, context.now)
       : undefined
-  if (row === undefined || row.operation !== operation || row.object_id !== objectOf(operation, context))
+  if (row === undefined || row.operation !== operation || row.object_id !== objectId(operation, context))
     throw kmipFailure('InvalidCorrelationValue', 'The CorrelationValue is not known.')
   if (request.iv !== undefined || request.aad !== undefined)
     throw kmipFailure('InvalidField', 'IV and additional data come with the first part.')
@@ -57,17 +57,17 @@ export async function streamOf(
 }
 
 function requireRoom(row: StreamRow | undefined, request: CryptographicRequest): void {
-  if ((row?.bytes ?? 0) + lengthOf(request) > maximumStreamBytes)
+  if ((row?.bytes ?? 0) + measureRequest(request) > maximumStreamBytes)
     throw kmipFailure('ServerLimitExceeded', `All parts together have at most ${maximumStreamBytes} bytes.`)
   if ((row?.parts ?? 0) >= maximumParts)
     throw kmipFailure('ServerLimitExceeded', `There are at most ${maximumParts} parts.`)
 }
 
-function lengthOf({ data, aad }: CryptographicRequest): number {
+function measureRequest({ data, aad }: CryptographicRequest): number {
   return (data?.length ?? 0) + (aad?.length ?? 0)
 }
 
-function objectOf(operation: OperationName, context: KmipContext): string {
+function objectId(operation: OperationName, context: KmipContext): string {
   return operation === 'Hash' ? '' : context.key.object.id
 }
 
@@ -76,20 +76,23 @@ export async function requestsBefore(
   row: StreamRow,
   { services }: KmipContext,
 ): Promise<readonly [CryptographicRequest, ...CryptographicRequest[]]> {
-  const parts = await partsOf(services.db, services.seal, row)
-  const [first, ...others] = parts.map((part) => readCryptographicRequest(rootOf(part)))
+  const parts = await readParts(services.db, services.seal, row)
+  const [first, ...others] = parts.map((part) => readCryptographicRequest(decodeRoot(part)))
   if (first === undefined) throw kmipFailure('GeneralFailure', 'The stream cannot be read.')
   return [first, ...others]
 }
 
 /** The request of the first part. */
-export async function storedFirst(row: StreamRow, { services }: KmipContext): Promise<CryptographicRequest> {
-  const part = await firstPartOf(services.db, services.seal, row)
+export async function readStoredFirst(
+  row: StreamRow,
+  { services }: KmipContext,
+): Promise<CryptographicRequest> {
+  const part = await readFirstPart(services.db, services.seal, row)
   if (part === undefined) throw kmipFailure('GeneralFailure', 'The stream cannot be read.')
-  return readCryptographicRequest(rootOf(part))
+  return readCryptographicRequest(decodeRoot(part))
 }
 
-function rootOf(part: Uint8Array): StructureNode {
+function decodeRoot(part: Uint8Array): StructureNode {
   const node = decodeTtlv(part)
   if (node.type !== 'Structure') throw kmipFailure('GeneralFailure', 'The stream cannot be read.')
   return node
@@ -133,9 +136,9 @@ export async function stagePart(
 ): Promise<StagedPart> {
   const { services, principal, now, objects } = context
   const { db, seal } = services
-  const part = encodeTtlv(membersOf(request))
+  const part = encodeTtlv(toStructure(request))
   const tip = randomBytes(correlationBytes).toString('hex')
-  const bytes = lengthOf(request)
+  const bytes = measureRequest(request)
   const expires_at = now + streamLifetime
   if (row !== undefined) {
     objects.also(
@@ -150,7 +153,7 @@ export async function stagePart(
     )
   const correlation = randomBytes(correlationBytes)
   const id = correlation.toString('hex')
-  const object_id = objectOf(operation, context)
+  const object_id = objectId(operation, context)
   const opened = {
     id,
     owner: principal.name,
@@ -171,7 +174,7 @@ export function stageEnd(row: StreamRow | undefined, { objects }: KmipContext): 
   if (row !== undefined) objects.also(...closeChanges(row))
 }
 
-function membersOf(request: CryptographicRequest): StructureNode {
+function toStructure(request: CryptographicRequest): StructureNode {
   const { parameters, data, iv, aad, signatureData, macData } = request
   const bytes = (tag: number, value: Uint8Array | undefined) =>
     value === undefined ? undefined : byteString(tag, value)
@@ -191,7 +194,7 @@ export function requireNoDigest({ digestedData }: CryptographicRequest): void {
 }
 
 /** All parts as one request. */
-export function joined(
+export function joinParts(
   parts: readonly [CryptographicRequest, ...CryptographicRequest[]],
 ): CryptographicRequest {
   const given = parts.flatMap(({ data }) => (data === undefined ? [] : [data]))

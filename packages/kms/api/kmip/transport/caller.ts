@@ -25,7 +25,7 @@ export interface ConnectionOwner {
  * nothing but its client certificate.
  * @throws Failure unauthorized when the certificate cannot be a user
  */
-export function ownerOf(
+export function findOwner(
   socket: TLSSocket,
   authenticate: Authenticate,
   address: string,

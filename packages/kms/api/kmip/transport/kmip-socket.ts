@@ -16,7 +16,7 @@ import {
 import type { Logger, Metrics } from '@warder/foundation/telemetry'
 import type { ClientRevocation } from '@warder/foundation/tls'
 import type { KmipEngine } from '../engine/types.ts'
-import { ownerOf } from './caller.ts'
+import { findOwner } from './caller.ts'
 import { type ConnectionEnvironment, KmipConnection } from './connection.ts'
 import { defaultSocketLimits, type SocketLimits } from './limits.ts'
 
@@ -102,7 +102,7 @@ export function createKmipSocket(options: KmipSocketOptions): KmipSocket {
     const refusal: unknown = socket.authorizationError
     if (refusal === null || refusal === undefined)
       log.debug({ detail: error.message }, 'a TLS handshake with a KMIP client failed')
-    else refused(plainAddress(rawPeer(socket)?.remoteAddress), String(refusal))
+    else refuseConnection(plainAddress(rawPeer(socket)?.remoteAddress), String(refusal))
     socket.destroy()
   })
   server.on('drop', () => metrics.count('kmip_connections_refused_total'))
@@ -115,7 +115,7 @@ export function createKmipSocket(options: KmipSocketOptions): KmipSocket {
   async function accept(socket: TLSSocket): Promise<void> {
     const address = plainAddress(socket.remoteAddress)
     try {
-      const owner = await ownerOf(socket, authenticate, address, randomUUID(), options.clientRevocation)
+      const owner = await findOwner(socket, authenticate, address, randomUUID(), options.clientRevocation)
       if (socket.destroyed) return
       const connection = new KmipConnection(socket, owner, address, environment)
       connections.set(socket, connection)
@@ -124,13 +124,13 @@ export function createKmipSocket(options: KmipSocketOptions): KmipSocket {
       if (draining) connection.end()
     } catch (error) {
       const { detail, message } = toFailure(error)
-      refused(address, detail ?? message)
+      refuseConnection(address, detail ?? message)
       socket.destroy()
     }
   }
 
   /** Nothing was asked yet: the record is all that tells an operator why a device does not connect. */
-  function refused(address: string, problem: string): void {
+  function refuseConnection(address: string, problem: string): void {
     log.warn({ detail: problem, client_ip: address }, 'the certificate of a KMIP client is refused')
     options.audit.record({
       time: clock.now(),

@@ -16,7 +16,7 @@ import type { KmipAnswerOptions, KmipEngine } from '../engine/index.ts'
 import { define, type KmipServices } from '../engine/services.ts'
 
 /** Largest message over HTTP, in bytes. */
-const largestMessage = 64 * 1024 * 1024
+const maxMessageBytes = 64 * 1024 * 1024
 
 const errors = {
   401: 'The caller is nobody that is known here.',
@@ -42,7 +42,7 @@ export function kmipRoutes(engine: KmipEngine): readonly Operation<KmipServices>
         'JSON TTLV: a RequestMessage, which is always answered 200 with a ResponseMessage, or one bare operation such as `{"tag":"Create","value":[…]}`, answered with `CreateResponse` or with an error whose `result_reason` is that of KMIP.',
       tag: 'KMIP',
       access: signedIn,
-      bodyLimit: largestMessage,
+      bodyLimit: maxMessageBytes,
       rawBody: true,
       replyContentType: contentTypeOf.json,
       errorShape: bareErrors,
@@ -52,7 +52,7 @@ export function kmipRoutes(engine: KmipEngine): readonly Operation<KmipServices>
         404: 'No such object.',
         422: 'It failed.',
       },
-      act: (_input, context) => answered(engine, context, 'json', { bareVersion: version }),
+      act: (_input, context) => answerMessage(engine, context, 'json', { bareVersion: version }),
     })
   const any = define({
     name: 'kmip.http',
@@ -62,7 +62,7 @@ export function kmipRoutes(engine: KmipEngine): readonly Operation<KmipServices>
       'A RequestMessage as `application/octet-stream` (TTLV), `application/json` or `text/xml`; the ResponseMessage comes in the same encoding and is always 200.',
     tag: 'KMIP',
     access: signedIn,
-    bodyLimit: largestMessage,
+    bodyLimit: maxMessageBytes,
     rawBody: true,
     replyContentType: contentTypeOf.ttlv,
     errors,
@@ -73,13 +73,13 @@ export function kmipRoutes(engine: KmipEngine): readonly Operation<KmipServices>
           'unsupported_media_type',
           'A KMIP message is application/octet-stream, application/json or text/xml.',
         )
-      return answered(engine, context, encoding, {})
+      return answerMessage(engine, context, encoding, {})
     },
   })
   return [bare('2.1', '/kmip/2_1'), bare('1.4', '/kmip/1_4'), any]
 }
 
-function answered(
+function answerMessage(
   engine: KmipEngine,
   context: OperationContext<KmipServices>,
   encoding: Encoding,

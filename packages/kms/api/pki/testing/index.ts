@@ -4,7 +4,7 @@ import { certificateSigner, generalName, issueRequest, nameFromText, subjectAltN
 import { kmsService } from '../../../service/service.ts'
 import type { Answer, Caller } from '../../../testing/client.ts'
 import type { Started } from '../../../testing/index.ts'
-import { pemOf } from '../pem.ts'
+import { toPem } from '../pem.ts'
 
 /** A pair of keys and a request for its certificate, as somebody outside makes them. */
 export interface Outsider {
@@ -24,8 +24,8 @@ export async function outsider(
   const spki = publicKey.export({ format: 'der', type: 'spki' })
   const extensions = names.length === 0 ? [] : [subjectAltName(names.map(generalName))]
   const request = { subject: nameFromText(subject), spki, extensions }
-  const csr = pemOf('CERTIFICATE REQUEST', await issueRequest(request, certificateSigner(privateKey, spki)))
-  return { privateKey, spki, csr, publicKey: pemOf('PUBLIC KEY', spki) }
+  const csr = toPem('CERTIFICATE REQUEST', await issueRequest(request, certificateSigner(privateKey, spki)))
+  return { privateKey, spki, csr, publicKey: toPem('PUBLIC KEY', spki) }
 }
 
 /** Somebody's authorities: a root, and one below it. */

@@ -66,14 +66,14 @@ export async function createAbeKey(
   )
 }
 
-function commonOf(wanted: Wanted, context: OperationContext<RestServices>): NewAbeObjects {
+function readCommon(wanted: Wanted, context: OperationContext<RestServices>): NewAbeObjects {
   return { owner: principalOf(context).name, now: context.services.clock.now(), ...wanted }
 }
 
 async function createMaster(structure: unknown, wanted: Wanted, context: OperationContext<RestServices>) {
   const { services } = context
   const made = await inFailures(abeThread.run({ type: 'createMaster', structure }))
-  const common = commonOf(wanted, context)
+  const common = readCommon(wanted, context)
   const objects = new UnitOfWork(services, common.now)
   const pair = newMasterObjects(common, made)
   const [master, publicKey] = await stageNew(objects, services.applyCreationRules, common, pair)
@@ -92,7 +92,7 @@ async function createUser(
   context: OperationContext<RestServices>,
 ) {
   const { services } = context
-  const common = commonOf(wanted, context)
+  const common = readCommon(wanted, context)
   const objects = new UnitOfWork(services, common.now)
   const { object } = await permittedKey(services, principalOf(context), master, 'derivekey')
   const current = await objects.read(object.id)

@@ -15,7 +15,7 @@ export const PublicDigest = Type.String({ description: 'SHA-256 of the public ke
  * @param right that the caller needs on it
  * @throws failure('crypto_failure') for what is no master key, or has no public key here; as `permittedKey`
  */
-export async function publicKeyOf(
+export async function findPublicKey(
   objects: UnitOfWork,
   master: ManagedObject,
   right: Right,

@@ -14,7 +14,7 @@ import { keyNotFound, principalOf, requirePartsMayGo } from '../../../access/ind
 import { keyFacts, requirePermitted } from '../../../crypto/index.ts'
 import { UnitOfWork } from '../../../keys/index.ts'
 import type { RestServices } from '../../services.ts'
-import { PublicDigest, publicKeyOf } from './pair.ts'
+import { findPublicKey, PublicDigest } from './pair.ts'
 
 type Context = OperationContext<RestServices>
 
@@ -50,19 +50,19 @@ export function rotateAbe(id: string, body: unknown, context: Context) {
   const work = async () => {
     const action = readAction(body)
     context.audit({ algorithm: abeAlgorithm, details: { action: shownAction(action).slice(0, 1024) } })
-    return retryOnGuard(attempts, () => rotated(id, action, context))
+    return retryOnGuard(attempts, () => rotate(id, action, context))
   }
   return inFailures(work())
 }
 
-async function rotated(id: string, action: RotationAction, context: Context) {
+async function rotate(id: string, action: RotationAction, context: Context) {
   const { services } = context
   const now = services.clock.now()
   const objects = new UnitOfWork(services, now)
   try {
     const master = await objects.read(id)
     if (master === undefined) throw keyNotFound()
-    const publicKey = await publicKeyOf(objects, master, 'rekey', context)
+    const publicKey = await findPublicKey(objects, master, 'rekey', context)
     if (forgetsSecrets(action)) await requirePartsMayGo(services.roles, master)
     const done = await rotateMaster(
       objects,

@@ -4,7 +4,7 @@ import { abeMaterial, abeThread, inFailures, userKeysOf } from '../../../abe/ind
 import { keyRight } from '../../../access/index.ts'
 import { stateAt, UnitOfWork } from '../../../keys/index.ts'
 import { define, type RestServices } from '../../services.ts'
-import { PublicDigest, publicKeyOf } from './pair.ts'
+import { findPublicKey, PublicDigest } from './pair.ts'
 
 /** User keys that one answer tells about. */
 const maxShown = 1000
@@ -64,7 +64,7 @@ export const getStructure = define({
     const { services } = context
     const now = services.clock.now()
     const objects = new UnitOfWork(services, now)
-    const publicKey = await publicKeyOf(objects, key.object, 'getattributes', context)
+    const publicKey = await findPublicKey(objects, key.object, 'getattributes', context)
     const material = await abeMaterial(objects, publicKey)
     const found = (await userKeysOf(services.db, key.object.id)).filter(
       (user) => user.destroyedAt === undefined,

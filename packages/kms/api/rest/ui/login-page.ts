@@ -2,7 +2,7 @@ import { rawReply } from '@warder/foundation/http'
 import { get } from '@warder/foundation/operations'
 import { publicAccess } from '../../../access/index.ts'
 import { define } from '../../services.ts'
-import { contentType, escaped } from './page.ts'
+import { contentType, escapeHtml } from './page.ts'
 
 /** No script and no style; its one form goes to this service. */
 const policy = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -22,7 +22,7 @@ export const loginPage = define({
   async act(_input, { services, request }) {
     const { samlLogin, oidcLogin } = services
     const realms = (await samlLogin?.realms(request.clientAddress)) ?? []
-    const raw = pageOf({ realms, hasSaml: samlLogin !== undefined, hasOidc: oidcLogin !== undefined })
+    const raw = renderPage({ realms, hasSaml: samlLogin !== undefined, hasOidc: oidcLogin !== undefined })
     const headers = { 'Content-Security-Policy': policy, 'Cache-Control': 'no-store' }
     return rawReply({ raw, contentType, headers })
   },
@@ -34,10 +34,10 @@ interface Ways {
   readonly hasOidc: boolean
 }
 
-function pageOf({ realms, hasSaml, hasOidc }: Ways): string {
+function renderPage({ realms, hasSaml, hasOidc }: Ways): string {
   const links = realms.map(
     (realm) =>
-      `<li><a href="/ui/login_saml?realm=${encodeURIComponent(realm)}">Log in to ${escaped(realm)}</a></li>`,
+      `<li><a href="/ui/login_saml?realm=${encodeURIComponent(realm)}">Log in to ${escapeHtml(realm)}</a></li>`,
   )
   if (hasOidc) links.push('<li><a href="/ui/login_flow">Log in at the OpenID provider</a></li>')
   const form = `<form action="/ui/login_saml" method="get">

@@ -32,7 +32,7 @@ function pageFor(user: string): string {
 <meta charset="utf-8">
 <title>Warder: keys</title>
 <h1>Logged in</h1>
-<p>You are <strong>${escaped(user)}</strong> to the key management service of this Warder.</p>
+<p>You are <strong>${escapeHtml(user)}</strong> to the key management service of this Warder.</p>
 <p><a href="/swagger">Its operations, to be tried from the browser</a></p>
 </html>
 `
@@ -47,6 +47,6 @@ const entities: Readonly<Record<string, string>> = {
 }
 
 /** A user name as text of the page, whatever an issuer lets it hold. */
-export function escaped(text: string): string {
+export function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? '')
 }

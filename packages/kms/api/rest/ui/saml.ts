@@ -9,7 +9,7 @@ import { pagePath } from './page.ts'
 
 const tag = 'Web page'
 
-function samlOf({ samlLogin }: RestServices) {
+function requireSaml({ samlLogin }: RestServices) {
   if (samlLogin === undefined)
     throw failure('not_found', 'Logins at an identity provider are not configured.')
   return samlLogin
@@ -32,7 +32,7 @@ const begin = define({
     503: 'The authentication service does not answer.',
   },
   async act({ query }, { services, request }) {
-    const { location, cookie } = await samlOf(services).begin(query.realm, request.clientAddress)
+    const { location, cookie } = await requireSaml(services).begin(query.realm, request.clientAddress)
     return rawReply({ status: 302, headers: { Location: location, 'Set-Cookie': cookie } })
   },
 })
@@ -54,7 +54,7 @@ const callback = define({
   async act(_input, context) {
     const { services, request } = context
     const { seal, clock, ended, names } = services
-    const saml = samlOf(services)
+    const saml = requireSaml(services)
     // Before the session is fetched: what ends from now on ends the one here, too.
     const position = ended?.position()
     const cookies = request.cookies(samlCookieName)

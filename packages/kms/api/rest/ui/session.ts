@@ -87,7 +87,7 @@ const logout = define({
   },
 })
 
-function oidcOf({ oidcLogin }: RestServices) {
+function requireOidc({ oidcLogin }: RestServices) {
   if (oidcLogin === undefined) throw failure('not_found', 'Logins at an OpenID provider are not configured.')
   return oidcLogin
 }
@@ -102,7 +102,7 @@ const loginFlow = define({
   status: 302,
   errors: { 404: 'Logins are not configured.', 503: 'The provider does not answer.' },
   async act(_input, { services, request }) {
-    const { location, cookie } = await oidcOf(services).begin(request.clientAddress)
+    const { location, cookie } = await requireOidc(services).begin(request.clientAddress)
     return rawReply({ status: 302, headers: { Location: location, 'Set-Cookie': cookie } })
   },
 })
@@ -127,7 +127,7 @@ const callback = define({
   },
   async act(_input, context) {
     const { services, request } = context
-    const oidc = oidcOf(services)
+    const oidc = requireOidc(services)
     const name = await oidc.finish(request.query, request.cookies(loginCookieName), request.clientAddress)
     context.audit({ principal: name, auth_method: 'session', realm: oidc.issuer })
     const cookie = sessionCookie(services.seal, services.clock, { name, realm: oidc.issuer })

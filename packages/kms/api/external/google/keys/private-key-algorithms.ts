@@ -41,19 +41,19 @@ function pair(name: string, hashingAlgorithm: string, digestBytes: number): Reco
 
 /** @param label of OAEP; of other paddings it is ignored, as Google has it. @throws failure('unsupported_algorithm') */
 export function encryptionNamed(name: string, label: Uint8Array | undefined): CryptographicParameters {
-  const parameters = named(encryptions, name)
+  const parameters = requireEntry(encryptions, name)
   if (label === undefined || parameters.paddingMethod !== 'OAEP') return parameters
   return { ...parameters, pSource: label }
 }
 
 /** @param saltLength of PSS; of other paddings it is ignored, as Google has it */
 export function signatureNamed(name: string, saltLength: number | undefined): Signature {
-  const signature = named(signatures, name)
+  const signature = requireEntry(signatures, name)
   if (saltLength === undefined || !signature.pss) return signature
   return { ...signature, parameters: { ...signature.parameters, saltLength } }
 }
 
-function named<V>(table: Readonly<Record<string, V>>, name: string): V {
+function requireEntry<V>(table: Readonly<Record<string, V>>, name: string): V {
   const plain = name.toLowerCase()
   const found = Object.hasOwn(table, plain) ? table[plain] : undefined
   if (found === undefined) throw failure('unsupported_algorithm', 'algorithm: is not supported.')

@@ -3,9 +3,9 @@ import { failure } from '@warder/foundation/errors'
 import { modulusBits } from '../../../../crypto/index.ts'
 
 /** Longest private key that is read, in bytes: an RSA key of 8192 bits in PEM and base64. */
-export const longestPrivateKey = 8192
+export const maxPrivateKeyBytes = 8192
 const smallestModulus = 2048
-const largestModulus = 8192
+const maxModulusBits = 8192
 
 /**
  * Reads an RSA private key for S/MIME: PEM (PKCS#8 or PKCS#1), or either in DER or PEM and then base64. Google's
@@ -18,10 +18,10 @@ export function readPrivateKey(text: string): KeyObject {
   if (key?.asymmetricKeyType !== 'rsa')
     throw failure('bad_request', 'private_key: is not an RSA private key in PEM, or in DER and base64.')
   const bits = modulusBits(key)
-  if (bits < smallestModulus || bits > largestModulus)
+  if (bits < smallestModulus || bits > maxModulusBits)
     throw failure(
       'bad_request',
-      `private_key: RSA of ${smallestModulus} to ${largestModulus} bits is supported.`,
+      `private_key: RSA of ${smallestModulus} to ${maxModulusBits} bits is supported.`,
     )
   return key
 }

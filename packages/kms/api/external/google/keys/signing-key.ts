@@ -2,7 +2,7 @@ import type { OperationContext } from '@warder/foundation/operations'
 import { algorithmFor } from '../../../../crypto/index.ts'
 import { createSignature } from '../../../../jose/index.ts'
 import { chainIdOf } from '../../../../keys/index.ts'
-import { ownAlgorithm as alg, ownSigningKey, publishedKid } from '../../scope/index.ts'
+import { ownAlgorithm as alg, ownSigningKey, toPublishedKid } from '../../scope/index.ts'
 import type { ExternalStoreServices } from '../../scope/services.ts'
 
 /** Signs claims as a compact JWT. */
@@ -14,23 +14,23 @@ export async function signClaims(
   const key = await ownSigningKey(services, 'google', kid)
   audit({ object: kid, algorithm: alg })
   services.uses.note(chainIdOf(key.object), principal?.name ?? 'google', services.clock.now())
-  const header = { alg, typ: 'JWT', kid: publishedKid(key) }
-  const input = `${encoded(header)}.${encoded(claims)}`
+  const header = { alg, typ: 'JWT', kid: toPublishedKid(key) }
+  const input = `${encodeJson(header)}.${encodeJson(claims)}`
   const algorithm = algorithmFor('signature', alg, services.policy)
   const signature = await createSignature(algorithm, key.described, Buffer.from(input))
   return `${input}.${signature.toString('base64url')}`
 }
 
-function encoded(value: unknown): string {
+function encodeJson(value: unknown): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url')
 }
 
 /** The public half as a JWK, as other key services fetch it. */
-export async function publishedKey(
+export async function publishKey(
   services: ExternalStoreServices,
   kid: string,
 ): Promise<Readonly<Record<string, unknown>>> {
   const key = await ownSigningKey(services, 'google', kid)
   const { kty, n, e } = key.publicMaterial.key.export({ format: 'jwk' })
-  return { kty, n, e, use: 'sig', alg, kid: publishedKid(key) }
+  return { kty, n, e, use: 'sig', alg, kid: toPublishedKid(key) }
 }

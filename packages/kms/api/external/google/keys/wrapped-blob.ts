@@ -30,10 +30,10 @@ const ivBytes = 12
 const tagBytes = 16
 
 function headBytes({ kind, kid, perimeterId }: BlobHead): Buffer {
-  return Buffer.concat([start, Buffer.of(kinds[kind]), prefixed(kid), prefixed(perimeterId)])
+  return Buffer.concat([start, Buffer.of(kinds[kind]), prefix(kid), prefix(perimeterId)])
 }
 
-function prefixed(text: string): Buffer {
+function prefix(text: string): Buffer {
   const bytes = Buffer.from(text, 'utf8')
   if (bytes.length > 255) throw failure('bad_request', 'A name is longer than 255 bytes.')
   return Buffer.concat([Buffer.of(bytes.length), bytes])

@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import type { Access, OperationInput } from '@warder/foundation/operations'
 import Type from 'typebox'
 import type { ExternalStoreServices } from '../../scope/services.ts'
-import { authorizationOf } from '../scope/callers.ts'
+import { requireAuthorization } from '../scope/callers.ts'
 import { googlePath } from '../scope/scope.ts'
 import type { Role } from '../tokens/issuers.ts'
 
@@ -47,7 +47,7 @@ export function roles(...allowed: readonly Role[]): Access<ExternalStoreServices
     name: `Google CSE role: ${allowed.join(', ')}`,
     check(input, context) {
       recordReason(input, context)
-      const { authorization } = authorizationOf(context.request)
+      const { authorization } = requireAuthorization(context.request)
       if (!allowed.includes(authorization.role))
         throw failure('forbidden', `The role ${authorization.role} does not allow this.`)
     },

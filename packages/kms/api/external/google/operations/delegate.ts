@@ -3,13 +3,13 @@ import { post } from '@warder/foundation/operations'
 import Type from 'typebox'
 import { define } from '../../scope/services.ts'
 import { signClaims } from '../keys/signing-key.ts'
-import { authorizationOf, byBothTokens } from '../scope/callers.ts'
+import { byBothTokens, requireAuthorization } from '../scope/callers.ts'
 import type { GoogleScope } from '../scope/scope.ts'
 import { delegationAudience } from '../tokens/issuers.ts'
 import { common, denied, members, path, roles } from './common.ts'
 
 /** Google recommends 15 minutes ("KACLS authentication token for delegate"). */
-const longestSeconds = 900
+const maxSeconds = 900
 
 /** `POST /google_cse/delegate`: lets somebody act for a user on one resource. */
 export const delegate = (scope: GoogleScope) =>
@@ -28,7 +28,7 @@ export const delegate = (scope: GoogleScope) =>
     reply: Type.Object({ delegated_authentication: Type.String() }),
     errors: denied,
     async act(_input, context) {
-      const { authentication: user, authorization } = authorizationOf(context.request)
+      const { authentication: user, authorization } = requireAuthorization(context.request)
       const { delegatedTo, resourceName } = authorization
       if (user === undefined) throw failure('internal_error', 'no authentication token was asked for')
       if (user.delegation !== undefined)
@@ -45,7 +45,7 @@ export const delegate = (scope: GoogleScope) =>
         delegated_to: delegatedTo,
         resource_name: resourceName,
         iat: now,
-        exp: Math.min(now + longestSeconds, Math.floor(user.expiresAt)),
+        exp: Math.min(now + maxSeconds, Math.floor(user.expiresAt)),
       })
       return { delegated_authentication }
     },

@@ -2,7 +2,7 @@ import { post } from '@warder/foundation/operations'
 import Type from 'typebox'
 import { define } from '../../scope/services.ts'
 import { resourceKeyHash } from '../keys/resource-key-hash.ts'
-import { authorizationOf, byAuthorization } from '../scope/callers.ts'
+import { byAuthorization, requireAuthorization } from '../scope/callers.ts'
 import type { GoogleScope } from '../scope/scope.ts'
 import { common, denied, members, path, roles } from './common.ts'
 import { openDataKey } from './open-data-key.ts'
@@ -24,7 +24,7 @@ export const digest = (scope: GoogleScope) =>
     reply: Type.Object({ resource_key_hash: Type.String() }),
     errors: denied,
     async act({ body }, context) {
-      const { name, authorization } = authorizationOf(context.request)
+      const { name, authorization } = requireAuthorization(context.request)
       const { resourceName } = authorization
       return openDataKey(scope, context, name, resourceName, body.wrapped_key, (dataKey, perimeterId) => ({
         resource_key_hash: resourceKeyHash(dataKey, resourceName, perimeterId),

@@ -7,7 +7,7 @@ import { decodeBase64 } from '../../scope/index.ts'
 import { define, type ExternalStoreServices } from '../../scope/services.ts'
 import { requireSpkiHash } from '../keys/private-key.ts'
 import { signatureNamed } from '../keys/private-key-algorithms.ts'
-import { authorizationOf, byAdministrator, byBothTokens, callerNamed } from '../scope/callers.ts'
+import { byAdministrator, byBothTokens, callerNamed, requireAuthorization } from '../scope/callers.ts'
 import type { GoogleScope } from '../scope/scope.ts'
 import type { Authorization } from '../tokens/authorization.ts'
 import { administrators, common, denied, limits, members, path, requirePerimeter, roles } from './common.ts'
@@ -22,7 +22,7 @@ const gmail = {
 }
 
 /** The private key that Google's token names, and no other: the wrapped one says nothing of whose it is. */
-async function allowedPrivateKey(
+async function requireAllowedPrivateKey(
   scope: GoogleScope,
   context: OperationContext<ExternalStoreServices>,
   name: string,
@@ -57,12 +57,18 @@ export const privateKeySign = (scope: GoogleScope) =>
     reply: Type.Object({ signature: Type.String() }),
     errors: denied,
     async act({ body }, context) {
-      const { name, authorization } = authorizationOf(context.request)
+      const { name, authorization } = requireAuthorization(context.request)
       const asked = signatureNamed(body.algorithm, body.rsa_pss_salt_length)
       const digest = decodeBase64(body.digest, 'digest', limits.digest)
       if (digest.length !== asked.digestBytes)
         throw failure('bad_request', `digest: must be ${asked.digestBytes} bytes for this algorithm.`)
-      const key = await allowedPrivateKey(scope, context, name, authorization, body.wrapped_private_key)
+      const key = await requireAllowedPrivateKey(
+        scope,
+        context,
+        name,
+        authorization,
+        body.wrapped_private_key,
+      )
       context.audit({ algorithm: body.algorithm.slice(0, 64) })
       const held = softwareKey(key)
       const plan = planSignature(held.shape, asked.parameters, context.services.policy, 'sign', digest.length)
@@ -83,8 +89,14 @@ export const privateKeyDecrypt = (scope: GoogleScope) =>
     reply: Type.Object({ data_encryption_key: Type.String() }),
     errors: denied,
     async act({ body }, context) {
-      const { name, authorization } = authorizationOf(context.request)
-      const key = await allowedPrivateKey(scope, context, name, authorization, body.wrapped_private_key)
+      const { name, authorization } = requireAuthorization(context.request)
+      const key = await requireAllowedPrivateKey(
+        scope,
+        context,
+        name,
+        authorization,
+        body.wrapped_private_key,
+      )
       return decryptDataKey(context, key, body)
     },
   })

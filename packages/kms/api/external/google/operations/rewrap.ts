@@ -8,7 +8,7 @@ import { define, type ExternalStoreServices } from '../../scope/services.ts'
 import { resourceKeyHash } from '../keys/resource-key-hash.ts'
 import { signClaims } from '../keys/signing-key.ts'
 import { wrapSecret } from '../keys/wrapping-key.ts'
-import { authorizationOf, byAuthorization } from '../scope/callers.ts'
+import { byAuthorization, requireAuthorization } from '../scope/callers.ts'
 import type { GoogleScope } from '../scope/scope.ts'
 import { migrationAudience } from '../tokens/issuers.ts'
 import { common, denied, limits, members, path, roles } from './common.ts'
@@ -31,7 +31,7 @@ export const rewrap = (scope: GoogleScope) =>
     reply: Type.Object({ resource_key_hash: Type.String(), wrapped_key: Type.String() }),
     errors: { ...denied, 503: 'The other key service did not answer.' },
     async act({ body }, context) {
-      const { name, authorization } = authorizationOf(context.request)
+      const { name, authorization } = requireAuthorization(context.request)
       const { resourceName, perimeterId } = authorization
       const original = body.original_kacls_url
       context.audit({ details: { original_kacls_url: original.slice(0, 2048) } })
@@ -39,7 +39,7 @@ export const rewrap = (scope: GoogleScope) =>
       if (peer === undefined)
         throw failure('forbidden', 'original_kacls_url: keys may not be moved from this key service.')
       decodeBase64(body.wrapped_key, 'wrapped_key', limits.wrappedKey)
-      const dataKey = await openedByPeer(scope, context, peer, {
+      const dataKey = await unwrapWithPeer(scope, context, peer, {
         original,
         resourceName,
         wrappedKey: body.wrapped_key,
@@ -69,7 +69,7 @@ const tokenSeconds = 300
  * Has the other key service open the key, over the bounded client: https, addresses that were resolved and checked, no
  * redirects (`foundation/outbound`).
  */
-async function openedByPeer(
+async function unwrapWithPeer(
   { kaclsUrl, signingKey, environment }: GoogleScope,
   context: OperationContext<ExternalStoreServices>,
   peer: string,

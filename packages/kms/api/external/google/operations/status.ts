@@ -4,7 +4,7 @@ import Type from 'typebox'
 import { publicAccess } from '../../../../access/index.ts'
 import { version } from '../../../../version.ts'
 import { define, type ExternalStoreServices } from '../../scope/services.ts'
-import { publishedKey } from '../keys/signing-key.ts'
+import { publishKey } from '../keys/signing-key.ts'
 import { requireWrappingKey } from '../keys/wrapping-key.ts'
 import type { GoogleScope } from '../scope/scope.ts'
 import { common, path } from './common.ts'
@@ -57,7 +57,7 @@ async function requireUsable(
 ): Promise<void> {
   try {
     await requireWrappingKey(services, wrappingKey)
-    await publishedKey(services, signingKey)
+    await publishKey(services, signingKey)
   } catch (cause) {
     throw failure('internal_error', 'a key of the scope cannot be used', { cause })
   }
@@ -73,5 +73,5 @@ export const certs = (scope: GoogleScope) =>
     access: publicAccess,
     audited: false,
     reply: Type.Object({ keys: Type.Array(Type.Record(Type.String(), Type.Unknown())) }),
-    act: async (_input, { services }) => ({ keys: [await publishedKey(services, scope.signingKey)] }),
+    act: async (_input, { services }) => ({ keys: [await publishKey(services, scope.signingKey)] }),
   })

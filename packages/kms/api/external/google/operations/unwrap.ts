@@ -1,7 +1,7 @@
 import { post } from '@warder/foundation/operations'
 import Type from 'typebox'
 import { define } from '../../scope/services.ts'
-import { authorizationOf, byBothTokens } from '../scope/callers.ts'
+import { byBothTokens, requireAuthorization } from '../scope/callers.ts'
 import type { GoogleScope } from '../scope/scope.ts'
 import { common, denied, members, path, requirePerimeter, roles } from './common.ts'
 import { openDataKey } from './open-data-key.ts'
@@ -24,7 +24,7 @@ export const unwrap = (scope: GoogleScope) =>
     reply: Type.Object({ key: Type.String() }),
     errors: denied,
     async act({ body }, context) {
-      const { name, authorization } = authorizationOf(context.request)
+      const { name, authorization } = requireAuthorization(context.request)
       const { resourceName, perimeterId } = authorization
       return openDataKey(scope, context, name, resourceName, body.wrapped_key, (dataKey, wrappedIn) => {
         requirePerimeter(wrappedIn, perimeterId)

@@ -1,7 +1,7 @@
 import { post } from '@warder/foundation/operations'
 import Type from 'typebox'
 import { define } from '../../scope/services.ts'
-import { longestPrivateKey, privateKeyBytes, readPrivateKey } from '../keys/private-key.ts'
+import { maxPrivateKeyBytes, privateKeyBytes, readPrivateKey } from '../keys/private-key.ts'
 import { wrapSecret } from '../keys/wrapping-key.ts'
 import { byAdministrator, callerNamed } from '../scope/callers.ts'
 import type { GoogleScope } from '../scope/scope.ts'
@@ -26,7 +26,7 @@ export const wrapPrivateKey = (scope: GoogleScope) =>
     errors: denied,
     async act({ body }, context) {
       const perimeterId = requireShort(body.perimeter_id ?? '', 'perimeter_id', limits.perimeterId)
-      const text = requireShort(body.private_key, 'private_key', 2 * longestPrivateKey)
+      const text = requireShort(body.private_key, 'private_key', 2 * maxPrivateKeyBytes)
       const secret = privateKeyBytes(readPrivateKey(text))
       const { name } = callerNamed(context.request)
       const binding = { kind: 'private key', resourceName: '', perimeterId } as const

@@ -4,7 +4,7 @@ import Type from 'typebox'
 import { decodeBase64 } from '../../scope/index.ts'
 import { define } from '../../scope/services.ts'
 import { wrapSecret } from '../keys/wrapping-key.ts'
-import { authorizationOf, byBothTokens } from '../scope/callers.ts'
+import { byBothTokens, requireAuthorization } from '../scope/callers.ts'
 import type { GoogleScope } from '../scope/scope.ts'
 import { common, denied, limits, members, path, roles } from './common.ts'
 
@@ -26,7 +26,7 @@ export const wrap = (scope: GoogleScope) =>
     reply: Type.Object({ wrapped_key: Type.String() }),
     errors: denied,
     act({ body }, context) {
-      const { name, authorization } = authorizationOf(context.request)
+      const { name, authorization } = requireAuthorization(context.request)
       const { resourceName, perimeterId } = authorization
       const dataKey = decodeBase64(body.key, 'key', limits.dataKey)
       const binding = { kind: 'data key', resourceName, perimeterId } as const

@@ -24,35 +24,37 @@ export interface GoogleCaller {
 /** From the authenticator to the operation behind it. */
 const callers = new WeakMap<IncomingRequest, GoogleCaller>()
 
-function callerOf(request: IncomingRequest): GoogleCaller {
+function findCaller(request: IncomingRequest): GoogleCaller {
   const caller = callers.get(request)
   if (caller === undefined) throw failure('internal_error', 'the authenticator did not run')
   return caller
 }
 
 /** Of operations that need it: @throws failure('internal_error') where the authenticator does not ask for it */
-export function authorizationOf(request: IncomingRequest): GoogleCaller & { authorization: Authorization } {
-  const caller = callerOf(request)
+export function requireAuthorization(
+  request: IncomingRequest,
+): GoogleCaller & { authorization: Authorization } {
+  const caller = findCaller(request)
   const { authorization } = caller
   if (authorization === undefined) throw failure('internal_error', 'no authorization token was asked for')
   return { ...caller, authorization }
 }
 
 export function callerNamed(request: IncomingRequest): GoogleCaller {
-  return callerOf(request)
+  return findCaller(request)
 }
 
 /** Both tokens, of one user: what users do with their own data. */
 export function byBothTokens(scope: GoogleScope) {
   return async (context: Context): Promise<Principal | undefined> => {
-    const { authentication, authorization } = tokensOf(context)
+    const { authentication, authorization } = readTokens(context)
     if (authentication === undefined || authorization === undefined) return undefined
     const sources = scope.sources(context.services)
     const allowed = await verifyAuthorization(authorization, sources)
     try {
       const user = await verifyAuthentication(authentication, sources)
       requireSameUser(user, allowed)
-      return remembered(context, { name: user.email, authentication: user, authorization: allowed })
+      return rememberCaller(context, { name: user.email, authentication: user, authorization: allowed })
     } catch (error) {
       recordVendor(context, 'google', { ...whatIsAllowed(allowed), principal: undefined })
       throw error
@@ -63,7 +65,7 @@ export function byBothTokens(scope: GoogleScope) {
 /** Google's own token alone: what Google does when keys are moved. */
 export function byAuthorization(scope: GoogleScope) {
   return async (context: Context): Promise<Principal | undefined> => {
-    const { authorization } = tokensOf(context)
+    const { authorization } = readTokens(context)
     if (authorization === undefined) return undefined
     const allowed = await verifyAuthorization(authorization, scope.sources(context.services))
     // Google checks `kacls_owner_domain` where it is; here no provider of the owner speaks for the user beside Google, who
@@ -73,14 +75,14 @@ export function byAuthorization(scope: GoogleScope) {
         'forbidden',
         'The authorization token names neither the domain of the owner (kacls_owner_domain) nor an address in it.',
       )
-    return remembered(context, { name: allowed.email, authorization: allowed })
+    return rememberCaller(context, { name: allowed.email, authorization: allowed })
   }
 }
 
 /** An administrator of the settings, as the identity provider knows them. */
 export function byAdministrator(scope: GoogleScope) {
   return async (context: Context): Promise<Principal | undefined> => {
-    const { authentication } = tokensOf(context)
+    const { authentication } = readTokens(context)
     return authentication === undefined ? undefined : administrator(scope, context, authentication)
   }
 }
@@ -88,24 +90,24 @@ export function byAdministrator(scope: GoogleScope) {
 /** The same, or another key service that a key is moved to. */
 export function byAdministratorOrPeer(scope: GoogleScope) {
   return async (context: Context): Promise<Principal | undefined> => {
-    const { authentication } = tokensOf(context)
+    const { authentication } = readTokens(context)
     if (authentication === undefined) return undefined
     const peer = await verifyPeer(authentication, scope.sources(context.services))
     if (peer === undefined) return administrator(scope, context, authentication)
-    return remembered(context, { name: peer.kaclsUrl, peer })
+    return rememberCaller(context, { name: peer.kaclsUrl, peer })
   }
 }
 
 async function administrator(scope: GoogleScope, context: Context, compact: string): Promise<Principal> {
   const user = await verifyAuthentication(compact, scope.sources(context.services))
-  const principal = remembered(context, { name: user.email, authentication: user })
+  const principal = rememberCaller(context, { name: user.email, authentication: user })
   // A guest, somebody of a trial, and who acts for somebody else is no administrator.
   if (user.guests || user.trial || user.delegation !== undefined || !scope.administrators.has(user.email))
     throw failure('forbidden', 'Only administrators of the key service may do this.')
   return principal
 }
 
-function tokensOf({ request }: Context): {
+function readTokens({ request }: Context): {
   readonly authentication: string | undefined
   readonly authorization: string | undefined
 } {
@@ -130,7 +132,7 @@ function looselyParsed(bytes: Uint8Array): Readonly<Record<string, unknown>> {
   return value as Readonly<Record<string, unknown>>
 }
 
-function remembered(context: Context, caller: GoogleCaller): Principal {
+function rememberCaller(context: Context, caller: GoogleCaller): Principal {
   callers.set(context.request, caller)
   const { authentication, authorization, peer } = caller
   const { requestId, details } = whatIsAllowed(authorization)
@@ -144,11 +146,11 @@ function remembered(context: Context, caller: GoogleCaller): Principal {
       ...(peer !== undefined && { key_service: peer.kaclsUrl }),
     },
   })
-  return { name: externalPrincipal('google', caller.name), aliases: namesOf(caller), method: 'google_cse' }
+  return { name: externalPrincipal('google', caller.name), aliases: listNames(caller), method: 'google_cse' }
 }
 
 /** Everybody whom the tokens are about: also who acts for a user, and who is let act. */
-function namesOf({ authentication, authorization }: GoogleCaller): readonly string[] {
+function listNames({ authentication, authorization }: GoogleCaller): readonly string[] {
   const names = [
     ...(authentication?.otherNames ?? []),
     authentication?.delegation?.to,

@@ -25,7 +25,7 @@ export interface GoogleScope {
 }
 
 /** The address of the scope: what `kacls_url` of tokens has to be, and what is entered in the Admin console. */
-export function kaclsUrlOf(publicUrl: string): string {
+export function toKaclsUrl(publicUrl: string): string {
   return `${withoutSlash(publicUrl)}${googlePath}`
 }
 
@@ -35,7 +35,7 @@ function withoutSlash(url: string): string {
 
 export function createGoogleScope(environment: ExternalEnvironment<GoogleConfig>): GoogleScope {
   const { config, baseUrl, clock } = environment
-  const kaclsUrl = kaclsUrlOf(config.kms_public_url ?? baseUrl)
+  const kaclsUrl = toKaclsUrl(config.kms_public_url ?? baseUrl)
   const peers = config['google_cse_config.google_cse_incoming_url_whitelist'].map(withoutSlash)
   const signingKey = config['google_cse_config.google_cse_signing_key'] ?? ''
   const trialKey = config['google_cse_config.google_cse_trial_key']
@@ -45,8 +45,8 @@ export function createGoogleScope(environment: ExternalEnvironment<GoogleConfig>
     ownerDomain: foldAscii(config['google_cse_config.google_cse_owner_domain'] ?? ''),
     authorizationKeys: config['google_cse_config.google_cse_authorization_keys'],
     providers: [
-      ...providersOf(config['google_cse_config.google_cse_identity_providers'], false),
-      ...providersOf(config['google_cse_config.google_cse_guest_identity_providers'], true),
+      ...parseProviders(config['google_cse_config.google_cse_identity_providers'], false),
+      ...parseProviders(config['google_cse_config.google_cse_guest_identity_providers'], true),
     ],
     peers,
     trialIssuer: `${kaclsUrl}/trial`,
@@ -72,7 +72,7 @@ export function createGoogleScope(environment: ExternalEnvironment<GoogleConfig>
   }
 }
 
-function providersOf(texts: readonly string[], guests: boolean): readonly IdentityProvider[] {
+function parseProviders(texts: readonly string[], guests: boolean): readonly IdentityProvider[] {
   return texts.flatMap((text) => {
     const read = readProviderText(text)
     if ('problem' in read) return []
@@ -94,13 +94,13 @@ export function checkGoogleSettings({
     ...config['google_cse_config.google_cse_identity_providers'],
     ...config['google_cse_config.google_cse_guest_identity_providers'],
   ]
-  for (const { issuer, keySet } of providersOf(providers, false)) {
+  for (const { issuer, keySet } of parseProviders(providers, false)) {
     if (new URL(keySet).origin === own)
       throw new StartupError(
         `google_cse_config.google_cse_identity_providers: the key set of ${issuer} is of this service, whose keys are its users'`,
       )
   }
-  const kaclsUrl = kaclsUrlOf(config.kms_public_url ?? baseUrl)
+  const kaclsUrl = toKaclsUrl(config.kms_public_url ?? baseUrl)
   if (config['google_cse_config.google_cse_incoming_url_whitelist'].map(withoutSlash).includes(kaclsUrl))
     throw new StartupError('google_cse_config.google_cse_incoming_url_whitelist names this service itself')
 }

@@ -1,7 +1,7 @@
 import { JwtRejected, type PeekedToken, peekToken, verifyToken } from '@warder/foundation/jwt'
 import { foldedEmail } from '../../../../external/index.ts'
 import { requireKaclsUrl } from './authorization.ts'
-import { type Claims, delegateIn, emailClaim, leewaySeconds, requiredText } from './claims.ts'
+import { type Claims, delegateIn, emailClaim, leewaySeconds, requireText } from './claims.ts'
 import { delegationAudience, migrationAudience } from './issuers.ts'
 import { asRejected } from './rejected.ts'
 import type { TokenSources } from './sources.ts'
@@ -40,12 +40,12 @@ export async function verifyAuthentication(compact: string, sources: TokenSource
     const token = peekToken(compact)
     const { issuer } = token
     if (issuer === undefined) throw new JwtRejected('no iss')
-    if (issuer === sources.kaclsUrl) return await delegated(token, sources)
+    if (issuer === sources.kaclsUrl) return await verifyDelegated(token, sources)
     if (issuer === sources.trialIssuer) {
       const claims = await verifyTrial(token, sources)
       return {
         issuer,
-        email: emailOf(claims),
+        email: readEmail(claims),
         otherNames: getOtherNames(claims),
         guests: false,
         trial: true,
@@ -80,7 +80,7 @@ async function fromProvider(
       if (claims.delegated_to !== undefined) throw new JwtRejected('a provider does not delegate')
       return {
         issuer,
-        email: emailOf(claims),
+        email: readEmail(claims),
         otherNames: getOtherNames(claims),
         guests: provider.guests,
         trial: false,
@@ -96,7 +96,7 @@ async function fromProvider(
 }
 
 /** `google_email` counts alone where it is there ("Encrypt & decrypt data"). */
-function emailOf(claims: Claims): string {
+function readEmail(claims: Claims): string {
   if (claims.email_verified === false || claims.email_verified === 'false')
     throw new JwtRejected('the e-mail address was not verified')
   return emailClaim(claims, claims.google_email === undefined ? 'email' : 'google_email')
@@ -108,7 +108,7 @@ function getOtherNames(claims: Claims): readonly string[] {
   return nameClaims.map((name) => foldedEmail(claims[name])).filter((email) => email !== undefined)
 }
 
-async function delegated(token: PeekedToken, sources: TokenSources): Promise<Authentication> {
+async function verifyDelegated(token: PeekedToken, sources: TokenSources): Promise<Authentication> {
   const expected = {
     issuer: sources.kaclsUrl,
     audience: [delegationAudience],
@@ -117,7 +117,7 @@ async function delegated(token: PeekedToken, sources: TokenSources): Promise<Aut
     algorithms: ['RS256'],
   }
   const { claims } = await verifyToken(token, sources.ownKeys, expected, sources.clock)
-  const resourceName = requiredText(claims, 'resource_name', 512)
+  const resourceName = requireText(claims, 'resource_name', 512)
   return {
     issuer: sources.kaclsUrl,
     email: emailClaim(claims, 'email'),
@@ -127,7 +127,7 @@ async function delegated(token: PeekedToken, sources: TokenSources): Promise<Aut
     guests: claims.guest === true,
     trial: isTrialResource(resourceName),
     expiresAt: Number(claims.exp),
-    delegation: { to: delegateIn(requiredText(claims, 'delegated_to', 512)), resourceName },
+    delegation: { to: delegateIn(requireText(claims, 'delegated_to', 512)), resourceName },
   }
 }
 
@@ -156,7 +156,7 @@ export async function verifyPeer(compact: string, sources: TokenSources): Promis
     }
     const { claims } = await verifyToken(token, sources.keysAt(`${peer}/certs`), expected, sources.clock)
     requireKaclsUrl(claims, sources.kaclsUrl)
-    return { kaclsUrl: peer, resourceName: requiredText(claims, 'resource_name', 128) }
+    return { kaclsUrl: peer, resourceName: requireText(claims, 'resource_name', 128) }
   } catch (error) {
     throw asRejected('authentication', error)
   }

@@ -1,6 +1,6 @@
 import { JwtRejected, peekToken, verifyToken } from '@warder/foundation/jwt'
 import { foldAscii } from '../../../../external/index.ts'
-import { type Claims, emailClaim, leewaySeconds, optionalText, requiredText } from './claims.ts'
+import { type Claims, emailClaim, leewaySeconds, optionalText, requireText } from './claims.ts'
 import {
   type AuthorizationIssuer,
   authorizationAudience,
@@ -86,7 +86,7 @@ function read(claims: Claims, issuer: AuthorizationIssuer, sources: TokenSources
     email,
     isOfOwner: domain !== undefined || email.endsWith(`@${sources.ownerDomain}`),
     emailType,
-    resourceName: requiredText(claims, 'resource_name', issuer.resourceBytes),
+    resourceName: requireText(claims, 'resource_name', issuer.resourceBytes),
     perimeterId: optionalText(claims, 'perimeter_id', perimeterBytes) ?? '',
     delegatedTo,
     spkiHash: optionalText(claims, 'spki_hash', 64),
@@ -96,6 +96,6 @@ function read(claims: Claims, issuer: AuthorizationIssuer, sources: TokenSources
 
 /** Whoever is told another address by Google may be sitting in between. @throws JwtRejected */
 export function requireKaclsUrl(claims: Claims, kaclsUrl: string): void {
-  const url = requiredText(claims, 'kacls_url', 2048)
+  const url = requireText(claims, 'kacls_url', 2048)
   if (url !== kaclsUrl && url !== `${kaclsUrl}/`) throw new JwtRejected('another kacls_url')
 }

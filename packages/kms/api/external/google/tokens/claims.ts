@@ -13,7 +13,7 @@ export function optionalText(claims: Claims, name: string, mostBytes: number): s
 }
 
 /** @throws JwtRejected when it is absent or empty, too */
-export function requiredText(claims: Claims, name: string, mostBytes: number): string {
+export function requireText(claims: Claims, name: string, mostBytes: number): string {
   const value = optionalText(claims, name, mostBytes)
   if (value === undefined || value === '') throw new JwtRejected(`no ${name}`)
   return value

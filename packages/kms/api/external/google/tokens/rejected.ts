@@ -4,7 +4,7 @@ import { JwtRejected } from '@warder/foundation/jwt'
 export type TokenName = 'authentication' | 'authorization'
 
 /** The one answer to every token that is not accepted; why is for the log. */
-function rejected(token: TokenName, detail: string, cause?: unknown): Failure {
+function rejectToken(token: TokenName, detail: string, cause?: unknown): Failure {
   return failure('unauthorized', `The ${token} token is not accepted.`, {
     detail: `${token}: ${detail}`,
     cause,
@@ -13,5 +13,5 @@ function rejected(token: TokenName, detail: string, cause?: unknown): Failure {
 
 /** The same, of what a verification threw. @returns anything else as it is */
 export function asRejected(token: TokenName, error: unknown): unknown {
-  return error instanceof JwtRejected ? rejected(token, error.message, error) : error
+  return error instanceof JwtRejected ? rejectToken(token, error.message, error) : error
 }

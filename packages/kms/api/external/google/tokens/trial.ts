@@ -1,5 +1,5 @@
 import { JwtRejected, type PeekedToken, verifyToken } from '@warder/foundation/jwt'
-import { type Claims, leewaySeconds, requiredText } from './claims.ts'
+import { type Claims, leewaySeconds, requireText } from './claims.ts'
 import type { AuthorizationIssuer } from './issuers.ts'
 import type { TokenSources } from './sources.ts'
 
@@ -36,11 +36,11 @@ export async function verifyTrial(token: PeekedToken, sources: TokenSources): Pr
     algorithms: ['RS256'],
   }
   const { claims } = await verifyToken(token, keys, expected, sources.clock)
-  if (Number(claims.exp) - Number(claims.iat) > longestSeconds)
+  if (Number(claims.exp) - Number(claims.iat) > maxSeconds)
     throw new JwtRejected('a token of a trial is for ten minutes at most')
-  if (!isTrialResource(requiredText(claims, 'resource_name', 128)))
+  if (!isTrialResource(requireText(claims, 'resource_name', 128)))
     throw new JwtRejected(`a trial is of resources that begin with ${trialResources}`)
   return claims
 }
 
-const longestSeconds = 600
+const maxSeconds = 600

@@ -20,7 +20,7 @@ export async function revokeUserKeys(
 ): Promise<void> {
   const { compromise, ...reason } = ending
   await forEachUserKey(context, master, (user) => {
-    const cycle = ended({ ...user, state: stateAt(user, context.now) }, compromise, context.now)
+    const cycle = endLife({ ...user, state: stateAt(user, context.now) }, compromise, context.now)
     if (cycle === undefined) return false
     const { state, activationAt, deactivationAt, compromisedAt } = cycle
     context.objects.update(user, { state, activationAt, deactivationAt, compromisedAt, ...reason })
@@ -29,7 +29,7 @@ export async function revokeUserKeys(
 }
 
 /** undefined: it has ended already. */
-function ended(user: ManagedObject, compromise: boolean, now: number): LifeCycle | undefined {
+function endLife(user: ManagedObject, compromise: boolean, now: number): LifeCycle | undefined {
   switch (user.state) {
     case 'PreActive':
       // Two steps of the life cycle at one moment.

@@ -3,8 +3,8 @@ import { type TtlvNode, textString } from '@warder/kmip/ttlv'
 import { abeAlgorithm, abeForm, abeThread } from '../../../../abe/index.ts'
 import { keyFacts, requirePermitted } from '../../../../crypto/index.ts'
 import { asObjectId, newObjectId, type ObjectId } from '../../../../keys/index.ts'
-import { requiredStructure } from '../../attributes/abe-request.ts'
-import { clientIdOf, stageNewObject } from '../../attributes/new-object.ts'
+import { requireStructure } from '../../attributes/abe-request.ts'
+import { readClientId, stageNewObject } from '../../attributes/new-object.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import { newAbeKey } from './new-key.ts'
 
@@ -19,7 +19,7 @@ export async function createMaster(
 ): Promise<readonly TtlvNode[]> {
   // Before the keys are made.
   requirePermitted(context.services.policy, keyFacts({ algorithm: abeAlgorithm }))
-  const structure = requiredStructure(secret)
+  const structure = requireStructure(secret)
   const { privateId, publicId } = identifiers(context, secret, open)
   const made = await abeThread.run({ type: 'createMaster', structure })
   const { master, publicKey, nextAttributeId } = made
@@ -49,8 +49,8 @@ export async function createMaster(
 
 /** A client that names the master key and not the public key finds this under the same name with `_pk`. */
 function identifiers(context: KmipContext, secret: readonly TtlvNode[], open: readonly TtlvNode[]) {
-  const said = clientIdOf(secret)
-  const saidOpen = clientIdOf(open)
+  const said = readClientId(secret)
+  const saidOpen = readClientId(open)
   const privateId = said ?? newObjectId(context.now)
   const follows = said !== undefined && (saidOpen === undefined || saidOpen === said)
   const publicId: ObjectId | undefined = follows

@@ -4,10 +4,10 @@ import { dateTime, enumeration, memberOf, type TtlvNode } from '@warder/kmip/ttl
 import { abeAlgorithm, issueUserKey } from '../../../../abe/index.ts'
 import { keyFacts, requirePermitted } from '../../../../crypto/index.ts'
 import { abePolicyAttribute, chainIdOf } from '../../../../keys/index.ts'
-import { requiredText } from '../../attributes/abe-request.ts'
+import { requireText } from '../../attributes/abe-request.ts'
 import { stageNewObject } from '../../attributes/new-object.ts'
 import { type KmipContext, kmipFailure, uniqueIdentifier } from '../../engine/index.ts'
-import { linkedMaster } from '../../locate/index.ts'
+import { findLinkedMaster } from '../../locate/index.ts'
 import { newAbeKey } from './new-key.ts'
 
 /**
@@ -19,11 +19,11 @@ export async function createUserKey(
   wished: readonly TtlvNode[],
 ): Promise<readonly TtlvNode[]> {
   requirePermitted(context.services.policy, keyFacts({ algorithm: abeAlgorithm }))
-  const policy = requiredText(wished, abePolicyAttribute)
+  const policy = requireText(wished, abePolicyAttribute)
   // Refused before the master key is asked for.
   parsePolicy(policy)
-  const attributes = await Promise.all(wished.map((node) => linkedMaster(node, context)))
-  const master = await context.permitted(parentOf(attributes, context), 'derivekey')
+  const attributes = await Promise.all(wished.map((node) => findLinkedMaster(node, context)))
+  const master = await context.permitted(requireParent(attributes, context), 'derivekey')
   const { material, form, rights } = await issueUserKey(context.objects, master, policy, context.now)
   const dated = attributes.some(({ tag }) => tag === Tag.ActivationDate)
   const activation = dated ? [] : [dateTime(Tag.ActivationDate, 0)]
@@ -44,7 +44,7 @@ export async function createUserKey(
 }
 
 /** The master key that the one ParentLink names. @throws kmipFailure MissingData, InvalidField */
-function parentOf(attributes: readonly TtlvNode[], context: KmipContext): string {
+function requireParent(attributes: readonly TtlvNode[], context: KmipContext): string {
   const links = attributes.filter(
     (node) =>
       node.tag === Tag.Link &&

@@ -5,7 +5,7 @@ import { type AbeForm, type ObjectId, unrestricted } from '../../../../keys/inde
 import { ordinaryAttributes } from '../../attributes/abe-request.ts'
 import type { AttributeSource } from '../../attributes/attribute-checks.ts'
 import type { NewObjectRequest } from '../../attributes/new-object.ts'
-import { formatOf } from '../../attributes/wanted-key.ts'
+import { readFormat } from '../../attributes/wanted-key.ts'
 import { kmipFailure } from '../../engine/index.ts'
 import { algorithmNode } from '../../stored/stored-attributes.ts'
 
@@ -58,7 +58,7 @@ export function newAbeKey({
 const formats: ReadonlySet<string> = new Set(['CoverCryptSecretKey', 'CoverCryptPublicKey'])
 
 function requireFormat(attributes: readonly TtlvNode[]): void {
-  const wanted = formatOf(attributes)
+  const wanted = readFormat(attributes)
   if (wanted !== undefined && !formats.has(wanted))
     throw kmipFailure('KeyFormatTypeNotSupported', 'Such a key does not have this key format type.')
 }

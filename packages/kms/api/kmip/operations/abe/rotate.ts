@@ -4,7 +4,7 @@ import { abeAlgorithm, forgetsSecrets, readAction, rotateMaster, shownAction } f
 import { requirePartsMayGo } from '../../../../access/index.ts'
 import { keyFacts, requirePermitted } from '../../../../crypto/index.ts'
 import { linkedObject } from '../../../../keys/index.ts'
-import { actionAttribute, requiredJson } from '../../attributes/abe-request.ts'
+import { actionAttribute, requireJson } from '../../attributes/abe-request.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 
 /**
@@ -17,7 +17,7 @@ export async function rotate(payload: StructureNode, context: KmipContext): Prom
   const wishes = [Tag.CommonAttributes, Tag.PrivateKeyAttributes].flatMap((tag) =>
     membersWithin(payload, tag),
   )
-  const action = readAction(requiredJson(wishes, actionAttribute))
+  const action = readAction(requireJson(wishes, actionAttribute))
   const linked = master.linkedId ?? linkedObject(master, 'PublicKeyLink')
   const publicKey = linked === undefined ? undefined : await objects.read(linked)
   if (publicKey?.form.abe?.kind !== 'public' || publicKey.owner !== master.owner)

@@ -1,6 +1,6 @@
 import { Tag } from '@warder/kmip/tables'
 import { memberOf, requiredName } from '@warder/kmip/ttlv'
-import { adjustAttribute as adjusted, referredName } from '../../attributes/index.ts'
+import { adjustAttribute as adjusted, readReferredName } from '../../attributes/index.ts'
 import { type KmipOperation, kmipFailure, objectRight, uniqueIdentifier } from '../../engine/index.ts'
 import { attributeState, stageEdit } from './attribute-request.ts'
 
@@ -12,7 +12,7 @@ export const adjustAttribute: KmipOperation = {
     const reference = memberOf(payload, Tag.AttributeReference)
     if (reference === undefined) throw kmipFailure('MissingData', 'AttributeReference is missing.')
     const adjustment = requiredName(payload, Tag.AdjustmentType, 'AdjustmentType')
-    const name = referredName(reference)
+    const name = readReferredName(reference)
     if (name === undefined) throw kmipFailure('UnsupportedAttribute', 'There is no attribute of this name.')
     const before = await attributeState(context, name.tag === Tag.Attribute)
     const by = memberOf(payload, Tag.AdjustmentValue)

@@ -21,7 +21,7 @@ import {
   scheduleIn,
   withScheduleOf,
 } from '../../../../keys/index.ts'
-import { type AttributeState, type Edited, isAttributeOf } from '../../attributes/index.ts'
+import { type AttributeState, type Edited, isKnownAttribute } from '../../attributes/index.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import { typedMemberNames } from '../../stored/stored-attributes.ts'
 
@@ -40,7 +40,7 @@ function onlyMember(holder: StructureNode, context: KmipContext): TtlvNode {
   const [node, ...others] = holder.value
   if (node === undefined || others.length > 0)
     throw kmipFailure('InvalidField', `${tagText(holder.tag)} holds one attribute.`)
-  if (!isAttributeOf(context.version, node.tag))
+  if (!isKnownAttribute(context.version, node.tag))
     throw kmipFailure('InvalidAttribute', `${tagText(node.tag)} is no attribute of KMIP ${context.version}.`)
   return withIdentifier(node, context)
 }

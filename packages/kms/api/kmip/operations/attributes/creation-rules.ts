@@ -1,6 +1,6 @@
 import { Tag } from '@warder/kmip/tables'
 import { optionalStructure, requiredStructure, structure } from '@warder/kmip/ttlv'
-import { checkedConstraints, checkedDefaults } from '../../attributes/creation-rules.ts'
+import { checkConstraints, checkDefaults } from '../../attributes/creation-rules.ts'
 import { readRules, replaceRules } from '../../attributes/creation-rules-store.ts'
 import { creates, type KmipOperation, signedIn } from '../../engine/index.ts'
 
@@ -13,7 +13,7 @@ export const setDefaults: KmipOperation = {
   access: creates,
   act(payload, { objects, principal }) {
     const given = optionalStructure(payload, Tag.DefaultsInformation)
-    const defaults = checkedDefaults(given ?? structure(Tag.DefaultsInformation, []))
+    const defaults = checkDefaults(given ?? structure(Tag.DefaultsInformation, []))
     objects.also(replaceRules(principal.name, 'defaults', defaults))
     return []
   },
@@ -24,7 +24,7 @@ export const setConstraints: KmipOperation = {
   name: 'SetConstraints',
   access: creates,
   act(payload, { objects, principal }) {
-    const constraints = checkedConstraints(requiredStructure(payload, Tag.Constraints))
+    const constraints = checkConstraints(requiredStructure(payload, Tag.Constraints))
     objects.also(replaceRules(principal.name, 'constraints', constraints))
     return []
   },

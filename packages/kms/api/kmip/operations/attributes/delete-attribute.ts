@@ -5,8 +5,8 @@ import {
   type AttributeState,
   deleteAttribute as deleted,
   type Edited,
-  nameOfAttribute,
-  referredName,
+  readAttributeName,
+  readReferredName,
   type Which,
 } from '../../attributes/index.ts'
 import {
@@ -27,7 +27,7 @@ export const deleteAttribute: KmipOperation = {
   access: objectRight('deleteattribute'),
   async act(payload, context) {
     const before = await attributeState(context, true)
-    const edited = afterAll(before, deletionsOf(payload, context), context.now)
+    const edited = afterAll(before, readDeletions(payload, context), context.now)
     await stageEdit(context, before, edited)
     const index = attributeIndex(payload)
     return [
@@ -38,28 +38,28 @@ export const deleteAttribute: KmipOperation = {
   },
 }
 
-const mostReferences = 64
+const maxReferences = 64
 
 interface Deletion {
   readonly name: AttributeName
   readonly which: Which
 }
 
-function deletionsOf(payload: StructureNode, context: KmipContext): readonly Deletion[] {
+function readDeletions(payload: StructureNode, context: KmipContext): readonly Deletion[] {
   const current = currentAttribute(payload, context)
   const references = membersOf(payload, Tag.AttributeReference)
   if (current !== undefined) {
     if (references.length > 0)
       throw kmipFailure('InvalidField', 'An attribute is deleted by its value or by its name, not by both.')
-    return [{ name: nameOfAttribute(current), which: { current } }]
+    return [{ name: readAttributeName(current), which: { current } }]
   }
   if (references.length === 0)
     throw kmipFailure('MissingData', 'Neither CurrentAttribute nor AttributeReference says what to delete.')
-  if (references.length > mostReferences)
-    throw kmipFailure('ServerLimitExceeded', `At most ${mostReferences} attributes can be deleted at once.`)
+  if (references.length > maxReferences)
+    throw kmipFailure('ServerLimitExceeded', `At most ${maxReferences} attributes can be deleted at once.`)
   const which = isLegacy(context.version) ? { index: attributeIndex(payload) ?? 0 } : {}
   return references.map((reference) => {
-    const name = referredName(reference)
+    const name = readReferredName(reference)
     if (name === undefined) throw kmipFailure('AttributeNotFound', 'There is no attribute of this name.')
     return { name, which }
   })

@@ -1,6 +1,6 @@
 import { Tag } from '@warder/kmip/tables'
 import { enumeration, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
-import { attributesOf, isAttributeOf, type VendorName, vendorNameOf } from '../../attributes/index.ts'
+import { isKnownAttribute, listAttributes, readVendorName, type VendorName } from '../../attributes/index.ts'
 import { type KmipOperation, objectRight, uniqueIdentifier } from '../../engine/index.ts'
 import { attributeState, withoutDigest } from './attribute-request.ts'
 
@@ -15,9 +15,9 @@ export const getAttributeList: KmipOperation = {
     const { now, version } = context
     const references = new Map<string, TtlvNode>()
     const state = await attributeState(context, true)
-    for (const node of await withoutDigest(context, state, attributesOf(state, now, version))) {
-      if (!isAttributeOf(version, node.tag)) continue
-      const vendor = node.tag === Tag.Attribute ? vendorNameOf(node) : undefined
+    for (const node of await withoutDigest(context, state, listAttributes(state, now, version))) {
+      if (!isKnownAttribute(version, node.tag)) continue
+      const vendor = node.tag === Tag.Attribute ? readVendorName(node) : undefined
       if (vendor === undefined)
         references.set(String(node.tag), enumeration(Tag.AttributeReference, node.tag))
       else references.set(JSON.stringify(vendor), vendorReference(vendor))

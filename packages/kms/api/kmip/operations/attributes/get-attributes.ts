@@ -4,12 +4,12 @@ import { encodeTtlv, membersOf, structure, type TtlvNode } from '@warder/kmip/tt
 import {
   type AttributeName,
   type AttributeState,
-  attributesOf,
-  indexed,
+  indexNodes,
   instancesCalled,
-  isAttributeOf,
+  isKnownAttribute,
   isTagName,
-  referredName,
+  listAttributes,
+  readReferredName,
 } from '../../attributes/index.ts'
 import {
   type KmipContext,
@@ -20,7 +20,7 @@ import {
 } from '../../engine/index.ts'
 import { attributeState, withoutDigest } from './attribute-request.ts'
 
-const mostReferences = 1000
+const maxReferences = 1000
 
 /** KMIP 2.1 §6.1.20: the attributes that are named, as far as the object has them; all of them when none is. */
 export const getAttributes: KmipOperation = {
@@ -28,19 +28,19 @@ export const getAttributes: KmipOperation = {
   access: objectRight('getattributes'),
   act(payload, context) {
     const references = membersOf(payload, Tag.AttributeReference)
-    if (references.length > mostReferences)
-      throw kmipFailure('ServerLimitExceeded', `At most ${mostReferences} attributes can be named.`)
+    if (references.length > maxReferences)
+      throw kmipFailure('ServerLimitExceeded', `At most ${maxReferences} attributes can be named.`)
     requireOnce(references, context)
-    const names = references.flatMap((reference) => referredName(reference) ?? [])
+    const names = references.flatMap((reference) => readReferredName(reference) ?? [])
     const needsTags = references.length === 0 || names.some(({ tag }) => tag === Tag.Attribute)
     const answer = (state: AttributeState) => {
       const nodes =
         references.length === 0
-          ? attributesOf(state, context.now, context.version)
-          : named(state, names, context)
+          ? listAttributes(state, context.now, context.version)
+          : selectNamed(state, names, context)
       return andThen(withoutDigest(context, state, nodes), (told) => [
         uniqueIdentifier(state.object.id),
-        structure(Tag.Attributes, isLegacy(context.version) ? indexed(state.object, told) : told),
+        structure(Tag.Attributes, isLegacy(context.version) ? indexNodes(state.object, told) : told),
       ])
     }
     return andThen(attributeState(context, needsTags), answer)
@@ -55,14 +55,14 @@ function requireOnce(references: readonly TtlvNode[], { version }: KmipContext):
 }
 
 /** In the order in which they are asked for, each once. */
-function named(
+function selectNamed(
   state: AttributeState,
   names: readonly AttributeName[],
   { version, now }: KmipContext,
 ): readonly TtlvNode[] {
   const found = new Set<TtlvNode>()
   for (const name of names) {
-    if (!isAttributeOf(version, name.tag)) continue
+    if (!isKnownAttribute(version, name.tag)) continue
     for (const node of asAsked(name, instancesCalled(state, name, now))) found.add(node)
   }
   return [...found]

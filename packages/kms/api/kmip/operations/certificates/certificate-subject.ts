@@ -10,7 +10,7 @@ import {
 } from '@warder/kmip/ttlv'
 import { type CertificateSubject, findSubject, readSubject } from '../../../../authority/issuance/subject.ts'
 import { pairPlan } from '../../../../keys/index.ts'
-import { lengthOf, requiredAlgorithm } from '../../attributes/wanted-key.ts'
+import { readLength, requireAlgorithm } from '../../attributes/wanted-key.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import { stagePair } from '../objects/create-key-pair.ts'
 import { hintsOf } from '../objects/registered-object.ts'
@@ -54,8 +54,8 @@ export async function newPairSubject(
   attributes: readonly TtlvNode[],
 ): Promise<CertificateSubject> {
   const plan = pairPlan({
-    algorithm: requiredAlgorithm(attributes),
-    bits: lengthOf(attributes),
+    algorithm: requireAlgorithm(attributes),
+    bits: readLength(attributes),
     curve: hintsOf(attributes).curve,
   })
   const { Sign, CertificateSign, CRLSign, Verify } = Enumeration.CryptographicUsageMask

@@ -3,7 +3,7 @@ import { memberOf, membersOf, type TtlvNode } from '@warder/kmip/ttlv'
 import { derMembers } from '@warder/pki/asn1'
 import type { NamePart } from '@warder/pki/x509'
 import { type Extension, nameFromParts, opensslExtensions, subjectAltName } from '@warder/pki/x509'
-import { vendorNameOf } from '../../attributes/index.ts'
+import { readVendorName } from '../../attributes/index.ts'
 import { kmipFailure } from '../../engine/index.ts'
 
 /** A client's wishes for a certificate, from the attributes of Certify and ReCertify. */
@@ -38,7 +38,7 @@ export function readCertificateWish(attributes: readonly TtlvNode[]): Certificat
   let issuerCertificate: string | undefined
   for (const node of attributes) {
     const part = subjectPart(node)
-    const vendor = node.tag === Tag.Attribute ? vendorNameOf(node)?.name : undefined
+    const vendor = node.tag === Tag.Attribute ? readVendorName(node)?.name : undefined
     if (part !== undefined) parts.push(part)
     else if (vendor === validityDays) days = daysIn(node)
     else if (vendor === extensionText) extensions = opensslExtensions(textIn(node))

@@ -11,7 +11,7 @@ import {
 } from '../../../../abe/index.ts'
 import { type KmipContext, kmipFailure, uniqueIdentifier } from '../../engine/index.ts'
 import { type CryptographicRequest, isPart, requireData } from '../../streams/cryptographic-request.ts'
-import { parametersOf, requireUse, takeUse } from './key-use.ts'
+import { requireUse, resolveParameters, takeUse } from './key-use.ts'
 
 const none = new Uint8Array(0)
 
@@ -56,7 +56,7 @@ export async function decryptAbe(request: CryptographicRequest, context: KmipCon
 function readWhole(request: CryptographicRequest, context: KmipContext, type: 'seal' | 'open') {
   if (isPart(request))
     throw kmipFailure('InvalidField', 'Attribute-based encryption takes its data whole, not part by part.')
-  const { cryptographicAlgorithm } = parametersOf(context.key.object, request.parameters)
+  const { cryptographicAlgorithm } = resolveParameters(context.key.object, request.parameters)
   const data = requireData(request)
   const framing = framingOf(data, cryptographicAlgorithm)
   const count = countItems(type, framing, data)

@@ -2,9 +2,13 @@ import type { MaybePromise } from '@warder/foundation/promises'
 import { type OperationName, Tag } from '@warder/kmip/tables'
 import { byteString, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
 import { type KmipContext, uniqueIdentifier } from '../../engine/index.ts'
-import { type CryptographicRequest, isPart, receivedRequest } from '../../streams/cryptographic-request.ts'
 import {
-  joined,
+  type CryptographicRequest,
+  isPart,
+  readReceivedRequest,
+} from '../../streams/cryptographic-request.ts'
+import {
+  joinParts,
   requestsBefore,
   requireNoDigest,
   requireSameParameters,
@@ -26,7 +30,7 @@ export function collectParts(
   context: KmipContext,
   finish: (request: CryptographicRequest) => MaybePromise<Answer>,
 ): MaybePromise<Answer> {
-  const request = receivedRequest(payload, context)
+  const request = readReceivedRequest(payload, context)
   return isPart(request) ? collectPart(operation, request, context, finish) : finish(request)
 }
 
@@ -60,7 +64,9 @@ export async function collect(
   const before = row === undefined ? [] : await requestsBefore(row, context)
   const [first = request] = before
   requireSameParameters(first, request)
-  const answer = await finish(joined(before.length === 0 ? [request] : [first, ...before.slice(1), request]))
+  const answer = await finish(
+    joinParts(before.length === 0 ? [request] : [first, ...before.slice(1), request]),
+  )
   stageEnd(row, context)
   return answer
 }

@@ -5,7 +5,7 @@ import { type KmipOperation, kmipFailure, signedIn } from '../../engine/index.ts
 /** Ping (KMIP 2.1 §6.1.36): the server is there, and knows who asks. */
 export const ping: KmipOperation = { name: 'Ping', access: signedIn, act: () => [] }
 
-const longestText = 4096
+const maxTextBytes = 4096
 
 /** Log (KMIP 2.1 §6.1.29): the client's words go into the audit record of this item. */
 export const log: KmipOperation = {
@@ -14,8 +14,8 @@ export const log: KmipOperation = {
   act(payload, context) {
     const message = optional(payload, Tag.LogMessage, 'TextString')
     if (message === undefined) throw kmipFailure('MissingData', 'LogMessage is missing.')
-    if (message.length > longestText)
-      throw kmipFailure('InvalidField', `LogMessage has at most ${longestText} characters.`)
+    if (message.length > maxTextBytes)
+      throw kmipFailure('InvalidField', `LogMessage has at most ${maxTextBytes} characters.`)
     context.audit({ details: { message } })
     return []
   },

@@ -2,9 +2,15 @@ import type { TtlvNode } from '@warder/kmip/ttlv'
 import { whyDecryptionEncrypts } from '../../../../crypto/index.ts'
 import { type KmipContext, uniqueIdentifier } from '../../engine/index.ts'
 import type { CryptographicRequest } from '../../streams/cryptographic-request.ts'
-import { firstOf, requireSameParameters, resumed, stageEnd, streamOf } from '../../streams/index.ts'
+import {
+  findFirstRequest,
+  requireSameParameters,
+  resumeCipher,
+  stageEnd,
+  streamOf,
+} from '../../streams/index.ts'
 import { collect } from './collected-parts.ts'
-import { heldKeyOf, requireRight } from './key-use.ts'
+import { findBackendKey, requireRight } from './key-use.ts'
 import { middlePart, partOut } from './middle-part.ts'
 import { decryptWhole } from './whole-decryption.ts'
 import { cipherOf } from './whole-encryption.ts'
@@ -19,10 +25,10 @@ export async function decryptPart(
   request: CryptographicRequest,
   context: KmipContext,
 ): Promise<readonly (TtlvNode | undefined)[]> {
-  const key = await heldKeyOf(context)
+  const key = await findBackendKey(context)
   const row = await streamOf('Decrypt', request, context)
   // Later parts need not say the parameters again: they are those of the first.
-  const first = row === undefined ? request : await firstOf(row, context)
+  const first = row === undefined ? request : await findFirstRequest(row, context)
   requireSameParameters(first, request)
   const plan = key.shape.type === 'secret' ? cipherOf(context, key, first, 'decrypt') : undefined
   const { parts } = key
@@ -33,7 +39,7 @@ export async function decryptPart(
   const running =
     row === undefined
       ? { first: request, cipher: open(request), replayed: 0 }
-      : await resumed(row, context, open)
+      : await resumeCipher(row, context, open)
   const { id } = context.key.object
   if (!request.final) return middlePart('Decrypt', row, request, context, running)
   const out = running.cipher.final(request.data ?? nothing).data

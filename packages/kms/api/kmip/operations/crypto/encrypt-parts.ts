@@ -5,17 +5,17 @@ import type { CipherPlan } from '../../../../crypto/index.ts'
 import { type KmipContext, uniqueIdentifier } from '../../engine/index.ts'
 import type { CryptographicRequest } from '../../streams/cryptographic-request.ts'
 import {
-  firstOf,
+  findFirstRequest,
   keep,
   requireSameParameters,
-  resumed,
+  resumeCipher,
   type StreamRow,
   stageEnd,
   stagePart,
   streamOf,
 } from '../../streams/index.ts'
 import { collect } from './collected-parts.ts'
-import { heldKeyOf, requireOneWay, takeInvocation, takeUse } from './key-use.ts'
+import { findBackendKey, requireOneWay, takeInvocation, takeUse } from './key-use.ts'
 import { middlePart, partOut } from './middle-part.ts'
 import { cipherOf, encryptWhole } from './whole-encryption.ts'
 
@@ -24,10 +24,10 @@ const nothing = new Uint8Array(0)
 
 /** A part of an encryption. What takes all data at once (CCM, RSA …) has its output at the end. */
 export async function encryptPart(request: CryptographicRequest, context: KmipContext): Promise<Answer> {
-  const key = await heldKeyOf(context)
+  const key = await findBackendKey(context)
   const row = await streamOf('Encrypt', request, context)
   // Later parts need not say the parameters again: they are those of the first.
-  const first = row === undefined ? request : await firstOf(row, context)
+  const first = row === undefined ? request : await findFirstRequest(row, context)
   requireSameParameters(first, request)
   const plan = key.shape.type === 'secret' ? cipherOf(context, key, first, 'encrypt') : undefined
   const { parts } = key
@@ -38,7 +38,7 @@ export async function encryptPart(request: CryptographicRequest, context: KmipCo
   await requireOneWay(context, context.key.object, plan, choice)
   takeUse(context, context.key.object, choice.bytes, row === undefined)
   if (row === undefined) return begun(parts, plan, request, context)
-  return continued(parts, plan, row, request, context)
+  return continueEncryption(parts, plan, row, request, context)
 }
 
 async function begun(
@@ -62,7 +62,7 @@ async function begun(
   ]
 }
 
-async function continued(
+async function continueEncryption(
   parts: CipherParts,
   plan: CipherPlan,
   row: StreamRow,
@@ -71,7 +71,9 @@ async function continued(
 ): Promise<Answer> {
   const { id } = context.key.object
   const { randomIV: _asked, ...parameters } = plan.parameters
-  const running = await resumed(row, context, (first) => parts.openEncryption({ ...plan, parameters }, first))
+  const running = await resumeCipher(row, context, (first) =>
+    parts.openEncryption({ ...plan, parameters }, first),
+  )
   if (!request.final) return middlePart('Encrypt', row, request, context, running)
   const { data: out, tag } = running.cipher.final(request.data ?? nothing)
   stageEnd(row, context)

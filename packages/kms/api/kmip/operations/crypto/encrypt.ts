@@ -1,9 +1,9 @@
 import { andThen } from '@warder/foundation/promises'
 import { type KmipOperation, keyUse } from '../../engine/index.ts'
-import { isPart, receivedRequest } from '../../streams/cryptographic-request.ts'
+import { isPart, readReceivedRequest } from '../../streams/cryptographic-request.ts'
 import { encryptAbe } from './abe-use.ts'
 import { encryptPart } from './encrypt-parts.ts'
-import { heldKeyOf, requireUse } from './key-use.ts'
+import { findBackendKey, requireUse } from './key-use.ts'
 import { encryptWhole } from './whole-encryption.ts'
 
 /**
@@ -14,11 +14,11 @@ export const encrypt: KmipOperation = {
   name: 'Encrypt',
   access: keyUse('encrypt'),
   act(payload, context) {
-    const request = receivedRequest(payload, context)
+    const request = readReceivedRequest(payload, context)
     const { object } = context.key
     requireUse(context, object, 'encrypt')
     if (context.key.object.form.abe !== undefined) return encryptAbe(request, context)
     if (isPart(request)) return encryptPart(request, context)
-    return andThen(heldKeyOf(context), (key) => encryptWhole(key, request, context))
+    return andThen(findBackendKey(context), (key) => encryptWhole(key, request, context))
   },
 }

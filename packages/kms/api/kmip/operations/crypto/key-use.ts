@@ -15,8 +15,8 @@ import type { ManagedObject } from '../../../../keys/index.ts'
 import type { AlgorithmName } from '../../crypto/key-in-use.ts'
 import { readParameters } from '../../crypto/parameters.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
-import { algorithmOf } from '../../key-blocks/object-shape.ts'
-import { storedWithTag } from '../../stored/stored-attributes.ts'
+import { readAlgorithm } from '../../key-blocks/object-shape.ts'
+import { readStoredWithTag } from '../../stored/stored-attributes.ts'
 
 export { requireUse, takeUse } from '../../../../keys/index.ts'
 
@@ -36,11 +36,11 @@ export function takeInvocation(
  * Parameters of the request; if it has none, the first CryptographicParameters of the key (KMIP 2.1
  * §6.1.17). @throws as `readParameters`
  */
-export function parametersOf(
+export function resolveParameters(
   object: ManagedObject,
   asked: StructureNode | undefined,
 ): CryptographicParameters {
-  const node = asked ?? storedWithTag(object, Tag.CryptographicParameters)[0]
+  const node = asked ?? readStoredWithTag(object, Tag.CryptographicParameters)[0]
   return node?.type === 'Structure' ? readParameters(node) : noParameters
 }
 
@@ -84,13 +84,13 @@ export function requireOneWay(
 
 /** The algorithm of a key. @throws InvalidObjectType for what is no key */
 export function algorithmInUse(object: ManagedObject): AlgorithmName {
-  const algorithm = algorithmOf(object)
+  const algorithm = readAlgorithm(object)
   if (algorithm === undefined) throw kmipFailure('InvalidObjectType', 'The object is no key.')
   return algorithm
 }
 
 /** The key of the row, or the public key in a certificate. @throws InvalidObjectType, KeyValueNotPresent */
-export function heldKeyOf({ key, objects }: KmipContext): MaybePromise<BackendKey> {
+export function findBackendKey({ key, objects }: KmipContext): MaybePromise<BackendKey> {
   const { object } = key
   switch (object.type) {
     case 'SymmetricKey':

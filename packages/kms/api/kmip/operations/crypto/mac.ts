@@ -14,7 +14,7 @@ import {
 import { requireBinding } from '../../key-blocks/key-binding.ts'
 import { type CryptographicRequest, requireData } from '../../streams/cryptographic-request.ts'
 import { collectParts } from './collected-parts.ts'
-import { algorithmInUse, heldKeyOf, parametersOf, requireUse, takeUse } from './key-use.ts'
+import { algorithmInUse, findBackendKey, requireUse, resolveParameters, takeUse } from './key-use.ts'
 import { validity } from './signature-verify.ts'
 
 /** MAC (KMIP 2.1 §6.1.32): HMAC with every hash, CMAC with keys of block ciphers. */
@@ -58,8 +58,8 @@ function withMac(
   const { object } = context.key
   requireUse(context, object, use)
   return collectParts(use === 'macGenerate' ? 'MAC' : 'MACVerify', payload, context, (request) =>
-    andThen(heldKeyOf(context), (key) => {
-      const parameters = parametersOf(object, request.parameters)
+    andThen(findBackendKey(context), (key) => {
+      const parameters = resolveParameters(object, request.parameters)
       const plan = planMac(
         { algorithm: algorithmInUse(object), key: key.shape },
         parameters,

@@ -4,8 +4,8 @@ import { byteString, integer, required } from '@warder/kmip/ttlv'
 import { type KmipOperation, kmipFailure, signedIn } from '../../engine/index.ts'
 
 /** Bytes that one RNGRetrieve gives. */
-const mostRandom = 65_536
-const longestSeed = 65_536
+const maxRandomBytes = 65_536
+const maxSeedBytes = 65_536
 
 /** RNGRetrieve (KMIP 2.1 §6.1.49): bytes of OpenSSL's generator. */
 export const rngRetrieve: KmipOperation = {
@@ -13,8 +13,8 @@ export const rngRetrieve: KmipOperation = {
   access: signedIn,
   act(payload) {
     const length = required(payload, Tag.DataLength, 'Integer')
-    if (length < 1 || length > mostRandom)
-      throw kmipFailure('InvalidField', `DataLength is 1 to ${mostRandom}.`)
+    if (length < 1 || length > maxRandomBytes)
+      throw kmipFailure('InvalidField', `DataLength is 1 to ${maxRandomBytes}.`)
     return [byteString(Tag.Data, randomBytes(length))]
   },
 }
@@ -27,8 +27,8 @@ export const rngSeed: KmipOperation = {
   name: 'RNGSeed',
   access: signedIn,
   act(payload) {
-    if (required(payload, Tag.Data, 'ByteString').length > longestSeed)
-      throw kmipFailure('InvalidField', `A seed has at most ${longestSeed} bytes.`)
+    if (required(payload, Tag.Data, 'ByteString').length > maxSeedBytes)
+      throw kmipFailure('InvalidField', `A seed has at most ${maxSeedBytes} bytes.`)
     return [integer(Tag.DataLength, 0)]
   },
 }

@@ -12,7 +12,7 @@ import {
 import { requireSignatureBinding } from '../../key-blocks/key-binding.ts'
 import type { CryptographicRequest } from '../../streams/cryptographic-request.ts'
 import { collectParts } from './collected-parts.ts'
-import { algorithmInUse, heldKeyOf, parametersOf, requireUse, takeUse } from './key-use.ts'
+import { algorithmInUse, findBackendKey, requireUse, resolveParameters, takeUse } from './key-use.ts'
 
 /** Sign (KMIP 2.1 §6.1.55): data, or a digest of it that the client made. ECDSA and DSA signatures are DER. */
 export const sign: KmipOperation = {
@@ -22,15 +22,15 @@ export const sign: KmipOperation = {
     const { object } = context.key
     requireUse(context, object, 'sign')
     return collectParts('Sign', payload, context, (request) =>
-      andThen(heldKeyOf(context), (key) => {
+      andThen(findBackendKey(context), (key) => {
         if (key.shape.type !== 'private') throw kmipFailure('InvalidObjectType', 'Only private keys sign.')
         const what = whatIsSigned(request)
         const digestBytes = 'digest' in what ? what.digest.length : undefined
-        const parameters = parametersOf(object, request.parameters)
+        const parameters = resolveParameters(object, request.parameters)
         const chosen = planSignature(key.shape, parameters, context.services.policy, 'sign', digestBytes)
         const plan = requireSignatureBinding(object, key.shape, chosen)
         takeUse(context, object, ('digest' in what ? what.digest : what.data).length, true)
-        context.audit({ algorithm: nameOf(plan, context) })
+        context.audit({ algorithm: algorithmName(plan, context) })
         return andThen(key.sign(plan, what), (signature) => [
           uniqueIdentifier(object.id),
           byteString(Tag.SignatureData, signature),
@@ -51,7 +51,7 @@ export function whatIsSigned({ data, digestedData }: CryptographicRequest): ToSi
 }
 
 /** Name in the audit record. */
-export function nameOf(plan: SignaturePlan, { key }: KmipContext): string {
+export function algorithmName(plan: SignaturePlan, { key }: KmipContext): string {
   const algorithm = algorithmInUse(key.object)
   return plan.scheme === 'pure' ? algorithm : `${algorithm} ${plan.scheme} ${plan.hash.name}`
 }

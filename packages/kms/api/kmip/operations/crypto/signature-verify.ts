@@ -5,8 +5,8 @@ import { planSignature, verifyOffLoop } from '../../../../crypto/index.ts'
 import { type KmipOperation, keyUse, kmipFailure, uniqueIdentifier } from '../../engine/index.ts'
 import { requireSignatureBinding } from '../../key-blocks/key-binding.ts'
 import { collectParts } from './collected-parts.ts'
-import { heldKeyOf, parametersOf, requireUse } from './key-use.ts'
-import { nameOf, whatIsSigned } from './sign.ts'
+import { findBackendKey, requireUse, resolveParameters } from './key-use.ts'
+import { algorithmName, whatIsSigned } from './sign.ts'
 
 /** SignatureVerify (KMIP 2.1 §6.1.56). A wrong signature is an answer (Invalid), not a failure. */
 export const signatureVerify: KmipOperation = {
@@ -16,16 +16,16 @@ export const signatureVerify: KmipOperation = {
     const { object } = context.key
     requireUse(context, object, 'verify')
     return collectParts('SignatureVerify', payload, context, (request) =>
-      andThen(heldKeyOf(context), ({ shape, publicKey }) => {
+      andThen(findBackendKey(context), ({ shape, publicKey }) => {
         if (publicKey === undefined)
           throw kmipFailure('InvalidObjectType', 'Secret keys do not verify signatures.')
         if (request.signatureData === undefined) throw kmipFailure('MissingData', 'SignatureData is missing.')
         const what = whatIsSigned(request)
         const digestBytes = 'digest' in what ? what.digest.length : undefined
-        const parameters = parametersOf(object, request.parameters)
+        const parameters = resolveParameters(object, request.parameters)
         const chosen = planSignature(shape, parameters, context.services.policy, 'verify', digestBytes)
         const plan = requireSignatureBinding(object, shape, chosen)
-        context.audit({ algorithm: nameOf(plan, context) })
+        context.audit({ algorithm: algorithmName(plan, context) })
         return andThen(verifyOffLoop(publicKey, plan, what, request.signatureData), (right) => [
           uniqueIdentifier(object.id),
           validity(right),

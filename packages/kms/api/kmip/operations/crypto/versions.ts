@@ -13,8 +13,12 @@ import {
   versionsToTry,
 } from '../../../../keys/index.ts'
 import { type KmipContext, KmipFailure, type KmipOperation, kmipFailure } from '../../engine/index.ts'
-import { type CryptographicRequest, isPart, receivedRequest } from '../../streams/cryptographic-request.ts'
-import { heldKeyOf, parametersOf } from './key-use.ts'
+import {
+  type CryptographicRequest,
+  isPart,
+  readReceivedRequest,
+} from '../../streams/cryptographic-request.ts'
+import { findBackendKey, resolveParameters } from './key-use.ts'
 import { cipherOf } from './whole-encryption.ts'
 
 // A client that names a key which was rotated (docs/adr/key-life-cycle-and-versions.md): what protects is done with its
@@ -33,11 +37,11 @@ export function withNewest(operation: KmipOperation): KmipOperation {
       if (newestId === undefined && supersededAt === undefined) return operation.act(payload, context)
       return andThen(newestIn(context), (newest) => {
         const named = context.key
-        if (newest !== named && isPart(receivedRequest(payload, context))) throw sayVersion()
+        if (newest !== named && isPart(readReceivedRequest(payload, context))) throw sayVersion()
         context.use(newest)
         if (newest === named || operation.name !== 'Encrypt') return operation.act(payload, context)
-        return andThen(heldKeyOf(context), (held) => {
-          if (!tellsVersions(held, receivedRequest(payload, context), context)) throw sayVersion()
+        return andThen(findBackendKey(context), (held) => {
+          if (!tellsVersions(held, readReceivedRequest(payload, context), context)) throw sayVersion()
           return operation.act(payload, context)
         })
       })
@@ -52,7 +56,7 @@ function newestIn({ objects, key, isVersionNamed }: KmipContext): MaybePromise<K
       'A newer version has replaced this one: it protects nothing new.',
     )
   try {
-    return protectingVersion(readerOf(objects), key)
+    return protectingVersion(keyReader(objects), key)
   } catch (error) {
     throw asLifeCycle(error)
   }
@@ -65,7 +69,7 @@ function asLifeCycle(error: unknown): unknown {
     : error
 }
 
-function readerOf(objects: KmipContext['objects']): KeyReader {
+function keyReader(objects: KmipContext['objects']): KeyReader {
   return { get: (id) => objects.key(id) }
 }
 
@@ -77,23 +81,23 @@ export function overVersions(operation: KmipOperation): KmipOperation {
       const { newestId, minGeneration } = context.key.object
       if (newestId === undefined && minGeneration === 0 && context.key.object.generation === 0)
         return operation.act(payload, context)
-      return tried(operation.act, payload, context, operation.name === 'Decrypt')
+      return tryVersions(operation.act, payload, context, operation.name === 'Decrypt')
     },
   }
 }
 
-async function tried(
+async function tryVersions(
   act: Act,
   payload: StructureNode,
   context: KmipContext,
   isDecrypt: boolean,
 ): Promise<Answer> {
   const named = context.key
-  const request = receivedRequest(payload, context)
-  const reader = { db: context.services.db, keys: readerOf(context.objects) }
+  const request = readReceivedRequest(payload, context)
+  const reader = { db: context.services.db, keys: keyReader(context.objects) }
   // If nothing distinguishes versions, the name of the key means generation 0: all earlier data was protected by it.
   const exact = context.isVersionNamed || isPart(request)
-  if (exact || (isDecrypt && !tellsVersions(await heldKeyOf(context), request, context))) {
+  if (exact || (isDecrypt && !tellsVersions(await findBackendKey(context), request, context))) {
     context.use(await exactly(reader.keys, named))
     return (await act(payload, context)) as Answer
   }
@@ -139,7 +143,7 @@ function tellsVersions(held: BackendKey, request: CryptographicRequest, context:
   if (shape.type === 'secret') return cipherOf(context, held, request, 'decrypt').tag > 0
   if (shape.asymmetricKeyType !== 'rsa') return false
   const { object } = context.key
-  const parameters = parametersOf(object, request.parameters)
+  const parameters = resolveParameters(object, request.parameters)
   return planRsa(modulusBits(shape), parameters, context.services.policy).padding === 'OAEP'
 }
 

@@ -14,7 +14,7 @@ import {
 import { type KmipContext, kmipFailure, uniqueIdentifier } from '../../engine/index.ts'
 import { requireBinding } from '../../key-blocks/key-binding.ts'
 import { type CryptographicRequest, requireData } from '../../streams/cryptographic-request.ts'
-import { algorithmInUse, parametersOf, requireRight } from './key-use.ts'
+import { algorithmInUse, requireRight, resolveParameters } from './key-use.ts'
 import { cipherOf, requireNone } from './whole-encryption.ts'
 
 /** A whole decryption, in one go. */
@@ -33,12 +33,12 @@ function opened(key: BackendKey, request: CryptographicRequest, context: KmipCon
   if (shape.type === 'secret') {
     const plan = cipherOf(context, key, request, 'decrypt')
     const allowed = requireRight(context, object, 'encrypt', whyDecryptionEncrypts(plan))
-    return andThen(allowed, () => key.decrypt(plan, sealedOf(request, plan, context)))
+    return andThen(allowed, () => key.decrypt(plan, toSealed(request, plan, context)))
   }
   requireNone(request)
   if (shape.type !== 'private') throw kmipFailure('InvalidObjectType', 'A public key does not decrypt.')
   const { policy } = context.services
-  const parameters = parametersOf(object, request.parameters)
+  const parameters = resolveParameters(object, request.parameters)
   const data = requireData(request)
   if (isKemKey(shape)) {
     requireKem(shape, parameters, policy)
@@ -54,7 +54,7 @@ function opened(key: BackendKey, request: CryptographicRequest, context: KmipCon
 }
 
 /** Before 1.4 there is no member for a tag: it is the end of the data. */
-function sealedOf(request: CryptographicRequest, plan: CipherPlan, { version }: KmipContext) {
+function toSealed(request: CryptographicRequest, plan: CipherPlan, { version }: KmipContext) {
   const { iv, aad, tag } = request
   const data = requireData(request)
   if (plan.tag === 0 || tag !== undefined || atLeast(version, '1.4')) return { data, iv, aad, tag }

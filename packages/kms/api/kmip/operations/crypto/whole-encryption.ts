@@ -20,7 +20,7 @@ import {
 import { type KmipContext, kmipFailure, uniqueIdentifier } from '../../engine/index.ts'
 import { requireBinding } from '../../key-blocks/key-binding.ts'
 import { type CryptographicRequest, requireData } from '../../streams/cryptographic-request.ts'
-import { algorithmInUse, parametersOf, requireOneWay, takeInvocation, takeUse } from './key-use.ts'
+import { algorithmInUse, requireOneWay, resolveParameters, takeInvocation, takeUse } from './key-use.ts'
 
 type Answer = readonly (TtlvNode | undefined)[]
 
@@ -35,7 +35,7 @@ export function encryptWhole(
   const { object } = context.key
   const { policy } = context.services
   requireNone(request)
-  const parameters = parametersOf(object, request.parameters)
+  const parameters = resolveParameters(object, request.parameters)
   if (isKemKey(key)) {
     requireKem(key, parameters, policy)
     // JOSE encapsulates only to derive a key from the secret (draft-ietf-jose-pqc-kem).
@@ -93,7 +93,7 @@ export function cipherOf(
   const algorithm = algorithmInUse(object)
   if (!isCipher(algorithm))
     throw kmipFailure('UnsupportedCryptographicParameters', `Encryption with ${algorithm} is not supported.`)
-  const parameters = parametersOf(object, request.parameters)
+  const parameters = resolveParameters(object, request.parameters)
   const bytes = shape.symmetricKeySize ?? 0
   const plan = planCipher(algorithm, bytes, parameters, context.services.policy)
   const tag = use === 'decrypt' ? joseTagBytes : plan.tag

@@ -21,7 +21,7 @@ export const destroy: KmipOperation = {
     return andThen(context.services.roles.approvals.covers('destroy', context.object), (covered) => {
       if (covered) throw approvalNeeded('destroy', context.services.roles.officers)
       return andThen(context.services.roles.destructions.daysOf(context.object), (days) =>
-        ended(context, days),
+        scheduleDestruction(context, days),
       )
     })
   },
@@ -34,13 +34,13 @@ async function destroyMaster(context: KmipContext): Promise<readonly TtlvNode[]>
   const left = parts.filter(({ destroyedAt }) => destroyedAt === undefined)
   await requireNoApproval(roles, 'destroy', left)
   const days = await Promise.all(left.map((part) => roles.destructions.daysOf(part)))
-  return ended(context, Math.max(0, ...days))
+  return scheduleDestruction(context, Math.max(0, ...days))
 }
 
-function ended(context: KmipContext, days: number): MaybePromise<readonly TtlvNode[]> {
+function scheduleDestruction(context: KmipContext, days: number): MaybePromise<readonly TtlvNode[]> {
   requireDestroyable(context)
   if (context.object.destructionAt !== undefined) return [uniqueIdentifier(context.object.id)]
-  return days === 0 ? destroyed(context) : waits(context, days)
+  return days === 0 ? destroyNow(context) : waits(context, days)
 }
 
 function requireDestroyable({ object, now }: KmipContext): void {
@@ -51,7 +51,7 @@ function requireDestroyable({ object, now }: KmipContext): void {
     throw kmipFailure('WrongKeyLifecycleState', 'DENIED')
 }
 
-function destroyed(context: KmipContext): MaybePromise<readonly TtlvNode[]> {
+function destroyNow(context: KmipContext): MaybePromise<readonly TtlvNode[]> {
   const { object, objects, now } = context
   const state = stateAt(object, now)
   const cycle =

@@ -4,7 +4,7 @@ import { defaultLease, type ManagedObject, stateAt } from '../../../../keys/inde
 import { type KmipOperation, kmipFailure, objectRight, uniqueIdentifier } from '../../engine/index.ts'
 
 /** How long a client may use what it has got before it asks again, in seconds. */
-function leaseOf(object: ManagedObject): number {
+function leaseSeconds(object: ManagedObject): number {
   return object.attributes.get('LeaseTime') ?? defaultLease
 }
 
@@ -19,7 +19,7 @@ export const obtainLease: KmipOperation = {
     if (state === 'Compromised') throw kmipFailure('PermissionDenied', 'A compromised object is not leased.')
     return [
       uniqueIdentifier(object.id),
-      interval(Tag.LeaseTime, leaseOf(object)),
+      interval(Tag.LeaseTime, leaseSeconds(object)),
       dateTime(Tag.LastChangeDate, Math.floor(object.changedAt / 1000)),
     ]
   },
@@ -63,7 +63,8 @@ export const check: KmipOperation = {
     const limits = object.usageLimits
     if (count !== undefined && limits !== undefined && limits.left < count)
       throw kmipFailure('UsageLimitExceeded', 'Check Failed')
-    if ((leaseAsked(payload) ?? 0) > leaseOf(object)) throw kmipFailure('PermissionDenied', 'Check Failed')
+    if ((leaseAsked(payload) ?? 0) > leaseSeconds(object))
+      throw kmipFailure('PermissionDenied', 'Check Failed')
     return [uniqueIdentifier(object.id)]
   },
 }

@@ -11,13 +11,13 @@ import {
 } from '@warder/kmip/ttlv'
 import { stageCompromisedKey } from '../../../../authority/index.ts'
 import { type ManagedObject, stateAt, transition } from '../../../../keys/index.ts'
-import { attributeMembers, storedAttributes } from '../../attributes/index.ts'
+import { attributeMembers, readStoredAttributes } from '../../attributes/index.ts'
 import type { KmipContext, KmipOperation } from '../../engine/index.ts'
 import { kmipFailure, objectRight, uniqueIdentifier } from '../../engine/index.ts'
 import { revokeUserKeys } from '../abe/cascade.ts'
 import { registerRevocation } from './certificate-revocation.ts'
 
-const longestMessage = 1024
+const maxMessageBytes = 1024
 
 /**
  * Revoke (KMIP 2.1 §6.1.44): a compromise makes the object Compromised whatever it was, any other reason deactivates one
@@ -31,22 +31,22 @@ export const revoke: KmipOperation = {
     const { object, now } = context
     const reason = readReason(payload)
     const occurred = optional(payload, Tag.CompromiseOccurrenceDate, 'DateTime')
-    if (reason.message !== undefined && reason.message.length > longestMessage)
-      throw kmipFailure('InvalidField', `RevocationMessage has at most ${longestMessage} characters.`)
+    if (reason.message !== undefined && reason.message.length > maxMessageBytes)
+      throw kmipFailure('InvalidField', `RevocationMessage has at most ${maxMessageBytes} characters.`)
     if (!isCompromise(reason) && occurred !== undefined)
       throw kmipFailure('InvalidField', 'CompromiseOccurrenceDate is for compromises.')
-    if (object.type === 'Certificate') return revokedCertificate(context, reason, occurred)
-    if (isOfCertificates(reason))
+    if (object.type === 'Certificate') return revokeCertificate(context, reason, occurred)
+    if (isCertificateReason(reason))
       throw kmipFailure('InvalidField', 'This reason of a revocation is for certificates.')
     if (isCompromise(reason))
       return stageCompromisedKey(context.objects, object, now).then(() =>
-        revoked(context, object, reason, occurred),
+        revokeObject(context, object, reason, occurred),
       )
-    return revoked(context, object, reason, occurred)
+    return revokeObject(context, object, reason, occurred)
   },
 }
 
-function revoked(
+function revokeObject(
   context: KmipContext,
   object: ManagedObject,
   reason: Reason,
@@ -64,7 +64,7 @@ function revoked(
     state === 'PreActive' && !compromise
       ? { ...object, state: 'Deactivated' as const, deactivationAt: now }
       : transition({ ...object, state }, compromise ? 'compromise' : 'deactivate', now)
-  const kept = storedAttributes(object).filter(({ tag }) => tag !== Tag.CompromiseOccurrenceDate)
+  const kept = readStoredAttributes(object).filter(({ tag }) => tag !== Tag.CompromiseOccurrenceDate)
   objects.update(stored, {
     state: cycle.state,
     activationAt: cycle.activationAt,
@@ -130,7 +130,7 @@ function certificateReason(given: StructureNode): CertificateReason | undefined 
   return node?.type === 'Enumeration' ? certificateReasons.get(node.value >>> 0) : undefined
 }
 
-function isOfCertificates({ code }: Reason): boolean {
+function isCertificateReason({ code }: Reason): boolean {
   return [...certificateReasons.values()].some((reason) => reason === code)
 }
 
@@ -138,7 +138,7 @@ function isOfCertificates({ code }: Reason): boolean {
  * A certificate is revoked in the register of the authority that issued it, too. One on hold stays as it is, so that it
  * can come back: RemoveFromCRL releases it, for who may revoke what the authority issued.
  */
-async function revokedCertificate(
+async function revokeCertificate(
   context: KmipContext,
   reason: Reason,
   occurred: number | undefined,
@@ -148,12 +148,12 @@ async function revokedCertificate(
   const certificate = { object, objects, now, db: services.db, requireAuthority }
   const done = await registerRevocation(certificate, reason.code, occurred)
   if (done === 'object stays') return [uniqueIdentifier(object.id)]
-  if (isOfCertificates(reason) && !isCompromise(reason))
+  if (isCertificateReason(reason) && !isCompromise(reason))
     throw kmipFailure(
       'InvalidField',
       'No authority of here has issued this certificate: it cannot be on hold.',
     )
-  return revoked(context, object, reason, occurred)
+  return revokeObject(context, object, reason, occurred)
 }
 
 /** In seconds; a client that does not know when it was gets the InitialDate (KMIP 2.1 §6.1.44). */

@@ -20,15 +20,15 @@ import {
   transition,
   type UnitOfWork,
 } from '../../../../keys/index.ts'
-import { vendorNameOf } from '../../attributes/attribute-vendor.ts'
+import { readVendorName } from '../../attributes/attribute-vendor.ts'
 import { noRules } from '../../attributes/creation-rules.ts'
-import { storedWithTag } from '../../attributes/index.ts'
-import { newObjectOf } from '../../attributes/new-object.ts'
+import { readStoredWithTag } from '../../attributes/index.ts'
+import { buildNewObject } from '../../attributes/new-object.ts'
 import { waitsForDestruction } from '../../engine/approval.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import type { KmipServices } from '../../engine/services.ts'
 import { readManagedObject } from '../../key-blocks/index.ts'
-import { storedColumns } from '../../key-blocks/object-shape.ts'
+import { toStoredColumns } from '../../key-blocks/object-shape.ts'
 import { link } from './replacement.ts'
 import { partNode, readPart } from './split-key-parts.ts'
 
@@ -39,8 +39,8 @@ import { partNode, readPart } from './split-key-parts.ts'
 const ceremonyAttribute = /^(x-)?(cosmian-)?crypto-officer-ceremony$/
 
 export function isCeremonyKey(object: ManagedObject): boolean {
-  return storedWithTag(object, Tag.Attribute).some(
-    (node) => ceremonyAttribute.test(vendorNameOf(node)?.name ?? '') && isTrue(node),
+  return readStoredWithTag(object, Tag.Attribute).some(
+    (node) => ceremonyAttribute.test(readVendorName(node)?.name ?? '') && isTrue(node),
   )
 }
 
@@ -84,11 +84,11 @@ export async function stageFreshCeremony(context: CeremonyContext, everybody: bo
     for (const part of split.parts) {
       const { fips } = services.policy
       const stored = await readManagedObject('SplitKey', partNode(description, part), {}, { fips })
-      const share = newObjectOf(
+      const share = buildNewObject(
         { rules: noRules, now, services, principal },
         {
           type: 'SplitKey',
-          ...storedColumns(stored),
+          ...toStoredColumns(stored),
           attributes: [link('ParentLink', base.id)],
           material: stored.material,
         },
@@ -115,8 +115,8 @@ export interface CeremonySplit {
 
 /** Made here, never active and never given out (KMIP 2.1 §4.24): nothing is lost with it. */
 function protectsNothing(base: ManagedObject): boolean {
-  const wasGiven = storedWithTag(base, Tag.Fresh).some(({ value }) => value === false)
-  const isOwn = storedWithTag(base, Tag.RandomNumberGenerator).length > 0
+  const wasGiven = readStoredWithTag(base, Tag.Fresh).some(({ value }) => value === false)
+  const isOwn = readStoredWithTag(base, Tag.RandomNumberGenerator).length > 0
   return base.state === 'PreActive' && base.activationAt === undefined && isOwn && !wasGiven
 }
 

@@ -13,11 +13,11 @@ import {
 } from '../../../../keys/index.ts'
 import { asksForAbe } from '../../attributes/abe-request.ts'
 import { withDefaults } from '../../attributes/creation-rules.ts'
-import { clientIdOf, type NewObjectRequest, stageNewObject } from '../../attributes/new-object.ts'
+import { type NewObjectRequest, readClientId, stageNewObject } from '../../attributes/new-object.ts'
 import {
-  formatOf,
-  lengthOf,
-  requiredAlgorithm,
+  readFormat,
+  readLength,
+  requireAlgorithm,
   requireQuantumSafe,
   requireSoftwarePair,
 } from '../../attributes/wanted-key.ts'
@@ -67,8 +67,8 @@ export async function stagePair(
   secret: readonly TtlvNode[],
   open: readonly TtlvNode[],
 ): Promise<{ readonly privateId: string; readonly publicId: string }> {
-  const privateId = clientIdOf(secret) ?? newObjectId(context.now)
-  const publicId = clientIdOf(open) ?? newObjectId(context.now)
+  const privateId = readClientId(secret) ?? newObjectId(context.now)
+  const publicId = readClientId(open) ?? newObjectId(context.now)
   if (privateId === publicId)
     throw kmipFailure('InvalidAttributeValue', 'The halves of a pair need two different identifiers.')
   for (const request of await makePair(plan, { privateId, publicId }, secret, open)) {
@@ -94,7 +94,7 @@ async function makePair(
     const material = halves[type]
     const { algorithm, bits, curve } = plan
     const kind = { algorithm, bits, ...(curve !== undefined && { curve }) }
-    const { keyFormat, digests } = inFormat(type, kind, halves, formatOf(attributes))
+    const { keyFormat, digests } = inFormat(type, kind, halves, readFormat(attributes))
     const given = [algorithmNode(algorithm), ...digests, keyFormatNode(keyFormat), ...domainParameters(plan)]
     return {
       type,
@@ -185,14 +185,14 @@ export function merged(common: readonly TtlvNode[], own: readonly TtlvNode[]): r
 
 function wishOf(secret: readonly TtlvNode[], open: readonly TtlvNode[]) {
   const all = [...secret, ...open]
-  return { algorithm: requiredAlgorithm(all), bits: lengthOf(all), curve: curveOf(all) }
+  return { algorithm: requireAlgorithm(all), bits: readLength(all), curve: curveOf(all) }
 }
 
 /** Algorithm, length and curve belong to the pair: both halves must say the same (KMIP 2.1 §6.1.9). */
 function requireAlike(secret: readonly TtlvNode[], open: readonly TtlvNode[]): void {
   const [one, other] = [secret, open].map((half) => ({
     algorithm: half.find(({ tag }) => tag === Tag.CryptographicAlgorithm)?.value,
-    bits: lengthOf(half),
+    bits: readLength(half),
     curve: curveOf(half),
   }))
   for (const name of ['algorithm', 'bits', 'curve'] as const) {

@@ -10,7 +10,7 @@ import {
 } from '@warder/kmip/ttlv'
 import { splitSecret } from '../../../../crypto/index.ts'
 import { type AlgorithmName, type ManagedObject, stateAt } from '../../../../keys/index.ts'
-import { lengthOf, requiredAlgorithm, requireSoftwareStorage } from '../../attributes/wanted-key.ts'
+import { readLength, requireAlgorithm, requireSoftwareStorage } from '../../attributes/wanted-key.ts'
 import { requireExportApproval, requireExtractable } from '../../engine/approval.ts'
 import {
   creates,
@@ -19,7 +19,7 @@ import {
   kmipFailure,
   uniqueIdentifier,
 } from '../../engine/index.ts'
-import { algorithmOf } from '../../key-blocks/object-shape.ts'
+import { readAlgorithm } from '../../key-blocks/object-shape.ts'
 import { ceremonySplit, isCeremonyKey, stageCeremony, stageShare } from './ceremony-key.ts'
 import { newSymmetricKey } from './create.ts'
 import { newBrought, readBrought } from './registered-object.ts'
@@ -117,7 +117,7 @@ async function wholeOf(
   await requireExportApproval(context, base)
   const material = base.form.format === undefined ? await context.objects.material(base) : undefined
   if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')
-  return { base, material, algorithm: algorithmOf(base), bits: base.bits }
+  return { base, material, algorithm: readAlgorithm(base), bits: base.bits }
 }
 
 function generated(type: string, attributes: readonly TtlvNode[], context: KmipContext): Whole {
@@ -128,8 +128,8 @@ function generated(type: string, attributes: readonly TtlvNode[], context: KmipC
   return {
     base: undefined,
     material,
-    algorithm: requiredAlgorithm(attributes),
-    bits: bits ?? lengthOf(attributes),
+    algorithm: requireAlgorithm(attributes),
+    bits: bits ?? readLength(attributes),
   }
 }
 

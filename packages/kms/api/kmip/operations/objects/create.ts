@@ -7,9 +7,9 @@ import { asksForAbe } from '../../attributes/abe-request.ts'
 import { withDefaults } from '../../attributes/creation-rules.ts'
 import { type NewObjectRequest, stageNewObject, usualMask } from '../../attributes/new-object.ts'
 import {
-  formatOf,
-  lengthOf,
-  requiredAlgorithm,
+  readFormat,
+  readLength,
+  requireAlgorithm,
   requireQuantumSafe,
   requireSoftwareStorage,
 } from '../../attributes/wanted-key.ts'
@@ -57,22 +57,22 @@ export const create: KmipOperation = {
 /** A key whose client names no CryptographicUsageMask is made for all that it is good for, as a registered one. */
 function usualMaskOf({ type, attributes }: NewObjectRequest): number {
   return type === 'SymmetricKey'
-    ? usualMask({ objectType: type, algorithm: requiredAlgorithm(attributes) })
+    ? usualMask({ objectType: type, algorithm: requireAlgorithm(attributes) })
     : 0
 }
 
 /** The bytes and description of a new key of the algorithm and length that the attributes ask for. */
 export function newSymmetricKey(attributes: readonly TtlvNode[], context: KmipContext): NewObjectRequest {
-  const algorithm = requiredAlgorithm(attributes)
+  const algorithm = requireAlgorithm(attributes)
   const kind = symmetricKinds[algorithm]
   const { fips } = context.services
   if (kind === undefined || (fips && !isFipsSymmetric(algorithm)))
     throw kmipFailure('InvalidField', `A symmetric key for ${algorithm} cannot be made here.`)
-  const bits = lengthOf(attributes) ?? kind.usual
+  const bits = readLength(attributes) ?? kind.usual
   const least = fips && algorithm.startsWith('HMAC') ? leastFipsHmac : (kind.least ?? 0)
   const fits = kind.lengths?.includes(bits) ?? (bits % 8 === 0 && bits >= least && bits <= (kind.most ?? 0))
   if (!fits) throw kmipFailure('InvalidField', `A key for ${algorithm} cannot have ${bits} bits.`)
-  const format = formatOf(attributes) ?? 'Raw'
+  const format = readFormat(attributes) ?? 'Raw'
   if (format !== 'Raw' && format !== 'TransparentSymmetricKey')
     throw kmipFailure('KeyFormatTypeNotSupported', `A symmetric key has no format ${format}.`)
   requireQuantumSafe(attributes, algorithm, bits)
@@ -96,7 +96,7 @@ const usualSecret = 256
 const longestSecret = 32_768
 
 function newSecret(attributes: readonly TtlvNode[]): NewObjectRequest {
-  const bits = lengthOf(attributes) ?? usualSecret
+  const bits = readLength(attributes) ?? usualSecret
   if (bits % 8 !== 0 || bits < 8 || bits > longestSecret)
     throw kmipFailure('InvalidField', `Secret data has 8 to ${longestSecret} bits, in whole bytes.`)
   requireQuantumSafe(attributes, 'SecretData', bits)

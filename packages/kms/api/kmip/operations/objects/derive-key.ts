@@ -17,8 +17,8 @@ import {
   noParameters,
 } from '../../../../crypto/index.ts'
 import { allows, type ManagedObject, type Usage, unrestricted } from '../../../../keys/index.ts'
-import { attributeMembers, storedAttributes } from '../../attributes/index.ts'
-import { lengthOf, requiredAlgorithm } from '../../attributes/wanted-key.ts'
+import { attributeMembers, readStoredAttributes } from '../../attributes/index.ts'
+import { readLength, requireAlgorithm } from '../../attributes/wanted-key.ts'
 import { readParameters } from '../../crypto/parameters.ts'
 import { requireExportApproval, requireExtractable } from '../../engine/approval.ts'
 import {
@@ -29,7 +29,7 @@ import {
   uniqueIdentifier,
 } from '../../engine/index.ts'
 import { requireBinding } from '../../key-blocks/key-binding.ts'
-import { algorithmOf } from '../../key-blocks/object-shape.ts'
+import { readAlgorithm } from '../../key-blocks/object-shape.ts'
 import { requireRight, requireUse, takeUse } from '../crypto/key-use.ts'
 import { keyNode } from './key-node.ts'
 import { newBrought, readBrought } from './registered-object.ts'
@@ -47,11 +47,11 @@ export const deriveKey: KmipOperation = {
     if (type !== 'SymmetricKey' && type !== 'SecretData')
       throw kmipFailure('InvalidField', `DeriveKey does not make objects of type ${type}.`)
     const attributes = membersWithin(payload, Tag.Attributes)
-    const bits = lengthOf(attributes)
+    const bits = readLength(attributes)
     if (bits === undefined) throw kmipFailure('MissingData', 'CryptographicLength is missing.')
     if (bits % 8 !== 0)
       throw kmipFailure('InvalidField', 'CryptographicLength is a number of whole bytes here.')
-    const algorithm = type === 'SymmetricKey' ? requiredAlgorithm(attributes) : undefined
+    const algorithm = type === 'SymmetricKey' ? requireAlgorithm(attributes) : undefined
     const method = requiredName(payload, Tag.DerivationMethod, 'DerivationMethod')
     const bases = await basesOf(payload, context)
     const material = await derived(method, payload, bases, bits / 8, context)
@@ -114,7 +114,7 @@ async function derived(
     if (key.type === 'SymmetricKey' && key.form.format === undefined && key.form.wrapped !== true) {
       const opened = await context.objects.key(key.id)
       if (opened === undefined || opened.keyless) throw noValue()
-      return await opened.held.derive({ ...derivation, algorithm: algorithmOf(key) }, policy)
+      return await opened.held.derive({ ...derivation, algorithm: readAlgorithm(key) }, policy)
     }
     return await fromSecretData(key, derivation, context)
   } finally {
@@ -282,10 +282,10 @@ const maxLinked = 1000
  */
 function linkDerived({ objects }: KmipContext, bases: readonly ManagedObject[], made: ManagedObject): void {
   const own = bases.map(({ id }): TtlvNode => link('DerivationBaseObjectLink', id))
-  objects.update(made, attributeMembers([...storedAttributes(made), ...own], made))
+  objects.update(made, attributeMembers([...readStoredAttributes(made), ...own], made))
   for (const base of bases) {
     const staged = objects.staged().find(({ id }) => id === base.id) ?? base
-    const stored = storedAttributes(staged)
+    const stored = readStoredAttributes(staged)
     if (base.owner !== made.owner || stored.length >= maxLinked) continue
     objects.update(base, attributeMembers([...stored, link('DerivedKeyLink', made.id)], staged))
   }

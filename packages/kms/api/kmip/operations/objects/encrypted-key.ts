@@ -3,7 +3,7 @@ import { byteString, type StructureNode, structure, type TtlvNode } from '@warde
 import { isEncryptedPkcs8, openPkcs8 } from '@warder/pki/pkcs12'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import { readKeyBlock } from '../../key-blocks/index.ts'
-import { unwrappedObject } from '../../key-blocks/wrap.ts'
+import { rebuildObject } from '../../key-blocks/wrap.ts'
 import { linkedPassword } from './linked-password.ts'
 
 /**
@@ -35,5 +35,5 @@ export async function withoutPassword(
     members.map((member) => (member.tag === Tag.KeyMaterial ? material : member)),
   )
   const { attributes: within } = value as Exclude<typeof value, Uint8Array>
-  return { node: unwrappedObject(node, { material, attributes: within, node: plain }), opened }
+  return { node: rebuildObject(node, { material, attributes: within, node: plain }), opened }
 }

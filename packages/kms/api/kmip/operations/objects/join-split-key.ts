@@ -3,7 +3,7 @@ import { Tag } from '@warder/kmip/tables'
 import { membersOf, membersWithin, optionalName, requiredName } from '@warder/kmip/ttlv'
 import { joinParts, maximumParts } from '../../../../crypto/index.ts'
 import { type ManagedObject, stateAt } from '../../../../keys/index.ts'
-import { storedWithTag } from '../../attributes/index.ts'
+import { readStoredWithTag } from '../../attributes/index.ts'
 import { requireSoftwareStorage } from '../../attributes/wanted-key.ts'
 import {
   creates,
@@ -71,7 +71,7 @@ async function partsOf(ids: readonly string[], context: KmipContext) {
     const state = stateAt(object, context.now)
     if (state === 'Destroyed' || state === 'Destroyed_Compromised')
       throw kmipFailure('ObjectDestroyed', 'DENIED')
-    if (storedWithTag(object, Tag.Extractable).some(({ value }) => value === false))
+    if (readStoredWithTag(object, Tag.Extractable).some(({ value }) => value === false))
       throw kmipFailure('NotExtractable', 'DENIED')
     hidden ||= isSensitive(object)
     if (await isShare(object, context)) shares.push(object)

@@ -2,7 +2,7 @@ import { Tag } from '@warder/kmip/tables'
 import { integer, memberOf, type StructureNode, structure, type TtlvNode } from '@warder/kmip/ttlv'
 import { officerAccess } from '../../../../access/index.ts'
 import { type KmipContext, type KmipOperation, signedIn, uniqueIdentifier } from '../../engine/index.ts'
-import { type Criteria, type Located, linkedMaster, readCriteria, search } from '../../locate/index.ts'
+import { type Criteria, findLinkedMaster, type Located, readCriteria, search } from '../../locate/index.ts'
 import { withIdentifier } from '../attributes/attribute-request.ts'
 
 /**
@@ -30,7 +30,7 @@ async function resolved(payload: StructureNode, context: KmipContext): Promise<S
   if (attributes?.type !== 'Structure') return payload
   const members: TtlvNode[] = []
   for (const node of attributes.value)
-    members.push(await linkedMaster(withIdentifier(node, context), context))
+    members.push(await findLinkedMaster(withIdentifier(node, context), context))
   return structure(
     payload.tag,
     payload.value.map((member) => (member === attributes ? structure(Tag.Attributes, members) : member)),

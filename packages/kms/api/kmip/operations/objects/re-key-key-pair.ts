@@ -9,7 +9,7 @@ import {
 } from '../../../../keys/index.ts'
 import { requireSoftwarePair } from '../../attributes/wanted-key.ts'
 import { type KmipContext, type KmipOperation, kmipFailure, objectRight } from '../../engine/index.ts'
-import { shapeOf } from '../../key-blocks/object-shape.ts'
+import { readShape } from '../../key-blocks/object-shape.ts'
 import { rotate } from '../abe/rotate.ts'
 import { merged, stagePair } from './create-key-pair.ts'
 import { offsetOf, takenOver } from './replacement.ts'
@@ -28,7 +28,7 @@ export const reKeyKeyPair: KmipOperation = {
     const half = await findLinkedHalf(context, object)
     const open = half === undefined ? undefined : await context.permitted(half, 'rekey')
     if (open !== undefined) requireReplaceable(context, open)
-    const { algorithm, bits, curve } = shapeOf(object)
+    const { algorithm, bits, curve } = readShape(object)
     if (algorithm === undefined)
       throw kmipFailure('InvalidObjectType', 'Nothing is known of the algorithm of this key.')
     const plan = pairPlan({ algorithm, bits, curve, fips: context.services.fips })

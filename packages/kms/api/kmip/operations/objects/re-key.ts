@@ -16,11 +16,11 @@ import {
   readKeyBlock,
   readManagedObject,
   type StoredShape,
-  storedBlock,
+  toStoredBlock,
   wrapKeyValue,
   writeWrappingData,
 } from '../../key-blocks/index.ts'
-import { shapeOf } from '../../key-blocks/object-shape.ts'
+import { readShape } from '../../key-blocks/object-shape.ts'
 import { newSymmetricKey } from './create.ts'
 import { newBrought } from './registered-object.ts'
 import { offsetOf, takenOver } from './replacement.ts'
@@ -57,7 +57,7 @@ async function staged(
   request: NewObjectRequest,
   attributes: readonly TtlvNode[],
 ): Promise<ManagedObject> {
-  const shape = shapeOf(object)
+  const shape = readShape(object)
   if (shape.wrapped !== true || request.material === undefined) return stageNewObject(context, request)
   return wrappedAlike(context, object, shape, request.material, attributes)
 }
@@ -71,7 +71,7 @@ async function wrappedAlike(
   attributes: readonly TtlvNode[],
 ): Promise<ManagedObject> {
   const stored = await context.objects.material(object)
-  const wrapping = stored === undefined ? undefined : readKeyBlock(storedBlock(stored)).wrapping
+  const wrapping = stored === undefined ? undefined : readKeyBlock(toStoredBlock(stored)).wrapping
   if (wrapping === undefined) throw kmipFailure('KeyValueNotPresent', 'The key has no value here.')
   const { policy, fips } = context.services
   const keys = await wrappingKeys(context, wrapping, { wrap: true, bytes: key.length })

@@ -2,10 +2,10 @@ import { Tag, tagText, valueName } from '@warder/kmip/tables'
 import { memberOf, optionalStructure, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
 import { abeAlgorithm } from '../../../../abe/index.ts'
 import { type AbeForm, abePolicyAttribute, type NewObject } from '../../../../keys/index.ts'
-import { textOf } from '../../attributes/abe-request.ts'
-import { type AttributeSource, checkedValue } from '../../attributes/attribute-checks.ts'
+import { readText } from '../../attributes/abe-request.ts'
+import { type AttributeSource, checkValue } from '../../attributes/attribute-checks.ts'
 import { requireRule } from '../../attributes/index.ts'
-import { newObjectOf, usualMask } from '../../attributes/new-object.ts'
+import { buildNewObject, usualMask } from '../../attributes/new-object.ts'
 import { requireSoftwareStorage } from '../../attributes/wanted-key.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import {
@@ -15,7 +15,7 @@ import {
   type StoredObject,
   type StoredShape,
 } from '../../key-blocks/index.ts'
-import { storedColumns } from '../../key-blocks/object-shape.ts'
+import { toStoredColumns } from '../../key-blocks/object-shape.ts'
 import { newAbeKey } from '../abe/new-key.ts'
 import { withoutPassword } from './encrypted-key.ts'
 
@@ -88,12 +88,12 @@ export function newBrought(
   source: AttributeSource = 'client',
 ): NewObject {
   const { shape, material } = brought
-  const columns = storedColumns(brought)
+  const columns = toStoredColumns(brought)
   if (shape.abe !== undefined) return newAbeBrought(context, brought, shape.abe, attributes, source)
   if (material === undefined && !attributes.some(({ tag }) => tag === Tag.KeyValueLocation))
     throw kmipFailure('KeyValueNotPresent', 'A key without its value needs a KeyValueLocation.')
   const links = columns.given.filter(({ tag }) => tag === Tag.Link)
-  const created = newObjectOf(context, {
+  const created = buildNewObject(context, {
     type: shape.objectType,
     ...columns,
     given: [
@@ -122,9 +122,9 @@ function newAbeBrought(
 ): NewObject {
   const type = shape.objectType === 'PublicKey' ? 'PublicKey' : 'PrivateKey'
   if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The key has no value.')
-  const policy = form.kind === 'user' ? textOf(attributes, abePolicyAttribute) : undefined
+  const policy = form.kind === 'user' ? readText(attributes, abePolicyAttribute) : undefined
   const known = { ...form, ...(policy !== undefined && { policy }) }
-  const created = newObjectOf(
+  const created = buildNewObject(
     context,
     newAbeKey({ type, material, form: known, attributes, generated: false, source }),
   )
@@ -140,7 +140,7 @@ function newAbeBrought(
 function generatorOf(attributes: readonly TtlvNode[]): readonly TtlvNode[] {
   const [node, ...more] = attributes.filter(({ tag }) => tag === Tag.RandomNumberGenerator)
   if (more.length > 0) throw kmipFailure('AttributeSingleValued', 'DENIED')
-  return node === undefined ? [] : [checkedValue(requireRule(node.tag), node)]
+  return node === undefined ? [] : [checkValue(requireRule(node.tag), node)]
 }
 
 /** Attributes that are dealt with already: what the object says itself was compared with it. */

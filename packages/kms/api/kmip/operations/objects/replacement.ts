@@ -11,8 +11,8 @@ import {
   textString,
 } from '@warder/kmip/ttlv'
 import { hasVersions, type ManagedObject, passesToReplacement } from '../../../../keys/index.ts'
-import { tagsNode, vendorNameOf } from '../../attributes/attribute-vendor.ts'
-import { attributeInstances, storedAttributes } from '../../attributes/index.ts'
+import { readVendorName, tagsNode } from '../../attributes/attribute-vendor.ts'
+import { attributeInstances, readStoredAttributes } from '../../attributes/index.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 
 /** Attributes of the key itself: a replacement is a key of the same kind. */
@@ -52,7 +52,7 @@ export async function takenOver(
     throw kmipFailure('InvalidField', 'The replacement of a key is on the same curve.')
   const tags = await context.objects.tags(object)
   const own = [
-    ...storedAttributes(object).filter((node) => isPassedOn(node) && !dates.has(node.tag)),
+    ...readStoredAttributes(object).filter((node) => isPassedOn(node) && !dates.has(node.tag)),
     ...attributeInstances({ object, tags: [] }, Tag.CryptographicAlgorithm, context.now),
     ...(object.bits === undefined ? [] : [integer(Tag.CryptographicLength, object.bits)]),
     integer(Tag.CryptographicUsageMask, object.usageMask),
@@ -78,7 +78,7 @@ const ofReplacement: ReadonlySet<number> = new Set([
 ])
 
 function isPassedOn(node: TtlvNode): boolean {
-  const vendor = node.tag === Tag.Attribute ? vendorNameOf(node)?.vendor : undefined
+  const vendor = node.tag === Tag.Attribute ? readVendorName(node)?.vendor : undefined
   return passesToReplacement(tagText(node.tag), vendor)
 }
 
@@ -162,7 +162,7 @@ function isReplacedBy(own: TtlvNode, requested: readonly TtlvNode[]): boolean {
 
 /** The total is taken over, the count starts anew (KMIP 2.1 §6.1.46). */
 function limitsAnew(object: ManagedObject): readonly TtlvNode[] {
-  return storedAttributes(object).flatMap((node) => {
+  return readStoredAttributes(object).flatMap((node) => {
     if (node.tag !== Tag.UsageLimits || node.type !== 'Structure') return []
     const members = node.value.filter(({ tag }) => tag !== Tag.UsageLimitsCount)
     return [structure(Tag.UsageLimits, members)]
@@ -181,7 +181,7 @@ function movedDates(object: ManagedObject, now: number, offset: number | undefin
   const moved = (tag: number, at: number | undefined) =>
     at === undefined ? [] : [dateTime(tag, secondsOf(at + shift))]
   const stored = (tag: number) => {
-    const node = storedAttributes(object).find((candidate) => candidate.tag === tag)
+    const node = readStoredAttributes(object).find((candidate) => candidate.tag === tag)
     return node?.type === 'DateTime' ? node.value * 1000 : undefined
   }
   return [

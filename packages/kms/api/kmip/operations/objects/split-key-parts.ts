@@ -16,9 +16,9 @@ import {
 } from '@warder/kmip/ttlv'
 import type { KeyPart, SplitKeyMethod } from '../../../../crypto/index.ts'
 import type { AlgorithmName, ManagedObject } from '../../../../keys/index.ts'
-import { storedWithTag } from '../../attributes/index.ts'
+import { readStoredWithTag } from '../../attributes/index.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
-import { readKeyBlock, storedBlock } from '../../key-blocks/index.ts'
+import { readKeyBlock, toStoredBlock } from '../../key-blocks/index.ts'
 
 /** Description shared by all parts of one key. */
 export interface PartDescription {
@@ -64,7 +64,7 @@ export async function readPart(
   const material = await objects.material(object)
   if (material === undefined) throw kmipFailure('KeyValueNotPresent', 'The part has no value here.')
   try {
-    const node = storedBlock(material)
+    const node = toStoredBlock(material)
     const { value, algorithm, bits } = readKeyBlock(node)
     const bytes = value === undefined || value instanceof Uint8Array ? undefined : value.material
     if (bytes?.type !== 'ByteString')
@@ -93,7 +93,7 @@ export function primeAsked(payload: StructureNode): Uint8Array | undefined {
 }
 
 export function isSensitive(object: ManagedObject): boolean {
-  return storedWithTag(object, Tag.Sensitive).some(({ value }) => value === true)
+  return readStoredWithTag(object, Tag.Sensitive).some(({ value }) => value === true)
 }
 
 /**

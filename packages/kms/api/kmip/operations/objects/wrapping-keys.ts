@@ -25,7 +25,7 @@ import {
   protectingVersion,
   type Usage,
 } from '../../../../keys/index.ts'
-import { storedWithTag } from '../../attributes/index.ts'
+import { readStoredWithTag } from '../../attributes/index.ts'
 import type { KeyInUse } from '../../crypto/key-in-use.ts'
 import { readParameters } from '../../crypto/parameters.ts'
 import { type KmipContext, KmipFailure, kmipFailure } from '../../engine/index.ts'
@@ -121,7 +121,7 @@ async function openNamed(
   const key = await versionOf(context, await permitted(context, id, right), use)
   const { object } = key
   requireUsable(context, object, use)
-  const [own] = storedWithTag(object, Tag.CryptographicParameters)
+  const [own] = readStoredWithTag(object, Tag.CryptographicParameters)
   return {
     inUse: { algorithm: algorithmInUse(object), key: await heldIn(context, key) },
     parameters: information.parameters ?? (own?.type === 'Structure' ? own : undefined),

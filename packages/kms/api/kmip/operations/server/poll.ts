@@ -1,7 +1,7 @@
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { byteString, enumeration, required, type StructureNode } from '@warder/kmip/ttlv'
 import { cancelPending, findPending, type PendingRow } from '../../asynchronous/pending-store.ts'
-import { correlationValue, idOfCorrelation, openedResult } from '../../asynchronous/result.ts'
+import { correlationValue, decryptResult, parseCorrelation } from '../../asynchronous/result.ts'
 import {
   type KmipContext,
   type KmipOperation,
@@ -24,7 +24,7 @@ export const poll: KmipOperation = {
         status: 'OperationPending',
         asynchronousCorrelationValue: correlationValue(row.id),
       })
-    return new WholeAnswer(await openedResult(context.services.seal, row.id, row.operation, row.result))
+    return new WholeAnswer(await decryptResult(context.services.seal, row.id, row.operation, row.result))
   },
 }
 
@@ -48,7 +48,7 @@ export const cancel: KmipOperation = {
 
 /** The caller's own request of this value. @throws kmipFailure InvalidAsynchronousCorrelationValue */
 export async function pendingOf(payload: StructureNode, context: KmipContext): Promise<PendingRow> {
-  const id = idOfCorrelation(required(payload, Tag.AsynchronousCorrelationValue, 'ByteString'))
+  const id = parseCorrelation(required(payload, Tag.AsynchronousCorrelationValue, 'ByteString'))
   const { services, principal, now } = context
   const row = id === undefined ? undefined : await findPending(services.db, id, principal.name, now)
   if (row === undefined)

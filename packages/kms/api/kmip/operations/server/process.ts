@@ -11,8 +11,8 @@ import {
   typed,
 } from '@warder/kmip/ttlv'
 import { findPending, listPending, type PendingSummary } from '../../asynchronous/pending-store.ts'
-import { mostOfUser } from '../../asynchronous/put-off.ts'
-import { correlationValue, idOfCorrelation, submittedAt } from '../../asynchronous/result.ts'
+import { maxPerUser } from '../../asynchronous/put-off.ts'
+import { correlationValue, parseCorrelation, readSubmissionTime } from '../../asynchronous/result.ts'
 import { type KmipContext, type KmipOperation, kmipFailure, signedIn } from '../../engine/index.ts'
 import { pendingOf } from './poll.ts'
 
@@ -33,13 +33,13 @@ export const process: KmipOperation = {
     const hurried = context.jobs.hurry(id)
     if (hurried === 'already')
       throw kmipFailure('DuplicateProcessRequest', 'The request is being processed already: poll for it.')
-    await (hurried ?? doneElsewhere(id, context))
+    await (hurried ?? executeElsewhere(id, context))
     return []
   },
 }
 
 /** Waits for the worker that has the request in its queue. @throws kmipFailure when it is not done in time */
-async function doneElsewhere(id: string, { services, principal }: KmipContext): Promise<void> {
+async function executeElsewhere(id: string, { services, principal }: KmipContext): Promise<void> {
   for (let round = 0; round < rounds; round++) {
     const row = await findPending(services.db, id, principal.name, services.clock.now())
     // Cancelled meanwhile, or done.
@@ -54,10 +54,10 @@ export const queryAsynchronousRequests: KmipOperation = {
   name: 'QueryAsynchronousRequests',
   access: signedIn,
   async act(payload, { services, principal, jobs, now }) {
-    const ids = wantedIds(payload)
-    const operations = wantedOperations(payload)
+    const ids = readRequestedIds(payload)
+    const operations = readRequestedOperations(payload)
     // Somebody may have gone over the limit by a batch that came at the same time.
-    const rows = await listPending(services.db, principal.name, now, mostOfUser * 2)
+    const rows = await listPending(services.db, principal.name, now, maxPerUser * 2)
     return rows
       .filter(({ id, operation }) => ids?.has(id) !== false && operations?.has(operation) !== false)
       .map((row) => requestNode(row, jobs.stageOf(row.id) === 'running'))
@@ -65,18 +65,18 @@ export const queryAsynchronousRequests: KmipOperation = {
 }
 
 /** undefined: all. */
-function wantedIds(payload: StructureNode): ReadonlySet<string | undefined> | undefined {
+function readRequestedIds(payload: StructureNode): ReadonlySet<string | undefined> | undefined {
   const values = optionalStructure(payload, Tag.AsynchronousCorrelationValues)
   if (values === undefined) return undefined
   return new Set(
     membersOf(values, Tag.AsynchronousCorrelationValue).map((node) =>
-      idOfCorrelation(typed(node, 'ByteString').value),
+      parseCorrelation(typed(node, 'ByteString').value),
     ),
   )
 }
 
 /** undefined: all. */
-function wantedOperations(payload: StructureNode): ReadonlySet<string> | undefined {
+function readRequestedOperations(payload: StructureNode): ReadonlySet<string> | undefined {
   const list = optionalStructure(payload, Tag.Operations)
   if (list === undefined) return undefined
   const codes = new Set(membersOf(list, Tag.Operation).map((node) => typed(node, 'Enumeration').value))
@@ -91,7 +91,7 @@ function requestNode({ id, operation, done }: PendingSummary, running: boolean):
   return structure(Tag.AsynchronousRequest, [
     byteString(Tag.AsynchronousCorrelationValue, correlationValue(id)),
     enumeration(Tag.Operation, valueByName('Operation', operation) ?? 0),
-    dateTime(Tag.SubmissionDate, submittedAt(id)),
+    dateTime(Tag.SubmissionDate, readSubmissionTime(id)),
     enumeration(Tag.ProcessingStage, stage),
   ])
 }

@@ -39,12 +39,13 @@ export function queryOperation(names: () => Iterable<OperationName>): KmipOperat
       const functions = new Set(
         membersOf(payload, Tag.QueryFunction).map((node) => typed(node, 'Enumeration').value),
       )
-      const answered = (defaults: StructureNode | undefined) =>
+      const answerFunctions = (defaults: StructureNode | undefined) =>
         answers.flatMap(([name, answer]) =>
           functions.has(Enumeration.QueryFunction[name]) ? answer(version, names(), defaults) : [],
         )
-      if (!functions.has(Enumeration.QueryFunction.QueryDefaultsInformation)) return answered(undefined)
-      return readRules(services.db, principal.name).then(({ defaults }) => answered(defaults))
+      if (!functions.has(Enumeration.QueryFunction.QueryDefaultsInformation))
+        return answerFunctions(undefined)
+      return readRules(services.db, principal.name).then(({ defaults }) => answerFunctions(defaults))
     },
   }
 }
@@ -61,8 +62,8 @@ type Answer = (
  * registration of clients.
  */
 const answers: readonly (readonly [keyof typeof Enumeration.QueryFunction, Answer])[] = [
-  ['QueryOperations', operationsOf],
-  ['QueryObjects', objectsOf],
+  ['QueryOperations', listOperations],
+  ['QueryObjects', listObjectTypes],
   ['QueryServerInformation', serverInformation],
   ['QueryApplicationNamespaces', () => []],
   ['QueryExtensionList', () => []],
@@ -80,7 +81,7 @@ const answers: readonly (readonly [keyof typeof Enumeration.QueryFunction, Answe
   ['QueryStorageProtectionMasks', () => [storageMasks()]],
 ]
 
-function operationsOf(version: KmipVersion, names: Iterable<OperationName>): readonly TtlvNode[] {
+function listOperations(version: KmipVersion, names: Iterable<OperationName>): readonly TtlvNode[] {
   return [...names]
     .filter((name) => operationIn(version, name))
     .map((name) => Enumeration.Operation[name])
@@ -88,7 +89,7 @@ function operationsOf(version: KmipVersion, names: Iterable<OperationName>): rea
     .map((code) => enumeration(Tag.Operation, code))
 }
 
-function objectsOf(version: KmipVersion): readonly TtlvNode[] {
+function listObjectTypes(version: KmipVersion): readonly TtlvNode[] {
   return objectTypes
     .filter((type) => objectTypeIn(version, type))
     .map((type) => Enumeration.ObjectType[type])

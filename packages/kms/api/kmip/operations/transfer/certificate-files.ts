@@ -10,7 +10,7 @@ import {
 import { readPkcs12, writePkcs12 } from '@warder/pki/pkcs12'
 import { certificatesOnly } from '@warder/pki/x509'
 import { linkedObject, type ManagedObject } from '../../../../keys/index.ts'
-import { attributeMembers, storedAttributes, storedWithTag } from '../../attributes/index.ts'
+import { attributeMembers, readStoredAttributes, readStoredWithTag } from '../../attributes/index.ts'
 import { type KmipContext, KmipFailure, kmipFailure } from '../../engine/index.ts'
 import {
   type KeyFormat,
@@ -21,14 +21,14 @@ import {
   readManagedObject,
   type StoredObject,
 } from '../../key-blocks/index.ts'
-import { shapeOf } from '../../key-blocks/object-shape.ts'
+import { readShape } from '../../key-blocks/object-shape.ts'
 import { linkedPassword } from '../objects/linked-password.ts'
 import { newBrought } from '../objects/registered-object.ts'
 import { link } from '../objects/replacement.ts'
 import type { WantedObject } from './wanted-object.ts'
 
 /** Certificates that a file or a chain may have. */
-const longestChain = 32
+const maxChainLength = 32
 
 export function isPkcs12(format: KeyFormat | undefined): boolean {
   return format === 'PKCS_12' || format === 'PKCS_12Legacy'
@@ -70,7 +70,7 @@ export async function readFile(
     return {
       // It goes out in the usual format of its algorithm unless a file is asked for (KMIP 2.1 §4.26).
       key: { ...read, shape: { ...read.shape, keyFormat: undefined } },
-      certificates: file.certificates.slice(0, longestChain),
+      certificates: file.certificates.slice(0, maxChainLength),
       attributes:
         file.friendlyName === undefined || file.friendlyName === '' || named
           ? []
@@ -117,7 +117,7 @@ export async function stageCertificates(
 /** Lets the certificate of a file lead to its key. */
 export function linkToKey({ objects }: KmipContext, { first }: StagedCertificates, key: string): void {
   if (first === undefined) return
-  const nodes = [...storedAttributes(first), link('PrivateKeyLink', key)]
+  const nodes = [...readStoredAttributes(first), link('PrivateKeyLink', key)]
   objects.update(first, attributeMembers(nodes, first))
 }
 
@@ -134,20 +134,20 @@ export async function writeFile(
   wanted: WantedObject,
 ): Promise<StructureNode> {
   const { services } = context
-  const shape = shapeOf(object)
+  const shape = readShape(object)
   const format = wanted.format ?? 'PKCS_12'
   const legacy = format === 'PKCS_12Legacy'
   if (shape.objectType !== 'PrivateKey' || shape.form !== 'canonical' || (legacy && services.fips))
     throw kmipFailure('KeyFormatTypeNotSupported', 'Such an object is not given as a PKCS#12 file.')
   const given = wanted.specification?.encryption?.identifier
   const password =
-    (await linkedPassword(context, storedWithTag(object, Tag.Link))) ??
-    (await linkedPassword(context, storedWithTag(context.object, Tag.Link))) ??
+    (await linkedPassword(context, readStoredWithTag(object, Tag.Link))) ??
+    (await linkedPassword(context, readStoredWithTag(context.object, Tag.Link))) ??
     (given?.type === 'TextString' ? given.value : undefined)
   if (password === undefined || password === '')
     throw kmipFailure('BadPassword', 'A PKCS#12 file needs a PKCS#12 password link to its password.')
   const pkcs8 = keyInForm(shape, material, { format: 'PKCS_8' }).material
-  const [name] = storedWithTag(object, Tag.PKCS_12FriendlyName)
+  const [name] = readStoredWithTag(object, Tag.PKCS_12FriendlyName)
   const file = await writePkcs12(
     {
       privateKey: pkcs8.type === 'ByteString' ? pkcs8.value : material,
@@ -172,19 +172,19 @@ export async function writeFile(
 async function certificatesFor(context: KmipContext, key: ManagedObject): Promise<readonly Uint8Array[]> {
   const asked = context.object
   if (asked.id === key.id) {
-    const own = await chainOf(context, key)
+    const own = await findChain(context, key)
     if (own.length > 0) return own
     const open = linkedObject(key, 'PublicKeyLink') ?? key.linkedId
     const half = open === undefined ? undefined : await readable(context, open)
-    return half === undefined ? [] : chainOf(context, half)
+    return half === undefined ? [] : findChain(context, half)
   }
   const material = await context.objects.material(asked)
-  return [...(material === undefined ? [] : [material]), ...(await chainOf(context, asked))]
+  return [...(material === undefined ? [] : [material]), ...(await findChain(context, asked))]
 }
 
 /** A certificate and those above it as a PKCS#7 file without signatures (RFC 2315 §9.1). */
 export async function writeChain(context: KmipContext, certificate: Uint8Array): Promise<StructureNode> {
-  const chain = [certificate, ...(await chainOf(context, context.object))]
+  const chain = [certificate, ...(await findChain(context, context.object))]
   return structure(Tag.Certificate, [
     enumeration(Tag.CertificateType, Enumeration.CertificateType.PKCS_7),
     byteString(Tag.CertificateValue, certificatesOnly(chain)),
@@ -192,11 +192,11 @@ export async function writeChain(context: KmipContext, certificate: Uint8Array):
 }
 
 /** The certificates to which an object leads, as far as they are kept here and the caller may get them. */
-async function chainOf(context: KmipContext, from: ManagedObject): Promise<readonly Uint8Array[]> {
+async function findChain(context: KmipContext, from: ManagedObject): Promise<readonly Uint8Array[]> {
   const chain: Uint8Array[] = []
   const seen = new Set<string>([from.id])
   let at: ManagedObject | undefined = from
-  while (at !== undefined && chain.length < longestChain) {
+  while (at !== undefined && chain.length < maxChainLength) {
     const next: string | undefined =
       linkedObject(at, 'PKCS_12CertificateLink') ?? linkedObject(at, 'CertificateLink')
     if (next === undefined || seen.has(next)) break

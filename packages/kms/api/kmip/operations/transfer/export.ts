@@ -1,6 +1,6 @@
 import { Enumeration, isLegacy, Tag } from '@warder/kmip/tables'
 import { enumeration, structure } from '@warder/kmip/ttlv'
-import { attributesOf, indexed } from '../../attributes/index.ts'
+import { indexNodes, listAttributes } from '../../attributes/index.ts'
 import { type KmipOperation, objectRight, uniqueIdentifier } from '../../engine/index.ts'
 import { noLongerFresh } from './get.ts'
 import { objectInForm, readWanted } from './object-in-form.ts'
@@ -13,12 +13,12 @@ export const exportObject: KmipOperation = {
     const { objects, now, version } = context
     const { object, node } = await objectInForm(context, readWanted(payload), 'export')
     const tags = await objects.tags(object)
-    const attributes = attributesOf({ object, tags }, now, version)
+    const attributes = listAttributes({ object, tags }, now, version)
     noLongerFresh(context, object)
     return [
       enumeration(Tag.ObjectType, Enumeration.ObjectType[object.type]),
       uniqueIdentifier(object.id),
-      structure(Tag.Attributes, isLegacy(version) ? indexed(object, attributes) : attributes),
+      structure(Tag.Attributes, isLegacy(version) ? indexNodes(object, attributes) : attributes),
       node,
     ]
   },

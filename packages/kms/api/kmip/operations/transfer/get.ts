@@ -1,7 +1,7 @@
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { boolean, enumeration } from '@warder/kmip/ttlv'
 import type { ManagedObject } from '../../../../keys/index.ts'
-import { attributeMembers, storedAttributes } from '../../attributes/index.ts'
+import { attributeMembers, readStoredAttributes } from '../../attributes/index.ts'
 import { type KmipContext, type KmipOperation, objectRight, uniqueIdentifier } from '../../engine/index.ts'
 import { requireTemplates } from '../../locate/templates.ts'
 import { objectInForm, readWanted } from './object-in-form.ts'
@@ -24,7 +24,7 @@ export const get: KmipOperation = {
 
 /** Fresh is true until the object was given out for the first time (KMIP 2.1 §4.24). */
 export function noLongerFresh({ objects }: KmipContext, object: ManagedObject): void {
-  const stored = storedAttributes(object)
+  const stored = readStoredAttributes(object)
   if (stored.some(({ tag, value }) => tag === Tag.Fresh && value === false)) return
   const others = stored.filter(({ tag }) => tag !== Tag.Fresh)
   objects.update(object, attributeMembers([...others, boolean(Tag.Fresh, false)], object))

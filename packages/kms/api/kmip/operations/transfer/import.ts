@@ -29,7 +29,7 @@ export const importObject: KmipOperation = {
     const payload = withoutEncodedLength(given)
     const type = requiredName(payload, Tag.ObjectType, 'ObjectType')
     if (type === 'Template') throw kmipFailure('InvalidField', 'Templates are registered, not imported.')
-    const id = wantedId(memberOf(payload, Tag.UniqueIdentifier)?.value)
+    const id = readRequestedId(memberOf(payload, Tag.UniqueIdentifier)?.value)
     const replace = optional(payload, Tag.ReplaceExisting, 'Boolean') ?? false
     const attributes = sortImported(membersWithin(payload, Tag.Attributes))
     let node = objectNode(payload, type)
@@ -57,7 +57,7 @@ interface Placement {
 }
 
 /** An empty identifier asks for a new one. @throws InvalidField */
-function wantedId(value: unknown): ObjectId | undefined {
+function readRequestedId(value: unknown): ObjectId | undefined {
   if (value === undefined || value === '') return undefined
   const id = typeof value === 'string' && value !== '*' ? asObjectId(value) : undefined
   if (id === undefined) throw kmipFailure('InvalidField', 'UniqueIdentifier cannot be that of an object.')

@@ -1,9 +1,9 @@
 import { Tag, valueName } from '@warder/kmip/tables'
 import { dateTime, memberOf, type TtlvNode } from '@warder/kmip/ttlv'
 import type { NewObject, State } from '../../../../keys/index.ts'
-import { checkedValue } from '../../attributes/attribute-checks.ts'
+import { checkValue } from '../../attributes/attribute-checks.ts'
 import { requireRoomFor } from '../../attributes/attribute-conditions.ts'
-import { attributeMembers, attributeRule, requireRule, storedAttributes } from '../../attributes/index.ts'
+import { attributeMembers, attributeRule, readStoredAttributes, requireRule } from '../../attributes/index.ts'
 import { kmipFailure } from '../../engine/index.ts'
 
 type Described = NewObject['object']
@@ -62,28 +62,28 @@ export function sortImported(attributes: readonly TtlvNode[]): SortedAttributes 
   let life: Life = {}
   let archivedAt: number | undefined
   for (const node of attributes) {
-    const own = lifeOf(node)
+    const own = readLife(node)
     if (own !== undefined) life = { ...life, ...own }
-    else if (node.tag === Tag.ArchiveDate) archivedAt = momentOf(node)
+    else if (node.tag === Tag.ArchiveDate) archivedAt = readTime(node)
     else if (ofThisServer.has(node.tag) || isNamePart(node.tag)) continue
     else if (attributeRule(node.tag)?.readOnly === true && !itself.has(node.tag))
-      kept.push(checkedKept(node, kept))
+      kept.push(checkKept(node, kept))
     else ordinary.push(node)
   }
   return { ordinary, kept, life, archivedAt }
 }
 
 /** Nobody is believed about what kind of value an attribute has, or how often it is there. */
-function checkedKept(node: TtlvNode, before: readonly TtlvNode[]): TtlvNode {
+function checkKept(node: TtlvNode, before: readonly TtlvNode[]): TtlvNode {
   const rule = requireRule(node.tag)
   if (!rule.multiple && before.some(({ tag }) => tag === node.tag))
     throw kmipFailure('AttributeSingleValued', 'DENIED')
-  return checkedValue(rule, node)
+  return checkValue(rule, node)
 }
 
 /** @throws InvalidAttributeValue */
-function momentOf(node: TtlvNode): number | undefined {
-  const { type, value } = checkedValue(requireRule(node.tag), node)
+function readTime(node: TtlvNode): number | undefined {
+  const { type, value } = checkValue(requireRule(node.tag), node)
   return type === 'DateTime' ? value * 1000 : undefined
 }
 
@@ -93,7 +93,7 @@ function isNamePart(tag: number): boolean {
   return /^Certificate(Subject|Issuer)./.test(attributeRule(tag)?.name ?? '')
 }
 
-function lifeOf(node: TtlvNode): Life | undefined {
+function readLife(node: TtlvNode): Life | undefined {
   const at = node.type === 'DateTime' ? node.value * 1000 : undefined
   switch (node.tag) {
     case Tag.State: {
@@ -122,7 +122,7 @@ function lifeOf(node: TtlvNode): Life | undefined {
 }
 
 /** Attributes that say what others have always been. */
-const pastOf: ReadonlySet<number> = new Set([Tag.AlwaysSensitive, Tag.NeverExtractable])
+const historyTags: ReadonlySet<number> = new Set([Tag.AlwaysSensitive, Tag.NeverExtractable])
 
 /** The object as it was on the other server. */
 export function asImported(created: NewObject, sorted: SortedAttributes, now: number): NewObject {
@@ -130,8 +130,8 @@ export function asImported(created: NewObject, sorted: SortedAttributes, now: nu
   const { object } = created
   const state = life.state ?? object.state
   // Attributes derived here from Sensitive and Extractable know nothing of their past (KMIP 2.1 §4.3, §4.33).
-  const before = storedAttributes(object).filter(
-    ({ tag }) => !pastOf.has(tag) || !kept.some((node) => node.tag === tag),
+  const before = readStoredAttributes(object).filter(
+    ({ tag }) => !historyTags.has(tag) || !kept.some((node) => node.tag === tag),
   )
   const given = new Set(before.map(({ tag }) => tag))
   const stored = [...before, ...kept.filter(({ tag }) => !given.has(tag))]

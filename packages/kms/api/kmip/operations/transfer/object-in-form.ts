@@ -7,7 +7,7 @@ import {
   type TtlvNode,
 } from '@warder/kmip/ttlv'
 import { chainIdOf, linkedPrivateKey, type ManagedObject, stateAt } from '../../../../keys/index.ts'
-import { storedWithTag } from '../../attributes/index.ts'
+import { readStoredWithTag } from '../../attributes/index.ts'
 import { requireExportApproval, requireExtractable } from '../../engine/approval.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import {
@@ -19,18 +19,18 @@ import {
   readManagedObject,
   readWrappingSpecification,
   type StoredShape,
-  storedBlock,
+  toStoredBlock,
   unwrapObject,
   type WrappingSpecification,
   wrapKeyValue,
   writeManagedObject,
   writeWrappingData,
 } from '../../key-blocks/index.ts'
-import { shapeOf } from '../../key-blocks/object-shape.ts'
+import { readShape } from '../../key-blocks/object-shape.ts'
 import { toUnwrap, wrappingKeyNamed, wrappingKeys } from '../objects/wrapping-keys.ts'
 import { isPkcs12, writeChain, writeFile } from './certificate-files.ts'
 import type { WantedObject } from './wanted-object.ts'
-import { wrappedAttributes } from './wrapped-attributes.ts'
+import { listWrappedAttributes } from './wrapped-attributes.ts'
 
 /** Result of Get and Export. */
 export interface GivenObject {
@@ -63,12 +63,12 @@ export async function objectInForm(
   wanted: WantedObject,
   right: 'get' | 'export',
 ): Promise<GivenObject> {
-  const object = isPkcs12(wanted.format) ? await keyOfFile(context, right) : context.object
+  const object = isPkcs12(wanted.format) ? await findFileKey(context, right) : context.object
   return { object, node: await inForm(context, object, wanted) }
 }
 
 /** The private key of the row's certificate, if it has one that the caller may have; else the row's object. */
-async function keyOfFile(context: KmipContext, right: 'get' | 'export'): Promise<ManagedObject> {
+async function findFileKey(context: KmipContext, right: 'get' | 'export'): Promise<ManagedObject> {
   const { object } = context
   const id = object.type === 'Certificate' ? linkedPrivateKey(object) : undefined
   if (id === undefined) return object
@@ -87,14 +87,14 @@ async function inForm(
   if (state === 'Destroyed' || state === 'Destroyed_Compromised')
     throw kmipFailure('ObjectDestroyed', 'DENIED')
   requireExtractable(object)
-  const shape = shapeOf(object)
+  const shape = readShape(object)
   if (wanted.specification !== undefined && !wrappable.has(shape.objectType))
     throw kmipFailure('InvalidObjectType', `An object of type ${object.type} is not wrapped.`)
   const asFile = isPkcs12(wanted.format)
   const encrypts = wanted.specification !== undefined && wanted.specification.method !== 'MACSign' && !asFile
   const staysWrapped =
     shape.wrapped === true && wanted.wrapType !== 'NotWrapped' && wanted.specification === undefined
-  if (flagOf(object, Tag.Sensitive) === true && !encrypts && !staysWrapped)
+  if (readFlag(object, Tag.Sensitive) === true && !encrypts && !staysWrapped)
     throw kmipFailure('Sensitive', 'DENIED')
   const encryption = encrypts ? wanted.specification?.encryption : undefined
   await requireExportApproval(context, object, () => encryption && wrappingKeyNamed(context, encryption))
@@ -106,7 +106,7 @@ async function inForm(
     if (wanted.format === 'PKCS_7' && shape.certificateType === 'X_509')
       return await writeChain(context, material)
     return shape.wrapped === true
-      ? await wrappedInForm(context, shape, material, wanted)
+      ? await wrapInForm(context, shape, material, wanted)
       : await clearInForm(context, shape, material, wanted)
   } catch (error) {
     material.fill(0)
@@ -131,8 +131,8 @@ const wrappable: ReadonlySet<string> = new Set([
   'PGPKey',
 ])
 
-function flagOf(object: ManagedObject, tag: number): boolean | undefined {
-  const [node] = storedWithTag(object, tag)
+function readFlag(object: ManagedObject, tag: number): boolean | undefined {
+  const [node] = readStoredWithTag(object, tag)
   return node?.type === 'Boolean' ? node.value : undefined
 }
 
@@ -148,7 +148,7 @@ async function clearInForm(
   const keys = await wrappingKeys(context, specification, { wrap: true, bytes: material.length })
   if (keys.identifiers.encryption === context.object.id)
     throw kmipFailure('InvalidField', 'A key does not wrap itself.')
-  const attributes = await wrappedAttributes(context, specification)
+  const attributes = await listWrappedAttributes(context, specification)
   if (shape.form === 'block') {
     const node = writeManagedObject(shape, material, wanted)
     return wrapBlock(node, attributes, specification, keys, context)
@@ -192,13 +192,13 @@ async function wrapBlock(
  * An object that somebody else wrapped. As it is when nothing else is wanted; else it is opened with the wrapping key,
  * if that is here and the caller may use it, brought into the form, and wrapped again the way it was.
  */
-async function wrappedInForm(
+async function wrapInForm(
   context: KmipContext,
   shape: StoredShape,
   material: Uint8Array,
   wanted: WantedObject,
 ): Promise<StructureNode> {
-  const stored = storedBlock(material)
+  const stored = toStoredBlock(material)
   const same =
     (wanted.format === undefined || wanted.format === shape.keyFormat) &&
     (wanted.compression === undefined || wanted.compression === shape.compression)

@@ -3,11 +3,11 @@ import { isLegacy, Tag, tagByName } from '@warder/kmip/tables'
 import { enumeration, structure, type TtlvNode } from '@warder/kmip/ttlv'
 import {
   attributeRule,
-  indexed,
+  indexNodes,
   instancesCalled,
-  isAttributeOf,
-  referredName,
-  vendorNameOf,
+  isKnownAttribute,
+  readReferredName,
+  readVendorName,
 } from '../../attributes/index.ts'
 import type { KmipContext } from '../../engine/index.ts'
 import type { WrappingSpecification } from '../../key-blocks/index.ts'
@@ -18,28 +18,28 @@ import { attributeState } from '../attributes/attribute-request.ts'
  * KeyValue in the form of the client's version: nobody can change that form once they are wrapped or authenticated
  * (KMIP 1.4 §2.1.4, KMIP 2.1 §3.1.3). Those that it does not have are left out.
  */
-export async function wrappedAttributes(
+export async function listWrappedAttributes(
   context: KmipContext,
   { attributes }: WrappingSpecification,
 ): Promise<readonly TtlvNode[]> {
   const names = attributes.flatMap(
-    (node) => referredName(node.type === 'TextString' ? referenceTo(node.value) : node) ?? [],
+    (node) => readReferredName(node.type === 'TextString' ? referenceTo(node.value) : node) ?? [],
   )
   const needsTags = names.some(({ tag }) => tag === Tag.Attribute)
   const state = await attributeState(context, needsTags)
   const { now, version } = context
   const nodes = names
-    .filter(({ tag }) => isAttributeOf(version, tag))
+    .filter(({ tag }) => isKnownAttribute(version, tag))
     .flatMap((name) => instancesCalled(state, name, now))
   if (nodes.length === 0) return []
   if (!isLegacy(version)) return [structure(Tag.Attributes, nodes)]
-  return toLegacyAttributes(version, structure(Tag.Attributes, indexed(state.object, nodes)))
+  return toLegacyAttributes(version, structure(Tag.Attributes, indexNodes(state.object, nodes)))
 }
 
 /** AttributeName, as 1.x writes names (`x-…` is the client's own) or as the tag is called. */
 function referenceTo(name: string): TtlvNode {
   const reference = fromLegacyName(name)
-  if (vendorNameOf(reference)?.vendor !== legacyVendor) return reference
+  if (readVendorName(reference)?.vendor !== legacyVendor) return reference
   const tag = tagByName(name)
   return tag === undefined || attributeRule(tag) === undefined
     ? reference
