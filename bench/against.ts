@@ -35,7 +35,7 @@ async function rate({ subjects, scenario }: Side, wanted: DriveOptions): Promise
   return perCore(await drive(subjects.load, subjects.targetOf(scenario), wanted))
 }
 
-async function ratioOf(ours: Side, theirs: Side): Promise<readonly number[]> {
+async function measureRatio(ours: Side, theirs: Side): Promise<readonly number[]> {
   for (const side of [ours, theirs])
     await rate(side, { ...options, seconds: 0.1, warmupSeconds: Number(values.warmup) })
   const ratios: number[] = []
@@ -57,7 +57,7 @@ try {
     for (const scenario of here.scenarios) {
       const same = there.scenarios.find(({ name }) => name === scenario.name)
       if (same === undefined || !values.only.some((part) => scenario.name.includes(part))) continue
-      const ratios = await ratioOf({ subjects: here, scenario }, { subjects: there, scenario: same })
+      const ratios = await measureRatio({ subjects: here, scenario }, { subjects: there, scenario: same })
       const [least = 0, most = 0] = [ratios[0], ratios.at(-1)]
       process.stdout.write(
         `${scenario.name.padEnd(52)} ${median(ratios).toFixed(3)}  (${least.toFixed(2)} to ${most.toFixed(2)})\n`,

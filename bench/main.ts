@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism, cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
-import { type BatchGain, batchGain, gainOf } from './kms/batch-gain.ts'
+import { type BatchGain, batchGain, computeGain } from './kms/batch-gain.ts'
 import type { Driven, DriveOptions } from './load/drive.ts'
 import { measure, middleRound, warmUp } from './measure.ts'
 import { type Measured, markdown, perCore, toEcho } from './report/markdown.ts'
@@ -130,7 +130,7 @@ function batchNotes(rows: readonly Measured[], gains: readonly BatchGain[]): rea
         `batches of 100 encrypt ${one.toFixed(1)} times the values a second of single requests for one caller, ${many.toFixed(1)} times where many callers keep the server busy`,
         ...gains.map(
           (gain) =>
-            `for one caller with \`@warder/client\`, whose own work is in it: ${Math.round(gain.oneByOne).toLocaleString('en')} values a second one by one, ${Math.round(gain.inBatches).toLocaleString('en')} in batches of 100, ${gainOf(gain).toFixed(1)} times`,
+            `for one caller with \`@warder/client\`, whose own work is in it: ${Math.round(gain.oneByOne).toLocaleString('en')} values a second one by one, ${Math.round(gain.inBatches).toLocaleString('en')} in batches of 100, ${computeGain(gain).toFixed(1)} times`,
         ),
       ]
 }

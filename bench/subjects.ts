@@ -43,7 +43,7 @@ export async function startSubjects(): Promise<Subjects> {
         KMS_WORKERS: '1',
         KMS_TRANSIT_ENABLED: 'true',
         KMS_CLIENTS_CA_CERT_FILE: 'tls/ca.crt',
-        // Each request is for one caller who asks as fast as it can.
+        // Each request is for one caller, who sends requests as fast as possible.
         KMS_OCSP_MAX_SIGNATURES_PER_SECOND: '1000000',
         KMS_UNWRAPPED_CACHE_MAX_SIZE: String(rememberedTokens),
       },

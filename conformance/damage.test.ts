@@ -7,14 +7,14 @@ import { Tag } from '@warder/kmip/tables'
 import type { TtlvNode } from '@warder/kmip/ttlv'
 import { openConnection } from 'warder/kmip'
 import { readCases } from './cases/test-case.ts'
-import { servedCases } from './cases/vectors.ts'
-import { damaged, numbersFrom } from './compare/damage.ts'
+import { listServedCases } from './cases/vectors.ts'
+import { damage, numbersFrom } from './compare/damage.ts'
 import { runCase } from './run/run-case.ts'
 import { startOwnServer } from './server/own-server.ts'
 
 const transcripts = readCases(fileURLToPath(new URL('./clients/transcripts', import.meta.url)))
 /** A part of the public cases, where they are: a life cycle, attributes, ciphers, signatures. */
-const some = servedCases(process.env).filter(({ name }) =>
+const some = listServedCases(process.env).filter(({ name }) =>
   /^(SKLC|AX|BL|TL|OMOS)-M-|^CS-AC-M-[1-7]-|^CS-BC-M-\d-/.test(name),
 )
 const variants = 3
@@ -30,7 +30,7 @@ test('Requests that are wrong inside are refused for a reason, at every step of 
     const connection = openConnection(await server.as(testCase.name), 'socket')
     await runCase(testCase, async (message) => {
       for (let count = 0; count < variants; count++) {
-        const request = damaged(message, others, next)
+        const request = damage(message, others, next)
         const answer = await connection.exchange(request)
         sent += 1
         assert.equal(answer.tag, Tag.ResponseMessage)

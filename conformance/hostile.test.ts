@@ -86,7 +86,7 @@ interface Change {
 }
 
 /** A request with bytes changed anywhere behind its first header, cut to a multiple of 8, its outer length made right. */
-function changed(bytes: Buffer, changes: readonly Change[]): Buffer {
+function changeBytes(bytes: Buffer, changes: readonly Change[]): Buffer {
   let message = Buffer.from(bytes)
   for (const { at, bytes: put, cut } of changes) {
     const place = 8 + (at % (message.length - 8))
@@ -119,7 +119,7 @@ test('Whatever is inside a message, it is answered, and the connection goes on',
       fc.constantFrom(...requests),
       fc.array(change, { minLength: 1, maxLength: 4 }),
       async (bytes, changes) => {
-        const answer = await talk.ask(changed(bytes, changes))
+        const answer = await talk.ask(changeBytes(bytes, changes))
         assert.equal(answer?.tag, Tag.ResponseMessage)
         assert.doesNotMatch(encodeNode(answer, 'xml').toString('utf8'), /internal error/i)
         assert.equal((await talk.ask(query))?.tag, Tag.ResponseMessage)

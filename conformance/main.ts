@@ -5,9 +5,9 @@ import { type Transport, transports } from 'warder/kmip'
 import { casesIn, vectorsFolder, vectorsVariable } from './cases/vectors.ts'
 import { failuresText } from './report/failures.ts'
 import { conformancePage } from './report/page.ts'
-import { countOf, tableOf, type WayResults } from './report/table.ts'
+import { countResults, formatTable, type WayResults } from './report/table.ts'
 import { runCases } from './run/run-cases.ts'
-import { givenServer } from './server/given-server.ts'
+import { connectGivenServer } from './server/given-server.ts'
 import { startOwnServer } from './server/own-server.ts'
 
 const help = `npm run conformance -- [FOLDER] [OPTIONS]
@@ -61,12 +61,12 @@ export async function main(args: readonly string[], print = toTerminal): Promise
     return 2
   }
   const isGiven = values.socket !== undefined || values.url !== undefined
-  await using server = isGiven ? givenServer(values) : await startOwnServer()
+  await using server = isGiven ? connectGivenServer(values) : await startOwnServer()
   const all: WayResults[] = []
   for (const way of values.over as readonly Transport[]) {
     all.push({ way, results: await runCases(cases, server, way, { ownWords: values['own-words'] }) })
   }
-  for (const line of tableOf(all)) print(line)
+  for (const line of formatTable(all)) print(line)
   if (values.failures !== undefined) writeFileSync(values.failures, failuresText(all))
   if (values.write) {
     writeFileSync(
@@ -74,7 +74,7 @@ export async function main(args: readonly string[], print = toTerminal): Promise
       conformancePage(all),
     )
   }
-  const counts = all.map(({ results }) => countOf(results))
+  const counts = all.map(({ results }) => countResults(results))
   return counts.every(({ failed, skipped }) => failed === 0 && skipped === 0) ? 0 : 1
 }
 

@@ -3,12 +3,12 @@ import { after, before, test } from 'node:test'
 import { openPostgres } from '@warder/foundation/sql'
 import { startTestPostgres } from '@warder/foundation/sql/testing'
 import { type Transport, transports } from 'warder/kmip'
-import { servedCases, vectorsVariable } from './cases/vectors.ts'
+import { listServedCases, vectorsVariable } from './cases/vectors.ts'
 import { remarkOn } from './report/table.ts'
 import { runCases } from './run/run-cases.ts'
 import { startOwnServer, type TestServer } from './server/own-server.ts'
 
-const cases = servedCases(process.env)
+const cases = listServedCases(process.env)
 const skip = cases.length === 0 ? `the public KMIP test cases are not here (${vectorsVariable})` : false
 
 let server: TestServer

@@ -17,7 +17,7 @@ function pathsIn(text: string): readonly string[] {
 }
 
 /** The row of the table of what is new. */
-function rowOf(what: string): string {
+function findRow(what: string): string {
   return guide.split('\n').find((line) => line.startsWith(`| ${what} |`)) ?? ''
 }
 
@@ -37,7 +37,7 @@ test('the guide names the folder and the files for each kind of extension', () =
     ['a new external key store', 'packages/kms/api/external'],
     ['a new public PKI endpoint', 'packages/kms/api/pki'],
   ] as const) {
-    const [first, ...others] = pathsIn(rowOf(what))
+    const [first, ...others] = pathsIn(findRow(what))
     assert.equal(first, folder, what)
     assert.ok(others.length > 0, what)
   }

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 import test from 'node:test'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
-import { modulesOf } from './test-groups.ts'
+import { listModules } from './test-groups.ts'
 
 test('properties draw from the seed of the run, unless it is asked for new ones', () => {
   const asked = process.env.WARDER_TEST_SEED ?? '20261123'
@@ -13,7 +13,7 @@ test('properties draw from the seed of the run, unless it is asked for new ones'
 
 test('files that share a process draw from it, too', { skip: process.env.WARDER_TEST_NESTED === '1' }, () => {
   const file = fileURLToPath(import.meta.url)
-  const { modules, remove } = modulesOf([[file, file]], '/')
+  const { modules, remove } = listModules([[file, file]], '/')
   try {
     const words = ['--import', new URL('fixed-seed.mjs', import.meta.url).href, ...modules]
     const env = { ...process.env, WARDER_TEST_SEED: '77', WARDER_TEST_NESTED: '1', NODE_TEST_CONTEXT: '' }

@@ -18,7 +18,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   warder: ['foundation', 'kmip', 'pki', 'covercrypt', 'client', 'auth', 'kms'],
 }
 
-function importsOf(file: string): string[] {
+function listImports(file: string): string[] {
   const source = readFileSync(file, 'utf8')
   const pattern =
     /(?:^|\n)\s*(?:import|export)[^'"\n]*?(?:\{[^}]*\}[^'"\n]*?)?from\s+['"]([^'"]+)['"]|import\(\s*['"]([^'"]+)['"]|(?:^|\n)import\s+['"]([^'"]+)['"]/g
@@ -31,7 +31,7 @@ for (const [name, may] of Object.entries(allowed)) {
     const wrong: string[] = []
     for (const found of globSync('**/*.ts', { cwd: folder })) {
       const file = join(folder, found)
-      for (const specifier of importsOf(file)) {
+      for (const specifier of listImports(file)) {
         const target = specifier.startsWith('@warder/')
           ? specifier.split('/')[1]
           : specifier === 'warder' || specifier.startsWith('warder/')
@@ -53,16 +53,19 @@ function importGraph(name: string): ReadonlyMap<string, readonly string[]> {
   const files = globSync('**/*.ts', { cwd: folder })
     .map((found) => found.replaceAll(sep, '/'))
     .filter((file) => !/node_modules|\.test\.ts$|(^|\/)testing\/|\/fixtures\//.test(file))
-  const targetOf = (file: string, specifier: string): string =>
+  const resolveTarget = (file: string, specifier: string): string =>
     specifier.startsWith(own)
       ? `${specifier.slice(own.length)}/index.ts`
       : join(dirname(file), specifier).replaceAll(sep, '/')
   return new Map(
     files.map((file) => {
-      const inside = importsOf(join(folder, file)).filter(
+      const inside = listImports(join(folder, file)).filter(
         (specifier) => specifier.startsWith('.') || specifier.startsWith(own),
       )
-      return [file, inside.map((specifier) => targetOf(file, specifier)).filter((one) => files.includes(one))]
+      return [
+        file,
+        inside.map((specifier) => resolveTarget(file, specifier)).filter((one) => files.includes(one)),
+      ]
     }),
   )
 }
@@ -134,7 +137,7 @@ test('packages/pki and the registry of errors hold no word of KMIP', () => {
 })
 
 test('the import scanner sees static, multi-line, re-exporting and dynamic imports', () => {
-  const found = importsOf(fileURLToPath(import.meta.url))
+  const found = listImports(fileURLToPath(import.meta.url))
   assert.ok(found.includes('node:assert/strict'))
 })
 

@@ -41,11 +41,14 @@ export function moduleGraph(root: string, folders: readonly string[]): ModuleGra
     { cwd: root, exclude: (name) => name.includes('node_modules') },
   ).map((file) => file.replaceAll('\\', '/'))
   return new Map(
-    files.map((file) => [file, moduleOf(readFileSync(join(root, file), 'utf8'), (to) => resolve(file, to))]),
+    files.map((file) => [
+      file,
+      parseModule(readFileSync(join(root, file), 'utf8'), (to) => resolve(file, to)),
+    ]),
   )
 }
 
-function moduleOf(text: string, resolve: (specifier: string) => string | undefined): Module {
+function parseModule(text: string, resolve: (specifier: string) => string | undefined): Module {
   const declared = [...text.matchAll(declaration)].map(([, kind = '', name = '']) => ({
     name,
     isType: kind === 'interface' || kind === 'type',
@@ -58,18 +61,19 @@ function moduleOf(text: string, resolve: (specifier: string) => string | undefin
     if (target !== undefined)
       (kind === 'export' ? reExports : imports).push({
         target,
-        names: named(names),
+        names: parseNames(names),
         whole: star !== undefined,
       })
   }
   for (const [, names, specifier = ''] of text.matchAll(dynamic)) {
     const target = resolve(specifier)
-    if (target !== undefined) imports.push({ target, names: named(names ?? ''), whole: names === undefined })
+    if (target !== undefined)
+      imports.push({ target, names: parseNames(names ?? ''), whole: names === undefined })
   }
   return { declared, reExports, imports }
 }
 
-function named(list: string): Link['names'] {
+function parseNames(list: string): Link['names'] {
   return list
     .split(',')
     .map((part) => part.trim().replace(/^type /, ''))
@@ -103,7 +107,7 @@ function resolver(root: string): (file: string, specifier: string) => string | u
  * Imports of these files, directly and through files that export it further: `packages/x/y.ts#name`, also of each file
  * on the way.
  */
-export function importedBy(graph: ModuleGraph, files: Iterable<string>): ReadonlySet<string> {
+export function listImported(graph: ModuleGraph, files: Iterable<string>): ReadonlySet<string> {
   const used = new Set<string>()
   const take = (file: string, name: string): void => {
     const key = `${file}#${name}`
@@ -116,21 +120,21 @@ export function importedBy(graph: ModuleGraph, files: Iterable<string>): Readonl
   }
   for (const file of files)
     for (const { target, names, whole } of graph.get(file)?.imports ?? [])
-      for (const name of whole ? namesOf(graph, target) : names.map((one) => one.name)) take(target, name)
+      for (const name of whole ? listNames(graph, target) : names.map((one) => one.name)) take(target, name)
   return used
 }
 
 function exportsName(graph: ModuleGraph, file: string, name: string): boolean {
-  return namesOf(graph, file).includes(name)
+  return listNames(graph, file).includes(name)
 }
 
-function namesOf(graph: ModuleGraph, file: string): readonly string[] {
+function listNames(graph: ModuleGraph, file: string): readonly string[] {
   const module = graph.get(file)
   if (module === undefined) return []
   return [
     ...module.declared.map(({ name }) => name),
     ...module.reExports.flatMap(({ target, names, whole }) =>
-      whole ? namesOf(graph, target) : names.map(({ as }) => as),
+      whole ? listNames(graph, target) : names.map(({ as }) => as),
     ),
   ]
 }

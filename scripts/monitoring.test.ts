@@ -8,7 +8,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (path: string): string => readFileSync(`${root}${path}`, 'utf8')
 
 /** Names of metrics as the sources declare them, the parts of histograms as well. */
-function declared(): readonly RegExp[] {
+function listDeclared(): readonly RegExp[] {
   const sources = globSync('packages/**/*.ts', { cwd: root }).filter(
     (file) => !/node_modules|\.test\.ts$/.test(file),
   )
@@ -23,7 +23,7 @@ function declared(): readonly RegExp[] {
   )
 }
 
-const used = (text: string): readonly string[] => [
+const listUsed = (text: string): readonly string[] => [
   ...new Set([...text.matchAll(/warder_([a-z_]+[a-z])(?![a-z_.]*\*|\()/g)].map(([, name]) => name ?? '')),
 ]
 
@@ -47,13 +47,13 @@ interface Dashboard {
 const { panels } = JSON.parse(read('deploy/grafana/warder.json')) as Dashboard
 
 test('alert rules and the dashboard ask for metrics that the services have', () => {
-  const known = declared()
+  const known = listDeclared()
   assert.ok(known.length > 15)
   const expressions = [
     ...rules.map(({ expr }) => expr),
     ...panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)),
   ]
-  for (const name of expressions.flatMap(used))
+  for (const name of expressions.flatMap(listUsed))
     assert.ok(
       known.some((pattern) => pattern.test(name)),
       `no source declares warder_${name}`,
@@ -71,7 +71,7 @@ test('the guide names the metrics that the rules use', () => {
   const guide = read('docs/how-to/monitoring.md')
   const inGuide = (name: string): boolean =>
     guide.includes(name) || guide.includes(name.replace(/^audit_forward_waiting/, ''))
-  for (const name of rules.flatMap(({ expr }) => used(expr))) assert.ok(inGuide(name), name)
+  for (const name of rules.flatMap(({ expr }) => listUsed(expr))) assert.ok(inGuide(name), name)
 })
 
 interface Scraping {

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { groupsOf, modulesOf } from './test-groups.ts'
+import { groupTests, listModules } from './test-groups.ts'
 
 test('files of one package share a process, up to twelve, unless others would notice them', () => {
   const files = (count: number, folder: string, source: string) =>
@@ -17,7 +17,7 @@ test('files of one package share a process, up to twelve, unless others would no
     ...files(4, 'packages/a/both', 'const engines = await bothEngines()'),
     ...files(1, 'packages/b', plain),
   ]
-  const groups = groupsOf(all)
+  const groups = groupTests(all)
   assert.deepEqual(
     groups.map((group) => group.length),
     [12, 1, 2, 3, 1, 1],
@@ -35,7 +35,7 @@ function runGroup(texts: Readonly<Record<string, string>>, ...options: string[])
   const folder = mkdtempSync(join(tmpdir(), 'warder-groups-'))
   const files = Object.keys(texts)
   for (const [file, text] of Object.entries(texts)) writeFileSync(join(folder, file), text)
-  const { modules, remove } = modulesOf([files], folder)
+  const { modules, remove } = listModules([files], folder)
   const { NODE_TEST_CONTEXT: _, ...env } = process.env
   const result = spawnSync(process.execPath, [...options, '--test', ...modules], { encoding: 'utf8', env })
   remove()

@@ -8,10 +8,10 @@ import { pathToFileURL } from 'node:url'
 /** Signs of effects that other tests in the process would notice, or would disturb. */
 const alone =
   /child_process|worker_threads|process\.env|process\.on\(|process\.exit|process\.argv|globalThis|mock\.|setFlagsFromString|sql\/testing|on-postgresql|startInstallation|takeHeapSnapshot|memoryUsage|unfinishedGenerations/
-const mostInGroup = 12
+const maxInGroup = 12
 /** Files that run on both databases take long: others of them run at the same time. */
 const onBothEngines = /bothEngines/
-const mostOnBothEngines = 3
+const maxOnBothEngines = 3
 
 export interface TestFile {
   /** Path from the root. */
@@ -25,7 +25,7 @@ export interface TestFile {
  * @param files in the order in which they are to run
  * @returns lists of files, each for one process
  */
-export function groupsOf(files: readonly TestFile[]): readonly (readonly string[])[] {
+export function groupTests(files: readonly TestFile[]): readonly (readonly string[])[] {
   const groups: string[][] = []
   const open = new Map<string, string[]>()
   for (const { file, source } of files) {
@@ -35,7 +35,7 @@ export function groupsOf(files: readonly TestFile[]): readonly (readonly string[
     }
     const takesLong = onBothEngines.test(source)
     const kind = `${takesLong} ${file.split(/[/\\]/).slice(0, 2).join('/')}`
-    const most = takesLong ? mostOnBothEngines : mostInGroup
+    const most = takesLong ? maxOnBothEngines : maxInGroup
     let group = open.get(kind)
     if (group === undefined || group.length === most) {
       group = []
@@ -52,7 +52,7 @@ export function groupsOf(files: readonly TestFile[]): readonly (readonly string[
  * @param root where the files are
  * @returns paths of modules to run, and what removes those that were written
  */
-export function modulesOf(
+export function listModules(
   groups: readonly (readonly string[])[],
   root: string,
 ): { readonly modules: readonly string[]; remove(): void } {

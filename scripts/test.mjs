@@ -6,7 +6,7 @@ import { join, relative } from 'node:path'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { fileURLToPath } from 'node:url'
-import { groupsOf, modulesOf } from './test-groups.ts'
+import { groupTests, listModules } from './test-groups.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const isQuick = process.argv.includes('--quick')
@@ -56,7 +56,7 @@ const postgres = files.some(usesPostgres) ? await startPostgres() : undefined
 if (postgres !== undefined) Object.assign(process.env, postgres.environment)
 
 const counts = { passed: 0, failed: 0, skipped: 0 }
-const { modules, remove } = modulesOf(groupsOf(files), root)
+const { modules, remove } = listModules(groupTests(files), root)
 process.once('exit', remove)
 const tests = run({
   files: modules,

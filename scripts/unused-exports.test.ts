@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { importedBy, moduleGraph } from './module-graph.ts'
+import { listImported, moduleGraph } from './module-graph.ts'
 
 const graph = moduleGraph(fileURLToPath(new URL('..', import.meta.url)), [
   'packages',
@@ -14,11 +14,11 @@ const graph = moduleGraph(fileURLToPath(new URL('..', import.meta.url)), [
 ])
 const isTest = (file: string): boolean => /\.test\.ts$|(^|\/)(?:testing|fixtures)\//.test(file)
 const all = [...graph.keys()]
-const product = importedBy(
+const product = listImported(
   graph,
   all.filter((file) => !isTest(file)),
 )
-const tests = importedBy(graph, all.filter(isTest))
+const tests = listImported(graph, all.filter(isTest))
 
 /** Beginnings of `file#name`, with the reason why nothing of the product imports them. */
 const allowed: Readonly<Record<string, string>> = {
@@ -97,7 +97,7 @@ test('the reader follows imports by path, by package, through an index, renamed,
     for (const [name, text] of Object.entries(files)) writeFileSync(join(root, 'packages', name), text)
     const read = moduleGraph(root, ['packages'])
     assert.deepEqual(
-      [...importedBy(read, read.keys())].sort(),
+      [...listImported(read, read.keys())].sort(),
       [
         ...['part/index.ts#F', 'part/index.ts#c', 'part/index.ts#e', 'part/one.ts#b'].map(
           (key) => `x/${key}`,

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 
-/** Files that somebody has to open who wants to know all that a request does: fewer than this. */
+/** A request must pass through fewer files of its own than this. */
 const tooMany = 36
 
 test(`the ways of encrypt and of KMIP Create go through fewer than ${tooMany} files of their own`, async () => {

@@ -21,7 +21,7 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const session = new Session()
 
 /** The files of the packages in which functions are called while `act` runs, in the order of their names. */
-async function filesOf(act: () => Promise<void>): Promise<ReadonlySet<string>> {
+async function listFiles(act: () => Promise<void>): Promise<ReadonlySet<string>> {
   await session.post('Profiler.takePreciseCoverage')
   await act()
   const { result } = await session.post('Profiler.takePreciseCoverage')
@@ -37,7 +37,7 @@ async function filesOf(act: () => Promise<void>): Promise<ReadonlySet<string>> {
 }
 
 /** The bytes that a client of KMIP 2.1 sends for one operation. */
-async function messageOf(...ask: Parameters<KmipClient['ask']>): Promise<Uint8Array> {
+async function encodeMessage(...ask: Parameters<KmipClient['ask']>): Promise<Uint8Array> {
   const made: Uint8Array[] = []
   const onlyWritten = (): Promise<never> => Promise.reject(new Error('only written'))
   const client = kmipClient({
@@ -65,7 +65,7 @@ interface Way {
   readonly ofInterface: ReadonlySet<string>
 }
 
-async function measured(): Promise<readonly Way[]> {
+async function measureRequests(): Promise<readonly Way[]> {
   await using kms = await startKms()
   const alice = kms.user('alice')
   const key = async (): Promise<string> =>
@@ -74,8 +74,8 @@ async function measured(): Promise<readonly Way[]> {
     succeeds(alice.post('/v1/crypto/encrypt', { kid, alg: 'dir', enc: 'A256GCM', data: 'aGVsbG8' }))
   const kmip = (bytes: Uint8Array) =>
     succeeds(alice.call('POST', '/kmip', { bytes, headers: { 'content-type': 'application/octet-stream' } }))
-  const create = await messageOf('Create', [objectType('SymmetricKey'), aesAttributes()])
-  const discover = await messageOf('DiscoverVersions')
+  const create = await encodeMessage('Create', [objectType('SymmetricKey'), aesAttributes()])
+  const discover = await encodeMessage('DiscoverVersions')
   const whoAmI = () => succeeds(alice.get('/me'))
   await encrypt(await key())
   await kmip(create)
@@ -87,20 +87,20 @@ async function measured(): Promise<readonly Way[]> {
   const ways = [
     {
       name: 'POST /v1/crypto/encrypt',
-      ofInterface: await filesOf(whoAmI),
-      files: await filesOf(() => encrypt(kid)),
+      ofInterface: await listFiles(whoAmI),
+      files: await listFiles(() => encrypt(kid)),
     },
     {
       name: 'KMIP Create',
-      ofInterface: await filesOf(() => kmip(discover)),
-      files: await filesOf(() => kmip(create)),
+      ofInterface: await listFiles(() => kmip(discover)),
+      files: await listFiles(() => kmip(create)),
     },
   ]
   session.disconnect()
   return ways
 }
 
-for (const { name, files, ofInterface } of await measured()) {
+for (const { name, files, ofInterface } of await measureRequests()) {
   const own = [...files].filter((file) => !ofInterface.has(file))
   const ofService = own.filter((file) => file.startsWith('packages/kms/')).length
   process.stdout.write(

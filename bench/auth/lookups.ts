@@ -7,7 +7,7 @@ import type { Scenario } from '../scenarios.ts'
 import type { EchoProcess } from '../server/echo-process.ts'
 import { type Pinning, pin } from '../server/pin.ts'
 
-/** An installation that has served for a moment, and who asks it. */
+/** An installation that has served for a moment, and its caller. */
 export interface Served {
   /** `empty`, `seeded` */
   readonly name: string

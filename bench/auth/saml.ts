@@ -15,7 +15,7 @@ import {
   toSpEntityId,
 } from '@warder/auth/methods/saml/testing'
 import { type Installation, startInstallation } from 'warder/testing'
-import { costOf } from '../server/cost.ts'
+import { measureCost } from '../server/cost.ts'
 import type { Statuses } from './flood-process.ts'
 import type { SamlFloodPlan } from './saml-flood.ts'
 
@@ -71,12 +71,12 @@ async function costOfPosts(
     }
     calls.push(acsCall(login, idp.response(wishes)))
   }
-  const before = costOf([warder.pid('auth')]).cpuSeconds
+  const before = measureCost([warder.pid('auth')]).cpuSeconds
   for (const call of calls) {
     const answer: Answer = await auth.call('POST', '/saml/sso/acs', call)
     if (answer.status !== status) throw new Error(answer.text)
   }
-  return ((costOf([warder.pid('auth')]).cpuSeconds - before) * 1000) / logins
+  return ((measureCost([warder.pid('auth')]).cpuSeconds - before) * 1000) / logins
 }
 
 /** Percentile of the time that /whoami takes, asked again and again for some seconds. */

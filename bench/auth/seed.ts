@@ -28,7 +28,7 @@ const authParams = '{"username_password_params":{"allow_expired_passwords":false
 /**
  * Fills the SQLite database of a stopped authentication service with realms, users, sessions and machine tokens, by
  * statements of the database alone: no hash is computed and no token signed, so that a million rows take seconds.
- * Nobody can use them: they only stand beside those that are used.
+ * They cannot be used: they only increase the number of rows.
  * @param home `WARDER_HOME` of an installation that has run once
  */
 export function seed(home: string, size: SeedSize): void {

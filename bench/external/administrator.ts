@@ -18,7 +18,7 @@ export interface Administrator {
   grantedKey(json: Json, user: string, rights: readonly string[]): Promise<string>
 }
 
-export async function administratorOf(warder: Installation, kms: HttpsClient): Promise<Administrator> {
+export async function createAdministrator(warder: Installation, kms: HttpsClient): Promise<Administrator> {
   const headers = { Authorization: `Bearer ${await warder.adminToken()}` }
   const ask: Administrator['ask'] = async (path, json, others = headers) => {
     const answer = await kms.ask(path, { json, headers: others })

@@ -2,7 +2,7 @@ import type { HttpsClient } from 'warder/client'
 import { signAwsRequest } from 'warder/external'
 import type { Installation } from 'warder/testing'
 import type { Scenario } from '../scenarios.ts'
-import { administratorOf, type Json } from './administrator.ts'
+import { createAdministrator, type Json } from './administrator.ts'
 
 const region = 'eu-west-1'
 const awsPrincipalArn = 'arn:aws:iam::123456789012:role/aws-service-role/dynamodb.application-autoscaling'
@@ -24,7 +24,7 @@ export async function awsScenarios(
   kms: HttpsClient,
   echoUrl: string,
 ): Promise<readonly Scenario[]> {
-  const administrator = await administratorOf(warder, kms)
+  const administrator = await createAdministrator(warder, kms)
   const { id = '', secret = '' } = await administrator.ask('/v1/external-stores/aws/access-keys', { region })
   const credential = { id, secret, region }
   const kid = await administrator.grantedKey({ kty: 'oct', alg: 'A256GCM' }, `aws:${awsPrincipalArn}`, [

@@ -6,7 +6,7 @@ import type { HttpsClient } from 'warder/client'
 import type { Installation } from 'warder/testing'
 import { openConnection, readReply, requestBytes } from '../load/connection.ts'
 import type { Scenario } from '../scenarios.ts'
-import { administratorOf } from './administrator.ts'
+import { createAdministrator } from './administrator.ts'
 
 const pool = 'contoso.managedhsmclient.azure.net'
 const dayMs = 86_400_000
@@ -40,7 +40,7 @@ export async function azureScenarios(
   echoUrl: string,
   { client }: AzurePool,
 ): Promise<readonly Scenario[]> {
-  const administrator = await administratorOf(warder, kms)
+  const administrator = await createAdministrator(warder, kms)
   const identity = { cert: client.certificatePem, key: client.keyPem }
   const value = randomBytes(32).toString('base64url')
   const context = {
@@ -83,7 +83,7 @@ export async function azureScenarios(
   )
   const ca = readFileSync(warder.caFile, 'utf8')
   const { port, hostname: host } = new URL(warder.kmsUrl)
-  const wrapped = async (kid: string, alg: string): Promise<string> => {
+  const wrapKey = async (kid: string, alg: string): Promise<string> => {
     const path = `/azureekm/${kid}/wrapkey?api-version=0.1-preview`
     const body = JSON.stringify({ request_context: context, alg, value })
     const connection = await openConnection({ host, port: Number(port), ca, identity }, readReply)
@@ -95,7 +95,7 @@ export async function azureScenarios(
       connection.close()
     }
   }
-  const [inAes, inRsa] = [await wrapped(aes, 'A256KW'), await wrapped(rsa, 'RSA-OAEP-256')]
+  const [inAes, inRsa] = [await wrapKey(aes, 'A256KW'), await wrapKey(rsa, 'RSA-OAEP-256')]
   const bare = 'RSA-OAEP-256 (2048) decrypt'
   return [
     scenario('EKM wrap key, A256KW', `/azureekm/${aes}/wrapkey`, ['A256KW', value], inAes),

@@ -3,7 +3,7 @@ import type { HttpsClient } from 'warder/client'
 import type { Installation } from 'warder/testing'
 import type { Scenario } from '../scenarios.ts'
 import type { Administrator } from './administrator.ts'
-import { type KeySetServer, tokenOf } from './key-sets.ts'
+import { createToken, type KeySetServer } from './key-sets.ts'
 
 const kaclsUrl = 'https://kms.example.com/google_cse'
 const google = 'gsuitecse-tokenissuer-drive@system.gserviceaccount.com'
@@ -32,7 +32,7 @@ export async function googleSettings(
 }
 
 function token(iss: keyof typeof pairs, claims: Readonly<Record<string, unknown>>): string {
-  return tokenOf(pairs[iss], { iss, email: 'alice@example.com', ...claims })
+  return createToken(pairs[iss], { iss, email: 'alice@example.com', ...claims })
 }
 
 /** Tokens that are sent in turn: no cache of tokens would help. */

@@ -34,7 +34,7 @@ export async function startKeySets(home: string): Promise<KeySetServer> {
 }
 
 /** An RS256 token of one hour. */
-export function tokenOf(
+export function createToken(
   { privateKey, publicKey }: { readonly privateKey: KeyObject; readonly publicKey: KeyObject },
   claims: Readonly<Record<string, unknown>>,
 ): string {

@@ -3,7 +3,7 @@ import type { HttpsClient } from 'warder/client'
 import type { Installation } from 'warder/testing'
 import type { Scenario } from '../scenarios.ts'
 import type { Administrator } from './administrator.ts'
-import { type KeySetServer, tokenOf } from './key-sets.ts'
+import { createToken, type KeySetServer } from './key-sets.ts'
 
 const tenant = '2ec40e65-ba09-4853-bcde-bcb60029e596'
 const audience = 'https://kms.example.com'
@@ -48,7 +48,7 @@ export async function microsoftScenarios(
     },
     secret,
   ).toString('base64')
-  const token = tokenOf(entra, {
+  const token = createToken(entra, {
     iss: `https://sts.windows.net/${tenant}/`,
     aud: audience,
     tid: tenant,

@@ -1,7 +1,7 @@
 import type { HttpsClient } from 'warder/client'
 import { type Installation, startInstallation } from 'warder/testing'
 import type { Scenario } from '../scenarios.ts'
-import { administratorOf } from './administrator.ts'
+import { createAdministrator } from './administrator.ts'
 import { awsScenarios } from './aws.ts'
 import { azurePool, azureScenarios } from './azure.ts'
 import { googleScenarios, googleSettings } from './google.ts'
@@ -21,7 +21,7 @@ export async function startClouds(home: string): Promise<Clouds> {
   const warder = await startInstallation({ home })
   const kms = warder.client('kms')
   try {
-    const administrator = await administratorOf(warder, kms)
+    const administrator = await createAdministrator(warder, kms)
     const keySets = await startKeySets(home)
     const pool = await azurePool(home)
     return {

@@ -27,7 +27,7 @@ const hasAge = spawnSync(values.age, ['--version']).status === 0
 const print = (line: string): void => void process.stdout.write(`${line}\n`)
 
 /** Runs a program under bash's `time`, whose figures count its children, too. */
-function timed(command: string): Promise<Run> {
+function measureCommand(command: string): Promise<Run> {
   return new Promise((resolve, reject) => {
     const child = spawn('bash', ['-c', `TIMEFORMAT='%R %U %S'; time { ${command}; }`], {
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -100,7 +100,7 @@ try {
       const ending = made[name]
       // To replace a file takes memory for both or for one, as the program does it: each makes a new one.
       if (ending !== undefined) rmSync(`${file}${ending}`, { force: true })
-      runs.set(name, [...(runs.get(name) ?? []), await timed(command)])
+      runs.set(name, [...(runs.get(name) ?? []), await measureCommand(command)])
     }
   const of = (name: string, what: keyof Run): number => median((runs.get(name) ?? []).map((one) => one[what]))
   print(`${mib} MiB, median of ${rounds} rounds in turn, load average ${loadavg()[0]?.toFixed(1)}`)

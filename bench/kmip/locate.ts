@@ -25,7 +25,7 @@ const name = (index: number) =>
   ])
 const group = (index: number) => textString(Tag.ObjectGroup, `group-${index}`)
 
-/** Rows by statements of the database alone: nothing is sealed, nobody can use these keys. */
+/** Inserts rows directly into the database: nothing is sealed, so these keys cannot be used. */
 function seed(path: string): void {
   const db = new DatabaseSync(path)
   try {
@@ -65,7 +65,7 @@ process.stdout.write(
 const { services } = kms
 const client = kmipClient(kms.user(owner))
 
-async function timed(run: () => Promise<unknown>): Promise<readonly number[]> {
+async function measureTime(run: () => Promise<unknown>): Promise<readonly number[]> {
   const times: number[] = []
   for (let round = 0; round < rounds; round++) {
     const start = performance.now()
@@ -93,8 +93,8 @@ async function measure(title: string, wanted: () => readonly TtlvNode[], expecte
   const first = await once()
   if (first.ids.length !== expected)
     throw new Error(`${title}: ${first.ids.length} found, ${expected} expected`)
-  const searches = await timed(once)
-  const requests = await timed(() => client.do('Locate', wanted()))
+  const searches = await measureTime(once)
+  const requests = await measureTime(() => client.do('Locate', wanted()))
   const columns = [
     percentile(searches, 0.5).padStart(12),
     percentile(searches, 0.99).padStart(9),

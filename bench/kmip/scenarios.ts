@@ -14,7 +14,7 @@ import {
   type TtlvNode,
 } from '@warder/kmip/ttlv'
 import type { Installation } from 'warder/testing'
-import { openConnection, type Place, readFrame } from '../load/connection.ts'
+import { type Endpoint, openConnection, readFrame } from '../load/connection.ts'
 import type { Scenario } from '../scenarios.ts'
 
 const day = 24 * 60 * 60 * 1000
@@ -23,7 +23,7 @@ const success = '42007f05000000040000000000000000'
 const encryptMask = 0x4
 const decryptMask = 0x8
 
-type Identity = NonNullable<Place['identity']>
+type Identity = NonNullable<Endpoint['identity']>
 
 /**
  * KMIP 2.1 over the socket in binary and over HTTPS in JSON, each with the bare echo of the same bytes as its limit.
@@ -37,7 +37,7 @@ export async function prepareKmipScenarios(
   const { kmip } = JSON.parse(readFileSync(join(warder.home, 'endpoints.json'), 'utf8')) as {
     kmip: { host: string; port: number }
   }
-  const place: Place = {
+  const place: Endpoint = {
     host: '127.0.0.1',
     port: kmip.port,
     ca: readFileSync(warder.caFile, 'utf8'),
@@ -77,7 +77,7 @@ export async function prepareKmipScenarios(
       name: 'frame echo',
       server: 'frame echo',
       url: echoes.frameUrl,
-      expect: echoed(scenario),
+      expect: expectEcho(scenario),
     },
   })
   return [
@@ -100,7 +100,7 @@ export async function prepareKmipScenarios(
   ]
 }
 
-function echoed({ body }: Scenario): Scenario['expect'] {
+function expectEcho({ body }: Scenario): Scenario['expect'] {
   return { status: 0, includes: Buffer.from(body ?? '', 'base64').toString('hex') }
 }
 
@@ -149,7 +149,7 @@ function messageBytes(operation: OperationName, payload: readonly TtlvNode[]): B
 
 /** One message over a connection of its own. @returns the members of the ResponsePayload */
 async function exchange(
-  place: Place,
+  place: Endpoint,
   operation: OperationName,
   payload: readonly TtlvNode[],
 ): Promise<readonly TtlvNode[]> {

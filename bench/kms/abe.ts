@@ -96,12 +96,12 @@ async function beside(): Promise<void> {
   }
   const at = (list: readonly number[], share: number): number =>
     list[Math.floor(list.length * share)] ?? Number.NaN
-  const told = (list: readonly number[]): string =>
+  const formatTimes = (list: readonly number[]): string =>
     `p50 ${at(list, 0.5).toFixed(2)} ms, p99 ${at(list, 0.99).toFixed(2)} ms, ${list.length} requests`
   try {
     await latencies()
     const alone = await latencies()
-    print(`AES alone    ${told(alone)}`)
+    print(`AES alone    ${formatTimes(alone)}`)
     const beside = async (act: () => Promise<unknown>): Promise<readonly [readonly number[], number]> => {
       let running = true
       let done = 0
@@ -121,7 +121,7 @@ async function beside(): Promise<void> {
       const sealed = await post('/v1/crypto/encrypt', abe)
       await post('/v1/crypto/decrypt', { ...sealed, kid: user.kid })
     })
-    print(`AES beside   ${told(busy)}, ${2 * pairs} attribute-based operations`)
+    print(`AES beside   ${formatTimes(busy)}, ${2 * pairs} attribute-based operations`)
     // As many requests that need no thread: what the requests themselves cost.
     const pauseMs = (Number(values.seconds) * 1000 * Number(values.callers)) / (2 * pairs)
     const [control, others] = await beside(async () => {
@@ -129,7 +129,7 @@ async function beside(): Promise<void> {
       await aes()
       await new Promise((resolve) => setTimeout(resolve, Math.max(0, pauseMs - (performance.now() - start))))
     })
-    print(`AES control  ${told(control)}, ${others} other AES operations`)
+    print(`AES control  ${formatTimes(control)}, ${others} other AES operations`)
     print(
       `p99 is ${ratio(busy)} times that alone beside attribute-based operations, ${ratio(control)} beside AES`,
     )

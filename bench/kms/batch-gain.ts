@@ -52,7 +52,7 @@ export async function batchGain(warder: Installation, options: BatchGainOptions)
         oneByOne: await perSecond(client, single, callers, seconds),
         inBatches: await perSecond(client, batch, callers, seconds),
       })
-    const middle = rounds.toSorted((a, b) => gainOf(a) - gainOf(b))[rounds.length >> 1]
+    const middle = rounds.toSorted((a, b) => computeGain(a) - computeGain(b))[rounds.length >> 1]
     if (middle === undefined) throw new Error('nothing was measured')
     return middle
   } finally {
@@ -61,7 +61,7 @@ export async function batchGain(warder: Installation, options: BatchGainOptions)
 }
 
 /** How many times the values. */
-export function gainOf({ oneByOne, inBatches }: BatchGain): number {
+export function computeGain({ oneByOne, inBatches }: BatchGain): number {
   return inBatches / oneByOne
 }
 

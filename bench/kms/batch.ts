@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { startInstallation } from 'warder/testing'
-import { batchGain, gainOf } from './batch-gain.ts'
+import { batchGain, computeGain } from './batch-gain.ts'
 
 /**
  * Measures the gain of batches for a program that uses `@warder/client`: values encrypted in a second by single calls and by
@@ -20,7 +20,7 @@ try {
       seconds: Number(values.seconds),
     })
     process.stdout.write(
-      `${callers} at a time: ${Math.round(gain.oneByOne)} values/s one by one, ${Math.round(gain.inBatches)} in batches of 100: ${gainOf(gain).toFixed(1)} times\n`,
+      `${callers} at a time: ${Math.round(gain.oneByOne)} values/s one by one, ${Math.round(gain.inBatches)} in batches of 100: ${computeGain(gain).toFixed(1)} times\n`,
     )
   }
 } finally {

@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import type { HttpsClient } from 'warder/client'
 import { startInstallation } from 'warder/testing'
-import { costOf } from '../server/cost.ts'
+import { measureCost } from '../server/cost.ts'
 
 /**
  * Measures what large encryptions cost a calm caller: one who encrypts 64 bytes every few milliseconds, alone and then
@@ -31,7 +31,7 @@ const headers = {
   'content-type': 'application/json',
 }
 const pid = warder.pid('kms')
-const residentMiB = (): number => Math.round(costOf([pid]).residentMiB)
+const residentMiB = (): number => Math.round(measureCost([pid]).residentMiB)
 
 async function post(kms: HttpsClient, path: string, json: unknown): Promise<{ readonly kid: string }> {
   const answer = await kms.ask(path, { json, headers })
@@ -64,14 +64,14 @@ async function latencies(): Promise<number[]> {
 
 const at = (sorted: readonly number[], share: number): number =>
   sorted[Math.floor(sorted.length * share)] ?? Number.NaN
-const told = (list: readonly number[]): string =>
+const formatTimes = (list: readonly number[]): string =>
   `p50 ${at(list, 0.5).toFixed(2)} ms, p99 ${at(list, 0.99).toFixed(2)} ms, ${list.length} requests`
 
 try {
   await latencies()
   const memoryBefore = residentMiB()
   const alone = await latencies()
-  print(`alone    ${told(alone)}, ${memoryBefore} MiB`)
+  print(`alone    ${formatTimes(alone)}, ${memoryBefore} MiB`)
   const thread = new Worker(new URL('./large-callers.ts', import.meta.url), {
     workerData: {
       url: warder.kmsUrl,
@@ -86,7 +86,7 @@ try {
   const memoryDuring = residentMiB()
   thread.postMessage('end')
   const [done] = (await once(thread, 'message')) as [number]
-  print(`beside   ${told(beside)}, ${memoryDuring} MiB, ${done} large encryptions`)
+  print(`beside   ${formatTimes(beside)}, ${memoryDuring} MiB, ${done} large encryptions`)
   await sleep(restMs)
   print(`after    ${residentMiB()} MiB`)
   print(`p99 beside large encryptions is ${(at(beside, 0.99) / at(alone, 0.99)).toFixed(1)} times that alone`)

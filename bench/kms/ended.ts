@@ -13,13 +13,13 @@ import { startLoadClient } from '../load/client.ts'
 import { type DriveOptions, drive, type Target } from '../load/drive.ts'
 import { median } from '../median.ts'
 import { prepareScenarios } from '../scenarios.ts'
-import { costOf } from '../server/cost.ts'
+import { measureCost } from '../server/cost.ts'
 import { pin, pinning } from '../server/pin.ts'
 
 /**
  * Measures the cost of cutting off at once: processor time of `encrypt` at a kms that follows a feed with so many ended sessions, to
  * that at one that follows none, in turn; how long a follower takes to read the feed from its beginning, and its memory;
- * and what the first request after somebody's commit pays to see whether the list of blocked users is another one.
+ * and what the first request after a commit pays to see whether the list of blocked users is another one.
  *
  * Run: `node bench/kms/ended.ts [--entries 1000000] [--rounds 7] [--seconds 1.5]`
  */
@@ -67,7 +67,7 @@ async function timeOfFollower(warder: Installation): Promise<void> {
   const log = { debug: say, info: say, warn: say, error: say, child: () => log }
   const url = `${warder.authUrl}/.well-known/jwks.json`
   const keys = createRemoteKeySet({ url, outbound, clock: systemClock, log })
-  const cpuOfAuth = () => costOf([warder.pid('auth')]).cpuSeconds
+  const cpuOfAuth = () => measureCost([warder.pid('auth')]).cpuSeconds
   const [began, own, auth] = [performance.now(), process.cpuUsage(), cpuOfAuth()]
   const follower = follow({
     source: {
@@ -124,7 +124,7 @@ try {
   await timeOfFollower(following)
   const pinned = pinning()
   if (pinned !== undefined) pin(load.pid, pinned.load)
-  const targetOf = async (warder: Installation): Promise<Target> => {
+  const createTarget = async (warder: Installation): Promise<Target> => {
     const kms = warder.client('kms')
     const scenarios = await prepareScenarios(warder, kms, 'https://127.0.0.1:1')
     kms.close()
@@ -134,7 +134,7 @@ try {
     if (pinned !== undefined) pin(pid, pinned.servers)
     return { scenario, pid, caFile: warder.caFile }
   }
-  const [withFeed, without] = [await targetOf(following), await targetOf(alone)]
+  const [withFeed, without] = [await createTarget(following), await createTarget(alone)]
   for (const target of [withFeed, without]) await drive(load, target, { ...options, warmupSeconds: 3 })
   const ratios: number[] = []
   const costs: number[] = []

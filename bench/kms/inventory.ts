@@ -28,7 +28,7 @@ const rootKey = new Uint8Array(32).fill(7)
 await using kms = await startKms({ db, rootKey, config: { 'roles.crypto_officer_users': ['olga'] } })
 
 /**
- * Rows by statements of the database alone: nothing is sealed, nobody can use these keys. One in a thousand is RSA, in
+ * Inserts rows directly into the database: nothing is sealed, so these keys cannot be used. One in a thousand is RSA, in
  * another state, tagged or near its end; the days of creation and of use are spread over three years.
  */
 async function seed(): Promise<void> {
@@ -66,7 +66,7 @@ process.stdout.write(
   `${''.padEnd(40)}${'found'.padStart(7)}${'page p50'.padStart(10)}${'p99'.padStart(8)}${'request p50'.padStart(13)}${'p99'.padStart(8)}\n`,
 )
 
-async function timed(run: () => unknown): Promise<readonly number[]> {
+async function measureTime(run: () => unknown): Promise<readonly number[]> {
   const times: number[] = []
   for (let round = 0; round < rounds; round++) {
     const start = performance.now()
@@ -91,8 +91,8 @@ async function measure(title: string, filter: InventoryFilter, words: Readonly<R
   if (answered.keys.length !== found.length)
     throw new Error(`${title}: ${answered.keys.length} ${found.length}`)
   if (rounds === 0) return
-  const alone = await timed(page)
-  const whole = await timed(() => olga.get(path))
+  const alone = await measureTime(page)
+  const whole = await measureTime(() => olga.get(path))
   const columns = [
     String(found.length).padStart(7),
     percentile(alone, 0.5).padStart(10),
@@ -137,7 +137,7 @@ for (const [who, owner] of [
   )
 }
 if (rounds > 0) {
-  const counts = await timed(() => countByState(db))
+  const counts = await measureTime(() => countByState(db))
   process.stdout.write(
     `${'how many are in each state'.padEnd(47)}${percentile(counts, 0.5).padStart(10)}${percentile(counts, 0.99).padStart(8)}\n`,
   )

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import type { HttpsClient } from 'warder/client'
 import { startInstallation } from 'warder/testing'
 import { median } from '../median.ts'
-import { costOf } from '../server/cost.ts'
+import { measureCost } from '../server/cost.ts'
 
 /**
  * Uses a started service for very many operations and looks at its memory: it must not grow once it is warm. Every
@@ -59,7 +59,7 @@ async function work(kms: HttpsClient): Promise<void> {
     done += itemsOfBatch + 5
     if (done - shown < wanted / 40) continue
     shown = done
-    const { residentMiB: mib, cpuSeconds } = costOf([pid])
+    const { residentMiB: mib, cpuSeconds } = measureCost([pid])
     samples.push({ done, mib })
     print(
       `${done.toLocaleString('en').padStart(12)} operations   ${mib.toFixed(0).padStart(5)} MiB   ${cpuSeconds.toFixed(0)} s`,

@@ -20,7 +20,7 @@ async function makeKey(): Promise<string> {
 }
 
 const sealing = (kid: string) => ({ op: 'encrypt', kid, alg: 'dir', enc: 'A256GCM', data })
-async function sealed(kid: string): Promise<object> {
+async function sealMessage(kid: string): Promise<object> {
   const { op: _op, ...body } = sealing(kid)
   return (await alice.post('/v1/crypto/encrypt', body)).json
 }
@@ -50,10 +50,10 @@ async function ratio(plain: object, rotated: object): Promise<string> {
 }
 
 const [plain, rotated] = [await makeKey(), await makeKey()]
-const oldest = await sealed(rotated)
+const oldest = await sealMessage(rotated)
 for (let version = 2; version <= versions; version += 1)
   await alice.post(`/v1/crypto/keys/${rotated}/rotate`, {})
-const opening = async (kid: string) => ({ op: 'decrypt', ...(await sealed(kid)) })
+const opening = async (kid: string) => ({ op: 'decrypt', ...(await sealMessage(kid)) })
 const lines = [
   ['encrypt with the newest', await ratio(sealing(plain), sealing(rotated))],
   ['decrypt of the newest', await ratio(await opening(plain), await opening(rotated))],

@@ -8,7 +8,7 @@ export interface Reply {
 /** The first whole reply in the bytes and how many of them it took; undefined when it is not all there. */
 export type ReadReply = (bytes: Buffer) => (Reply & { readonly length: number }) | undefined
 
-export interface Place {
+export interface Endpoint {
   readonly host: string
   readonly port: number
   readonly ca: string
@@ -25,7 +25,7 @@ export interface Connection {
   close(): void
 }
 
-export function openConnection({ identity, ...place }: Place, read: ReadReply): Promise<Connection> {
+export function openConnection({ identity, ...place }: Endpoint, read: ReadReply): Promise<Connection> {
   return new Promise((resolve, reject) => {
     const socket: TLSSocket = connect({ ...place, ...identity, servername: 'localhost' })
     socket.setNoDelay(true)

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import type { Scenario } from '../scenarios.ts'
-import { costOf } from '../server/cost.ts'
+import { measureCost } from '../server/cost.ts'
 import type { LoadClient } from './client.ts'
 import { requestBytes } from './connection.ts'
 import type { LoadPlan } from './generator.ts'
@@ -36,19 +36,19 @@ export interface Driven {
 /** Sends one scenario's request over and over, and checks each answer. @throws when one is wrong */
 export async function drive(load: LoadClient, target: Target, options: DriveOptions): Promise<Driven> {
   const { scenario, pid, caFile } = target
-  let before = costOf([pid])
+  let before = measureCost([pid])
   let after = before
   const result = await load.run(
     {
-      ...requestOf(scenario, readFileSync(caFile, 'utf8')),
+      ...buildRequest(scenario, readFileSync(caFile, 'utf8')),
       connections: scenario.connections ?? options.connections,
       seconds: options.seconds,
       warmupSeconds: options.warmupSeconds,
       ratePerSecond: options.ratePerSecond,
     },
     (moment) => {
-      if (moment === 'start') before = costOf([pid])
-      else after = costOf([pid])
+      if (moment === 'start') before = measureCost([pid])
+      else after = measureCost([pid])
     },
   )
   if (result.wrong > 0)
@@ -64,7 +64,7 @@ export async function drive(load: LoadClient, target: Target, options: DriveOpti
   }
 }
 
-function requestOf(
+function buildRequest(
   scenario: Scenario,
   ca: string,
 ): Pick<LoadPlan, 'place' | 'protocol' | 'requests' | 'expect'> {

@@ -1,7 +1,7 @@
-import { openConnection, type Place, type Reply, readFrame, readReply } from './connection.ts'
+import { type Endpoint, openConnection, type Reply, readFrame, readReply } from './connection.ts'
 
 export interface LoadPlan {
-  readonly place: Place
+  readonly place: Endpoint
   readonly protocol: 'http' | 'kmip'
   /** Bytes of the requests, sent in turn; base64: a plan crosses processes. */
   readonly requests: readonly string[]
@@ -25,7 +25,7 @@ export interface LoadResult {
   readonly p99Ms: number
 }
 
-const mostSamples = 4_000_000
+const maxSamples = 4_000_000
 
 /**
  * Load on some connections: each sends its next request when the last is answered and checked, or when it is due. Where
@@ -51,7 +51,7 @@ export async function generateLoad(
   let stop = false
   const right = (reply: Reply): boolean =>
     reply.status === plan.expect.status && (needle.length === 0 || reply.body.includes(needle))
-  const due = paced(plan.ratePerSecond)
+  const due = createPacer(plan.ratePerSecond)
   const drive = async (connection: (typeof connections)[number]): Promise<void> => {
     while (!stop) {
       const sent = due()
@@ -61,7 +61,7 @@ export async function generateLoad(
         wrong += 1
         firstWrong ??= `${reply.status} ${reply.body.toString().slice(0, 300)}`
         if (wrong > 100) stop = true
-      } else if (measuring && latencies.length < mostSamples) {
+      } else if (measuring && latencies.length < maxSamples) {
         latencies.push(performance.now() - sent)
       }
     }
@@ -91,7 +91,7 @@ export async function generateLoad(
 }
 
 /** @returns what gives the moments of requests in turn, in milliseconds of `performance.now()`; without a rate: now */
-function paced(ratePerSecond: number | undefined): () => number {
+function createPacer(ratePerSecond: number | undefined): () => number {
   if (ratePerSecond === undefined) return () => performance.now()
   let next = performance.now()
   return () => {

@@ -52,7 +52,9 @@ const open = (): Promise<AuditLog> =>
     seal,
   })
 
-async function timed<T>(work: () => Promise<T>): Promise<{ readonly seconds: number; readonly found: T }> {
+async function measureTime<T>(
+  work: () => Promise<T>,
+): Promise<{ readonly seconds: number; readonly found: T }> {
   const began = performance.now()
   const found = await work()
   return { seconds: (performance.now() - began) / 1000, found }
@@ -105,7 +107,7 @@ async function start(): Promise<void> {
   const starts: string[] = []
   for (let round = 0; round < 3; round += 1) {
     const before = bytesRead()
-    const { seconds, found } = await timed(open)
+    const { seconds, found } = await measureTime(open)
     starts.push(`${seconds.toFixed(2)} s (${((bytesRead() - before) / 2 ** 20).toFixed(1)} MiB read)`)
     await found.close()
   }
@@ -123,7 +125,7 @@ async function last(): Promise<number> {
 async function verify(): Promise<void> {
   const key = readPublicCheckpointKey(folder)
   const keys = key === undefined ? [] : [key]
-  const { seconds, found } = await timed(() => verifyAudit(folder, { thorough: true, keys }))
+  const { seconds, found } = await measureTime(() => verifyAudit(folder, { thorough: true, keys }))
   print(`all of it read ${seconds.toFixed(1)} s (${found.ok ? 'ok' : 'broken'})`)
 }
 

@@ -39,7 +39,7 @@ const kms = warder.client('kms')
 const headers = { authorization: `Bearer ${await warder.adminToken()}` }
 const counts = { requests: 0, failures: 0, keys: 0 }
 
-function memoryOf(pid: number): readonly [number, number] {
+function readMemory(pid: number): readonly [number, number] {
   const text = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8')
   const mebibytes = (name: string): number =>
     Math.round(Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1] ?? 0) / 1024)
@@ -78,7 +78,7 @@ const samples: Sample[] = []
 const began = performance.now()
 const minuteNow = (): number => (performance.now() - began) / 60_000
 function sample(): void {
-  const [auth, of] = services.map((name) => memoryOf(warder.pid(name)))
+  const [auth, of] = services.map((name) => readMemory(warder.pid(name)))
   if (auth === undefined || of === undefined) return
   samples.push({ minute: minuteNow(), auth, kms: of })
   process.stdout.write(

@@ -18,10 +18,10 @@ const alice = kms.user('alice')
 const authority = (await alice.post('/v1/pki/authorities', { subject: 'CN=Bench', alg: 'ES256' })).json
 const path = `/v1/pki/authorities/${authority.id}/certificates`
 const leaf = (await alice.post(path, { alg: 'ES256', names: ['a.example'] })).json
-const parsed = (pem: string) =>
+const parsePem = (pem: string) =>
   parseCertificate(Buffer.from(pem.replaceAll(/-----[A-Z ]+-----|\s/g, ''), 'base64'))
-const { subject: name, spki } = parsed(authority.certificate)
-const id = createCertId('sha1', { name, spki }, parsed(leaf.certificate).serial)
+const { subject: name, spki } = parsePem(authority.certificate)
+const id = createCertId('sha1', { name, spki }, parsePem(leaf.certificate).serial)
 const asked = Array.from({ length: requests }, () => ocspRequest([id], randomBytes(16)))
 const paths = asked.map((request) => encodeURIComponent(request.toString('base64')))
 const { ocsp } = kms.services.published

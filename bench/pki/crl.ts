@@ -9,7 +9,7 @@ import { startInstallation } from 'warder/testing'
 
 /**
  * Measures a revocation list of 100,000 entries, of a million certificates: how long it takes to be signed and served
- * after a revocation, and what somebody who encrypts 64 bytes every few milliseconds notices of it.
+ * after a revocation, and its effect on a client that encrypts 64 bytes every few milliseconds.
  *
  * Run: `node bench/pki/crl.ts [--issued 1000000] [--revoked 100000] [--seconds 5] [--rounds 8]`
  */

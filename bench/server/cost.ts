@@ -10,7 +10,7 @@ export interface ProcessCost {
 }
 
 /** Processor time and memory of processes, from Linux' /proc. */
-export function costOf(pids: readonly number[]): ProcessCost {
+export function measureCost(pids: readonly number[]): ProcessCost {
   let ticks = 0
   let pages = 0
   for (const pid of pids) {

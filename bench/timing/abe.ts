@@ -14,8 +14,8 @@ import { median } from '../median.ts'
 const rounds = Number(process.argv[2] ?? 300)
 const names = Array.from({ length: 30 }, (_, index) => `n${index}`)
 const master = createMasterKey(structureFromJson({ A: names }))
-const rightsOf = (policy: string) => userRights(master.structure, parsePolicy(policy))
-const all = createUserKey(master, rightsOf('*')).userKey
+const listRights = (policy: string) => userRights(master.structure, parsePolicy(policy))
+const all = createUserKey(master, listRights('*')).userKey
 const held = [...all.rights.keys()].filter((right) => right !== '')
 const [first, last] = [held[0] ?? '', held.at(-1) ?? '']
 const others = new Map([...all.rights].filter(([right]) => right !== first && right !== last))

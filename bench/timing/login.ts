@@ -4,7 +4,7 @@ import { seed } from '../auth/seed.ts'
 import { median } from '../median.ts'
 
 /**
- * Times refused logins of users that exist beside those of users, and of realms, that do not: nobody must learn from
+ * Times refused logins of users that exist beside those of users, and of realms, that do not: no client must learn from
  * the time which it was (A02). Prints medians, and for each pair the z of the Mann-Whitney test: beyond 1.96 the two
  * differ at the level of 95 %. The first pair is the same question twice: the noise.
  *
@@ -35,7 +35,7 @@ const kinds: Readonly<Record<string, () => readonly [realm: string, username: st
 const times = new Map<string, number[]>(Object.keys(kinds).map((kind) => [kind, []]))
 try {
   for (let round = -20; round < rounds; round++) {
-    for (const kind of shuffled(Object.keys(kinds))) {
+    for (const kind of shuffle(Object.keys(kinds))) {
       const [realm, username] = kinds[kind]?.() ?? ['', '']
       const authorization = `Basic ${Buffer.from(`${username}:wrong password`).toString('base64')}`
       const began = performance.now()
@@ -75,7 +75,7 @@ function mannWhitney(one: readonly number[], other: readonly number[]): number {
 }
 
 /** Each round in another order, so that what runs before favours none. */
-function shuffled(list: readonly string[]): readonly string[] {
+function shuffle(list: readonly string[]): readonly string[] {
   return list
     .map((item) => ({ item, at: Math.random() }))
     .toSorted((a, b) => a.at - b.at)

@@ -66,7 +66,7 @@ for (const name of ['RSA-OAEP', 'RSA-OAEP-256']) {
   }
   const times = new Map<string, number[]>(Object.keys(tokens).map((token) => [token, []]))
   for (let round = -100; round < rounds; round += 1) {
-    for (const token of shuffled(Object.keys(tokens))) {
+    for (const token of shuffle(Object.keys(tokens))) {
       const start = process.hrtime.bigint()
       await attempt(tokens[token] as Buffer)
       const took = Number(process.hrtime.bigint() - start) / 1000
@@ -83,7 +83,7 @@ for (const name of ['RSA-OAEP', 'RSA-OAEP-256']) {
 }
 
 /** Each round in another order, so that what runs before a token favours none. */
-function shuffled(list: readonly string[]): readonly string[] {
+function shuffle(list: readonly string[]): readonly string[] {
   return list
     .map((item) => ({ item, at: Math.random() }))
     .toSorted((a, b) => a.at - b.at)

@@ -9,12 +9,12 @@ const placeholder = /^\$([A-Z_]+(?:_?\d+)?)$/
 const moment = /^\$NOW([+-]\d+)?$/
 
 /** The name of a placeholder value (`$UNIQUE_IDENTIFIER_0` without its sign), undefined for other values. */
-export function placeholderOf(value: string | undefined): string | undefined {
+export function parsePlaceholder(value: string | undefined): string | undefined {
   return value === undefined ? undefined : placeholder.exec(value)?.[1]
 }
 
 /** Seconds that a `$NOW…` value lies after now, undefined for other values. */
-export function momentOf(value: string | undefined): number | undefined {
+export function parseMoment(value: string | undefined): number | undefined {
   const found = value === undefined ? null : moment.exec(value)
   return found === null ? undefined : Number(found[1] ?? 0)
 }
@@ -112,7 +112,7 @@ export class Bindings {
 
   /** Remembers the last value of each member: `$MAC_DATA` may stand for one that was printed as itself. */
   remember(tagName: string, value: string): void {
-    this.#latest.set(shouted(tagName), value)
+    this.#latest.set(toUpperSnakeCase(tagName), value)
   }
 
   /** Did this server give the value? */
@@ -143,7 +143,7 @@ export class Bindings {
     const value = attributes.get('value')
     if (value !== undefined) {
       const type = attributes.get('type')
-      if (type === 'DateTime' && momentOf(value) === undefined) this.#asked.add(Date.parse(value) / 1000)
+      if (type === 'DateTime' && parseMoment(value) === undefined) this.#asked.add(Date.parse(value) / 1000)
       attributes.set('value', this.#filled(value, type, now))
     }
     return {
@@ -154,9 +154,9 @@ export class Bindings {
   }
 
   #filled(value: string, type: string | undefined, now: number): string {
-    const shift = momentOf(value)
+    const shift = parseMoment(value)
     if (shift !== undefined) return new Date((Math.floor(now / 1000) + shift) * 1000).toISOString()
-    const name = placeholderOf(value)
+    const name = parsePlaceholder(value)
     if (name !== undefined) {
       const bound =
         this.#values.get(name) ?? this.#latest.get(name) ?? this.#latest.get(name.replace(/_\d+$/, ''))
@@ -169,7 +169,7 @@ export class Bindings {
 }
 
 /** `MACData` as placeholders write it: `MAC_DATA`. */
-function shouted(tagName: string): string {
+function toUpperSnakeCase(tagName: string): string {
   return tagName
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
     .replace(/([A-Z]+)([A-Z][a-z])/g, '$1_$2')

@@ -45,8 +45,8 @@ const brokenNames = /(?<=<AttributeName type="TextString" value=")[^"]*/g
 export function parseCase(name: string, text: string): TestCase {
   const family = name.replace(/-\d+(-\d+)?$/, '')
   try {
-    const steps = stepsOf(parseXml(plainText(text)).children)
-    const version = versionOf(steps)
+    const steps = readSteps(parseXml(plainText(text)).children)
+    const version = readVersion(steps)
     return { name, version, family, steps, unreadable: undefined }
   } catch (error) {
     if (!(error instanceof KmipDecodeError)) throw error
@@ -58,7 +58,7 @@ function plainText(text: string): string {
   return text.replace(hashComments, '').replace(brokenNames, (name) => name.replace(/ {2,}/g, ' '))
 }
 
-function stepsOf(messages: readonly XmlElement[]): readonly Step[] {
+function readSteps(messages: readonly XmlElement[]): readonly Step[] {
   const steps: Step[] = []
   for (let index = 0; index < messages.length; index += 2) {
     const [request, response] = [messages[index], messages[index + 1]]
@@ -70,20 +70,20 @@ function stepsOf(messages: readonly XmlElement[]): readonly Step[] {
   return steps
 }
 
-function versionOf(steps: readonly Step[]): string {
-  const version = childOf(childOf(steps[0]?.request, 'RequestHeader'), 'ProtocolVersion')
-  const part = (name: string): string => childOf(version, name)?.attributes.get('value') ?? '?'
+function readVersion(steps: readonly Step[]): string {
+  const version = findChild(findChild(steps[0]?.request, 'RequestHeader'), 'ProtocolVersion')
+  const part = (name: string): string => findChild(version, name)?.attributes.get('value') ?? '?'
   return `${part('ProtocolVersionMajor')}.${part('ProtocolVersionMinor')}`
 }
 
 /** The first child with this name, in any spelling. */
-export function childOf(element: XmlElement | undefined, name: string): XmlElement | undefined {
+export function findChild(element: XmlElement | undefined, name: string): XmlElement | undefined {
   return element?.children.find((child) => normaliseName(child.name) === normaliseName(name))
 }
 
 /** The operations that a request names, in order. */
-export function operationsOf(message: XmlElement): readonly string[] {
+export function listOperations(message: XmlElement): readonly string[] {
   return message.children
     .filter(({ name }) => name === 'BatchItem')
-    .map((item) => childOf(item, 'Operation')?.attributes.get('value') ?? 'none')
+    .map((item) => findChild(item, 'Operation')?.attributes.get('value') ?? 'none')
 }

@@ -25,6 +25,6 @@ export function casesIn(folder: string): readonly TestCase[] {
 }
 
 /** The public test cases of the versions that are served; KMIP 3.0 is a draft. */
-export function servedCases(env: Readonly<Record<string, string | undefined>>): readonly TestCase[] {
+export function listServedCases(env: Readonly<Record<string, string | undefined>>): readonly TestCase[] {
   return casesIn(vectorsFolder(env)).filter(({ version }) => !version.startsWith('3.'))
 }

@@ -23,7 +23,7 @@ export interface MissingClient {
 export type ClientRun = ClientReport | MissingClient
 
 /** One JSON object a line, as the drivers print them. */
-export function stepsOf(out: string): readonly Step[] {
+export function parseSteps(out: string): readonly Step[] {
   return out
     .split('\n')
     .filter((line) => line !== '')

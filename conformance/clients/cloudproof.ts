@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startKms } from '@warder/kms/testing'
-import { type ClientRun, stepsOf } from './client-run.ts'
+import { type ClientRun, parseSteps } from './client-run.ts'
 import { installPackages } from './npm-package.ts'
 import { runProgram } from './run-program.ts'
 
@@ -29,6 +29,6 @@ export async function runCloudproof(): Promise<ClientRun> {
     client: 'cloudproof_kms_js',
     version: '4.0.0',
     way: 'JSON, bare operations at `/kmip/2_1`, bearer token',
-    steps: stepsOf(out.toString('utf8')),
+    steps: parseSteps(out.toString('utf8')),
   }
 }

@@ -7,7 +7,7 @@ import { canRun, runProgram } from './run-program.ts'
 
 const requirements = fileURLToPath(new URL('./hvac-requirements.txt', import.meta.url))
 const cache = fileURLToPath(new URL('../../node_modules/.cache/python-clients', import.meta.url))
-const mostMs = 120_000
+const maxMs = 120_000
 
 /** Environment in which Python finds a package. */
 export interface PythonPath {
@@ -45,7 +45,7 @@ async function install(folder: string): Promise<boolean> {
       draft,
     ]
     const words = ['-m', 'pip', 'install', ...options, '--require-hashes', '-r', requirements]
-    const { code } = await runProgram('python3', words, { timeoutMs: mostMs })
+    const { code } = await runProgram('python3', words, { timeoutMs: maxMs })
     if (code === 0 && !existsSync(folder)) renameSync(draft, folder)
   } catch {
     // No Python; or another test has put it there in this moment.

@@ -5,12 +5,12 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Started, startKms } from '@warder/kms/testing'
 import * as jose from 'jose'
-import { type ClientRun, type Step, stepsOf } from './client-run.ts'
-import { data, type Encrypted, type Messages, messagesOf, text } from './jose-messages.ts'
+import { type ClientRun, parseSteps, type Step } from './client-run.ts'
+import { createMessages, data, type Encrypted, type Messages, text } from './jose-messages.ts'
 import { installPython } from './kmip-clients.ts'
 import { canRun, runProgram } from './run-program.ts'
 
-async function stepOf(step: string, act: () => Promise<unknown>): Promise<Step> {
+async function runStep(step: string, act: () => Promise<unknown>): Promise<Step> {
   try {
     await act()
     return { step, passed: true }
@@ -27,7 +27,7 @@ const way = 'JWE and JWS of the REST API, both ways'
  */
 export async function runJoseClients(): Promise<readonly ClientRun[]> {
   await using kms = await startKms({ config: { jose_optional_algorithms: ['A128KW', 'ECDH-ES'] } })
-  const messages = await messagesOf(kms)
+  const messages = await createMessages(kms)
   return [
     await runJose(kms, messages),
     await runPythonJose(kms, messages),
@@ -37,7 +37,7 @@ export async function runJoseClients(): Promise<readonly ClientRun[]> {
 }
 
 /** The step of a client that encrypted passes when the service opens what it made. */
-async function opened(kms: Started, step: Step & { readonly sealed?: unknown }): Promise<Step> {
+async function decryptStep(kms: Started, step: Step & { readonly sealed?: unknown }): Promise<Step> {
   const { sealed, ...told } = step
   if (!told.passed || sealed === undefined) return told
   const answer = await kms.user('alice').post('/v1/crypto/decrypt', sealed)
@@ -47,7 +47,7 @@ async function opened(kms: Started, step: Step & { readonly sealed?: unknown }):
 async function runJose(kms: Started, { encrypted, signed, recipients }: Messages): Promise<ClientRun> {
   const steps: Step[] = []
   const decrypts = (name: string, { alg, key, jwe }: Encrypted): Promise<Step> =>
-    stepOf(name, async () => {
+    runStep(name, async () => {
       const { plaintext } = await jose.flattenedDecrypt(jwe, await jose.importJWK(key, alg))
       if (Buffer.from(plaintext).toString() !== text) throw new Error('another plaintext')
     })
@@ -65,14 +65,14 @@ async function runJose(kms: Started, { encrypted, signed, recipients }: Messages
         .setProtectedHeader({ alg, enc: 'A256GCM', kid })
         .encrypt(await jose.importJWK(key, alg))
     let sealed: unknown
-    const made = await stepOf(`encrypt ${name}`, async () => {
+    const made = await runStep(`encrypt ${name}`, async () => {
       sealed = await seal()
     })
-    steps.push(await opened(kms, { ...made, sealed }))
+    steps.push(await decryptStep(kms, { ...made, sealed }))
   }
   for (const { alg, key, jws } of signed)
     steps.push(
-      await stepOf(`verify ${alg}`, async () =>
+      await runStep(`verify ${alg}`, async () =>
         jose.flattenedVerify({ ...jws, payload: data }, await jose.importJWK(key, alg)),
       ),
     )
@@ -119,7 +119,7 @@ async function drive(
   const { code, out, err } = await runProgram(program, [...args, file], { env })
   if (code !== 0) throw new Error(`the driver ended with ${code}: ${err}`)
   const steps: Step[] = []
-  for (const step of stepsOf(out.toString('utf8'))) steps.push(await opened(kms, step))
+  for (const step of parseSteps(out.toString('utf8'))) steps.push(await decryptStep(kms, step))
   return steps
 }
 
@@ -143,7 +143,7 @@ async function runCurl(kms: Started): Promise<ClientRun> {
       ...['-H', 'Content-Type: application/json', '-d', '@-', `${address}/kmip/2_1`],
     ],
   ] satisfies readonly (readonly [string, ...string[]])[]) {
-    const big = JSON.stringify({ tag: 'Hash', value: hashOf('00'.repeat(2 ** 20)) })
+    const big = JSON.stringify({ tag: 'Hash', value: computeHash('00'.repeat(2 ** 20)) })
     const options = { input: Buffer.from(args.includes('@-') ? big : '') }
     const { code, err } = await runProgram('curl', ['-sS', '--fail', '--cacert', ca, ...args], options)
     steps.push(code === 0 ? { step, passed: true } : { step, passed: false, why: err.trim() })
@@ -151,7 +151,7 @@ async function runCurl(kms: Started): Promise<ClientRun> {
   return { client: 'curl', version, way: 'HTTPS', steps }
 }
 
-function hashOf(hex: string) {
+function computeHash(hex: string) {
   const algorithm = { tag: 'HashingAlgorithm', type: 'Enumeration', value: 'SHA_256' }
   return [
     { tag: 'CryptographicParameters', value: [algorithm] },

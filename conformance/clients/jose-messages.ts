@@ -36,44 +36,44 @@ export interface Messages {
   readonly recipients: readonly Recipient[]
 }
 
-const jwkOf = (key: KeyObject): Jwk => key.export({ format: 'jwk' }) as Jwk
-const secretOf = (bits: number): Jwk => ({ kty: 'oct', k: randomBytes(bits / 8).toString('base64url') })
+const toJwk = (key: KeyObject): Jwk => key.export({ format: 'jwk' }) as Jwk
+const createSecret = (bits: number): Jwk => ({ kty: 'oct', k: randomBytes(bits / 8).toString('base64url') })
 const curves = ['P-256', 'P-384', 'P-521', 'X25519'] as const
 const agreements = ['ECDH-ES', 'ECDH-ES+A128KW', 'ECDH-ES+A192KW', 'ECDH-ES+A256KW'] as const
 
 /** Private or secret keys, each for one key management. */
-function keysOf(rsa: Jwk): readonly { readonly alg: string; readonly jwk: Jwk }[] {
+function createKeys(rsa: Jwk): readonly { readonly alg: string; readonly jwk: Jwk }[] {
   const pair = (crv: (typeof curves)[number]) =>
     crv === 'X25519' ? generateKeyPairSync('x25519') : generateKeyPairSync('ec', { namedCurve: crv })
   return [
-    { alg: 'dir', jwk: secretOf(256) },
+    { alg: 'dir', jwk: createSecret(256) },
     { alg: 'RSA-OAEP', jwk: rsa },
     { alg: 'RSA-OAEP-256', jwk: rsa },
     ...[128, 192, 256].flatMap((bits) =>
-      [`A${bits}KW`, `A${bits}GCMKW`].map((alg) => ({ alg, jwk: secretOf(bits) })),
+      [`A${bits}KW`, `A${bits}GCMKW`].map((alg) => ({ alg, jwk: createSecret(bits) })),
     ),
-    ...curves.flatMap((crv) => agreements.map((alg) => ({ alg, jwk: jwkOf(pair(crv).privateKey) }))),
+    ...curves.flatMap((crv) => agreements.map((alg) => ({ alg, jwk: toJwk(pair(crv).privateKey) }))),
   ]
 }
 
 /** Messages of the service under keys that the client brought, and those keys for messages to the service. */
-export async function messagesOf(kms: Started): Promise<Messages> {
+export async function createMessages(kms: Started): Promise<Messages> {
   const alice = kms.user('alice')
-  const imported = async (jwk: Jwk): Promise<string> => {
+  const importKey = async (jwk: Jwk): Promise<string> => {
     const { status, json, text: told } = await alice.post('/v1/crypto/keys', jwk)
     if (status !== 200) throw new Error(told)
     return json.kid
   }
-  const rsa = jwkOf(generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey)
-  const ec = jwkOf(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey)
+  const rsa = toJwk(generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey)
+  const ec = toJwk(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey)
   const encrypted: Encrypted[] = []
   const recipients: Recipient[] = []
-  for (const { alg, jwk } of keysOf(rsa)) {
-    const kid = await imported({ ...jwk, alg: alg === 'dir' ? 'A256GCM' : alg })
+  for (const { alg, jwk } of createKeys(rsa)) {
+    const kid = await importKey({ ...jwk, alg: alg === 'dir' ? 'A256GCM' : alg })
     const name = jwk.crv === undefined ? alg : `${alg} ${jwk.crv}`
     const request = { kid, alg, enc: 'A256GCM', data }
     encrypted.push({ name, alg, key: jwk, jwe: (await alice.post('/v1/crypto/encrypt', request)).json })
-    recipients.push({ name, alg, kid, key: publicOf(jwk) })
+    recipients.push({ name, alg, kid, key: toPublic(jwk) })
   }
   const signed: Signed[] = []
   for (const [alg, jwk] of [
@@ -81,14 +81,14 @@ export async function messagesOf(kms: Started): Promise<Messages> {
     ['PS256', rsa],
     ['ES256', ec],
   ] as const) {
-    const request = { kid: await imported({ ...jwk, alg }), alg, data }
-    signed.push({ alg, key: publicOf(jwk), jws: (await alice.post('/v1/crypto/sign', request)).json })
+    const request = { kid: await importKey({ ...jwk, alg }), alg, data }
+    signed.push({ alg, key: toPublic(jwk), jws: (await alice.post('/v1/crypto/sign', request)).json })
   }
   return { encrypted, signed, recipients }
 }
 
 /** Of a pair the public half. */
-function publicOf(jwk: Jwk): Jwk {
+function toPublic(jwk: Jwk): Jwk {
   const { d, p, q, dp, dq, qi, ...key } = jwk
   return key
 }

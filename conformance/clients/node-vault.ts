@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type ClientRun, stepsOf } from './client-run.ts'
+import { type ClientRun, parseSteps } from './client-run.ts'
 import { startWithMachineRole } from './machine-role.ts'
 import { installPackages } from './npm-package.ts'
 import { runProgram } from './run-program.ts'
@@ -25,7 +25,7 @@ export async function runNodeVault(): Promise<ClientRun> {
       client: 'node-vault (npm)',
       version: '0.12.0',
       way: 'machine logins through the kms',
-      steps: stepsOf(out.toString('utf8')),
+      steps: parseSteps(out.toString('utf8')),
     }
   } finally {
     await warder.stop()
@@ -49,7 +49,7 @@ export async function runTransitNodeVault(): Promise<ClientRun> {
       client: 'node-vault (npm)',
       version: '0.12.0',
       way: 'transit',
-      steps: stepsOf(out.toString('utf8')),
+      steps: parseSteps(out.toString('utf8')),
     }
   } finally {
     await warder.stop()

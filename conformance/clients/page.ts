@@ -12,7 +12,7 @@ what is missing into temporary folders (npm, pip, Go, apt). How each is driven: 
 
 | client | version | way | passed | failed |
 |---|---|---|---|---|
-${reports.map(rowOf).join('\n')}
+${reports.map(formatRow).join('\n')}
 ${missing.length === 0 ? '' : `\nNot run, since they were not to be had:\n\n${missing.join('\n')}\n`}
 ## What does not pass
 
@@ -20,7 +20,7 @@ ${failures(reports)}
 
 ## What was run
 
-${[...Map.groupBy(reports, nameOf)].map(([name, some]) => `- **${name}**: ${ran(some)}`).join('\n')}
+${[...Map.groupBy(reports, formatName)].map(([name, some]) => `- **${name}**: ${ran(some)}`).join('\n')}
 
 ## What is done otherwise than the standard says
 
@@ -33,11 +33,11 @@ ${tolerances.map(({ what, where, client, safe }) => `| ${what} | ${where} | ${cl
 `
 }
 
-function nameOf({ client, version }: ClientReport): string {
+function formatName({ client, version }: ClientReport): string {
   return `${client} ${version}`
 }
 
-function rowOf({ client, version, way, steps }: ClientReport): string {
+function formatRow({ client, version, way, steps }: ClientReport): string {
   const passed = steps.filter((step) => step.passed).length
   return `| ${client} | ${version} | ${way} | ${passed} | ${steps.length - passed} |`
 }
@@ -46,7 +46,7 @@ function failures(reports: readonly ClientReport[]): string {
   const rows = reports.flatMap((report) =>
     report.steps
       .filter(({ passed }) => !passed)
-      .map(({ step, why = '' }) => `| ${nameOf(report)} | ${step} | ${plain(why)} |`),
+      .map(({ step, why = '' }) => `| ${formatName(report)} | ${step} | ${plain(why)} |`),
   )
   if (rows.length === 0) return 'Nothing.'
   return `| client | step | why |\n|---|---|---|\n${rows.join('\n')}`

@@ -15,7 +15,7 @@ export interface RunOptions {
   readonly timeoutMs?: number
 }
 
-const longestMs = 60_000
+const maxMs = 60_000
 
 /** Runs a program to its end, at most `timeoutMs`. */
 export function runProgram(command: string, args: readonly string[], options: RunOptions = {}): Promise<Ran> {
@@ -23,7 +23,7 @@ export function runProgram(command: string, args: readonly string[], options: Ru
     const child = spawn(command, [...args], {
       env: { ...process.env, ...options.env },
       stdio: ['pipe', 'pipe', 'pipe'],
-      timeout: options.timeoutMs ?? longestMs,
+      timeout: options.timeoutMs ?? maxMs,
     })
     const out: Buffer[] = []
     const err: Buffer[] = []
@@ -49,6 +49,6 @@ export function canRun(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): boolean {
-  const timeout = 5 * longestMs // a first build compiles the standard library, too
+  const timeout = 5 * maxMs // a first build compiles the standard library, too
   return spawnSync(command, [...args], { env: { ...process.env, ...env }, timeout }).status === 0
 }

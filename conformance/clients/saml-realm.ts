@@ -3,7 +3,7 @@ import { type Client, client } from '@warder/auth/methods/saml/testing'
 import type { Installation } from 'warder/testing'
 
 /** A browser's way to the authentication service. */
-export function browserOf({ authUrl, caFile }: Installation): Client {
+export function createBrowser({ authUrl, caFile }: Installation): Client {
   return client(Number(new URL(authUrl).port), readFileSync(caFile, 'utf8'))
 }
 
@@ -16,7 +16,7 @@ export async function makeSamlRealm(
   metadata_xml: string,
   mail = 'mail',
 ): Promise<void> {
-  const auth = browserOf(warder)
+  const auth = createBrowser(warder)
   const saml_params = {
     metadata_xml,
     sp_entity_id: `${warder.authUrl}/saml/sso`,

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type Installation, startInstallation } from 'warder/testing'
 import type { ClientRun, Step } from './client-run.ts'
 import { runProgram } from './run-program.ts'
-import { browserOf, makeSamlRealm } from './saml-realm.ts'
+import { createBrowser, makeSamlRealm } from './saml-realm.ts'
 import { idpOrigin, type RunningIdp, startSimpleSamlPhp } from './simplesamlphp-idp.ts'
 import { findSimpleSamlPhp, type SimpleSamlPhp, unpackSimpleSamlPhp } from './simplesamlphp-place.ts'
 
@@ -27,7 +27,7 @@ export async function driveSimpleSamlPhp(found: SimpleSamlPhp): Promise<SimpleSa
   try {
     const idpMetadata = (await idp.open(`${idpOrigin}/saml2/idp/metadata.php`)).text
     await makeSamlRealm(warder, idpMetadata)
-    const auth = browserOf(warder)
+    const auth = createBrowser(warder)
     const metadata = (await auth.call('GET', '/saml/sso/metadata')).text
     auth.close()
     idp.trust(metadata, "'assertion.encryption' => false")
@@ -54,7 +54,7 @@ async function logIn(
   warder: Installation,
   idp: RunningIdp,
 ): Promise<{ readonly claims: Readonly<Record<string, unknown>>; readonly cookie: string }> {
-  const auth = browserOf(warder)
+  const auth = createBrowser(warder)
   try {
     const begun = await auth.call('GET', '/saml/sso/login')
     const loginCookie = cookieIn(begun.headers['set-cookie'], '_ea_saml')
@@ -88,7 +88,7 @@ async function logOut(
   idp: RunningIdp,
   cookie: string,
 ): Promise<SimpleSamlRun['afterLogout']> {
-  const auth = browserOf(warder)
+  const auth = createBrowser(warder)
   try {
     const headers = { cookie: `_ea_=${cookie}` }
     const begun = await auth.call('GET', '/saml/sso/logout?return_to=https://app.example/bye', { headers })

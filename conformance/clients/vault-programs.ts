@@ -12,19 +12,19 @@ const programs = {
 } as const
 type Name = keyof typeof programs
 
-function programOf(name: Name): string {
+function findProgram(name: Name): string {
   return process.env[programs[name].variable] ?? name
 }
 
 /** Why a program is not run; false: it is here. */
 export function missingProgram(name: Name): string | false {
   const { variable, version } = programs[name]
-  if (canRun(programOf(name), version)) return false
+  if (canRun(findProgram(name), version)) return false
   return `${name} is not here: install it, or set ${variable} to the program`
 }
 
 /** Context of a driver: an installation, a folder, and the program with the token of a machine. */
-interface Place {
+interface VaultTarget {
   readonly kmsUrl: string
   path(file: string): string
   /** @throws Error with what the program said, when it fails */
@@ -38,10 +38,10 @@ interface Place {
   step(name: string, act: () => Promise<void>): Promise<void>
 }
 
-async function drive(name: Name, act: (place: Place) => Promise<void>): Promise<ClientRun> {
+async function drive(name: Name, act: (place: VaultTarget) => Promise<void>): Promise<ClientRun> {
   const missing = missingProgram(name)
   if (missing !== false) return { missing }
-  const program = programOf(name)
+  const program = findProgram(name)
   const { warder, token } = await startTransit()
   const folder = mkdtempSync(join(tmpdir(), `warder-${name}-`))
   const kms = warder.client('kms')
@@ -54,13 +54,13 @@ async function drive(name: Name, act: (place: Place) => Promise<void>): Promise<
     COSIGN_PASSWORD: '',
     SOPS_DISABLE_VERSION_CHECK: '1',
   }
-  const started = (args: readonly string[]): Promise<Ran> => runProgram(program, args, { env })
+  const startProgram = (args: readonly string[]): Promise<Ran> => runProgram(program, args, { env })
   try {
     await act({
       kmsUrl: warder.kmsUrl,
       path: (file) => join(folder, file),
       async run(...args) {
-        const { code, out, err } = await started(args)
+        const { code, out, err } = await startProgram(args)
         if (code !== 0) throw new Error(err.trim().split('\n').at(-1) ?? `it ended with ${code}`)
         return out
       },
@@ -68,7 +68,7 @@ async function drive(name: Name, act: (place: Place) => Promise<void>): Promise<
         env[variable] = value
       },
       async fails(...args) {
-        if ((await started(args)).code === 0) throw new Error('it succeeded')
+        if ((await startProgram(args)).code === 0) throw new Error('it succeeded')
       },
       async key(path) {
         const headers = { 'X-Vault-Token': token }
@@ -83,7 +83,7 @@ async function drive(name: Name, act: (place: Place) => Promise<void>): Promise<
         steps.push({ step: what, passed: why === undefined, ...(why !== undefined && { why }) })
       },
     })
-    const { out } = await started(programs[name].version)
+    const { out } = await startProgram(programs[name].version)
     const [version = '?'] = /\d+\.\d+\.\d+/.exec(out.toString('utf8')) ?? []
     return { client: `${name} (Go)`, version, way: programs[name].way, steps }
   } finally {
@@ -136,7 +136,7 @@ export function runSops(): Promise<ClientRun> {
     const [plain, sealed, other] = [path('secrets.json'), path('sealed.json'), path('other.json')]
     const secret = { password: 'attack at dawn' }
     writeFileSync(plain, JSON.stringify(secret))
-    const opened = async () => {
+    const assertOpens = async () => {
       const found = JSON.parse((await run('--decrypt', sealed)).toString('utf8'))
       if (found.password !== secret.password) throw new Error('the file opens as something else')
     }
@@ -147,15 +147,15 @@ export function runSops(): Promise<ClientRun> {
       if (!text.includes('vault:v1:') || text.includes(secret.password)) throw new Error(text.slice(0, 200))
       writeFileSync(sealed, text)
     })
-    await step('decrypt', opened)
+    await step('decrypt', assertOpens)
     await step('decrypt after a rotation', async () => {
       await transitKey('files/rotate')
-      await opened()
+      await assertOpens()
     })
     await step('rotate the data key of the file', async () => {
       await run('rotate', '--in-place', sealed)
       if (!readFileSync(sealed, 'utf8').includes('vault:v2:')) throw new Error('it names the old version')
-      await opened()
+      await assertOpens()
     })
     await step('a changed file is refused', async () => {
       writeFileSync(

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { XmlElement } from '@warder/kmip/xml'
 import { parseCase, type TestCase } from '../cases/test-case.ts'
-import { servedCases, vectorsVariable } from '../cases/vectors.ts'
+import { listServedCases, vectorsVariable } from '../cases/vectors.ts'
 import { runCase, type Strictness } from '../run/run-case.ts'
 import { replay } from './replay.ts'
 
@@ -63,7 +63,7 @@ function withMembers(
   return (response: XmlElement, at: number): XmlElement => (at === step ? change(response) : response)
 }
 
-async function differencesOf(
+async function findDifferences(
   testCase: TestCase,
   change?: (response: XmlElement, step: number) => XmlElement,
   strictness?: Strictness,
@@ -79,26 +79,26 @@ const without = (name: string) => (children: readonly XmlElement[]) =>
   children.filter((child) => child.name !== name)
 
 test('A server that answers as printed passes, whatever it calls its objects', async () => {
-  assert.deepEqual(await differencesOf(example), [])
+  assert.deepEqual(await findDifferences(example), [])
 })
 
 test('Another status, reason, value, date or identifier is told with its place', async () => {
-  const [status] = await differencesOf(example, withValue(3, 'ResultStatus', 'OperationUndone'))
+  const [status] = await findDifferences(example, withValue(3, 'ResultStatus', 'OperationUndone'))
   assert.equal(status, '3 Destroy BatchItem/ResultStatus must be OperationFailed, is OperationUndone')
-  const [reason] = await differencesOf(example, withValue(3, 'ResultReason', 'ItemNotFound'))
+  const [reason] = await findDifferences(example, withValue(3, 'ResultReason', 'ItemNotFound'))
   assert.equal(reason, '3 Destroy BatchItem/ResultReason must be PermissionDenied, is ItemNotFound')
-  const [state] = await differencesOf(example, withValue(1, 'State', 'PreActive'))
+  const [state] = await findDifferences(example, withValue(1, 'State', 'PreActive'))
   assert.equal(
     state,
     '1 GetAttributes BatchItem/ResponsePayload/Attributes/State must be Active, is PreActive',
   )
-  const [date] = await differencesOf(example, withValue(1, 'ActivationDate', '2001-01-01T00:00:00Z'))
+  const [date] = await findDifferences(example, withValue(1, 'ActivationDate', '2001-01-01T00:00:00Z'))
   assert.match(date ?? '', /ActivationDate must be \$NOW-3600, is 2001/)
-  const [other] = await differencesOf(example, withValue(1, 'UniqueIdentifier', 'another'))
+  const [other] = await findDifferences(example, withValue(1, 'UniqueIdentifier', 'another'))
   assert.match(other ?? '', /UniqueIdentifier must be \$UNIQUE_IDENTIFIER_0 = .*, is another/)
-  const [bytes] = await differencesOf(example, withValue(2, 'Data', '0102030405060709'))
+  const [bytes] = await findDifferences(example, withValue(2, 'Data', '0102030405060709'))
   assert.match(bytes ?? '', /Data must be 0102030405060708, is 0102030405060709/)
-  const [stamp] = await differencesOf(example, withValue(0, 'TimeStamp', '2001-01-01T00:00:00Z'))
+  const [stamp] = await findDifferences(example, withValue(0, 'TimeStamp', '2001-01-01T00:00:00Z'))
   assert.match(stamp ?? '', /ResponseHeader\/TimeStamp must be \$NOW/)
 })
 
@@ -115,11 +115,11 @@ ${exchange('GetAttributes', `${id}${reference}`, payload(`${id}${dates(then, oth
 </KMIP>`,
   )
   const now = new Date().toISOString()
-  assert.deepEqual(await differencesOf(old, withValue(1, 'InitialDate', now)), [])
-  const [printed, ...others] = await differencesOf(old)
+  assert.deepEqual(await findDifferences(old, withValue(1, 'InitialDate', now)), [])
+  const [printed, ...others] = await findDifferences(old)
   assert.match(printed ?? '', /InitialDate must be 2013/)
   assert.equal(others.length, 0)
-  const [moved] = await differencesOf(old, (response, step) =>
+  const [moved] = await findDifferences(old, (response, step) =>
     withValue(1, 'InitialDate', now)(withValue(1, 'ActivationDate', now)(response, step), step),
   )
   assert.match(moved ?? '', /ActivationDate must be 2012/)
@@ -127,23 +127,23 @@ ${exchange('GetAttributes', `${id}${reference}`, payload(`${id}${dates(then, oth
 
 test('A message in other words is a difference, unless the server may have its own', async () => {
   const other = withValue(3, 'ResultMessage', 'Not now.')
-  assert.deepEqual(await differencesOf(example, other), [
+  assert.deepEqual(await findDifferences(example, other), [
     '3 Destroy BatchItem/ResultMessage must be DENIED, is Not now.',
   ])
-  assert.deepEqual(await differencesOf(example, other, { ownWords: true }), [])
+  assert.deepEqual(await findDifferences(example, other, { ownWords: true }), [])
   const none = withMembers(3, 'BatchItem', without('ResultMessage'))
-  assert.equal((await differencesOf(example, none, { ownWords: true })).length, 1)
+  assert.equal((await findDifferences(example, none, { ownWords: true })).length, 1)
 })
 
 test('A missing or an additional member is a difference', async () => {
-  const [missing] = await differencesOf(example, withMembers(3, 'BatchItem', without('ResultMessage')))
+  const [missing] = await findDifferences(example, withMembers(3, 'BatchItem', without('ResultMessage')))
   assert.equal(missing, '3 Destroy BatchItem/ResultMessage is missing (must be DENIED)')
-  const [gone] = await differencesOf(example, withMembers(1, 'Attributes', without('State')))
+  const [gone] = await findDifferences(example, withMembers(1, 'Attributes', without('State')))
   assert.match(gone ?? '', /Attributes\/State is missing/)
   const twice = withMembers(1, 'Attributes', (children) => [...children, ...children.slice(0, 1)])
-  const [extra] = await differencesOf(example, twice)
+  const [extra] = await findDifferences(example, twice)
   assert.match(extra ?? '', /Attributes\/State is not expected \(is Active\)/)
-  const [order] = await differencesOf(
+  const [order] = await findDifferences(
     example,
     withMembers(3, 'BatchItem', (items) => items.toReversed()),
   )
@@ -152,8 +152,8 @@ test('A missing or an additional member is a difference', async () => {
 
 test('Attributes have no order, and those with many values neither', async () => {
   const reversed = withMembers(1, 'Attributes', (children) => children.toReversed())
-  assert.deepEqual(await differencesOf(example, reversed), [])
-  const [renamed] = await differencesOf(example, withValue(1, 'NameValue', 'three', 'two'))
+  assert.deepEqual(await findDifferences(example, reversed), [])
+  const [renamed] = await findDifferences(example, withValue(1, 'NameValue', 'three', 'two'))
   assert.match(renamed ?? '', /Attributes\/Name\/NameValue must be two, is three/)
 })
 
@@ -177,15 +177,15 @@ test('What a key made by the server gives may differ, and stands for the printed
   assert.equal(outcome, 'passed')
   assert.match(sent[2] ?? '', /\[170,170,170,170,170,170,170,170\]/)
   assert.match(sent[3] ?? '', /\[0\]/)
-  const [decrypted] = await differencesOf(made, withValue(2, 'Data', '01'))
+  const [decrypted] = await findDifferences(made, withValue(2, 'Data', '01'))
   assert.match(decrypted ?? '', /2 Decrypt .*Data must be 00, is 01/)
-  const [shorter] = await differencesOf(made, withValue(1, 'Data', 'aaaa'))
+  const [shorter] = await findDifferences(made, withValue(1, 'Data', 'aaaa'))
   assert.match(shorter ?? '', /1 Encrypt .*Data must be/)
 })
 
 test('A request with a value that never came ends the case', async () => {
   const broken = parseCase('EX-M-3-21', `<KMIP>${exchange('Get', id, payload(id))}</KMIP>`)
-  assert.deepEqual(await differencesOf(broken), ['0 Get  $UNIQUE_IDENTIFIER_0 has no value yet'])
+  assert.deepEqual(await findDifferences(broken), ['0 Get  $UNIQUE_IDENTIFIER_0 has no value yet'])
 })
 
 test('A file that is no test case is told, not run', async () => {
@@ -196,7 +196,7 @@ test('A file that is no test case is told, not run', async () => {
   }
 })
 
-const cases = servedCases(process.env)
+const cases = listServedCases(process.env)
 const skip = cases.length === 0 ? `the public KMIP test cases are not here (${vectorsVariable})` : false
 
 test('Every public test case passes against its own responses, and none against a wrong status', {
@@ -204,8 +204,8 @@ test('Every public test case passes against its own responses, and none against 
 }, async () => {
   for (const testCase of cases) {
     assert.equal(testCase.unreadable, undefined, testCase.name)
-    assert.deepEqual(await differencesOf(testCase), [], testCase.name)
-    const wrong = await differencesOf(testCase, withValue(0, 'ResultStatus', 'OperationUndone'))
+    assert.deepEqual(await findDifferences(testCase), [], testCase.name)
+    const wrong = await findDifferences(testCase, withValue(0, 'ResultStatus', 'OperationUndone'))
     assert.ok(wrong.length > 0, testCase.name)
   }
 })

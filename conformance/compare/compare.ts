@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { Tag, tagText } from '@warder/kmip/tables'
 import type { StructureNode, TtlvNode } from '@warder/kmip/ttlv'
-import { type Bindings, momentOf, placeholderOf } from '../cases/bindings.ts'
+import { type Bindings, parseMoment, parsePlaceholder } from '../cases/bindings.ts'
 import type { Expected } from './expected.ts'
 import {
   choosesAttribute,
@@ -16,7 +16,7 @@ import {
   mayBeMissing,
   type Where,
 } from './permitted.ts'
-import { show, textOf } from './show.ts'
+import { formatNode, show } from './show.ts'
 
 /** One thing that is not as the test case prints it. */
 export interface Difference {
@@ -58,7 +58,7 @@ function compareScalar(
   path: string,
   { where, bindings, now }: Comparison,
 ): readonly Difference[] {
-  const shift = momentOf(printed) ?? shiftOfPrinted(node, bindings)
+  const shift = parseMoment(printed) ?? shiftOfPrinted(node, bindings)
   if (shift !== undefined && actual.type === 'DateTime') {
     const earliest = bindings.started + shift * 1000 - clockToleranceMs
     const latest = now + shift * 1000 + clockToleranceMs
@@ -67,8 +67,8 @@ function compareScalar(
       ? []
       : [{ path, sentence: `must be ${printed}, is ${show(actual)}` }]
   }
-  const text = textOf(actual)
-  const placeholder = placeholderOf(printed)
+  const text = formatNode(actual)
+  const placeholder = parsePlaceholder(printed)
   if (placeholder !== undefined) {
     const bound = bindings.valueOf(placeholder)
     if (bound === undefined || (bound !== text && isIssuedAnew(actual.tag, where)))
@@ -82,15 +82,15 @@ function compareScalar(
   if (isSame(labelled, actual) || choosesValue(actual.tag, where)) return []
   const differs = { path, sentence: `must be ${show(labelled)}, is ${show(actual)}` }
   if (node.type !== 'ByteString' || actual.type !== 'ByteString') return [differs]
-  const standsFor = bindings.substituteOf(textOf(node))
+  const standsFor = bindings.substituteOf(formatNode(node))
   if (standsFor !== undefined) return standsFor === text ? [] : [differs]
   if (!choosesBytes(actual.tag, where)) return [differs]
   if (!sameSize(node.value, actual.value, actual.tag, where)) return [differs]
-  bindings.substitute(textOf(node), text)
+  bindings.substitute(formatNode(node), text)
   return []
 }
 
-/** The cases of 1.0 to 1.2 print moments as they were when somebody ran them, where no request said them: now, then. */
+/** Times that no request states, which cases of 1.0 to 1.2 print from their original run, stand for the current time. */
 function shiftOfPrinted(node: TtlvNode, bindings: Bindings): number | undefined {
   return node.type === 'DateTime' && !bindings.asked(node.value) ? 0 : undefined
 }
@@ -145,12 +145,12 @@ function compareSequence(
       differences.push({ path: place, sentence })
       continue
     }
-    for (const extra of found.slice(next, at)) differences.push(unexpected(path, extra))
+    for (const extra of found.slice(next, at)) differences.push(describeUnexpected(path, extra))
     const actual = found[at]
     if (actual !== undefined) differences.push(...compareNode(expected, actual, place, comparison))
     next = at + 1
   }
-  for (const extra of found.slice(next)) differences.push(unexpected(path, extra))
+  for (const extra of found.slice(next)) differences.push(describeUnexpected(path, extra))
   return differences
 }
 
@@ -181,7 +181,7 @@ function compareSet(
       differences.push({ path: place, sentence: `is missing (must be ${showExpected(expected)})` })
     }
   }
-  if (!mayBeAdded(where)) for (const extra of left) differences.push(unexpected(path, extra))
+  if (!mayBeAdded(where)) for (const extra of left) differences.push(describeUnexpected(path, extra))
   return differences
 }
 
@@ -225,7 +225,7 @@ function plainNameIn(node: TtlvNode): string {
 }
 
 function placeholdersIn(expected: Expected): number {
-  const own = placeholderOf(expected.printed) === undefined ? 0 : 1
+  const own = parsePlaceholder(expected.printed) === undefined ? 0 : 1
   return expected.children.reduce((sum, child) => sum + placeholdersIn(child), own)
 }
 
@@ -233,7 +233,7 @@ function showExpected({ node, printed }: Expected): string {
   return printed?.startsWith('$') === true ? printed : show(node)
 }
 
-function unexpected(path: string, node: TtlvNode): Difference {
+function describeUnexpected(path: string, node: TtlvNode): Difference {
   return {
     path: `${path}/${tagText(node.tag)}${nameIn(node)}`,
     sentence: `is not expected (is ${show(node)})`,

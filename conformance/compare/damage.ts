@@ -23,7 +23,7 @@ const dates = [0, -1, 4_102_444_800, 8_640_000_000_000, -8_640_000_000_000]
  * A request that says something else or nothing sensible in one or two places of its payloads: members dropped, doubled,
  * of another type, with values at the ends of their range, or taken from `others`. It still is well-formed TTLV.
  */
-export function damaged(request: TtlvNode, others: readonly TtlvNode[], next: Next): TtlvNode {
+export function damage(request: TtlvNode, others: readonly TtlvNode[], next: Next): TtlvNode {
   let changes = 1 + next(2)
   const size = countIn(request, false)
   const targets = new Set(Array.from({ length: changes }, () => next(Math.max(1, size))))
@@ -37,7 +37,7 @@ export function damaged(request: TtlvNode, others: readonly TtlvNode[], next: Ne
             value: node.value.flatMap((member) => walk(member, inside || node.tag === Tag.RequestPayload)),
           }
         : node
-    return isTarget ? changed(rebuilt, others, next) : [rebuilt]
+    return isTarget ? changeNode(rebuilt, others, next) : [rebuilt]
   }
   return walk(request, false)[0] ?? request
 }
@@ -48,7 +48,7 @@ function countIn(node: TtlvNode, inside: boolean): number {
   return node.value.reduce((sum, member) => sum + countIn(member, within), inside ? 1 : 0)
 }
 
-function changed(node: TtlvNode, others: readonly TtlvNode[], next: Next): readonly TtlvNode[] {
+function changeNode(node: TtlvNode, others: readonly TtlvNode[], next: Next): readonly TtlvNode[] {
   const { tag } = node
   switch (next(7)) {
     case 0:

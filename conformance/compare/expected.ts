@@ -1,6 +1,6 @@
 import type { TtlvNode } from '@warder/kmip/ttlv'
 import { nodeOfElement, type XmlElement } from '@warder/kmip/xml'
-import { momentOf, placeholderOf } from '../cases/bindings.ts'
+import { parseMoment, parsePlaceholder } from '../cases/bindings.ts'
 
 /** A node that must come back, with what the test case prints for it. */
 export interface Expected {
@@ -11,7 +11,7 @@ export interface Expected {
 }
 
 /** @throws KmipDecodeError when the test case itself cannot be read */
-export function expectedOf(element: XmlElement): Expected {
+export function readExpected(element: XmlElement): Expected {
   return pair(element, nodeOfElement(withoutPlaceholders(element)))
 }
 
@@ -28,8 +28,8 @@ function pair(element: XmlElement, node: TtlvNode): Expected {
 function withoutPlaceholders(element: XmlElement): XmlElement {
   const attributes = new Map(element.attributes)
   const value = attributes.get('value')
-  if (momentOf(value) !== undefined) attributes.set('value', '1970-01-01T00:00:00Z')
-  else if (placeholderOf(value) !== undefined) {
+  if (parseMoment(value) !== undefined) attributes.set('value', '1970-01-01T00:00:00Z')
+  else if (parsePlaceholder(value) !== undefined) {
     attributes.set('value', attributes.get('type') === 'ByteString' ? '00' : 'any')
   }
   return { name: element.name, attributes, children: element.children.map(withoutPlaceholders) }

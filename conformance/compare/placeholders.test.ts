@@ -25,7 +25,7 @@ function exchange(operation: string, request: string, response: string): string 
 <ResponseMessage><ResponseHeader>${version}${now}${count}</ResponseHeader><BatchItem>${named}${success}<ResponsePayload>${response}</ResponsePayload></BatchItem></ResponseMessage>`
 }
 
-function caseOf(name: string, ...exchanges: readonly string[]): TestCase {
+function createCase(name: string, ...exchanges: readonly string[]): TestCase {
   return parseCase(name, `<KMIP>${exchanges.join('')}</KMIP>`)
 }
 
@@ -62,7 +62,7 @@ const stream = [
 ]
 
 test('Each stream of a case has a CorrelationValue of its own under one placeholder (TC-STREAM)', async () => {
-  const testCase = caseOf('STREAM-21', create('UNIQUE_IDENTIFIER_0', 'a'), ...stream, ...stream)
+  const testCase = createCase('STREAM-21', create('UNIQUE_IDENTIFIER_0', 'a'), ...stream, ...stream)
   assert.deepEqual(await remarks(testCase), [undefined])
 })
 
@@ -70,7 +70,7 @@ const page = (offset: number) =>
   `<MaximumItems type="Integer" value="1"/><OffsetItems type="Integer" value="${offset}"/><Attributes>${symmetric}</Attributes>`
 const reference =
   '<AttributeReference><VendorIdentification type="TextString" value="x"/><AttributeName type="TextString" value="ID"/></AttributeReference>'
-const attributed = (name: string, label: string) =>
+const createAttribute = (name: string, label: string) =>
   exchange(
     'GetAttributes',
     id(name) + reference,
@@ -87,15 +87,15 @@ test("The order of what is located is the server's own, and the same from page t
   ]) {
     const pages = order.flatMap((index, offset) => [
       exchange('Locate', page(offset), id(`UNIQUE_IDENTIFIER_${index}`)),
-      attributed(`UNIQUE_IDENTIFIER_${index}`, labels[index] ?? ''),
+      createAttribute(`UNIQUE_IDENTIFIER_${index}`, labels[index] ?? ''),
     ])
-    const testCase = caseOf(`OFFSET${order.join('')}-21`, ...made, ...pages, ...pages)
+    const testCase = createCase(`OFFSET${order.join('')}-21`, ...made, ...pages, ...pages)
     assert.deepEqual(await remarks(testCase), [undefined])
   }
 })
 
 test('A server that gives one object on two pages, or another text of it, fails', async () => {
-  const twice = caseOf(
+  const twice = createCase(
     'TWICE-21',
     create('UNIQUE_IDENTIFIER_0', 'a'),
     create('UNIQUE_IDENTIFIER_1', 'b'),
@@ -104,6 +104,10 @@ test('A server that gives one object on two pages, or another text of it, fails'
   )
   const [remark] = await remarks(twice)
   assert.match(remark ?? '', /step 3 Locate: .* must be \$UNIQUE_IDENTIFIER_1/)
-  const other = caseOf('OTHER-21', create('UNIQUE_IDENTIFIER_0', 'a'), attributed('UNIQUE_IDENTIFIER_0', 'z'))
+  const other = createCase(
+    'OTHER-21',
+    create('UNIQUE_IDENTIFIER_0', 'a'),
+    createAttribute('UNIQUE_IDENTIFIER_0', 'z'),
+  )
   assert.match((await remarks(other))[0] ?? '', /must be z, is a/)
 })

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { TtlvNode } from '@warder/kmip/ttlv'
 import { nodeOfElement, type XmlElement } from '@warder/kmip/xml'
-import { momentOf, placeholderOf } from '../cases/bindings.ts'
+import { parseMoment, parsePlaceholder } from '../cases/bindings.ts'
 import type { TestCase } from '../cases/test-case.ts'
 import type { Exchanger } from '../run/run-case.ts'
 
@@ -13,11 +13,11 @@ export function replay(
 ): Exchanger {
   const values = new Map<string, string>()
   let step = -1
-  const filled = (element: XmlElement): XmlElement => {
+  const fillElement = (element: XmlElement): XmlElement => {
     const attributes = new Map(element.attributes)
     const value = attributes.get('value')
-    const shift = momentOf(value)
-    const name = placeholderOf(value)
+    const shift = parseMoment(value)
+    const name = parsePlaceholder(value)
     if (shift !== undefined) {
       attributes.set('value', new Date((Math.floor(now() / 1000) + shift) * 1000).toISOString())
     } else if (name !== undefined) {
@@ -26,12 +26,12 @@ export function replay(
       values.set(name, chosen)
       attributes.set('value', chosen)
     }
-    return { name: element.name, attributes, children: element.children.map(filled) }
+    return { name: element.name, attributes, children: element.children.map(fillElement) }
   }
   return async (): Promise<TtlvNode> => {
     step += 1
     const response = testCase.steps[step]?.response
     if (response === undefined) throw new Error('the case has no more steps')
-    return nodeOfElement(change(filled(response), step))
+    return nodeOfElement(change(fillElement(response), step))
   }
 }

@@ -1,12 +1,12 @@
 import { Enumeration, Tag, tagName } from '@warder/kmip/tables'
 import type { TtlvNode } from '@warder/kmip/ttlv'
 import type { XmlElement } from '@warder/kmip/xml'
-import { type Bindings, placeholderOf } from '../cases/bindings.ts'
-import { childOf, operationsOf } from '../cases/test-case.ts'
+import { type Bindings, parsePlaceholder } from '../cases/bindings.ts'
+import { findChild, listOperations } from '../cases/test-case.ts'
 import { compareNode, type Difference } from './compare.ts'
-import { type Expected, expectedOf } from './expected.ts'
+import { type Expected, readExpected } from './expected.ts'
 import type { Where } from './permitted.ts'
-import { textOf } from './show.ts'
+import { formatNode } from './show.ts'
 
 /** Facts about the objects of a case: which the server made, their algorithms and their padding. */
 export interface Known {
@@ -39,25 +39,25 @@ export interface Exchange {
 /** Compares a whole response, item by item. */
 export function compareResponse(exchange: Exchange): readonly StepDifference[] {
   const { actual, response, request } = exchange
-  const expected = expectedOf(response)
-  const [first = 'none'] = operationsOf(request)
+  const expected = readExpected(response)
+  const [first = 'none'] = listOperations(request)
   if (actual.type !== 'Structure' || actual.tag !== Tag.ResponseMessage)
     return [{ operation: first, path: '', sentence: 'is no ResponseMessage' }]
   const differences: StepDifference[] = []
   const header = expected.children.find(({ node }) => node.tag === Tag.ResponseHeader)
   const actualHeader = actual.value.find(({ tag }) => tag === Tag.ResponseHeader)
   if (header !== undefined) {
-    const where = whereOf(exchange, undefined, first, undefined)
-    differences.push(...named(first, compareOne(header, actualHeader, where, exchange)))
+    const where = describePosition(exchange, undefined, first, undefined)
+    differences.push(...addOperation(first, compareOne(header, actualHeader, where, exchange)))
   }
   const items = expected.children.filter(({ node }) => node.tag === Tag.BatchItem)
   const actualItems = actual.value.filter(({ tag }) => tag === Tag.BatchItem)
   const requestItems = request.children.filter(({ name }) => name === 'BatchItem')
   for (const [index, item] of items.entries()) {
-    const operation = childOf(requestItems[index], 'Operation')?.attributes.get('value') ?? first
+    const operation = findChild(requestItems[index], 'Operation')?.attributes.get('value') ?? first
     const found = actualItems[index]
-    const where = whereOf(exchange, requestItems[index], operation, found)
-    differences.push(...named(operation, compareOne(item, found, where, exchange)))
+    const where = describePosition(exchange, requestItems[index], operation, found)
+    differences.push(...addOperation(operation, compareOne(item, found, where, exchange)))
     learn(exchange, requestItems[index], operation, found)
     describe(exchange.bindings, requestItems[index], item)
   }
@@ -70,8 +70,8 @@ export function compareResponse(exchange: Exchange): readonly StepDifference[] {
 function describe(bindings: Bindings, request: XmlElement | undefined, expected: Expected): void {
   const payload = expected.children.find(({ node }) => node.tag === Tag.ResponsePayload)
   const made = payload?.children.find(({ node }) => node.tag === Tag.UniqueIdentifier)
-  const name = placeholderOf(made?.printed)
-  const operation = childOf(request, 'Operation')?.attributes.get('value') ?? ''
+  const name = parsePlaceholder(made?.printed)
+  const operation = findChild(request, 'Operation')?.attributes.get('value') ?? ''
   if (request === undefined || name === undefined || (!makers.has(operation) && operation !== 'Register'))
     return
   bindings.describe(name, textsIn(request))
@@ -82,7 +82,7 @@ function textsIn({ attributes, children }: XmlElement): readonly string[] {
   return [...own, ...children.flatMap(textsIn)]
 }
 
-function named(operation: string, differences: readonly Difference[]): readonly StepDifference[] {
+function addOperation(operation: string, differences: readonly Difference[]): readonly StepDifference[] {
   return differences.map((difference) => ({ ...difference, operation }))
 }
 
@@ -110,26 +110,27 @@ const identifiers: ReadonlySet<number> = new Set([
   Tag.PublicKeyUniqueIdentifier,
 ])
 
-function whereOf(
+function describePosition(
   { known, version, bindings, ownWords }: Exchange,
   item: XmlElement | undefined,
   operation: string,
   actual: TtlvNode | undefined,
 ): Where {
-  const payload = childOf(item, 'RequestPayload')
+  const payload = findChild(item, 'RequestPayload')
   const [asked] = [...identifiersIn(actual)]
-  const object = asked ?? childOf(payload, 'UniqueIdentifier')?.attributes.get('value') ?? ''
+  const object = asked ?? findChild(payload, 'UniqueIdentifier')?.attributes.get('value') ?? ''
   return {
     operation,
     version,
     ownWords,
     generated: known.generated.has(object),
     random: isRandom(operation, known, object, payload, actual),
-    paged: childOf(payload, 'MaximumItems') !== undefined,
-    continues: childOf(payload, 'CorrelationValue') !== undefined,
-    printedInput: !bindings.knows(childOf(payload, 'Data')?.attributes.get('value') ?? ''),
+    paged: findChild(payload, 'MaximumItems') !== undefined,
+    continues: findChild(payload, 'CorrelationValue') !== undefined,
+    printedInput: !bindings.knows(findChild(payload, 'Data')?.attributes.get('value') ?? ''),
     selective:
-      childOf(payload, 'AttributeReference') !== undefined || childOf(payload, 'AttributeName') !== undefined,
+      findChild(payload, 'AttributeReference') !== undefined ||
+      findChild(payload, 'AttributeName') !== undefined,
   }
 }
 
@@ -146,8 +147,8 @@ function isRandom(
   // RSA is encrypted to with random padding (OAEP, PKCS#1 v1.5); other ciphers are told apart by a fresh IV.
   if (operation === 'Encrypt') return algorithm === 'RSA' || membersIn(actual).has(Tag.IVCounterNonce)
   if (operation !== 'Sign') return false
-  const parameters = childOf(payload, 'CryptographicParameters')
-  const padding = childOf(parameters, 'PaddingMethod')?.attributes.get('value') ?? paddings.get(object)
+  const parameters = findChild(payload, 'CryptographicParameters')
+  const padding = findChild(parameters, 'PaddingMethod')?.attributes.get('value') ?? paddings.get(object)
   return algorithm === 'EC' || algorithm === 'ECDSA' || padding === 'PSS'
 }
 
@@ -173,8 +174,9 @@ function algorithmIn(element: XmlElement): string | undefined {
   const value = element.attributes.get('value')
   if (element.name === 'CryptographicAlgorithm') return value
   if (element.name === 'Attribute') {
-    const name = childOf(element, 'AttributeName')?.attributes.get('value')
-    if (name === 'Cryptographic Algorithm') return childOf(element, 'AttributeValue')?.attributes.get('value')
+    const name = findChild(element, 'AttributeName')?.attributes.get('value')
+    if (name === 'Cryptographic Algorithm')
+      return findChild(element, 'AttributeValue')?.attributes.get('value')
   }
   for (const child of element.children) {
     const found = algorithmIn(child)
@@ -202,24 +204,24 @@ function isSuccess(item: TtlvNode): boolean {
   )
 }
 
-function payloadOf(item: TtlvNode | undefined): readonly TtlvNode[] {
+function getPayload(item: TtlvNode | undefined): readonly TtlvNode[] {
   if (item?.type !== 'Structure') return []
   const payload = item.value.find(({ tag }) => tag === Tag.ResponsePayload)
   return payload?.type === 'Structure' ? payload.value : []
 }
 
 function* identifiersIn(item: TtlvNode | undefined): Iterable<string> {
-  for (const node of payloadOf(item))
+  for (const node of getPayload(item))
     if (identifiers.has(node.tag) && node.type === 'TextString') yield node.value
 }
 
 function membersIn(item: TtlvNode | undefined): ReadonlySet<number> {
-  return new Set(payloadOf(item).map(({ tag }) => tag))
+  return new Set(getPayload(item).map(({ tag }) => tag))
 }
 
 function rememberIn(item: TtlvNode, bindings: Bindings): void {
-  for (const node of payloadOf(item)) {
+  for (const node of getPayload(item)) {
     const name = tagName(node.tag)
-    if (name !== undefined && node.type !== 'Structure') bindings.remember(name, textOf(node))
+    if (name !== undefined && node.type !== 'Structure') bindings.remember(name, formatNode(node))
   }
 }

@@ -3,18 +3,18 @@ import { encodeJson } from '@warder/kmip/json'
 import { tagText } from '@warder/kmip/tables'
 import type { TtlvNode } from '@warder/kmip/ttlv'
 
-const longestShown = 80
+const maxShown = 80
 
 /** A value as people read it, cut to a line. */
 export function show(node: TtlvNode): string {
   if (node.type === 'Structure') return `{${node.value.map((member) => tagText(member.tag)).join(', ')}}`
   const { value } = JSON.parse(encodeJson(node)) as { readonly value: unknown }
   const text = String(value)
-  return text.length > longestShown ? `${text.slice(0, longestShown)}… (${text.length} characters)` : text
+  return text.length > maxShown ? `${text.slice(0, maxShown)}… (${text.length} characters)` : text
 }
 
 /** The text of a scalar as XML writes it: what a placeholder stands for. */
-export function textOf(node: TtlvNode): string {
+export function formatNode(node: TtlvNode): string {
   if (node.type === 'ByteString' || node.type === 'BigInteger') return Buffer.from(node.value).toString('hex')
   if (node.type === 'DateTime') return new Date(node.value * 1000).toISOString()
   return node.type === 'Structure' ? '' : String(node.value)

@@ -62,15 +62,15 @@ test('the root key comes from a file, too; what is missing or unknown is refused
   const file = render(...secrets, '--set', 'rootKey.file=/keys/root.key')
   assert.match(file.stdout, /KMS_ROOT_KEY_FILE, value: "\/keys\/root.key"/)
   assert.doesNotMatch(file.stdout, /WARDER_ROOT_KEY|ROOT_KEY_SOURCE/)
-  const refused = (...words: string[]) => {
+  const assertRefused = (...words: string[]) => {
     const { status, stderr } = render(...words)
     assert.notEqual(status, 0)
     return stderr
   }
-  assert.match(refused(...secrets), /all nodes share one root key/)
-  assert.match(refused(...secrets, ...rootKey, '--set', 'rootKey.file=/x'), /not both/)
-  assert.match(refused(...rootKey), /name the Secret/)
-  assert.match(refused(...secrets, ...rootKey, '--set', 'replicaCount=3'), /replicaCount/)
+  assert.match(assertRefused(...secrets), /all nodes share one root key/)
+  assert.match(assertRefused(...secrets, ...rootKey, '--set', 'rootKey.file=/x'), /not both/)
+  assert.match(assertRefused(...rootKey), /name the Secret/)
+  assert.match(assertRefused(...secrets, ...rootKey, '--set', 'replicaCount=3'), /replicaCount/)
 })
 
 const types = fileURLToPath(new URL('kubernetes-types', import.meta.url))

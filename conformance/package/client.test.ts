@@ -16,7 +16,7 @@ import { missingBrowser, openInBrowser } from './browser.ts'
 const folder = mkdtempSync(join(tmpdir(), 'warder-client-'))
 const installed = join(folder, 'installed')
 const client = join(installed, 'node_modules/@warder/client')
-/** The Node of whoever installs it, not the one that runs the tests. */
+/** The Node of the user who installs it, not the one that runs the tests. */
 const path = (process.env.PATH ?? '')
   .split(':')
   .filter((place) => !place.includes('node_modules'))

@@ -14,7 +14,7 @@ const installed = join(folder, 'installed')
 let unavailable: string | undefined
 let services: Started | undefined
 
-/** The Node of whoever installs it, not the one that runs the tests. */
+/** The Node of the user who installs it, not the one that runs the tests. */
 const path = (process.env.PATH ?? '')
   .split(':')
   .filter((place) => !place.includes('node_modules'))

@@ -2,7 +2,7 @@ import { encodeXml } from '@warder/kmip/xml'
 import type { StepFailure } from '../run/run-case.ts'
 import type { WayResults } from './table.ts'
 
-const mostDifferences = 6
+const maxDifferences = 6
 
 /** Every failure by operation, with what was sent and received for the first of each case: for who mends it. */
 export function failuresText(ways: readonly WayResults[]): string {
@@ -17,9 +17,9 @@ export function failuresText(ways: readonly WayResults[]): string {
         lines.push(
           `${testCase.name} step ${failure.step} (${way})${index === 0 ? '' : ' (after an earlier failure)'}`,
         )
-        for (const { path, sentence } of failure.differences.slice(0, mostDifferences))
+        for (const { path, sentence } of failure.differences.slice(0, maxDifferences))
           lines.push(`    ${path} ${sentence}`)
-        if (index === 0) lines.push(...messagesOf(failure))
+        if (index === 0) lines.push(...formatMessages(failure))
       }
     }
   }
@@ -27,15 +27,15 @@ export function failuresText(ways: readonly WayResults[]): string {
   return operations.map(([operation, lines]) => `=== ${operation}\n${lines.join('\n')}\n`).join('\n')
 }
 
-function messagesOf({ sent, received }: StepFailure): readonly string[] {
-  const indented = (label: string, text: string): string =>
+function formatMessages({ sent, received }: StepFailure): readonly string[] {
+  const indent = (label: string, text: string): string =>
     `    ${label}\n${text
       .split('\n')
       .map((line) => `      ${line}`)
       .join('\n')}`
   return [
-    ...(sent === undefined ? [] : [indented('sent', broken(encodeXml(sent)))]),
-    ...(received === undefined ? [] : [indented('received', broken(encodeXml(received)))]),
+    ...(sent === undefined ? [] : [indent('sent', broken(encodeXml(sent)))]),
+    ...(received === undefined ? [] : [indent('received', broken(encodeXml(received)))]),
   ]
 }
 

@@ -1,10 +1,10 @@
-import { byVersion, countOf, remarkOn, type WayResults } from './table.ts'
+import { byVersion, countResults, remarkOn, type WayResults } from './table.ts'
 
 /** docs/reference/kmip-conformance.md: numbers by version and way, then every case by name. */
 export function conformancePage(ways: readonly WayResults[]): string {
   const rows = ways.flatMap(({ way, results }) =>
     byVersion(results).map(([version, some]) => {
-      const { passed, failed, skipped } = countOf(some)
+      const { passed, failed, skipped } = countResults(some)
       return `| ${version} | ${wayNames[way]} | ${some.length} | ${passed} | ${failed} | ${skipped} |`
     }),
   )

@@ -13,7 +13,7 @@ export interface Count {
   readonly skipped: number
 }
 
-export function countOf(results: readonly CaseResult[]): Count {
+export function countResults(results: readonly CaseResult[]): Count {
   const of = (outcome: CaseResult['outcome']): number =>
     results.filter((result) => result.outcome === outcome).length
   return { passed: of('passed'), failed: of('failed'), skipped: of('skipped') }
@@ -28,11 +28,11 @@ export function remarkOn(result: CaseResult): string | undefined {
 }
 
 /** Versions and ways as a small table, then every case that did not pass. */
-export function tableOf(ways: readonly WayResults[]): readonly string[] {
+export function formatTable(ways: readonly WayResults[]): readonly string[] {
   const lines = ['version  way          passed  failed  skipped']
   for (const { way, results } of ways) {
     for (const [version, some] of byVersion(results)) {
-      const { passed, failed, skipped } = countOf(some)
+      const { passed, failed, skipped } = countResults(some)
       const numbers = [passed, failed, skipped].map((number) => String(number).padStart(7)).join('')
       lines.push(`${version.padEnd(9)}${way.padEnd(12)}${numbers}`)
     }

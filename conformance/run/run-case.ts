@@ -1,7 +1,7 @@
 import { KmipDecodeError, type TtlvNode } from '@warder/kmip/ttlv'
 import { nodeOfElement } from '@warder/kmip/xml'
 import { Bindings, UnboundPlaceholder } from '../cases/bindings.ts'
-import { operationsOf, type TestCase } from '../cases/test-case.ts'
+import { listOperations, type TestCase } from '../cases/test-case.ts'
 import { compareResponse, type Known, type StepDifference } from '../compare/response.ts'
 
 /** Result of one test case. */
@@ -49,7 +49,7 @@ export async function runCase(
   const bindings = new Bindings(now())
   const failures: StepFailure[] = []
   for (const [step, { request, response }] of testCase.steps.entries()) {
-    const [operation = 'none'] = operationsOf(request)
+    const [operation = 'none'] = listOperations(request)
     let sent: TtlvNode | undefined
     try {
       const filled = bindings.fill(request, now())

@@ -15,10 +15,10 @@ export interface GivenServer {
  * A server that runs already. Every case is the same client there, so cases that look for objects may find those of
  * others: an empty server is best.
  */
-export function givenServer({ socket, url, ca, cert, key }: GivenServer): TestServer {
+export function connectGivenServer({ socket, url, ca, cert, key }: GivenServer): TestServer {
   const pem = (file: string | undefined): string => (file === undefined ? '' : readFileSync(file, 'utf8'))
   const endpoint: Endpoint = {
-    socket: socket === undefined ? undefined : placeOf(socket),
+    socket: socket === undefined ? undefined : parseHostAndPort(socket),
     url,
     ca: pem(ca),
     cert: pem(cert),
@@ -27,7 +27,7 @@ export function givenServer({ socket, url, ca, cert, key }: GivenServer): TestSe
   return { familiesAtOnce: 1, as: async () => endpoint, [Symbol.asyncDispose]: async () => undefined }
 }
 
-function placeOf(text: string): { readonly host: string; readonly port: number } {
+function parseHostAndPort(text: string): { readonly host: string; readonly port: number } {
   const colon = text.lastIndexOf(':')
   return { host: text.slice(0, colon), port: Number(text.slice(colon + 1)) }
 }

@@ -1,5 +1,5 @@
 import { dirname, join, relative } from 'node:path'
-import { bundledName, entryPoints, packageEntryPoints, packages } from './entry-points.ts'
+import { entryPoints, packageEntryPoints, packages, toBundleName } from './entry-points.ts'
 
 /** Beside the folder of a bundle's code, as beside the packages' in a checkout. */
 const commandFolder = join(packages, 'warder', 'bin')
@@ -24,7 +24,7 @@ export function readdress(file: string, source: string): Readdressed {
     if (!(entryPoints as readonly string[]).includes(path))
       throw new Error(`${file} names ${path}, which scripts/bundle/entry-points.ts does not list`)
     entries.push(path)
-    return `./${bundledName(path)}`
+    return `./${toBundleName(path)}`
   }
   const rest = source
     .replaceAll(/new URL\('(\.[^']*)', import\.meta\.url\)/g, (_, address: string) => {
@@ -34,7 +34,7 @@ export function readdress(file: string, source: string): Readdressed {
         return `new URL('../bin/${path.slice('warder/bin/'.length)}', ADDRESS)`
       if (path.endsWith('.ts')) return `new URL('${entry(path)}', ADDRESS)`
       assets.push(path)
-      return `new URL('./${bundledName(path)}', ADDRESS)`
+      return `new URL('./${toBundleName(path)}', ADDRESS)`
     })
     .replaceAll(/import\.meta\.resolve\('([^']*)'\)/g, (all, name: string) => {
       const path = packageEntryPoints[name]

@@ -17,7 +17,7 @@ import { after, before, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { build, type Metafile } from 'esbuild'
 import { bundle, noticesName, resolution } from './bundle.ts'
-import { bundledName, entryPoints, packageEntryPoints, root, unbundled } from './entry-points.ts'
+import { entryPoints, packageEntryPoints, root, toBundleName, unbundled } from './entry-points.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'warder-bundle-'))
 const code = join(folder, 'code')
@@ -31,7 +31,7 @@ after(() => rmSync(folder, { recursive: true, force: true }))
 const read = (name: string): string => readFileSync(join(code, name), 'utf8')
 
 test('the bundle has each entry point, and imports nothing but its parts, Node and what is not bundled', () => {
-  for (const path of entryPoints) assert.ok(existsSync(join(code, bundledName(path))), path)
+  for (const path of entryPoints) assert.ok(existsSync(join(code, toBundleName(path))), path)
   const imported = readdirSync(code)
     .filter((name) => name.endsWith('.js') && !name.includes('swagger'))
     .flatMap((name) => [...read(name).matchAll(/^(?:import|\} from|export .* from) .*?["']([^"']+)["'];$/gm)])
@@ -42,7 +42,7 @@ test('the bundle has each entry point, and imports nothing but its parts, Node a
     unbundled.some((each) => name === each || name.startsWith(`${each}/`)) ||
     // CommonJS names the modules of Node without their scheme.
     isBuiltin(name) ||
-    entryPoints.some((path) => name === `./${bundledName(path)}`)
+    entryPoints.some((path) => name === `./${toBundleName(path)}`)
   assert.deepEqual([...new Set(foreign.filter((name) => !known(name)))], [])
 })
 

@@ -2,8 +2,8 @@ import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type BuildOptions, build, type Metafile, type Plugin } from 'esbuild'
 import { readdress } from './addresses.ts'
-import { bundledName, entryPoints, packages, root, unbundled } from './entry-points.ts'
-import { noticesOf, packageOf } from './notices.ts'
+import { entryPoints, packages, root, toBundleName, unbundled } from './entry-points.ts'
+import { findPackage, readNotices } from './notices.ts'
 import { packageNames } from './package-names.ts'
 
 export const noticesName = 'THIRD-PARTY-NOTICES.txt'
@@ -50,7 +50,7 @@ export async function bundle(folder: string): Promise<Metafile> {
     ...resolution,
     entryPoints: entryPoints.map((path) => ({
       in: join(packages, path),
-      out: bundledName(path).replace(/\.js$/, ''),
+      out: toBundleName(path).replace(/\.js$/, ''),
     })),
     outdir: code,
     chunkNames: 'part-[hash]',
@@ -62,13 +62,13 @@ export async function bundle(folder: string): Promise<Metafile> {
   const unused = entryPoints.find((path) => !named.has(path))
   if (unused !== undefined)
     throw new Error(`no module names ${unused}, which is an entry point of the bundle`)
-  for (const asset of assets) cpSync(join(packages, asset), join(code, bundledName(asset)))
+  for (const asset of assets) cpSync(join(packages, asset), join(code, toBundleName(asset)))
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n')
   layOutCommand(join(folder, 'bin'))
-  const folders = Object.keys(metafile.inputs).map(packageOf)
+  const folders = Object.keys(metafile.inputs).map(findPackage)
   writeFileSync(
     join(folder, noticesName),
-    noticesOf([...new Set(folders.filter((each) => each !== undefined))]),
+    readNotices([...new Set(folders.filter((each) => each !== undefined))]),
   )
   return metafile
 }

@@ -17,7 +17,7 @@ import { packages, root } from './entry-points.ts'
 
 const folder = join(root, 'node_modules', '.warder-bundles')
 /** A running Warder loads parts of its bundle when they are needed, so that those of the last changes stay. */
-const mostKept = 8
+const maxKept = 8
 
 /** SHA-256 of all that a bundle is made of: sources and files of the packages, dependencies, and what bundles them. */
 export function hashOfSources(): string {
@@ -89,7 +89,7 @@ function removeOld(): void {
     const list = name.startsWith('making-') ? making : made
     list.push({ path, time: statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0 })
   }
-  const tooMany = made.toSorted((a, b) => b.time - a.time).slice(mostKept)
+  const tooMany = made.toSorted((a, b) => b.time - a.time).slice(maxKept)
   const leftByKilled = making.filter(({ time }) => time < Date.now() - 3_600_000)
   for (const { path } of [...tooMany, ...leftByKilled]) rmSync(path, { recursive: true, force: true })
 }

@@ -39,6 +39,6 @@ export const unbundled = [
 ] as const
 
 /** File of a bundle for a file below `packages/`: all are in one folder, where their address is `./NAME` for every module. */
-export function bundledName(path: string): string {
+export function toBundleName(path: string): string {
   return path.replaceAll(/[/\\]/g, '-').replace(/\.ts$/, '.js')
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { root } from './entry-points.ts'
 
 /** Folder below `node_modules` of the npm package that a file belongs to; undefined for our own. */
-export function packageOf(file: string): string | undefined {
+export function findPackage(file: string): string | undefined {
   return /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(file)?.[1]
 }
 
@@ -12,7 +12,7 @@ export function packageOf(file: string): string | undefined {
  * @param folders of the packages, from the root
  * @throws Error where a package has neither a text nor the name of a licence
  */
-export function noticesOf(folders: readonly string[]): string {
+export function readNotices(folders: readonly string[]): string {
   const parts = folders.toSorted().map((folder) => {
     const path = join(root, folder)
     const manifest = JSON.parse(readFileSync(join(path, 'package.json'), 'utf8')) as {

@@ -13,7 +13,7 @@ const folder = mkdtempSync(join(tmpdir(), 'warder-archive-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 const time = new Date(1_700_000_000_000)
 
-async function packed(place: string, names: readonly string[], mode: number): Promise<string> {
+async function packFiles(place: string, names: readonly string[], mode: number): Promise<string> {
   const top = join(folder, place, 'top')
   mkdirSync(join(top, 'sub'), { recursive: true })
   for (const name of names) {
@@ -27,9 +27,9 @@ async function packed(place: string, names: readonly string[], mode: number): Pr
   return file
 }
 
-test('the same content is the same bytes, whoever made it, when and in which order', async () => {
-  const one = await packed('one', ['b', 'sub/c', 'a'], 0o644)
-  const two = await packed('two', ['a', 'b', 'sub/c'], 0o664)
+test('the same content gives the same bytes, independent of user, time and order', async () => {
+  const one = await packFiles('one', ['b', 'sub/c', 'a'], 0o644)
+  const two = await packFiles('two', ['a', 'b', 'sub/c'], 0o664)
   assert.deepEqual(readFileSync(one), readFileSync(two))
   const entries: [string, number | undefined, number | undefined][] = []
   await list({

@@ -17,7 +17,7 @@ interface Build {
   readonly version: string
   /** Of everything in an archive. */
   readonly time: Date
-  /** A line for whoever waits. */
+  /** Prints a line of progress. */
   say(line: string): void
   /** Folder of the bundled command, made when it is first asked for. */
   command(): Promise<string>

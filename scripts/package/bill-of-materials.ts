@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Needed } from './lock.ts'
-import { foreignDependencies, type Manifest, manifestOf } from './manifest.ts'
+import { foreignDependencies, type Manifest, readManifest } from './manifest.ts'
 import { bundled } from './warder.ts'
 
 /**
@@ -9,20 +9,20 @@ import { bundled } from './warder.ts'
  * @param time that it says
  */
 export function billOfMaterials(packages: readonly Needed[], time: Date): object {
-  const product = manifestOf('packages/warder')
-  const own = bundled.map((name) => manifestOf(`packages/${name}`))
-  const reference = new Map(packages.map((each) => [each.path, purlOf(each)]))
-  const referenceOf = (name: string, member: string): string => {
+  const product = readManifest('packages/warder')
+  const own = bundled.map((name) => readManifest(`packages/${name}`))
+  const reference = new Map(packages.map((each) => [each.path, formatPurl(each)]))
+  const createReference = (name: string, member: string): string => {
     const path = [`node_modules/${name}`].find((each) => reference.has(each))
     if (path === undefined) throw new Error(`${member} needs ${name}, which is not among what is installed`)
     return reference.get(path) as string
   }
   const members = [product, ...own].map((manifest) => ({
-    ref: purlOf(manifest),
+    ref: formatPurl(manifest),
     dependsOn: [
-      ...Object.keys(foreignDependencies([manifest])).map((name) => referenceOf(name, manifest.name)),
-      ...own.filter(({ name }) => name in (manifest.dependencies ?? {})).map(purlOf),
-      ...(manifest === product ? packages.filter(carriesNode).map(purlOf) : []),
+      ...Object.keys(foreignDependencies([manifest])).map((name) => createReference(name, manifest.name)),
+      ...own.filter(({ name }) => name in (manifest.dependencies ?? {})).map(formatPurl),
+      ...(manifest === product ? packages.filter(carriesNode).map(formatPurl) : []),
     ].toSorted(),
   }))
   const body = {
@@ -31,57 +31,61 @@ export function billOfMaterials(packages: readonly Needed[], time: Date): object
     version: 1,
     metadata: {
       timestamp: time.toISOString(),
-      component: { ...componentOf(product), type: 'application' },
+      component: { ...toComponent(product), type: 'application' },
     },
     components: [
-      ...own.map(componentOf),
-      ...packages.map((each) => ({ ...componentOf(each), ...hashesOf(each) })),
+      ...own.map(toComponent),
+      ...packages.map((each) => ({ ...toComponent(each), ...toHashes(each) })),
     ],
     dependencies: [
       ...members,
       ...packages.map((each) => ({
-        ref: purlOf(each),
+        ref: formatPurl(each),
         dependsOn: each.needs.map((path) => reference.get(path) as string).toSorted(),
       })),
     ],
   }
-  return { $schema: 'http://cyclonedx.org/schema/bom-1.6.schema.json', serialNumber: serialOf(body), ...body }
+  return {
+    $schema: 'http://cyclonedx.org/schema/bom-1.6.schema.json',
+    serialNumber: computeSerial(body),
+    ...body,
+  }
 }
 
 const carriesNode = ({ name }: { readonly name: string }): boolean =>
   /^node-(bin-)?(linux|darwin|win)-/.test(name)
 
 /** Package URL (ECMA-427): the `@` of a scope is escaped. */
-function purlOf({ name, version }: { readonly name: string; readonly version: string }): string {
+function formatPurl({ name, version }: { readonly name: string; readonly version: string }): string {
   return `pkg:npm/${name.replace('@', '%40')}@${version}`
 }
 
-function componentOf(each: Manifest | Needed): object {
+function toComponent(each: Manifest | Needed): object {
   const { name, version, license } = each
   const group = /^(@[^/]+)\//.exec(name)?.[1]
   return {
     type: carriesNode(each) ? 'platform' : 'library',
-    'bom-ref': purlOf(each),
+    'bom-ref': formatPurl(each),
     ...(group !== undefined && { group }),
-    ...{ name: group === undefined ? name : name.slice(group.length + 1), version, purl: purlOf(each) },
-    ...(license !== undefined && { licenses: [licenceOf(license)] }),
+    ...{ name: group === undefined ? name : name.slice(group.length + 1), version, purl: formatPurl(each) },
+    ...(license !== undefined && { licenses: [toLicence(license)] }),
   }
 }
 
 /** SPDX: an identifier, or an expression of several. */
-function licenceOf(text: string): object {
+function toLicence(text: string): object {
   return /[ ()]/.test(text) ? { expression: text } : { license: { id: text } }
 }
 
 /** The lock file has the hash of the archive in Base64 (Subresource Integrity), the bill in hexadecimal. */
-function hashesOf({ integrity = '' }: Needed): object {
+function toHashes({ integrity = '' }: Needed): object {
   const [algorithm, base64 = ''] = integrity.split('-')
   if (algorithm !== 'sha512') return {}
   return { hashes: [{ alg: 'SHA-512', content: Buffer.from(base64, 'base64').toString('hex') }] }
 }
 
 /** A UUID (version 8, RFC 9562 §5.8) of the content, where others take a random one: the same bill, the same number. */
-function serialOf(body: object): string {
+function computeSerial(body: object): string {
   const hash = createHash('sha256').update(JSON.stringify(body)).digest().subarray(0, 16)
   hash[6] = ((hash[6] as number) & 0x0f) | 0x80
   hash[8] = ((hash[8] as number) & 0x3f) | 0x80

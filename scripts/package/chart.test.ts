@@ -7,7 +7,7 @@ import { Ajv } from 'ajv'
 import { parse } from 'yaml'
 import { getForeignSettings, getSettings } from '../../packages/warder/installation/services.ts'
 import { root } from '../bundle/entry-points.ts'
-import { manifestOf } from './manifest.ts'
+import { readManifest } from './manifest.ts'
 
 const read = (name: string) => readFileSync(join(root, 'deploy/helm/warder', name), 'utf8')
 
@@ -25,7 +25,7 @@ test('the chart has the version of the product, and sets what the services read'
   const { version, appVersion } = parse(read('Chart.yaml'))
   assert.deepEqual(
     [version, appVersion],
-    [manifestOf('packages/warder').version, manifestOf('packages/warder').version],
+    [readManifest('packages/warder').version, readManifest('packages/warder').version],
   )
   const known = (['auth', 'kms'] as const)
     .map(

@@ -2,7 +2,7 @@ import { cpSync, globSync, readFileSync, renameSync, rmSync, writeFileSync } fro
 import { join } from 'node:path'
 import { root } from '../bundle/entry-points.ts'
 import { compile } from './compile.ts'
-import { manifestOf, packedManifest } from './manifest.ts'
+import { createPackedManifest, readManifest } from './manifest.ts'
 
 /** Folder of the workspace that becomes part of the client's archive. */
 const requests = 'http-client'
@@ -29,7 +29,7 @@ export function stageClient(folder: string): void {
         readFileSync(file, 'utf8').replaceAll(`'@warder/foundation/${requests}'`, `'./${requests}/index.js'`),
       )
   }
-  const { exports: _, ...manifest } = packedManifest(manifestOf('packages/client'))
+  const { exports: _, ...manifest } = createPackedManifest(readManifest('packages/client'))
   const [types, browser] = ['./index.d.ts', './browser.js']
   const exports = {
     '.': { browser: { types: './browser.d.ts', default: browser }, types, default: './index.js' },

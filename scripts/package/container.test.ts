@@ -7,7 +7,7 @@ import { parse } from 'yaml'
 import { commands } from '../../packages/warder/commands.ts'
 import { minOpenFiles } from '../../packages/warder/installation/open-files.ts'
 import { root } from '../bundle/entry-points.ts'
-import { manifestOf } from './manifest.ts'
+import { readManifest } from './manifest.ts'
 import { validator } from './testing/json-schema.ts'
 
 const folder = join(root, 'deploy', 'container')
@@ -20,13 +20,13 @@ const keyword = (each: Instruction): string => each.getKeyword()
 const text = (each: Instruction): string => each.getArgumentsContent() ?? ''
 
 /** The instructions of the last stage: what is shipped. */
-function shipped(): readonly Instruction[] {
+function listShipped(): readonly Instruction[] {
   const all = dockerfile.getInstructions()
   return all.slice(all.findLastIndex((each) => keyword(each) === 'FROM'))
 }
 
 function only(name: string): string {
-  const found = shipped().filter((each) => keyword(each) === name)
+  const found = listShipped().filter((each) => keyword(each) === name)
   assert.equal(found.length, 1, `${name} is there ${found.length} times`)
   return text(found[0] as Instruction)
 }
@@ -36,14 +36,14 @@ test('the image has two stages, of named images, and takes from the first what i
   assert.equal(stages.length, 2)
   for (const stage of stages) assert.match(stage.getImageTag() ?? '', /^(?!latest$).+/)
   for (const each of dockerfile.getInstructions()) assert.ok(known.includes(keyword(each)), keyword(each))
-  const copies = shipped().filter((each) => ['COPY', 'ADD'].includes(keyword(each)))
+  const copies = listShipped().filter((each) => ['COPY', 'ADD'].includes(keyword(each)))
   assert.deepEqual(copies.map(text), ['/opt/warder /opt/warder'])
   assert.deepEqual(
     dockerfile.getCOPYs().map((each) => each.getFromFlag()?.getValue()),
     [undefined, 'build'],
   )
   assert.equal(stages[0]?.getBuildStage(), 'build')
-  for (const run of shipped().filter(
+  for (const run of listShipped().filter(
     (each) => keyword(each) === 'RUN' && text(each).includes('apt-get install'),
   ))
     assert.match(text(run), /--no-install-recommends[\s\S]*rm -rf \/var\/lib\/apt\/lists/)
@@ -54,9 +54,9 @@ test('it runs as a user without rights, as process 1, and holds no secret', () =
   assert.deepEqual(JSON.parse(only('ENTRYPOINT')), ['/opt/warder/bin/warder'])
   assert.deepEqual(JSON.parse(only('CMD')), ['start'])
   assert.equal(only('STOPSIGNAL'), 'SIGTERM')
-  const after = shipped().findIndex((each) => keyword(each) === 'USER')
+  const after = listShipped().findIndex((each) => keyword(each) === 'USER')
   assert.deepEqual(
-    shipped()
+    listShipped()
       .slice(after)
       .filter((each) => keyword(each) === 'RUN'),
     [],
@@ -84,7 +84,7 @@ test('the compose file is valid, and gives the container nothing that it does no
   assert.deepEqual(validate(file), [])
   assert.notDeepEqual(validate({ ...file, services: { warder: { readonly: true } } }), [])
   const { warder } = file.services
-  assert.equal(warder.image, `warder:${manifestOf('packages/warder').version}`)
+  assert.equal(warder.image, `warder:${readManifest('packages/warder').version}`)
   assert.equal(resolve(folder, warder.build.context), resolve(root))
   assert.equal(join(root, warder.build.dockerfile), join(folder, 'Dockerfile'))
   assert.equal(warder.user, only('USER'))

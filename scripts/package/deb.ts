@@ -69,7 +69,7 @@ export function packDeb(folder: string, file: string, { prefix, cpu, version, ti
   cpSync(join(deploy, 'debian', 'templates'), join(control, 'templates'))
   writeFileSync(join(control, 'conffiles'), '/etc/warder/warder.env\n')
   const bytes = files(usr).reduce((sum, path) => sum + statSync(path).size, 0)
-  writeFileSync(join(control, 'control'), controlOf(version, cpu, Math.ceil(bytes / 1024)))
+  writeFileSync(join(control, 'control'), formatControl(version, cpu, Math.ceil(bytes / 1024)))
   for (const path of [folder, ...entries(folder)]) {
     chmodSync(path, statSync(path).isDirectory() || isProgram(path) ? 0o755 : 0o644)
     lutimesSync(path, time, time)
@@ -83,7 +83,7 @@ export function packDeb(folder: string, file: string, { prefix, cpu, version, ti
 
 const maintainer = 'Warder <packages@warder.invalid>'
 
-function controlOf(version: string, cpu: Platform['cpu'], kibibytes: number): string {
+function formatControl(version: string, cpu: Platform['cpu'], kibibytes: number): string {
   return `Package: warder
 Version: ${version}
 Architecture: ${cpu === 'x64' ? 'amd64' : cpu}

@@ -5,7 +5,7 @@ import { noticesName } from '../bundle/bundle.ts'
 import { root } from '../bundle/entry-points.ts'
 import { billOfMaterials } from './bill-of-materials.ts'
 import type { Platform } from './lock.ts'
-import { installRuntime, nodePackageOf, runtimePackages } from './runtime.ts'
+import { formatNodePackage, installRuntime, runtimePackages } from './runtime.ts'
 import { installedPages } from './warder.ts'
 
 /** The bill of materials in `share/doc/warder`. */
@@ -28,7 +28,7 @@ export function stageLinux(prefix: string, platform: Platform, command: string, 
   cpSync(command, app, { recursive: true })
   installRuntime(work, platform)
   const modules = join(work, 'node_modules')
-  const node = join(modules, nodePackageOf(platform))
+  const node = join(modules, formatNodePackage(platform))
   renameSync(join(node, 'bin', 'node'), join(lib, 'node'))
   chmodSync(join(lib, 'node'), 0o755)
   renameSync(join(node, 'LICENSE'), join(lib, 'node.LICENSE'))

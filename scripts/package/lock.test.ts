@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { neededPackages } from './lock.ts'
+import { listNeededPackages } from './lock.ts'
 import { runtimePackages } from './runtime.ts'
 
 const linux = { os: 'linux', libc: 'glibc' } as const
@@ -40,7 +40,7 @@ const packages = {
 }
 
 test('a package is looked for where Node looks for it', () => {
-  const found = neededPackages(packages, [['packages/a', ['x', 'y']]])
+  const found = listNeededPackages(packages, [['packages/a', ['x', 'y']]])
   assert.deepEqual(
     found.map(({ path, version, needs }) => [path, version, needs]),
     [
@@ -52,13 +52,13 @@ test('a package is looked for where Node looks for it', () => {
 })
 
 test('what the lock file does not have, or has twice for one place, is an error', () => {
-  assert.throws(() => neededPackages(packages, [['packages/a', ['z']]]), /packages\/a needs z/)
+  assert.throws(() => listNeededPackages(packages, [['packages/a', ['z']]]), /packages\/a needs z/)
   const both = [
     ['packages/a', ['y']],
     ['packages/b', ['y']],
   ] as const
   assert.throws(
-    () => neededPackages(packages, both),
+    () => listNeededPackages(packages, both),
     /node_modules\/y and packages\/a\/node_modules\/y would be/,
   )
 })

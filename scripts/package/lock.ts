@@ -34,7 +34,7 @@ export interface Needed extends Locked {
 
 type Packages = Readonly<Record<string, Locked>>
 
-export function lockedPackages(): Packages {
+export function readLockedPackages(): Packages {
   return (JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as { packages: Packages })
     .packages
 }
@@ -45,14 +45,14 @@ export function lockedPackages(): Packages {
  * @param platform leaves out optional packages that are made for others; absent: all of them stay
  * @returns sorted by path @throws Error where the lock file has no such package, or two members need two versions of one
  */
-export function neededPackages(
+export function listNeededPackages(
   packages: Packages,
   members: readonly (readonly [string, readonly string[]])[],
   platform?: Platform,
 ): readonly Needed[] {
   const found = new Map<string, { readonly source: string; readonly needed: Needed }>()
   const take = (from: string, name: string, optional: boolean): string | undefined => {
-    const source = resolved(packages, from, name)
+    const source = resolvePackage(packages, from, name)
     if (source === undefined) {
       if (optional) return undefined
       throw new Error(`${from} needs ${name}, which the lock file does not have`)
@@ -80,7 +80,7 @@ export function neededPackages(
 }
 
 /** Folder in which Node finds a package: that of the importing package, else one above it. */
-function resolved(packages: Packages, from: string, name: string): string | undefined {
+function resolvePackage(packages: Packages, from: string, name: string): string | undefined {
   for (
     let folder = from;
     ;

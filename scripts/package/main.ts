@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util'
 import { root } from '../bundle/entry-points.ts'
 import { artifacts } from './artifacts.ts'
 import { writeChecksums } from './checksums.ts'
-import { manifestOf } from './manifest.ts'
+import { readManifest } from './manifest.ts'
 import { sourceDate } from './source-date.ts'
 import { stageWarder } from './warder.ts'
 
@@ -32,7 +32,7 @@ async function main(args: readonly string[]): Promise<void> {
     }
     return app
   }
-  const { version } = manifestOf('packages/warder')
+  const { version } = readManifest('packages/warder')
   try {
     for (const name of names.filter((each) => values.only.includes(each))) {
       say(`${name} …`)

@@ -15,15 +15,15 @@ export interface Manifest {
   readonly engines?: Readonly<Record<string, string>>
 }
 
-export function manifestOf(folder: string): Manifest {
+export function readManifest(folder: string): Manifest {
   return JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8')) as Manifest
 }
 
 /** Members that every packed manifest has. */
-export function packedManifest({ name, version, description, license, type, exports, bin }: Manifest) {
+export function createPackedManifest({ name, version, description, license, type, exports, bin }: Manifest) {
   const compiled = Object.entries(exports ?? {}).map(([entry, file]) => [entry, file.replace(/\.ts$/, '.js')])
   return {
-    ...{ name, version, description, license, type, engines: manifestOf('.').engines },
+    ...{ name, version, description, license, type, engines: readManifest('.').engines },
     ...(bin !== undefined && { bin }),
     exports: Object.fromEntries(compiled),
   }

@@ -1,12 +1,12 @@
 import { spawnSync } from 'node:child_process'
 import { globSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { lockedPackages, type Needed, neededPackages, type Platform } from './lock.ts'
-import { foreignDependencies, manifestOf } from './manifest.ts'
+import { listNeededPackages, type Needed, type Platform, readLockedPackages } from './lock.ts'
+import { foreignDependencies, readManifest } from './manifest.ts'
 import { bundled, isUnbundled } from './warder.ts'
 
 /** The npm package that carries the Node of a platform. */
-export const nodePackageOf = ({ os, cpu }: Platform): string => `node-${os}-${cpu}`
+export const formatNodePackage = ({ os, cpu }: Platform): string => `node-${os}-${cpu}`
 
 /**
  * Packages from registries that Warder needs, its Node included.
@@ -21,17 +21,17 @@ function packagesWith(
 ): readonly Needed[] {
   const members = ['warder', ...bundled].map((name) => {
     const folder = `packages/${name}`
-    return [folder, Object.keys(foreignDependencies([manifestOf(folder)])).filter(isWanted)] as const
+    return [folder, Object.keys(foreignDependencies([readManifest(folder)])).filter(isWanted)] as const
   })
-  return neededPackages(lockedPackages(), [...members, ['', nodes]], platform)
+  return listNeededPackages(readLockedPackages(), [...members, ['', nodes]], platform)
 }
 
 /** Packages from registries that Warder needs on a platform, its Node included. @param platform absent: on all of them */
 export function runtimePackages(platform?: Platform): readonly Needed[] {
   const nodes =
     platform === undefined
-      ? Object.keys(manifestOf('.').optionalDependencies ?? {})
-      : [nodePackageOf(platform)]
+      ? Object.keys(readManifest('.').optionalDependencies ?? {})
+      : [formatNodePackage(platform)]
   return packagesWith(nodes, platform, () => true)
 }
 
@@ -44,7 +44,7 @@ export function runtimePackages(platform?: Platform): readonly Needed[] {
 export function installRuntime(folder: string, platform: Platform): void {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
-  const nodes = [nodePackageOf(platform)]
+  const nodes = [formatNodePackage(platform)]
   const expected = packagesWith(nodes, platform, isUnbundled)
   // npm wants the whole lock, and takes from it what is made for the platform.
   const all = packagesWith(nodes, undefined, isUnbundled)

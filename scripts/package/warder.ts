@@ -2,7 +2,7 @@ import { cpSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { bundle } from '../bundle/bundle.ts'
 import { root, unbundled } from '../bundle/entry-points.ts'
-import { foreignDependencies, manifestOf, packedManifest } from './manifest.ts'
+import { createPackedManifest, foreignDependencies, readManifest } from './manifest.ts'
 
 /** Pages that are installed, so that an operator can read them without a network. */
 export const installedPages = [
@@ -24,10 +24,10 @@ export const bundled = ['foundation', 'kmip', 'pki', 'covercrypt', 'client', 'au
  */
 export async function stageWarder(folder: string): Promise<void> {
   await bundle(folder)
-  const all = [manifestOf('packages/warder'), ...bundled.map((name) => manifestOf(`packages/${name}`))]
-  const { exports: _, ...manifest } = packedManifest(manifestOf('packages/warder'))
+  const all = [readManifest('packages/warder'), ...bundled.map((name) => readManifest(`packages/${name}`))]
+  const { exports: _, ...manifest } = createPackedManifest(readManifest('packages/warder'))
   const dependencies = Object.entries(foreignDependencies(all)).filter(([name]) => isUnbundled(name))
-  const { optionalDependencies } = manifestOf('.')
+  const { optionalDependencies } = readManifest('.')
   const packed = { ...manifest, dependencies: Object.fromEntries(dependencies), optionalDependencies }
   writeFileSync(join(folder, 'package.json'), `${JSON.stringify(packed, undefined, 2)}\n`)
   for (const page of installedPages) cpSync(join(root, page), join(folder, page), { recursive: true })

@@ -30,19 +30,19 @@ test('certbot gets a certificate, renews it, revokes it, and ends its account', 
     return said
   }
   const file = join(home, 'config/live/certbot.acme.test/fullchain.pem')
-  const kept = () => new X509Certificate(readFileSync(file))
+  const readCertificate = () => new X509Certificate(readFileSync(file))
 
   const names = ['certbot.acme.test', 'other.acme.test'].flatMap((name) => ['-d', name])
   const account = ['--agree-tos', '-m', 'ops@example.com', '--eab-kid', kid, '--eab-hmac-key', hmacKey]
   await certbot('certonly', '--webroot', '-w', world.folder, '--no-eff-email', ...account, ...names)
-  const first = kept()
+  const first = readCertificate()
   assert.equal(first.subjectAltName, 'DNS:certbot.acme.test, DNS:other.acme.test')
   assert.equal(readFileSync(file, 'utf8').split('BEGIN CERTIFICATE').length, 3, 'the root is left out')
 
   assert.match(await certbot('renew'), /not (?:yet )?due for renewal/)
-  assert.equal(kept().serialNumber, first.serialNumber)
+  assert.equal(readCertificate().serialNumber, first.serialNumber)
   await certbot('renew', '--force-renewal', '--no-random-sleep-on-renew')
-  const second = kept()
+  const second = readCertificate()
   assert.notEqual(second.serialNumber, first.serialNumber)
 
   await certbot('revoke', '--cert-path', file, '--reason', 'keycompromise', '--no-delete-after-revoke')

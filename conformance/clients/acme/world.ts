@@ -19,7 +19,7 @@ export interface AcmeCredential {
   readonly hmac_key: string
 }
 
-/** A started Warder with an authority that is open for ACME, and the hosts of somebody who wants certificates. */
+/** A started Warder with an authority that is open for ACME, and the hosts of a client that requests certificates. */
 export interface AcmeWorld extends AsyncDisposable {
   readonly warder: Installation
   readonly web: HttpHost

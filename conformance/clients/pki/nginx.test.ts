@@ -50,7 +50,7 @@ test('nginx staples answers of OCSP, and refuses a stolen client by OCSP and by 
     assert.equal(await ask('device', port), '200 SUCCESS')
     assert.equal(await ask('stolen', port), '200 FAILED:certificate revoked')
   }
-  const answer = readOcspResponse(await stapled(nginx.byList, ca))
+  const answer = readOcspResponse(await readStaple(nginx.byList, ca))
   assert.ok(answer.error === undefined)
   assert.deepEqual(
     answer.answers.map(({ status }) => status.kind),
@@ -60,7 +60,7 @@ test('nginx staples answers of OCSP, and refuses a stolen client by OCSP and by 
 })
 
 /** Messages of a handshake: nginx asks after the first one. */
-async function stapled(port: number, ca: Buffer): Promise<Buffer> {
+async function readStaple(port: number, ca: Buffer): Promise<Buffer> {
   for (let tries = 0; tries < 50; tries += 1) {
     const response = await new Promise<Buffer | null>((resolve, reject) => {
       const options = { host: '127.0.0.1', port, servername: 'good.example', ca, requestOCSP: true }

@@ -16,7 +16,7 @@ const here = (name: string) => fileURLToPath(new URL(name, import.meta.url))
 const without = (tool: string, ...words: string[]) => (canRun(tool, words) ? false : `${tool} is not here`)
 const chain = (name: string) => [world.path('root'), world.path('issuing'), world.path(name)]
 
-async function told(command: string, args: readonly string[]): Promise<string> {
+async function runCommand(command: string, args: readonly string[]): Promise<string> {
   const { out, err } = await runProgram(command, args)
   return `${out}${err}`.trim()
 }
@@ -47,7 +47,7 @@ test('OpenSSL: verify with revocation lists for the whole chain', {
     world.path('root'),
   ]
   const verify = (name: string, ...more: string[]) =>
-    told('openssl', [...words, '-untrusted', world.path('issuing'), ...more, world.path(name)])
+    runCommand('openssl', [...words, '-untrusted', world.path('issuing'), ...more, world.path(name)])
   assert.match(await verify('good', '-verify_hostname', 'good.example'), /good\.pem: OK/)
   assert.match(await verify('revoked'), /certificate revoked/)
   assert.match(await verify('expired'), /certificate has expired/)
@@ -56,7 +56,7 @@ test('OpenSSL: verify with revocation lists for the whole chain', {
 
 test('OpenSSL: ocsp over the network, with its nonce', { skip: without('openssl', 'version') }, async () => {
   const ask = (name: string, hash = '-sha1') =>
-    told('openssl', [
+    runCommand('openssl', [
       ...['ocsp', hash, '-issuer', world.path('issuing'), '-cert', world.path(name)],
       ...['-CAfile', world.path('root'), '-url', `${world.url}/ocsp`],
     ])
@@ -78,7 +78,7 @@ test('OpenSSL: ocsp over the network, with its nonce', { skip: without('openssl'
     '-url',
     `${world.url}/ocsp`,
   ]
-  assert.match(await told('openssl', other), /Responder Error: unauthorized/)
+  assert.match(await runCommand('openssl', other), /Responder Error: unauthorized/)
 })
 
 test('the JDK: PKIX with OCSP (GET) and with revocation lists', {
@@ -86,7 +86,7 @@ test('the JDK: PKIX with OCSP (GET) and with revocation lists', {
   timeout: 120_000,
 }, async () => {
   const ask = (name: string, way: string) =>
-    told('java', ['-Dcom.sun.security.enableCRLDP=true', here('./Pkix.java'), ...chain(name), way])
+    runCommand('java', ['-Dcom.sun.security.enableCRLDP=true', here('./Pkix.java'), ...chain(name), way])
   assert.equal(await ask('good', 'ocsp'), 'good')
   assert.ok(world.asked.some((line) => line.startsWith('GET /ocsp/M')))
   assert.match(await ask('revoked', 'ocsp'), /^REVOKED.*KEY_COMPROMISE/)
@@ -108,7 +108,7 @@ test('Go: crypto/x509 with the revocation list', {
     timeoutMs: 280_000,
   })
   assert.equal(built.code, 0, built.err)
-  const ask = (name: string, host = `${name}.example`) => told(program, [...chain(name), list, host])
+  const ask = (name: string, host = `${name}.example`) => runCommand(program, [...chain(name), list, host])
   assert.equal(await ask('good'), 'good')
   assert.equal(await ask('revoked'), 'revoked, reason 1')
   assert.match(await ask('expired'), /certificate has expired/)
@@ -125,7 +125,7 @@ test('GnuTLS: certtool and ocsptool', {
       [name, 'issuing', 'root'].map((one) => readFileSync(world.path(one))).join(''),
     )
     const what = ['--load-ca-certificate', trust, '--load-crl', checked, '--infile', world.path('chain')]
-    return told('certtool', ['--verify', ...what])
+    return runCommand('certtool', ['--verify', ...what])
   }
   const verdict = 'Chain verification output: '
   assert.match(await verify('good'), new RegExp(`${verdict}Verified\\.`))
@@ -134,14 +134,14 @@ test('GnuTLS: certtool and ocsptool', {
   const verifyList = async (of: 'root' | 'issuing', by: string) => {
     writeFileSync(world.path('list'), await list(of))
     const what = ['--load-ca-certificate', world.path(by), '--infile', world.path('list')]
-    return told('certtool', ['--verify-crl', ...what])
+    return runCommand('certtool', ['--verify-crl', ...what])
   }
   assert.match(await verifyList('issuing', 'issuing'), /output: Verified\./)
   assert.match(await verifyList('root', 'root'), /output: Verified\./)
   assert.match(await verifyList('issuing', 'root'), /output: Not verified\./)
 
   const ask = (name: string, ...more: string[]) =>
-    told('ocsptool', [
+    runCommand('ocsptool', [
       // The address is an optional value of the option: in the next word it would not belong to it.
       `--ask=${world.url}/ocsp`,
       '--load-issuer',
@@ -154,10 +154,10 @@ test('GnuTLS: certtool and ocsptool', {
       ...more,
     ])
   const holds = 'Verifying OCSP Response: Success\\.'
-  const verdictOf = (status: string) => new RegExp(`Certificate Status: ${status}[^]*${holds}`)
-  assert.match(await ask('good'), verdictOf('good'))
-  assert.match(await ask('good', '--nonce'), verdictOf('good[^]*Nonce: '))
-  assert.match(await ask('expired'), verdictOf('good'))
-  assert.match(await ask('revoked'), verdictOf('revoked'))
-  assert.match(await ask('unknown'), verdictOf('unknown'))
+  const expectStatus = (status: string) => new RegExp(`Certificate Status: ${status}[^]*${holds}`)
+  assert.match(await ask('good'), expectStatus('good'))
+  assert.match(await ask('good', '--nonce'), expectStatus('good[^]*Nonce: '))
+  assert.match(await ask('expired'), expectStatus('good'))
+  assert.match(await ask('revoked'), expectStatus('revoked'))
+  assert.match(await ask('unknown'), expectStatus('unknown'))
 })

@@ -26,7 +26,7 @@ const forget = query<[id: string], unknown>('DELETE FROM pki_issued WHERE certif
 const day = 86_400_000
 
 /**
- * Of servers `good`, `revoked`, `expired`, and `unknown`: one that the register does not know, as if somebody else had the
+ * Of servers `good`, `revoked`, `expired`, and `unknown`: one that the register does not know, as if another party had the
  * key; of clients `device`, and `stolen`, which is revoked. The authorities are ten days old, so that lists and responders
  * have been renewed.
  */
