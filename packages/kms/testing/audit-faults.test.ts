@@ -31,8 +31,8 @@ interface Record {
 function cannotBecomeAnother(): string | false {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'only root can become another user'
   const tried = spawnSync(process.execPath, ['--check', fileURLToPath(import.meta.url)], {
-    uid: nobody,
-    gid: nobody,
+    uid: anonymous,
+    gid: anonymous,
   })
   return tried.status === 0 ? false : 'another user cannot read this checkout'
 }
@@ -212,7 +212,7 @@ test('continue on a full disk: nothing waits, and the first record that can be w
   assert.equal((await verifyAudit(auditFolder(site))).ok, true)
 })
 
-const nobody = 65_534
+const anonymous = 65_534
 
 test('a read-only audit file stops the start, which names it, in both modes, and stays as it was (K17)', {
   skip: cannotBecomeAnother(),
@@ -223,11 +223,11 @@ test('a read-only audit file stops the start, which names it, in both modes, and
   chmodSync(join(site.folder, 'jwks.json'), 0o644)
   const home = join(site.folder, 'home')
   mkdirSync(home, { mode: 0o700 })
-  chownSync(home, nobody, nobody)
+  chownSync(home, anonymous, anonymous)
   const options = (mode: string) => ({
     name: 'home',
     databaseUrl: 'sqlite:kms.db',
-    uid: nobody,
+    uid: anonymous,
     env: { KMS_AUDIT_FAILURE_MODE: mode },
   })
   const service = await site.start(options('continue'))

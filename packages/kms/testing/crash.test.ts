@@ -50,7 +50,7 @@ interface Told {
 
 const data = Buffer.from('attack at dawn').toString('base64url')
 /** Of one user and one life of the process; more would tell nothing else. */
-const mostSealed = 20
+const maxSealed = 20
 
 /** Creates, grants and destroys pairs from several connections until the service is gone. */
 async function work(service: ServiceProcess, told: Told): Promise<void> {
@@ -68,7 +68,7 @@ async function work(service: ServiceProcess, told: Told): Promise<void> {
       // A kill in the middle of a rotation leaves the version of before or of after.
       if (count % 3 !== 2)
         assert.equal((await who.post(`/v1/crypto/keys/${pair.kid}/rotate`, {})).status, 200)
-      if (count < mostSealed) {
+      if (count < maxSealed) {
         const jwe = await who.post('/v1/crypto/encrypt', { kid: key, alg: 'dir', enc: 'A256GCM', data })
         assert.equal(jwe.status, 200, jwe.text)
         told.sealed.push({ user, jwe: jwe.json })

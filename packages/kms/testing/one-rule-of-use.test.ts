@@ -182,7 +182,7 @@ const mac: Kind = {
 
 const kinds: readonly Kind[] = [cipher, signature, mac]
 
-function maskOf({ uses: [one, other] }: Kind, mask: Sample['mask']): number {
+function toMask({ uses: [one, other] }: Kind, mask: Sample['mask']): number {
   const both = usage[one] | usage[other]
   return { nothing: 0, one: usage[one], other: usage[other], both, unrestricted }[mask]
 }
@@ -190,7 +190,7 @@ function maskOf({ uses: [one, other] }: Kind, mask: Sample['mask']): number {
 /** Ids of the halves of a new key. */
 async function stored(kms: Started, kind: Kind, { mask, ...wanted }: Sample): Promise<readonly string[]> {
   const { db, seal } = kms.environment
-  const halves = kind.materials.map((material) => ({ material, usageMask: maskOf(kind, mask), tags: [] }))
+  const halves = kind.materials.map((material) => ({ material, usageMask: toMask(kind, mask), tags: [] }))
   const made = newKeyObjects(
     { owner: 'alice', boundAlg: kind.boundAlg, now },
     halves as unknown as readonly [NewHalf],

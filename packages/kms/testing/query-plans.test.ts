@@ -15,7 +15,7 @@ import { startTestPostgres } from '@warder/foundation/sql/testing'
 import { parseCertificate } from '@warder/pki/x509'
 import { createCertId, ocspRequest } from '@warder/pki/x509/ocsp'
 import { endName } from '../access/index.ts'
-import { derOf } from '../api/pki/testing/index.ts'
+import { toDer } from '../api/pki/testing/index.ts'
 import { kmsService } from '../service/service.ts'
 import type { Caller } from './client.ts'
 import { type Started, startKms } from './start.ts'
@@ -151,14 +151,14 @@ async function useAuthorities(olga: Caller, bob: Caller, kms: Started): Promise<
     assert.equal((await olga.post(`/v1/pki/certificates/${of.id}/${verb}`, {})).status, 200)
   await olga.del(`/v1/crypto/keys/${other.id}`)
   assert.equal((await olga.get(`/v1/pki/certificates/${other.id}`)).json.state, 'revoked')
-  const anybody = kms.with({})
-  assert.equal((await anybody.get(`/public/certificates/${id}/crl`)).status, 200)
-  assert.equal((await anybody.get(`/public/certificates/${id}/certificate`)).status, 200)
+  const anonymous = kms.with({})
+  assert.equal((await anonymous.get(`/public/certificates/${id}/crl`)).status, 200)
+  assert.equal((await anonymous.get(`/public/certificates/${id}/certificate`)).status, 200)
   const { subject: name, spki } = parseCertificate(
-    derOf(String((await olga.get(`${path}/${id}`)).json.certificate)),
+    toDer(String((await olga.get(`${path}/${id}`)).json.certificate)),
   )
   for (const serial of [Buffer.from(one.serial, 'hex'), Buffer.from([1])])
-    await anybody.call('POST', '/ocsp', {
+    await anonymous.call('POST', '/ocsp', {
       bytes: ocspRequest([createCertId('sha1', { name, spki }, serial)]),
     })
 }

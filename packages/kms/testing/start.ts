@@ -118,7 +118,7 @@ export async function startKms(options: StartOptions = {}): Promise<Started> {
   const keySet = join(home, 'jwks.json')
   writeFileSync(keySet, JSON.stringify({ keys: [jwk] }))
 
-  const config = configOf({
+  const config = readConfig({
     ...(options.tokens !== false && { auth_verifier_jwks: `file:${keySet}` }),
     ...(options.clientCertificates === true && { clients_ca_cert_file: join(tls, 'ca.crt') }),
     // A change by a test counts at once, on both engines.
@@ -229,7 +229,7 @@ export async function startKms(options: StartOptions = {}): Promise<Started> {
 }
 
 /** Every setting at its default, then what the test says. */
-function configOf(changes: Partial<KmsConfig>): KmsConfig {
+function readConfig(changes: Partial<KmsConfig>): KmsConfig {
   const table = { ...foundationSettings(kmsDefaults), ...kmsSettings }
   const defaults = Object.fromEntries(Object.entries(table).map(([key, setting]) => [key, setting.default]))
   return { ...(defaults as unknown as KmsConfig), ...changes }

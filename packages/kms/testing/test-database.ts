@@ -27,7 +27,7 @@ async function startPostgres(): Promise<TestPostgres> {
 export async function openTestDatabase(home: string, components: Components): Promise<TestDatabase> {
   if (testEngine === 'sqlite') {
     const db = openSqlite({ path: join(home, 'kms.db') })
-    return { db, bytes: async () => Buffer.concat(filesOf(home)), close: async () => db.close() }
+    return { db, bytes: async () => Buffer.concat(listFiles(home)), close: async () => db.close() }
   }
   postgres ??= startPostgres()
   const server = await postgres
@@ -44,7 +44,7 @@ export async function openTestDatabase(home: string, components: Components): Pr
 }
 
 /** Database, WAL and index of it. */
-function filesOf(home: string): readonly Buffer[] {
+function listFiles(home: string): readonly Buffer[] {
   return readdirSync(home)
     .filter((name) => name.startsWith('kms.db'))
     .map((name) => readFileSync(join(home, name)))

@@ -5,7 +5,7 @@ import type { Caller } from './client.ts'
 import { bothEngines, startTwoNodes } from './engines.ts'
 
 const data = Buffer.from('attack at dawn').toString('base64url')
-const kidOf = (jwe: { readonly protected: string }): string =>
+const readKid = (jwe: { readonly protected: string }): string =>
   JSON.parse(Buffer.from(jwe.protected, 'base64url').toString()).kid
 
 const ofVersion = ['end', 'destroy', 'least', 'disable version', 'enable version', 'restore version'] as const
@@ -151,7 +151,7 @@ async function take(each: Step, kid: string, model: Model, who: Caller): Promise
       const { status, json } = await who.post('/v1/crypto/encrypt', sealing(kid))
       assert.equal(status, newest.state === 'Active' && isUsable(newest) ? 200 : 422)
       if (status !== 200) return
-      const made = versions.findIndex((one) => one.kid === kidOf(json)) + 1
+      const made = versions.findIndex((one) => one.kid === readKid(json)) + 1
       assert.equal(made, versions.length)
       model.tokens.push({ version: made, jwe: json })
       return

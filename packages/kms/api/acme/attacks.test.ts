@@ -34,7 +34,8 @@ function refused(answer: Answer, status: number, type: string): void {
 const identifiers = [{ type: 'dns', value: 'localhost' }]
 const pemToUrl = (pem: string) =>
   Buffer.from(pem.replaceAll(/-----[A-Z ]+-----|\s/g, ''), 'base64').toString('base64url')
-const csrOf = async (names: readonly string[], subject = '') => pemToUrl((await outsider(subject, names)).csr)
+const createCsr = async (names: readonly string[], subject = '') =>
+  pemToUrl((await outsider(subject, names)).csr)
 
 test('a request that is sent twice is refused, and so is a nonce that is forged or absent', async () => {
   const url = alice.url('new-order')
@@ -139,7 +140,7 @@ test('what is another account’s is not there', async () => {
   refused(await mallory.post(challenges[0].url, {}), 404, 'malformed')
   refused(await mallory.post(authorization, { status: 'deactivated' }), 404, 'malformed')
   refused(
-    await mallory.post(`${address}/finalize`, { csr: await csrOf(['DNS:localhost']) }),
+    await mallory.post(`${address}/finalize`, { csr: await createCsr(['DNS:localhost']) }),
     404,
     'malformed',
   )
@@ -154,16 +155,16 @@ test('what is another account’s is not there', async () => {
 test('an order is finished when everything is proved, once, for its names alone', async () => {
   const order = await alice.post(alice.url('new-order'), { identifiers })
   const finalize = `${order.headers.location}/finalize`
-  const csr = await csrOf(['DNS:localhost'])
+  const csr = await createCsr(['DNS:localhost'])
   refused(await alice.post(finalize, { csr }), 403, 'orderNotReady')
   const ready = `${await acme.readyOrder(alice)}/finalize`
   for (const [type, wrong] of [
-    ['badCSR', await csrOf(['DNS:localhost', 'DNS:other.example'])],
-    ['badCSR', await csrOf(['DNS:other.example'])],
-    ['badCSR', await csrOf(['DNS:*.localhost'])],
-    ['badCSR', await csrOf([], 'CN=other')],
-    ['badCSR', await csrOf(['DNS:localhost'], 'CN=other.example')],
-    ['badCSR', await csrOf(['DNS:localhost', 'URI:https://localhost/'])],
+    ['badCSR', await createCsr(['DNS:localhost', 'DNS:other.example'])],
+    ['badCSR', await createCsr(['DNS:other.example'])],
+    ['badCSR', await createCsr(['DNS:*.localhost'])],
+    ['badCSR', await createCsr([], 'CN=other')],
+    ['badCSR', await createCsr(['DNS:localhost'], 'CN=other.example')],
+    ['badCSR', await createCsr(['DNS:localhost', 'URI:https://localhost/'])],
     ['badCSR', `${csr.slice(0, -4)}AAAA`],
     ['badCSR', 'AAAA'],
     ['malformed', `${csr}=`],
@@ -420,7 +421,7 @@ test('an account acts for a user, whose rights count with every order', async ()
   assert.equal((await owner.post('/access/revoke', grant)).status, 200)
   refused(await client.post(client.url('new-order'), { identifiers }), 403, 'unauthorized')
   refused(
-    await client.post(`${pending}/finalize`, { csr: await csrOf(['DNS:localhost']) }),
+    await client.post(`${pending}/finalize`, { csr: await createCsr(['DNS:localhost']) }),
     403,
     'unauthorized',
   )

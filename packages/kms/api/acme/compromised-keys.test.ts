@@ -10,7 +10,7 @@ import type { Answer } from '../../testing/client.ts'
 import { link } from '../kmip/operations/objects/replacement.ts'
 import { attributes, kmipClient, uid } from '../kmip/testing/index.ts'
 import { toPem } from '../pki/pem.ts'
-import { derOf } from '../pki/testing/index.ts'
+import { toDer } from '../pki/testing/index.ts'
 import { type AccountKey, type AcmeClient, type StartedAcme, startAcme } from './testing/index.ts'
 
 let acme: StartedAcme
@@ -106,7 +106,7 @@ test('a key whose certificate was revoked for keyCompromise is certified by no i
 
   const done = await byAcme(second.csr)
   assert.equal(done.status, 200, done.text)
-  const certificate = derOf((await client.post(done.json.certificate, '')).text).toString('base64url')
+  const certificate = toDer((await client.post(done.json.certificate, '')).text).toString('base64url')
   assert.equal((await client.post(client.url('revoke-cert'), { certificate, reason: 1 })).status, 200)
   await refusedEverywhere(second)
 
@@ -171,7 +171,7 @@ test('a blocked user revokes nothing with the key of a certificate', async () =>
   const jwk = createPublicKey(privateKey).export({ format: 'jwk' }) as Record<string, unknown>
   const key: AccountKey = { privateKey, jwk, alg: 'ES256', thumbprint: thumbprint(jwk) }
   const holder = acme.client(key)
-  const certificate = derOf(made.json.certificate).toString('base64url')
+  const certificate = toDer(made.json.certificate).toString('base64url')
   const revoke = () => holder.post(holder.url('revoke-cert'), { certificate })
   const admin = acme.kms.user('admin')
   assert.equal((await admin.post('/access/block', { user_id: 'alice' })).status, 200)

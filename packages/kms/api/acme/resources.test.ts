@@ -82,13 +82,13 @@ test('challenges are those that can prove the identifier', async () => {
 
 test('every answer has a nonce, and links to the directory; HEAD and GET give one', async () => {
   await using acme = await startAcme()
-  const anybody = acme.kms.with({})
+  const anonymous = acme.kms.with({})
   const path = `/acme/${acme.authorities.issuing.id}`
   for (const [method, status] of [
     ['GET', 204],
     ['HEAD', 200],
   ] as const) {
-    const answer = await anybody.call(method, `${path}/new-nonce`)
+    const answer = await anonymous.call(method, `${path}/new-nonce`)
     assert.equal(answer.status, status)
     assert.match(String(answer.headers['replay-nonce']), /^[\w-]{43}$/)
     assert.equal(answer.headers['cache-control'], 'no-store')
@@ -100,7 +100,7 @@ test('every answer has a nonce, and links to the directory; HEAD and GET give on
     ['GET', '/acme/none/directory', 404],
     ['POST', `${path}/directory`, 405],
   ] as const) {
-    const answer = await anybody.call(method, url)
+    const answer = await anonymous.call(method, url)
     assert.equal(answer.status, status, url)
     assert.equal(answer.headers['content-type'], 'application/problem+json')
   }
@@ -166,9 +166,9 @@ test('renewal information: from two thirds of the life on, at once after a revoc
   await client.post(client.url('revoke-cert'), { certificate: der.toString('base64url') })
   const after = (await renewalInfo(acme, pem)).answer.json.suggestedWindow
   assert.ok(Date.parse(after.end) < time.now)
-  const anybody = acme.kms.with({})
+  const anonymous = acme.kms.with({})
   for (const wrong of ['x', `${id}.`, `.${id.split('.')[1]}`, `${id}A`, id.replace('.', '')]) {
-    const refused = await anybody.get(`/acme/${acme.authorities.issuing.id}/renewal-info/${wrong}`)
+    const refused = await anonymous.get(`/acme/${acme.authorities.issuing.id}/renewal-info/${wrong}`)
     assert.equal(refused.status, 404, wrong)
   }
 })

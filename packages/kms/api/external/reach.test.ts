@@ -7,7 +7,7 @@ import { principal, requestMetadata, sendSigned } from './aws/fixtures/xks.ts'
 import { issue, pool, requestContext } from './azure/fixtures/ekm.ts'
 import { dataKey, owner, startGoogle, wrappingKid } from './google/testing/world.ts'
 import { currentKid, encrypted, tenant } from './microsoft/testing/world.ts'
-import { pairOf, signedBy, startIssuers } from './testing/issuers.ts'
+import { generatePair, signedBy, startIssuers } from './testing/issuers.ts'
 
 const otherArn = 'arn:aws:iam::123456789012:role/Other'
 const otherPool = 'fabrikam.managedhsmclient.azure.net'
@@ -47,7 +47,7 @@ test('random rights of principals of all four clouds on keys reach what they say
   await using issuers = await startIssuers()
   const entra = `entra ${tenant} 1`
   issuers.serveAt(`/${tenant}/discovery/keys`, entra)
-  await pairOf(entra)
+  await generatePair(entra)
   await using world = await startGoogle({
     issuers,
     partners: { azure: authority.certificatePem },

@@ -201,7 +201,7 @@ async function ceremonyKey(kms: Node, user: string): Promise<string> {
   return (await kmipClient(kms.user(user)).do('Create', wish)).id
 }
 
-const splittingOf = (key: string) => [
+const splitFor = (key: string) => [
   objectType('SplitKey'),
   uid(key),
   integer(Tag.SplitKeyParts, 5),
@@ -225,11 +225,11 @@ test('approvals.vote_with holds for the steps of a ceremony over KMIP', async ()
   const key = await ceremonyKey(kms, 'ann')
   const split = await kmipClient(strict.user('ann')).fails(
     'CreateSplitKey',
-    splittingOf(key),
+    splitFor(key),
     'PermissionDenied',
   )
   assert.match(split, /approvals\.vote_with/)
-  await kmipClient(kms.user('ann')).do('CreateSplitKey', splittingOf(key))
+  await kmipClient(kms.user('ann')).do('CreateSplitKey', splitFor(key))
   for (const [index, owner] of officers.entries())
     if (owner !== 'ann')
       await done(
@@ -282,7 +282,7 @@ test('officers whose credential was set take no step of a ceremony while it wait
   await refusedWaiting(ask(kms, 'ann', { operation: 'activate' }))
   await refusedWaiting(kms.user('ann').post(`${path}/disable`, { target_user: 'cid' }))
   const client = kmipClient(kms.user('ann'))
-  const splitting = splittingOf(await ceremonyKey(kms, 'ann'))
+  const splitting = splitFor(await ceremonyKey(kms, 'ann'))
   assert.match(await client.fails('CreateSplitKey', splitting, 'PermissionDenied'), waits)
   const joining = [1, 2, 3].map((number) => uid(`${before}#${number}`))
   const join = [objectType('SymmetricKey'), ...joining, aesAttributes()]

@@ -131,7 +131,7 @@ async function create(
   const now = context.services.clock.now()
   const objects = new UnitOfWork(context.services, now)
   try {
-    const authority = await withPkiFailures(() => staged(body, context, objects, now))
+    const authority = await withPkiFailures(() => stageIssued(body, context, objects, now))
     context.audit({
       object: authority.id,
       details: { kid: authority.keyId, ...(body.issuer !== undefined && { issuer: body.issuer }) },
@@ -143,7 +143,7 @@ async function create(
   }
 }
 
-function staged(
+function stageIssued(
   body: AuthorityRequest,
   context: OperationContext<PkiServices>,
   objects: UnitOfWork,

@@ -6,7 +6,7 @@ import { createCertId, ocspErrorResponse, ocspRequest, readOcspResponse } from '
 import fc from 'fast-check'
 import { startKms } from '../../testing/index.ts'
 import { certificatePem, toPem } from './pem.ts'
-import { derOf, makeAuthorities, outsider } from './testing/index.ts'
+import { makeAuthorities, outsider, toDer } from './testing/index.ts'
 
 /** Bytes with some of them changed, left out, or followed by others. */
 function damaged(good: Buffer): fc.Arbitrary<Buffer> {
@@ -30,7 +30,7 @@ function damaged(good: Buffer): fc.Arbitrary<Buffer> {
 test('property: a damaged request for a certificate is refused in plain words, or its signature was not touched', async () => {
   await using kms = await startKms()
   const { issue } = await makeAuthorities(kms.user('alice'))
-  const good = derOf((await outsider('CN=www.acme.example', ['DNS:www.acme.example'])).csr)
+  const good = toDer((await outsider('CN=www.acme.example', ['DNS:www.acme.example'])).csr)
   await fc.assert(
     fc.asyncProperty(damaged(good), async (bytes) => {
       const answer = await issue({ csr: toPem('CERTIFICATE REQUEST', bytes) })
@@ -44,7 +44,7 @@ test('property: a damaged certificate or public key is refused in plain words', 
   await using kms = await startKms()
   const alice = kms.user('alice')
   const { root, issuing, issue } = await makeAuthorities(alice)
-  const certificate = derOf(issuing.certificate)
+  const certificate = toDer(issuing.certificate)
   const { spki } = await outsider('CN=a')
   await fc.assert(
     fc.asyncProperty(damaged(certificate), damaged(spki), async (bytes, key) => {
@@ -62,20 +62,20 @@ test('property: whatever is asked of the responder, the answer is one of OCSP', 
   await using kms = await startKms()
   const { issuing, issue } = await makeAuthorities(kms.user('alice'))
   const made = (await issue({ alg: 'ES256', names: ['a.example'] })).json
-  const { subject: name, spki } = parseCertificate(derOf(issuing.certificate))
-  const { serial } = parseCertificate(derOf(made.certificate))
+  const { subject: name, spki } = parseCertificate(toDer(issuing.certificate))
+  const { serial } = parseCertificate(toDer(made.certificate))
   const good = ocspRequest([createCertId('sha1', { name, spki }, serial)], Buffer.alloc(8, 1))
-  const anybody = kms.with({})
+  const anonymous = kms.with({})
   await fc.assert(
     fc.asyncProperty(damaged(good), async (bytes) => {
-      const posted = await anybody.call('POST', '/ocsp', {
+      const posted = await anonymous.call('POST', '/ocsp', {
         bytes,
         headers: { 'content-type': 'application/ocsp-request' },
       })
       const asked =
         bytes.length === 0
           ? posted
-          : await anybody.get(`/ocsp/${encodeURIComponent(bytes.toString('base64'))}`)
+          : await anonymous.get(`/ocsp/${encodeURIComponent(bytes.toString('base64'))}`)
       for (const { status, headers, bytes: answer } of [posted, asked]) {
         assert.deepEqual([status, headers['content-type']], [200, 'application/ocsp-response'])
         readOcspResponse(answer)
@@ -86,10 +86,10 @@ test('property: whatever is asked of the responder, the answer is one of OCSP', 
   const deep = Buffer.concat([...Array(2000).fill(Buffer.from('3080', 'hex'))])
   for (const bytes of [deep, Buffer.alloc(60_000, 0x30)])
     assert.deepEqual(
-      (await anybody.call('POST', '/ocsp', { bytes })).bytes,
+      (await anonymous.call('POST', '/ocsp', { bytes })).bytes,
       ocspErrorResponse('malformedRequest'),
     )
-  assert.equal((await anybody.call('POST', '/ocsp', { bytes: Buffer.alloc(65_537) })).status, 413)
+  assert.equal((await anonymous.call('POST', '/ocsp', { bytes: Buffer.alloc(65_537) })).status, 413)
 })
 
 test('members of requests are checked before anything is made', async () => {

@@ -14,7 +14,7 @@ import {
 import { readCrl } from '@warder/pki/x509/crl'
 import { type Started, startKms } from '../../testing/index.ts'
 import { certificatePem } from './pem.ts'
-import { derOf, outsider, runSigning } from './testing/index.ts'
+import { outsider, runSigning, toDer } from './testing/index.ts'
 
 let kms: Started
 before(async () => {
@@ -50,14 +50,14 @@ test('an authority without cRLSign serves no revocation list and says so', async
   const path = `/v1/pki/authorities/${id}/certificates`
   const leaf = await alice().post(path, { alg: 'ES256', names: ['a.example'], days: 5 })
   assert.equal(leaf.status, 200, leaf.text)
-  const identifiers = readCertificateExtensions(derOf(leaf.json.certificate)).map(
+  const identifiers = readCertificateExtensions(toDer(leaf.json.certificate)).map(
     ({ identifier }) => identifier,
   )
   assert.deepEqual(
     ['2.5.29.31', '1.3.6.1.5.5.7.1.1'].map((each) => identifiers.includes(each)),
     [false, true],
   )
-  assert.ok(readCertificate(derOf(leaf.json.certificate)))
+  assert.ok(readCertificate(toDer(leaf.json.certificate)))
   assert.equal((await alice().post(`/v1/pki/certificates/${leaf.json.id}/revoke`, {})).status, 200)
   await runSigning(kms)
   await runSigning(kms)
@@ -78,9 +78,9 @@ test('an authority with cRLSign, or without any key usage, serves its list', asy
 
 test('the certificate of an import is read as DER in base64, too', async () => {
   const { certificate, key } = await outside(['keyCertSign', 'cRLSign'])
-  const made = await create({ certificate: derOf(certificate).toString('base64'), key })
+  const made = await create({ certificate: toDer(certificate).toString('base64'), key })
   assert.equal(made.status, 200, made.text)
-  assert.deepEqual(derOf(made.json.certificate), derOf(certificate))
+  assert.deepEqual(toDer(made.json.certificate), toDer(certificate))
 })
 
 test('an import that fails leaves nothing behind, its key neither', async () => {

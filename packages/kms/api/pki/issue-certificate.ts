@@ -85,7 +85,7 @@ export const issueCertificate = define({
     const stored = await requireAuthority(context.services, right.resolved(context))
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await withPkiFailures(() => issued(body, stored, context))
+        return await withPkiFailures(() => issueFor(body, stored, context))
       } catch (error) {
         if (!(error instanceof UniqueViolation) || attempt >= attempts) throw error
       }
@@ -93,7 +93,7 @@ export const issueCertificate = define({
   },
 })
 
-async function issued(body: IssueBody, stored: StoredAuthority, context: OperationContext<PkiServices>) {
+async function issueFor(body: IssueBody, stored: StoredAuthority, context: OperationContext<PkiServices>) {
   const { services } = context
   const now = services.clock.now()
   const objects = new UnitOfWork(services, now)

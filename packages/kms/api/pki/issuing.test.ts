@@ -9,7 +9,7 @@ import { findAuthority, issue, openAuthority } from '../../authority/index.ts'
 import { UnitOfWork } from '../../keys/index.ts'
 import type { Caller } from '../../testing/client.ts'
 import { startKms } from '../../testing/index.ts'
-import { derOf, makeAuthorities, outsider } from './testing/index.ts'
+import { makeAuthorities, outsider, toDer } from './testing/index.ts'
 
 const day = 86_400_000
 const path = '/v1/pki/authorities'
@@ -32,12 +32,12 @@ test('every profile is issued without a fault, with the addresses of its list an
   ]) {
     const made = await ask(body)
     assert.equal(made.status, 200, made.text)
-    const der = derOf(made.json.certificate)
+    const der = toDer(made.json.certificate)
     assert.deepEqual(lintCertificate(der), [], JSON.stringify(body))
-    const chain = [derOf(issuing.certificate)]
+    const chain = [toDer(issuing.certificate)]
     const { validity, reason } = validatePath({
       certificate: der,
-      anchors: [derOf(root.certificate)],
+      anchors: [toDer(root.certificate)],
       others: chain,
       at: Date.now(),
     })
@@ -51,7 +51,7 @@ test('every profile is issued without a fault, with the addresses of its list an
     )
     assert.equal(made.json.kid === undefined, 'csr' in body)
   }
-  for (const { certificate } of [root, issuing]) assert.deepEqual(lintCertificate(derOf(certificate)), [])
+  for (const { certificate } of [root, issuing]) assert.deepEqual(lintCertificate(toDer(certificate)), [])
 })
 
 test('ML-KEM, X25519 and SLH-DSA keys from outside get the usages of their standards', async () => {
@@ -62,7 +62,7 @@ test('ML-KEM, X25519 and SLH-DSA keys from outside get the usages of their stand
     const public_key = publicKey.export({ format: 'pem', type: 'spki' })
     const made = await ask({ public_key, names: ['kem.example'] })
     assert.equal(made.status, 200, made.text)
-    const errors = lintCertificate(derOf(made.json.certificate)).filter(
+    const errors = lintCertificate(toDer(made.json.certificate)).filter(
       ({ rule }) => rule !== 'revocation_address',
     )
     assert.deepEqual(errors, [], type)
@@ -76,9 +76,9 @@ test('a request and a public key are read as DER in base64, too', async () => {
   const { publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const der = publicKey.export({ format: 'der', type: 'spki' })
   for (const body of [
-    { csr: derOf(csr).toString('base64') },
+    { csr: toDer(csr).toString('base64') },
     {
-      csr: `${derOf(csr)
+      csr: `${toDer(csr)
         .toString('base64')
         .match(/.{1,64}/g)
         ?.join('\n')}\n`,
@@ -87,7 +87,7 @@ test('a request and a public key are read as DER in base64, too', async () => {
   ]) {
     const made = await ask(body)
     assert.equal(made.status, 200, made.text)
-    if ('public_key' in body) assert.ok(derOf(made.json.certificate).includes(der))
+    if ('public_key' in body) assert.ok(toDer(made.json.certificate).includes(der))
   }
   for (const text of ['AAAA', der.toString('base64url'), der.toString('base64').slice(0, 40)])
     assert.equal((await ask({ public_key: text, names: ['www.acme.example'] })).status, 400, text)
@@ -144,7 +144,7 @@ test('what an authority may not issue is refused with the reason, and nothing of
     modulusLength: 2048,
     publicExponent: 3,
   })
-  const signature = Buffer.from(derOf(good.csr))
+  const signature = Buffer.from(toDer(good.csr))
   signature[signature.length - 1] = (signature.at(-1) ?? 0) ^ 1
   const badCsr = `-----BEGIN CERTIFICATE REQUEST-----\n${signature.toString('base64')}\n-----END CERTIFICATE REQUEST-----`
   const ownKey = createPublicKey(issuing.certificate).export({ format: 'pem', type: 'spki' })
@@ -293,7 +293,7 @@ test('a certificate is shown as JSON, PEM, DER and with its chain, to those who 
   const der = await get('application/pkix-cert')
   assert.deepEqual(
     [der.headers['content-type'], der.bytes],
-    ['application/pkix-cert', derOf(made.certificate)],
+    ['application/pkix-cert', toDer(made.certificate)],
   )
   assert.equal((await get('text/html, application/x-pem-file;q=0.9')).text, made.certificate)
   const preferred = await get(

@@ -6,7 +6,7 @@ import { crlIsSignedWith, readCrl } from '@warder/pki/x509/crl'
 import { issuerId } from '../../authority/index.ts'
 import { bothEngines } from '../../testing/engines.ts'
 import { startKms } from '../../testing/index.ts'
-import { derOf, makeAuthorities, runSigning } from './testing/index.ts'
+import { makeAuthorities, runSigning, toDer } from './testing/index.ts'
 
 const day = 86_400_000
 
@@ -29,7 +29,7 @@ for (const engine of await bothEngines()) {
     await using kms = await startKms({ db })
     const alice = kms.user('alice')
     const { issuing, issue } = await makeAuthorities(alice)
-    const { subject, spki, key } = parseCertificate(derOf(issuing.certificate))
+    const { subject, spki, key } = parseCertificate(toDer(issuing.certificate))
     const issuer = issuerId({ name: subject, spki })
     const count = 60_000
     const at = Math.floor(Date.now() / 1000) * 1000

@@ -14,7 +14,7 @@ import {
 } from '@warder/pki/x509/ocsp'
 import type { Answer } from '../../testing/client.ts'
 import { type Started, startKms } from '../../testing/index.ts'
-import { derOf, makeAuthorities, runSigning } from './testing/index.ts'
+import { makeAuthorities, runSigning, toDer } from './testing/index.ts'
 
 interface Pem {
   readonly certificate: string
@@ -22,7 +22,7 @@ interface Pem {
 
 const minute = 60_000
 const leaf = (name: string) => ({ alg: 'ES256', names: [name], subject: `CN=${name}` })
-const parsed = ({ certificate }: Pem) => parseCertificate(derOf(certificate))
+const parsed = ({ certificate }: Pem) => parseCertificate(toDer(certificate))
 const namesOf = (issuer: Pem) => ({ name: parsed(issuer).subject, spki: parsed(issuer).spki })
 const idOf = (issuer: Pem, certificate: Pem, hash: CertIdHash = 'sha1'): CertId =>
   createCertId(hash, namesOf(issuer), parsed(certificate).serial)
@@ -218,8 +218,8 @@ test('what is malformed, and what is of other issuers, is an error of OCSP with 
     const answer = await kms.with({}).get(`/ocsp/${path}`)
     assert.deepEqual([answer.status, answer.bytes], [200, malformed], path)
   }
-  const nobody = { name: namesOf(root).name, spki: namesOf(issuing).spki }
-  const foreign = await post(kms, ocspRequest([createCertId('sha256', nobody, Buffer.from([1]))]))
+  const unknownIssuer = { name: namesOf(root).name, spki: namesOf(issuing).spki }
+  const foreign = await post(kms, ocspRequest([createCertId('sha256', unknownIssuer, Buffer.from([1]))]))
   assert.deepEqual([foreign.status, foreign.bytes], [200, ocspErrorResponse('unauthorized')])
 })
 

@@ -43,12 +43,12 @@ export const renewCertificate = define({
     409: 'It was revoked.',
     422: 'The authority may not issue now.',
   },
-  act: ({ body }, context) => withPkiFailures(() => renewed(context, body?.days)),
+  act: ({ body }, context) => withPkiFailures(() => renewOne(context, body?.days)),
 })
 
 const day = 86_400_000
 
-async function renewed(context: OperationContext<PkiServices>, days: number | undefined) {
+async function renewOne(context: OperationContext<PkiServices>, days: number | undefined) {
   const { services } = context
   const { id, object, der, issued } = access.resolved(context)
   if (issued === undefined || object === undefined || der === undefined)

@@ -5,13 +5,13 @@ import { parseCertificate } from '@warder/pki/x509'
 import { crlIsSignedWith, readCrl } from '@warder/pki/x509/crl'
 import { createCertId, ocspRequest, readOcspResponse } from '@warder/pki/x509/ocsp'
 import { type Started, startKms } from '../../testing/index.ts'
-import { derOf, makeAuthorities, runSigning } from './testing/index.ts'
+import { makeAuthorities, runSigning, toDer } from './testing/index.ts'
 
 const day = 86_400_000
 const crlPath = (id: string) => `/public/certificates/${id}/crl`
 const leaf = (name: string) => ({ alg: 'ES256', names: [name], subject: `CN=${name}` })
 
-async function crlOf(kms: Started, id: string) {
+async function fetchCrl(kms: Started, id: string) {
   const answer = await kms.with({}).get(crlPath(id))
   assert.equal(answer.status, 200, answer.text)
   return { ...answer, crl: readCrl(answer.bytes) }
@@ -24,9 +24,9 @@ test('a revocation is on the next list, with its reason and date; the number of 
   const alice = kms.user('alice')
   const { issuing, issue } = await makeAuthorities(alice)
   const [one, other] = [(await issue(leaf('a.example'))).json, (await issue(leaf('b.example'))).json]
-  const first = await crlOf(kms, issuing.id)
+  const first = await fetchCrl(kms, issuing.id)
   assert.deepEqual([first.crl.count, first.crl.number], [0, 1n])
-  assert.ok(crlIsSignedWith(first.crl, parseCertificate(derOf(issuing.certificate)).key))
+  assert.ok(crlIsSignedWith(first.crl, parseCertificate(toDer(issuing.certificate)).key))
   assert.deepEqual(first.crl.authorityKeyIdentifier?.length, 20)
 
   now += 5000
@@ -38,22 +38,22 @@ test('a revocation is on the next list, with its reason and date; the number of 
     ['revoked', 'keyCompromise', '2026-06-01T00:00:05Z', '2026-05-30T00:00:00Z'],
   )
   assert.equal((await alice.post(`/v1/pki/certificates/${other.id}/revoke`, {})).json.reason, 'unspecified')
-  assert.equal((await crlOf(kms, issuing.id)).crl.count, 0, 'it is not signed by the request')
+  assert.equal((await fetchCrl(kms, issuing.id)).crl.count, 0, 'it is not signed by the request')
   now += 2000
   await runSigning(kms)
-  const second = await crlOf(kms, issuing.id)
+  const second = await fetchCrl(kms, issuing.id)
   const pastCache = await kms.with({}).get(`${crlPath(issuing.id)}?_=1764227158`)
   assert.deepEqual([pastCache.status, pastCache.bytes], [200, second.bytes])
   // Two revocations share one list, whose number is that of the second.
   assert.deepEqual([second.crl.count, second.crl.number], [2, 3n])
-  const entry = second.crl.find(parseCertificate(derOf(one.certificate)).serial)
+  const entry = second.crl.find(parseCertificate(toDer(one.certificate)).serial)
   assert.deepEqual(
     [entry?.reason, entry?.revokedAt, entry?.invalidityDate],
     ['keyCompromise', Date.UTC(2026, 5, 1, 0, 0, 5), Date.UTC(2026, 4, 30)],
   )
-  assert.equal(second.crl.find(parseCertificate(derOf(other.certificate)).serial)?.reason, undefined)
+  assert.equal(second.crl.find(parseCertificate(toDer(other.certificate)).serial)?.reason, undefined)
   await runSigning(kms)
-  assert.equal((await crlOf(kms, issuing.id)).crl.number, 3n, 'nothing is due')
+  assert.equal((await fetchCrl(kms, issuing.id)).crl.number, 3n, 'nothing is due')
 })
 
 test('what a clock that was ahead has signed is signed again once it is right', async () => {
@@ -64,9 +64,9 @@ test('what a clock that was ahead has signed is signed again once it is right', 
   const { issuing, issue } = await makeAuthorities(alice)
   const { id, certificate } = (await issue({ ...leaf('a.example'), days: 40 })).json
   await alice.post(`/v1/pki/certificates/${id}/revoke`, {})
-  const { subject: name, spki } = parseCertificate(derOf(issuing.certificate))
+  const { subject: name, spki } = parseCertificate(toDer(issuing.certificate))
   const question = ocspRequest([
-    createCertId('sha1', { name, spki }, parseCertificate(derOf(certificate)).serial),
+    createCertId('sha1', { name, spki }, parseCertificate(toDer(certificate)).serial),
   ])
   const answered = async () => {
     const read = readOcspResponse((await kms.with({}).call('POST', '/ocsp', { bytes: question })).bytes)
@@ -78,7 +78,7 @@ test('what a clock that was ahead has signed is signed again once it is right', 
 
   now = right + 50 * day
   await runSigning(kms)
-  const ahead = (await crlOf(kms, issuing.id)).crl
+  const ahead = (await fetchCrl(kms, issuing.id)).crl
   assert.deepEqual([ahead.thisUpdate, await answered()], [now, now])
   // By less than the time for which answers are kept.
   now -= 60_000
@@ -86,12 +86,12 @@ test('what a clock that was ahead has signed is signed again once it is right', 
 
   now = right + day
   await runSigning(kms)
-  const { crl } = await crlOf(kms, issuing.id)
+  const { crl } = await fetchCrl(kms, issuing.id)
   // The certificate, which seemed to be over, is told about again.
   assert.deepEqual([crl.thisUpdate, crl.count, await answered()], [now, 1, now])
   assert.ok((crl.number ?? 0n) > (ahead.number ?? 0n))
   await runSigning(kms)
-  assert.equal((await crlOf(kms, issuing.id)).crl.number, crl.number, 'nothing is due')
+  assert.equal((await fetchCrl(kms, issuing.id)).crl.number, crl.number, 'nothing is due')
 })
 
 test('the list is served with what caches need: 304, HEAD, and an age that ends before the list', async () => {
@@ -99,16 +99,16 @@ test('the list is served with what caches need: 304, HEAD, and an age that ends 
   const clock = { now: () => now, monotonic: () => now }
   await using kms = await startKms({ clock, config: { crl_cache_seconds: 31_536_000 } })
   const { issuing } = await makeAuthorities(kms.user('alice'))
-  const { headers, bytes, crl } = await crlOf(kms, issuing.id)
+  const { headers, bytes, crl } = await fetchCrl(kms, issuing.id)
   assert.equal(headers['content-type'], 'application/pkix-crl')
   assert.equal(headers['content-disposition'], 'inline')
   assert.equal(headers['last-modified'], 'Mon, 01 Jun 2026 00:00:00 GMT')
   assert.equal(headers['cache-control'], `max-age=${7 * 86_400 - 60}, public, no-transform`)
   assert.equal(headers.expires, 'Sun, 07 Jun 2026 23:59:00 GMT')
   assert.equal(crl.nextUpdate, now + 7 * day)
-  const anybody = kms.with({})
+  const anonymous = kms.with({})
   const ask = (sent: Record<string, string>, method = 'GET') =>
-    anybody.call(method, crlPath(issuing.id), { headers: sent })
+    anonymous.call(method, crlPath(issuing.id), { headers: sent })
   const etag = String(headers.etag)
   for (const sent of [
     { 'if-none-match': etag },
@@ -129,22 +129,22 @@ test('the list is served with what caches need: 304, HEAD, and an age that ends 
     [head.status, head.headers['content-length'], head.bytes.length],
     [200, String(bytes.length), 0],
   )
-  assert.equal((await anybody.get(crlPath('nobody'))).status, 404)
+  assert.equal((await anonymous.get(crlPath('nobody'))).status, 404)
   assert.equal((await ask({}, 'POST')).status, 405)
 
   now += 6 * day + 1
   await runSigning(kms)
-  const next = await crlOf(kms, issuing.id)
+  const next = await fetchCrl(kms, issuing.id)
   assert.deepEqual(
     [next.crl.number, next.crl.thisUpdate],
     [2n, Math.floor(now / 1000) * 1000],
     'by the schedule',
   )
   assert.notEqual(next.headers.etag, etag)
-  const certificate = await anybody.get(`/public/certificates/${issuing.id}/certificate`)
+  const certificate = await anonymous.get(`/public/certificates/${issuing.id}/certificate`)
   assert.deepEqual(
     [certificate.headers['content-type'], certificate.bytes],
-    ['application/pkix-cert', derOf(issuing.certificate)],
+    ['application/pkix-cert', toDer(issuing.certificate)],
   )
 })
 
@@ -153,13 +153,13 @@ test('a certificate on hold comes back by its release, or is revoked for good as
   await using kms = await startKms({ clock: { now: () => now, monotonic: () => now } })
   const { issuing, issue } = await makeAuthorities(kms.user('alice'))
   const { id, certificate } = (await issue(leaf('a.example'))).json
-  const { serial } = parseCertificate(derOf(certificate))
+  const { serial } = parseCertificate(toDer(certificate))
   const post = (verb: string, json: object = {}) =>
     kms.user('alice').post(`/v1/pki/certificates/${id}/${verb}`, json)
   const listed = async () => {
     now += 2000
     await runSigning(kms)
-    return (await crlOf(kms, issuing.id)).crl.find(serial)
+    return (await fetchCrl(kms, issuing.id)).crl.find(serial)
   }
   assert.deepEqual([(await post('release')).status, (await post('release')).json.error], [409, 'conflict'])
   assert.equal((await post('revoke', { reason: 'certificateHold' })).json.state, 'hold')
@@ -192,7 +192,7 @@ test('RFC 5280 §3.3: an entry leaves after one list that was signed past the en
   for (const wait of [2000, 6 * day, 7 * day]) {
     now += wait
     await runSigning(kms)
-    counts.push((await crlOf(kms, issuing.id)).crl.count)
+    counts.push((await fetchCrl(kms, issuing.id)).crl.count)
   }
   assert.deepEqual(counts, [1, 1, 0])
 })
@@ -238,7 +238,7 @@ test('OpenSSL checks a chain with an intermediate against our lists', { skip: mi
   using folder = opensslFolder()
   folder.write('root.pem', root.certificate)
   folder.write('issuing.pem', issuing.certificate)
-  const crls = [await crlOf(kms, root.id), await crlOf(kms, issuing.id)]
+  const crls = [await fetchCrl(kms, root.id), await fetchCrl(kms, issuing.id)]
   folder.write('crls.pem', crls.map(({ bytes }) => pem('X509 CRL', bytes)).join(''))
   folder.write('good.pem', good.certificate)
   folder.write('bad.pem', bad.certificate)
@@ -259,7 +259,9 @@ test('OpenSSL checks a chain with an intermediate against our lists', { skip: mi
   await runSigning(kms)
   folder.write(
     'crls.pem',
-    [await crlOf(kms, root.id), crls[1] ?? assert.fail()].map(({ bytes }) => pem('X509 CRL', bytes)).join(''),
+    [await fetchCrl(kms, root.id), crls[1] ?? assert.fail()]
+      .map(({ bytes }) => pem('X509 CRL', bytes))
+      .join(''),
   )
   assert.match(folder.run(...words, 'good.pem').text, /certificate revoked/)
 })

@@ -15,13 +15,13 @@ import { linkedObject, readObject } from '../../keys/index.ts'
 import { startAcme } from '../acme/testing/index.ts'
 import { link } from '../kmip/operations/objects/replacement.ts'
 import { attributes, kmipClient, uid, vendorAttribute } from '../kmip/testing/index.ts'
-import { derOf, makeAuthorities, outsider } from './testing/index.ts'
+import { makeAuthorities, outsider, toDer } from './testing/index.ts'
 
 const users = ['alice', 'bob', 'carol'] as const
 const granted = ['certify', 'rekey', 'revoke', 'getattributes'] as const
 /** What each authority of alice issues; undefined: everything. */
 const limits = [['server'], ['client', 'spiffe'], ['code_signing', 'authority'], undefined] as const
-const purposesOf: Readonly<Record<string, readonly string[]>> = {
+const listPurposes: Readonly<Record<string, readonly string[]>> = {
   server: [keyPurposes.serverAuth],
   client: [keyPurposes.clientAuth],
   spiffe: [keyPurposes.serverAuth, keyPurposes.clientAuth],
@@ -118,7 +118,7 @@ test('property: what is issued fits its authority, and what is replaced or relea
     if (object?.owner === user) return true
     return (await db.all(rights, [id, user])).some(({ operation }) => operation === right)
   }
-  const stateOf = async () => {
+  const readState = async () => {
     const entries = await db.all(registered, [])
     const all = entries.map(async (entry) => {
       const object = await readObject(db, entry.certificate_id as never)
@@ -202,7 +202,7 @@ test('property: what is issued fits its authority, and what is replaced or relea
       .call('GET', `/v1/pki/certificates/${entry.certificate_id}`, {
         headers: { accept: 'application/x-pem-file' },
       })
-    const extensions = readCertificateExtensions(derOf(pem.text))
+    const extensions = readCertificateExtensions(toDer(pem.text))
     const uses = readKeyUsage(extensions) ?? []
     const purposes = readExtendedKeyUsage(extensions)
     const { authority } = readBasicConstraints(extensions)
@@ -213,7 +213,7 @@ test('property: what is issued fits its authority, and what is replaced or relea
     if (authority) assert.ok(permitted.includes('authority'))
     else
       assert.ok(
-        permitted.some((profile) => purposes?.every((each) => purposesOf[profile]?.includes(each))),
+        permitted.some((profile) => purposes?.every((each) => listPurposes[profile]?.includes(each))),
         `${permitted}: ${purposes}`,
       )
   }
@@ -221,7 +221,7 @@ test('property: what is issued fits its authority, and what is replaced or relea
   await fc.assert(
     fc.asyncProperty(fc.array(request, { minLength: 4, maxLength: 12 }), async (steps) => {
       for (const step of steps) {
-        const before = await stateOf()
+        const before = await readState()
         const allowed = new Map<string, boolean>()
         const by = 'by' in step ? step.by : 'alice'
         for (const id of everyone) {
@@ -230,7 +230,7 @@ test('property: what is issued fits its authority, and what is replaced or relea
         }
         for (const id of newest) allowed.set(`rekey ${id}`, await may(by, id, 'rekey'))
         await run(step)
-        const now = await stateOf()
+        const now = await readState()
         for (const [id, entry] of now) {
           const old = before.get(id)
           if (old === undefined) {

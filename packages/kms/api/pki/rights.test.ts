@@ -40,7 +40,7 @@ async function bobs(): Promise<{ readonly id: string; readonly kid: string }> {
 }
 
 const at = (id: string, verb = '') => `/v1/pki/certificates/${id}${verb}`
-const stateOf = async (id: string) => (await bob.get(at(id))).json.state
+const readState = async (id: string) => (await bob.get(at(id))).json.state
 const reason = (code: number) =>
   structure(Tag.RevocationReason, [enumeration(Tag.RevocationReasonCode, code)])
 
@@ -51,19 +51,19 @@ test('the holder of a certificate does not lift the hold that the authority set'
   assert.equal((await carol.post(at(id, '/release'), {})).status, 403, 'carol may certify, not revoke')
   const release = [textString(Tag.UniqueIdentifier, id), reason(0x80000002)]
   await kmipClient(bob).fails('Revoke', release, 'PermissionDenied')
-  assert.equal(await stateOf(id), 'hold')
+  assert.equal(await readState(id), 'hold')
   // Nor does a renewal.
   assert.equal((await bob.post(at(id, '/renew'), {})).status, 409)
   const renewal = [textString(Tag.UniqueIdentifier, id)]
   await kmipClient(bob).fails('ReCertify', renewal, 'WrongKeyLifecycleState')
   assert.equal((await alice.post(at(id, '/release'), {})).status, 200)
-  assert.equal(await stateOf(id), 'valid')
+  assert.equal(await readState(id), 'valid')
   // Who was granted it on the authority may, over KMIP as well.
   await grant(alice, authorities.issuing.id, 'bob', 'revoke')
   await kmipClient(bob).do('Revoke', [textString(Tag.UniqueIdentifier, id), reason(0x80000001)])
-  assert.equal(await stateOf(id), 'hold')
+  assert.equal(await readState(id), 'hold')
   await kmipClient(bob).do('Revoke', release)
-  assert.equal(await stateOf(id), 'valid')
+  assert.equal(await readState(id), 'valid')
   const body = { unique_identifier: authorities.issuing.id, user_id: 'bob', operation_types: ['revoke'] }
   await alice.post('/access/revoke', body)
 })

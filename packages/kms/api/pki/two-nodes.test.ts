@@ -5,7 +5,7 @@ import { readCrl } from '@warder/pki/x509/crl'
 import { createCertId, ocspRequest, readOcspResponse } from '@warder/pki/x509/ocsp'
 import { bothEngines, startTwoNodes } from '../../testing/engines.ts'
 import type { Started } from '../../testing/index.ts'
-import { derOf, makeAuthorities, runSigning } from './testing/index.ts'
+import { makeAuthorities, runSigning, toDer } from './testing/index.ts'
 
 for (const engine of await bothEngines()) {
   test(`two nodes on ${engine.name} are one authority: register, list, responder`, {
@@ -29,8 +29,8 @@ for (const engine of await bothEngines()) {
 
     const [first] = made.map(({ json }) => json as { readonly id: string; readonly certificate: string })
     assert.ok(first !== undefined)
-    const { subject: name, spki } = parseCertificate(derOf(issuing.certificate))
-    const { serial } = parseCertificate(derOf(first.certificate))
+    const { subject: name, spki } = parseCertificate(toDer(issuing.certificate))
+    const { serial } = parseCertificate(toDer(first.certificate))
     const request = ocspRequest([createCertId('sha256', { name, spki }, serial)])
     const status = async (node: Started) => {
       const read = readOcspResponse((await node.with({}).call('POST', '/ocsp', { bytes: request })).bytes)

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { parseCertificate } from '@warder/pki/x509'
 import { createCertId, ocspRequest } from '@warder/pki/x509/ocsp'
 import { type Started, startKms } from '../../testing/index.ts'
-import { derOf, makeAuthorities, outsider, runSigning } from './testing/index.ts'
+import { makeAuthorities, outsider, runSigning, toDer } from './testing/index.ts'
 
 const day = 86_400_000
 
@@ -49,7 +49,7 @@ test('what an authority signs is a use of its key: certificates, revocation list
   await runSigning(kms)
   assert.ok((await usesOf(kms, kid)).includes('warder 2026-06-11'), 'the list was signed again')
   now = begin + 11 * day
-  const [leaf, issuer] = [made.json.certificate, issuing.certificate].map((pem: string) => derOf(pem))
+  const [leaf, issuer] = [made.json.certificate, issuing.certificate].map((pem: string) => toDer(pem))
   assert.ok(leaf && issuer)
   const { subject: name, spki } = parseCertificate(issuer)
   const certId = createCertId('sha1', { name, spki }, parseCertificate(leaf).serial)

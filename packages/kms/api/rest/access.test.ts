@@ -259,13 +259,13 @@ test('every path but the documented public ones needs a credential', async () =>
   ])
   // Signed messages of accounts; what is not signed is 400 in the words of RFC 8555: see api/acme.
   const isAcme = (path: string) => path.startsWith('/acme/')
-  const nobody = kms.with({})
-  const { paths } = (await nobody.get('/openapi.json')).json
+  const anonymous = kms.with({})
+  const { paths } = (await anonymous.get('/openapi.json')).json
   const described = Object.entries<Record<string, unknown>>(paths)
   assert.ok(described.length > 15)
   for (const [path, methods] of described) {
     for (const method of Object.keys(methods)) {
-      const { status } = await nobody.call(
+      const { status } = await anonymous.call(
         method.toUpperCase(),
         path.replaceAll(/\{.*?\}/g, 'x'),
         method === 'post' ? { json: {} } : {},

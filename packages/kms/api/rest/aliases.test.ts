@@ -20,7 +20,7 @@ const makeKey = async (who: Caller, body: object = { kty: 'oct', alg: 'A256GCM' 
   (await who.post('/v1/crypto/keys', body)).json.kid
 const encrypt = (who: Caller, kid: string) =>
   who.post('/v1/crypto/encrypt', { kid, alg: 'dir', enc: 'A256GCM', data })
-const kidOf = (jwe: { readonly protected: string }): string =>
+const readKid = (jwe: { readonly protected: string }): string =>
   JSON.parse(Buffer.from(jwe.protected, 'base64url').toString()).kid
 const grant = (kid: string, operation_types: readonly string[]) =>
   alice.post('/access/grant', { unique_identifier: kid, user_id: 'bob', operation_types })
@@ -64,7 +64,7 @@ test('an alias is usable wherever REST takes a kid; replies and headers name the
   ])
     assert.equal((await alice.post(path, { alias, kid })).status, 200)
   const sealed = (await encrypt(alice, 'alias/team/aes')).json
-  assert.equal(kidOf(sealed), aes)
+  assert.equal(readKid(sealed), aes)
   const renamed = { alg: 'dir', enc: 'A256GCM', kid: 'alias/team/aes' }
   const header = Buffer.from(JSON.stringify(renamed)).toString('base64url')
   const forged = await alice.post('/v1/crypto/decrypt', { ...sealed, protected: header })
@@ -73,7 +73,7 @@ test('an alias is usable wherever REST takes a kid; replies and headers name the
   const tagged = await alice.post('/v1/crypto/mac', { kid: 'alias/hmac', alg: 'HS256', data })
   assert.equal(tagged.json.kid, hmac)
   const signed = (await alice.post('/v1/crypto/sign', { kid: 'alias/signer', alg: 'ES256', data })).json
-  assert.equal(kidOf(signed), pair.kid_public)
+  assert.equal(readKid(signed), pair.kid_public)
   const batch = await alice.post('/v1/crypto/batch', {
     operations: [{ op: 'mac', kid: 'alias/hmac', alg: 'HS256', data }],
   })
@@ -111,12 +111,12 @@ test('two people have the same alias, each for a key of their own; of a grantee 
   assert.equal((await bob.get(`${path}/invoices%40alice`)).status, 404)
   await grant(hers, ['encrypt'])
   assert.equal((await encrypt(bob, 'alias/invoices')).status, 404)
-  assert.equal(kidOf((await encrypt(bob, 'alias/invoices@alice')).json), hers)
+  assert.equal(readKid((await encrypt(bob, 'alias/invoices@alice')).json), hers)
   assert.equal((await bob.get(`${path}/invoices%40alice`)).json.kid, hers)
   await bob.post(path, { alias: 'invoices', kid: his })
-  assert.equal(kidOf((await encrypt(bob, 'alias/invoices')).json), his)
-  assert.equal(kidOf((await encrypt(alice, 'alias/invoices')).json), hers)
-  assert.equal(kidOf((await encrypt(alice, 'alias/invoices@alice')).json), hers)
+  assert.equal(readKid((await encrypt(bob, 'alias/invoices')).json), his)
+  assert.equal(readKid((await encrypt(alice, 'alias/invoices')).json), hers)
+  assert.equal(readKid((await encrypt(alice, 'alias/invoices@alice')).json), hers)
   for (const answer of [
     await put(bob, 'invoices@alice', { kid: his }),
     await bob.del(`${path}/invoices%40alice`),
@@ -124,7 +124,7 @@ test('two people have the same alias, each for a key of their own; of a grantee 
   ])
     assert.equal(answer.status, 400, 'aliases of others are not changed')
   await bob.post(path, { alias: 'of-hers', kid: 'alias/invoices@alice' })
-  assert.equal(kidOf((await encrypt(bob, 'alias/of-hers')).json), hers)
+  assert.equal(readKid((await encrypt(bob, 'alias/of-hers')).json), hers)
   await alice.post('/access/revoke', {
     unique_identifier: hers,
     user_id: 'bob',
@@ -220,7 +220,7 @@ test('while an alias moves, each request works with the old key or the new one',
     }))
     const { results } = (await alice.post('/v1/crypto/batch', { operations })).json
     for (const { result } of results) {
-      seen.add(kidOf(result))
+      seen.add(readKid(result))
       assert.equal((await alice.post('/v1/crypto/decrypt', result)).json.data, data)
     }
   }
@@ -250,5 +250,5 @@ test('aliases follow what a user owns, and nobody inherits the name of another',
       ['alias/only-hers', hers],
     ],
   )
-  assert.equal(kidOf((await encrypt(emil, 'alias/only-hers')).json), hers)
+  assert.equal(readKid((await encrypt(emil, 'alias/only-hers')).json), hers)
 })

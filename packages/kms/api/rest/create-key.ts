@@ -112,7 +112,7 @@ function listHalves(
 }
 
 /** Generated signing pairs are published, unless configured otherwise. */
-function publicTagsOf(spec: KeySpec, services: StageKeyServices): readonly string[] {
+function readPublicTags(spec: KeySpec, services: StageKeyServices): readonly string[] {
   return services.tagSigningPairs && !encrypts(spec.algorithm, spec.alg) ? [jwksTag] : []
 }
 
@@ -147,7 +147,7 @@ export async function stageKey(
   if (!('kind' in made)) requireNoJwkMembers(body)
   const limit = 'kind' in made ? toUsageLimit(body, made, spec.alg) : unlimited
   const extractability = toExtractability(body.ext)
-  const halves = listHalves(made, spec.alg, tags, publicTagsOf(spec, services), extractability, limit)
+  const halves = listHalves(made, spec.alg, tags, readPublicTags(spec, services), extractability, limit)
   if (halves.some((half) => half.tags.length > maxTags))
     throw failure(
       'bad_request',

@@ -13,7 +13,7 @@ import {
 import { define, type RestServices } from '../services.ts'
 import { toExt } from './extractable.ts'
 import { formatOps, toCrv, toKty } from './key-shape.ts'
-import { shownTags } from './key-tags.ts'
+import { formatTags } from './key-tags.ts'
 import { formatDates, lifeMembers } from './life-shape.ts'
 import { toPublicJwk } from './public-jwk.ts'
 
@@ -100,7 +100,7 @@ export const getKey = define({
       ...(object.chainId !== undefined && { version_kid: object.id }),
       ...(isLaterVersion(whole) && { version_of: whole.chainId }),
       ...(object.generation > 0 && { rotated_at: new Date(object.createdAt).toISOString() }),
-      tags: await shownTags(context.services, chainIdOf(object)),
+      tags: await formatTags(context.services, chainIdOf(object)),
       created_at: new Date(whole.createdAt).toISOString(),
       ...formatDates(object),
       ...(jwk !== undefined && { public_jwk: jwk }),

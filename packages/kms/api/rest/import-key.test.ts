@@ -13,11 +13,11 @@ before(async () => {
 after(() => kms[Symbol.asyncDispose]())
 
 const data = Buffer.from('attack at dawn').toString('base64url')
-const jwkOf = ({ privateKey }: { readonly privateKey: KeyObject }) =>
+const exportJwk = ({ privateKey }: { readonly privateKey: KeyObject }) =>
   privateKey.export({ format: 'jwk' }) as Record<string, string>
-const rsa = jwkOf(generateKeyPairSync('rsa', { modulusLength: 2048 }))
-const ec = jwkOf(generateKeyPairSync('ec', { namedCurve: 'P-256' }))
-const ed = jwkOf(generateKeyPairSync('ed25519'))
+const rsa = exportJwk(generateKeyPairSync('rsa', { modulusLength: 2048 }))
+const ec = exportJwk(generateKeyPairSync('ec', { namedCurve: 'P-256' }))
+const ed = exportJwk(generateKeyPairSync('ed25519'))
 const lattice = generateKeyPairSync('ml-dsa-44').publicKey.export({ format: 'jwk' }) as Record<string, string>
 
 const allIds = query<[], { readonly id: string }>('SELECT id FROM managed_object ORDER BY id')
@@ -95,9 +95,9 @@ test('numbers that are no key, or a weak one, are refused over the wire (K10)', 
   const padded = (text = ''): string =>
     Buffer.concat([Buffer.alloc(1), Buffer.from(text, 'base64url')]).toString('base64url')
   const order = Buffer.from('ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551', 'hex')
-  const small = jwkOf(generateKeyPairSync('rsa', { modulusLength: 1024 }))
-  const other = jwkOf(generateKeyPairSync('ec', { namedCurve: 'P-256' }))
-  const three = jwkOf(generateKeyPairSync('ec', { namedCurve: 'P-384' }))
+  const small = exportJwk(generateKeyPairSync('rsa', { modulusLength: 1024 }))
+  const other = exportJwk(generateKeyPairSync('ec', { namedCurve: 'P-256' }))
+  const three = exportJwk(generateKeyPairSync('ec', { namedCurve: 'P-384' }))
   await refused([
     small,
     { ...small, bits: 1024 },

@@ -7,11 +7,11 @@ type Jwk = Readonly<Record<string, unknown>>
 
 const data = Buffer.from('some data').toString('base64url')
 const oct = (bytes: number): Jwk => ({ kty: 'oct', k: randomBytes(bytes).toString('base64url') })
-const jwkOf = (pair: { readonly privateKey: KeyObject }): Jwk => ({
+const exportJwk = (pair: { readonly privateKey: KeyObject }): Jwk => ({
   ...pair.privateKey.export({ format: 'jwk' }),
 })
-const ec = jwkOf(generateKeyPairSync('ec', { namedCurve: 'P-256' }))
-const rsa = jwkOf(generateKeyPairSync('rsa', { modulusLength: 2048 }))
+const ec = exportJwk(generateKeyPairSync('ec', { namedCurve: 'P-256' }))
+const rsa = exportJwk(generateKeyPairSync('rsa', { modulusLength: 2048 }))
 
 describe('an imported JWK is limited to its use and key_ops (RFC 7517 §4.2, §4.3)', () => {
   let kms: Started

@@ -26,11 +26,11 @@ const refused = async (verb: string, body: object, kind: string) => {
   const { status, json } = await alice.post(`/v1/crypto/${verb}`, body)
   assert.deepEqual([status, json.error], [422, kind], json.description)
 }
-const headerOf = (jwe: { readonly protected: string }) =>
+const readHeader = (jwe: { readonly protected: string }) =>
   JSON.parse(Buffer.from(jwe.protected, 'base64url').toString())
 const withKid = (jwe: { readonly protected: string }, kid: string) => ({
   ...jwe,
-  protected: Buffer.from(JSON.stringify({ ...headerOf(jwe), kid })).toString('base64url'),
+  protected: Buffer.from(JSON.stringify({ ...readHeader(jwe), kid })).toString('base64url'),
 })
 
 for (const [name, request] of [
@@ -46,13 +46,13 @@ for (const [name, request] of [
     const old = await seal(kid)
     const { version_kid } = await post(`keys/${kid}/rotate`, {})
     for (const id of [kid, version_kid, ...(kid_public === undefined ? [] : [kid_public])])
-      assert.equal(headerOf(await seal(id)).kid, version_kid, 'by the name of any half and version')
+      assert.equal(readHeader(await seal(id)).kid, version_kid, 'by the name of any half and version')
     const fresh = await seal(kid)
     for (const jwe of [old, fresh]) assert.equal((await post('decrypt', jwe)).data, data)
     await refused('decrypt', withKid(old, version_kid), 'decryption_failed')
     await refused('decrypt', withKid(fresh, kid), 'decryption_failed')
     const renewed = await post('rewrap', old)
-    assert.equal(headerOf(renewed).kid, version_kid)
+    assert.equal(readHeader(renewed).kid, version_kid)
     assert.equal((await post('decrypt', renewed)).data, data)
     for (const id of [kid, version_kid]) {
       const shown = await alice.get(`/v1/crypto/keys/${id}`)
@@ -77,7 +77,7 @@ test('A*GCMKW counts in the budget of its key (SP 800-38D §8.3), and at its end
   await refused('rewrap', sealed, 'crypto_failure')
   assert.equal((await post('decrypt', sealed)).data, data)
   const { version_kid } = await post(`keys/${kid}/rotate`, {})
-  assert.equal(headerOf(await post('encrypt', { ...request, data })).kid, version_kid)
+  assert.equal(readHeader(await post('encrypt', { ...request, data })).kid, version_kid)
 })
 
 test('no audit record nor log line has a key, a content key or what was sealed in it', async () => {

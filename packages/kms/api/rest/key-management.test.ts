@@ -47,11 +47,11 @@ const refused = async (verb: string, body: object, status: number, kind: string,
 /** Without the empty `encrypted_key`, which the library wants to be absent (RFC 7516 §7.2.1). */
 const forLibrary = ({ encrypted_key: wrapped, ...rest }: Record<string, string>) =>
   (wrapped === '' ? rest : { ...rest, encrypted_key: wrapped }) as unknown as FlattenedJWE
-const headerOf = (jwe: { readonly protected: string }) =>
+const readHeader = (jwe: { readonly protected: string }) =>
   JSON.parse(Buffer.from(jwe.protected, 'base64url').toString())
 const withHeader = (jwe: object & { readonly protected: string }, change: object) => ({
   ...jwe,
-  protected: b64(JSON.stringify({ ...headerOf(jwe), ...change })),
+  protected: b64(JSON.stringify({ ...readHeader(jwe), ...change })),
 })
 const publicJwk = async (kid: string): Promise<JWK> =>
   (await alice.get(`/v1/crypto/keys/${kid}`)).json.public_jwk
@@ -77,7 +77,7 @@ test('A*KW and A*GCMKW: the library opens ours and we open the library’s', asy
     const key = createSecretKey(k)
     for (const enc of encs) {
       const ours = await post('encrypt', { kid, alg, enc, data, aad: b64('aad') })
-      assert.deepEqual(Object.keys(headerOf(ours)).slice(0, 3), ['alg', 'enc', 'kid'])
+      assert.deepEqual(Object.keys(readHeader(ours)).slice(0, 3), ['alg', 'enc', 'kid'])
       assert.equal(Buffer.from((await flattenedDecrypt(ours, key)).plaintext).toString(), payload.toString())
       const theirs = await new FlattenedEncrypt(payload)
         .setProtectedHeader({ alg, enc, kid })
@@ -120,10 +120,10 @@ test('ML-KEM opens what it encrypted, under its own name and bound to one of its
     const jwk = await publicJwk(kid_public)
     assert.deepEqual([jwk.kty, jwk.use, jwk.alg], ['AKP', 'enc', alg])
     const sealed = await post('encrypt', { kid: kid_public, alg, enc: 'A256GCM', data })
-    assert.equal(headerOf(sealed).kid, kid)
+    assert.equal(readHeader(sealed).kid, kid)
     assert.equal(sealed.encrypted_key === '', !alg.includes('+'))
     assert.equal((await post('decrypt', sealed)).data, data)
-    const { kemct } = headerOf(sealed)
+    const { kemct } = readHeader(sealed)
     for (const wrong of [b64(randomBytes(Buffer.from(kemct, 'base64url').length)), b64('short'), ''])
       await refused('decrypt', withHeader(sealed, { kemct: wrong }), 422, 'decryption_failed', alg)
   }
@@ -214,7 +214,7 @@ test('invalid points, foreign curves, private keys and members of other types in
   const { kid } = await post('keys', { kty: 'EC', crv: 'P-256', alg: 'ECDH-ES' })
   const { kid: okp } = await post('keys', { kty: 'OKP', crv: 'X25519', alg: 'ECDH-ES' })
   const sealed = await post('encrypt', { kid, alg: 'ECDH-ES', enc: 'A128GCM', data })
-  const { epk } = headerOf(sealed)
+  const { epk } = readHeader(sealed)
   const other = generateKeyPairSync('ec', { namedCurve: 'P-384' }).publicKey.export({ format: 'jwk' })
   for (const wrong of [
     undefined,

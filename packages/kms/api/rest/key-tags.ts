@@ -70,13 +70,13 @@ async function changeTags(
     if (wanted.length > 0) await context.commit([...touchChanges(db, now, clock.now()), ...wanted])
     return now
   })
-  const tags = await shownTags(context.services, id)
+  const tags = await formatTags(context.services, id)
   const mayRead = (await verdictOn(db, roles, key, name, 'getattributes')) === 'allowed'
   return { kid: id, tags: mayRead ? [...tags] : tags.filter((tag) => named.includes(tag)) }
 }
 
 /** The user's tags of an object, sorted. */
-export async function shownTags(services: RestServices, id: string): Promise<readonly string[]> {
+export async function formatTags(services: RestServices, id: string): Promise<readonly string[]> {
   return (await tagsOf(services.db, id)).filter((tag) => !tag.startsWith('_'))
 }
 
@@ -92,7 +92,7 @@ const listTags = define({
   errors: { 403: 'No right to read attributes.', 404: 'No such key.' },
   async act(_input, context) {
     const id = chainIdOf(readAccess.resolved(context).key.object)
-    return { kid: id, tags: await shownTags(context.services, id) }
+    return { kid: id, tags: await formatTags(context.services, id) }
   },
 })
 

@@ -10,7 +10,7 @@ after(() => kms[Symbol.asyncDispose]())
 
 const data = Buffer.from('attack at dawn').toString('base64url')
 const aad = Buffer.from('about it').toString('base64url')
-const kidOf = ({ protected: text }: { protected: string }) =>
+const readKid = ({ protected: text }: { protected: string }) =>
   JSON.parse(Buffer.from(text, 'base64url').toString()).kid
 
 for (const [alg, body] of [
@@ -27,7 +27,7 @@ for (const [alg, body] of [
     assert.equal((await alice.post('/access/grant', grant)).status, 200)
     const { json: fresh, status, text } = await bob.post('/v1/crypto/rewrap', old)
     assert.equal(status, 200, text)
-    assert.equal(kidOf(fresh), version_kid)
+    assert.equal(readKid(fresh), version_kid)
     assert.deepEqual(Object.keys(fresh).toSorted(), Object.keys(old).toSorted())
     assert.ok(!text.includes(data))
     assert.equal((await bob.post('/v1/crypto/decrypt', fresh)).status, 403)
@@ -45,7 +45,7 @@ test('nothing is rewrapped that does not open, that is too old, or that the newe
     (await alice.post('/v1/crypto/encrypt', { kid, alg: 'dir', enc: 'A256GCM', data, aad })).json
   const old = await seal()
   const same = (await alice.post('/v1/crypto/rewrap', old)).json
-  assert.equal(kidOf(same), kid, 'of a key that was never rotated')
+  assert.equal(readKid(same), kid, 'of a key that was never rotated')
   await alice.post(`/v1/crypto/keys/${kid}/rotate`, {})
   const rewrap = (jwe: object) => alice.post('/v1/crypto/rewrap', jwe)
   assert.equal((await rewrap({ ...old, aad: undefined })).status, 422)
@@ -72,5 +72,5 @@ test('a batch rewraps item by item', async () => {
     json.results.map(({ status }: { status: number }) => status),
     [200, 422, 200],
   )
-  assert.equal(kidOf(json.results[2].result), version_kid)
+  assert.equal(readKid(json.results[2].result), version_kid)
 })

@@ -41,7 +41,7 @@ before(async () => {
 })
 after(() => kms[Symbol.asyncDispose]())
 
-const headerOf = (example: Example): { readonly kid?: string; readonly alg?: string } =>
+const readHeader = (example: Example): { readonly kid?: string; readonly alg?: string } =>
   example.protected === '' ? {} : JSON.parse(Buffer.from(example.protected, 'base64url').toString())
 
 const post = async (verb: string, body: object) => {
@@ -59,7 +59,7 @@ const signatures = examples.jws.filter(({ alg }) => !alg.startsWith('HS'))
 
 for (const example of signatures) {
   const { source, alg, key, protected: header, payload, signature } = example
-  const { kid, alg: named } = headerOf(example)
+  const { kid, alg: named } = readHeader(example)
   if (kid !== undefined && named !== undefined) {
     test(`${source} (${alg}): the example verifies as it stands, and not when it is changed`, async () => {
       await storeAs(kid, example)
@@ -119,7 +119,7 @@ for (const example of examples.jwe) {
     tag,
     aad,
   } = example
-  const { kid, alg: named } = headerOf(example)
+  const { kid, alg: named } = readHeader(example)
   const sealed = { protected: header, encrypted_key, iv, ciphertext, tag, ...(aad !== undefined && { aad }) }
   if (kid !== undefined && named === alg) {
     test(`${source} (${alg}, ${enc}): the example opens as it stands`, async () => {

@@ -28,7 +28,7 @@ function spellings(secret: Buffer): readonly Buffer[] {
 }
 
 /** The secret numbers of a key, as they are in memory now. */
-async function secretsOf(kms: Started, kid: string): Promise<readonly Buffer[]> {
+async function listSecrets(kms: Started, kid: string): Promise<readonly Buffer[]> {
   const key = await kms.services.keys.get(kid as ObjectId)
   assert.ok(key !== undefined)
   const { kind, held } = key.described
@@ -68,7 +68,7 @@ test('key bytes are nowhere in clear: database, WAL, log, audit, metrics, errors
   const make = async (body: object) => {
     const made = await post('/v1/crypto/keys', body)
     assert.ok(made.kid, JSON.stringify(made))
-    for (const kid of [made.kid, made.kid_public]) if (kid) secrets.push(...(await secretsOf(kms, kid)))
+    for (const kid of [made.kid, made.kid_public]) if (kid) secrets.push(...(await listSecrets(kms, kid)))
     return made
   }
 

@@ -27,10 +27,10 @@ async function world(engine: Engine) {
   }
 }
 
-const kidOf = (jwe: { readonly protected: string }): string =>
+const readKid = (jwe: { readonly protected: string }): string =>
   JSON.parse(Buffer.from(jwe.protected, 'base64url').toString()).kid
-const rowsOf = 'SELECT COUNT(*) AS count FROM managed_object WHERE id = ? OR chain_id = ?'
-const aliasesOf = 'SELECT COUNT(*) AS count FROM key_alias WHERE key_id = ?'
+const listRows = 'SELECT COUNT(*) AS count FROM managed_object WHERE id = ? OR chain_id = ?'
+const listAliases = 'SELECT COUNT(*) AS count FROM key_alias WHERE key_id = ?'
 const path = '/v1/crypto/aliases'
 
 for (const engine of await bothEngines()) {
@@ -57,12 +57,12 @@ for (const engine of await bothEngines()) {
       if (rotated) for (const kid of [one, other]) await rotate(kid)
       before(() => remove(one))
       assert.equal((await rotate(one)).status, 404)
-      assert.equal(await count(rowsOf, one, one), 0)
+      assert.equal(await count(listRows, one, one), 0)
       before(() => rotate(other))
       const gone = await remove(other)
       // Whoever ended a key that had no versions yet is told that it has some; nobody leaves a part of one.
       assert.ok(gone.status === 204 || gone.status === 409, gone.text)
-      assert.equal(await count(rowsOf, other, other), gone.status === 204 ? 0 : 2)
+      assert.equal(await count(listRows, other, other), gone.status === 204 ? 0 : 2)
     }
   })
 
@@ -100,9 +100,9 @@ for (const engine of await bothEngines()) {
     before(() => alice.call('PUT', `${path}/ledger`, { json: { kid: two } }))
     const made = await encrypt('alias/ledger')
     assert.equal(made.status, 200, made.text)
-    assert.equal(kidOf(made.json), one)
+    assert.equal(readKid(made.json), one)
     assert.equal((await alice.post('/v1/crypto/decrypt', made.json)).json.data, data)
-    assert.equal(kidOf((await encrypt('alias/ledger')).json), two)
+    assert.equal(readKid((await encrypt('alias/ledger')).json), two)
     // Rotated and removed by the alias: the key that it stood for, never the one after.
     before(() => alice.call('PUT', `${path}/ledger`, { json: { kid: one } }))
     assert.equal((await alice.post('/v1/crypto/keys/alias%2Fledger/rotate', {})).json.kid, two)
@@ -124,6 +124,6 @@ for (const engine of await bothEngines()) {
     before(() => remove(two))
     assert.equal((await alice.call('PUT', `${path}/ledger`, { json: { kid: two } })).status, 404)
     assert.equal((await alice.get(`${path}/ledger`)).json.kid, kept)
-    for (const kid of [one, two]) assert.equal(await count(aliasesOf, kid), 0)
+    for (const kid of [one, two]) assert.equal(await count(listAliases, kid), 0)
   })
 }

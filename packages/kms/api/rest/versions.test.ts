@@ -12,7 +12,7 @@ before(async () => {
 after(() => kms[Symbol.asyncDispose]())
 
 const data = Buffer.from('attack at dawn').toString('base64url')
-const headerOf = (text: string) => JSON.parse(Buffer.from(text, 'base64url').toString())
+const readHeader = (text: string) => JSON.parse(Buffer.from(text, 'base64url').toString())
 
 const es256 = { kty: 'EC', alg: 'ES256', crv: 'P-256' }
 
@@ -37,12 +37,12 @@ test('a rotated key protects with its newest version, and opens what every versi
   const alice = kms.user('alice')
   const { kid } = await make(alice)
   const tokens = [await seal(alice, kid)]
-  assert.equal(headerOf(tokens[0].protected).kid, kid)
+  assert.equal(readHeader(tokens[0].protected).kid, kid)
   for (const version of [2, 3]) {
     const rotated = await rotate(alice, kid)
     assert.deepEqual([rotated.kid, rotated.version], [kid, version])
     const jwe = await seal(alice, kid)
-    assert.equal(headerOf(jwe.protected).kid, rotated.version_kid)
+    assert.equal(readHeader(jwe.protected).kid, rotated.version_kid)
     tokens.push(jwe)
   }
   for (const jwe of tokens) assert.equal((await open(alice, jwe)).json.data, data)
@@ -72,7 +72,7 @@ test('who names a version means it alone: a replaced one protects nothing, the n
   const alice = kms.user('alice')
   const { kid } = await make(alice)
   const second = await rotate(alice, kid)
-  assert.equal(headerOf((await seal(alice, second.version_kid)).protected).kid, second.version_kid)
+  assert.equal(readHeader((await seal(alice, second.version_kid)).protected).kid, second.version_kid)
   await rotate(alice, kid)
   const body = { kid: second.version_kid, alg: 'dir', enc: 'A256GCM', data }
   const refused = await alice.post('/v1/crypto/encrypt', body)
@@ -90,7 +90,7 @@ test('a pair is rotated as a pair: signatures of all versions verify, and the ke
   const rotated = await rotate(alice, kid)
   signed.push(await sign())
   assert.deepEqual(
-    signed.map((jws) => headerOf(jws.protected).kid),
+    signed.map((jws) => readHeader(jws.protected).kid),
     [kid_public, rotated.version_kid_public],
   )
   for (const jws of signed)
@@ -118,7 +118,7 @@ test('what is encrypted for either half of an RSA pair names the private version
   const { version_kid } = await rotate(alice, kid)
   for (const half of [kid, kid_public]) {
     const jwe = (await alice.post('/v1/crypto/encrypt', { ...body, kid: half })).json
-    assert.equal(headerOf(jwe.protected).kid, version_kid)
+    assert.equal(readHeader(jwe.protected).kid, version_kid)
     assert.equal((await open(alice, jwe)).json.data, data)
   }
   assert.equal((await open(alice, old)).json.data, data)
@@ -186,12 +186,12 @@ test('below min_decrypt_version no signature and no MAC verifies, however it is 
   assert.equal((await verify()).json.valid, true)
   assert.equal((await mac(secret.kid, first)).json.valid, true)
   assert.equal((await mac(second.version_kid, second.mac)).json.valid, true)
-  assert.ok((await shown()).includes(headerOf(signed.protected).kid))
+  assert.ok((await shown()).includes(readHeader(signed.protected).kid))
   for (const { kid } of [pair, secret]) assert.equal((await put(kid, kid === pair.kid ? 2 : 3)).status, 200)
   const refused = await verify()
   assert.equal(refused.status, 422)
   assert.match(refused.text, /min_decrypt_version/)
-  assert.ok(!(await shown()).includes(headerOf(signed.protected).kid))
+  assert.ok(!(await shown()).includes(readHeader(signed.protected).kid))
   for (const given of [first, second.mac]) assert.equal((await mac(secret.kid, given)).json.valid, false)
   const named = await kms.services.keys.get(second.version_kid)
   assert.ok(named)
@@ -235,7 +235,7 @@ test('a grant on a key holds for its versions, and a grant on a version is one o
   assert.equal((await alice.post('/access/grant', grant)).status, 200)
   const { version_kid: third } = await rotate(alice, kid)
   const jwe = await seal(alice, kid)
-  assert.equal(headerOf(jwe.protected).kid, third)
+  assert.equal(readHeader(jwe.protected).kid, third)
   for (const one of [first, second, jwe]) assert.equal((await open(bob, one)).json.data, data)
   assert.equal((await bob.post(`/v1/crypto/keys/${kid}/rotate`, {})).status, 403)
   assert.equal((await mallory.post(`/v1/crypto/keys/${kid}/rotate`, {})).status, 404)
@@ -264,7 +264,7 @@ test('a header that is changed opens nothing: another version, another key, a ke
   const [signer, another] = [await make(alice, es256), await make(alice, es256)]
   const { json: signed } = await alice.post('/v1/crypto/sign', { kid: signer.kid, alg: 'ES256', data })
   const later = await rotate(alice, signer.kid)
-  const header = headerOf(signed.protected)
+  const header = readHeader(signed.protected)
   for (const id of [another.kid_public, later.version_kid_public]) {
     const protectedBy = Buffer.from(JSON.stringify({ ...header, kid: id })).toString('base64url')
     const answer = await alice.post('/v1/crypto/verify', { ...signed, protected: protectedBy, data })

@@ -24,13 +24,13 @@ export function encryptWith(
   context: Context,
 ): MaybePromise<string> {
   requireUse(key, 'encrypt', context)
-  const made = andThen(sealed(key, plaintext, aad, context), (bytes) =>
+  const made = andThen(encryptPlaintext(key, plaintext, aad, context), (bytes) =>
     withVersion(number, bytes.toString('base64')),
   )
   return counted(context, key, plaintext.length, made)
 }
 
-function sealed(
+function encryptPlaintext(
   key: Key,
   plaintext: Uint8Array,
   aad: Uint8Array | undefined,

@@ -21,7 +21,7 @@ import { answer, decodeBase64, readVersioned, VersionNumber } from './text.ts'
 
 const Text = Type.Optional(Type.String())
 /** Vault answers 400 where some items of a batch failed, or the status that the client wants then. */
-const partialStatusOf = (body: { readonly partial_failure_response_code?: number }): number =>
+const readPartialStatus = (body: { readonly partial_failure_response_code?: number }): number =>
   body.partial_failure_response_code ?? 400
 
 const about = { associated_data: Text, context: Text, nonce: Text, reference: Text }
@@ -66,7 +66,7 @@ const encrypt = define({
     return each(body, whole, {
       name: 'transit.encrypt',
       key,
-      partialStatus: partialStatusOf(body),
+      partialStatus: readPartialStatus(body),
       act(item, context) {
         if (item.plaintext === undefined) throw failure('bad_request', 'missing plaintext to encrypt')
         return encryptItem(context, key, decodeBase64(item.plaintext, 'plaintext'), item, item.key_version)
@@ -106,7 +106,7 @@ const decrypt = define({
     return each(body, whole, {
       name: 'transit.decrypt',
       key,
-      partialStatus: partialStatusOf(body),
+      partialStatus: readPartialStatus(body),
       act: (item, context) =>
         andThen(decryptItem(context, key, item.ciphertext, item), (bytes) => {
           const plaintext = bytes.toString('base64')
@@ -135,7 +135,7 @@ const rewrap = define({
     return each(body, whole, {
       name: 'transit.rewrap',
       key,
-      partialStatus: partialStatusOf(body),
+      partialStatus: readPartialStatus(body),
       async act(item, context) {
         const plaintext = await decryptItem(context, key, item.ciphertext, item)
         try {

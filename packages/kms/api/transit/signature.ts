@@ -57,7 +57,7 @@ interface Planned {
 }
 
 /** @throws failure('bad_request'); failure('unsupported_algorithm'); failure('crypto_failure') */
-function planned(
+function planFor(
   key: Key,
   input: Buffer,
   asked: How,
@@ -128,7 +128,7 @@ function signWith(
   return andThen(found, async (version) => {
     requireUse(version.key, 'sign', context)
     requireUnbound(version.key)
-    const { plan, what, encoding } = planned(version.key, input, asked, named, 'sign', context)
+    const { plan, what, encoding } = planFor(version.key, input, asked, named, 'sign', context)
     const signature = await counted(context, version.key, input.length, version.key.held.sign(plan, what))
     return {
       signature: withVersion(version.number, signature.toString(encoding)),
@@ -162,7 +162,7 @@ function verifyWith(
   return andThen(versionAt(context, key, number), async (version) => {
     requireUse(version.key, 'verify', context)
     requireUnbound(version.key)
-    const { plan, what, encoding } = planned(version.key, input, asked, named, 'verify', context)
+    const { plan, what, encoding } = planFor(version.key, input, asked, named, 'verify', context)
     const signature = Buffer.from(encoded, encoding)
     const { publicKey } = version.key.held
     if (publicKey === undefined) throw failure('bad_request', 'keys of this type do not verify signatures')

@@ -42,9 +42,9 @@ export interface ChallengeProbes {
 }
 
 const timeoutMs = 10_000
-const mostRedirects = 10
+const redirectLimit = 10
 /** A key authorization has 87 characters; servers may add white space. */
-const mostBytes = 4096
+const maxResponseBytes = 4096
 /** Challenges that one worker looks at at a time, and those of one host among them. */
 const maxConcurrent = 64
 const maxPerHost = 8
@@ -67,15 +67,16 @@ export function createProbes(settings: ProbeSettings): ChallengeProbes {
     http: createPlainFetch({
       ...common,
       ports: [httpPort, tlsPort],
-      maxRedirects: mostRedirects,
-      maxBytes: mostBytes,
+      maxRedirects: redirectLimit,
+      maxBytes: maxResponseBytes,
     }),
     httpPort,
     tls: createTlsProbe({ ...common, port: tlsPort }),
     dns: resolver,
   }
   const running = new KeyedLimiter(maxConcurrent, maxPerHost)
-  const caaOf = async (name: string) => (await resolver.resolveCaa(name)) as unknown as readonly CaaRecord[]
+  const queryCaa = async (name: string) =>
+    (await resolver.resolveCaa(name)) as unknown as readonly CaaRecord[]
   return {
     async caa(questions) {
       const until = performance.now() + caaMs
@@ -86,7 +87,7 @@ export function createProbes(settings: ProbeSettings): ChallengeProbes {
           const problem =
             performance.now() > until
               ? createProblem('caa', 'The CAA records could not be looked up in time.')
-              : await checkCaa(question, caaOf)
+              : await checkCaa(question, queryCaa)
           if (problem !== undefined) return problem
         }
         return undefined

@@ -35,17 +35,17 @@ export function acmeClient(
 ): AcmeClient {
   let kid: string | undefined
   const url = (path: string): string => `${baseUrl}/acme/${authority}/${path}`
-  const pathOf = (address: string): string => {
+  const toPath = (address: string): string => {
     assert.ok(address.startsWith(`${baseUrl}/`), address)
     return address.slice(baseUrl.length)
   }
   const nonce = async (): Promise<string> => {
-    const { headers, status } = await caller.call('HEAD', pathOf(url('new-nonce')))
+    const { headers, status } = await caller.call('HEAD', toPath(url('new-nonce')))
     assert.equal(status, 200)
     return String(headers['replay-nonce'])
   }
   const send: AcmeClient['send'] = (address, body, contentType = 'application/jose+json') =>
-    caller.call('POST', pathOf(address), {
+    caller.call('POST', toPath(address), {
       bytes: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
       headers: { 'content-type': contentType },
     })

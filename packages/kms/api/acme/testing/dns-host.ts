@@ -31,7 +31,7 @@ export async function dnsHost(): Promise<DnsHost> {
           : undefined
     const isMissing = missing.has(name)
     const all = type === types.CAA ? (caas.get(name) ?? []).map(caaData) : data === undefined ? [] : [data]
-    const answer = isMissing ? [] : all.map((each) => recordOf(type, each))
+    const answer = isMissing ? [] : all.map((each) => findRecord(type, each))
     const head = Buffer.alloc(12)
     head.writeUInt16BE(query.readUInt16BE(0), 0)
     head.writeUInt16BE(0x8180 | (isMissing ? noSuchName : 0), 2)
@@ -66,7 +66,7 @@ function questionIn(query: Buffer): { readonly name: string; readonly type: numb
 }
 
 /** RFC 1035 §4.1.3: its name is that of the question. */
-function recordOf(type: number, data: Buffer): Buffer {
+function findRecord(type: number, data: Buffer): Buffer {
   const head = Buffer.from([0xc0, 12, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0])
   head.writeUInt16BE(type, 2)
   head.writeUInt16BE(data.length, 10)

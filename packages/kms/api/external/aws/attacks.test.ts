@@ -33,7 +33,7 @@ test('headers that are missing, doubled, changed or unsigned do not authenticate
   const without = (name: string) => signed.filter(([known]) => known !== name)
   const withValue = (name: string, value: string) =>
     signed.map(([known, old]) => [known, known === name ? value : old] as const)
-  const headerOf = (name: string): string => signed.find(([known]) => known === name)?.[1] ?? ''
+  const readHeader = (name: string): string => signed.find(([known]) => known === name)?.[1] ?? ''
   assert.deepEqual(await raw(xks, path, signed), ok)
   assert.deepEqual(await raw(xks, path, signed.toReversed()), ok)
   assert.deepEqual(
@@ -46,7 +46,7 @@ test('headers that are missing, doubled, changed or unsigned do not authenticate
   )
   assert.deepEqual(await raw(xks, path, withValue('x-more', ' a b ')), ok, 'blanks are not signed')
   assert.deepEqual(await raw(xks, path, [...signed, ['x-unsigned', 'anything']]), ok)
-  const authorization = headerOf('authorization')
+  const authorization = readHeader('authorization')
   const wrong: (readonly (readonly [string, string])[])[] = [
     without('authorization'),
     without('x-amz-date'),
@@ -55,9 +55,9 @@ test('headers that are missing, doubled, changed or unsigned do not authenticate
     withValue('host', 'another.example'),
     withValue(
       'x-amz-date',
-      headerOf('x-amz-date').replace(/\d\dZ$/, (s) => (s === '00Z' ? '01Z' : '00Z')),
+      readHeader('x-amz-date').replace(/\d\dZ$/, (s) => (s === '00Z' ? '01Z' : '00Z')),
     ),
-    [...signed, ['x-amz-date', headerOf('x-amz-date')]],
+    [...signed, ['x-amz-date', readHeader('x-amz-date')]],
     [...signed, ['x-more', 'a b']],
     withValue('authorization', authorization.replace('host;', '')),
     withValue('authorization', authorization.replace('content-type;host', 'host;content-type')),
@@ -74,7 +74,10 @@ test('headers that are missing, doubled, changed or unsigned do not authenticate
     assert.deepEqual(await raw(xks, path, headers), unauthenticated, JSON.stringify(headers))
   // Of these the service keeps one: two readers could each take another.
   for (const name of ['host', 'authorization', 'content-type'])
-    assert.deepEqual(await raw(xks, path, [...signed, [name, headerOf(name)]]), [400, 'ValidationException'])
+    assert.deepEqual(await raw(xks, path, [...signed, [name, readHeader(name)]]), [
+      400,
+      'ValidationException',
+    ])
   const cookies = [...without('authorization'), ['cookie', 'auth_session=x']] as const
   assert.deepEqual(await raw(xks, path, cookies), unauthenticated)
 })

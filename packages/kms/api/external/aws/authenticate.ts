@@ -77,9 +77,9 @@ export function signatureAuthenticator(
 
 /** The client certificate of AWS KMS, beside the signature (XKS Proxy API, Authentication). */
 function certificateRequired(names: readonly string[]) {
-  const certificateOf = partnerNamed('aws', names)
+  const partnerCertificate = partnerNamed('aws', names)
   return (context: AuthenticationContext<ExternalStoreServices>): void => {
-    const verdict = certificateOf(context)
+    const verdict = partnerCertificate(context)
     if ('problem' in verdict)
       throw failure('unauthorized', 'The client certificate of AWS KMS is needed.', {
         detail: verdict.problem,

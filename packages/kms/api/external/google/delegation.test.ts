@@ -4,7 +4,7 @@ import { Tag } from '@warder/kmip/tables'
 import { byteString } from '@warder/kmip/ttlv'
 import { decodeJwt, decodeProtectedHeader, type JWTPayload } from 'jose'
 import { kmipClient, uid } from '../../kmip/testing/index.ts'
-import { pairOf } from '../testing/issuers.ts'
+import { generatePair } from '../testing/issuers.ts'
 import {
   administrator,
   dataKey,
@@ -19,7 +19,7 @@ import {
 
 let world: GoogleWorld
 before(async () => {
-  await pairOf(guestProvider)
+  await generatePair(guestProvider)
   world = await startGoogle()
 })
 after(() => world[Symbol.asyncDispose]())

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { exchangePair, pairOf, startIssuers } from '../testing/issuers.ts'
+import { exchangePair, generatePair, startIssuers } from '../testing/issuers.ts'
 import { dataKey, type GoogleWorld, startGoogle } from './testing/world.ts'
 
 function heldClock() {
@@ -63,7 +63,7 @@ test('an issuer that exchanges its key during an outage: old tokens count until 
   const clock = heldClock()
   // Keys are shared by all tests of a process: the one that is exchanged is of an issuer that no other test has.
   const iss = 'https://exchanging.example.com'
-  await pairOf(iss)
+  await generatePair(iss)
   const providers = [`${iss},${issuers.url}/keys/${encodeURIComponent(iss)},cse`]
   const config = { 'google_cse_config.google_cse_identity_providers': providers }
   await using world = await startGoogle({ issuers, clock, config })

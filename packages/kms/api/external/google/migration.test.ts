@@ -75,9 +75,9 @@ before(async () => {
 after(() => stack.disposeAsync())
 
 function open(gate: Gate, { kms }: GoogleWorld): void {
-  const anybody = kms.with({})
+  const anonymous = kms.with({})
   gate.serve(kms.home, (path, body) =>
-    anybody.call(body === '' ? 'GET' : 'POST', path, body === '' ? {} : { text: body }),
+    anonymous.call(body === '' ? 'GET' : 'POST', path, body === '' ? {} : { text: body }),
   )
 }
 

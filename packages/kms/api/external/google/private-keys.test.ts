@@ -55,8 +55,8 @@ const gmail = async (role: string, claims: JWTPayload = {}, application = 'gmail
   reason: role,
 })
 
-const digestOf = (hash: string) => createHash(hash).update('SignedAttributes').digest()
-const signing = { algorithm: 'SHA256withRSA', digest: digestOf('sha256').toString('base64') }
+const computeDigest = (hash: string) => createHash(hash).update('SignedAttributes').digest()
+const signing = { algorithm: 'SHA256withRSA', digest: computeDigest('sha256').toString('base64') }
 
 test('private keys are taken in every form that an administrator may have, and come to 8 KB at most', async () => {
   const pem = privateKey.export({ format: 'pem', type: 'pkcs8' }) as string
@@ -115,7 +115,7 @@ test('digests are signed with each algorithm of Gmail', async () => {
       const { status, json } = await world.post('privatekeysign', {
         ...(await gmail('signer')),
         algorithm,
-        digest: digestOf(hash).toString('base64').replace(/=+$/, ''),
+        digest: computeDigest(hash).toString('base64').replace(/=+$/, ''),
         rsa_pss_salt_length: 20,
         wrapped_private_key: wrapped,
       })

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { exportSPKI, type JWTPayload, UnsecuredJWT } from 'jose'
-import { pairOf } from '../testing/issuers.ts'
+import { generatePair } from '../testing/issuers.ts'
 import {
   dataKey,
+  findIssuer,
   type GoogleWorld,
   guestProvider,
-  issuerOf,
   kaclsUrl,
   provider,
   startGoogle,
@@ -49,16 +49,16 @@ type Claims = JWTPayload | (() => JWTPayload)
 const claimsNow = (claims: Claims): JWTPayload => (typeof claims === 'function' ? claims() : claims)
 
 const wrongAuthorizations: readonly (readonly [string, Claims, TokenOptions?])[] = [
-  ['of another issuer of Google', { iss: issuerOf('meet') }],
+  ['of another issuer of Google', { iss: findIssuer('meet') }],
   ['of no issuer', { iss: undefined } as unknown as JWTPayload],
   [
     'of an issuer that nobody knows',
     { iss: 'evil@system.gserviceaccount.com' },
-    { signer: issuerOf('drive') },
+    { signer: findIssuer('drive') },
   ],
   ['of the identity provider', { iss: provider }, { signer: provider }],
   ['signed by another issuer', {}, { signer: provider }],
-  ['signed by another application of Google', {}, { signer: issuerOf('meet') }],
+  ['signed by another application of Google', {}, { signer: findIssuer('meet') }],
   ['for another audience', { aud: 'cse' }],
   ['for no audience', { aud: undefined } as unknown as JWTPayload],
   ['for migration', { aud: 'kacls-migration' }],
@@ -98,7 +98,7 @@ for (const [name, claims, options] of wrongAuthorizations) {
 
 const wrongAuthentications: readonly (readonly [string, Claims, TokenOptions?])[] = [
   ['of another issuer', { iss: 'https://evil.example.com' }],
-  ['signed by Google', {}, { signer: issuerOf('drive') }],
+  ['signed by Google', {}, { signer: findIssuer('drive') }],
   ['of an issuer whose name begins the same', { iss: `${provider}/` }, { signer: provider }],
   ['for another audience', { aud: 'another' }],
   ['expired', () => ({ exp: now() - 61 })],
@@ -189,7 +189,7 @@ test('roles are not swapped: a reader does not wrap, an upgrader does not unwrap
 
 test('tokens without a signature, with one of another kind, or that bring their key along are not accepted', async () => {
   const claims = {
-    iss: issuerOf('drive'),
+    iss: findIssuer('drive'),
     aud: 'cse-authorization',
     iat: now(),
     exp: now() + 300,
@@ -198,9 +198,9 @@ test('tokens without a signature, with one of another kind, or that bring their 
     resource_name: 'item123',
     role: 'writer',
   }
-  const { publicKey } = await pairOf(issuerOf('drive'))
+  const { publicKey } = await generatePair(findIssuer('drive'))
   const unsigned = new UnsecuredJWT(claims).encode()
-  const macHead = `${b64({ alg: 'HS256', kid: issuerOf('drive') })}.${b64(claims)}`
+  const macHead = `${b64({ alg: 'HS256', kid: findIssuer('drive') })}.${b64(claims)}`
   const mac = createHmac('sha256', await exportSPKI(publicKey))
     .update(macHead)
     .digest('base64url')
@@ -292,7 +292,7 @@ test('guests are refused unless a provider of guests says who they are', async (
 })
 
 test('a provider of guests says who guests are, and nobody else', async () => {
-  await pairOf(guestProvider)
+  await generatePair(guestProvider)
   await using visitors = await startGoogle({
     config: {
       'google_cse_config.google_cse_guest_identity_providers': [

@@ -3,7 +3,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { after, before, test } from 'node:test'
 import { exportJWK, exportSPKI, type JWTPayload, UnsecuredJWT } from 'jose'
 import { storeKeyAs } from '../../../testing/index.ts'
-import { pairOf } from '../testing/issuers.ts'
+import { generatePair } from '../testing/issuers.ts'
 import {
   currentKid,
   encrypted,
@@ -105,7 +105,7 @@ test('a token without a signature, or with a MAC, is not accepted', async () => 
   }
   const b64 = (part: unknown) => Buffer.from(JSON.stringify(part)).toString('base64url')
   const head = `${b64({ alg: 'HS256', kid: `entra ${tenant} 1` })}.${b64(claims)}`
-  const { publicKey } = await pairOf(`entra ${tenant} 1`)
+  const { publicKey } = await generatePair(`entra ${tenant} 1`)
   const mac = createHmac('sha256', await exportSPKI(publicKey))
     .update(head)
     .digest('base64url')
@@ -158,7 +158,7 @@ test('a right that is taken back is gone on the next request', async () => {
 
 test('keys that are no version of the name are not there, whoever owns them and whatever tag they have', async () => {
   const token = await world.token()
-  const jwk = (await exportJWK((await pairOf('dke of mallory')).privateKey)) as Record<string, unknown>
+  const jwk = (await exportJWK((await generatePair('dke of mallory')).privateKey)) as Record<string, unknown>
   const foreign = '0199aaaa-0000-7000-8000-0000000000ff'
   await storeKeyAs(world.kms, foreign, 'mallory', jwk, 'RSA-OAEP-256', true)
   const mallory = world.kms.user('mallory')
@@ -243,10 +243,10 @@ test('a trial decrypts with its own key alone, and nobody else does', async () =
       'ms_dke_config.ms_dke_trial_key': signerKid,
     },
   })
-  const jwkOf = async (name: string) =>
-    (await exportJWK((await pairOf(name)).privateKey)) as Record<string, unknown>
-  await storeKeyAs(trials.kms, trialKid, owner, await jwkOf('dke trial'), 'RSA-OAEP-256', true)
-  await storeKeyAs(trials.kms, signerKid, owner, await jwkOf('dke trial signer'), 'RS256', true)
+  const exportJwk = async (name: string) =>
+    (await exportJWK((await generatePair(name)).privateKey)) as Record<string, unknown>
+  await storeKeyAs(trials.kms, trialKid, owner, await exportJwk('dke trial'), 'RSA-OAEP-256', true)
+  await storeKeyAs(trials.kms, signerKid, owner, await exportJwk('dke trial signer'), 'RS256', true)
   await trials.grant('*', trialKid)
   const sign = { unique_identifier: signerKid, user_id: 'microsoft:*', operation_types: ['sign'] }
   assert.equal((await trials.kms.user(owner).post('/access/grant', sign)).status, 200)

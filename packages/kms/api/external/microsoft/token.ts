@@ -46,7 +46,7 @@ export function byEntraToken(scope: MicrosoftScope) {
     const compact = bearerToken(request)
     if (compact === undefined) throw challenge(scope)
     try {
-      const { caller, name, otherNames } = await verified(compact, scope, services)
+      const { caller, name, otherNames } = await verifySignature(compact, scope, services)
       callers.set(request, caller)
       const requestId = request.headers['client-request-id'] ?? request.headers['x-ms-client-request-id']
       recordVendor(context, 'microsoft', { requestId, principal: name })
@@ -80,7 +80,7 @@ interface Verified {
   readonly otherNames: readonly string[]
 }
 
-async function verified(
+async function verifySignature(
   compact: string,
   scope: MicrosoftScope,
   services: ExternalStoreServices,

@@ -9,7 +9,7 @@ type Pair = Awaited<ReturnType<typeof generateKeyPair>>
 /** Issuers of tokens that are not ours, made once for all tests of a process; the names are of their key sets. */
 const pairs = new Map<string, Promise<Pair>>()
 
-export function pairOf(issuer: string): Promise<Pair> {
+export function generatePair(issuer: string): Promise<Pair> {
   const known = pairs.get(issuer) ?? generateKeyPair('RS256', { extractable: true })
   pairs.set(issuer, known)
   return known
@@ -31,7 +31,7 @@ export async function signedBy(
   claims: JWTPayload,
   header: Partial<JWTHeaderParameters> = {},
 ): Promise<string> {
-  const { privateKey } = await pairOf(issuer)
+  const { privateKey } = await generatePair(issuer)
   return new SignJWT(claims)
     .setProtectedHeader({ alg: 'RS256', kid: kids.get(issuer) ?? issuer, ...header })
     .sign(privateKey)

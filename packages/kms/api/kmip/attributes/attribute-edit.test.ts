@@ -38,7 +38,7 @@ import { type AttributeState, attributeInstances, listAttributes } from './attri
 const now = 1_800_000_000_000
 const seconds = now / 1000
 
-function stateOf(
+function readState(
   change: Partial<ManagedObject> = {},
   stored: readonly TtlvNode[] = [],
   tags: readonly string[] = [],
@@ -93,7 +93,7 @@ const limits = (total: bigint, count?: bigint) =>
     count === undefined ? undefined : longInteger(Tag.UsageLimitsCount, count),
     enumeration(Tag.UsageLimitsUnit, Enumeration.UsageLimitsUnit.Byte),
   ])
-const valuesOf = (edited: Edited, tag: number) =>
+const listValues = (edited: Edited, tag: number) =>
   attributeInstances(edited.state, tag, now).map(({ value }) => value)
 const refused = (reason: string, edit: () => unknown) =>
   assert.throws(edit, (error) => error instanceof KmipFailure && error.reason === reason, reason)
@@ -116,7 +116,7 @@ test('the table of rules names every attribute of 2.x once, and those of 1.x tha
 })
 
 test("a client changes nothing that is the server's, whatever the operation", () => {
-  const state = stateOf(active)
+  const state = readState(active)
   const samples: readonly TtlvNode[] = [
     enumeration(Tag.State, Enumeration.State.Compromised),
     integer(Tag.CertificateLength, 123),
@@ -138,7 +138,7 @@ test("a client changes nothing that is the server's, whatever the operation", ()
 })
 
 test('what is fixed when the object is made cannot be given another value later', () => {
-  const state = stateOf()
+  const state = readState()
   for (const node of [
     enumeration(Tag.CryptographicAlgorithm, Enumeration.CryptographicAlgorithm.DES3),
     integer(Tag.CryptographicLength, 128),
@@ -153,39 +153,39 @@ test('what is fixed when the object is made cannot be given another value later'
 })
 
 test('what only the making of an object gives is not given later, also where the object has none', () => {
-  const secret = stateOf({ type: 'PrivateKey', algorithm: 'RSA', bits: 2048 })
+  const secret = readState({ type: 'PrivateKey', algorithm: 'RSA', bits: 2048 })
   const curve = structure(Tag.CryptographicDomainParameters, [
     enumeration(Tag.RecommendedCurve, Enumeration.RecommendedCurve.P_256),
   ])
   refused('AttributeReadOnly', () => addAttribute(secret, curve, now))
   refused('AttributeReadOnly', () => setAttribute(secret, curve, now))
-  refused('AttributeReadOnly', () => addAttribute(stateOf(), vendor('secret', text('1'), 'warder'), now))
+  refused('AttributeReadOnly', () => addAttribute(readState(), vendor('secret', text('1'), 'warder'), now))
 })
 
 test('an interval of rotation switches rotation on; the name of a rotated key has no @', () => {
-  const set = setAttribute(stateOf(), interval(Tag.RotateInterval, 60), now)
-  assert.deepEqual(valuesOf(set, Tag.RotateAutomatic), [true])
+  const set = setAttribute(readState(), interval(Tag.RotateInterval, 60), now)
+  assert.deepEqual(listValues(set, Tag.RotateAutomatic), [true])
   const off = setAttribute(set.state, boolean(Tag.RotateAutomatic, false), now)
   assert.deepEqual(
-    valuesOf(setAttribute(off.state, interval(Tag.RotateInterval, 0), now), Tag.RotateAutomatic),
+    listValues(setAttribute(off.state, interval(Tag.RotateInterval, 0), now), Tag.RotateAutomatic),
     [false],
   )
-  refused('InvalidAttributeValue', () => setAttribute(stateOf(), textString(Tag.RotateName, 'a@1'), now))
-  setAttribute(stateOf(), textString(Tag.RotateName, 'a'), now)
+  refused('InvalidAttributeValue', () => setAttribute(readState(), textString(Tag.RotateName, 'a@1'), now))
+  setAttribute(readState(), textString(Tag.RotateName, 'a'), now)
 })
 
 test('a single-valued attribute is added once, a multi-valued one again and again', () => {
-  const one = addAttribute(stateOf(), textString(Tag.Description, 'mine'), now)
-  assert.deepEqual(valuesOf(one, Tag.Description), ['mine'])
+  const one = addAttribute(readState(), textString(Tag.Description, 'mine'), now)
+  assert.deepEqual(listValues(one, Tag.Description), ['mine'])
   refused('AttributeSingleValued', () => addAttribute(one.state, textString(Tag.Description, 'yours'), now))
-  const group = addAttribute(stateOf(), textString(Tag.ObjectGroup, 'a'), now)
+  const group = addAttribute(readState(), textString(Tag.ObjectGroup, 'a'), now)
   const groups = addAttribute(group.state, textString(Tag.ObjectGroup, 'b'), now)
   assert.equal(groups.index, 1)
-  assert.deepEqual(valuesOf(groups, Tag.ObjectGroup), ['a', 'b'])
+  assert.deepEqual(listValues(groups, Tag.ObjectGroup), ['a', 'b'])
 })
 
 test('an object has each name once; two objects may share one', () => {
-  const state = stateOf({}, [name('n')])
+  const state = readState({}, [name('n')])
   refused('NonUniqueNameAttribute', () => addAttribute(state, name('n'), now))
   refused('NonUniqueNameAttribute', () => addAttribute(state, name('n', Enumeration.NameType.URI), now))
   const two = addAttribute(state, name('m'), now)
@@ -194,33 +194,33 @@ test('an object has each name once; two objects may share one', () => {
 })
 
 test('with several instances the one that is meant has to be said', () => {
-  const state = stateOf({}, [textString(Tag.ObjectGroup, 'a'), textString(Tag.ObjectGroup, 'b')])
+  const state = readState({}, [textString(Tag.ObjectGroup, 'a'), textString(Tag.ObjectGroup, 'b')])
   const wanted = textString(Tag.ObjectGroup, 'c')
   refused('MultiValuedAttribute', () => modifyAttribute(state, wanted, {}, now))
   refused('MultiValuedAttribute', () => setAttribute(state, wanted, now))
   const current = textString(Tag.ObjectGroup, 'b')
-  assert.deepEqual(valuesOf(modifyAttribute(state, wanted, { current }, now), Tag.ObjectGroup), ['a', 'c'])
-  assert.deepEqual(valuesOf(modifyAttribute(state, wanted, { index: 0 }, now), Tag.ObjectGroup), ['c', 'b'])
+  assert.deepEqual(listValues(modifyAttribute(state, wanted, { current }, now), Tag.ObjectGroup), ['a', 'c'])
+  assert.deepEqual(listValues(modifyAttribute(state, wanted, { index: 0 }, now), Tag.ObjectGroup), ['c', 'b'])
   refused('AttributeInstanceNotFound', () => modifyAttribute(state, wanted, { index: 2 }, now))
   refused('AttributeInstanceNotFound', () => modifyAttribute(state, wanted, { current: wanted }, now))
   refused('InvalidAttribute', () => modifyAttribute(state, wanted, { current: name('b') }, now))
-  refused('AttributeNotFound', () => modifyAttribute(stateOf(), wanted, {}, now))
+  refused('AttributeNotFound', () => modifyAttribute(readState(), wanted, {}, now))
 })
 
 test('deletion takes one instance by value or place, or all of a name', () => {
-  const state = stateOf({}, [textString(Tag.ObjectGroup, 'a'), textString(Tag.ObjectGroup, 'b')])
+  const state = readState({}, [textString(Tag.ObjectGroup, 'a'), textString(Tag.ObjectGroup, 'b')])
   const group = { tag: Tag.ObjectGroup, vendor: undefined }
   const current = textString(Tag.ObjectGroup, 'b')
-  assert.deepEqual(valuesOf(deleteAttribute(state, group, { current }, now), Tag.ObjectGroup), ['a'])
+  assert.deepEqual(listValues(deleteAttribute(state, group, { current }, now), Tag.ObjectGroup), ['a'])
   const first = deleteAttribute(state, group, { index: 0 }, now)
-  assert.deepEqual([first.node.value, valuesOf(first, Tag.ObjectGroup)], ['a', ['b']])
-  assert.deepEqual(valuesOf(deleteAttribute(state, group, {}, now), Tag.ObjectGroup), [])
+  assert.deepEqual([first.node.value, listValues(first, Tag.ObjectGroup)], ['a', ['b']])
+  assert.deepEqual(listValues(deleteAttribute(state, group, {}, now), Tag.ObjectGroup), [])
   refused('AttributeInstanceNotFound', () => deleteAttribute(state, group, { index: 5 }, now))
-  refused('AttributeNotFound', () => deleteAttribute(stateOf(), group, {}, now))
+  refused('AttributeNotFound', () => deleteAttribute(readState(), group, {}, now))
 })
 
 test('vendor attributes are told apart by vendor and name', () => {
-  const one = addAttribute(stateOf(), vendor('attribute1', text('1')), now)
+  const one = addAttribute(readState(), vendor('attribute1', text('1')), now)
   const two = addAttribute(one.state, vendor('attribute2', text('2')), now)
   assert.equal(two.index, 0)
   const other = modifyAttribute(two.state, vendor('attribute1', text('changed')), {}, now)
@@ -231,13 +231,13 @@ test('vendor attributes are told apart by vendor and name', () => {
     now,
   )
   assert.deepEqual(attributeInstances(gone.state, Tag.Attribute, now), [vendor('attribute2', text('2'))])
-  refused('InvalidAttribute', () => addAttribute(stateOf(), vendor('', text('1')), now))
-  refused('InvalidAttribute', () => addAttribute(stateOf(), vendor('n'.repeat(300), text('1')), now))
+  refused('InvalidAttribute', () => addAttribute(readState(), vendor('', text('1')), now))
+  refused('InvalidAttribute', () => addAttribute(readState(), vendor('n'.repeat(300), text('1')), now))
 })
 
 test('tags are an attribute of the object, and those of the service stay out of it', () => {
   const tagged = (value: string, by = 'warder') => vendor('tag', text(value), by)
-  const state = stateOf({}, [], ['_jwks', 'red'])
+  const state = readState({}, [], ['_jwks', 'red'])
   assert.deepEqual(attributeInstances(state, Tag.Attribute, now), [tagged('["red"]')])
   assert.deepEqual(addAttribute(state, tagged('["blue"]'), now).state.tags, ['_jwks', 'blue', 'red'])
   assert.deepEqual(setAttribute(state, tagged('["blue"]', 'cosmian'), now).state.tags, ['_jwks', 'blue'])
@@ -248,20 +248,20 @@ test('tags are an attribute of the object, and those of the service stay out of 
 })
 
 test('ActivationDate can be changed until the object is active, and activates it when it has passed', () => {
-  const set = setAttribute(stateOf(), dateTime(Tag.ActivationDate, seconds - 1), now)
-  assert.deepEqual(valuesOf(set, Tag.State), [Enumeration.State.Active])
+  const set = setAttribute(readState(), dateTime(Tag.ActivationDate, seconds - 1), now)
+  assert.deepEqual(listValues(set, Tag.State), [Enumeration.State.Active])
   refused('WrongKeyLifecycleState', () =>
     setAttribute(set.state, dateTime(Tag.ActivationDate, seconds + 9), now),
   )
   refused('WrongKeyLifecycleState', () =>
-    modifyAttribute(stateOf(active), dateTime(Tag.ActivationDate, seconds), {}, now),
+    modifyAttribute(readState(active), dateTime(Tag.ActivationDate, seconds), {}, now),
   )
-  const later = setAttribute(stateOf(), dateTime(Tag.ActivationDate, seconds + 10), now)
-  assert.deepEqual(valuesOf(later, Tag.State), [Enumeration.State.PreActive])
+  const later = setAttribute(readState(), dateTime(Tag.ActivationDate, seconds + 10), now)
+  assert.deepEqual(listValues(later, Tag.State), [Enumeration.State.PreActive])
 })
 
 test('dates keep their order, and those that have passed stay', () => {
-  const start = setAttribute(stateOf(active), dateTime(Tag.ProcessStartDate, seconds + 50), now)
+  const start = setAttribute(readState(active), dateTime(Tag.ProcessStartDate, seconds + 50), now)
   const stop = setAttribute(start.state, dateTime(Tag.ProtectStopDate, seconds + 60), now)
   refused('InvalidAttributeValue', () =>
     setAttribute(stop.state, dateTime(Tag.DeactivationDate, seconds + 59), now),
@@ -271,7 +271,7 @@ test('dates keep their order, and those that have passed stay', () => {
     modifyAttribute(end.state, dateTime(Tag.ProtectStopDate, seconds + 61), {}, now),
   )
   refused('InvalidAttributeValue', () =>
-    setAttribute(stateOf(active), dateTime(Tag.ProcessStartDate, seconds - 50), now),
+    setAttribute(readState(active), dateTime(Tag.ProcessStartDate, seconds - 50), now),
   )
   const later = now + 55_000
   refused('WrongKeyLifecycleState', () =>
@@ -280,7 +280,7 @@ test('dates keep their order, and those that have passed stay', () => {
   modifyAttribute(stop.state, dateTime(Tag.ProtectStopDate, seconds + 58), {}, later)
   for (const ended of ['Deactivated', 'Compromised', 'Destroyed'] as const)
     refused('WrongKeyLifecycleState', () =>
-      setAttribute(stateOf({ state: ended }), dateTime(Tag.DeactivationDate, seconds + 1), now),
+      setAttribute(readState({ state: ended }), dateTime(Tag.DeactivationDate, seconds + 1), now),
     )
   refused('AttributeReadOnly', () =>
     deleteAttribute(stop.state, { tag: Tag.ProtectStopDate, vendor: undefined }, {}, now),
@@ -288,12 +288,12 @@ test('dates keep their order, and those that have passed stay', () => {
 })
 
 test('a passed DeactivationDate deactivates', () => {
-  const ended = setAttribute(stateOf(active), dateTime(Tag.DeactivationDate, seconds), now)
-  assert.deepEqual(valuesOf(ended, Tag.State), [Enumeration.State.Deactivated])
+  const ended = setAttribute(readState(active), dateTime(Tag.DeactivationDate, seconds), now)
+  assert.deepEqual(listValues(ended, Tag.State), [Enumeration.State.Deactivated])
 })
 
 test('AlwaysSensitive and NeverExtractable fall once and for all', () => {
-  const secret = stateOf({}, [
+  const secret = readState({}, [
     boolean(Tag.Sensitive, true),
     boolean(Tag.AlwaysSensitive, true),
     boolean(Tag.Extractable, false),
@@ -301,20 +301,20 @@ test('AlwaysSensitive and NeverExtractable fall once and for all', () => {
   ])
   const open = setAttribute(secret, boolean(Tag.Sensitive, false), now)
   const closed = setAttribute(open.state, boolean(Tag.Sensitive, true), now)
-  assert.deepEqual(valuesOf(closed, Tag.Sensitive), [true])
-  assert.deepEqual(valuesOf(closed, Tag.AlwaysSensitive), [false])
+  assert.deepEqual(listValues(closed, Tag.Sensitive), [true])
+  assert.deepEqual(listValues(closed, Tag.AlwaysSensitive), [false])
   const out = modifyAttribute(secret, boolean(Tag.Extractable, true), {}, now)
   const back = modifyAttribute(out.state, boolean(Tag.Extractable, false), {}, now)
-  assert.deepEqual(valuesOf(back, Tag.NeverExtractable), [false])
+  assert.deepEqual(listValues(back, Tag.NeverExtractable), [false])
 })
 
 test('usage limits are counted from their total by the server, and stay once some were used', () => {
-  const set = setAttribute(stateOf(), limits(100n), now)
+  const set = setAttribute(readState(), limits(100n), now)
   assert.deepEqual(attributeInstances(set.state, Tag.UsageLimits, now), [limits(100n, 100n)])
-  refused('InvalidAttributeValue', () => setAttribute(stateOf(), limits(100n, 7n), now))
-  refused('InvalidAttributeValue', () => setAttribute(stateOf(), limits(-1n), now))
+  refused('InvalidAttributeValue', () => setAttribute(readState(), limits(100n, 7n), now))
+  refused('InvalidAttributeValue', () => setAttribute(readState(), limits(-1n), now))
   setAttribute(set.state, limits(50n), now)
-  const used = stateOf({}, [limits(100n, 99n)])
+  const used = readState({}, [limits(100n, 99n)])
   refused('PermissionDenied', () => setAttribute(used, limits(200n), now))
   refused('PermissionDenied', () =>
     deleteAttribute(used, { tag: Tag.UsageLimits, vendor: undefined }, {}, now),
@@ -327,7 +327,7 @@ const linkTo = (type: keyof typeof Enumeration.LinkType, id: string): TtlvNode =
     textString(Tag.LinkedObjectIdentifier, id),
   ])
 const privateHalf = (...stored: readonly TtlvNode[]): AttributeState =>
-  stateOf({ type: 'PrivateKey', algorithm: 'RSA', linkedId: 'public' as ObjectId }, stored)
+  readState({ type: 'PrivateKey', algorithm: 'RSA', linkedId: 'public' as ObjectId }, stored)
 const links = (state: AttributeState) => attributeInstances(state, Tag.Link, now)
 
 test('the link between the halves of a pair is shown once, in front of the others', () => {
@@ -366,18 +366,18 @@ test('clients delete and change the link between the halves of a pair', () => {
 })
 
 test('attributes of other types of object, wrong types and unknown values are refused', () => {
-  const opaque = stateOf({ type: 'OpaqueObject', algorithm: undefined, bits: undefined })
+  const opaque = readState({ type: 'OpaqueObject', algorithm: undefined, bits: undefined })
   refused('InvalidAttribute', () => addAttribute(opaque, dateTime(Tag.ProcessStartDate, seconds + 5), now))
-  refused('InvalidAttribute', () => addAttribute(stateOf(), textString(Tag.Username, 'x'), now))
-  refused('InvalidAttributeValue', () => addAttribute(stateOf(), integer(Tag.Comment, 1), now))
-  refused('InvalidAttributeValue', () => addAttribute(stateOf(), enumeration(Tag.NISTKeyType, 999), now))
-  refused('InvalidAttributeValue', () => addAttribute(stateOf(), name(''), now))
-  refused('InvalidAttributeValue', () => addAttribute(stateOf(), name('a\u0000b'), now))
-  refused('InvalidAttributeValue', () => addAttribute(stateOf(), name('n'.repeat(1025)), now))
-  refused('InvalidAttributeValue', () => addAttribute(stateOf(), structure(Tag.Name, []), now))
+  refused('InvalidAttribute', () => addAttribute(readState(), textString(Tag.Username, 'x'), now))
+  refused('InvalidAttributeValue', () => addAttribute(readState(), integer(Tag.Comment, 1), now))
+  refused('InvalidAttributeValue', () => addAttribute(readState(), enumeration(Tag.NISTKeyType, 999), now))
+  refused('InvalidAttributeValue', () => addAttribute(readState(), name(''), now))
+  refused('InvalidAttributeValue', () => addAttribute(readState(), name('a\u0000b'), now))
+  refused('InvalidAttributeValue', () => addAttribute(readState(), name('n'.repeat(1025)), now))
+  refused('InvalidAttributeValue', () => addAttribute(readState(), structure(Tag.Name, []), now))
   refused('ApplicationNamespaceNotSupported', () =>
     addAttribute(
-      stateOf(),
+      readState(),
       structure(Tag.ApplicationSpecificInformation, [textString(Tag.ApplicationNamespace, 'n')]),
       now,
     ),
@@ -386,12 +386,16 @@ test('attributes of other types of object, wrong types and unknown values are re
 
 test('an object has a bounded number and size of attributes', () => {
   const many = Array.from({ length: 1000 }, (_, index) => textString(Tag.ObjectGroup, `g${index}`))
-  refused('ServerLimitExceeded', () => addAttribute(stateOf({}, many), textString(Tag.ObjectGroup, 'h'), now))
-  refused('ServerLimitExceeded', () => addAttribute(stateOf(), vendor('big', text('x'.repeat(300_000))), now))
+  refused('ServerLimitExceeded', () =>
+    addAttribute(readState({}, many), textString(Tag.ObjectGroup, 'h'), now),
+  )
+  refused('ServerLimitExceeded', () =>
+    addAttribute(readState(), vendor('big', text('x'.repeat(300_000))), now),
+  )
 })
 
 const adjusted = (value: TtlvNode, adjustment: Adjustment, by?: TtlvNode): unknown => {
-  const state = stateOf({}, [vendor('n', value)])
+  const state = readState({}, [vendor('n', value)])
   const edited = adjustAttribute(
     state,
     { tag: Tag.Attribute, vendor: { vendor: 'x', name: 'n' } },
@@ -449,11 +453,11 @@ test('whole numbers of any size are adjusted as mathematics has it', () => {
 test('adjusting goes by the same rules as setting', () => {
   const adjust = (state: AttributeState, tag: number) =>
     adjustAttribute(state, { tag, vendor: undefined }, 'Increment', undefined, now)
-  refused('ReadOnlyAttribute', () => adjust(stateOf(), Tag.LeaseTime))
-  refused('ReadOnlyAttribute', () => adjust(stateOf(), Tag.CryptographicLength))
-  refused('AttributeNotFound', () => adjust(stateOf(), Tag.RotateInterval))
-  refused('WrongKeyLifecycleState', () => adjust(stateOf(active), Tag.ActivationDate))
-  const two = stateOf({}, [textString(Tag.ObjectGroup, 'a'), textString(Tag.ObjectGroup, 'b')])
+  refused('ReadOnlyAttribute', () => adjust(readState(), Tag.LeaseTime))
+  refused('ReadOnlyAttribute', () => adjust(readState(), Tag.CryptographicLength))
+  refused('AttributeNotFound', () => adjust(readState(), Tag.RotateInterval))
+  refused('WrongKeyLifecycleState', () => adjust(readState(active), Tag.ActivationDate))
+  const two = readState({}, [textString(Tag.ObjectGroup, 'a'), textString(Tag.ObjectGroup, 'b')])
   refused('MultiValuedAttribute', () => adjust(two, Tag.ObjectGroup))
 })
 
@@ -476,7 +480,7 @@ test('any history of edits leaves a state that reads back the same, or changes n
   const type = fc.constantFrom<ObjectType>('SymmetricKey', 'OpaqueObject', 'Certificate')
   fc.assert(
     fc.property(type, fc.array(edit, { maxLength: 12 }), (kind, edits) => {
-      let state = stateOf({ type: kind })
+      let state = readState({ type: kind })
       for (const [what, wanted, index] of edits) {
         const before = listAttributes(state, now)
         try {

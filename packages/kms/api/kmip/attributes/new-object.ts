@@ -277,7 +277,7 @@ export function randomNumberGenerator(tag: number): TtlvNode {
 }
 
 /** Default usage mask of a key: every use that it is good for. */
-export function usualMask({
+export function defaultUsageMask({
   objectType,
   algorithm,
 }: {

@@ -262,7 +262,7 @@ test('Diffie-Hellman keys go through their formats, and agree on the same secret
 })
 
 /** The format and the value of each digest. */
-const digestsOf = ({ shape, material }: Pick<StoredObject, 'shape' | 'material'>) => {
+const listDigests = ({ shape, material }: Pick<StoredObject, 'shape' | 'material'>) => {
   assert.ok(material)
   return digestAttributes(shape, material).map(({ value: [, value, format] }) => ({
     format: valueName('KeyFormatType', Number(format?.value)),
@@ -279,19 +279,19 @@ test('digests are over the registered format, then over the default one', async 
   } as never) as Buffer
   const transparent = keyInForm(stored.shape, stored.material).material
   const inDefault = { format: 'PKCS_1', value: sha256(bytes) }
-  assert.deepEqual(digestsOf(stored), [
+  assert.deepEqual(listDigests(stored), [
     { format: 'TransparentRSAPrivateKey', value: sha256(encodeTtlv(transparent)) },
     inDefault,
   ])
-  assert.deepEqual(digestsOf(await read('PrivateKey', 'PKCS_1', bytes)), [inDefault])
+  assert.deepEqual(listDigests(await read('PrivateKey', 'PKCS_1', bytes)), [inDefault])
 
   // OASIS TL-M-3-21 wants the Raw digest of a symmetric key.
   const key = Buffer.alloc(32, 7)
   const raw = { format: 'Raw', value: '4bb06f8e4e3a7715d201d573d0aa423762e55dabd61a2c02278fa56cc6d294e0' }
-  assert.deepEqual(digestsOf(await read('SymmetricKey', 'Raw', key, { algorithm: 'AES' })), [raw])
+  assert.deepEqual(listDigests(await read('SymmetricKey', 'Raw', key, { algorithm: 'AES' })), [raw])
   const members = structure(Tag.KeyMaterial, [byteString(Tag.Key, key)])
   assert.deepEqual(
-    digestsOf(await read('SymmetricKey', 'TransparentSymmetricKey', members.value, { algorithm: 'AES' })),
+    listDigests(await read('SymmetricKey', 'TransparentSymmetricKey', members.value, { algorithm: 'AES' })),
     [{ format: 'TransparentSymmetricKey', value: sha256(encodeTtlv(members)) }, raw],
   )
 
@@ -299,14 +299,14 @@ test('digests are over the registered format, then over the default one', async 
   const der = pair.privateKey.export({ format: 'der', type: 'pkcs8' })
   const ec = await read('PrivateKey', 'PKCS_8', der)
   const form = keyInForm(ec.shape, ec.material, { format: 'TransparentECPrivateKey' }).material
-  assert.deepEqual(digestsOf(ec), [
+  assert.deepEqual(listDigests(ec), [
     { format: 'PKCS_8', value: sha256(der) },
     { format: 'TransparentECPrivateKey', value: sha256(encodeTtlv(form)) },
   ])
   assert.ok(form.type === 'Structure')
   // The form by use that 1.x has is the default one.
   const byUse = await read('PrivateKey', 'TransparentECDSAPrivateKey', form.value)
-  assert.deepEqual(digestsOf(byUse), [
+  assert.deepEqual(listDigests(byUse), [
     { format: 'TransparentECDSAPrivateKey', value: sha256(encodeTtlv(form)) },
   ])
 })
@@ -332,6 +332,6 @@ test('the digest of a part of a key, and of a key with a MAC, is that of its Key
     const { shape, material } = await readManagedObject(type, node, { algorithm: 'AES' }, policy)
     assert.ok(material)
     assert.equal(shape.form, 'block')
-    assert.deepEqual(digestsOf({ shape, material }), [{ format: 'Raw', value: sha256(key) }])
+    assert.deepEqual(listDigests({ shape, material }), [{ format: 'Raw', value: sha256(key) }])
   }
 })

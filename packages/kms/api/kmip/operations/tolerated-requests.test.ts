@@ -38,7 +38,7 @@ async function created(user: string): Promise<string> {
   return String(memberValue(json, 'UniqueIdentifier'))
 }
 
-async function attributeOf(user: string, id: string, name: string): Promise<unknown> {
+async function findAttribute(user: string, id: string, name: string): Promise<unknown> {
   const json = await answered(user, 'GetAttributes', uid(id), named('AttributeReference', name))
   return memberValue({ value: memberValue(json, 'Attributes') as readonly Json[] }, name)
 }
@@ -46,13 +46,13 @@ async function attributeOf(user: string, id: string, name: string): Promise<unkn
 test('A key that is created without a mask is made for what its algorithm does', async () => {
   const id = await created('alice')
   // Encrypt, Decrypt, WrapKey, UnwrapKey.
-  assert.equal(await attributeOf('alice', id, 'CryptographicUsageMask'), 4 + 8 + 16 + 32)
+  assert.equal(await findAttribute('alice', id, 'CryptographicUsageMask'), 4 + 8 + 16 + 32)
 })
 
 test('A revocation with a text deactivates a key that was never activated', async () => {
   const id = await created('alice')
   await answered('alice', 'Revoke', uid(id), text('RevocationReason', 'no longer needed'))
-  assert.equal(await attributeOf('alice', id, 'State'), 'Deactivated')
+  assert.equal(await findAttribute('alice', id, 'State'), 'Deactivated')
   assert.equal((await ask('alice', 'Revoke', uid(id), text('RevocationReason', 'again'))).status, 422)
   await answered('alice', 'Destroy', uid(id))
 })
@@ -63,9 +63,9 @@ test('The number of a reason does, too, and the standard form; an unknown number
   assert.equal((await ask('alice', 'Revoke', uid(id), number(99))).json.result_reason, 'InvalidField')
   const standard = structure('RevocationReason', named('RevocationReasonCode', 'Superseded'))
   await answered('alice', 'Revoke', uid(id), standard)
-  assert.equal(await attributeOf('alice', id, 'State'), 'Deactivated')
+  assert.equal(await findAttribute('alice', id, 'State'), 'Deactivated')
   await answered('alice', 'Revoke', uid(id), number(2))
-  assert.equal(await attributeOf('alice', id, 'State'), 'Compromised')
+  assert.equal(await findAttribute('alice', id, 'State'), 'Compromised')
 })
 
 test('Who may revoke a key deactivates one that was never active, which takes no right to activate it', async () => {
@@ -73,8 +73,8 @@ test('Who may revoke a key deactivates one that was never active, which takes no
   const body = { unique_identifier: id, user_id: 'bob', operation_types: ['revoke'] }
   assert.equal((await kms.user('alice').post('/access/grant', body)).status, 200)
   await answered('bob', 'Revoke', uid(id), text('RevocationReason', 'gone'))
-  assert.equal(await attributeOf('alice', id, 'State'), 'Deactivated')
-  assert.equal(await attributeOf('alice', id, 'ActivationDate'), undefined)
+  assert.equal(await findAttribute('alice', id, 'State'), 'Deactivated')
+  assert.equal(await findAttribute('alice', id, 'ActivationDate'), undefined)
   assert.notEqual((await ask('alice', 'Activate', uid(id))).status, 200)
   await answered('alice', 'Destroy', uid(id))
 })
@@ -96,7 +96,7 @@ test('The length of a DER encoding is not taken for that of the key; any other w
   }
   const json = await answered('alice', 'Import', ...imported(der.length * 8))
   assert.equal(
-    await attributeOf('alice', String(memberValue(json, 'UniqueIdentifier')), 'CryptographicLength'),
+    await findAttribute('alice', String(memberValue(json, 'UniqueIdentifier')), 'CryptographicLength'),
     256,
   )
   assert.equal((await ask('alice', 'Import', ...imported(der.length * 8 + 8))).status, 400)

@@ -7,7 +7,7 @@ import { linkedObject, readObject } from '../../../keys/index.ts'
 import { kmsService } from '../../../service/service.ts'
 import { bothEngines, startTwoNodes } from '../../../testing/engines.ts'
 import { type Started, startKms } from '../../../testing/index.ts'
-import { derOf, makeAuthorities, outsider } from '../../pki/testing/index.ts'
+import { makeAuthorities, outsider, toDer } from '../../pki/testing/index.ts'
 import { kmipClient } from '../testing/index.ts'
 
 const day = 86_400_000
@@ -39,7 +39,7 @@ async function issued(kms: Started, user: string, authority: string, days = 30):
   return made.json.id
 }
 
-async function replacementOf({ environment }: Started, id: string): Promise<string | undefined> {
+async function findReplacement({ environment }: Started, id: string): Promise<string | undefined> {
   const object = await readObject(environment.db, id as never)
   assert.ok(object)
   return linkedObject(object, 'ReplacementObjectLink')
@@ -49,7 +49,7 @@ async function certificateOf(kms: Started, user: string, id: string) {
   const { text } = await kms.user(user).call('GET', `/v1/pki/certificates/${id}`, {
     headers: { accept: 'application/x-pem-file' },
   })
-  return parseCertificate(derOf(text.startsWith('{') ? JSON.parse(text).certificate : text))
+  return parseCertificate(toDer(text.startsWith('{') ? JSON.parse(text).certificate : text))
 }
 
 test('a certificate is renewed at two thirds of its life by the same authority, once, and then its successor', async () => {
@@ -61,14 +61,14 @@ test('a certificate is renewed at two thirds of its life by the same authority, 
   const old = await certificateOf(kms, 'alice', id)
   time.now = old.notBefore + 20 * day - 60_000
   await runRenewal(kms)
-  assert.equal(await replacementOf(kms, id), undefined)
+  assert.equal(await findReplacement(kms, id), undefined)
   time.now = old.notBefore + Math.ceil(((old.notAfter - old.notBefore) * 2) / 3) + 1000
   await runRenewal(kms)
   await runRenewal(kms)
-  const next = await replacementOf(kms, id)
+  const next = await findReplacement(kms, id)
   assert.ok(next)
-  assert.equal(await replacementOf(kms, next), undefined, 'the new one is not due')
-  assert.equal(await replacementOf(kms, other), undefined, 'nobody asked for that one')
+  assert.equal(await findReplacement(kms, next), undefined, 'the new one is not due')
+  assert.equal(await findReplacement(kms, other), undefined, 'nobody asked for that one')
   const made = await certificateOf(kms, 'alice', next)
   assert.deepEqual([made.issuer, made.subject, made.spki], [old.issuer, old.subject, old.spki])
   assert.ok(made.notAfter > old.notAfter + 19 * day)
@@ -91,7 +91,7 @@ test('a certificate is renewed at two thirds of its life by the same authority, 
   )
   time.now = made.notBefore + 21 * day
   await runRenewal(kms)
-  assert.ok(await replacementOf(kms, next), 'the successor renews itself as well')
+  assert.ok(await findReplacement(kms, next), 'the successor renews itself as well')
 })
 
 test('an interval says when, counted from the making or the last renewal', async () => {
@@ -102,17 +102,17 @@ test('an interval says when, counted from the making or the last renewal', async
   await set(kms, 'alice', id, interval(Tag.RotateInterval, (5 * day) / 1000))
   time.now = begin + 5 * day - 1000
   await runRenewal(kms)
-  assert.equal(await replacementOf(kms, id), undefined)
+  assert.equal(await findReplacement(kms, id), undefined)
   time.now = begin + 5 * day
   await runRenewal(kms)
-  const next = await replacementOf(kms, id)
+  const next = await findReplacement(kms, id)
   assert.ok(next)
   time.now += 5 * day - 1000
   await runRenewal(kms)
-  assert.equal(await replacementOf(kms, next), undefined)
+  assert.equal(await findReplacement(kms, next), undefined)
   time.now += 1000
   await runRenewal(kms)
-  assert.ok(await replacementOf(kms, next))
+  assert.ok(await findReplacement(kms, next))
 })
 
 test('one that cannot be renewed is told and does not keep others from it; on hold and revoked ones are left alone', async () => {
@@ -140,7 +140,7 @@ test('one that cannot be renewed is told and does not keep others from it; on ho
   await change('revoke')
   time.now = begin + 25 * day
   await runRenewal(kms)
-  const replaced = await Promise.all([bobs, good, held, revoked].map((id) => replacementOf(kms, id)))
+  const replaced = await Promise.all([bobs, good, held, revoked].map((id) => findReplacement(kms, id)))
   assert.deepEqual(
     replaced.map((id) => id !== undefined),
     [false, true, false, false],
@@ -148,7 +148,7 @@ test('one that cannot be renewed is told and does not keep others from it; on ho
   assert.ok(kms.log.some((line) => line.includes('cannot be renewed') && line.includes(bobs)))
   await change('grant')
   await runRenewal(kms)
-  assert.ok(await replacementOf(kms, bobs), 'it is tried again')
+  assert.ok(await findReplacement(kms, bobs), 'it is tried again')
 })
 
 test('a certificate that Certify issued is renewed as well; RotateAutomatic is what Locate finds', async () => {
@@ -166,7 +166,7 @@ test('a certificate that Certify issued is renewed as well; RotateAutomatic is w
   assert.ok(found.nodes.some(({ value }) => value === id))
   time.now = begin + 300 * day
   await runRenewal(kms)
-  assert.ok(await replacementOf(kms, id))
+  assert.ok(await findReplacement(kms, id))
 })
 
 test('a pair with a certificate gets a new pair and a new certificate together', async () => {
@@ -182,13 +182,13 @@ test('a pair with a certificate gets a new pair and a new certificate together',
   const old = await certificateOf(kms, 'alice', id)
   time.now = begin + 15 * day
   await runRenewal(kms)
-  assert.equal(await replacementOf(kms, kid), undefined)
+  assert.equal(await findReplacement(kms, kid), undefined)
   time.now = begin + 21 * day
   await runRenewal(kms)
   await runRenewal(kms)
-  const [nextKey, next] = [await replacementOf(kms, kid), await replacementOf(kms, id)]
+  const [nextKey, next] = [await findReplacement(kms, kid), await findReplacement(kms, id)]
   assert.ok(nextKey && next, kms.log.join('\n'))
-  assert.equal(await replacementOf(kms, next), undefined)
+  assert.equal(await findReplacement(kms, next), undefined)
   const certificate = await certificateOf(kms, 'alice', next)
   assert.deepEqual([certificate.issuer, certificate.subject], [old.issuer, old.subject])
   assert.notDeepEqual(certificate.spki, old.spki)
@@ -238,7 +238,7 @@ test('REST says whether a certificate, or its pair, renews itself; the list says
   time.now = begin + 10 * day
   await runRenewal(kms)
   const later = kms.user('alice')
-  const [next, nextOfPair] = [await replacementOf(kms, id), await replacementOf(kms, pair.id)]
+  const [next, nextOfPair] = [await findReplacement(kms, id), await findReplacement(kms, pair.id)]
   assert.ok(next && nextOfPair)
   const [before, after] = [
     await certificateOf(kms, 'alice', pair.id),
@@ -254,8 +254,8 @@ test('REST says whether a certificate, or its pair, renews itself; the list says
   const off = await renewal(nextOfPair, { automatic: false }, later)
   assert.deepEqual([off.json.automatic, off.json.new_key], [false, false])
   const listed = (await later.get(path)).json as { id: string; replaced_by?: string }[]
-  const successorOf = (of: string) => listed.find((each) => each.id === of)?.replaced_by
-  assert.deepEqual([id, pair.id, next].map(successorOf), [next, nextOfPair, undefined])
+  const findSuccessor = (of: string) => listed.find((each) => each.id === of)?.replaced_by
+  assert.deepEqual([id, pair.id, next].map(findSuccessor), [next, nextOfPair, undefined])
   assert.equal((await later.post(`/v1/pki/certificates/${next}/revoke`, {})).status, 200)
   const again = (await later.get(path)).json as { id: string; replaced_by?: string }[]
   assert.equal(
@@ -279,7 +279,7 @@ for (const engine of await bothEngines()) {
     const listed = await near.user('alice').get(`/v1/pki/authorities/${issuing.id}/certificates`)
     const servers = listed.json.filter(({ profile }: { profile: string }) => profile !== 'ocsp_responder')
     assert.equal(servers.length, 2, listed.text)
-    assert.ok(await replacementOf(near, id))
+    assert.ok(await findReplacement(near, id))
   })
 }
 
@@ -299,12 +299,12 @@ test('certificates and keys of a blocked owner are not renewed nor rotated until
   assert.equal((await kms.user('admin').post('/access/block', { user_id: 'alice' })).status, 200)
   time.now = begin + 25 * day
   await runRenewal(kms)
-  assert.equal(await replacementOf(kms, id), undefined)
+  assert.equal(await findReplacement(kms, id), undefined)
   assert.equal(await rotate(), undefined)
   assert.ok(kms.log.some((line) => line.includes('cannot be renewed') && line.includes('blocked')))
   assert.equal((await kms.user('admin').del('/access/block', { user_id: 'alice' })).status, 200)
   await runRenewal(kms)
-  assert.ok(await replacementOf(kms, id))
+  assert.ok(await findReplacement(kms, id))
   time.now += day
   assert.ok(await rotate())
 })

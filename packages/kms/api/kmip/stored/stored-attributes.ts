@@ -38,14 +38,14 @@ const decoded = new WeakMap<ObjectAttributes, readonly TtlvNode[]>()
  * own, then the others in the order in which they were set.
  */
 export function readStoredAttributes(object: AttributeMembers): readonly TtlvNode[] {
-  const typed = typedNodes(object)
+  const typed = listTypedNodes(object)
   const nodes = ownNodes(object)
   return typed.length === 0 ? nodes : [...typed, ...nodes]
 }
 
 /** Stored attributes with this tag. */
 export function readStoredWithTag(object: AttributeMembers, tag: number): readonly TtlvNode[] {
-  const from = isTyped(tag) ? typedNodes(object) : ownNodes(object)
+  const from = isTyped(tag) ? listTypedNodes(object) : ownNodes(object)
   return from.filter((node) => node.tag === tag)
 }
 
@@ -167,7 +167,7 @@ export function isSameInstance(one: TtlvNode, other: TtlvNode): boolean {
 }
 
 /** The attributes as nodes of 2.x; those that are as of every new object are left out. */
-function typedNodes(members: TypedMembers): readonly TtlvNode[] {
+function listTypedNodes(members: TypedMembers): readonly TtlvNode[] {
   return typedAttributes.flatMap(({ toNodes }) => toNodes(members))
 }
 

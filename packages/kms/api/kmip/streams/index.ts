@@ -8,10 +8,10 @@ export {
   requestsBefore,
   requireNoDigest,
   requireSameParameters,
+  requireStream,
   type StagedPart,
   stageEnd,
   stagePart,
   streamLifetime,
-  streamOf,
 } from './stream.ts'
 export type { StreamRow } from './stream-store.ts'

@@ -32,7 +32,7 @@ const correlationBytes = 16
  * @throws InvalidCorrelationValue for one that is unknown, somebody else's, of another operation or key, or over its time;
  *   InvalidField for what only the first part may say; ServerLimitExceeded when there is no room for this part
  */
-export async function streamOf(
+export async function requireStream(
   operation: OperationName,
   request: CryptographicRequest,
   context: KmipContext,

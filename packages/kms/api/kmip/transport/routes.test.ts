@@ -120,8 +120,11 @@ test('a bare operation of KMIP 1.4 fails with a reason and a message that 1.4 ha
 
 test('nobody is let in without credentials, and no other content type is read', async () => {
   for (const path of ['/kmip/2_1', '/kmip/1_4']) {
-    const nobody = await kms.with({}).post(path, { tag: 'Query', value: [] })
-    assert.deepEqual([nobody.status, nobody.json.result_reason], [401, 'AuthenticationNotSuccessful'])
+    const unauthenticated = await kms.with({}).post(path, { tag: 'Query', value: [] })
+    assert.deepEqual(
+      [unauthenticated.status, unauthenticated.json.result_reason],
+      [401, 'AuthenticationNotSuccessful'],
+    )
     const zipped = await kms.user('alice').call('POST', path, {
       bytes: Buffer.from('x'),
       headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },

@@ -55,6 +55,6 @@ export async function runSigning(kms: Started): Promise<void> {
 }
 
 /** The certificate in a PEM text, or the first of several. */
-export function derOf(pem: string): Buffer {
+export function toDer(pem: string): Buffer {
   return Buffer.from(pem.replaceAll(/-----END[\s\S]*$|-----[A-Z ]+-----|\s/g, ''), 'base64')
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { accountKey, acmeClient, type HttpHost, signed } from '@warder/kms/api/acme/testing'
-import { derOf, makeAuthorities, outsider } from '@warder/kms/api/pki/testing'
+import { makeAuthorities, outsider, toDer } from '@warder/kms/api/pki/testing'
 import {
   parseCertificate,
   readCertificate,
@@ -32,7 +32,7 @@ export async function walkPki({ user, wire }: Walked): Promise<void> {
   await alice.post(`/v1/pki/certificates/${renewed}/release`)
 
   const anybody = walkerOf(wire('kms'))
-  const [issuer, leaf] = [issuing, made].map(({ certificate }) => parseCertificate(derOf(certificate)))
+  const [issuer, leaf] = [issuing, made].map(({ certificate }) => parseCertificate(toDer(certificate)))
   assert.ok(issuer !== undefined && leaf !== undefined)
   const request = ocspRequest([
     createCertId('sha1', { name: issuer.subject, spki: issuer.spki }, leaf.serial),
@@ -78,13 +78,13 @@ export async function walkAcme({ user, wire }: Walked, host: HttpHost): Promise<
   host.answers.set(challenge.token, `${challenge.token}.${client.key.thumbprint}`)
   assert.equal((await post(challenge.url, {})).json.status, 'valid')
   const { csr } = await outsider('CN=localhost', ['DNS:localhost'])
-  await post(`${address}/finalize`, { csr: derOf(csr).toString('base64url') })
+  await post(`${address}/finalize`, { csr: toDer(csr).toString('base64url') })
   const { certificate } = (await post(address)).json
   const { text, headers } = await post(certificate)
   await post(/<([^>]+)>;rel="alternate"/.exec(String(headers.link))?.[1] ?? '')
-  const leaf = derOf(text)
+  const leaf = toDer(text)
   const parts = [
-    readKeyIdentifier(readCertificateExtensions(derOf(issuing.certificate))),
+    readKeyIdentifier(readCertificateExtensions(toDer(issuing.certificate))),
     readCertificate(leaf).serialNumber,
   ]
   const id = parts.map((part) => Buffer.from(part ?? []).toString('base64url')).join('.')

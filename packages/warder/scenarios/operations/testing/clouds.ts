@@ -4,10 +4,10 @@ import {
   awsRights,
   azureRights,
   dataKey,
+  findIssuer,
+  generatePair,
   type IssuerServer,
   issue,
-  issuerOf,
-  pairOf,
   pool,
   principal,
   requestContext,
@@ -131,12 +131,12 @@ export async function walkGoogle(
   const authentication = async (claims = {}) =>
     signedBy(provider, { iss: provider, aud: 'cse', iat: now(), exp: now() + 300, email, ...claims })
   const authorization = async (application: string, claims = {}) => {
-    const iss = issuerOf(application)
-    await pairOf(iss)
+    const iss = findIssuer(application)
+    await generatePair(iss)
     const base = { iss, aud: 'cse-authorization', iat: now(), exp: now() + 300, email, kacls_url: kaclsUrl }
     return signedBy(iss, { ...base, kacls_owner_domain: 'example.com', resource_name: 'item', ...claims })
   }
-  await pairOf(provider)
+  await generatePair(provider)
   const google = walkerOf(wire('kms'))
   const post = async (operation: string, body: object) =>
     (await google.post(`/google_cse/${operation}`, body)).json
@@ -202,7 +202,7 @@ export async function walkMicrosoft(
 ): Promise<void> {
   const set = `entra ${tenant}`
   issuers.serveAt(`/${tenant}/discovery/keys`, set)
-  await pairOf(set)
+  await generatePair(set)
   await grant(await user('alice'), keys.dke, 'microsoft:alice@contoso.com', ['decrypt'])
   const anybody = walkerOf(wire('kms'))
   await anybody.get('/ms_dke/version')

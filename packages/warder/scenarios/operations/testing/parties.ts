@@ -4,13 +4,13 @@ import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { publicJwk, signToken } from '@warder/foundation/jwt'
-import { type IssuerServer, pairOf, signedBy } from '@warder/kms/api/external/testing'
+import { generatePair, type IssuerServer, signedBy } from '@warder/kms/api/external/testing'
 import type { TokenIssuer } from './realms.ts'
 
 /** An issuer of tokens, whose key set `issuers` shows. */
 export async function tokenIssuer(issuers: IssuerServer): Promise<TokenIssuer> {
   const name = 'https://idp.example'
-  await pairOf(name)
+  await generatePair(name)
   const now = () => Math.floor(Date.now() / 1000)
   return {
     keys: `${issuers.url}/keys/${encodeURIComponent(name)}`,

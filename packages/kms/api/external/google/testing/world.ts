@@ -7,7 +7,7 @@ import {
   startKms,
   storeKeyAs,
 } from '../../../../testing/index.ts'
-import { type IssuerServer, pairOf, signedBy, startIssuers } from '../../testing/issuers.ts'
+import { generatePair, type IssuerServer, signedBy, startIssuers } from '../../testing/issuers.ts'
 
 export const owner = 'cse-owner'
 export const kaclsUrl = 'https://kms.example.com/google_cse'
@@ -15,7 +15,7 @@ export const provider = 'https://idp.example.com'
 export const guestProvider = 'https://guests.example.com'
 export const administrator = 'admin@example.com'
 
-export const issuerOf = (application: string): string =>
+export const findIssuer = (application: string): string =>
   application === 'migration'
     ? 'apps-security-cse-kaclscommunication@system.gserviceaccount.com'
     : `gsuitecse-tokenissuer-${application}@system.gserviceaccount.com`
@@ -75,18 +75,18 @@ export async function startGoogle(options: WorldOptions = {}): Promise<GoogleWor
     },
   })
   issuers.trustAs(kms.home)
-  for (const issuer of [provider, issuerOf('drive')]) await pairOf(issuer)
+  for (const issuer of [provider, findIssuer('drive')]) await generatePair(issuer)
   if (keys) await giveKeys(kms)
-  const anybody = kms.with({})
+  const anonymous = kms.with({})
   const now = () => Math.floor((rest.clock?.now() ?? Date.now()) / 1000)
   const world: GoogleWorld = {
     kms,
     issuers,
-    post: (operation, body) => anybody.post(`/google_cse/${operation}`, body),
-    get: (operation) => anybody.get(`/google_cse/${operation}`),
+    post: (operation, body) => anonymous.post(`/google_cse/${operation}`, body),
+    get: (operation) => anonymous.get(`/google_cse/${operation}`),
     async authorization(claims = {}, { application = 'drive', signer, header = {} } = {}) {
-      const issuer = issuerOf(application)
-      await pairOf(issuer)
+      const issuer = findIssuer(application)
+      await generatePair(issuer)
       const all = {
         iss: issuer,
         aud: 'cse-authorization',
@@ -137,7 +137,7 @@ async function giveKeys(kms: Started): Promise<void> {
     [signingKid, 'own signing key'],
     [trialKid, 'own trial key'],
   ] as const) {
-    const jwk = await exportJWK((await pairOf(party)).privateKey)
+    const jwk = await exportJWK((await generatePair(party)).privateKey)
     await storeKeyAs(kms, kid, owner, jwk as Record<string, unknown>, 'RS256', true)
     await grant(kms, kid, ['sign'])
   }

@@ -7,7 +7,7 @@ import {
   startKms,
   storeKeyAs,
 } from '../../../../testing/index.ts'
-import { type IssuerServer, pairOf, signedBy, startIssuers } from '../../testing/issuers.ts'
+import { generatePair, type IssuerServer, signedBy, startIssuers } from '../../testing/issuers.ts'
 
 export const owner = 'dke-owner'
 export const serviceUrl = 'https://dke.contoso.com/ms_dke'
@@ -45,15 +45,15 @@ export interface WorldOptions extends Omit<StartOptions, 'config'> {
 }
 
 /** Name of a key set of the fake Entra. */
-const setOf = (of: string, version: 1 | 2): string => `entra ${of} ${version}`
+const createSet = (of: string, version: 1 | 2): string => `entra ${of} ${version}`
 
 export async function startMicrosoft(options: WorldOptions = {}): Promise<MicrosoftWorld> {
   const { config, issuers: given, keys = true, ...rest } = options
   const issuers = given ?? (await startIssuers())
   for (const id of [tenant, otherTenant]) {
-    issuers.serveAt(`/${id}/discovery/keys`, setOf(id, 1))
-    issuers.serveAt(`/${id}/discovery/v2.0/keys`, setOf(id, 2))
-    for (const version of [1, 2] as const) await pairOf(setOf(id, version))
+    issuers.serveAt(`/${id}/discovery/keys`, createSet(id, 1))
+    issuers.serveAt(`/${id}/discovery/v2.0/keys`, createSet(id, 2))
+    for (const version of [1, 2] as const) await generatePair(createSet(id, version))
   }
   const kms = await startKms({
     ...rest,
@@ -88,19 +88,19 @@ export async function startMicrosoft(options: WorldOptions = {}): Promise<Micros
       .post(`/v1/crypto/keys/${olderKid}/tags`, { tags: ['dke:finance'] })
     if (status !== 200) throw new Error(text)
   }
-  const anybody = kms.with({})
+  const anonymous = kms.with({})
   return {
     kms,
     issuers,
     grant,
-    publicKey: (name = 'finance') => anybody.get(`/ms_dke/${name}`),
+    publicKey: (name = 'finance') => anonymous.get(`/ms_dke/${name}`),
     decrypt: (token, body, kid = currentKid, name = 'finance') =>
       kms
         .with(token === undefined ? {} : { authorization: `Bearer ${token}` })
         .post(`/ms_dke/${name}/${kid}/decrypt`, body),
     async token(claims = {}, { version = 1, signer, header = {}, of = tenant } = {}) {
       const iss = version === 1 ? `https://sts.windows.net/${of}/` : `${issuers.url}/${of}/v2.0`
-      const set = setOf(of, version)
+      const set = createSet(of, version)
       const all = {
         iss,
         aud: 'https://dke.contoso.com',

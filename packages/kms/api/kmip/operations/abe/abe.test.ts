@@ -291,7 +291,7 @@ test('a revoked key encrypts nothing, and the master key makes and changes nothi
   const bobs = await bob.user(master, 'Team::Blue')
   const sealed = await alice.encrypt(publicKey, 'Team::Blue', 'x')
   await alice.kmip.do('Revoke', [uid(master), revocation('CessationOfOperation', 'closed')])
-  const stateOf = async (client: AbeClient, id: string) =>
+  const readState = async (client: AbeClient, id: string) =>
     (await attributesOf(client.kmip, id)).find(({ tag }) => tag === Tag.State)?.value
   const { Deactivated, Compromised, DestroyedCompromised: gone } = Enumeration.State
   for (const [client, id] of [
@@ -299,7 +299,7 @@ test('a revoked key encrypts nothing, and the master key makes and changes nothi
     [alice, late],
     [bob, bobs],
   ] as const)
-    assert.equal(await stateOf(client, id), Deactivated)
+    assert.equal(await readState(client, id), Deactivated)
   assert.equal(await alice.decrypt(blue, sealed), 'x', 'what was protected before is still read')
   await alice.kmip.fails('Create', alice.wish(master, '*'), 'CryptographicFailure')
   await alice.kmip.fails(
@@ -308,13 +308,13 @@ test('a revoked key encrypts nothing, and the master key makes and changes nothi
     'CryptographicFailure',
   )
   await alice.kmip.do('Revoke', [uid(master), revocation('KeyCompromise')])
-  assert.equal(await stateOf(bob, bobs), Compromised)
+  assert.equal(await readState(bob, bobs), Compromised)
   await alice.kmip.do('Destroy', [uid(master)])
   for (const [client, id] of [
     [alice, blue],
     [bob, bobs],
   ] as const) {
-    assert.equal(await stateOf(client, id), gone)
+    assert.equal(await readState(client, id), gone)
     await client.kmip.fails('Decrypt', [uid(id), byteString(Tag.Data, sealed)], 'ObjectDestroyed')
   }
   await alice.kmip.do('Revoke', [uid(publicKey), revocation('Superseded')])

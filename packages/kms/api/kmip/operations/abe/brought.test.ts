@@ -27,7 +27,7 @@ before(async () => {
 })
 after(() => kms[Symbol.asyncDispose]())
 
-const policyOf = (policy: string) => vendor('cover_crypt_access_policy', policy)
+const createPolicy = (policy: string) => vendor('cover_crypt_access_policy', policy)
 const tagged = (...tags: readonly string[]) =>
   structure(Tag.Attribute, [
     textString(Tag.VendorIdentification, 'cosmian'),
@@ -72,7 +72,10 @@ for (const way of ['Import', 'Register'] as const) {
     const { secret, open, one, other } = await exported()
     const publicKey = await bring(bob, bob.importing('PublicKey', open))
     const masterId = `master brought by ${way}`
-    const early = await bring(bob, bob.importing('PrivateKey', one, policyOf('Team::Blue'), parent(masterId)))
+    const early = await bring(
+      bob,
+      bob.importing('PrivateKey', one, createPolicy('Team::Blue'), parent(masterId)),
+    )
     const strangers = await bring(alice, alice.importing('PrivateKey', one, parent(masterId)))
     const master = (
       await bob.kmip.do(
@@ -80,18 +83,21 @@ for (const way of ['Import', 'Register'] as const) {
         placed(masterId, false, bob.importing('PrivateKey', secret, publicLink(publicKey))),
       )
     ).id
-    const late = await bring(bob, bob.importing('PrivateKey', other, policyOf('Team::Blue'), parent(master)))
+    const late = await bring(
+      bob,
+      bob.importing('PrivateKey', other, createPolicy('Team::Blue'), parent(master)),
+    )
     await bob.rotate(master, { RekeyAccessPolicy: 'Team::Blue' })
     const sealed = await bob.encrypt(publicKey, 'Team::Blue', 'renewed')
     assert.equal(await bob.decrypt(early, sealed), 'renewed')
     assert.equal(await bob.decrypt(late, sealed), 'renewed')
     assert.equal(await alice.decrypt(strangers, sealed), undefined, 'a copy that somebody else linked')
     await bob.kmip.do('Revoke', [uid(master), revocation('CessationOfOperation', 'closed')])
-    const stateOf = async (client: AbeClient, id: string) =>
+    const readState = async (client: AbeClient, id: string) =>
       (await attributesOf(client.kmip, id)).find(({ tag }) => tag === Tag.State)?.value
-    assert.equal(await stateOf(bob, early), Enumeration.State.Deactivated)
-    assert.equal(await stateOf(bob, late), Enumeration.State.Deactivated)
-    assert.equal(await stateOf(alice, strangers), Enumeration.State.Active)
+    assert.equal(await readState(bob, early), Enumeration.State.Deactivated)
+    assert.equal(await readState(bob, late), Enumeration.State.Deactivated)
+    assert.equal(await readState(alice, strangers), Enumeration.State.Active)
   })
 }
 
@@ -165,7 +171,7 @@ test('user keys are made and found with the tags of their master key, and found 
   for (const text of ['[', '[]', '[1]', `["${'x'.repeat(3000)}"]`])
     await alice.kmip.fails(
       'Create',
-      [objectType('PrivateKey'), attributes(coverCrypt, policyOf('*'), parent(text))],
+      [objectType('PrivateKey'), attributes(coverCrypt, createPolicy('*'), parent(text))],
       'ObjectNotFound',
     )
 })

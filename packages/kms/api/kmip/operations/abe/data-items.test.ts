@@ -12,7 +12,7 @@ const several = (items: readonly Uint8Array[]) => Buffer.concat([prefix, encodeI
 const request = (policy: string, text = policy) => encodeSealRequest({ policy, plaintext: Buffer.from(text) })
 
 /** Takes the records of items that were made since the last time, as texts. */
-function itemsOf(kms: Started): () => readonly string[] {
+function listItems(kms: Started): () => readonly string[] {
   let seen = 0
   return () => {
     const records = kms.audit.slice(seen)
@@ -37,7 +37,7 @@ for (const mode of ['continue', 'reject'] as const)
     const { master, publicKey } = await alice.pair({ Team: ['Blue', 'Red'] })
     const blue = await alice.user(master, 'Team::Blue')
     const red = await alice.user(master, 'Team::Red')
-    const items = itemsOf(kms)
+    const items = listItems(kms)
 
     const texts = await alice.encryptBulk(publicKey, 'Team::Blue', ['first', '', 'third'])
     assert.deepEqual(
@@ -103,7 +103,7 @@ test('the data of one message hold at most 10,000 items, and what are no items m
   await using kms = await startKms({ auditMode: 'reject' })
   const alice = new AbeClient(kmipClient(kms.user('alice')))
   const { publicKey } = await alice.pair({ Team: ['Blue'] })
-  const items = itemsOf(kms)
+  const items = listItems(kms)
   const ask = (count: number) => {
     const plaintexts = Array.from({ length: count }, () => Buffer.alloc(0))
     const data = encodeBulkSealRequest({ policy: 'Team::Blue', plaintexts })

@@ -23,7 +23,7 @@ test('a rekey renews the pair in place and the user keys with it: they open old 
   )
   const copy = (await alice.kmip.do('Import', alice.importing('PrivateKey', await alice.get(blue as string))))
     .id
-  const digest = async (id: string) => JSON.stringify(await digestOf(id))
+  const digest = async (id: string) => JSON.stringify(await computeDigest(id))
   const before = await digest(publicKey)
   const policies = ['Team::Blue', 'Team::Blue && Clearance::Public', '*', 'Team::Green'] as const
   const old = await Promise.all(policies.map((policy) => alice.encrypt(publicKey, policy, policy)))
@@ -53,7 +53,7 @@ test('a rekey renews the pair in place and the user keys with it: they open old 
     assert.equal(await alice.decrypt(level as string, sealed), index === 3 ? policies[index] : undefined)
 })
 
-async function digestOf(id: string) {
+async function computeDigest(id: string) {
   return (await attributesOf(alice.kmip, id)).find(({ tag }) => tag === Tag.Digest)
 }
 

@@ -13,14 +13,14 @@ import { pairPlan } from '../../../../keys/index.ts'
 import { readLength, requireAlgorithm } from '../../attributes/wanted-key.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import { stagePair } from '../objects/create-key-pair.ts'
-import { hintsOf } from '../objects/registered-object.ts'
+import { readHints } from '../objects/registered-object.ts'
 
 /**
  * The request for a certificate that the payload carries, or names as an object that is kept here; undefined when it
  * does neither.
  * @throws InvalidCSR, FeatureNotSupported; InvalidField for both; ObjectNotFound, InvalidObjectType for what it names
  */
-export async function requestedSubject(
+export async function readRequestedSubject(
   payload: StructureNode,
   context: KmipContext,
 ): Promise<CertificateSubject | undefined> {
@@ -56,7 +56,7 @@ export async function newPairSubject(
   const plan = pairPlan({
     algorithm: requireAlgorithm(attributes),
     bits: readLength(attributes),
-    curve: hintsOf(attributes).curve,
+    curve: readHints(attributes).curve,
   })
   const { Sign, CertificateSign, CRLSign, Verify } = Enumeration.CryptographicUsageMask
   const active = { tag: Tag.ActivationDate, type: 'DateTime', value: Math.floor(context.now / 1000) } as const
@@ -80,7 +80,7 @@ export async function newPairSubject(
 }
 
 /** The object that the payload names, if it names one. */
-export async function namedSubject(
+export async function readNamedSubject(
   payload: StructureNode,
   context: KmipContext,
 ): Promise<CertificateSubject | undefined> {

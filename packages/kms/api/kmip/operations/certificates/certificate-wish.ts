@@ -24,7 +24,7 @@ export interface CertificateWish {
 /** Vendor attributes by which clients of other servers say it too, whichever vendor they name. */
 const validityDays = 'requested_validity_days'
 const extensionText = 'x509-extension'
-const longestValidity = 36_500
+const maxValidityDays = 36_500
 
 /** @throws InvalidField */
 export function readCertificateWish(attributes: readonly TtlvNode[]): CertificateWish {
@@ -43,10 +43,10 @@ export function readCertificateWish(attributes: readonly TtlvNode[]): Certificat
     else if (vendor === validityDays) days = daysIn(node)
     else if (vendor === extensionText) extensions = opensslExtensions(textIn(node))
     else if (node.tag === Tag.X_509CertificateSubject && node.type === 'Structure') {
-      subject = bytesOf(memberOf(node, Tag.SubjectDistinguishedName))
-      names = membersOf(node, Tag.SubjectAlternativeName).map(bytesOf)
-    } else if (issuerLink(node) === 'key') issuerKey = linkedId(node)
-    else if (issuerLink(node) === 'certificate') issuerCertificate = linkedId(node)
+      subject = readBytes(memberOf(node, Tag.SubjectDistinguishedName))
+      names = membersOf(node, Tag.SubjectAlternativeName).map(readBytes)
+    } else if (issuerLink(node) === 'key') issuerKey = readLinkedId(node)
+    else if (issuerLink(node) === 'certificate') issuerCertificate = readLinkedId(node)
     else if (!isSettled(node)) rest.push(node)
   }
   if (names.length > 0) extensions = [...(extensions ?? []), subjectAltName(names)]
@@ -90,7 +90,7 @@ function issuerLink(node: TtlvNode): 'key' | 'certificate' | undefined {
   }
 }
 
-function linkedId(node: TtlvNode): string | undefined {
+function readLinkedId(node: TtlvNode): string | undefined {
   const id = node.type === 'Structure' ? memberOf(node, Tag.LinkedObjectIdentifier) : undefined
   return id?.type === 'TextString' ? id.value : undefined
 }
@@ -102,8 +102,8 @@ function valueIn(node: TtlvNode): TtlvNode | undefined {
 function daysIn(node: TtlvNode): number {
   const value = valueIn(node)?.value
   const days = typeof value === 'string' ? Number(value) : value
-  if (typeof days !== 'number' || !Number.isInteger(days) || days < 1 || days > longestValidity)
-    throw kmipFailure('InvalidField', `${validityDays} is a number of days, at most ${longestValidity}.`)
+  if (typeof days !== 'number' || !Number.isInteger(days) || days < 1 || days > maxValidityDays)
+    throw kmipFailure('InvalidField', `${validityDays} is a number of days, at most ${maxValidityDays}.`)
   return days
 }
 
@@ -114,7 +114,7 @@ function textIn(node: TtlvNode): string {
   throw kmipFailure('InvalidField', `${extensionText} is text.`)
 }
 
-function bytesOf(node: TtlvNode | undefined): Uint8Array {
+function readBytes(node: TtlvNode | undefined): Uint8Array {
   if (node?.type !== 'ByteString') throw kmipFailure('InvalidField', 'A name of the certificate is no DER.')
   return node.value
 }

@@ -15,7 +15,7 @@ import { type ManagedObject, stateAt } from '../../../../keys/index.ts'
 import { type KmipContext, KmipFailure } from '../../engine/index.ts'
 
 /** Addresses that one validation asks for CRLs. */
-const mostAddresses = 4
+const maxAddresses = 4
 
 /** An object whose use was ended by somebody; that its dates have passed is seen in the certificate. */
 export function isEnded({ now }: KmipContext, object: ManagedObject): boolean {
@@ -38,7 +38,7 @@ export async function chainValidity(
 ): Promise<Validity> {
   const given = unique(certificates)
   for (const der of given) parseCertificate(der)
-  const end = endOf(given)
+  const end = findEnd(given)
   if (end === undefined) return 'Invalid'
   const stored = await issuersAbove(context, given)
   if (stored === 'ended') return 'Invalid'
@@ -48,16 +48,16 @@ export async function chainValidity(
   const question = { certificate: end, anchors: roots, others: all, at }
   const found = validatePath(question)
   if (found.validity !== 'Valid') return found.validity
-  const register = await registered(context, found)
+  const register = await findRegistered(context, found)
   if (register.isRevoked) return 'Invalid'
-  const crls = await fetchedCrls(context, register.others)
-  if (crls.length === 0) return judged(context, found, register.others)
+  const crls = await fetchCrls(context, register.others)
+  if (crls.length === 0) return decideValidity(context, found, register.others)
   const result = validatePath({ ...question, revocation: { crls, responses: [], required: false } })
-  return judged(context, result, register.others)
+  return decideValidity(context, result, register.others)
 }
 
 /** Is the answer good enough where certificates say where their revocation is told? */
-function judged(
+function decideValidity(
   { services }: KmipContext,
   { validity, path, revocation }: PathResult,
   told: readonly ParsedCertificate[],
@@ -71,7 +71,7 @@ function judged(
 }
 
 /** The one certificate that issued none of the others (KMIP 2.1 §6.1.57: a request is about a single chain). */
-function endOf(certificates: readonly Uint8Array[]): Uint8Array | undefined {
+function findEnd(certificates: readonly Uint8Array[]): Uint8Array | undefined {
   const read = certificates.map((der) => ({ der, x509: new X509Certificate(der) }))
   const ends = read.filter((one) => !read.some((other) => other !== one && other.x509.checkIssued(one.x509)))
   return ends.length === 1 ? ends[0]?.der : undefined
@@ -87,7 +87,7 @@ async function issuersAbove(
     const certificate = parseCertificate(all[index] as Uint8Array)
     if (isSelfIssued(certificate.der)) continue
     for (const authority of await possibleIssuers(context.services.db, certificate)) {
-      const object = await permitted(context, authority.id)
+      const object = await findPermitted(context, authority.id)
       if (object === undefined || all.some((each) => Buffer.compare(each, authority.certificate) === 0))
         continue
       if (isEnded(context, object)) return 'ended'
@@ -97,7 +97,7 @@ async function issuersAbove(
   return all.slice(given.length)
 }
 
-async function permitted(context: KmipContext, id: string): Promise<ManagedObject | undefined> {
+async function findPermitted(context: KmipContext, id: string): Promise<ManagedObject | undefined> {
   try {
     return await context.permitted(id, 'validate')
   } catch (error) {
@@ -107,7 +107,7 @@ async function permitted(context: KmipContext, id: string): Promise<ManagedObjec
 }
 
 /** Entries of this service's registers about the certificates of a path; `others` are of issuers elsewhere. */
-async function registered({ services }: KmipContext, { path }: PathResult) {
+async function findRegistered({ services }: KmipContext, { path }: PathResult) {
   const others: ParsedCertificate[] = []
   for (const [index, der] of path.slice(0, -1).entries()) {
     const certificate = parseCertificate(der)
@@ -119,11 +119,11 @@ async function registered({ services }: KmipContext, { path }: PathResult) {
   return { isRevoked: false, others }
 }
 
-async function fetchedCrls(
+async function fetchCrls(
   { services }: KmipContext,
   certificates: readonly ParsedCertificate[],
 ): Promise<readonly Crl[]> {
-  const addresses = [...new Set(certificates.flatMap(addressesIn))].slice(0, mostAddresses)
+  const addresses = [...new Set(certificates.flatMap(addressesIn))].slice(0, maxAddresses)
   const crls = await Promise.all(addresses.map((url) => services.fetchedCrls.crl(url)))
   return crls.filter((crl) => crl !== undefined)
 }

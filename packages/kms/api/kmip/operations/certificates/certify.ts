@@ -12,12 +12,12 @@ import {
   uniqueIdentifier,
 } from '../../engine/index.ts'
 import { certificateMaker } from './certificate-object.ts'
-import { namedSubject, newPairSubject, requestedSubject } from './certificate-subject.ts'
+import { newPairSubject, readNamedSubject, readRequestedSubject } from './certificate-subject.ts'
 import { type CertificateWish, readCertificateWish } from './certificate-wish.ts'
 
 const day = 86_400_000
 /** Days that a certificate is valid when nobody says how long. */
-const usualDays = 365
+const defaultDays = 365
 
 /**
  * Certify (KMIP 2.1 §6.1.6): a certificate for a public key that is here, for a request that is sent or kept here, or
@@ -40,7 +40,7 @@ export const certify: KmipOperation = {
       issuer,
       extensions: wish.extensions ?? subject.extensions,
       notBefore: context.now,
-      notAfter: context.now + (wish.days ?? usualDays) * day,
+      notAfter: context.now + (wish.days ?? defaultDays) * day,
       makeObject: certificateMaker(context, wish.attributes),
     })
     context.placeholder = object.id
@@ -53,12 +53,12 @@ async function subjectFor(
   context: KmipContext,
   { attributes }: CertificateWish,
 ): Promise<CertificateSubject> {
-  const requested = await requestedSubject(payload, context)
+  const requested = await readRequestedSubject(payload, context)
   if (requested !== undefined) return requested
   const described = attributes.some(({ tag }) => tag === Tag.CryptographicAlgorithm)
   const named = payload.value.some(({ tag }) => tag === Tag.UniqueIdentifier)
   if (described && !named) return newPairSubject(context, attributes)
-  const subject = await namedSubject(payload, context)
+  const subject = await readNamedSubject(payload, context)
   if (subject === undefined)
     throw kmipFailure(
       'MissingData',

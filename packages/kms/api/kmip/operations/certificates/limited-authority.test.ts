@@ -54,7 +54,7 @@ const days = (count: number) =>
   vendorAttribute('example', 'requested_validity_days', integer(Tag.AttributeValue, count))
 const text = (...lines: readonly string[]) =>
   vendorAttribute('example', 'x509-extension', textString(Tag.AttributeValue, lines.join('\n')))
-const csrOf = (value: string) => byteString(Tag.CertificateRequestValue, Buffer.from(value))
+const createCsr = (value: string) => byteString(Tag.CertificateRequestValue, Buffer.from(value))
 
 async function certificateOf(client: KmipClient, id: string): Promise<X509Certificate> {
   const { nodes } = await client.do('Get', [uid(id)])
@@ -258,7 +258,7 @@ test('a certificate by an authority without limits has what its caller asks for,
   assert.match(certificate.infoAccess ?? '', /kms\.example\/ocsp/)
   const { csr } = await outsider('CN=www.example', ['DNS:www.example'])
   const plain = await bob.do('Certify', [
-    csrOf(csr),
+    createCsr(csr),
     attributes(link('CertificateLink', limited.issuing.id), days(10)),
   ])
   assert.deepEqual(

@@ -74,7 +74,7 @@ async function attributesOf(id: string): Promise<readonly TtlvNode[]> {
 }
 
 /** Seconds from which on until when it is valid: as the object says, and as the certificate says. */
-async function periodsOf(id: string): Promise<readonly [attributes: unknown[], x509: number[]]> {
+async function listPeriods(id: string): Promise<readonly [attributes: unknown[], x509: number[]]> {
   const held = await attributesOf(id)
   const dates = [Tag.ActivationDate, Tag.DeactivationDate] as const
   const { validFromDate, validToDate } = await certificateOf(id)
@@ -224,7 +224,7 @@ test('KMIP 2.1 §6.1.45: without an offset the dates are those of the old certif
   const end = begin + 86_400
   now += 60_000
   const copied = await alice.do('ReCertify', [uid(id)])
-  assert.deepEqual(await periodsOf(copied.id), [
+  assert.deepEqual(await listPeriods(copied.id), [
     [begin, end],
     [begin, end],
   ])
@@ -232,13 +232,13 @@ test('KMIP 2.1 §6.1.45: without an offset the dates are those of the old certif
   const sooner = dateTime(Tag.DeactivationDate, end - 3600)
   await alice.do('SetAttribute', [uid(copied.id), structure(Tag.NewAttribute, [sooner])])
   const changed = await alice.do('ReCertify', [uid(copied.id)])
-  assert.deepEqual(await periodsOf(changed.id), [
+  assert.deepEqual(await listPeriods(changed.id), [
     [begin, end - 3600],
     [begin, end - 3600],
   ])
   const at = Math.floor(now / 1000)
   const moved = await alice.do('ReCertify', [uid(changed.id), interval(Tag.Offset, 0)])
-  assert.deepEqual((await periodsOf(moved.id))[1], [at, at + 86_400 - 3600])
+  assert.deepEqual((await listPeriods(moved.id))[1], [at, at + 86_400 - 3600])
 })
 
 test('a certificate that is over is renewed from now on, and one for some days too', async () => {
@@ -252,8 +252,8 @@ test('a certificate that is over is renewed from now on, and one for some days t
   now += 60_000
   const at = Math.floor(now / 1000)
   const made = await alice.do('ReCertify', [uid(id)])
-  assert.deepEqual((await periodsOf(made.id))[1], [at, at + 86_400])
+  assert.deepEqual((await listPeriods(made.id))[1], [at, at + 86_400])
   const wish = attributes(vendor('requested_validity_days', '2'))
   const longer = await alice.do('ReCertify', [uid(made.id), wish])
-  assert.deepEqual((await periodsOf(longer.id))[1], [at, at + 2 * 86_400])
+  assert.deepEqual((await listPeriods(longer.id))[1], [at, at + 2 * 86_400])
 })

@@ -12,9 +12,9 @@ import {
   objectRight,
   uniqueIdentifier,
 } from '../../engine/index.ts'
-import { offsetOf, takenOver } from '../objects/replacement.ts'
+import { copyAttributes, readOffset } from '../objects/replacement.ts'
 import { certificateMaker } from './certificate-object.ts'
-import { requestedSubject } from './certificate-subject.ts'
+import { readRequestedSubject } from './certificate-subject.ts'
 import { type CertificateWish, readCertificateWish } from './certificate-wish.ts'
 
 /**
@@ -34,7 +34,7 @@ export const reCertify: KmipOperation = {
     const material = await readRenewable(context, object)
     const wish = readCertificateWish(membersWithin(payload, Tag.Attributes))
     const before = await findSubject(context, object)
-    const subject = (await requestedSubject(payload, context)) ?? before
+    const subject = (await readRequestedSubject(payload, context)) ?? before
     requireSameForGrantee(context, wish, { before, subject })
     const name = wish.subject ?? subject.name ?? before.name
     if (name === undefined) throw kmipFailure('InvalidField', 'The subject of the certificate has no name.')
@@ -42,7 +42,7 @@ export const reCertify: KmipOperation = {
     const linked = issuerKey === undefined ? linkedObject(object, 'CertificateLink') : undefined
     const named = { key: issuerKey, certificate: issuerCertificate ?? linked }
     const issuer = await chooseIssuer(context, named, subject, { name, owner: object.owner })
-    const attributes = await takenOver(context, object, wish.attributes, undefined)
+    const attributes = await copyAttributes(context, object, wish.attributes, undefined)
     const made = await stageRenewal(context, {
       object,
       material,
@@ -52,7 +52,7 @@ export const reCertify: KmipOperation = {
       extensions: wish.extensions,
       isSameSubject: subject === before,
       days: wish.days,
-      offset: offsetOf(payload),
+      offset: readOffset(payload),
       makeObject: certificateMaker(context, attributes),
     })
     context.audit({ object: object.id, details: { replacement: made.id } })

@@ -18,7 +18,7 @@ import {
 } from '@warder/pki/x509'
 import { issueCrl } from '@warder/pki/x509/crl'
 import { type Started, startKms } from '../../../../testing/index.ts'
-import { type Authorities, derOf, makeAuthorities, outsider } from '../../../pki/testing/index.ts'
+import { type Authorities, makeAuthorities, outsider, toDer } from '../../../pki/testing/index.ts'
 import { kmipClient } from '../../testing/index.ts'
 
 const { Valid, Invalid, Unknown } = Enumeration.ValidityIndicator
@@ -50,7 +50,7 @@ async function leaf(name: string) {
   const { csr } = await outsider('', [`DNS:${name}`])
   const made = await authorities.issue({ csr, profile: 'server' })
   assert.equal(made.status, 200, made.text)
-  return { id: made.json.id as string, der: derOf(made.json.certificate) }
+  return { id: made.json.id as string, der: toDer(made.json.certificate) }
 }
 
 test('the path is built among the authorities that are here, for those who may validate them', async () => {
@@ -58,7 +58,7 @@ test('the path is built among the authorities that are here, for those who may v
   const { root, issuing } = authorities
   assert.equal(await validity('alice', der), Valid)
   assert.equal(await validity('bob', der), Unknown)
-  const chain = [derOf(issuing.certificate), derOf(root.certificate)]
+  const chain = [toDer(issuing.certificate), toDer(root.certificate)]
   assert.equal(await validity('bob', der, ...chain), Valid, 'what is sent along counts')
   for (const unique_identifier of [root.id, issuing.id]) {
     const grant = { unique_identifier, user_id: 'bob', operation_types: ['validate'] }
@@ -78,7 +78,7 @@ test('what an authority here has revoked, or holds, is Invalid at once', async (
   assert.equal(await validity('alice', der), Valid)
   await change('revoke', { reason: 'keyCompromise' })
   assert.equal(await validity('alice', der), Invalid)
-  const chain = [authorities.issuing, authorities.root].map(({ certificate }) => derOf(certificate))
+  const chain = [authorities.issuing, authorities.root].map(({ certificate }) => toDer(certificate))
   assert.equal(await validity('bob', der, ...chain), Invalid, 'also for those who bring the chain')
 })
 

@@ -40,9 +40,9 @@ export const validate: KmipOperation = {
     if (sent.length + nodes.length > maxChainLength)
       throw kmipFailure('InvalidField', `A chain has at most ${maxChainLength} certificates.`)
     const kept: ManagedObject[] = []
-    for (const node of nodes) kept.push(await permitted(context, context.identifier(node)))
+    for (const node of nodes) kept.push(await requirePermitted(context, context.identifier(node)))
     await addIssuers(context, kept)
-    const validity = await validityOf(context, sent, kept, at)
+    const validity = await validateChain(context, sent, kept, at)
     return [enumeration(Tag.ValidityIndicator, Enumeration.ValidityIndicator[validity])]
   },
 }
@@ -55,7 +55,7 @@ function certificateIn(node: TtlvNode): Uint8Array {
   return value.value
 }
 
-async function permitted(context: KmipContext, id: string): Promise<ManagedObject> {
+async function requirePermitted(context: KmipContext, id: string): Promise<ManagedObject> {
   const object = await context.permitted(id, 'validate')
   if (object.type !== 'Certificate')
     throw kmipFailure('InvalidObjectType', `An object of type ${object.type} is not validated.`)
@@ -69,14 +69,14 @@ async function addIssuers(context: KmipContext, kept: ManagedObject[]): Promise<
     const issuer = object === undefined ? undefined : linkedObject(object, 'CertificateLink')
     if (issuer === undefined || kept.some(({ id }) => id === issuer)) continue
     try {
-      kept.push(await permitted(context, issuer))
+      kept.push(await requirePermitted(context, issuer))
     } catch (error) {
       if (!(error instanceof KmipFailure)) throw error
     }
   }
 }
 
-async function validityOf(
+async function validateChain(
   context: KmipContext,
   sent: readonly Uint8Array[],
   kept: readonly ManagedObject[],

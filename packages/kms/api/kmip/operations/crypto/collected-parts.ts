@@ -12,10 +12,10 @@ import {
   requestsBefore,
   requireNoDigest,
   requireSameParameters,
+  requireStream,
   type StreamRow,
   stageEnd,
   stagePart,
-  streamOf,
 } from '../../streams/index.ts'
 
 type Answer = readonly (TtlvNode | undefined)[]
@@ -41,7 +41,7 @@ async function collectPart(
   context: KmipContext,
   finish: (request: CryptographicRequest) => MaybePromise<Answer>,
 ): Promise<Answer> {
-  const row = await streamOf(operation, request, context)
+  const row = await requireStream(operation, request, context)
   return collect(operation, row, request, context, finish)
 }
 

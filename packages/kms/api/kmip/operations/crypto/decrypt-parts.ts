@@ -5,15 +5,15 @@ import type { CryptographicRequest } from '../../streams/cryptographic-request.t
 import {
   findFirstRequest,
   requireSameParameters,
+  requireStream,
   resumeCipher,
   stageEnd,
-  streamOf,
 } from '../../streams/index.ts'
 import { collect } from './collected-parts.ts'
 import { findBackendKey, requireRight } from './key-use.ts'
 import { middlePart, partOut } from './middle-part.ts'
 import { decryptWhole } from './whole-decryption.ts'
-import { cipherOf } from './whole-encryption.ts'
+import { planEncryption } from './whole-encryption.ts'
 
 const nothing = new Uint8Array(0)
 
@@ -26,11 +26,11 @@ export async function decryptPart(
   context: KmipContext,
 ): Promise<readonly (TtlvNode | undefined)[]> {
   const key = await findBackendKey(context)
-  const row = await streamOf('Decrypt', request, context)
+  const row = await requireStream('Decrypt', request, context)
   // Later parts need not say the parameters again: they are those of the first.
   const first = row === undefined ? request : await findFirstRequest(row, context)
   requireSameParameters(first, request)
-  const plan = key.shape.type === 'secret' ? cipherOf(context, key, first, 'decrypt') : undefined
+  const plan = key.shape.type === 'secret' ? planEncryption(context, key, first, 'decrypt') : undefined
   const { parts } = key
   if (plan === undefined || plan.kind === 'whole' || plan.kind === 'aead' || parts === undefined)
     return collect('Decrypt', row, request, context, (whole) => decryptWhole(key, whole, context))

@@ -8,16 +8,16 @@ import {
   findFirstRequest,
   keep,
   requireSameParameters,
+  requireStream,
   resumeCipher,
   type StreamRow,
   stageEnd,
   stagePart,
-  streamOf,
 } from '../../streams/index.ts'
 import { collect } from './collected-parts.ts'
 import { findBackendKey, requireOneWay, takeInvocation, takeUse } from './key-use.ts'
 import { middlePart, partOut } from './middle-part.ts'
-import { cipherOf, encryptWhole } from './whole-encryption.ts'
+import { encryptWhole, planEncryption } from './whole-encryption.ts'
 
 type Answer = readonly (TtlvNode | undefined)[]
 const nothing = new Uint8Array(0)
@@ -25,11 +25,11 @@ const nothing = new Uint8Array(0)
 /** A part of an encryption. What takes all data at once (CCM, RSA …) has its output at the end. */
 export async function encryptPart(request: CryptographicRequest, context: KmipContext): Promise<Answer> {
   const key = await findBackendKey(context)
-  const row = await streamOf('Encrypt', request, context)
+  const row = await requireStream('Encrypt', request, context)
   // Later parts need not say the parameters again: they are those of the first.
   const first = row === undefined ? request : await findFirstRequest(row, context)
   requireSameParameters(first, request)
-  const plan = key.shape.type === 'secret' ? cipherOf(context, key, first, 'encrypt') : undefined
+  const plan = key.shape.type === 'secret' ? planEncryption(context, key, first, 'encrypt') : undefined
   const { parts } = key
   if (plan === undefined || plan.kind === 'whole' || parts === undefined)
     return collect('Encrypt', row, request, context, (whole) => encryptWhole(key, whole, context))

@@ -55,7 +55,7 @@ async function undo(client: KmipClient, ...items: readonly Ask[]): Promise<reado
 const reserved = query<[id: string], { readonly reserved: number }>(
   'SELECT reserved FROM gcm_budget WHERE object_id = ?',
 )
-const reservedOf = async (id: string) => (await world.kms.environment.db.get(reserved, [id]))?.reserved
+const countReserved = async (id: string) => (await world.kms.environment.db.get(reserved, [id]))?.reserved
 
 test('a key encrypts with AES-GCM in the batch that makes it, and what it did there counts', async () => {
   const other = await world.registered(key16, 'AES')
@@ -67,10 +67,10 @@ test('a key encrypts with AES-GCM in the batch that makes it, and what it did th
     wrapped(other, 'fresh'),
   )
   assert.deepEqual(outcome, ['Success', 'Success', 'Success', 'Success'])
-  assert.equal(await reservedOf('fresh'), 3)
+  assert.equal(await countReserved('fresh'), 3)
   const sealed = await world.alice.do('Encrypt', [uid('fresh'), gcm, data(oasisData)])
   assert.equal(bytesOf(sealed, Tag.Data).length, oasisData.length)
-  assert.equal(await reservedOf('fresh'), 3 + 1024)
+  assert.equal(await countReserved('fresh'), 3 + 1024)
 })
 
 test('a batch that is undone leaves no trace on a later key with the same identifier, whoever makes it', async () => {
@@ -80,7 +80,7 @@ test('a batch that is undone leaves no trace on a later key with the same identi
     'OperationUndone',
     'ObjectNotFound',
   ])
-  assert.equal(await reservedOf('again'), undefined)
+  assert.equal(await countReserved('again'), undefined)
   await world.bob.do('Create', make('again').payload)
   await world.bob.do('Encrypt', encrypt('again').payload)
 })
@@ -88,7 +88,7 @@ test('a batch that is undone leaves no trace on a later key with the same identi
 test('nobody takes from the budget of a key of somebody else by asking for its identifier', async () => {
   await world.bob.do('Create', make('of-bob').payload)
   assert.deepEqual(await undo(world.alice, make('of-bob'), encrypt('of-bob')), ['ObjectAlreadyExists'])
-  assert.equal(await reservedOf('of-bob'), 0)
+  assert.equal(await countReserved('of-bob'), 0)
 })
 
 test('an object that an Import makes an AES key is counted with the Import', async () => {
@@ -113,10 +113,10 @@ test('an object that an Import makes an AES key is counted with the Import', asy
     ],
   })
   await world.alice.do('Import', bring('HMAC_SHA256', false).payload)
-  assert.equal(await reservedOf('brought'), undefined)
+  assert.equal(await countReserved('brought'), undefined)
   assert.deepEqual(await undo(world.alice, bring('AES', true), encrypt('brought')), ['Success', 'Success'])
-  assert.equal(await reservedOf('brought'), 1)
+  assert.equal(await countReserved('brought'), 1)
   // From now on the budget is in the database, also for a batch that changes the key.
   assert.deepEqual(await undo(world.alice, bring('AES', true), encrypt('brought')), ['Success', 'Success'])
-  assert.equal(await reservedOf('brought'), 1 + 1024)
+  assert.equal(await countReserved('brought'), 1 + 1024)
 })

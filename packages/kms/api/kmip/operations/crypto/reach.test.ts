@@ -27,7 +27,7 @@ const zeros = Buffer.alloc(32)
 const key = randomBytes(32)
 const block = (input: Bytes) => createCipheriv('aes-256-ecb', key, null).setAutoPadding(false).update(input)
 const xor = (one: Bytes, other: Bytes) => Buffer.from(one).map((byte, at) => byte ^ (other[at] ?? 0))
-const blocksOf = (bytes: Bytes) =>
+const splitBlocks = (bytes: Bytes) =>
   Array.from({ length: Math.floor(bytes.length / 16) }, (_, at) =>
     Buffer.from(bytes).subarray(at * 16, at * 16 + 16),
   )
@@ -66,7 +66,7 @@ const messages = [...inputs, hex('00000001'), Buffer.from('pay 100'), Buffer.fro
 function forbiddenTo(rights: ReadonlySet<RightName>): ReadonlyMap<string, string> {
   const found = new Map<string, string>()
   const forbid = (what: string, bytes: Bytes) => {
-    for (const one of blocksOf(bytes)) found.set(one.toString('hex'), what)
+    for (const one of splitBlocks(bytes)) found.set(one.toString('hex'), what)
   }
   forbid('the key', key)
   if (!rights.has('encrypt') || !rights.has('decrypt')) {
@@ -228,7 +228,7 @@ const sha256 = parameters(enumeration(Tag.HashingAlgorithm, Enumeration.HashingA
 const derivationData = (bytes: Bytes) => byteString(Tag.DerivationData, bytes)
 const counterLength = (bits: number) => integer(Tag.CounterLength, bits)
 const cmac = inMode('CMAC')
-const ivOf = ({ iv: given }: Target) => given as Bytes
+const readIv = ({ iv: given }: Target) => given as Bytes
 const [, ctr, ofb, cfb, cbc, ecb] = targets as readonly [Target, Target, Target, Target, Target, Target]
 
 /** Each is a door to the effect of rights that its own name does not say; all of these it takes. */
@@ -237,12 +237,12 @@ const doors: readonly (readonly [string, readonly RightName[], Try])[] = [
     [
       `Encrypt ${target.mode}`,
       ['encrypt', 'decrypt'],
-      cipher('Encrypt', target.mode, ivOf(target), target.sealed),
+      cipher('Encrypt', target.mode, readIv(target), target.sealed),
     ],
-    [`Decrypt ${target.mode}`, ['encrypt', 'decrypt'], cipher('Decrypt', target.mode, ivOf(target), zeros)],
+    [`Decrypt ${target.mode}`, ['encrypt', 'decrypt'], cipher('Decrypt', target.mode, readIv(target), zeros)],
     [`unwrapping in ${target.mode}`, ['encrypt', 'decrypt'], unwraps({ ...target, sealed: zeros })],
   ]),
-  ['Encrypt GCM with its IV', ['encrypt', 'decrypt'], cipher('Encrypt', 'GCM', ivOf(gcm), gcm.sealed)],
+  ['Encrypt GCM with its IV', ['encrypt', 'decrypt'], cipher('Encrypt', 'GCM', readIv(gcm), gcm.sealed)],
   [
     'Encrypt CBC with an IV',
     ['encrypt', 'decrypt'],
@@ -251,7 +251,7 @@ const doors: readonly (readonly [string, readonly RightName[], Try])[] = [
   ['Encrypt ECB', ['encrypt', 'decrypt'], cipher('Encrypt', 'ECB', undefined, counterBlock(2))],
   ['Encrypt CBC in parts', ['encrypt', 'decrypt'], inParts('CBC', counterBlock(2))],
   ['wrapping in ECB', ['encrypt', 'decrypt'], wraps('ECB', counterBlock(2))],
-  ['Decrypt CBC', ['decrypt'], cipher('Decrypt', 'CBC', ivOf(cbc), cbc.sealed)],
+  ['Decrypt CBC', ['decrypt'], cipher('Decrypt', 'CBC', readIv(cbc), cbc.sealed)],
   ['Decrypt ECB', ['decrypt'], cipher('Decrypt', 'ECB', undefined, ecb.sealed)],
   ['unwrapping in CBC', ['decrypt'], unwraps(cbc)],
   ['MAC', ['mac'], macs(messages[0] as Bytes)],

@@ -19,7 +19,7 @@ import {
   readReceivedRequest,
 } from '../../streams/cryptographic-request.ts'
 import { findBackendKey, resolveParameters } from './key-use.ts'
-import { cipherOf } from './whole-encryption.ts'
+import { planEncryption } from './whole-encryption.ts'
 
 // A client that names a key which was rotated (docs/adr/key-life-cycle-and-versions.md): what protects is done with its
 // newest version, which the answer names; what processes tries the versions. Both only where a wrong version is
@@ -140,7 +140,7 @@ function isInvalid(answer: Answer): boolean {
 /** Is a wrong version noticed? Ciphers without a tag, RSA with PKCS#1 v1.5 and ML-KEM give something else instead. */
 function tellsVersions(held: BackendKey, request: CryptographicRequest, context: KmipContext): boolean {
   const { shape } = held
-  if (shape.type === 'secret') return cipherOf(context, held, request, 'decrypt').tag > 0
+  if (shape.type === 'secret') return planEncryption(context, held, request, 'decrypt').tag > 0
   if (shape.asymmetricKeyType !== 'rsa') return false
   const { object } = context.key
   const parameters = resolveParameters(object, request.parameters)

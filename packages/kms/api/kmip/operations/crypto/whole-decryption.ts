@@ -15,7 +15,7 @@ import { type KmipContext, kmipFailure, uniqueIdentifier } from '../../engine/in
 import { requireBinding } from '../../key-blocks/key-binding.ts'
 import { type CryptographicRequest, requireData } from '../../streams/cryptographic-request.ts'
 import { algorithmInUse, requireRight, resolveParameters } from './key-use.ts'
-import { cipherOf, requireNone } from './whole-encryption.ts'
+import { planEncryption, requireNone } from './whole-encryption.ts'
 
 /** A whole decryption, in one go. */
 export function decryptWhole(
@@ -24,14 +24,21 @@ export function decryptWhole(
   context: KmipContext,
 ): MaybePromise<readonly (TtlvNode | undefined)[]> {
   const { id } = context.key.object
-  return andThen(opened(key, request, context), (data) => [uniqueIdentifier(id), byteString(Tag.Data, data)])
+  return andThen(decryptRequest(key, request, context), (data) => [
+    uniqueIdentifier(id),
+    byteString(Tag.Data, data),
+  ])
 }
 
-function opened(key: BackendKey, request: CryptographicRequest, context: KmipContext): MaybePromise<Buffer> {
+function decryptRequest(
+  key: BackendKey,
+  request: CryptographicRequest,
+  context: KmipContext,
+): MaybePromise<Buffer> {
   const { object } = context.key
   const { shape } = key
   if (shape.type === 'secret') {
-    const plan = cipherOf(context, key, request, 'decrypt')
+    const plan = planEncryption(context, key, request, 'decrypt')
     const allowed = requireRight(context, object, 'encrypt', whyDecryptionEncrypts(plan))
     return andThen(allowed, () => key.decrypt(plan, toSealed(request, plan, context)))
   }

@@ -67,7 +67,7 @@ function encryptSecretly(
   context: KmipContext,
 ): MaybePromise<Answer> {
   const { object } = context.key
-  const plan = cipherOf(context, key, request, 'encrypt')
+  const plan = planEncryption(context, key, request, 'encrypt')
   const data = requireData(request)
   const { iv, aad } = request
   const seal = () => andThen(key.encrypt(plan, { data, iv, aad }), (sealed) => answer(context, sealed))
@@ -83,7 +83,7 @@ function encryptSecretly(
  * The cipher that the request and the key agree on; the audit record names it. A bound key still decrypts what it
  * encrypted with a shorter tag.
  */
-export function cipherOf(
+export function planEncryption(
   context: KmipContext,
   { shape }: BackendKey,
   request: CryptographicRequest,

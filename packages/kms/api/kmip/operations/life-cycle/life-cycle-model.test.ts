@@ -26,7 +26,7 @@ interface Model {
 
 const second = () => Math.floor(world.clock.now / 1000)
 
-function stateOf({ stored, activation, deactivation }: Model): State {
+function readState({ stored, activation, deactivation }: Model): State {
   let state = stored
   if (state === 'PreActive' && activation !== undefined && activation <= second()) state = 'Active'
   if (state === 'Active' && deactivation !== undefined && deactivation <= second()) state = 'Deactivated'
@@ -81,7 +81,7 @@ const steps: Readonly<Record<string, Step>> = {
     payload: () => [reason('KeyCompromise'), dateTime(Tag.CompromiseOccurrenceDate, second() - 60)],
     refused: only('PreActive', 'Active', 'Deactivated', 'Destroyed'),
     leadsTo(model) {
-      model.stored = stateOf(model) === 'Destroyed' ? 'DestroyedCompromised' : 'Compromised'
+      model.stored = readState(model) === 'Destroyed' ? 'DestroyedCompromised' : 'Compromised'
     },
   },
   destroy: {
@@ -89,7 +89,7 @@ const steps: Readonly<Record<string, Step>> = {
     payload: () => [],
     refused: (state) => destroyed(state) ?? only('PreActive', 'Deactivated', 'Compromised')(state),
     leadsTo(model) {
-      model.stored = stateOf(model) === 'Compromised' ? 'DestroyedCompromised' : 'Destroyed'
+      model.stored = readState(model) === 'Compromised' ? 'DestroyedCompromised' : 'Destroyed'
     },
   },
   encrypt: {
@@ -133,7 +133,7 @@ async function isAsTheModel(alice: KmipClient, model: Model): Promise<void> {
   ])
   const shown = typed(nodes.find(({ tag }) => tag === Tag.Attributes) ?? text, 'Structure')
   const state = shown.value.find(({ tag }) => tag === Tag.State)?.value
-  assert.equal(valueName('State', Number(state)), stateOf(model))
+  assert.equal(valueName('State', Number(state)), readState(model))
 }
 
 async function newKey(
@@ -174,7 +174,7 @@ test('whatever is asked of a key in whatever order, it goes the ways of the stan
           world.clock.now += minute * 1000
           continue
         }
-        const state = stateOf(model)
+        const state = readState(model)
         const refused = step.refused(state, model)
         const item = await alice.ask(step.operation, [uid(model.id), ...step.payload()])
         const allowed =

@@ -43,11 +43,11 @@ export const createKeyPair: KmipOperation = {
     const common = membersWithin(payload, Tag.CommonAttributes)
     const { rules } = context
     const half = (type: 'PrivateKey' | 'PublicKey', tag: number) =>
-      withDefaults(rules, type, withoutHalfType(merged(common, membersWithin(payload, tag))))
+      withDefaults(rules, type, withoutHalfType(mergeAttributes(common, membersWithin(payload, tag))))
     const secret = half('PrivateKey', Tag.PrivateKeyAttributes)
     const open = half('PublicKey', Tag.PublicKeyAttributes)
     if (asksForAbe([...secret, ...open])) return createMaster(context, secret, open)
-    const plan = pairPlan({ ...wishOf(secret, open), fips: context.services.fips })
+    const plan = pairPlan({ ...readPairRequest(secret, open), fips: context.services.fips })
     for (const half of [secret, open]) requireQuantumSafe(half, plan.algorithm, plan.bits)
     requireAlike(secret, open)
     const ids = await stagePair(context, plan, secret, open)
@@ -89,7 +89,7 @@ async function makePair(
   open: readonly TtlvNode[],
 ): Promise<readonly [NewObjectRequest, NewObjectRequest]> {
   const pair = await plan.make()
-  const halves = { PrivateKey: exported(pair.privateKey), PublicKey: exported(pair.publicKey) }
+  const halves = { PrivateKey: exportDer(pair.privateKey), PublicKey: exportDer(pair.publicKey) }
   const half = (type: HalfType, attributes: readonly TtlvNode[]): NewObjectRequest => {
     const material = halves[type]
     const { algorithm, bits, curve } = plan
@@ -134,22 +134,21 @@ function inFormat(
   halves: Halves,
   asked: KeyFormat | undefined,
 ): { readonly keyFormat: KeyFormat; readonly digests: readonly TtlvNode[] } {
-  const written = (half: HalfType, keyFormat: KeyFormat) => ({
+  const formatHalf = (half: HalfType, keyFormat: KeyFormat) => ({
     keyFormat,
     digests: digestAttributes({ ...kind, objectType: half, form: 'canonical', keyFormat }, halves[half]),
   })
-  const usual = () => written(type, defaultKeyFormat(type, kind))
+  const defaultHalf = () => formatHalf(type, defaultKeyFormat(type, kind))
   // PKCS#8 is a format of private keys (RFC 5208), although Get gives a public one under that name as well.
-  if (asked === undefined || (asked === 'PKCS_8' && type === 'PublicKey')) return usual()
+  if (asked === undefined || (asked === 'PKCS_8' && type === 'PublicKey')) return defaultHalf()
   try {
-    return written(type, asked)
+    return formatHalf(type, asked)
   } catch (error) {
     if (!(error instanceof KmipFailure) || error.reason !== 'KeyFormatTypeNotSupported') throw error
-    const isOfFamily =
-      asked === 'ECPrivateKey' && kind.algorithm !== undefined && elliptic.has(kind.algorithm)
+    const hasFamily = asked === 'ECPrivateKey' && kind.algorithm !== undefined && elliptic.has(kind.algorithm)
     // Throws where the format is none of the other half either.
-    if (!isOfFamily) written(type === 'PrivateKey' ? 'PublicKey' : 'PrivateKey', asked)
-    return usual()
+    if (!hasFamily) formatHalf(type === 'PrivateKey' ? 'PublicKey' : 'PrivateKey', asked)
+    return defaultHalf()
   }
 }
 
@@ -162,7 +161,7 @@ function withoutHalfType(attributes: readonly TtlvNode[]): readonly TtlvNode[] {
 }
 
 /** As keys are stored: PKCS#8, or SubjectPublicKeyInfo. */
-function exported(key: KeyObject): Buffer {
+function exportDer(key: KeyObject): Buffer {
   return key.type === 'private'
     ? key.export({ format: 'der', type: 'pkcs8' })
     : key.export({ format: 'der', type: 'spki' })
@@ -178,14 +177,14 @@ function domainParameters({ curve }: PairPlan): readonly TtlvNode[] {
 }
 
 /** Attributes of one half replace those of both (KMIP 2.1 §6.1.9). */
-export function merged(common: readonly TtlvNode[], own: readonly TtlvNode[]): readonly TtlvNode[] {
+export function mergeAttributes(common: readonly TtlvNode[], own: readonly TtlvNode[]): readonly TtlvNode[] {
   const tags = new Set(own.map(({ tag }) => tag))
   return [...common.filter(({ tag }) => attributeOf(tag)?.multiple === true || !tags.has(tag)), ...own]
 }
 
-function wishOf(secret: readonly TtlvNode[], open: readonly TtlvNode[]) {
+function readPairRequest(secret: readonly TtlvNode[], open: readonly TtlvNode[]) {
   const all = [...secret, ...open]
-  return { algorithm: requireAlgorithm(all), bits: readLength(all), curve: curveOf(all) }
+  return { algorithm: requireAlgorithm(all), bits: readLength(all), curve: readCurve(all) }
 }
 
 /** Algorithm, length and curve belong to the pair: both halves must say the same (KMIP 2.1 §6.1.9). */
@@ -193,7 +192,7 @@ function requireAlike(secret: readonly TtlvNode[], open: readonly TtlvNode[]): v
   const [one, other] = [secret, open].map((half) => ({
     algorithm: half.find(({ tag }) => tag === Tag.CryptographicAlgorithm)?.value,
     bits: readLength(half),
-    curve: curveOf(half),
+    curve: readCurve(half),
   }))
   for (const name of ['algorithm', 'bits', 'curve'] as const) {
     const [here, there] = [one?.[name], other?.[name]]
@@ -202,7 +201,7 @@ function requireAlike(secret: readonly TtlvNode[], open: readonly TtlvNode[]): v
   }
 }
 
-function curveOf(attributes: readonly TtlvNode[]): CurveName | undefined {
+function readCurve(attributes: readonly TtlvNode[]): CurveName | undefined {
   const domain = attributes.find(({ tag }) => tag === Tag.CryptographicDomainParameters)
   if (domain?.type !== 'Structure') return undefined
   const node = domain.value.find(({ tag }) => tag === Tag.RecommendedCurve)

@@ -46,7 +46,7 @@ export const createSplitKey: KmipOperation = {
     // One identifier for all parts would leave one part of them.
     if (requested.some(({ tag }) => tag === Tag.UniqueIdentifier))
       throw kmipFailure('InvalidField', 'The parts of a key get identifiers of their own.')
-    const whole = await wholeOf(payload, type, requested, context)
+    const whole = await findWhole(payload, type, requested, context)
     const attributes = whole.base === undefined ? requested : ofBase(whole.base, requested)
     try {
       const ceremony =
@@ -102,14 +102,14 @@ interface Whole {
   readonly bits: number | undefined
 }
 
-async function wholeOf(
+async function findWhole(
   payload: StructureNode,
   type: string,
   attributes: readonly TtlvNode[],
   context: KmipContext,
 ): Promise<Whole> {
   const identifier = memberOf(payload, Tag.UniqueIdentifier)
-  if (identifier === undefined) return generated(type, attributes, context)
+  if (identifier === undefined) return generateWhole(type, attributes, context)
   const base = await context.permitted(context.identifier(identifier), 'get')
   if (type !== 'SplitKey' && base.type !== type)
     throw kmipFailure('InvalidField', `The object is no ${type}.`)
@@ -120,7 +120,7 @@ async function wholeOf(
   return { base, material, algorithm: readAlgorithm(base), bits: base.bits }
 }
 
-function generated(type: string, attributes: readonly TtlvNode[], context: KmipContext): Whole {
+function generateWhole(type: string, attributes: readonly TtlvNode[], context: KmipContext): Whole {
   if (type !== 'SplitKey' && type !== 'SymmetricKey')
     throw kmipFailure('InvalidField', `CreateSplitKey does not make objects of type ${type}.`)
   const { material, bits } = newSymmetricKey(attributes, context)

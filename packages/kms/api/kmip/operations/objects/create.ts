@@ -5,7 +5,7 @@ import { isFipsSymmetric } from '../../../../crypto/index.ts'
 import { storedKeyKind } from '../../../../keys/index.ts'
 import { asksForAbe } from '../../attributes/abe-request.ts'
 import { withDefaults } from '../../attributes/creation-rules.ts'
-import { type NewObjectRequest, stageNewObject, usualMask } from '../../attributes/new-object.ts'
+import { defaultUsageMask, type NewObjectRequest, stageNewObject } from '../../attributes/new-object.ts'
 import {
   readFormat,
   readLength,
@@ -23,7 +23,7 @@ import {
 import { digestAttributes, digestNode, keyFormatNode } from '../../key-blocks/digest.ts'
 import { algorithmNode } from '../../stored/stored-attributes.ts'
 import { createUserKey } from '../abe/create-user-key.ts'
-import { leastFipsHmac, symmetricKinds } from './symmetric-kinds.ts'
+import { minFipsHmacBits, symmetricKinds } from './symmetric-kinds.ts'
 
 /** Create (KMIP 2.1 §6.1.8): a new symmetric key, random secret data, or a user key of attribute-based encryption. */
 export const create: KmipOperation = {
@@ -41,7 +41,7 @@ export const create: KmipOperation = {
     const attributes = withDefaults(context.rules, type, membersWithin(payload, Tag.Attributes))
     const request = type === 'SymmetricKey' ? newSymmetricKey(attributes, context) : newSecret(attributes)
     try {
-      const object = stageNewObject(context, { ...request, defaultMask: usualMaskOf(request) })
+      const object = stageNewObject(context, { ...request, defaultMask: defaultMaskFor(request) })
       context.audit({
         object: object.id,
         ...(object.algorithm !== undefined && { algorithm: object.algorithm }),
@@ -55,9 +55,9 @@ export const create: KmipOperation = {
 }
 
 /** A key whose client names no CryptographicUsageMask is made for all that it is good for, as a registered one. */
-function usualMaskOf({ type, attributes }: NewObjectRequest): number {
+function defaultMaskFor({ type, attributes }: NewObjectRequest): number {
   return type === 'SymmetricKey'
-    ? usualMask({ objectType: type, algorithm: requireAlgorithm(attributes) })
+    ? defaultUsageMask({ objectType: type, algorithm: requireAlgorithm(attributes) })
     : 0
 }
 
@@ -69,8 +69,8 @@ export function newSymmetricKey(attributes: readonly TtlvNode[], context: KmipCo
   if (kind === undefined || (fips && !isFipsSymmetric(algorithm)))
     throw kmipFailure('InvalidField', `A symmetric key for ${algorithm} cannot be made here.`)
   const bits = readLength(attributes) ?? kind.usual
-  const least = fips && algorithm.startsWith('HMAC') ? leastFipsHmac : (kind.least ?? 0)
-  const fits = kind.lengths?.includes(bits) ?? (bits % 8 === 0 && bits >= least && bits <= (kind.most ?? 0))
+  const minBits = fips && algorithm.startsWith('HMAC') ? minFipsHmacBits : (kind.least ?? 0)
+  const fits = kind.lengths?.includes(bits) ?? (bits % 8 === 0 && bits >= minBits && bits <= (kind.most ?? 0))
   if (!fits) throw kmipFailure('InvalidField', `A key for ${algorithm} cannot have ${bits} bits.`)
   const format = readFormat(attributes) ?? 'Raw'
   if (format !== 'Raw' && format !== 'TransparentSymmetricKey')
@@ -92,13 +92,13 @@ export function newSymmetricKey(attributes: readonly TtlvNode[], context: KmipCo
   }
 }
 
-const usualSecret = 256
-const longestSecret = 32_768
+const defaultSecretBits = 256
+const maxSecretBits = 32_768
 
 function newSecret(attributes: readonly TtlvNode[]): NewObjectRequest {
-  const bits = readLength(attributes) ?? usualSecret
-  if (bits % 8 !== 0 || bits < 8 || bits > longestSecret)
-    throw kmipFailure('InvalidField', `Secret data has 8 to ${longestSecret} bits, in whole bytes.`)
+  const bits = readLength(attributes) ?? defaultSecretBits
+  if (bits % 8 !== 0 || bits < 8 || bits > maxSecretBits)
+    throw kmipFailure('InvalidField', `Secret data has 8 to ${maxSecretBits} bits, in whole bytes.`)
   requireQuantumSafe(attributes, 'SecretData', bits)
   const material = randomBytes(bits / 8)
   return {

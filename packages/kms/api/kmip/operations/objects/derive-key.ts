@@ -53,8 +53,8 @@ export const deriveKey: KmipOperation = {
       throw kmipFailure('InvalidField', 'CryptographicLength is a number of whole bytes here.')
     const algorithm = type === 'SymmetricKey' ? requireAlgorithm(attributes) : undefined
     const method = requiredName(payload, Tag.DerivationMethod, 'DerivationMethod')
-    const bases = await basesOf(payload, context)
-    const material = await derived(method, payload, bases, bits / 8, context)
+    const bases = await findBases(payload, context)
+    const material = await deriveObject(method, payload, bases, bits / 8, context)
     try {
       const node = keyNode({ type, material, algorithm, bits, secretDataType: 'Seed' })
       const brought = await readBrought(type, node, attributes, context)
@@ -75,7 +75,7 @@ export const deriveKey: KmipOperation = {
 }
 
 /** Objects to derive from: that of the row and, if there is another identifier, that one. */
-async function basesOf(payload: StructureNode, context: KmipContext): Promise<readonly ManagedObject[]> {
+async function findBases(payload: StructureNode, context: KmipContext): Promise<readonly ManagedObject[]> {
   const [, second, third] = membersOf(payload, Tag.UniqueIdentifier)
   if (third !== undefined) throw kmipFailure('InvalidField', 'A key is derived from at most two objects.')
   if (second === undefined) return [context.object]
@@ -84,14 +84,14 @@ async function basesOf(payload: StructureNode, context: KmipContext): Promise<re
   return [context.object, other]
 }
 
-async function derived(
+async function deriveObject(
   method: DerivationMethod,
   payload: StructureNode,
   bases: readonly ManagedObject[],
   length: number,
   context: KmipContext,
 ): Promise<Buffer> {
-  const { key, data } = sorted(bases)
+  const { key, data } = sortBases(bases)
   // Whoever knows the one key decrypts the other.
   if (method === 'ENCRYPT' && data !== undefined) await requireMayLeave(context, data)
   for (const base of bases) requireDerivable(context, base, method)
@@ -102,10 +102,10 @@ async function derived(
   await requireDerivationRights(context, method, key, bases)
   for (const base of bases) takeUse(context, base, length, true)
   if (method === 'AsymmetricKey') {
-    const { own, other } = await agreementOf(bases, context)
+    const { own, other } = await findAgreement(bases, context)
     return own.agree(other, { ...read, method, algorithm: undefined, length }, policy)
   }
-  const more = data === undefined ? undefined : await materialOf(data, context)
+  const more = data === undefined ? undefined : await readMaterial(data, context)
   try {
     if (more !== undefined && read.derivationData !== undefined)
       throw kmipFailure('InvalidField', 'DerivationData and secret data exclude each other.')
@@ -127,7 +127,7 @@ async function fromSecretData(
   derivation: Omit<Derivation, 'secret' | 'agreement' | 'algorithm'>,
   context: KmipContext,
 ): Promise<Buffer> {
-  const secret = await materialOf(object, context)
+  const secret = await readMaterial(object, context)
   try {
     const whole = { ...derivation, secret, algorithm: undefined, agreement: undefined }
     return await derive(whole, context.services.policy)
@@ -215,7 +215,7 @@ function isUsedFor({ usageMask }: ManagedObject, use: Usage): boolean {
 }
 
 /** Of two objects the symmetric key is the key, else the first one. */
-function sorted([first, second]: readonly ManagedObject[]): {
+function sortBases([first, second]: readonly ManagedObject[]): {
   readonly key: ManagedObject
   readonly data: ManagedObject | undefined
 } {
@@ -224,7 +224,7 @@ function sorted([first, second]: readonly ManagedObject[]): {
   return { key: first, data: second }
 }
 
-async function materialOf(object: ManagedObject, { objects }: KmipContext): Promise<Uint8Array> {
+async function readMaterial(object: ManagedObject, { objects }: KmipContext): Promise<Uint8Array> {
   if (object.type !== 'SymmetricKey' && object.type !== 'SecretData')
     throw kmipFailure('InvalidObjectType', 'Keys are derived from symmetric keys and secret data.')
   const material = object.form.format === undefined ? await objects.material(object) : undefined
@@ -232,17 +232,17 @@ async function materialOf(object: ManagedObject, { objects }: KmipContext): Prom
   return material
 }
 
-async function agreementOf(bases: readonly ManagedObject[], context: KmipContext) {
+async function findAgreement(bases: readonly ManagedObject[], context: KmipContext) {
   const own = bases.find(({ type }) => type === 'PrivateKey')
   const other = bases.find(
     (base) => base !== own && (base.type === 'PublicKey' || base.type === 'PrivateKey'),
   )
   if (own === undefined || other === undefined)
     throw kmipFailure('InvalidField', 'AsymmetricKey takes a private and a public key.')
-  const heldOf = async ({ id }: ManagedObject) => (await context.permittedKey(id, 'derivekey')).held
-  const { publicKey } = await heldOf(other)
+  const findHeld = async ({ id }: ManagedObject) => (await context.permittedKey(id, 'derivekey')).held
+  const { publicKey } = await findHeld(other)
   if (publicKey === undefined) throw noValue()
-  return { own: await heldOf(own), other: publicKey }
+  return { own: await findHeld(own), other: publicKey }
 }
 
 function noValue() {

@@ -144,7 +144,7 @@ test('two pairs agree on one key, whoever derives it', async () => {
   const curve = structure(Tag.CryptographicDomainParameters, [
     enumeration(Tag.RecommendedCurve, Enumeration.RecommendedCurve.P_256),
   ])
-  const pairOf = async () => {
+  const generatePair = async () => {
     const made = await world.alice.do('CreateKeyPair', [
       structure(Tag.CommonAttributes, [
         enumeration(Tag.CryptographicAlgorithm, algorithms.ECDH),
@@ -158,7 +158,7 @@ test('two pairs agree on one key, whoever derives it', async () => {
       pub: made.get(Tag.PublicKeyUniqueIdentifier) as string,
     }
   }
-  const [one, two] = [await pairOf(), await pairOf()]
+  const [one, two] = [await generatePair(), await generatePair()]
   const agreed = async (priv: string, pub: string) =>
     keyBytes(
       (

@@ -4,7 +4,7 @@ import { isEncryptedPkcs8, openPkcs8 } from '@warder/pki/pkcs12'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import { readKeyBlock } from '../../key-blocks/index.ts'
 import { rebuildObject } from '../../key-blocks/wrap.ts'
-import { linkedPassword } from './linked-password.ts'
+import { findLinkedPassword } from './linked-password.ts'
 
 /**
  * A private key that came as encrypted PKCS#8 (RFC 5958 §3), in clear: the password is that of the PKCS#12 password link
@@ -24,7 +24,7 @@ export async function withoutPassword(
       : undefined
   if (value === undefined || !(encrypted instanceof Uint8Array) || !isEncryptedPkcs8(encrypted))
     return { node, opened: undefined }
-  const password = await linkedPassword(context, attributes)
+  const password = await findLinkedPassword(context, attributes)
   if (password === undefined)
     throw kmipFailure('BadPassword', 'An encrypted PKCS#8 key needs a PKCS#12 password link to its password.')
   const opened = await openPkcs8(encrypted, password)

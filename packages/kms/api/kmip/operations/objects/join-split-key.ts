@@ -32,7 +32,7 @@ export const joinSplitKey: KmipOperation = {
       throw kmipFailure('InvalidField', `At most ${maximumParts} parts can be joined.`)
     requireSoftwareStorage(payload.value)
     const requested = membersWithin(payload, Tag.Attributes)
-    const { parts, hidden, shares } = await partsOf(ids, context)
+    const { parts, hidden, shares } = await findParts(ids, context)
     if (shares.length > 0) await stageActivation(shares, context)
     const attributes = hidden ? sensitive(requested) : requested
     const [first] = parts
@@ -41,7 +41,7 @@ export const joinSplitKey: KmipOperation = {
     const material = joinParts({
       ...first,
       parts: parts.map(({ part }) => part),
-      length: type === 'PrivateKey' ? undefined : bytesOf(first),
+      length: type === 'PrivateKey' ? undefined : countBytes(first),
     })
     try {
       const secretDataType = optionalName(payload, Tag.SecretDataType, 'SecretDataType') ?? 'Seed'
@@ -62,7 +62,7 @@ export const joinSplitKey: KmipOperation = {
 type Part = Awaited<ReturnType<typeof readPart>>
 
 /** @throws InvalidField for parts of different keys, ObjectDestroyed, NotExtractable */
-async function partsOf(ids: readonly string[], context: KmipContext) {
+async function findParts(ids: readonly string[], context: KmipContext) {
   const parts: Part[] = []
   const shares: ManagedObject[] = []
   let hidden = false
@@ -77,19 +77,19 @@ async function partsOf(ids: readonly string[], context: KmipContext) {
     if (await isShare(object, context)) shares.push(object)
     const part = await readPart(object, context)
     const [first] = parts
-    if (first !== undefined && !isDeepStrictEqual(described(first), described(part)))
+    if (first !== undefined && !isDeepStrictEqual(describePart(first), describePart(part)))
       throw kmipFailure('InvalidField', 'The parts are not of one key.')
     parts.push(part)
   }
   return { parts, hidden, shares }
 }
 
-function described({ part: _part, ...description }: Part): PartDescription {
+function describePart({ part: _part, ...description }: Part): PartDescription {
   return description
 }
 
 /** Bytes of the key, for a number alone does not tell leading zeros. */
-function bytesOf({ algorithm, bits }: PartDescription): number | undefined {
+function countBytes({ algorithm, bits }: PartDescription): number | undefined {
   if (bits === undefined) return undefined
   const kind = algorithm === undefined ? undefined : symmetricKinds[algorithm]
   return kind?.bytes?.(bits) ?? Math.ceil(bits / 8)

@@ -7,7 +7,7 @@ import { type KmipContext, kmipFailure } from '../../engine/index.ts'
  * The password of a PKCS#12 password link among the attributes (KMIP 2.1 §4.31); undefined without a link.
  * @throws BadPassword for a link to what is no active secret data, ObjectNotFound
  */
-export async function linkedPassword(
+export async function findLinkedPassword(
   context: KmipContext,
   attributes: readonly TtlvNode[],
 ): Promise<string | undefined> {

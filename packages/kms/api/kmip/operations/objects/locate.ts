@@ -14,18 +14,18 @@ export const locate: KmipOperation = {
   name: 'Locate',
   access: signedIn,
   async act(payload, context) {
-    const criteria = readCriteria(await resolved(payload, context), context.version)
+    const criteria = readCriteria(await resolveLinks(payload, context), context.version)
     const { services, principal, objects, now } = context
     const located = await search(services, principal.name, criteria, objects, now)
     const [only, ...others] = located.ids
     context.placeholder = others.length === 0 ? only : undefined
     context.audit({ details: { located: located.ids.length } })
     if (await services.roles.officers.isActive(principal.name)) context.audit(officerAccess)
-    return [locatedItems(criteria, located), ...located.ids.map(uniqueIdentifier)]
+    return [toLocatedItems(criteria, located), ...located.ids.map(uniqueIdentifier)]
   },
 }
 
-async function resolved(payload: StructureNode, context: KmipContext): Promise<StructureNode> {
+async function resolveLinks(payload: StructureNode, context: KmipContext): Promise<StructureNode> {
   const attributes = memberOf(payload, Tag.Attributes)
   if (attributes?.type !== 'Structure') return payload
   const members: TtlvNode[] = []
@@ -38,7 +38,7 @@ async function resolved(payload: StructureNode, context: KmipContext): Promise<S
 }
 
 /** How many there are in all, where the list does not say it: a page of them, or more than one answer holds. */
-function locatedItems({ most, offset }: Criteria, { ids, total }: Located) {
+function toLocatedItems({ most, offset }: Criteria, { ids, total }: Located) {
   const listSaysIt = most === undefined && offset === 0 && total === ids.length
   return total === undefined || listSaysIt ? undefined : integer(Tag.LocatedItems, total)
 }

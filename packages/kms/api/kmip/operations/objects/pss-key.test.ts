@@ -32,7 +32,7 @@ function makePair(parameters: { hash: string; mgf?: string; salt: number } | und
   })
 }
 
-const privateKeyOf = (key: KeyObject) => [
+const readPrivateKey = (key: KeyObject) => [
   objectType('PrivateKey'),
   attributes(mask('Sign', 'Decrypt'), activeSince),
   structure(Tag.PrivateKey, [keyBlock('PKCS_8', key.export({ format: 'der', type: 'pkcs8' }))]),
@@ -62,7 +62,7 @@ test('a key of id-RSASSA-PSS is registered and bound to the algorithm of its par
       saltLength: constants.RSA_PSS_SALTLEN_DIGEST,
     }
     const own = parameters('RSASSA_PSS', `SHA_${bits}`)
-    const { id } = await alice.do('Register', privateKeyOf(privateKey))
+    const { id } = await alice.do('Register', readPrivateKey(privateKey))
     const signed = await alice.do('Sign', [uid(id), own, data])
     const signature = signed.nodes.find(({ tag }) => tag === Tag.SignatureData)?.value as Uint8Array
     assert.ok(verify(name, message, pss, signature))
@@ -104,7 +104,7 @@ test('parameters that leave no single algorithm are refused with the reason, and
     [{ hash: 'sha224', salt: 28 }, /match none/],
   ] as const) {
     const { privateKey, publicKey } = makePair(given)
-    for (const payload of [privateKeyOf(privateKey), publicKeyOf(publicKey, 'X_509')])
+    for (const payload of [readPrivateKey(privateKey), publicKeyOf(publicKey, 'X_509')])
       assert.match(await alice.fails('Register', payload, 'InvalidField'), told)
   }
   assert.equal(await located(), count)

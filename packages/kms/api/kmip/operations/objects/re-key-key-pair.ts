@@ -11,8 +11,8 @@ import { requireSoftwarePair } from '../../attributes/wanted-key.ts'
 import { type KmipContext, type KmipOperation, kmipFailure, objectRight } from '../../engine/index.ts'
 import { readShape } from '../../key-blocks/object-shape.ts'
 import { rotate } from '../abe/rotate.ts'
-import { merged, stagePair } from './create-key-pair.ts'
-import { offsetOf, takenOver } from './replacement.ts'
+import { mergeAttributes, stagePair } from './create-key-pair.ts'
+import { copyAttributes, readOffset } from './replacement.ts'
 
 /** ReKeyKeyPair (KMIP 2.1 §6.1.47): a new pair takes the place of one that is there, half by half. */
 export const reKeyKeyPair: KmipOperation = {
@@ -33,12 +33,12 @@ export const reKeyKeyPair: KmipOperation = {
       throw kmipFailure('InvalidObjectType', 'Nothing is known of the algorithm of this key.')
     const plan = pairPlan({ algorithm, bits, curve, fips: context.services.fips })
     const common = membersWithin(payload, Tag.CommonAttributes)
-    const offset = offsetOf(payload)
-    const wishes = (tag: number) => merged(common, membersWithin(payload, tag))
-    const secretAttributes = await takenOver(context, object, wishes(Tag.PrivateKeyAttributes), offset)
+    const offset = readOffset(payload)
+    const wishes = (tag: number) => mergeAttributes(common, membersWithin(payload, tag))
+    const secretAttributes = await copyAttributes(context, object, wishes(Tag.PrivateKeyAttributes), offset)
     const openWishes = wishes(Tag.PublicKeyAttributes)
     const openAttributes =
-      open === undefined ? openWishes : await takenOver(context, open, openWishes, offset)
+      open === undefined ? openWishes : await copyAttributes(context, open, openWishes, offset)
     const { privateId, publicId } = await stagePair(context, plan, secretAttributes, openAttributes)
     await replace(context, object, privateId)
     if (open !== undefined) await replace(context, open, publicId)

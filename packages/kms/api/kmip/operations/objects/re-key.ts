@@ -23,7 +23,7 @@ import {
 import { readShape } from '../../key-blocks/object-shape.ts'
 import { newSymmetricKey } from './create.ts'
 import { newBrought } from './registered-object.ts'
-import { offsetOf, takenOver } from './replacement.ts'
+import { copyAttributes, readOffset } from './replacement.ts'
 import { wrappingKeys } from './wrapping-keys.ts'
 
 /** ReKey (KMIP 2.1 §6.1.46): a new symmetric key takes the place of one that is there, with its name and dates. */
@@ -37,10 +37,10 @@ export const reKey: KmipOperation = {
     requireReplaceable(context, object)
     requireSoftwareStorage(payload.value)
     const requested = membersWithin(payload, Tag.Attributes)
-    const attributes = await takenOver(context, object, requested, offsetOf(payload))
+    const attributes = await copyAttributes(context, object, requested, readOffset(payload))
     const request = newSymmetricKey(attributes, context)
     try {
-      const made = await staged(context, object, request, attributes)
+      const made = await stageReplacement(context, object, request, attributes)
       await linkReplacement(context, object, made)
       context.audit({ object: object.id, details: { replacement: made.id } })
       context.placeholder = made.id
@@ -51,7 +51,7 @@ export const reKey: KmipOperation = {
   },
 }
 
-async function staged(
+async function stageReplacement(
   context: KmipContext,
   object: ManagedObject,
   request: NewObjectRequest,
@@ -59,11 +59,11 @@ async function staged(
 ): Promise<ManagedObject> {
   const shape = readShape(object)
   if (shape.wrapped !== true || request.material === undefined) return stageNewObject(context, request)
-  return wrappedAlike(context, object, shape, request.material, attributes)
+  return wrapAlike(context, object, shape, request.material, attributes)
 }
 
 /** The replacement of a wrapped key is wrapped as it was, by the same key. */
-async function wrappedAlike(
+async function wrapAlike(
   context: KmipContext,
   object: ManagedObject,
   shape: StoredShape,

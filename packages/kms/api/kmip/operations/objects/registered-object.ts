@@ -5,7 +5,7 @@ import { type AbeForm, abePolicyAttribute, type NewObject } from '../../../../ke
 import { readText } from '../../attributes/abe-request.ts'
 import { type AttributeSource, checkValue } from '../../attributes/attribute-checks.ts'
 import { requireRule } from '../../attributes/index.ts'
-import { buildNewObject, usualMask } from '../../attributes/new-object.ts'
+import { buildNewObject, defaultUsageMask } from '../../attributes/new-object.ts'
 import { requireSoftwareStorage } from '../../attributes/wanted-key.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 import {
@@ -43,18 +43,18 @@ const objectTags: ReadonlySet<number> = new Set([
 ])
 
 /** Facts from the attributes of a request about the key itself. */
-export function hintsOf(attributes: readonly TtlvNode[]): ObjectHints {
-  const named = (tag: number) => {
+export function readHints(attributes: readonly TtlvNode[]): ObjectHints {
+  const readNamed = (tag: number) => {
     const node = attributes.find((attribute) => attribute.tag === tag)
     return typeof node?.value === 'number' ? node.value : undefined
   }
   const domain = attributes.find(({ tag }) => tag === Tag.CryptographicDomainParameters)
   const curve = domain?.type === 'Structure' ? memberOf(domain, Tag.RecommendedCurve) : undefined
   return {
-    algorithm: valueName('CryptographicAlgorithm', named(Tag.CryptographicAlgorithm) ?? 0),
-    bits: named(Tag.CryptographicLength),
+    algorithm: valueName('CryptographicAlgorithm', readNamed(Tag.CryptographicAlgorithm) ?? 0),
+    bits: readNamed(Tag.CryptographicLength),
     curve: curve?.type === 'Enumeration' ? valueName('RecommendedCurve', curve.value) : undefined,
-    certificateType: valueName('CertificateType', named(Tag.CertificateType) ?? 0),
+    certificateType: valueName('CertificateType', readNamed(Tag.CertificateType) ?? 0),
   }
 }
 
@@ -67,7 +67,7 @@ export async function readBrought(
 ): Promise<StoredObject> {
   requireSoftwareStorage(attributes)
   const { fips } = context.services
-  const read = (plain: StructureNode) => readManagedObject(type, plain, hintsOf(attributes), { fips })
+  const read = (plain: StructureNode) => readManagedObject(type, plain, readHints(attributes), { fips })
   if (type !== 'PrivateKey') return read(node)
   const { node: plain, opened } = await withoutPassword(node, attributes, context)
   try {
@@ -100,12 +100,12 @@ export function newBrought(
       ...columns.given.filter(({ tag }) => tag !== Tag.Link),
       // A registered object may have been given out elsewhere: the client knows (KMIP 2.1 §4.24).
       ...attributes.filter(({ tag, type }) => tag === Tag.Fresh && type === 'Boolean'),
-      ...generatorOf(attributes),
+      ...readGenerator(attributes),
     ],
     attributes: [...attributes.filter((node) => !isSettled(node, shape)), ...links],
     source,
     material,
-    defaultMask: usualMask(shape),
+    defaultMask: defaultUsageMask(shape),
   })
   const { id, algorithm } = created.object
   context.audit({ object: id, ...(algorithm !== undefined && { algorithm }) })
@@ -137,7 +137,7 @@ function newAbeBrought(
 }
 
 /** How what is brought was made, where the client says it (KMIP 2.1 §4.46). */
-function generatorOf(attributes: readonly TtlvNode[]): readonly TtlvNode[] {
+function readGenerator(attributes: readonly TtlvNode[]): readonly TtlvNode[] {
   const [node, ...more] = attributes.filter(({ tag }) => tag === Tag.RandomNumberGenerator)
   if (more.length > 0) throw kmipFailure('AttributeSingleValued', 'DENIED')
   return node === undefined ? [] : [checkValue(requireRule(node.tag), node)]

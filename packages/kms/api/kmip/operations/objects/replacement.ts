@@ -19,7 +19,7 @@ import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 const sameKind = [Tag.CryptographicAlgorithm, Tag.CryptographicLength] as const
 
 /** Offset in seconds, if the client gives one. @throws InvalidField */
-export function offsetOf(payload: StructureNode): number | undefined {
+export function readOffset(payload: StructureNode): number | undefined {
   const node = memberOf(payload, Tag.Offset)
   if (node === undefined) return undefined
   const seconds = typeof node.value === 'bigint' ? Number(node.value) : node.value
@@ -34,7 +34,7 @@ export function offsetOf(payload: StructureNode): number | undefined {
  * @param requested attributes of the request
  * @throws InvalidField when the client asks for a key of another kind
  */
-export async function takenOver(
+export async function copyAttributes(
   context: KmipContext,
   object: ManagedObject,
   requested: readonly TtlvNode[],
@@ -57,7 +57,7 @@ export async function takenOver(
     ...(object.bits === undefined ? [] : [integer(Tag.CryptographicLength, object.bits)]),
     integer(Tag.CryptographicUsageMask, object.usageMask),
     ...limitsAnew(object),
-    ...movedDates(object, context.now, offset),
+    ...moveDates(object, context.now, offset),
   ]
   const visible = tagsNode(tags.filter((tag) => !tag.startsWith('_')))
   await requireSameAttributes(context, object, visible === undefined ? own : [...own, visible], requested)
@@ -173,22 +173,22 @@ function limitsAnew(object: ManagedObject): readonly TtlvNode[] {
  * KMIP 2.1 §6.1.46, "Computing New Dates from Offset": with an offset the new activation is now + offset and the other
  * dates keep their distance from it; without one they are taken over.
  */
-function movedDates(object: ManagedObject, now: number, offset: number | undefined): readonly TtlvNode[] {
+function moveDates(object: ManagedObject, now: number, offset: number | undefined): readonly TtlvNode[] {
   const { activationAt, deactivationAt } = object
   const begins = offset === undefined ? activationAt : now + offset * 1000
   const shift =
     offset === undefined || begins === undefined || activationAt === undefined ? 0 : begins - activationAt
-  const moved = (tag: number, at: number | undefined) =>
-    at === undefined ? [] : [dateTime(tag, secondsOf(at + shift))]
-  const stored = (tag: number) => {
+  const moveDate = (tag: number, at: number | undefined) =>
+    at === undefined ? [] : [dateTime(tag, toSeconds(at + shift))]
+  const findStored = (tag: number) => {
     const node = readStoredAttributes(object).find((candidate) => candidate.tag === tag)
     return node?.type === 'DateTime' ? node.value * 1000 : undefined
   }
   return [
-    ...(begins === undefined ? [] : [dateTime(Tag.ActivationDate, secondsOf(begins))]),
-    ...moved(Tag.DeactivationDate, deactivationAt),
-    ...moved(Tag.ProcessStartDate, stored(Tag.ProcessStartDate)),
-    ...moved(Tag.ProtectStopDate, stored(Tag.ProtectStopDate)),
+    ...(begins === undefined ? [] : [dateTime(Tag.ActivationDate, toSeconds(begins))]),
+    ...moveDate(Tag.DeactivationDate, deactivationAt),
+    ...moveDate(Tag.ProcessStartDate, findStored(Tag.ProcessStartDate)),
+    ...moveDate(Tag.ProtectStopDate, findStored(Tag.ProtectStopDate)),
   ]
 }
 
@@ -196,7 +196,7 @@ function movedDates(object: ManagedObject, now: number, offset: number | undefin
 const latest = 8_640_000_000_000_000
 
 /** @throws InvalidField for a date that the offset moves beyond all dates */
-function secondsOf(at: number): number {
+function toSeconds(at: number): number {
   if (at > latest) throw kmipFailure('InvalidField', 'Offset moves a date too far.')
   return Math.floor(at / 1000)
 }

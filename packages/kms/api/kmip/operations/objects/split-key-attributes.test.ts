@@ -43,7 +43,7 @@ async function partsOf(...about: readonly TtlvNode[]): Promise<readonly string[]
   return nodes.filter(({ tag }) => tag === Tag.UniqueIdentifier).map(({ value }) => value as string)
 }
 /** The values of some attributes. */
-async function valuesOf(id: string, ...tags: readonly number[]): Promise<readonly unknown[]> {
+async function listValues(id: string, ...tags: readonly number[]): Promise<readonly unknown[]> {
   const references = tags.map((tag) => enumeration(Tag.AttributeReference, tag))
   const { nodes } = await world.alice.do('GetAttributes', [uid(id), ...references])
   const found = nodes.find(({ tag }) => tag === Tag.Attributes) as StructureNode
@@ -61,7 +61,7 @@ test('KMIP 2.1 §6.1.10: what a request says of a key that is there neither fail
   assert.equal(parts.length, 3)
   for (const id of parts)
     assert.deepEqual(
-      await valuesOf(id, Tag.CryptographicAlgorithm, Tag.CryptographicLength, Tag.CryptographicUsageMask),
+      await listValues(id, Tag.CryptographicAlgorithm, Tag.CryptographicLength, Tag.CryptographicUsageMask),
       [algorithms.AES, 128, use.Encrypt],
     )
   const joined = await world.alice.do('JoinSplitKey', [
@@ -69,7 +69,7 @@ test('KMIP 2.1 §6.1.10: what a request says of a key that is there neither fail
     ...parts.slice(1).map(uid),
     aesAttributes(128),
   ])
-  assert.deepEqual(await valuesOf(joined.id, Tag.CryptographicLength), [128])
+  assert.deepEqual(await listValues(joined.id, Tag.CryptographicLength), [128])
 })
 
 test('KMIP 2.1 §4.3: parts of a sensitive key, and what is joined out of them, have always been sensitive', async () => {
@@ -84,11 +84,11 @@ test('KMIP 2.1 §4.3: parts of a sensitive key, and what is joined out of them, 
       aesAttributes(128, ...said),
     ])
     for (const id of [...parts, joined.id])
-      assert.deepEqual(await valuesOf(id, Tag.Sensitive, Tag.AlwaysSensitive), [true, true])
-    const [found] = await valuesOf(parts[0] ?? '', Tag.Link)
+      assert.deepEqual(await listValues(id, Tag.Sensitive, Tag.AlwaysSensitive), [true, true])
+    const [found] = await listValues(parts[0] ?? '', Tag.Link)
     assert.match(JSON.stringify(found), new RegExp(key), 'a part leads to its key')
   }
   const open = await world.registered(key16, 'AES')
   for (const id of await partsOf(objectType('SplitKey'), uid(open), ...splitting, attributes()))
-    assert.deepEqual(await valuesOf(id, Tag.Sensitive, Tag.AlwaysSensitive), [false, false])
+    assert.deepEqual(await listValues(id, Tag.Sensitive, Tag.AlwaysSensitive), [false, false])
 })

@@ -15,7 +15,7 @@ const block = { lengths: [128, 192, 256], usual: 256 }
 const hmac = (usual: number): SymmetricKind => ({ least: 8, most: 32_768, usual })
 
 /** SP 800-107 §5.3.4: an HMAC key of less than 112 bits is not approved. */
-export const leastFipsHmac = 112
+export const minFipsHmacBits = 112
 
 /** The closed table of what Create makes. */
 export const symmetricKinds: Readonly<Partial<Record<AlgorithmName, SymmetricKind>>> = {

@@ -44,7 +44,7 @@ async function attributesOf(user: string, id: string): Promise<readonly TtlvNode
   return list?.type === 'Structure' ? list.value : []
 }
 
-const valuesOf = (nodes: readonly TtlvNode[], tag: number): readonly unknown[] =>
+const listValues = (nodes: readonly TtlvNode[], tag: number): readonly unknown[] =>
   nodes.filter((node) => node.tag === tag).map(({ value }) => value)
 
 for (const version of legacy) {
@@ -64,7 +64,7 @@ for (const version of legacy) {
       const made = await attributesOf(user, plain.id)
       assert.deepEqual(
         [Tag.CryptographicLength, Tag.CryptographicUsageMask, Tag.ObjectGroup].map((tag) =>
-          valuesOf(made, tag),
+          listValues(made, tag),
         ),
         [[256], [12], ['disks']],
       )
@@ -83,15 +83,15 @@ for (const version of legacy) {
       // The last template counts, what the request says itself counts more; what may be there often adds up.
       const both = await old.do('Create', [objectType('SymmetricKey'), from(['disks', 'short'])])
       const mixed = await attributesOf(user, both.id)
-      assert.deepEqual(valuesOf(mixed, Tag.CryptographicLength), [128])
-      assert.deepEqual(valuesOf(mixed, Tag.ObjectGroup).toSorted(), ['all', 'disks'])
+      assert.deepEqual(listValues(mixed, Tag.CryptographicLength), [128])
+      assert.deepEqual(listValues(mixed, Tag.ObjectGroup).toSorted(), ['all', 'disks'])
       const own = await old.do('Create', [
         objectType('SymmetricKey'),
         from(['disks', 'short'], integer(Tag.CryptographicLength, 192), group('own')),
       ])
       const said = await attributesOf(user, own.id)
-      assert.deepEqual(valuesOf(said, Tag.CryptographicLength), [192])
-      assert.deepEqual(valuesOf(said, Tag.ObjectGroup).toSorted(), ['all', 'disks', 'own'])
+      assert.deepEqual(listValues(said, Tag.CryptographicLength), [192])
+      assert.deepEqual(listValues(said, Tag.ObjectGroup).toSorted(), ['all', 'disks', 'own'])
 
       const got = await old.do('Get', [uid(first.id)])
       assert.equal(got.get(Tag.ObjectType), Enumeration.ObjectType.Template)
@@ -166,10 +166,10 @@ test('a name inside a template names the template, not what is made by it', asyn
     assert.equal((await old.do('Locate', [attributes(nameNode(name), isTemplate)])).id, id)
     const made = await old.do('Create', [objectType('SymmetricKey'), from([name])])
     const given = await attributesOf('hana', made.id)
-    assert.deepEqual(valuesOf(given, Tag.CryptographicLength), [128])
-    assert.deepEqual(valuesOf(given, Tag.Name), [], 'what is made has no name unless it is given one')
+    assert.deepEqual(listValues(given, Tag.CryptographicLength), [128])
+    assert.deepEqual(listValues(given, Tag.Name), [], 'what is made has no name unless it is given one')
   }
-  const names = valuesOf(await attributesOf('hana', id), Tag.Name)
+  const names = listValues(await attributesOf('hana', id), Tag.Name)
   assert.equal(names.length, 2)
 })
 
@@ -185,13 +185,13 @@ test('pairs and registered objects take templates too', async () => {
   const half = async (tag: number) => attributesOf('dora', String(made.get(tag)))
   const secret = await half(Tag.PrivateKeyUniqueIdentifier)
   const open = await half(Tag.PublicKeyUniqueIdentifier)
-  for (const list of [secret, open]) assert.deepEqual(valuesOf(list, Tag.ObjectGroup), ['pairs'])
+  for (const list of [secret, open]) assert.deepEqual(listValues(list, Tag.ObjectGroup), ['pairs'])
   const { Sign, Verify } = Enumeration.CryptographicUsageMask
   assert.deepEqual(
-    [secret, open].map((list) => valuesOf(list, Tag.CryptographicUsageMask)),
+    [secret, open].map((list) => listValues(list, Tag.CryptographicUsageMask)),
     [[Sign], [Verify]],
   )
-  assert.deepEqual(valuesOf(secret, Tag.State), [Enumeration.State.Active])
+  assert.deepEqual(listValues(secret, Tag.State), [Enumeration.State.Active])
 })
 
 test('a template of somebody else is none, and what no client may set it does not hold', async () => {

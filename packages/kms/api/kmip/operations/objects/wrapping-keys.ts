@@ -81,7 +81,7 @@ export async function wrappingKeys(
   const [right, use] = purpose.wrap ? (['encrypt', 'wrapKey'] as const) : (['decrypt', 'unwrapKey'] as const)
   const opened = encryption && (await openNamed(context, encryption, right, use))
   if (opened !== undefined) await requireWrappingRights(context, opened, purpose)
-  const authenticator = mac && (await authenticatorOf(context, mac, purpose))
+  const authenticator = mac && (await findAuthenticator(context, mac, purpose))
   // Only now: a wrapping that is refused is no use of the keys.
   if (opened !== undefined && purpose.wrap) await countWrapping(context, opened, purpose.bytes)
   if (authenticator !== undefined && purpose.wrap) takeUse(context, authenticator.object, 0, true)
@@ -101,7 +101,7 @@ export async function wrappingKeyNamed(
   context: KmipContext,
   { identifier }: WrappingKeyInformation,
 ): Promise<string> {
-  return chainIdOf((await permitted(context, context.identifier(identifier), 'encrypt')).object)
+  return chainIdOf((await requirePermitted(context, context.identifier(identifier), 'encrypt')).object)
 }
 
 interface Opened {
@@ -118,12 +118,12 @@ async function openNamed(
 ): Promise<Opened> {
   const named = context.identifier(information.identifier)
   const id = use === 'unwrapKey' ? await unwrapping(context, named) : named
-  const key = await versionOf(context, await permitted(context, id, right), use)
+  const key = await chooseVersion(context, await requirePermitted(context, id, right), use)
   const { object } = key
   requireUsable(context, object, use)
   const [own] = readStoredWithTag(object, Tag.CryptographicParameters)
   return {
-    inUse: { algorithm: algorithmInUse(object), key: await heldIn(context, key) },
+    inUse: { algorithm: algorithmInUse(object), key: await findHeldKey(context, key) },
     parameters: information.parameters ?? (own?.type === 'Structure' ? own : undefined),
     object,
   }
@@ -136,7 +136,7 @@ const protects: ReadonlySet<Usage> = new Set<Usage>(['wrapKey', 'macGenerate', '
  * the version that the block names (docs/adr/rotation.md).
  * @throws WrongKeyLifecycleState for a replaced version that is to wrap, and for one below `min_decrypt_version`
  */
-async function versionOf({ objects }: KmipContext, key: Key, use: Usage): Promise<Key> {
+async function chooseVersion({ objects }: KmipContext, key: Key, use: Usage): Promise<Key> {
   const reader = { get: (id: string) => objects.key(id) }
   try {
     return await (protects.has(use) ? protectingVersion(reader, key) : processingVersion(reader, key))
@@ -154,7 +154,7 @@ async function unwrapping(context: KmipContext, named: string): Promise<string> 
   return (isOpen ? linkedPrivateKey(object) : undefined) ?? named
 }
 
-async function permitted(context: KmipContext, id: string, right: Right): Promise<Key> {
+async function requirePermitted(context: KmipContext, id: string, right: Right): Promise<Key> {
   try {
     return await context.permittedKey(id, right)
   } catch (error) {
@@ -176,7 +176,7 @@ function requireUsable(context: KmipContext, object: ManagedObject, use: Usage):
   }
 }
 
-async function heldIn(context: KmipContext, key: Key): Promise<BackendKey> {
+async function findHeldKey(context: KmipContext, key: Key): Promise<BackendKey> {
   const { object } = key
   if (object.form.wrapped === true)
     throw kmipFailure('KeyValueNotPresent', 'The wrapping key is itself kept as somebody else wrapped it.')
@@ -219,7 +219,7 @@ async function countWrapping(
   if (blockCipherMode === 'GCM' || blockCipherMode === 'AEAD') await takeInvocation(context, object)
 }
 
-async function authenticatorOf(
+async function findAuthenticator(
   context: KmipContext,
   information: WrappingKeyInformation,
   { wrap }: WrappingPurpose,
@@ -237,7 +237,7 @@ async function authenticatorOf(
 
 function macWith({ inUse, parameters, object }: Opened, policy: AlgorithmPolicy): Authenticator {
   const { algorithm, key } = inUse
-  const plan = planMac({ algorithm, key: key.shape }, chosen(parameters), policy)
+  const plan = planMac({ algorithm, key: key.shape }, readChosen(parameters), policy)
   requireBinding(object, joseMac(plan))
   return {
     sign: (data) => key.mac(plan, data),
@@ -250,7 +250,7 @@ function signatureWith(
   policy: AlgorithmPolicy,
   wrap: boolean,
 ): Authenticator {
-  const asked = planSignature(key.shape, chosen(parameters), policy, wrap ? 'sign' : 'verify')
+  const asked = planSignature(key.shape, readChosen(parameters), policy, wrap ? 'sign' : 'verify')
   const plan = requireSignatureBinding(object, key.shape, asked)
   return {
     sign: (data) => key.sign(plan, { data }),
@@ -258,6 +258,6 @@ function signatureWith(
   }
 }
 
-function chosen(parameters: StructureNode | undefined): CryptographicParameters {
+function readChosen(parameters: StructureNode | undefined): CryptographicParameters {
   return parameters === undefined ? noParameters : readParameters(parameters)
 }

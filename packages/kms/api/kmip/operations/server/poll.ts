@@ -18,7 +18,7 @@ export const poll: KmipOperation = {
   name: 'Poll',
   access: signedIn,
   async act(payload, context) {
-    const row = await pendingOf(payload, context)
+    const row = await requirePending(payload, context)
     if (row.result === null)
       return new WholeAnswer({
         status: 'OperationPending',
@@ -33,7 +33,7 @@ export const cancel: KmipOperation = {
   name: 'Cancel',
   access: signedIn,
   async act(payload, context) {
-    const row = await pendingOf(payload, context)
+    const row = await requirePending(payload, context)
     const { CancellationResult } = Enumeration
     if (row.result === null) context.objects.also(cancelPending(row.id))
     return [
@@ -47,7 +47,7 @@ export const cancel: KmipOperation = {
 }
 
 /** The caller's own request of this value. @throws kmipFailure InvalidAsynchronousCorrelationValue */
-export async function pendingOf(payload: StructureNode, context: KmipContext): Promise<PendingRow> {
+export async function requirePending(payload: StructureNode, context: KmipContext): Promise<PendingRow> {
   const id = parseCorrelation(required(payload, Tag.AsynchronousCorrelationValue, 'ByteString'))
   const { services, principal, now } = context
   const row = id === undefined ? undefined : await findPending(services.db, id, principal.name, now)

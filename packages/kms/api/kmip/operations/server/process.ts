@@ -14,7 +14,7 @@ import { findPending, listPending, type PendingSummary } from '../../asynchronou
 import { maxPerUser } from '../../asynchronous/put-off.ts'
 import { correlationValue, parseCorrelation, readSubmissionTime } from '../../asynchronous/result.ts'
 import { type KmipContext, type KmipOperation, kmipFailure, signedIn } from '../../engine/index.ts'
-import { pendingOf } from './poll.ts'
+import { requirePending } from './poll.ts'
 
 /** How often and how long another worker is asked whether it is done: 30 seconds in all. */
 const rounds = 1200
@@ -28,7 +28,7 @@ export const process: KmipOperation = {
   name: 'Process',
   access: signedIn,
   async act(payload, context) {
-    const { id, result } = await pendingOf(payload, context)
+    const { id, result } = await requirePending(payload, context)
     if (result !== null) return []
     const hurried = context.jobs.hurry(id)
     if (hurried === 'already')

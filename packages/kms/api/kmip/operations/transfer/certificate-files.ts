@@ -22,7 +22,7 @@ import {
   type StoredObject,
 } from '../../key-blocks/index.ts'
 import { readShape } from '../../key-blocks/object-shape.ts'
-import { linkedPassword } from '../objects/linked-password.ts'
+import { findLinkedPassword } from '../objects/linked-password.ts'
 import { newBrought } from '../objects/registered-object.ts'
 import { link } from '../objects/replacement.ts'
 import type { WantedObject } from './wanted-object.ts'
@@ -54,7 +54,7 @@ export async function readFile(
 ): Promise<BroughtFile> {
   if (value.material.type !== 'ByteString')
     throw kmipFailure('InvalidField', 'A PKCS#12 file is a byte string.')
-  const password = await linkedPassword(context, attributes)
+  const password = await findLinkedPassword(context, attributes)
   if (password === undefined)
     throw kmipFailure('BadPassword', 'A PKCS#12 file needs a PKCS#12 password link to its password.')
   const file = await readPkcs12(value.material.value, password)
@@ -141,8 +141,8 @@ export async function writeFile(
     throw kmipFailure('KeyFormatTypeNotSupported', 'Such an object is not given as a PKCS#12 file.')
   const given = wanted.specification?.encryption?.identifier
   const password =
-    (await linkedPassword(context, readStoredWithTag(object, Tag.Link))) ??
-    (await linkedPassword(context, readStoredWithTag(context.object, Tag.Link))) ??
+    (await findLinkedPassword(context, readStoredWithTag(object, Tag.Link))) ??
+    (await findLinkedPassword(context, readStoredWithTag(context.object, Tag.Link))) ??
     (given?.type === 'TextString' ? given.value : undefined)
   if (password === undefined || password === '')
     throw kmipFailure('BadPassword', 'A PKCS#12 file needs a PKCS#12 password link to its password.')

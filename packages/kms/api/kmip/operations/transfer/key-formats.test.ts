@@ -59,7 +59,7 @@ const files = ['PKCS_12', 'PKCS_12Legacy'] as const
 
 type Pair = { readonly privateKey: KeyObject; readonly publicKey: KeyObject }
 
-function rowsOf(
+function listRows(
   what: string,
   algorithm: Row['algorithm'],
   bits: number,
@@ -106,7 +106,7 @@ const rows: readonly Row[] = [
     material: randomBytes(32),
     formats: ['Raw', 'TransparentSymmetricKey', 'Opaque'],
   },
-  ...rowsOf(
+  ...listRows(
     'RSA',
     'RSA',
     2048,
@@ -114,7 +114,7 @@ const rows: readonly Row[] = [
     ['PKCS_1', 'TransparentRSAPrivateKey'],
     ['PKCS_1', 'TransparentRSAPublicKey'],
   ),
-  ...rowsOf(
+  ...listRows(
     'EC',
     'ECDSA',
     256,
@@ -123,9 +123,9 @@ const rows: readonly Row[] = [
     ['Raw', ...ecPublic],
     'P_256',
   ),
-  ...rowsOf('Ed25519', 'Ed25519', 256, pair('ed25519'), ['Raw', ...ecPrivate], ['Raw', ...ecPublic]),
-  ...rowsOf('X448', 'ECDH', 448, pair('x448'), ['Raw', ...ecPrivate], ['Raw', ...ecPublic], 'CURVE448'),
-  ...rowsOf(
+  ...listRows('Ed25519', 'Ed25519', 256, pair('ed25519'), ['Raw', ...ecPrivate], ['Raw', ...ecPublic]),
+  ...listRows('X448', 'ECDH', 448, pair('x448'), ['Raw', ...ecPrivate], ['Raw', ...ecPublic], 'CURVE448'),
+  ...listRows(
     'DSA',
     'DSA',
     1024,
@@ -133,7 +133,7 @@ const rows: readonly Row[] = [
     ['TransparentDSAPrivateKey'],
     ['TransparentDSAPublicKey'],
   ),
-  ...rowsOf(
+  ...listRows(
     'DH',
     'DH',
     2048,
@@ -141,8 +141,8 @@ const rows: readonly Row[] = [
     ['TransparentDHPrivateKey'],
     ['TransparentDHPublicKey'],
   ),
-  ...rowsOf('ML-KEM', 'ML_KEM_768', 768, pair('ml-kem-768'), ['Raw'], ['Raw']),
-  ...rowsOf('ML-DSA', 'ML_DSA_44', 44, pair('ml-dsa-44'), ['Raw'], ['Raw']),
+  ...listRows('ML-KEM', 'ML_KEM_768', 768, pair('ml-kem-768'), ['Raw'], ['Raw']),
+  ...listRows('ML-DSA', 'ML_DSA_44', 44, pair('ml-dsa-44'), ['Raw'], ['Raw']),
 ]
 
 const every = Object.keys(Enumeration.KeyFormatType) as FormatName[]

@@ -107,12 +107,12 @@ test('wrapped bytes without an encoding may stand where those of the key would (
     structure(Tag.SymmetricKey, [keyBlock('Raw', wrapped, ...keyOf('AES', 128), wrapping(...encoding))]),
   ]
   const { id } = await alice.do('Register', sent(noEncoding))
-  const symmetricKeyOf = async (...members: readonly TtlvNode[]) =>
+  const readSymmetricKey = async (...members: readonly TtlvNode[]) =>
     (await alice.do('Get', [uid(id), ...members])).nodes.find(({ tag }) => tag === Tag.SymmetricKey)
   const path = [Tag.KeyBlock, Tag.KeyValue, Tag.KeyMaterial]
-  assert.equal(hex(inside(await symmetricKeyOf(), ...path)?.value), wrapped.toString('hex'))
+  assert.equal(hex(inside(await readSymmetricKey(), ...path)?.value), wrapped.toString('hex'))
   const open = enumeration(Tag.KeyWrapType, Enumeration.KeyWrapType.NotWrapped)
-  assert.equal(hex(inside(await symmetricKeyOf(open), ...path)?.value), '00112233445566778899aabbccddeeff')
+  assert.equal(hex(inside(await readSymmetricKey(open), ...path)?.value), '00112233445566778899aabbccddeeff')
   // With the usual encoding the bytes hold a KeyValue, and are one themselves.
   await alice.fails('Register', sent(), 'InvalidField')
 })
