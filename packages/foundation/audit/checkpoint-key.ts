@@ -39,7 +39,7 @@ export async function openCheckpointKey(folder: string, seal: Seal, stamp: strin
   const replaces = before === undefined ? undefined : computeCheckpointKeyId(before)
   if (replaces === signer.keyId) return { signer }
   if (before !== undefined) signAgain(folder, before, signer)
-  // Last: a start that dies before goes on here.
+  // Done last: a start that was interrupted before continues here.
   writePublic(folder, signer)
   return { signer, made: { key: signer.keyId, ...(replaces !== undefined && { replaces }) } }
 }

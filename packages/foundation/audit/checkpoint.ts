@@ -32,7 +32,7 @@ export interface Checkpoint {
   readonly key: string
 }
 
-/** A checkpoint as it stands in its file. */
+/** The content of a checkpoint's file. */
 export interface SignedCheckpoint {
   readonly checkpoint: Checkpoint
   /** Ed25519 (RFC 8032), base64url. */

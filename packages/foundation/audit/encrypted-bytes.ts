@@ -41,12 +41,12 @@ const defaultBlockBytes = 1_048_576
 const maxBlockBytes = 2 * defaultBlockBytes
 const info = 'warder audit file 1'
 
-/** Whether the name of a file says that it is encrypted; also of one that was put aside. */
+/** Whether a file is encrypted by its name, also after it was set aside. */
 export function isEncryptedName(path: string): boolean {
   return /\.jsonl(?:\.zst)?\.enc(?:\.broken-[^/]*)?$/.test(path)
 }
 
-/** Whether the name of a file says that it is archived. */
+/** Whether a file is archived by its name. */
 export function isCompressedName(path: string): boolean {
   return /\.jsonl\.zst(?:\.enc)?$/.test(path)
 }

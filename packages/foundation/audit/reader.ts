@@ -2,7 +2,7 @@ import type { LogKeys } from './encrypted-bytes.ts'
 import { readLines } from './lines.ts'
 import { listSegmentNumbers, readSegment } from './segments.ts'
 
-/** A record as it stands in the log. */
+/** A line of the log. */
 export interface ReadRecord {
   readonly seq: number
   readonly line: string

@@ -26,7 +26,7 @@ export interface RecordOrigin {
 }
 
 /**
- * The canonical record in the parts between which the writer puts `prev` and `seq`. Members stand in RFC 8785 order:
+ * The canonical record in parts, between which the writer inserts `prev` and `seq`. Members are in RFC 8785 order:
  * algorithm … outcome | prev | principal … request_id | seq | service … time.
  */
 export interface RecordText {

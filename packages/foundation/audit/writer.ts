@@ -242,7 +242,7 @@ export class AuditWriter {
       if (durable) this.#failing = false
       for (const { done } of group) done?.(undefined)
     } catch (error) {
-      // Nothing of the group is in the file: the chain goes on from the head there was.
+      // No record of the group is in the file: the chain continues from the previous head.
       this.#failing = true
       this.#logFailure(error)
       for (const { batch, durable: awaited } of group) this.countLost(batch.count - awaited)

@@ -30,7 +30,7 @@ export interface ForeignNeedless extends ForeignRow {
   readonly needless: string
 }
 
-/** By dotted key; `section.*` stands for whatever else is in a section. */
+/** By dotted key; `section.*` matches all other keys of a section. */
 export type ForeignSettings = Readonly<Record<string, ForeignSetting>>
 
 export function findForeignSetting(rows: ForeignSettings, key: string): ForeignSetting | undefined {
@@ -54,7 +54,7 @@ const isSwitchedOff = (value: unknown): boolean =>
   isUnset(value) || value === false || value === 0 || value === 0n
 
 /**
- * @param name as it stands in the file or the environment, for the notice
+ * @param name in the file or the environment, for the notice
  * @param all every setting of the file, by dotted key: rows may depend on each other
  * @returns undefined when there is nothing to say: the setting is unset, or switched off
  */

@@ -138,7 +138,7 @@ function findStringEnd(bytes: Uint8Array, start: number): number {
   }
 }
 
-/** Whether the rest of a string from `start` on, as written in JSON, stands for a text with a backslash: `\\` or `\u005c`. */
+/** Whether the rest of a JSON string from `start` on encodes a backslash: `\\` or `\u005c`. */
 function namesBackslash(bytes: Buffer, start: number, end: number): boolean {
   for (let index = start; index < end; index++) {
     if (bytes[index] !== backslash) continue

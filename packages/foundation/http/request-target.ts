@@ -12,7 +12,7 @@ export interface RequestTarget {
 const hostAndPort = /^(?:\[[0-9A-Fa-f:.]+\]|(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+)(?::(\d{0,5}))?$/
 const absoluteForm = /^([A-Za-z][A-Za-z0-9+.-]*):\/\/([^/?#]*)([^#]*)$/
 
-/** @param method decides what an absolute target without a path stands for (RFC 9112 §3.2.4) */
+/** @param method decides the meaning of an absolute target without a path (RFC 9112 §3.2.4) */
 export function readTarget(target: string, method: string): RequestTarget {
   if (target.startsWith('/')) return cut(target, undefined)
   const [, scheme, authority, rest = ''] = absoluteForm.exec(target) ?? []

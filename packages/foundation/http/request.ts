@@ -131,7 +131,7 @@ function findCertificateProblem(socket: TLSSocket, { issuedUnder }: Connection):
     : undefined
 }
 
-/** RFC 6265 §4.1.1: a cookie value may stand in double quotes. */
+/** RFC 6265 §4.1.1: a cookie value may be enclosed in double quotes. */
 function unquote(value: string): string {
   return value.length >= 2 && value.startsWith('"') && value.endsWith('"') ? value.slice(1, -1) : value
 }

@@ -10,7 +10,7 @@ export interface UnknownMember {
   readonly known: readonly string[]
 }
 
-/** Members that a schema does not know and that are accepted all the same, at every depth; 'any': all of them. */
+/** Undeclared members that are accepted, at every depth; 'any': all of them. */
 export type ForeignMembers = 'any' | readonly string[]
 
 type Path = readonly (string | number)[]
@@ -28,7 +28,7 @@ interface Structure {
 }
 
 /**
- * Finds the first member of a value, at every depth, that its schema does not declare: it would be dropped without a word.
+ * Finds the first member of a value, at every depth, that its schema does not declare: it would be silently ignored.
  * A map (`Type.Record`), an object with `additionalProperties: true` and a member of any type hold what they hold. In
  * a union the alternatives that accept the value decide.
  * @returns undefined where nothing can be unknown
@@ -67,7 +67,7 @@ function createUnionSearch(
   }
 }
 
-/** @throws Error for an intersection of anything but objects: its members could not be told */
+/** @throws Error for an intersection with a part that is not an object, whose members would be unknown */
 function merge(parts: readonly Structure[]): Structure {
   const properties: Record<string, Structure> = {}
   for (const part of parts) {

@@ -6,7 +6,7 @@ interface SignatureScheme {
   /** node's type of the keys that do it; of EC keys the curve. */
   readonly key: 'rsa' | 'prime256v1' | 'secp384r1' | 'secp521r1' | 'ed25519'
   readonly hash: string | null
-  /** For `sign` and `verify` of `node:crypto`, as they are: what else a row says stands beside them. */
+  /** Options of `sign` and `verify` of `node:crypto`. */
   readonly options: {
     readonly padding?: number
     readonly saltLength?: number

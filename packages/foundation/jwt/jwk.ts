@@ -6,7 +6,7 @@ import type { VerificationKey } from './types.ts'
 /** Keys taken of one set, and entries looked at; a larger set is a mistake or an attack. */
 const maxKeys = 50
 const maxEntries = 500
-/** For signatures; SPIFFE's bundles say so in words of their own (SPIFFE Trust Domain and Bundle §4.2.2). */
+/** Values of `use` for signatures; SPIFFE bundles have their own (SPIFFE Trust Domain and Bundle §4.2.2). */
 const signatureUses: ReadonlySet<unknown> = new Set([undefined, 'sig', 'jwt-svid'])
 
 /**

@@ -113,7 +113,7 @@ export function createRemoteKeySet(options: RemoteKeySetOptions): KeySet {
   let keys: readonly VerificationKey[] | undefined
   let askedAt = Number.NEGATIVE_INFINITY
   let fetchedAt = Number.NEGATIVE_INFINITY
-  /** The last try: keys that might have been withdrawn meanwhile are asked for again soon. */
+  /** Time of the last try, since keys that may have been withdrawn are fetched again soon. */
   let failed = false
   let asking: Promise<void> | undefined
 

@@ -5,10 +5,10 @@ import { describeWriteError, StartupError } from '../errors/index.ts'
 
 /**
  * A lock file that one process of the machine holds. It names its holder by process id and the time that process
- * started, so that a lock left by one that was killed is told from one that is held (a process id may be used again),
+ * started, so that the lock of a killed process is distinguished from a held one (a process id may be used again),
  * and its folder by device and inode: the lock in a copy of the folder is that of the original, and the copy is not locked.
  * @param held the sentence when another process has it
- * @returns what lets go of it
+ * @returns a function that releases it
  * @throws StartupError
  */
 export function takeLock(path: string, formatHeld: (pid: string) => string): () => void {

@@ -40,7 +40,7 @@ function removeFrom(schema: Structure, value: unknown): void {
     for (const one of Object.values(members)) removeFrom(member, one)
 }
 
-/** The same schema as it is published: optional members say that they may be null. */
+/** The schema for publication, in which optional members may be null. */
 export function withNullMembers<T>(schema: T): T {
   return publish(schema) as T
 }

@@ -2,7 +2,7 @@ import { TooLarge } from '../http-client/index.ts'
 
 export type OutboundReason = 'url' | 'name' | 'address' | 'redirect' | 'time' | 'size' | 'connection'
 
-/** An outbound request that was refused or failed. For the log; a caller of Warder is never told the URL. */
+/** An outbound request that was refused or failed. For the log only: callers never receive the URL. */
 export class OutboundError extends Error {
   readonly reason: OutboundReason
 

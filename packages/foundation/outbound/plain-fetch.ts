@@ -8,7 +8,7 @@ export interface PlainFetchOptions {
   readonly allowPrivateNetworks: boolean
   /** The setting that permits them; default `outbound_allow_private_networks`. */
   readonly privateNetworksSetting?: string
-  /** Ports that are asked, also by redirects; default 80 and 443. */
+  /** Permitted ports, also of redirects; default 80 and 443. */
   readonly ports?: readonly number[] | 'any'
   /** Redirects that are followed, each to an address that is checked again. */
   readonly maxRedirects: number

@@ -106,7 +106,7 @@ export interface ServiceInstance<Services> {
   close?(): Promise<void>
 }
 
-/** The database of a service, opened to be read before a start goes on. */
+/** The database of a service, opened for reading before a start continues. */
 export interface StoredState<Config> {
   readonly config: Config
   readonly env: Readonly<Record<string, string | undefined>>

@@ -20,7 +20,7 @@ export class UniqueViolation extends Error {
   }
 }
 
-/** The database cannot be written or reached now (disk full, connection lost): callers are told to try again. */
+/** The database cannot be written or reached now (disk full, connection lost): callers may try again. */
 export class StorageUnavailable extends Failure {
   /** @param detail goes to the log, never to the caller */
   constructor(detail: string, options?: ErrorOptions) {

@@ -24,13 +24,13 @@ export interface DatabaseSnapshot {
   close(): Promise<void>
 }
 
-/** The table that says so. */
+/** The table that marks a restore under way. */
 const marker = 'restore_under_way'
 /** Table that a restore leaves for the first start: see `restored-store.ts`. */
 export const restoredTable = 'restored_backup'
 /** Rows read at once. */
 export const batchRows = 100
-/** Counted anew by the database that is restored; and who is at work now. */
+/** Tables that are not copied: the restored database counts its own commits, and leases belong to running nodes. */
 const leftOut: ReadonlySet<string> = new Set([countTable, 'lease', marker, restoredTable])
 
 /**

@@ -11,7 +11,7 @@ export function canGoOn(error: unknown): boolean {
   return error instanceof GuardFailed || (error instanceof pg.DatabaseError && error.code !== readOnly)
 }
 
-/** Whether the server said that it did not commit. One that is going down may have done so all the same. */
+/** Whether the server reported that it did not commit. A server that is shutting down may nevertheless have committed. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof pg.DatabaseError && error.severity === 'ERROR'
 }

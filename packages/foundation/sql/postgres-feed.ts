@@ -18,8 +18,8 @@ interface Feed {
 }
 
 /**
- * LISTEN on a connection of its own, which is asked from time to time whether it is alive: nothing that is heard may be
- * nothing that is said. When it was lost, anything may have changed: listeners are told `undefined`.
+ * LISTENs on a separate connection, which is probed periodically: silence may mean a lost connection. After a lost
+ * connection anything may have changed, so listeners are called with `undefined`.
  */
 export function listenForChanges(
   { Client, isOutdated }: PostgresClients,

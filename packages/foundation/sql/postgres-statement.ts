@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import pg from 'pg'
 import type { Query, SqlValue } from './types.ts'
 
-/** How the client library is asked for a statement. */
+/** The query of the client library for a statement. */
 export function toQueryConfig(
   statement: Query<readonly SqlValue[], unknown>,
   params: readonly SqlValue[],

@@ -47,7 +47,7 @@ export interface PostgresLimits {
   readonly connect: number
   /** A host has answered by then, where the address does not say; default: one `connect`, of several 3 s each. */
   readonly host: number | undefined
-  /** How often the connection that listens is asked whether it is alive; default 10 s. */
+  /** How often the listening connection is probed; default 10 s. */
   readonly feedCheck: number
 }
 

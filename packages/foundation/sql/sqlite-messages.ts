@@ -10,7 +10,7 @@ export interface CommitMessage {
   readonly changes: readonly NumberedChange[]
 }
 
-/** A change with the number of its text, once that has been told: the text is most of a change. */
+/** A change with the number of its text, once the text has been sent: the text is the largest part of a change. */
 type NumberedChange = readonly [text: number | string, params: PlainChange[1], expect: PlainChange[2]]
 
 /** The texts of a service are some hundred; what is made up as it goes is not kept. */

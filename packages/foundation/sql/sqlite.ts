@@ -93,7 +93,7 @@ function runClassified<T>(read: () => T): T {
 }
 
 interface VersionReader {
-  /** The pragma, read once for all that the event loop was told at the same time. */
+  /** The pragma, read once for each poll of the event loop. */
   readonly read: () => number
   /** After a commit of this very connection, which the pragma does not count. */
   readonly committed: () => void

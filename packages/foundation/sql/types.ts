@@ -108,9 +108,9 @@ export interface Migration {
   readonly number: number
   readonly name: string
   /**
-   * How a program that does not know this migration gets along with it. true: it works on, and may be started. A sentence:
-   * it works on for the time of a rolling upgrade, and this is what it does not heed; it may not be started. undefined: it
-   * does not work; every node is stopped first.
+   * Compatibility with older programs, which do not know this migration. true: they continue, and may be started. A
+   * sentence: they continue during a rolling upgrade and ignore what the sentence states, but may not be started. undefined:
+   * they do not work; every node must be stopped first.
    */
   readonly older?: true | string
   /** Portable DDL, one statement an element; `BYTES` stands for BLOB or BYTEA, `BIGINT` for 64-bit integers. */

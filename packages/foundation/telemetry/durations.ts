@@ -10,7 +10,7 @@ export interface Durations {
 
 /**
  * A Prometheus histogram of durations by operation, registered like any other metric. `prom-client`'s own looks its
- * labels up again for each value; this one is asked for an operation once and then adds two numbers.
+ * labels up for each value; this histogram looks an operation up once and then only adds two numbers.
  */
 export function createDurations(
   name: string,

@@ -90,7 +90,7 @@ function collect(registry: Registry, name: string, { type, help, label, read }: 
       if (typeof found === 'number') set({}, found)
       else for (const [value, count] of Object.entries(found)) set({ [label ?? '']: value }, count)
     } catch {
-      // Whatever is read tells of its failures itself; the other metrics are scraped all the same.
+      // Each reader reports its own failures; the other metrics are still scraped.
     }
   }
   const registers = [registry]

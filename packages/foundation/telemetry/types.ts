@@ -13,7 +13,7 @@ export interface Logger {
 export interface Collected {
   readonly type: 'gauge' | 'counter'
   readonly help: string
-  /** Name of the label by which the numbers are told apart: a closed set. undefined = there is one number. */
+  /** Label of the numbers, whose values are a closed set. undefined = there is one number. */
   readonly label?: string
   /** A counter's numbers never fall. */
   read(): MaybePromise<number | Readonly<Record<string, number>>>

@@ -13,6 +13,6 @@ export function lowerThreadPriority(platform: NodeJS.Platform = process.platform
   try {
     if (getPriority() < behindOthers) setPriority(behindOthers)
   } catch {
-    // The work is done all the same.
+    // The work continues with the normal priority.
   }
 }

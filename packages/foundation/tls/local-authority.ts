@@ -50,7 +50,7 @@ export interface LocalCertificate {
 
 /**
  * The local certificate authority of the first run, for a machine that has no other: `ca.crt`, `ca.key`, and the
- * certificates that are asked for. What exists is kept; what runs out soon, is not valid yet by this clock, or does not
+ * requested certificates. Existing ones are kept; a certificate that expires soon, is not valid yet by this clock, or does not
  * belong together, is replaced.
  * Two processes that start at once do it one after the other.
  * @throws StartupError when a file is broken, cannot be written, or was not made by the local authority
