@@ -8,10 +8,10 @@ export interface AliasName {
   readonly name: string
 }
 
-const longestName = 128
+const maxNameLength = 128
 /** ASCII, so that two names that look alike are alike; no `@`, which begins the owner. */
 const plainName = /^[A-Za-z0-9][A-Za-z0-9._-]*(?:\/[A-Za-z0-9][A-Za-z0-9._-]*)*$/
-const longestOwner = 512
+const maxOwnerLength = 512
 
 /**
  * Reads `alias/invoices`, which is the caller's own, or `alias/invoices@alice`, which is alice's, who may have `@` in her
@@ -23,8 +23,8 @@ export function parseAlias(text: string, caller: string): AliasName | undefined 
   const at = rest.indexOf('@')
   const name = at === -1 ? rest : rest.slice(0, at)
   const owner = at === -1 ? caller : rest.slice(at + 1)
-  const isOwner = owner.length > 0 && owner.length <= longestOwner && owner.isWellFormed()
-  if (name.length > longestName || !plainName.test(name) || !isOwner || /\p{Cc}/u.test(owner))
+  const isOwner = owner.length > 0 && owner.length <= maxOwnerLength && owner.isWellFormed()
+  if (name.length > maxNameLength || !plainName.test(name) || !isOwner || /\p{Cc}/u.test(owner))
     return undefined
   return { owner, name }
 }
@@ -39,7 +39,7 @@ export function readOwnAlias(text: string, caller: string): AliasName {
   if (alias === undefined)
     throw failure(
       'bad_request',
-      `alias: is \`${aliasPrefix}\` and a name of at most ${longestName} letters, digits and \`.\`, \`_\`, \`-\`, in parts between \`/\`.`,
+      `alias: is \`${aliasPrefix}\` and a name of at most ${maxNameLength} letters, digits and \`.\`, \`_\`, \`-\`, in parts between \`/\`.`,
     )
   return alias
 }

@@ -82,7 +82,7 @@ export async function aliasesNamed(
   return rows.map(({ owner, name: alias, key_id }) => ({ owner, name: alias, keyId: key_id }))
 }
 
-export async function aliasesOf(
+export async function listAliases(
   db: Database,
   owner: string,
   after: string,

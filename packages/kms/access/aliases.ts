@@ -11,13 +11,13 @@ import {
 import { aliasPrefix, asObjectId, type ObjectId } from '../keys/index.ts'
 import { parseAlias } from './alias-name.ts'
 import {
-  aliasesOf,
   aliasId,
   aliasRemoval,
   aliasTopic,
   aliasTransfer,
   aliasVersion,
   findAlias,
+  listAliases,
 } from './alias-store.ts'
 
 /** Resolves aliases, as fresh at each use as keys are. */
@@ -27,9 +27,9 @@ export interface Aliases {
 }
 
 /** Aliases that one owner can have. */
-export const mostAliases = 1000
+export const maxAliases = 1000
 
-const mostCached = 10_000
+const maxCached = 10_000
 
 /** On SQLite a move is seen at once, on other nodes of PostgreSQL within the lease. */
 export function createAliases(parts: {
@@ -44,7 +44,7 @@ export function createAliases(parts: {
     leaseMs,
     topic: aliasTopic,
     version: aliasVersion,
-    capacity: mostCached,
+    capacity: maxCached,
     async load(id) {
       const alias = await findAlias(db, id)
       return alias === undefined ? undefined : { version: alias.version, value: alias.keyId }
@@ -87,7 +87,7 @@ const attempts = 20
  */
 export async function transferAliases({ db, commit, now }: Parts, from: string, to: string): Promise<void> {
   for (let lost = 0; ; ) {
-    const some = await aliasesOf(db, from, '', batch)
+    const some = await listAliases(db, from, '', batch)
     if (some.length === 0) return
     try {
       const changes: Change[] = []

@@ -1,7 +1,7 @@
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { Database } from '@warder/foundation/sql'
 import { type ManagedObject, type PairMember, tagsOfPair } from '../keys/index.ts'
-import { bearerOf } from './names.ts'
+import { toBearerName } from './names.ts'
 
 /** Operations on an object that may take the approval of crypto officers. */
 export const approvableOnObjects = ['destroy', 'export', 'grant'] as const
@@ -67,31 +67,31 @@ const secret: ReadonlySet<string> = new Set([
 ])
 
 /** Name of the algorithm in settings: KMIP has one for each hash of HMAC. */
-function familyOf(algorithm = ''): string {
+function toFamily(algorithm = ''): string {
   return algorithm.startsWith('HMAC') ? 'HMAC' : algorithm
 }
 
 /** Which credentials vote. */
 export type VoteRule = Pick<ApprovalPolicy, 'voteWith' | 'credentialWaitMs'>
 
-export function voteRuleOf({ voteWith = [], credentialWaitSeconds }: ApprovalSettings): VoteRule {
+export function toVoteRule({ voteWith = [], credentialWaitSeconds }: ApprovalSettings): VoteRule {
   return { voteWith, credentialWaitMs: (credentialWaitSeconds ?? defaultCredentialWaitSeconds) * 1000 }
 }
 
 export function createApprovalPolicy(settings: ApprovalSettings, db: Database): ApprovalPolicy {
   const operations = new Set<Approvable>(settings.operations)
   const tags = new Set(settings.tags)
-  const algorithms = new Set(settings.algorithms.map(familyOf))
+  const algorithms = new Set(settings.algorithms.map(toFamily))
   const owners = new Set(settings.owners)
   return {
     validityMs: settings.validitySeconds * 1000,
-    ...voteRuleOf(settings),
+    ...toVoteRule(settings),
     covers(operation, object) {
       const { type, algorithm, owner } = object
       if (!operations.has(operation)) return false
       if (operation === 'destroy' ? type === 'SplitKey' : !secret.has(type)) return false
-      if (algorithms.size > 0 && !algorithms.has(familyOf(algorithm))) return false
-      if (owners.size > 0 && !owners.has(bearerOf(owner))) return false
+      if (algorithms.size > 0 && !algorithms.has(toFamily(algorithm))) return false
+      if (owners.size > 0 && !owners.has(toBearerName(owner))) return false
       if (tags.size === 0) return true
       return andThen(tagsOfPair(db, object), (own) => own.some((tag) => tags.has(tag)))
     },

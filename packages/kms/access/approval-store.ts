@@ -105,25 +105,29 @@ const sweep = query<[before: number], unknown>('DELETE FROM approval_request WHE
 /** Reads what is sealed. */
 type Opener = Pick<Seal, 'open'>
 
-const requestPlace = (id: string): SealContext => ({ table: 'approval_request', row: id, column: 'record' })
-const votePlace = (id: string, user: string): SealContext => ({
+const requestSealContext = (id: string): SealContext => ({
+  table: 'approval_request',
+  row: id,
+  column: 'record',
+})
+const voteSealContext = (id: string, user: string): SealContext => ({
   table: 'approval_vote',
   row: JSON.stringify([id, user]),
   column: 'record',
 })
 
-function sealed(seal: Seal, place: SealContext, value: object): Uint8Array {
+function sealRecord(seal: Seal, place: SealContext, value: object): Uint8Array {
   return seal.seal(place, Buffer.from(JSON.stringify(value)))
 }
 
-async function opened<T>(seal: Opener, place: SealContext, record: Uint8Array): Promise<T> {
+async function openRecord<T>(seal: Opener, place: SealContext, record: Uint8Array): Promise<T> {
   return JSON.parse(Buffer.from(await seal.open(place, record)).toString('utf8')) as T
 }
 
-async function requestOf(seal: Opener, row: RequestRow): Promise<ApprovalRequest> {
-  const { wish, state } = await opened<Omit<ApprovalRequest, 'version'>>(
+async function openRequest(seal: Opener, row: RequestRow): Promise<ApprovalRequest> {
+  const { wish, state } = await openRecord<Omit<ApprovalRequest, 'version'>>(
     seal,
-    requestPlace(row.id),
+    requestSealContext(row.id),
     row.record,
   )
   return { wish, state, version: row.version }
@@ -135,7 +139,7 @@ export async function findRequest(
   id: string,
 ): Promise<ApprovalRequest | undefined> {
   const row = await db.get(byId, [id])
-  return row === undefined ? undefined : requestOf(seal, row)
+  return row === undefined ? undefined : openRequest(seal, row)
 }
 
 /** Requests in the order in which they were made. @param requester undefined = of everybody */
@@ -152,18 +156,18 @@ export async function listRequests(
     requester === undefined
       ? await db.all(page, [after, limit])
       : await db.all(ofRequester, [requester, after, limit])
-  return Promise.all(rows.map((row) => requestOf(seal, row)))
+  return Promise.all(rows.map((row) => openRequest(seal, row)))
 }
 
 /** Approved requests that may run once now: by the requester or, for the installation, by whoever starts it or has its files. */
-export async function approvedRequests(
+export async function listApprovedRequests(
   db: Database,
   seal: Opener,
   about: Pick<Wish, 'object' | 'operation'>,
   now: number,
 ): Promise<readonly ApprovalRequest[]> {
   const rows = await db.all(usable, [about.object, about.operation, now])
-  const requests = await Promise.all(rows.map((row) => requestOf(seal, row)))
+  const requests = await Promise.all(rows.map((row) => openRequest(seal, row)))
   return requests.filter(({ state }) => state === 'approved')
 }
 
@@ -174,24 +178,26 @@ export async function runningRequests(db: Database, requester: string, now: numb
 
 export function requestChange(seal: Seal, wish: Wish): Change {
   const { id, requester, object, operation, createdAt, until } = wish
-  const record = sealed(seal, requestPlace(id), { wish, state: 'open' })
+  const record = sealRecord(seal, requestSealContext(id), { wish, state: 'open' })
   return change(insert, [id, requester, object, operation, 'open', record, createdAt, until])
 }
 
 /** Guarded by the version that was read: who loses reads again. */
 export function stateChange(seal: Seal, { wish, version }: ApprovalRequest, state: RequestState): Change {
-  const record = sealed(seal, requestPlace(wish.id), { wish, state })
+  const record = sealRecord(seal, requestSealContext(wish.id), { wish, state })
   return change(move, [state, record, wish.id, version], 1)
 }
 
 export async function votesOn(db: Database, seal: Opener, id: string): Promise<readonly Vote[]> {
   const rows = await db.all(votes, [id])
-  return Promise.all(rows.map(({ user_id: user, record }) => opened<Vote>(seal, votePlace(id, user), record)))
+  return Promise.all(
+    rows.map(({ user_id: user, record }) => openRecord<Vote>(seal, voteSealContext(id, user), record)),
+  )
 }
 
 /** One vote of each officer: a second one is a UniqueViolation. */
 export function voteChange(seal: Seal, id: string, vote: Vote): Change {
-  return change(insertVote, [id, vote.user, sealed(seal, votePlace(id, vote.user), vote), vote.at])
+  return change(insertVote, [id, vote.user, sealRecord(seal, voteSealContext(id, vote.user), vote), vote.at])
 }
 
 /** Forgets requests that ended before this moment. */

@@ -8,8 +8,8 @@ import type { ManagedObject } from '../keys/index.ts'
 import type { Approvable, ApprovableOnObject, VoteRule } from './approval-policy.ts'
 import {
   type ApprovalRequest,
-  approvedRequests,
   type CredentialScope,
+  listApprovedRequests,
   stateChange,
   type Vote,
   votesOn,
@@ -27,7 +27,7 @@ export interface ApprovalServices {
 }
 
 /** SHA-256 of exactly what is asked for, base64url: officers name it when they approve. */
-export function hashOf({
+export function hashRequest({
   id,
   operation,
   object,
@@ -60,7 +60,7 @@ export function approvalsAmong(
   voters: Voters,
   rule: VoteRule,
 ): readonly string[] {
-  const hash = hashOf(wish)
+  const hash = hashRequest(wish)
   return votes
     .filter((vote) => vote.approves && vote.hash === hash && mayVoteWith(rule.voteWith, vote.method))
     .filter(({ user, method, at }) => !isWaiting(rule, method, voters.get(user), at))
@@ -102,13 +102,13 @@ export function isBeyondReach(votes: readonly Vote[], wish: Wish, { listed, quor
 export function approvalNeeded(operation: Approvable, { quorum }: Officers): Failure {
   return failure(
     'forbidden',
-    `This takes the approval of ${quorum} crypto officers: ask for it (POST /access/approvals, or warder officers ask ${wordOf(operation)}).`,
+    `This takes the approval of ${quorum} crypto officers: ask for it (POST /access/approvals, or warder officers ask ${toCommandWord(operation)}).`,
     { members: { approval: operation } },
   )
 }
 
 /** Name of the operation in `warder officers ask`. */
-function wordOf(operation: Approvable): string {
+function toCommandWord(operation: Approvable): string {
   return operation === 'restore_backup' ? 'restore' : operation.replace('_', '-')
 }
 
@@ -165,7 +165,12 @@ export async function requireApproval(
 ): Promise<Change | undefined> {
   const { approvals, officers } = roles
   if (!(await approvals.covers('export', object))) return undefined
-  for (const request of await approvedRequests(db, seal, { object: object.id, operation: 'export' }, now)) {
+  for (const request of await listApprovedRequests(
+    db,
+    seal,
+    { object: object.id, operation: 'export' },
+    now,
+  )) {
     const { wish } = request
     if (wish.requester !== caller || wish.version !== object.version) continue
     if (wish.wrappedBy !== undefined && wish.wrappedBy !== (await wrappedBy())) continue
@@ -185,7 +190,12 @@ export async function requireApprovedCredential(
   { uriPrefix, region }: CredentialScope,
   now: number,
 ): Promise<Change> {
-  for (const request of await approvedRequests(db, seal, { object: 'aws', operation: 'access_key' }, now)) {
+  for (const request of await listApprovedRequests(
+    db,
+    seal,
+    { object: 'aws', operation: 'access_key' },
+    now,
+  )) {
     const { requester, credential } = request.wish
     if (requester !== caller || credential?.uriPrefix !== uriPrefix || credential.region !== region) continue
     if (await isApproved(db, seal, request, roles, now)) return stateChange(seal, request, 'done')

@@ -1,7 +1,7 @@
 import type { AuditEvent, AuditTrail } from '@warder/foundation/audit'
 import { type AuditFields, mergeAuditFields, type OperationContext } from '@warder/foundation/operations'
 import type { Clock } from '@warder/foundation/runtime'
-import { principalOf } from './key-access.ts'
+import { requirePrincipal } from './key-access.ts'
 
 /** An item of a request that holds many: each has an audit record of its own. */
 export interface AuditedItem<Services> {
@@ -12,7 +12,7 @@ export interface AuditedItem<Services> {
 }
 
 /** @param operation its name in the record, asked when the item is done */
-export function auditedItem<Services extends { readonly clock: Clock }>(
+export function createAuditedItem<Services extends { readonly clock: Clock }>(
   whole: OperationContext<Services>,
   operation: () => string,
 ): AuditedItem<Services> {
@@ -32,7 +32,7 @@ export function auditedItem<Services extends { readonly clock: Clock }>(
       },
     },
     event(status, reason) {
-      const { name, method, realm } = principalOf(whole)
+      const { name, method, realm } = requirePrincipal(whole)
       return {
         time: services.clock.now(),
         request_id: request.id,

@@ -41,17 +41,17 @@ export interface Block {
 }
 
 /** Part of each change of the list: caches of every node check the version. */
-const announced = (db: Database): readonly Change[] => [
+const versionChanges = (db: Database): readonly Change[] => [
   change(advance, [blockKey], 1),
   db.changed(blockTopic, blockKey),
 ]
 
 export function blockChanges(db: Database, { user, at, by, reason }: Block): readonly Change[] {
-  return [change(insert, [user, at, by, reason]), ...announced(db)]
+  return [change(insert, [user, at, by, reason]), ...versionChanges(db)]
 }
 
 export function unblockChanges(db: Database, user: string): readonly Change[] {
-  return [change(remove, [user]), ...announced(db)]
+  return [change(remove, [user]), ...versionChanges(db)]
 }
 
 /** Every name, and the version that they are of or an older one. */

@@ -13,7 +13,7 @@ export interface Blocks {
 }
 
 /** Users that may be blocked at one time: all of them are in the memory of each worker. */
-export const mostBlocks = 10_000
+export const maxBlocks = 10_000
 
 /** As new at each request as keys are: on SQLite at once, on other nodes of PostgreSQL within the lease. */
 export function createBlocks(parts: {

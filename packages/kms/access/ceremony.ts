@@ -38,7 +38,7 @@ export interface CeremonyServices {
 type Participant = Pick<Principal, 'name' | 'method'>
 
 /** SHA-256 of a ceremony key: what joined shares are compared with. */
-function digestOf(key: Uint8Array): Buffer {
+function hashCeremonyKey(key: Uint8Array): Buffer {
   return createHash('sha256').update(key).digest()
 }
 
@@ -59,7 +59,7 @@ export async function beginCeremony(
 ): Promise<Change> {
   await requireVoteCredential(db, approvals, by, now)
   const { voteWith } = approvals
-  const digest = digestOf(key).toString('base64url')
+  const digest = hashCeremonyKey(key).toString('base64url')
   const listed = [...officers.listed]
   const ceremony = { id, digest, threshold, officers: listed, createdBy: by.name, begunAt: now, voteWith }
   return ceremonyChange(seal, ceremony, now)
@@ -85,14 +85,14 @@ export async function activateByShares(
   if (!officers.requireCeremony)
     throw failure('crypto_failure', 'Officers are named by the settings alone: there is no ceremony.')
   const [first] = shares
-  if (first?.source === undefined) throw refused('These are no shares of a ceremony.')
+  if (first?.source === undefined) throw ceremonyFailure('These are no shares of a ceremony.')
   if (shares.some(({ source }) => source !== first.source))
-    throw refused('The shares are of different ceremonies.')
+    throw ceremonyFailure('The shares are of different ceremonies.')
   const ceremony = await findCeremony(db, seal, first.source)
-  if (ceremony === undefined) throw refused('These are no shares of a ceremony.')
+  if (ceremony === undefined) throw ceremonyFailure('These are no shares of a ceremony.')
   const { begunAt = now } = ceremony
   if (now >= begunAt + officers.validityMs)
-    throw refused('The ceremony was begun too long ago (ceremony_validity): begin a new one.')
+    throw ceremonyFailure('The ceremony was begun too long ago (ceremony_validity): begin a new one.')
   requireOwners(shares, ceremony, officers, caller)
   requireSameCredentials(ceremony, approvals)
   await requireOwnCredentials(services, ceremony, participant, shares)
@@ -116,15 +116,15 @@ function requireOwners(
   caller: string,
 ): void {
   const owners = new Set(shares.map(({ owner }) => owner))
-  if (owners.size !== shares.length) throw refused('Two shares have the same owner.')
+  if (owners.size !== shares.length) throw ceremonyFailure('Two shares have the same owner.')
   for (const { owner, part } of shares) {
-    if (!listed.has(owner)) throw refused(`${owner} is no crypto officer.`)
+    if (!listed.has(owner)) throw ceremonyFailure(`${owner} is no crypto officer.`)
     if (then[part.identifier - 1] !== owner)
-      throw refused(`A share is not with the officer whom it was given to.`)
+      throw ceremonyFailure(`A share is not with the officer whom it was given to.`)
   }
   const needed = Math.max(threshold, quorum)
-  if (shares.length < needed) throw refused(`The ceremony takes the shares of ${needed} officers.`)
-  if (![...owners].some((owner) => owner !== caller)) throw refused('No share is of another officer.')
+  if (shares.length < needed) throw ceremonyFailure(`The ceremony takes the shares of ${needed} officers.`)
+  if (![...owners].some((owner) => owner !== caller)) throw ceremonyFailure('No share is of another officer.')
 }
 
 /**
@@ -134,7 +134,7 @@ function requireOwners(
 function requireSameCredentials({ voteWith: then = [] }: Ceremony, { voteWith }: VoteRule): void {
   if (voteWith.length === 0) return
   if (then.length === 0 || !then.every((method) => voteWith.includes(method)))
-    throw refused('approvals.vote_with was changed since the ceremony was begun: begin a new one.')
+    throw ceremonyFailure('approvals.vote_with was changed since the ceremony was begun: begin a new one.')
 }
 
 /**
@@ -155,7 +155,7 @@ async function requireOwnCredentials(
     isWaiting(approvals, by, setCredentials.get(user), begunAt)
   const found = isSet(caller, method) ? caller : others.find((owner) => isSet(owner))
   if (found !== undefined)
-    throw refused(
+    throw ceremonyFailure(
       `An administrator set a credential of ${found}, which did not count yet when the ceremony was begun (approvals.credential_wait): begin a new one.`,
     )
 }
@@ -164,7 +164,7 @@ async function requireOwnCredentials(
 async function requireNoneBlocked(db: Database, shares: readonly Share[]): Promise<void> {
   const blocked = (await readBlocks(db))?.value
   const found = shares.find(({ owner }) => blocked?.has(owner) === true)
-  if (found !== undefined) throw refused(`${found.owner} is blocked.`)
+  if (found !== undefined) throw ceremonyFailure(`${found.owner} is blocked.`)
 }
 
 /** @throws failure('forbidden') when the shares do not join to the key of the ceremony */
@@ -174,21 +174,21 @@ function requireKey(
   { method, threshold, primeFieldSize, length }: Share,
 ): void {
   const alike = shares.every((share) => share.method === method && share.threshold === threshold)
-  if (!alike) throw refused('The shares are not of one key.')
+  if (!alike) throw ceremonyFailure('The shares are not of one key.')
   let key: Buffer
   try {
     key = joinParts({ method, threshold, primeFieldSize, length, parts: shares.map(({ part }) => part) })
   } catch {
-    throw refused('The shares do not fit together.')
+    throw ceremonyFailure('The shares do not fit together.')
   }
   try {
-    if (!timingSafeEqual(digestOf(key), Buffer.from(digest, 'base64url')))
-      throw refused('The shares do not join to the key of the ceremony.')
+    if (!timingSafeEqual(hashCeremonyKey(key), Buffer.from(digest, 'base64url')))
+      throw ceremonyFailure('The shares do not join to the key of the ceremony.')
   } finally {
     key.fill(0)
   }
 }
 
-function refused(reason: string): Failure {
+function ceremonyFailure(reason: string): Failure {
   return failure('forbidden', reason)
 }

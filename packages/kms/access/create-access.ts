@@ -1,6 +1,6 @@
 import { failure } from '@warder/foundation/errors'
 import type { Access, OperationContext } from '@warder/foundation/operations'
-import { type AccessServices, principalOf } from './key-access.ts'
+import { type AccessServices, requirePrincipal } from './key-access.ts'
 import { hasCreateRight } from './permission.ts'
 
 /** @throws failure('forbidden') unless the caller may create objects, and has room for one more */
@@ -8,7 +8,7 @@ export async function requireCreate<Services extends AccessServices>(
   context: OperationContext<Services>,
 ): Promise<void> {
   const { db, roles } = context.services
-  const { name } = principalOf(context)
+  const { name } = requirePrincipal(context)
   if (!(await hasCreateRight(db, roles, name))) throw failure('forbidden')
   if (roles.quota !== undefined && !(await roles.quota.hasRoom(name)))
     throw failure('forbidden', 'You own as many objects as one owner may have here.')

@@ -3,10 +3,10 @@ import type { Database } from '@warder/foundation/sql'
 import { type ManagedObject, type PairMember, tagsOfPair } from '../keys/index.ts'
 
 /** Shortest and longest time that a destruction waits, in days, where it waits at all. */
-const fewestDays = 7
-export const mostDays = 30
+const minDays = 7
+export const maxDays = 30
 
-/** Settings of waiting destruction. Days: 0, or `fewestDays` to `mostDays`. */
+/** Settings of waiting destruction. Days: 0, or `minDays` to `maxDays`. */
 export interface DestructionSettings {
   /** Of every object. */
   readonly days: number
@@ -42,8 +42,8 @@ export function createDestructionPolicy(
 
 /** @returns what is wrong with a number of days; undefined: nothing */
 export function daysProblem(days: number): string | undefined {
-  const right = Number.isInteger(days) && (days === 0 || (days >= fewestDays && days <= mostDays))
-  return right ? undefined : `days are 0, or ${fewestDays} to ${mostDays}`
+  const right = Number.isInteger(days) && (days === 0 || (days >= minDays && days <= maxDays))
+  return right ? undefined : `days are 0, or ${minDays} to ${maxDays}`
 }
 
 const rule = /^(tag|alg):(.+)=(\d{1,3})$/s

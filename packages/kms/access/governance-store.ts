@@ -22,7 +22,7 @@ const remove = query<[id: string, version: number], unknown>(
 
 const place = (id: GovernanceRecord): SealContext => ({ table: 'governance', row: id, column: 'record' })
 
-function sealed(seal: Seal, id: GovernanceRecord, value: object): Uint8Array {
+function sealRecord(seal: Seal, id: GovernanceRecord, value: object): Uint8Array {
   return seal.seal(place(id), Buffer.from(JSON.stringify(value)))
 }
 
@@ -45,11 +45,11 @@ export async function findGovernance<T>(
 
 /** Fails when another node was faster. */
 export function firstGovernance(seal: Seal, value: object, id: GovernanceRecord = 'settings'): Change {
-  return change(insert, [id, sealed(seal, id, value)], 1)
+  return change(insert, [id, sealRecord(seal, id, value)], 1)
 }
 
 export function replaceGovernance(seal: Seal, value: object, version: number): Change {
-  return change(replace, [sealed(seal, 'settings', value), 'settings', version], 1)
+  return change(replace, [sealRecord(seal, 'settings', value), 'settings', version], 1)
 }
 
 /** Fails when it is not there any more. */

@@ -2,27 +2,27 @@ import { createHash } from 'node:crypto'
 import { StartupError } from '@warder/foundation/errors'
 import type { Seal } from '@warder/foundation/seal'
 import { type Change, type Database, findRestored, GuardFailed, retryOnGuard } from '@warder/foundation/sql'
-import { type ApprovalSettings, defaultCredentialWaitSeconds, voteRuleOf } from './approval-policy.ts'
+import { type ApprovalSettings, defaultCredentialWaitSeconds, toVoteRule } from './approval-policy.ts'
 import {
   type ApprovalRequest,
-  approvedRequests,
   type Governance,
+  listApprovedRequests,
   stateChange,
   votesOn,
 } from './approval-store.ts'
 import { approvalsAmong } from './approvals.ts'
 import { officersNamedChange } from './credential-wait-store.ts'
 import { findGovernance, firstGovernance, hasGovernance, replaceGovernance } from './governance-store.ts'
-import { type OfficerSettings, quorumOf } from './officers.ts'
-import { wantedHold } from './restore.ts'
+import { computeQuorum, type OfficerSettings } from './officers.ts'
+import { resolveHold } from './restore.ts'
 import { findHold } from './restore-store.ts'
 import { votersAmong } from './voters.ts'
 
-export function governanceOf(officers: OfficerSettings, approvals: ApprovalSettings): Governance {
+export function toGovernance(officers: OfficerSettings, approvals: ApprovalSettings): Governance {
   return { officers: { ...officers, quorum: officers.quorum ?? null }, approvals }
 }
 
-const sorted = (texts: readonly string[]): readonly string[] => [...new Set(texts)].sort()
+const sortUnique = (texts: readonly string[]): readonly string[] => [...new Set(texts)].sort()
 
 /** SHA-256 of what the settings mean, base64url: lists in another order mean the same. */
 export function digestOfGovernance({ officers, approvals }: Governance): string {
@@ -30,10 +30,10 @@ export function digestOfGovernance({ officers, approvals }: Governance): string 
   const { operations, tags, algorithms, owners, voteWith = [] } = approvals
   const wait = approvals.credentialWaitSeconds ?? defaultCredentialWaitSeconds
   const members = [
-    [sorted(users), requireCeremony, quorum, validitySeconds],
-    [...[operations, tags, algorithms, owners].map(sorted), approvals.validitySeconds],
+    [sortUnique(users), requireCeremony, quorum, validitySeconds],
+    [...[operations, tags, algorithms, owners].map(sortUnique), approvals.validitySeconds],
     // Without these, settings mean the same as in records of older versions.
-    ...(voteWith.length === 0 ? [] : [sorted(voteWith)]),
+    ...(voteWith.length === 0 ? [] : [sortUnique(voteWith)]),
     ...(wait === defaultCredentialWaitSeconds ? [] : [{ credential_wait: wait }]),
   ]
   return createHash('sha256').update(JSON.stringify(members)).digest('base64url')
@@ -121,7 +121,7 @@ export async function requireAdoptable(parts: ReadParts, wanted: Governance): Pr
 /** Whether a start would hold a backup that was restored. */
 async function isRestoreHeld({ db, seal }: ReadParts, recorded: Governance): Promise<boolean> {
   const before = (await findHold(db, seal))?.value
-  return wantedHold(recorded, before, await findRestored(db))?.state === 'held'
+  return resolveHold(recorded, before, await findRestored(db))?.state === 'held'
 }
 
 function notApproved(recorded: Governance, isHeld: boolean): StartupError {
@@ -144,18 +144,18 @@ async function approvalOf(
   object: string,
 ): Promise<ApprovalRequest | undefined> {
   const listed = new Set(officers.users)
-  const quorum = quorumOf(listed.size, officers.quorum ?? undefined)
+  const quorum = computeQuorum(listed.size, officers.quorum ?? undefined)
   const voters = await votersAmong(db, { listed, requireCeremony: officers.requireCeremony }, now)
-  for (const request of await approvedRequests(db, seal, { object, operation }, now)) {
+  for (const request of await listApprovedRequests(db, seal, { object, operation }, now)) {
     const votes = await votesOn(db, seal, request.wish.id)
-    if (approvalsAmong(votes, request.wish, voters, voteRuleOf(approvals)).length >= quorum) return request
+    if (approvalsAmong(votes, request.wish, voters, toVoteRule(approvals)).length >= quorum) return request
   }
   return undefined
 }
 
 function those({ officers: { users, quorum } }: Governance): string {
   const listed = new Set(users)
-  return `${quorumOf(listed.size, quorum ?? undefined)} of these crypto officers: ${[...listed].join(', ')}`
+  return `${computeQuorum(listed.size, quorum ?? undefined)} of these crypto officers: ${[...listed].join(', ')}`
 }
 
 /**

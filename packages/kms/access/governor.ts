@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import type { Access } from '@warder/foundation/operations'
 import type { Clock } from '@warder/foundation/runtime'
 import { requireCredentialWaited } from './credential-wait-store.ts'
-import { type AccessServices, principalOf } from './key-access.ts'
+import { type AccessServices, requirePrincipal } from './key-access.ts'
 
 interface GovernorServices extends AccessServices {
   readonly clock: Clock
@@ -14,7 +14,7 @@ export const governor: Access<GovernorServices> = {
   name: 'crypto officer, or the default user where none is listed',
   async check(_input, context) {
     const { db, clock, roles, defaultUsername } = context.services
-    const principal = principalOf(context)
+    const principal = requirePrincipal(context)
     const { name } = principal
     const { officers, approvals } = roles
     const allowed = officers.listed.size === 0 ? name === defaultUsername : await officers.isActive(name)

@@ -33,7 +33,7 @@ const ofUserAfter = query<
 )
 /** Names that one statement asks for. */
 const namesAtOnce = 16
-const toOneOf = query<readonly string[], { readonly user_id: string }>(
+const anyGrantee = query<readonly string[], { readonly user_id: string }>(
   `SELECT user_id FROM object_grant WHERE object_id = ? AND operation = ?
      AND user_id IN (${Array(namesAtOnce).fill('?').join(', ')}) LIMIT 1`,
 )
@@ -52,19 +52,19 @@ const revoke = query<[id: string, user: string, operation: string], unknown>(
 )
 
 /** Rights on an object granted to a user or to everybody; read anew each time, so that a revoked right is gone. */
-export function grantedTo(
+export function findGrantedRights(
   db: Database,
   id: string,
   user: string,
 ): MaybePromise<ReadonlySet<string> | undefined> {
-  return grantedToEither(db, id, user, everybody)
+  return findRightsForEither(db, id, user, everybody)
 }
 
 /**
  * Whether anything was granted on an object to anybody whose name begins so, and not with `except`; neither holds `%` or
  * `_`, which mean any characters.
  */
-export function grantedToAnyWith(
+export function hasGrantWithPrefix(
   db: Database,
   id: string,
   beginning: string,
@@ -75,7 +75,7 @@ export function grantedToAnyWith(
 }
 
 /** Rights on an object granted to one of two names. */
-export function grantedToEither(
+export function findRightsForEither(
   db: Database,
   id: string,
   user: string,
@@ -85,31 +85,31 @@ export function grantedToEither(
 }
 
 /** Rights on an object granted to any of a few names, 16 at most. */
-export function rightsOfAny(
+export function findRightsForAny(
   db: Database,
   id: string,
   names: readonly string[],
 ): MaybePromise<ReadonlySet<string> | undefined> {
   const [one = '', other = one, ...more] = names
-  if (more.length === 0) return grantedToEither(db, id, one, other)
-  return andThen(db.all(ofAny, [id, ...padded(names)]), toSet)
+  if (more.length === 0) return findRightsForEither(db, id, one, other)
+  return andThen(db.all(ofAny, [id, ...padNames(names)]), toSet)
 }
 
 /** The statements have a fixed number of places: the first name fills those that are left. */
-function padded(names: readonly string[]): readonly string[] {
+function padNames(names: readonly string[]): readonly string[] {
   return Array.from({ length: namesAtOnce }, (_, index) => names[index] ?? names[0] ?? '')
 }
 
 /** Whether one right on an object was granted to any of these names: point reads, a few names with each statement. */
-export async function grantedToAnyOf(
+export async function isGrantedToAny(
   db: Database,
   id: string,
   operation: string,
   users: readonly string[],
 ): Promise<boolean> {
   for (let from = 0; from < users.length; from += namesAtOnce) {
-    const some = padded(users.slice(from, from + namesAtOnce))
-    if ((await db.get(toOneOf, [id, operation, ...some])) !== undefined) return true
+    const some = padNames(users.slice(from, from + namesAtOnce))
+    if ((await db.get(anyGrantee, [id, operation, ...some])) !== undefined) return true
   }
   return false
 }
@@ -124,12 +124,12 @@ export interface Grants {
 }
 
 /** Most rows of grants that one answer lists. */
-const mostListed = 10_000
+const maxListed = 10_000
 
 /** All grants on an object, sorted. */
 export async function grantsOn(db: Database, id: string): Promise<readonly Grants[]> {
   const byUser = new Map<string, string[]>()
-  for (const { user_id, operation } of await db.all(ofObject, [id, mostListed])) {
+  for (const { user_id, operation } of await db.all(ofObject, [id, maxListed])) {
     const operations = byUser.get(user_id) ?? []
     operations.push(operation)
     byUser.set(user_id, operations)
@@ -153,13 +153,13 @@ export interface Obtained {
 }
 
 /** Objects that are looked at for one page: most of a long list of grants may be on objects of one's own. */
-const mostLooked = 10_000
+const maxScanned = 10_000
 
 /**
  * A page of other people's objects on which `user`, or everybody, was granted something, in the order of ids. It reads
  * a stretch of the index of grants, never all of them. `next` is where the next page begins; undefined = the end.
  */
-export async function obtainedObjects(
+export async function listObtainedObjects(
   db: Database,
   user: string,
   after: string,
@@ -167,8 +167,8 @@ export async function obtainedObjects(
 ): Promise<{ readonly page: readonly Obtained[]; readonly next: string | undefined }> {
   const page: Obtained[] = []
   let from = after
-  for (let looked = 0; looked < mostLooked; ) {
-    const { granted, whole } = await grantedAfter(db, user, from, limit)
+  for (let looked = 0; looked < maxScanned; ) {
+    const { granted, whole } = await readGrantsAfter(db, user, from, limit)
     for (const [id, operations] of granted) {
       from = id
       const object = await findObject(db, id as ObjectId)
@@ -189,7 +189,7 @@ const rowsOfObject = 4
  * The next objects, some `limit` of them, with grants to the user or to everybody, and all the grants on each. `whole`:
  * there are no more.
  */
-async function grantedAfter(
+async function readGrantsAfter(
   db: Database,
   user: string,
   after: string,

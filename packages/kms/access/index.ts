@@ -4,7 +4,7 @@ export * from './aliases.ts'
 export * from './approval-policy.ts'
 export * from './approval-store.ts'
 export * from './approvals.ts'
-export { auditedItem, recordItems } from './audited-items.ts'
+export { createAuditedItem, recordItems } from './audited-items.ts'
 export * from './block-store.ts'
 export * from './blocks.ts'
 export { publicAccess, signedIn } from './callers.ts'
@@ -16,12 +16,18 @@ export * from './governance.ts'
 export * from './governor.ts'
 export * from './grant-store.ts'
 export * from './key-access.ts'
-export { counted, requireHmacKeyUse, requireUse } from './key-use.ts'
+export { afterCountingUse, requireHmacKeyUse, requireUse } from './key-use.ts'
 export * from './named-keys.ts'
 export * from './names.ts'
 export * from './officer-store.ts'
 export * from './officers.ts'
-export { endVotesOf, holdingsOf, materialGrantedTo, namesThatVote, ownsAnything } from './ownership-store.ts'
+export {
+  countHoldings,
+  endUserVotes,
+  materialGrantedTo,
+  namesThatVote,
+  ownsAnything,
+} from './ownership-store.ts'
 export * from './permission.ts'
 export * from './permitted-object.ts'
 export * from './policy-reset.ts'

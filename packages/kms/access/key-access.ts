@@ -89,14 +89,14 @@ export function keyRight<Services extends AccessServices, Request>(
       const named = options.kid(request)
       const algorithm = options.algorithm?.(request)
       context.audit(algorithm === undefined ? { object: named } : { object: named, algorithm })
-      const principal = principalOf(context)
+      const principal = requirePrincipal(context)
       return andThen(resolveKid(context.services, principal.name, named), (kid) => {
         if (kid === undefined) throw keyNotFound()
         if (kid !== named) context.audit({ object: kid, details: { alias: named } })
         const asOfficer = () => context.audit(officerAccess)
-        const key = knownKey(context.services, principal, kid, right, { use: options.use, asOfficer })
+        const key = requireKeyById(context.services, principal, kid, right, { use: options.use, asOfficer })
         return andThen(key, (known) => {
-          const version = versionOf(context.services.keys, known, options.version)
+          const version = selectVersion(context.services.keys, known, options.version)
           return andThen(version, (found) => {
             context.found = new Finding(by, found, kid, request)
             if (found !== known) context.audit({ details: { version: versionNumber(found.object) } })
@@ -112,13 +112,17 @@ export function keyRight<Services extends AccessServices, Request>(
   }
 }
 
-function versionOf(keys: KeyRing, key: Key, version: 'protect' | 'process' | undefined): MaybePromise<Key> {
+function selectVersion(
+  keys: KeyRing,
+  key: Key,
+  version: 'protect' | 'process' | undefined,
+): MaybePromise<Key> {
   // Most keys were never rotated.
   if (version === undefined || key.object.chainId === undefined) return key
   return version === 'protect' ? protectingVersion(keys, key) : processingVersion(keys, key)
 }
 
-export function principalOf<Services>(context: OperationContext<Services>): Principal {
+export function requirePrincipal<Services>(context: OperationContext<Services>): Principal {
   const { principal } = context
   if (principal === undefined) throw failure('unauthorized')
   return principal
@@ -129,7 +133,7 @@ export function principalOf<Services>(context: OperationContext<Services>): Prin
  * @throws failure('not_found') when there is none, or when the caller has no right at all on it;
  *   failure('forbidden') when the caller has other rights on it
  */
-export function permittedKey(
+export function requirePermittedKey(
   services: AccessServices,
   principal: Principal,
   kid: string,
@@ -138,7 +142,7 @@ export function permittedKey(
 ): MaybePromise<Key> {
   return andThen(resolveKid(services, principal.name, kid), (id) => {
     if (id === undefined) throw keyNotFound()
-    return knownKey(services, principal, id, right, { use, asOfficer: undefined })
+    return requireKeyById(services, principal, id, right, { use, asOfficer: undefined })
   })
 }
 
@@ -147,17 +151,17 @@ interface Way {
   readonly asOfficer: (() => void) | undefined
 }
 
-function knownKey(
+function requireKeyById(
   services: AccessServices,
   principal: Principal,
   id: ObjectId,
   right: Right,
   way: Way,
 ): MaybePromise<Key> {
-  return andThen(services.keys.get(id), (key) => permitted(services, principal, key, right, way))
+  return andThen(services.keys.get(id), (key) => authorizeKey(services, principal, key, right, way))
 }
 
-function permitted(
+function authorizeKey(
   services: AccessServices,
   principal: Principal,
   key: Key | undefined,
@@ -167,13 +171,13 @@ function permitted(
   if (key === undefined) throw keyNotFound()
   const { object } = key
   if (use === 'private half' && object.type === 'PublicKey' && object.linkedId !== undefined) {
-    return knownKey(services, principal, object.linkedId, right, { use: undefined, asOfficer })
+    return requireKeyById(services, principal, object.linkedId, right, { use: undefined, asOfficer })
   }
   const verdict = verdictOn(services.db, services.roles, object, principal.name, right, asOfficer)
-  return andThen(verdict, (now) => allowed(key, now))
+  return andThen(verdict, (now) => allowKey(key, now))
 }
 
-function allowed(key: Key, verdict: Verdict): Key {
+function allowKey(key: Key, verdict: Verdict): Key {
   requireAllowed(verdict)
   return key
 }

@@ -3,7 +3,7 @@ import type { OperationContext } from '@warder/foundation/operations'
 import type { MaybePromise } from '@warder/foundation/promises'
 import { retryOnGuard } from '@warder/foundation/sql'
 import {
-  chainIdOf,
+  getChainId,
   type Key,
   type LastUses,
   mayProtect,
@@ -46,7 +46,7 @@ export function requireHmacKeyUse(key: Key, use: 'macGenerate' | 'macVerify', co
 function requireAllowed(key: Key, verdict: Verdict, { services, principal }: Context): Key {
   const now = services.clock.now()
   if (!verdict.allowed) throw failure('crypto_failure', verdict.sentence)
-  if (principal !== undefined) services.uses.note(chainIdOf(key.object), principal.name, now)
+  if (principal !== undefined) services.uses.note(getChainId(key.object), principal.name, now)
   return key
 }
 
@@ -55,7 +55,7 @@ function requireAllowed(key: Key, verdict: Verdict, { services, principal }: Con
  * @param bytes of data that were protected
  * @throws failure('crypto_failure') when not so much is left to use
  */
-export function counted<R>(
+export function afterCountingUse<R>(
   context: Context,
   { object }: Key,
   bytes: number,

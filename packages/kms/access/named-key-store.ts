@@ -1,6 +1,6 @@
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
 
-const ownerOf = query<[id: string], { readonly owner: string }>(
+const ownerById = query<[id: string], { readonly owner: string }>(
   'SELECT owner FROM named_key WHERE key_id = ?',
 )
 const remember = query<[id: string, owner: string, now: number], unknown>(
@@ -9,8 +9,8 @@ const remember = query<[id: string, owner: string, now: number], unknown>(
 const follow = query<[owner: string, id: string], unknown>('UPDATE named_key SET owner = ? WHERE key_id = ?')
 
 /** Owner of a key that the settings name, as it was when the service first found the key. */
-export async function rememberedOwner(db: Database, id: string): Promise<string | undefined> {
-  return (await db.get(ownerOf, [id]))?.owner
+export async function findRememberedOwner(db: Database, id: string): Promise<string | undefined> {
+  return (await db.get(ownerById, [id]))?.owner
 }
 
 export function rememberOwner(id: string, owner: string, now: number): Change {

@@ -3,7 +3,7 @@ import type { MaybePromise } from '@warder/foundation/promises'
 import { setBounded } from '@warder/foundation/runtime'
 import type { Commit, Database } from '@warder/foundation/sql'
 import type { Key } from '../keys/index.ts'
-import { rememberedOwner, rememberOwner } from './named-key-store.ts'
+import { findRememberedOwner, rememberOwner } from './named-key-store.ts'
 
 /**
  * Keys that settings name, each with the owner that it had when the service first found it
@@ -30,10 +30,10 @@ export function createNamedKeys(parts: {
 
   async function look(key: Key): Promise<Key> {
     const { id, owner } = key.object
-    let known = await rememberedOwner(db, id)
+    let known = await findRememberedOwner(db, id)
     if (known === undefined) {
       await commit([rememberOwner(id, owner, now())])
-      known = await rememberedOwner(db, id)
+      known = await findRememberedOwner(db, id)
     }
     if (known !== owner)
       throw failure(

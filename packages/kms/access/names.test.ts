@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import { type Started, startKms } from '../testing/index.ts'
-import { endedOwner, endName } from './index.ts'
+import { endName, formerOwnerName } from './index.ts'
 
 /** Somebody with this name and subject id. */
 function person(kms: Started, name: string, subjectId?: string) {
@@ -48,7 +48,7 @@ test('whoever gets the name of somebody who is gone has neither their keys nor t
     assert.equal(await endName(partsOf(kms), 'alice', first), undefined)
     assert.equal(await encrypts(again, new_), 200)
     const admin = kms.user('admin')
-    const left = endedOwner('alice', first)
+    const left = formerOwnerName('alice', first)
     const query = `/access/holdings?user_id=${encodeURIComponent(left)}`
     assert.deepEqual((await admin.get(query)).json, { user_id: left, owned: 1, granted: 0 })
     const body = { from_user_id: left, to_user_id: 'carol' }
@@ -78,7 +78,7 @@ test('an end of somebody whom nobody has seen ends what was granted to the name'
 
 test('no credential gives the name of an owner who is gone', async () => {
   await using kms = await startKms()
-  assert.equal((await person(kms, endedOwner('alice', randomUUID())).get('/me')).status, 401)
+  assert.equal((await person(kms, formerOwnerName('alice', randomUUID())).get('/me')).status, 401)
 })
 
 test('a transfer gives keys and grants, is recorded, and is for officers or the default user', async () => {
@@ -129,5 +129,5 @@ test('officers give keys of others to nobody who is an officer, and none that ta
   assert.equal(await encrypts(person(kms, 'carol'), kid), 200)
   assert.equal(await give('dan', 'carol'), 409)
   await endName(partsOf(kms), 'dan', 'd1')
-  assert.equal(await give(endedOwner('dan', 'd1'), 'carol'), 409, 'also when the owner is gone')
+  assert.equal(await give(formerOwnerName('dan', 'd1'), 'carol'), 409, 'also when the owner is gone')
 })

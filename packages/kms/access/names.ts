@@ -8,11 +8,11 @@ import {
   accessKeysEnd,
   acmeTransfer,
   approvalsEnd,
+  endUnfinished,
   grantsEnd,
   grantsTransfer,
   ownerChanges,
   someOwned,
-  unfinishedEnd,
 } from './ownership-store.ts'
 import { findSubject, liveSubjects, subjectEnd, subjectSeen } from './subject-store.ts'
 
@@ -61,7 +61,7 @@ export async function transfer(parts: Parts, from: string, to: string): Promise<
   const objects = await moveObjects(parts, from, to)
   const results = await parts.commit([
     ...grantsTransfer(from, to),
-    ...unfinishedEnd(from),
+    ...endUnfinished(from),
     ...acmeTransfer(from, to),
     moveReservations(from, to),
   ])
@@ -69,12 +69,12 @@ export async function transfer(parts: Parts, from: string, to: string): Promise<
 }
 
 /** The name that the owner of an object has, or had before they were gone. */
-export function bearerOf(owner: string): string {
+export function toBearerName(owner: string): string {
   return owner.startsWith(endedPrefix) ? owner.slice(endedPrefix.length, owner.lastIndexOf(':')) : owner
 }
 
 /** The owner of what somebody left who had this name. */
-export function endedOwner(name: string, subjectId: string): string {
+export function formerOwnerName(name: string, subjectId: string): string {
   const cut = [...name].slice(0, shownName).join('')
   return `${endedPrefix}${cut}:${subjectId}`
 }
@@ -84,10 +84,10 @@ export function endedOwner(name: string, subjectId: string): string {
  * activation as a crypto officer, votes and requests for approval, accounts of ACME, access keys for AWS KMS.
  */
 function bearerEnd(name: string, subjectId: string, now: number): Change[] {
-  const left = endedOwner(name, subjectId)
+  const left = formerOwnerName(name, subjectId)
   return [
     ...grantsEnd(name),
-    ...unfinishedEnd(name),
+    ...endUnfinished(name),
     ...approvalsEnd(name),
     ...acmeTransfer(name, left),
     accessKeysEnd(name, left),
@@ -110,7 +110,7 @@ export async function endName(parts: Parts, name: string, subjectId: string): Pr
     await commit([subjectEnd(name, subjectId, now())])
     return undefined
   }
-  const objects = await moveObjects(parts, name, endedOwner(name, subjectId))
+  const objects = await moveObjects(parts, name, formerOwnerName(name, subjectId))
   const results = await commit(bearerEnd(name, subjectId, now()))
   return { objects, grants: results[0]?.changes ?? 0 }
 }
@@ -124,7 +124,7 @@ export interface Names {
   claim(name: string, subjectId: string): MaybePromise<void>
 }
 
-const longestSubjectId = 128
+const maxSubjectIdLength = 128
 
 export function createNames(parts: Parts): Names {
   const { db, commit, now } = parts
@@ -132,13 +132,13 @@ export function createNames(parts: Parts): Names {
   async function claimAnew(name: string, subjectId: string): Promise<void> {
     for (const { subject_id: earlier } of await liveSubjects(db, name)) {
       if (earlier === subjectId) continue
-      await moveObjects(parts, name, endedOwner(name, earlier))
+      await moveObjects(parts, name, formerOwnerName(name, earlier))
       await commit(bearerEnd(name, earlier, now()))
     }
     await commit([subjectSeen(name, subjectId, now())])
   }
 
-  function judged(
+  function claimUnlessEnded(
     name: string,
     subjectId: string,
     row: { readonly ended_at: number | null } | undefined,
@@ -150,9 +150,9 @@ export function createNames(parts: Parts): Names {
 
   return {
     claim(name, subjectId) {
-      if (subjectId.length > longestSubjectId)
+      if (subjectId.length > maxSubjectIdLength)
         throw failure('unauthorized', undefined, { detail: 'the subject id is too long' })
-      return andThen(findSubject(db, name, subjectId), (row) => judged(name, subjectId, row))
+      return andThen(findSubject(db, name, subjectId), (row) => claimUnlessEnded(name, subjectId, row))
     },
   }
 }

@@ -66,41 +66,49 @@ const endActivations = query<[endedAt: number, endedBy: string, user: string], u
   'UPDATE officer_activation SET ended_at = ?, ended_by = ? WHERE user_id = ? AND ended_at IS NULL',
 )
 
-const ceremonyPlace = (id: string): SealContext => ({ table: 'officer_ceremony', row: id, column: 'record' })
-const activationPlace = (ceremony: string, user: string): SealContext => ({
+const ceremonySealContext = (id: string): SealContext => ({
+  table: 'officer_ceremony',
+  row: id,
+  column: 'record',
+})
+const activationSealContext = (ceremony: string, user: string): SealContext => ({
   table: 'officer_activation',
   row: JSON.stringify([ceremony, user]),
   column: 'record',
 })
 
-function sealed(seal: Seal, place: SealContext, value: object): Uint8Array {
+function sealRecord(seal: Seal, place: SealContext, value: object): Uint8Array {
   return seal.seal(place, Buffer.from(JSON.stringify(value)))
 }
 
-async function opened<T>(seal: Seal, place: SealContext, record: Uint8Array): Promise<T> {
+async function openRecord<T>(seal: Seal, place: SealContext, record: Uint8Array): Promise<T> {
   return JSON.parse(Buffer.from(await seal.open(place, record)).toString('utf8')) as T
 }
 
 export function ceremonyChange(seal: Seal, ceremony: Ceremony, now: number): Change {
-  return change(insertCeremony, [ceremony.id, sealed(seal, ceremonyPlace(ceremony.id), ceremony), now])
+  return change(insertCeremony, [
+    ceremony.id,
+    sealRecord(seal, ceremonySealContext(ceremony.id), ceremony),
+    now,
+  ])
 }
 
 /** The ceremony of a key that was split. @throws when its record is not one that this service wrote */
 export async function findCeremony(db: Database, seal: Seal, id: string): Promise<Ceremony | undefined> {
   const row = await db.get(ceremonyById, [id])
-  return row === undefined ? undefined : opened<Ceremony>(seal, ceremonyPlace(id), row.record)
+  return row === undefined ? undefined : openRecord<Ceremony>(seal, ceremonySealContext(id), row.record)
 }
 
 /** The ceremony that was begun last. */
 export async function latestCeremony(db: Database, seal: Seal): Promise<Ceremony | undefined> {
   const row = await db.get(newestCeremony, [])
-  return row === undefined ? undefined : opened<Ceremony>(seal, ceremonyPlace(row.id), row.record)
+  return row === undefined ? undefined : openRecord<Ceremony>(seal, ceremonySealContext(row.id), row.record)
 }
 
 /** An officer is activated by one ceremony once: the second insertion is a UniqueViolation, also after its end. */
 export function activationChange(seal: Seal, activation: Activation): Change {
   const { ceremony, user, activatedAt, until } = activation
-  const record = sealed(seal, activationPlace(ceremony, user), activation)
+  const record = sealRecord(seal, activationSealContext(ceremony, user), activation)
   return change(insertActivation, [ceremony, user, record, activatedAt, until])
 }
 
@@ -115,7 +123,7 @@ export async function runningActivation(
   now: number,
 ): Promise<Activation | undefined> {
   for (const { ceremony_id: ceremony, record } of await db.all(running, [user, now])) {
-    const activation = await opened<Activation>(seal, activationPlace(ceremony, user), record)
+    const activation = await openRecord<Activation>(seal, activationSealContext(ceremony, user), record)
     // The columns are there to search; what counts is sealed.
     if (activation.until > now) return activation
   }

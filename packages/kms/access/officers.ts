@@ -33,7 +33,7 @@ export interface Officers {
 }
 
 /** More than half, and never one alone. */
-export function quorumOf(officers: number, configured: number | undefined): number {
+export function computeQuorum(officers: number, configured: number | undefined): number {
   return Math.max(2, configured ?? Math.floor(officers / 2) + 1)
 }
 
@@ -45,7 +45,7 @@ export function createOfficers(
   return {
     listed,
     requireCeremony,
-    quorum: quorumOf(listed.size, quorum),
+    quorum: computeQuorum(listed.size, quorum),
     validityMs: validitySeconds * 1000,
     isActive(user) {
       if (!listed.has(user)) return false

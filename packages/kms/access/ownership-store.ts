@@ -83,7 +83,7 @@ const voting = query<[], { readonly name: string }>(
    UNION SELECT user_id AS name FROM officer_activation WHERE ended_at IS NULL`,
 )
 
-/** Users of whom `endVotesOf` would end something. */
+/** Users of whom `endUserVotes` would end something. */
 export async function namesThatVote(db: Database): Promise<ReadonlySet<string>> {
   return new Set((await db.all(voting, [])).map(({ name }) => name))
 }
@@ -107,7 +107,7 @@ interface EndedVotes {
  * @param at when the credential was set, Unix milliseconds
  * @returns what ended; `isNew`: of an officer, and this time was not known yet
  */
-export async function endVotesOf(
+export async function endUserVotes(
   db: Database,
   user: string,
   { at, isOfficer }: { readonly at: number; readonly isOfficer: boolean },
@@ -156,7 +156,7 @@ export interface Holdings {
   readonly granted: number
 }
 
-export async function holdingsOf(db: Database, user: string): Promise<Holdings> {
+export async function countHoldings(db: Database, user: string): Promise<Holdings> {
   const { owned: objects, granted } = (await db.get(counts, [user, user])) ?? { owned: 0, granted: 0 }
   return { owned: objects, granted }
 }
@@ -172,7 +172,7 @@ export function grantsTransfer(from: string, to: string): readonly Change[] {
 }
 
 /** Removes what is neither inherited nor left. */
-export function unfinishedEnd(user: string): readonly Change[] {
+export function endUnfinished(user: string): readonly Change[] {
   return unfinished.map((statement) => change(statement, [user]))
 }
 

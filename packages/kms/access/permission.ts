@@ -2,10 +2,10 @@ import { failure } from '@warder/foundation/errors'
 import type { AuditFields } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { Database } from '@warder/foundation/sql'
-import { chainIdOf, type ManagedObject } from '../keys/index.ts'
+import { getChainId, type ManagedObject } from '../keys/index.ts'
 import type { ApprovalPolicy } from './approval-policy.ts'
 import type { DestructionPolicy } from './destruction-policy.ts'
-import { grantedTo, grantedToEither } from './grant-store.ts'
+import { findGrantedRights, findRightsForEither } from './grant-store.ts'
 import type { Officers } from './officers.ts'
 import type { OwnerQuota } from './quota.ts'
 import { anyObject, createRight, everybody, externalRight, officerRights, type Right } from './right.ts'
@@ -42,10 +42,10 @@ export function verdictOn(
   right: Right,
   asOfficer?: () => void,
 ): MaybePromise<Verdict> {
-  const isReserved = right === 'sign' && roles.reservedSigners?.has(chainIdOf(object)) === true
+  const isReserved = right === 'sign' && roles.reservedSigners?.has(getChainId(object)) === true
   if (object.owner === user) return isReserved ? 'reserved' : 'allowed'
   return andThen(roles.officers.isActive(user), (officer) =>
-    andThen(grantedTo(db, chainIdOf(object), user), (granted) => {
+    andThen(findGrantedRights(db, getChainId(object), user), (granted) => {
       if (granted?.has(right) === true) return isReserved ? 'reserved' : 'allowed'
       if (officer && officerRights.has(right)) {
         asOfficer?.()
@@ -84,7 +84,7 @@ export function keyNotFound(): Error {
 export async function hasCreateRight(db: Database, roles: Roles, user: string): Promise<boolean> {
   const { listed } = roles.officers
   if (listed.size === 0 || listed.has(user)) return true
-  return (await grantedTo(db, anyObject, user))?.has(createRight) === true
+  return (await findGrantedRights(db, anyObject, user))?.has(createRight) === true
 }
 
 /**
@@ -100,7 +100,9 @@ export async function hasExternalRight(
   const { officers } = roles
   if (officers.listed.size === 0) return user === defaultUsername
   if (await officers.isActive(user)) return true
-  return user !== everybody && (await grantedToEither(db, anyObject, user, user))?.has(externalRight) === true
+  return (
+    user !== everybody && (await findRightsForEither(db, anyObject, user, user))?.has(externalRight) === true
+  )
 }
 
 /** Whether `user` may create something now: the right, and room for it. To be asked once for each creation. */

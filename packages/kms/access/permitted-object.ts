@@ -2,13 +2,13 @@ import type { AuditFields } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import {
   asObjectId,
+  findKeyVersion,
   isLaterVersion,
   type Key,
   type ManagedObject,
   type ObjectId,
   refusal,
   type UnitOfWork,
-  versionOf,
   withheld,
   withheldRefusals,
 } from '../keys/index.ts'
@@ -39,13 +39,17 @@ const versionRights: ReadonlySet<Right> = new Set(['encrypt', 'decrypt', 'sign',
  * @throws Refusal ObjectNotFound for what is unknown, or on which the sender has no right at all; PermissionDenied when the
  *   sender has other rights on it; ObjectArchived, WrongKeyLifecycleState for what is withheld
  */
-export function permittedObject(requester: Requester, id: string, right: Right): MaybePromise<ManagedObject> {
+export function requirePermittedObject(
+  requester: Requester,
+  id: string,
+  right: Right,
+): MaybePromise<ManagedObject> {
   return andThen(resolveIdentifier(requester, id), (known) =>
     andThen(requester.objects.read(known), (object) => judge(requester, known, object, object, right)),
   )
 }
 
-/** As `permittedObject`, with the key opened; synchronous for a cached key of the sender's own on SQLite. */
+/** As `requirePermittedObject`, with the key opened; synchronous for a cached key of the sender's own on SQLite. */
 export function openPermittedKey(requester: Requester, id: string, right: Right): MaybePromise<Key> {
   return andThen(resolveIdentifier(requester, id), (known) =>
     andThen(requester.objects.key(known), (key) => judge(requester, known, key?.object, key, right)),
@@ -85,7 +89,7 @@ async function findVersion(requester: Requester, { name, version }: VersionForm)
   const key = await requester.objects.read(known)
   if (key === undefined || isLaterVersion(key)) return `${name}@`
   if (version === 'latest') return key.newestId ?? key.id
-  return (await versionOf(requester.services.db, key, version))?.id ?? `${name}@`
+  return (await findKeyVersion(requester.services.db, key, version))?.id ?? `${name}@`
 }
 
 /** An unknown object is looked up like a forbidden one, so that both take the same time and read the same. */

@@ -68,7 +68,7 @@ export async function resetPolicy({ db, seal }: Parts, reset: PolicyReset): Prom
  * A reset that no start has recorded.
  * @returns what it was, and what forgets it
  */
-export async function unrecordedReset({ db, seal }: Parts) {
+export async function findUnrecordedReset({ db, seal }: Parts) {
   const found = await findGovernance<PolicyReset>(db, seal, 'reset')
   return found && { reset: found.value, forgotten: removeGovernance('reset', found.version) }
 }

@@ -13,7 +13,7 @@ const objectsOfCreation = 2
 /** Creations under way are not in the database yet: they count for so long, whatever became of them. */
 const underWayMs = 2000
 const fullMs = 500
-const mostOwners = 10_000
+const maxOwners = 10_000
 
 interface Entry {
   /** Creations that need no new count. */
@@ -32,11 +32,11 @@ interface Entry {
 export function ownerQuota(db: Database, clock: Clock, limit: number): OwnerQuota {
   const entries = new Map<string, Entry>()
 
-  const entryOf = (owner: string): Entry => {
+  const getEntry = (owner: string): Entry => {
     const known = entries.get(owner)
     if (known !== undefined) return known
     const fresh = { left: 0, fullUntil: 0, recent: 0, before: 0, since: clock.monotonic() }
-    setBounded(entries, owner, fresh, mostOwners)
+    setBounded(entries, owner, fresh, maxOwners)
     return fresh
   }
 
@@ -48,7 +48,7 @@ export function ownerQuota(db: Database, clock: Clock, limit: number): OwnerQuot
 
   return {
     async hasRoom(owner) {
-      const entry = entryOf(owner)
+      const entry = getEntry(owner)
       const now = clock.monotonic()
       if (now - entry.since >= underWayMs) {
         entry.before = now - entry.since >= 2 * underWayMs ? 0 : entry.recent

@@ -33,7 +33,7 @@ export async function holdRestored(
     const { db, seal, now } = parts
     const before = await findHold(db, seal)
     const governance = (await findGovernance<Governance>(db, seal))?.value
-    const wanted = wantedHold(governance, before?.value, restored)
+    const wanted = resolveHold(governance, before?.value, restored)
     held = undefined
     if (wanted === undefined || wanted.state === 'released') return
     held = wanted
@@ -46,7 +46,7 @@ export async function holdRestored(
 }
 
 /** The hold as it is, or a new one for a backup that it is not about. */
-export function wantedHold(
+export function resolveHold(
   governance: Governance | undefined,
   before: RestoreHold | undefined,
   restored: RestoredBackup | undefined,

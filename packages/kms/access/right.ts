@@ -44,13 +44,13 @@ const table = {
 } as const satisfies Readonly<Record<string, RightRow>>
 export type Right = keyof typeof table
 
-const rowOf = (right: Right): RightRow => table[right]
+const getRow = (right: Right): RightRow => table[right]
 export const rights = Object.keys(table) as readonly Right[]
 export const officerRights = rightsWith(({ officer }) => officer === true)
 export const materialRights = rightsWith(({ material }) => material === true)
 
 function rightsWith(holds: (row: RightRow) => boolean): ReadonlySet<Right> {
-  return new Set(rights.filter((right) => holds(rowOf(right))))
+  return new Set(rights.filter((right) => holds(getRow(right))))
 }
 
 /** The right to create objects; it is on no object. */
@@ -65,8 +65,8 @@ export const everybody = '*'
 
 /** Names of several rights, in the order of the table. */
 export const rightGroups: ReadonlyMap<string, readonly Right[]> = Map.groupBy(
-  rights.filter((right) => rowOf(right).group !== undefined),
-  (right) => String(rowOf(right).group),
+  rights.filter((right) => getRow(right).group !== undefined),
+  (right) => String(getRow(right).group),
 )
 
 /** Reads one name of a grant: a group (`UseKey`), or an operation (`getattributes`, `get_attributes`, `Encrypt`). */

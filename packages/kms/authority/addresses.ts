@@ -14,7 +14,7 @@ type Addressed = Pick<StoredAuthority, 'id' | 'certificate'>
  * Where relying parties learn about what an authority issued; nothing while nobody knows the address of this service, and
  * no list where the authority may not sign one.
  */
-export function addressesOf(
+export function buildAddresses(
   { publicUrl }: Pick<RevocationConfig, 'publicUrl'>,
   authority: Addressed,
 ): Pick<ProfileWish, 'crlUrls' | 'ocspUrls' | 'issuerUrls'> {
@@ -28,11 +28,11 @@ export function addressesOf(
 }
 
 /** The same as the extensions of a certificate (RFC 5280 §4.2.1.13, §4.2.2.1). */
-export function publicationOf(
+export function toPublicationExtensions(
   config: Pick<RevocationConfig, 'publicUrl'>,
   authority: Addressed,
 ): readonly Extension[] {
-  const { crlUrls, ocspUrls, issuerUrls = [] } = addressesOf(config, authority)
+  const { crlUrls, ocspUrls, issuerUrls = [] } = buildAddresses(config, authority)
   return [
     ...(crlUrls === undefined ? [] : [crlDistributionPoints(crlUrls)]),
     ...(ocspUrls === undefined

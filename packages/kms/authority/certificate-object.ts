@@ -3,7 +3,6 @@ import { type AlgorithmPolicy, keyFacts, requirePermitted } from '../crypto/inde
 import {
   certificateAttributes,
   digestAttribute,
-  impliedAlgorithm,
   type NewObject,
   newObjectDefaults,
   newObjectId,
@@ -11,8 +10,9 @@ import {
   type ObjectId,
   type ObjectLink,
   publicKeyKind,
-  storedKeyKind,
-  storedValue,
+  toKmipAlgorithm,
+  toStoredKeyKind,
+  toStoredValue,
   usageMask,
 } from '../keys/index.ts'
 
@@ -38,10 +38,10 @@ export function certificateObject(
   const fields = readCertificate(der)
   const kind = publicKeyKind(fields.spki)
   const bits = kind?.bits
-  const { algorithm, curve, boundAlg } = kind === undefined ? unknownKey : storedKeyKind(kind)
+  const { algorithm, curve, boundAlg } = kind === undefined ? unknownKey : toStoredKeyKind(kind)
   requirePermitted(policy, keyFacts({ algorithm, bits, curve }))
   const activationAt = wholeSeconds(notBefore)
-  const isImplied = kind === undefined || impliedAlgorithm({ algorithm, boundAlg }) === kind.algorithm
+  const isImplied = kind === undefined || toKmipAlgorithm({ algorithm, boundAlg }) === kind.algorithm
   return {
     object: {
       ...newObjectDefaults,
@@ -61,9 +61,9 @@ export function certificateObject(
       form: {},
       links,
       attributes: ObjectAttributes.of([
-        ...(isImplied ? [] : [storedValue('CryptographicAlgorithm', kind.algorithm)]),
-        storedValue('KeyFormatType', 'X_509'),
-        storedValue('CertificateType', 'X_509'),
+        ...(isImplied ? [] : [toStoredValue('CryptographicAlgorithm', kind.algorithm)]),
+        toStoredValue('KeyFormatType', 'X_509'),
+        toStoredValue('CertificateType', 'X_509'),
         ...certificateAttributes(fields, der),
         digestAttribute(der, 'X_509'),
       ]),

@@ -8,12 +8,8 @@ import {
   type ProfileName,
   readBasicConstraints,
 } from '@warder/pki/x509'
-import { stageUse, type UnitOfWork, usedNow } from '../keys/index.ts'
-import {
-  compromisedKeyId,
-  requireAuthorityNotCompromised,
-  requireNotCompromised,
-} from './compromised-key-store.ts'
+import { stageUse, type UnitOfWork, useNowChanges } from '../keys/index.ts'
+import { requireAuthorityNotCompromised, requireNotCompromised, toKeyId } from './compromised-key-store.ts'
 import {
   requireFreeKey,
   requireFreeName,
@@ -24,9 +20,9 @@ import {
 } from './limits.ts'
 import { requireClean } from './lint.ts'
 import { requireProfile } from './profile-limits.ts'
-import { type IssuedCertificate, issuedChange, registerId } from './register/register-store.ts'
+import { type IssuedCertificate, insertIssuedChange, registerId } from './register/register-store.ts'
 import { newSerial } from './register/serial.ts'
-import { type Authority, issuerOf } from './signing/authority.ts'
+import { type Authority, toIssuer } from './signing/authority.ts'
 
 /** A certificate that an authority is to sign. Times in Unix milliseconds. */
 export interface WantedCertificate {
@@ -91,9 +87,9 @@ export async function certify(
       'crypto_failure',
       'The key of the authority has been used as often as its usage limits allow.',
     )
-  objects.also(...(await usedNow(db, authority.key.object, wanted.by, now)))
+  objects.also(...(await useNowChanges(db, authority.key.object, wanted.by, now)))
   const serial = wanted.serial ?? newSerial()
-  const issuer = issuerOf(authority)
+  const issuer = toIssuer(authority)
   const { signer } = authority
   const checked = {
     algorithm: signer.algorithm,
@@ -123,7 +119,7 @@ export async function certify(
     changedAt: now,
     crlNumber: undefined,
     version: 1,
-    keyId: wanted.isPossessionShown ? compromisedKeyId(spki) : undefined,
+    keyId: wanted.isPossessionShown ? toKeyId(spki) : undefined,
   }
-  return { der, serial, register: (certificateId) => issuedChange({ ...entry, certificateId }) }
+  return { der, serial, register: (certificateId) => insertIssuedChange({ ...entry, certificateId }) }
 }

@@ -15,7 +15,7 @@ const insert = query<[keyId: string, owner: string, at: number], unknown>(
 )
 
 /** Identifies a public key, however its point or its algorithm is encoded. @throws PkiError */
-export function compromisedKeyId(spki: Uint8Array): string {
+export function toKeyId(spki: Uint8Array): string {
   return createHash('sha256').update(keyBytes(spki)).digest('base64url')
 }
 
@@ -37,11 +37,11 @@ function keyBytes(spki: Uint8Array): Uint8Array {
 
 /**
  * Remembers that a private key may be known to others: no interface certifies its public key again.
- * @param keyId see `compromisedKeyId`
+ * @param keyId see `toKeyId`
  * @param owner undefined where possession of the key was shown; else the mark counts for this owner alone, since a client
  *   could get a certificate for another client's public key, and report it
  */
-export function compromisedKeyChange(keyId: string, owner: string | undefined, now: number): Change {
+export function markCompromisedChange(keyId: string, owner: string | undefined, now: number): Change {
   return change(insert, [keyId, owner ?? everyOwner, now])
 }
 
@@ -72,7 +72,7 @@ export async function requireAuthorityNotCompromised(
 }
 
 async function isCompromised(db: Database, spki: Uint8Array, owner: string): Promise<boolean> {
-  return (await db.get(known, [compromisedKeyId(spki), owner, everyOwner])) !== undefined
+  return (await db.get(known, [toKeyId(spki), owner, everyOwner])) !== undefined
 }
 
 /** Stages the same about a key that is kept here. Called before its state is changed. */
@@ -91,5 +91,5 @@ export async function stageCompromisedKey(
   if (key === undefined || key.keyless) return
   const spki = key.held.publicKey?.export({ format: 'der', type: 'spki' })
   if (spki === undefined) return
-  objects.also(compromisedKeyChange(compromisedKeyId(spki), isPrivate ? undefined : object.owner, now))
+  objects.also(markCompromisedChange(toKeyId(spki), isPrivate ? undefined : object.owner, now))
 }

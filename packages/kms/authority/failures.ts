@@ -17,13 +17,13 @@ const kinds: Readonly<Record<PkiErrorCode, ErrorKind>> = {
 export function withPkiFailures<R>(run: () => R): R {
   try {
     const result = run()
-    return result instanceof Promise ? (result.catch(told) as R) : result
+    return result instanceof Promise ? (result.catch(throwPublicFailure) as R) : result
   } catch (error) {
-    return told(error)
+    return throwPublicFailure(error)
   }
 }
 
-function told(error: unknown): never {
+function throwPublicFailure(error: unknown): never {
   if (error instanceof PkiError) throw failure(kinds[error.code], error.message, { cause: error })
   throw error
 }

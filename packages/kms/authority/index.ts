@@ -3,8 +3,8 @@
  * issued, and tell who asks what was revoked. Knows no protocol; an operation stages what it does in a unit of work and
  * the front end commits.
  */
-export { addressesOf } from './addresses.ts'
-export { namesOf } from './alternative-names.ts'
+export { buildAddresses } from './addresses.ts'
+export { readAlternativeNames } from './alternative-names.ts'
 export { requireNotCompromised, stageCompromisedKey } from './compromised-key-store.ts'
 export type { StoredCrl } from './crl/crl-store.ts'
 export { createFetchedCrls, type FetchedCrls } from './crl/fetched-crls.ts'
@@ -25,22 +25,22 @@ export { type StoredAuthority, visibleAuthorities } from './register/authority-s
 export { issuerId } from './register/issuer-id.ts'
 export {
   findIssued,
+  findIssuedCertificate,
   type IssuedCertificate,
   type IssuedPage,
-  issuedAs,
-  issuedPage,
   type ListedEntry,
+  listIssued,
   registerId,
-  serialOf,
+  toSerial,
 } from './register/register-store.ts'
 export type { AuthoritySettings, RevocationConfig } from './register/settings.ts'
 export { requestLike } from './renew.ts'
 export { type Revocation, release, revoke } from './revoke.ts'
 export {
   type AuthorityCertificate,
+  exportSpki,
   type NewRoot,
   openForIssuing,
-  spkiOf,
   stageAuthority,
   stageRoot,
 } from './root.ts'
@@ -51,4 +51,4 @@ export {
   findAuthority,
   openAuthority,
 } from './signing/authority.ts'
-export { type CertificateStatus, entryOf, findBySerial, statusOf } from './status.ts'
+export { type CertificateStatus, findBySerial, findRegisterEntry, toStatus } from './status.ts'

@@ -8,7 +8,7 @@ import {
 } from '@warder/pki/x509'
 import type { AlgorithmPolicy } from '../crypto/index.ts'
 import type { ManagedObject, UnitOfWork } from '../keys/index.ts'
-import { publicationOf } from './addresses.ts'
+import { toPublicationExtensions } from './addresses.ts'
 import { certificateObject } from './certificate-object.ts'
 import { certify } from './certify.ts'
 import { pathLengthLeft } from './limits.ts'
@@ -74,7 +74,7 @@ export async function issue(
     spki,
     names,
     subjectIsEmpty: readNameParts(subject).length === 0,
-    ...pathLengthOf(authority, request),
+    ...limitPathLength(authority, request),
     ...(request.permitted !== undefined && { permitted: request.permitted }),
     ...(request.excluded !== undefined && { excluded: request.excluded }),
     ...(request.policies !== undefined && { policies: request.policies }),
@@ -84,7 +84,7 @@ export async function issue(
     subject,
     spki,
     extensions,
-    publication: publicationOf(services.revocation, authority),
+    publication: toPublicationExtensions(services.revocation, authority),
     notBefore,
     notAfter,
     owner,
@@ -109,7 +109,7 @@ export async function issue(
 }
 
 /** An authority below one with a path length gets what is left, unless it wants less. */
-function pathLengthOf(
+function limitPathLength(
   authority: Authority,
   { profile, pathLength }: IssueRequest,
 ): Pick<ProfileWish, 'pathLength'> {

@@ -18,8 +18,8 @@ import {
   type StoredAuthority,
   takeFreeName,
 } from './register/authority-store.ts'
-import { issuerId, keyHashOf, nameKeyOf } from './register/issuer-id.ts'
-import { parsedOnce } from './register/parsed.ts'
+import { hashName, hashPublicKey, issuerId } from './register/issuer-id.ts'
+import { parseOnce } from './register/parsed.ts'
 import type { Authority } from './signing/authority.ts'
 
 const day = 86_400_000
@@ -58,7 +58,7 @@ export function requireNames(
 /** RFC 5280 §4.2.1.9: how many authorities may follow below this one; undefined: any number. */
 export function pathLengthLeft({ certificate, chain }: StoredAuthority): number | undefined {
   return [certificate, ...chain].reduce<number | undefined>((least, der, between) => {
-    const { pathLength } = readBasicConstraints(parsedOnce(der).extensions)
+    const { pathLength } = readBasicConstraints(parseOnce(der).extensions)
     if (pathLength === undefined) return least
     return Math.max(0, Math.min(least ?? Number.POSITIVE_INFINITY, pathLength - between))
   }, undefined)
@@ -82,7 +82,7 @@ export function requirePurposes(
 ): void {
   const wanted = readExtendedKeyUsage(extensions)
   for (const der of [certificate, ...chain]) {
-    const permitted = readExtendedKeyUsage(parsedOnce(der).extensions)
+    const permitted = readExtendedKeyUsage(parseOnce(der).extensions)
     if (permitted === undefined || permitted.includes(anyPurpose)) continue
     // The responder of an authority answers about all that it issues.
     const outside = wanted?.find((each) => !permitted.includes(each) && each !== keyPurposes.OCSPSigning)
@@ -106,13 +106,13 @@ export async function requireFreeName(
   wanted: { readonly subject: Uint8Array; readonly spki: Uint8Array; readonly replaces?: string },
 ): Promise<readonly Change[]> {
   const { subject, spki, replaces } = wanted
-  const name = nameKeyOf(subject)
+  const name = hashName(subject)
   const own = issuerId({ name: subject, spki })
   const holder = await findNameHolder(db, name)
   if (holder === undefined) return [takeFreeName(name, own)]
   if (holder === own) return []
   const before = replaces === undefined ? undefined : await readAuthority(db, replaces)
-  if (before !== undefined && nameKeyOf(parsedOnce(before.certificate).subject) === name) return []
+  if (before !== undefined && hashName(parseOnce(before.certificate).subject) === name) return []
   throw failure(
     'bad_request',
     'subject: is the name of another authority of this service; choose another name (RFC 5280 §6.3.3).',
@@ -130,7 +130,7 @@ export async function requireFreeKey(
   forAuthority: boolean,
 ): Promise<void> {
   const own = Buffer.compare(parsed.spki, spki) === 0
-  if (own || (!forAuthority && (await isAuthorityKey(db, keyHashOf(spki)))))
+  if (own || (!forAuthority && (await isAuthorityKey(db, hashPublicKey(spki)))))
     throw failure('bad_request', 'The public key is that of an authority: make another one.')
 }
 
@@ -147,7 +147,7 @@ export async function requireOwnAuthorityKey(
   spki: Uint8Array,
   owner: string,
 ): Promise<void> {
-  if (key.owner === owner || !(await isLimitedByOthers(db, keyHashOf(spki), owner))) return
+  if (key.owner === owner || !(await isLimitedByOthers(db, hashPublicKey(spki), owner))) return
   throw failure(
     'forbidden',
     'The key is that of an authority with limits, which belongs to another owner: name the certificate of that authority as the issuer.',

@@ -1,7 +1,7 @@
 import type { Database } from '@warder/foundation/sql'
 import { type ParsedCertificate, parseCertificate, readAuthorityKeyIdentifier } from '@warder/pki/x509'
 import { readAuthority } from './register/authority-store.ts'
-import { parsedOnce } from './register/parsed.ts'
+import { parseOnce } from './register/parsed.ts'
 
 /**
  * Whether a key goes on naming the certificate that it names, when it gets another one. The key of an authority does,
@@ -17,11 +17,11 @@ export async function keepsCertificate(
 ): Promise<boolean> {
   const authority = known === undefined ? undefined : await readAuthority(db, known)
   if (authority === undefined) return false
-  return issuerTextOf(parsedOnce(authority.certificate)) !== issuerTextOf(parseCertificate(der))
+  return formatIssuer(parseOnce(authority.certificate)) !== formatIssuer(parseCertificate(der))
 }
 
 /** Name and key of the issuer, as a certificate says them. */
-function issuerTextOf({ issuer, extensions }: ParsedCertificate): string {
+function formatIssuer({ issuer, extensions }: ParsedCertificate): string {
   const key = readAuthorityKeyIdentifier(extensions) ?? new Uint8Array()
   return [issuer, key].map((bytes) => Buffer.from(bytes).toString('hex')).join()
 }

@@ -8,11 +8,11 @@ import { maySignCrl } from './crl/may-sign-crl.ts'
 import { signCrl } from './crl/sign-crl.ts'
 import { certifyResponder } from './ocsp/certify-responder.ts'
 import { responderDueChange } from './ocsp/responder-store.ts'
-import { authoritiesOf, holdName, type StoredAuthority } from './register/authority-store.ts'
-import { nameKeyOf } from './register/issuer-id.ts'
-import { parsedOnce } from './register/parsed.ts'
+import { holdName, listAuthorities, type StoredAuthority } from './register/authority-store.ts'
+import { hashName } from './register/issuer-id.ts'
+import { parseOnce } from './register/parsed.ts'
 import type { RevocationConfig } from './register/settings.ts'
-import { type Authority, issuerOf, openAuthority } from './signing/authority.ts'
+import { type Authority, openAuthority, toIssuer } from './signing/authority.ts'
 
 export interface MaintenanceServices {
   readonly db: Database
@@ -33,7 +33,7 @@ export interface Maintenance {
   begin(issuer: string, now: number): Promise<void>
 }
 
-const mostIssuersPerRun = 1000
+const maxIssuersPerRun = 1000
 const retryMs = 3_600_000
 /** A responder is not needed where the authority answers: whether that is so is looked at again. */
 const lookAgainMs = 86_400_000
@@ -43,7 +43,7 @@ export function createMaintenance(services: MaintenanceServices): Maintenance {
   return {
     due: async (now) => (await dueIssuers(db, revocation, now, 1)).length > 0,
     async run(now) {
-      for (const issuer of await dueIssuers(db, revocation, now, mostIssuersPerRun))
+      for (const issuer of await dueIssuers(db, revocation, now, maxIssuersPerRun))
         await maintain(services, issuer, now)
     },
     async begin(issuer, now) {
@@ -56,7 +56,7 @@ export function createMaintenance(services: MaintenanceServices): Maintenance {
 async function maintain(services: MaintenanceServices, due: DueIssuer, now: number): Promise<void> {
   const { db, log, revocation } = services
   try {
-    const stored = await authoritiesOf(db, due.id)
+    const stored = await listAuthorities(db, due.id)
     if (due.crl) await signList(services, due.id, stored, now)
     if (!due.responder) return
     const authority = await signingAuthority(services, stored, now)
@@ -83,9 +83,7 @@ async function signList(
 ): Promise<void> {
   const { db, log } = services
   // Authorities that an earlier version made have no entry of their name yet.
-  await db.commit(
-    stored.map(({ certificate }) => holdName(nameKeyOf(parsedOnce(certificate).subject), issuer)),
-  )
+  await db.commit(stored.map(({ certificate }) => holdName(hashName(parseOnce(certificate).subject), issuer)))
   const signing = stored.filter(maySignCrl)
   if (signing.length === 0 && stored.length > 0) {
     await db.commit([crlDueChange(issuer, now + lookAgainMs)])
@@ -93,7 +91,7 @@ async function signList(
     return
   }
   const authority = await signingAuthority(services, signing, now)
-  const signer = { ...issuerOf(authority), key: authority.signer }
+  const signer = { ...toIssuer(authority), key: authority.signer }
   const began = performance.now()
   const authorities = stored.map(({ id }) => id)
   await signCrl(services, { id: issuer, authorities }, signer, authority.key.object, now)

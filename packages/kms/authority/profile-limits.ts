@@ -16,8 +16,8 @@ import {
   readKeyUsage,
   readNameParts,
 } from '@warder/pki/x509'
-import { namesOf } from './alternative-names.ts'
-import { parsedOnce } from './register/parsed.ts'
+import { readAlternativeNames } from './alternative-names.ts'
+import { parseOnce } from './register/parsed.ts'
 import type { Authority } from './signing/authority.ts'
 
 /** A requested certificate. `unknown`: the caller chose the extensions. */
@@ -123,7 +123,7 @@ function requireOtherName({ certificate, chain }: Authority, { subject }: Reques
     )
   const wanted = comparableName(subject).join('\n')
   const taken = [certificate, ...chain].some(
-    (der) => comparableName(parsedOnce(der).subject).join('\n') === wanted,
+    (der) => comparableName(parseOnce(der).subject).join('\n') === wanted,
   )
   if (taken)
     throw failure(
@@ -140,7 +140,7 @@ const hostLike = /^[A-Za-z0-9_*-]+(?:\.[A-Za-z0-9_-]+)+$/
  * @throws Failure bad_request
  */
 function requireCommonName({ subject, extensions }: Requested): void {
-  const texts = namesOf(extensions).map((name) => generalNameText(name).toLowerCase())
+  const texts = readAlternativeNames(extensions).map((name) => generalNameText(name).toLowerCase())
   for (const [part, value] of readNameParts(subject)) {
     if (part !== 'CN' || !(hostLike.test(value) || isIP(value) !== 0)) continue
     const known = ['dns', 'ip'].some((kind) => texts.includes(`${kind}:${value.toLowerCase()}`))

@@ -18,7 +18,7 @@ export interface PublishedStatus {
 }
 
 /** Lists of megabytes: few are kept in memory, the others are read from the database each time. */
-const mostCrls = 8
+const maxCrls = 8
 
 export function createPublishedStatus(services: ResponderServices): PublishedStatus {
   const { db, clock, leaseMs } = services
@@ -30,7 +30,7 @@ export function createPublishedStatus(services: ResponderServices): PublishedSta
       const value = await crlOfAuthority(db, id)
       return value === undefined ? undefined : { version: value.number, value }
     },
-    capacity: mostCrls,
+    capacity: maxCrls,
     leaseMs,
     clock,
   })

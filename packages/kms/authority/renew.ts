@@ -1,6 +1,6 @@
 import { failure } from '@warder/foundation/errors'
 import { parseCertificate, readBasicConstraints, readNameConstraints } from '@warder/pki/x509'
-import { namesOf } from './alternative-names.ts'
+import { readAlternativeNames } from './alternative-names.ts'
 import type { IssueRequest } from './issue.ts'
 import type { IssuedCertificate } from './register/register-store.ts'
 
@@ -25,7 +25,7 @@ export function requestLike(
     profile: entry.profile,
     subject,
     spki,
-    names: namesOf(extensions),
+    names: readAlternativeNames(extensions),
     ...(pathLength !== undefined && { pathLength }),
     ...(constraints !== undefined && {
       permitted: constraints.permitted.map(({ whole }) => whole),

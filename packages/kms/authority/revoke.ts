@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import type { Database } from '@warder/foundation/sql'
 import { parseCertificate, type RevocationReason } from '@warder/pki/x509'
 import { type ManagedObject, stateAt, transition, type UnitOfWork } from '../keys/index.ts'
-import { compromisedKeyChange, compromisedKeyId } from './compromised-key-store.ts'
+import { markCompromisedChange, toKeyId } from './compromised-key-store.ts'
 import { type IssuedCertificate, revocationChanges } from './register/register-store.ts'
 
 export interface Revocation {
@@ -56,9 +56,9 @@ export function revoke(
   const revokedAt = issued.revokedAt ?? now
   objects.also(...revocationChanges(db, issued, { revokedAt, reason, invalidityAt }, now))
   if (compromises.has(reason)) {
-    const keyId = issued.keyId ?? (der && compromisedKeyId(parseCertificate(der).spki))
+    const keyId = issued.keyId ?? (der && toKeyId(parseCertificate(der).spki))
     const owner = issued.keyId === undefined ? issued.owner : undefined
-    if (keyId !== undefined) objects.also(compromisedKeyChange(keyId, owner, now))
+    if (keyId !== undefined) objects.also(markCompromisedChange(keyId, owner, now))
   }
   // A certificate on hold may come back: its object stays as it is.
   if (object !== undefined && reason !== 'certificateHold') endObject(objects, object, reason, now)

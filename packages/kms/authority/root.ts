@@ -7,7 +7,7 @@ import {
   type ObjectId,
   stageUse,
   type UnitOfWork,
-  usedNow,
+  useNowChanges,
 } from '../keys/index.ts'
 import { certificateObject } from './certificate-object.ts'
 import { requireNotCompromised } from './compromised-key-store.ts'
@@ -47,11 +47,11 @@ export async function stageRoot(
 ): Promise<StoredAuthority> {
   const { subject, privateKey, notBefore, notAfter } = root
   if (readNameParts(subject).length === 0) throw failure('bad_request', 'An authority has a name.')
-  const spki = spkiOf(privateKey)
+  const spki = exportSpki(privateKey)
   const signer = authoritySigner(privateKey, { spki }, services.policy, now)
   if (!stageUse(objects, privateKey.object, 0, true))
     throw failure('crypto_failure', 'The key has been used as often as its usage limits allow.')
-  objects.also(...(await usedNow(services.db, privateKey.object, root.owner, now)))
+  objects.also(...(await useNowChanges(services.db, privateKey.object, root.owner, now)))
   const extensions = profileExtensions('authority', {
     spki,
     ...(root.pathLength !== undefined && { pathLength: root.pathLength }),
@@ -126,7 +126,7 @@ export function openForIssuing(
 }
 
 /** DER of the public half. @throws Failure crypto_failure for what has none */
-export function spkiOf(key: Key): Buffer {
+export function exportSpki(key: Key): Buffer {
   const { publicKey } = key.held
   if (publicKey === undefined) throw failure('crypto_failure', 'Certificates are about pairs of keys.')
   return publicKey.export({ format: 'der', type: 'spki' })

@@ -1,12 +1,17 @@
 import { createHash } from 'node:crypto'
 import type { Database } from '@warder/foundation/sql'
 import type { ManagedObject } from '../keys/index.ts'
-import { findIssued, type IssuedCertificate, issuedAs, registerId } from './register/register-store.ts'
+import {
+  findIssued,
+  findIssuedCertificate,
+  type IssuedCertificate,
+  registerId,
+} from './register/register-store.ts'
 
 /** Status of a certificate that was issued here. */
 export type CertificateStatus = 'good' | 'hold' | 'revoked'
 
-export function statusOf({
+export function toStatus({
   revokedAt,
   reason,
 }: Pick<IssuedCertificate, 'revokedAt' | 'reason'>): CertificateStatus {
@@ -32,12 +37,12 @@ export function findBySerial(
  * The entry of the certificate that this object is. Somebody may have stored another certificate, or a copy of the same
  * one, under the identifier of an object that is gone: an entry is of an object only where everything agrees.
  */
-export async function entryOf(
+export async function findRegisterEntry(
   db: Database,
   object: ManagedObject,
   der: Uint8Array,
 ): Promise<IssuedCertificate | undefined> {
-  const issued = await issuedAs(db, object.id)
+  const issued = await findIssuedCertificate(db, object.id)
   if (issued === undefined || issued.owner !== object.owner || issued.issuedAt !== object.createdAt)
     return undefined
   return issued.fingerprint === createHash('sha256').update(der).digest('hex') ? issued : undefined

@@ -3,23 +3,23 @@ import {
   type AlgorithmPolicy,
   type CipherInput,
   type CipherPlan,
+  computeMac,
   decryptRsa,
   decryptSymmetric,
   deriveHmacKey,
   deriveKey,
   type Encrypted,
   encryptSymmetric,
+  getPublicHalf,
   type KeyShape,
   loadKey,
   type MacPlan,
-  macOf,
   type OaepHash,
   oaepUnwrapCek,
   openDecryption,
   openEncapsulation,
   openEncryption,
   type PlainInput,
-  publicOf,
   type RsaPlan,
   refuse,
   type SignaturePlan,
@@ -60,7 +60,7 @@ class SoftwareKey implements BackendKey {
 
   get publicKey(): KeyObject | undefined {
     if (this.#key.type === 'secret') return undefined
-    return this.#key.type === 'private' ? publicOf(this.#key) : this.#key
+    return this.#key.type === 'private' ? getPublicHalf(this.#key) : this.#key
   }
 
   encrypt(plan: CipherPlan, input: PlainInput): Encrypted {
@@ -89,7 +89,7 @@ class SoftwareKey implements BackendKey {
   }
 
   mac(plan: MacPlan, data: Uint8Array): Buffer {
-    return macOf(this.#key, plan, data)
+    return computeMac(this.#key, plan, data)
   }
 
   openHmacKey(): BackendKey {

@@ -13,16 +13,16 @@ export {
   type HmacHash,
   isForMaterial,
   type KeyManagementAlgorithm,
-  keyOpsOf,
   type MacAlgorithm,
   type OtherKeyManagement,
   optionalAlgorithms,
   type SignatureAlgorithm,
+  toKeyOps,
 } from './algorithms/algorithms.ts'
 export { isCipher } from './algorithms/ciphers.ts'
 export { CryptoFailure, type CryptoFailureCode, refuse } from './algorithms/failure.ts'
 export { isFipsSymmetric } from './algorithms/fips-symmetric.ts'
-export { chosenHash, digest, type HashAlgorithm, type HashName } from './algorithms/hashes.ts'
+export { digest, type HashAlgorithm, type HashName, requireHash } from './algorithms/hashes.ts'
 export {
   ecdhCurves,
   type KeyType,
@@ -41,13 +41,13 @@ export {
 export {
   type AlgorithmPolicy,
   algorithmPolicy,
+  findRefusal,
   keyFacts,
   type PolicyFacts,
   type PolicyList,
   plainName,
   policyLists,
   recommendedNames,
-  refusalOf,
   requirePermitted,
 } from './algorithms/policy.ts'
 export type { OaepHash } from './algorithms/rsa-encryptions.ts'
@@ -71,12 +71,12 @@ export { deriveHmacKey } from './derivation/hmac-key.ts'
 export { encapsulateFor, isKemKey, openEncapsulation, requireKem } from './kem/kem.ts'
 export { sameTag } from './mac/hmac.ts'
 export { kmac256 } from './mac/kmac.ts'
-export { joseMac, type MacPlan, macOf, planMac } from './mac/mac.ts'
+export { computeMac, joseMac, type MacPlan, planMac } from './mac/mac.ts'
 export { generateEc, generateRsa, generateSecret } from './material/generate.ts'
 export { generateKey, generateQuantumSafe, quantumSafeBits } from './material/generate-key.ts'
-export { inGenerationQueue, unfinishedGenerations } from './material/generation-queue.ts'
+export { countUnfinishedGenerations, inGenerationQueue } from './material/generation-queue.ts'
 export { type ImportMembers, importKey, type MaterialMember, materialMembers } from './material/import-jwk.ts'
-export { type KeyRequest, type KeySpec, keySpecOf } from './material/key-request.ts'
+export { type KeyRequest, type KeySpec, toKeySpec } from './material/key-request.ts'
 export {
   fits,
   type GeneratedKey,
@@ -88,7 +88,7 @@ export {
   type MaterialKind,
   serializeMaterial,
 } from './material/material.ts'
-export { type KeyShape, modulusBits, publicOf } from './material/public-half.ts'
+export { getPublicHalf, type KeyShape, modulusBits } from './material/public-half.ts'
 export {
   decryptRsa,
   encryptRsa,

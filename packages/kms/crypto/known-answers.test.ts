@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createSecretKey } from 'node:crypto'
 import { test } from 'node:test'
 import { gcmDecrypt, hmacCompute } from '../jose/testing/index.ts'
-import { importKey, keySpecOf } from './index.ts'
+import { importKey, toKeySpec } from './index.ts'
 
 const hex = (text: string) => Buffer.from(text, 'hex')
 const policy = { fips: true }
@@ -77,7 +77,7 @@ const gcm = [
 for (const { name, key, iv, aad, plaintext, ciphertext, tag } of gcm) {
   test(`GCM test case ${name} opens, and with another tag it does not`, async () => {
     const alg = `A${key.length * 4}GCM`
-    const material = await importKey(keySpecOf({ kty: 'oct', alg }, policy), { k: hex(key) })
+    const material = await importKey(toKeySpec({ kty: 'oct', alg }, policy), { k: hex(key) })
     const sealed = { iv: hex(iv), ciphertext: hex(ciphertext), tag: hex(tag) }
     assert.equal(gcmDecrypt(material.key, sealed, hex(aad)).toString('hex'), plaintext)
     const wrong = Buffer.from(sealed.tag)
@@ -126,7 +126,7 @@ const hmac = [
 for (const { name, key, data, ...tags } of hmac) {
   test(`RFC 4231 §${name}: HMAC`, async () => {
     for (const [hash, tag] of Object.entries(tags) as ['sha256' | 'sha384' | 'sha512', string][]) {
-      const spec = keySpecOf({ kty: 'oct', alg: `HS${hash.slice(3)}` }, policy)
+      const spec = toKeySpec({ kty: 'oct', alg: `HS${hash.slice(3)}` }, policy)
       const secret = key.length < 64 ? createSecretKey(key) : (await importKey(spec, { k: key })).key
       assert.equal(hmacCompute(hash, secret, Buffer.from(data)).toString('hex'), tag)
     }

@@ -47,7 +47,7 @@ export interface FeedSource {
 const statementAudience = 'warder:ended'
 const statementHeader = 'x-warder-statement'
 /** Sequence numbers are kept in 32 bits. */
-const largestSeq = 2 ** 32 - 1
+const maxSeq = 2 ** 32 - 1
 
 /**
  * Asks for what comes after `after`. The answer counts when it is signed, about this very question, and in order.
@@ -140,7 +140,7 @@ function readEntry(entry: unknown): EndedEntry {
 }
 
 function isSeq(value: unknown): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= largestSeq
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= maxSeq
 }
 
 function isTime(value: unknown): value is number {

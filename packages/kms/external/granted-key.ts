@@ -4,11 +4,11 @@ import { createUnchangedRows, type Database, type UnchangedRows } from '@warder/
 import {
   type AccessServices,
   type Blocks,
-  grantedToAnyOf,
-  grantedToAnyWith,
+  findRightsForAny,
+  hasGrantWithPrefix,
+  isGrantedToAny,
   keyNotFound,
   type Right,
-  rightsOfAny,
 } from '../access/index.ts'
 import { asObjectId, type Key, type ObjectId } from '../keys/index.ts'
 import {
@@ -50,10 +50,10 @@ interface Services extends Pick<AccessServices, 'db' | 'keys'> {
   readonly blocks: Blocks
 }
 
-const mostGrants = 10_000
+const maxGrants = 10_000
 
 export function createKnownGrants(db: Database): KnownGrants {
-  return createUnchangedRows(db, mostGrants)
+  return createUnchangedRows(db, maxGrants)
 }
 
 /**
@@ -97,7 +97,7 @@ export function grantedToAny(
   const names = [...principals, everyPrincipal].map((principal) =>
     normalizeName(externalPrincipal(store, principal)),
   )
-  return grantedToAnyOf(db, id, right, names)
+  return isGrantedToAny(db, id, right, names)
 }
 
 function granted(
@@ -107,11 +107,11 @@ function granted(
 ): MaybePromise<ReadonlySet<string> | undefined> {
   const all = [...names, ...everybody]
   // No id has a control character: the line end stands between it and the names.
-  return external.grants.get(`${id}\n${JSON.stringify(all)}`, () => rightsOfAny(db, id, all))
+  return external.grants.get(`${id}\n${JSON.stringify(all)}`, () => findRightsForAny(db, id, all))
 }
 
 function refuse({ db }: Services, { beginning, except }: Grantee, id: ObjectId): MaybePromise<Key> {
-  return andThen(grantedToAnyWith(db, id, beginning, except), (given): never => {
+  return andThen(hasGrantWithPrefix(db, id, beginning, except), (given): never => {
     if (given) throw failure('forbidden', 'This use of the key was not granted to this principal.')
     throw keyNotFound()
   })

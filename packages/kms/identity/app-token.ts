@@ -7,7 +7,7 @@ import type { Outbound } from '@warder/foundation/outbound'
 import { type Clock, type Secret, setBounded } from '@warder/foundation/runtime'
 import type { Ended } from '../ended/index.ts'
 import { bearerToken, type Extractor, principalNamed, unauthorized } from './extractor.ts'
-import { Places } from './places.ts'
+import { ClientLimiter } from './places.ts'
 
 export interface AppTokenOptions {
   /** Base address of the authentication service. */
@@ -39,12 +39,12 @@ interface Known extends Answer {
   readonly position: number
 }
 
-const mostTokens = 100_000
-const longestToken = 1024
+const maxTokens = 100_000
+const maxTokenLength = 1024
 /** A bearer token of this form is no JWT, whose parts are three, and no API token: base64 has no dot. */
 const ownForm = /^wt\.[\w-]+$/
 /** Look-ups at one time. */
-const mostLookups = 256
+const maxLookups = 256
 
 /**
  * `X-Secret-Token` (or `X-Vault-Token`, or `Authorization: Bearer` for tokens that begin with `wt.`): a machine's token,
@@ -64,14 +64,14 @@ export function appToken({
   const asking = new Map<string, { readonly position: number; readonly answer: Promise<Answer> }>()
   /** A request whose large body is read is authenticated twice, and is one use. */
   const used = new WeakMap<IncomingRequest, Answer>()
-  const places = new Places(mostLookups, 'too many tokens are being looked up')
+  const places = new ClientLimiter(maxLookups, 'too many tokens are being looked up')
   const peer = peerSecret?.use((bytes) => ({ [peerSecretHeader]: Buffer.from(bytes).toString('utf8') }))
   const address = `${url.replace(/\/+$/, '')}/auth/token/lookup-self`
 
   return (request) => {
     const token = tokenOf(request)
     if (token === undefined) return undefined
-    if (token.length === 0 || token.length > longestToken || !/^[\x21-\x7e]+$/.test(token)) {
+    if (token.length === 0 || token.length > maxTokenLength || !/^[\x21-\x7e]+$/.test(token)) {
       throw unauthorized('the app token is malformed')
     }
     const before = used.get(request)
@@ -109,7 +109,7 @@ export function appToken({
       .then((found) => {
         const seconds = Math.min(ttlSeconds, found.secondsLeft)
         const until = began + seconds * 1000
-        if (!found.countsUses) setBounded(known, key, { ...found, position, until }, mostTokens)
+        if (!found.countsUses) setBounded(known, key, { ...found, position, until }, maxTokens)
         return found
       })
       .finally(() => {

@@ -23,7 +23,7 @@ export interface AuthVerifierOptions {
   readonly names?: Names | undefined
 }
 
-const mostTokens = 10_000
+const maxTokens = 10_000
 
 /** A verified token. */
 interface Vouched {
@@ -40,7 +40,7 @@ interface Vouched {
  */
 export function authVerifier(options: AuthVerifierOptions): Extractor {
   const { keys, isIssuer, realm, realmWithoutAudience, clock, ended, names } = options
-  const cache = createTokenCache<Vouched>({ capacity: mostTokens, clock })
+  const cache = createTokenCache<Vouched>({ capacity: maxTokens, clock })
 
   async function verify(token: string): Promise<Principal> {
     try {

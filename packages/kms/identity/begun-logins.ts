@@ -11,7 +11,7 @@ export interface LoginCookie {
   readonly seconds: number
 }
 
-const longestCookie = 2048
+const maxCookieLength = 2048
 
 /**
  * Logins that browsers have begun. What one must come back with is sealed in the browser's own cookie, so that no other
@@ -44,7 +44,7 @@ export class BegunLogins<State extends object> {
    */
   async open(values: readonly string[]): Promise<State> {
     const [value, second] = values
-    if (value === undefined || value === '' || second !== undefined || value.length > longestCookie)
+    if (value === undefined || value === '' || second !== undefined || value.length > maxCookieLength)
       throw unauthorized('this browser has begun no login')
     const { until, ...state } = await this.#opened(value)
     if (this.#clock.now() >= until) throw unauthorized('the login took too long')

@@ -18,7 +18,7 @@ export { bearerToken, type Extractor, principalNamed, unauthorized } from './ext
 export type { JwtProvider } from './jwt-provider.ts'
 export { endedLoginCookie, loginCookieName, type OidcLogin } from './oidc.ts'
 export type { LoginUser, PasswordLogin } from './password-login.ts'
-export { Places } from './places.ts'
+export { ClientLimiter } from './places.ts'
 export {
   endedSamlCookie,
   type SamlLogin,

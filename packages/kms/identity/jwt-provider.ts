@@ -66,7 +66,7 @@ export function keySetAt(
 
 /** How long a verified token is believed without looking at the keys again. */
 export const trustSeconds = 60
-const mostTokens = 10_000
+const maxTokens = 10_000
 const leewaySeconds = 60
 
 /**
@@ -74,7 +74,7 @@ const leewaySeconds = 60
  * no other; when anything is wrong with it no other extractor sees it. Tokens of other issuers are left to the next.
  */
 export function jwtProviders(providers: readonly JwtProvider[], clock: Clock): Extractor {
-  const cache = createTokenCache<Principal>({ capacity: mostTokens, clock })
+  const cache = createTokenCache<Principal>({ capacity: maxTokens, clock })
   return (request) => {
     const token = bearerToken(request)
     if (token === undefined || !looksLikeJwt(token)) return undefined

@@ -6,7 +6,7 @@ import type { Configuration, CustomFetchOptions } from 'openid-client'
 import { BegunLogins, endedCookie, type LoginCookie } from './begun-logins.ts'
 import { principalNamed, unauthorized } from './extractor.ts'
 import { nameIn } from './jwt-provider.ts'
-import { Places } from './places.ts'
+import { ClientLimiter } from './places.ts'
 
 /** Logins of the web page at an OpenID provider: the authorization code flow with PKCE. */
 export interface OidcLogin {
@@ -38,7 +38,7 @@ export const loginCookieName = 'auth_login'
 const cookie: LoginCookie = { name: loginCookieName, path: '/ui/callback', seconds: 600 }
 export const endedLoginCookie = endedCookie(cookie)
 /** Exchanges with the provider at one time. */
-const mostWaiting = 32
+const maxWaiting = 32
 const discoveryMs = 3_600_000
 const retryDiscoveryMs = 2000
 
@@ -60,7 +60,7 @@ export function oidcLogin(options: OidcOptions): OidcLogin {
   const { issuer, redirectUri } = options
   const discovered = discovery(options)
   const begun = new BegunLogins<Started>(cookie, options)
-  const places = new Places(mostWaiting, 'too many logins wait')
+  const places = new ClientLimiter(maxWaiting, 'too many logins wait')
 
   return {
     issuer,

@@ -3,7 +3,7 @@ import { peerSecretHeader } from '@warder/foundation/http'
 import type { Outbound, OutboundResponse } from '@warder/foundation/outbound'
 import type { Secret } from '@warder/foundation/runtime'
 import { principalNamed, unauthorized } from './extractor.ts'
-import { Places } from './places.ts'
+import { ClientLimiter } from './places.ts'
 import { sessionIn, textClaim } from './session-answer.ts'
 import { typedUser, userName } from './user-name.ts'
 
@@ -41,7 +41,7 @@ export interface PasswordLogin {
 }
 
 /** Logins that may wait for the authentication service at one time. */
-const mostWaiting = 32
+const maxWaiting = 32
 
 /**
  * Logs in at the authentication service on behalf of somebody else. Nothing of it is kept, neither here nor there: the
@@ -55,7 +55,7 @@ export function passwordLogin(
   peerSecret?: Secret,
 ): PasswordLogin {
   const base = url.replace(/\/+$/, '')
-  const places = new Places(mostWaiting, 'too many logins wait')
+  const places = new ClientLimiter(maxWaiting, 'too many logins wait')
 
   async function ask(
     { realm, username }: LoginUser,

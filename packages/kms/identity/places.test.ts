@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Places } from './places.ts'
+import { ClientLimiter } from './places.ts'
 
 const overloaded = { kind: 'overloaded' }
 
 test('one address holds a quarter of the places, all together hold all, and each is given back', async () => {
-  const places = new Places(8, 'too many')
+  const places = new ClientLimiter(8, 'too many')
   const ends: (() => void)[] = []
   const held: Promise<unknown>[] = []
   const hold = (address: string) =>
@@ -30,7 +30,7 @@ test('one address holds a quarter of the places, all together hold all, and each
 })
 
 test('a place is given back when what it was for fails', async () => {
-  const places = new Places(1, 'too many')
+  const places = new ClientLimiter(1, 'too many')
   for (const _ of [1, 2])
     await assert.rejects(
       places.hold('192.0.2.1', async () => {

@@ -6,7 +6,7 @@ import { KeyedLimiter } from '@warder/foundation/runtime'
  * Callers that may wait for another service at one time, and of these how many from one address (of IPv6 from one /64):
  * nobody alone keeps everybody else out.
  */
-export class Places {
+export class ClientLimiter {
   readonly #shares: KeyedLimiter
   readonly #told: string
 

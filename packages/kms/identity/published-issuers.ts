@@ -9,7 +9,7 @@ export const publishedIssuer = 'published'
 
 /** The service asks again at most this often: an unknown issuer comes only in a token that its keys have signed. */
 const refreshMs = 5_000
-const mostIssuers = 1000
+const maxIssuers = 1000
 
 interface Options {
   readonly url: string
@@ -59,7 +59,7 @@ export function publishedIssuers({
 
 function issuersIn(body: Uint8Array): ReadonlySet<unknown> {
   const list = parseStrictObject(body)?.issuers
-  if (!Array.isArray(list) || list.length > mostIssuers || !list.every((one) => typeof one === 'string'))
+  if (!Array.isArray(list) || list.length > maxIssuers || !list.every((one) => typeof one === 'string'))
     throw new TypeError('it did not answer a list of issuers')
   return new Set(list)
 }

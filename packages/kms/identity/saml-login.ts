@@ -3,7 +3,7 @@ import { failure } from '@warder/foundation/errors'
 import type { Seal } from '@warder/foundation/seal'
 import { BegunLogins, endedCookie, type LoginCookie } from './begun-logins.ts'
 import { principalNamed, unauthorized } from './extractor.ts'
-import { Places } from './places.ts'
+import { ClientLimiter } from './places.ts'
 import { type HandedSession, SamlAtAuth, type SamlAtAuthOptions } from './saml-at-auth.ts'
 import { isRealmId, userName } from './user-name.ts'
 
@@ -53,7 +53,7 @@ export const samlCallbackPath = '/ui/saml_callback'
 const cookie: LoginCookie = { name: samlCookieName, path: samlCallbackPath, seconds: 660 }
 export const endedSamlCookie = endedCookie(cookie)
 /** Logins that may wait for the authentication service at one time. */
-const mostWaiting = 32
+const maxWaiting = 32
 
 /** Values that a login must bring back. */
 interface Started {
@@ -72,7 +72,7 @@ export function samlLogin(options: SamlLoginOptions): SamlLogin {
   const callback = `${publicUrl.replace(/\/+$/, '')}${samlCallbackPath}`
   const auth = new SamlAtAuth(options)
   const begun = new BegunLogins<Started>(cookie, options)
-  const places = new Places(mostWaiting, 'too many logins wait')
+  const places = new ClientLimiter(maxWaiting, 'too many logins wait')
 
   const offers = async () =>
     (await auth.offers(callback))?.filter(({ realm_id }) => only === undefined || realm_id === only)

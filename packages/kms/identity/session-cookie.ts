@@ -11,9 +11,9 @@ export const sessionCookieName = 'auth_session'
 const sessionSeconds = 86_400
 
 const place: SealContext = { table: 'auth_session', row: 'cookie', column: 'value' }
-const longestCookie = 4096
+const maxCookieLength = 4096
 /** Cookies of the name that one logout looks at. */
-const mostEnded = 4
+const maxEnded = 4
 
 interface Content {
   /** Random; what a logout is remembered by. */
@@ -74,7 +74,7 @@ export function sessionExtractor(
   return async (request) => {
     const [value, second] = request.cookies(sessionCookieName)
     if (value === undefined || value === '') return undefined
-    if (second !== undefined || value.length > longestCookie)
+    if (second !== undefined || value.length > maxCookieLength)
       throw unauthorized('the session cookie is malformed')
     const content = await open(seal, value)
     const { id, name, realm, until } = content
@@ -110,8 +110,8 @@ export async function openedSessions(
   cookies: readonly string[],
 ): Promise<readonly OpenedSession[]> {
   const found: OpenedSession[] = []
-  for (const value of cookies.slice(0, mostEnded)) {
-    if (value === '' || value.length > longestCookie) continue
+  for (const value of cookies.slice(0, maxEnded)) {
+    if (value === '' || value.length > maxCookieLength) continue
     const content = await open(seal, value).catch(() => undefined)
     if (content === undefined || clock.now() >= content.until) continue
     const { id, realm, until, logoutHandle } = content

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { FlattenedEncrypt, FlattenedSign, flattenedDecrypt, flattenedVerify } from 'jose'
 import { describedKey } from '../backend/index.ts'
-import { algorithmFor, generateKey, type KeyMaterial, keySpecOf } from '../crypto/index.ts'
+import { algorithmFor, generateKey, type KeyMaterial, toKeySpec } from '../crypto/index.ts'
 import {
   ContentKeys,
   decodeBase64Url,
@@ -26,13 +26,13 @@ const signatures = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256
 const curves: Readonly<Record<string, string>> = { ES256: 'P-256', ES384: 'P-384', ES512: 'P-521' }
 
 const secretOf = async (alg: string): Promise<KeyMaterial> => {
-  const made = await generateKey(keySpecOf({ kty: 'oct', alg }, policy))
+  const made = await generateKey(toKeySpec({ kty: 'oct', alg }, policy))
   assert.ok('secret' in made)
   return made.secret
 }
 const pairOf = async (alg: string) => {
   const kty = alg === 'EdDSA' ? 'OKP' : alg === 'MLDSA44' ? 'AKP' : alg.startsWith('ES') ? 'EC' : 'RSA'
-  const made = await generateKey(keySpecOf({ kty, alg, crv: curves[alg] }, policy))
+  const made = await generateKey(toKeySpec({ kty, alg, crv: curves[alg] }, policy))
   assert.ok('private' in made)
   return made
 }

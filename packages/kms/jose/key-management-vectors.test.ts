@@ -9,8 +9,8 @@ import {
   concatKdf,
   importKey,
   type KeyMaterial,
-  keySpecOf,
   optionalAlgorithms,
+  toKeySpec,
 } from '../crypto/index.ts'
 import { jweDecryptReceived, openNow, readManagementParameters } from './index.ts'
 import { gcmUnwrapKey, gcmWrapKey, unwrapKey, wrapKey } from './key-management/aes-wrap.ts'
@@ -238,7 +238,7 @@ test('a wrapped key of another length is not worked on', async () => {
 
 test('draft-ietf-jose-pqc-kem: its vectors of ML-KEM-512, direct and with AES Key Wrap', async () => {
   const vectors = JSON.parse(readFileSync(new URL('./key-management/pqc-kem.json', import.meta.url), 'utf8'))
-  const spec = keySpecOf({ kty: 'AKP', alg: 'ML-KEM-512' }, policy)
+  const spec = toKeySpec({ kty: 'AKP', alg: 'ML-KEM-512' }, policy)
   const key = describedKey(await importKey(spec, { priv: bytes(vectors.priv) }))
   const kemct = bytes(vectors.kemct)
   const { direct, wrapped } = vectors

@@ -4,7 +4,7 @@ import { type Base64Url, decodeBase64Url, encodeBase64Url } from './text/base64u
 
 /** Header members that change what the others mean; Warder understands none of them (RFC 7515 §4.1.11). */
 const refused = ['crit', 'zip', 'b64'] as const
-const longestHeader = 16_384
+const maxHeaderLength = 16_384
 
 export interface JweHeader {
   readonly alg: string
@@ -34,12 +34,12 @@ export function readJweHeader(text: string): JweHeader {
  * and neither their number nor their length grows beyond a bound.
  */
 const jweHeaders = new Map<string, JweHeader>()
-const mostRemembered = 4096
-const longestRemembered = 512
+const maxRemembered = 4096
+const maxRememberedLength = 512
 
 function remember(headers: Map<string, JweHeader>, text: string, header: JweHeader): JweHeader {
-  if (text.length > longestRemembered) return header
-  if (headers.size >= mostRemembered) headers.clear()
+  if (text.length > maxRememberedLength) return header
+  if (headers.size >= maxRemembered) headers.clear()
   headers.set(text, header)
   return header
 }
@@ -90,7 +90,7 @@ export function jwsHeader(alg: string, kid: string): Base64Url {
 }
 
 function readHeader(text: string): Readonly<Record<string, unknown>> {
-  if (text.length > longestHeader) throw failure('bad_request', "'protected' is too long.")
+  if (text.length > maxHeaderLength) throw failure('bad_request', "'protected' is too long.")
   const header = parseStrictObject(decodeBase64Url(text, 'protected'))
   if (header === undefined) {
     throw failure('bad_request', "'protected' is not a JSON object without repeated members in base64url.")

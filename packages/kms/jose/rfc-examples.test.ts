@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { thumbprint } from '@warder/foundation/jwt'
 import { describedKey } from '../backend/index.ts'
-import { algorithmFor, type ImportMembers, importKey, type KeyMaterial, keySpecOf } from '../crypto/index.ts'
+import { algorithmFor, type ImportMembers, importKey, type KeyMaterial, toKeySpec } from '../crypto/index.ts'
 import { publicFromPrivate } from '../crypto/testing/material.ts'
 import {
   additionalData,
@@ -53,7 +53,7 @@ const policy = { fips: false }
 /** The key by the way of an import request. */
 async function imported({ kty, crv, ...members }: Jwk, alg: string): Promise<KeyMaterial> {
   const bytes = Object.entries(members).map(([name, text]) => [name, decodeBase64Url(text, name)] as const)
-  return importKey(keySpecOf({ kty, alg, crv }, policy), Object.fromEntries(bytes) as ImportMembers)
+  return importKey(toKeySpec({ kty, alg, crv }, policy), Object.fromEntries(bytes) as ImportMembers)
 }
 
 /** PSS and ECDSA draw random numbers; the other signatures can be made again. */

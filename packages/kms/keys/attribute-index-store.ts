@@ -9,8 +9,8 @@ import {
   vendorIndexName,
   vendorValue,
 } from './attributes/index-value.ts'
-import { impliedAlgorithm } from './attributes/key-names.ts'
-import { storedValue } from './attributes/object-attributes.ts'
+import { toKmipAlgorithm } from './attributes/key-names.ts'
+import { toStoredValue } from './attributes/object-attributes.ts'
 import type { ManagedObject } from './managed-object.ts'
 import { onlyIn } from './name-link-tag-store.ts'
 import { isUuid } from './object-id.ts'
@@ -80,14 +80,14 @@ function indexRows(object: IndexedObject): readonly ValueRow[] {
 function memberValues(object: IndexedObject): readonly StoredValue[] {
   const { processStartAt, protectStopAt, archivedAt, form, id } = object
   return [
-    ...(processStartAt === undefined ? [] : [storedValue('ProcessStartDate', processStartAt)]),
-    ...(protectStopAt === undefined ? [] : [storedValue('ProtectStopDate', protectStopAt)]),
-    ...(object.sensitive ? [storedValue('Sensitive', true)] : []),
-    ...(object.alwaysSensitive ? [storedValue('AlwaysSensitive', true)] : []),
-    ...(object.extractable ? [] : [storedValue('Extractable', false)]),
-    ...(object.neverExtractable ? [storedValue('NeverExtractable', true)] : []),
-    ...(archivedAt === undefined ? [] : [storedValue('ArchiveDate', archivedAt)]),
-    ...(isUuid(id) ? [] : [storedValue('ShortUniqueIdentifier', shortIdentifier(id))]),
+    ...(processStartAt === undefined ? [] : [toStoredValue('ProcessStartDate', processStartAt)]),
+    ...(protectStopAt === undefined ? [] : [toStoredValue('ProtectStopDate', protectStopAt)]),
+    ...(object.sensitive ? [toStoredValue('Sensitive', true)] : []),
+    ...(object.alwaysSensitive ? [toStoredValue('AlwaysSensitive', true)] : []),
+    ...(object.extractable ? [] : [toStoredValue('Extractable', false)]),
+    ...(object.neverExtractable ? [toStoredValue('NeverExtractable', true)] : []),
+    ...(archivedAt === undefined ? [] : [toStoredValue('ArchiveDate', archivedAt)]),
+    ...(isUuid(id) ? [] : [toStoredValue('ShortUniqueIdentifier', shortIdentifier(id))]),
     ...(form.abe?.policy === undefined ? [] : [policyValue(form.abe.policy)]),
   ]
 }
@@ -132,7 +132,7 @@ function rowsFor(object: IndexedObject, stored: StoredValue): readonly ValueRow[
 
 function isUncommon(object: IndexedObject, { tag, value }: StoredValue): boolean {
   if (tag === 'CryptographicAlgorithm')
-    return algorithmNumber(value) !== algorithmNumber(impliedAlgorithm(object))
+    return algorithmNumber(value) !== algorithmNumber(toKmipAlgorithm(object))
   const common = commonValue(tag)
   return common !== undefined && common !== value
 }

@@ -39,7 +39,7 @@ const soon = query<[id: string], unknown>(
 const lower = query<[from: number, id: string, from: number], unknown>(
   'UPDATE gcm_budget SET look_from = ?, look_at = 0 WHERE object_id = ? AND look_from > ?',
 )
-const mostUsed = query<[limit: number], unknown>(
+const highestUse = query<[limit: number], unknown>(
   `UPDATE gcm_budget SET look_at = 0, look_from = CASE WHEN look_from > 0 THEN 0 ELSE look_from - 1 END WHERE object_id IN (
      SELECT object_id FROM gcm_budget WHERE reserved >= 1048576 ORDER BY reserved DESC LIMIT ?)`,
 )
@@ -52,9 +52,9 @@ const ending = query<[least: number, told: number, late: number, most: number], 
 /** Refused rotations by use are tried again after so long, or when the key can be used again. */
 export const useRetryMs = 3_600_000
 /** Versions that a new policy looks at before the others, those with the most messages first. */
-const mostAtOnce = 10_000
+const maxAtOnce = 10_000
 /** Keys near the end of their budget that are counted. */
-const mostCounted = 10_000
+const maxCounted = 10_000
 
 /** A version whose messages have reached the number at which the service looks at it. */
 export interface DueBudget extends CountedMessages {
@@ -100,7 +100,7 @@ export function lookNoLaterThan(id: string, messages: number): Change {
 
 /** Lets a new policy reach what has encrypted the most at once; the others are reached by the look at all keys. */
 export function lookAtMostUsed(): Change {
-  return change(mostUsed, [mostAtOnce])
+  return change(highestUse, [maxAtOnce])
 }
 
 /** What a change of an object means for the next look: at once with another limit, and when it is not withheld any more. */
@@ -118,5 +118,5 @@ const lateFrom = 4_100_000_000
 
 /** Active keys that stop encrypting soon and that nothing rotates before. */
 export async function countEnding(db: Database): Promise<number> {
-  return (await db.get(ending, [endingFrom, maxInvocations, lateFrom, mostCounted]))?.count ?? 0
+  return (await db.get(ending, [endingFrom, maxInvocations, lateFrom, maxCounted]))?.count ?? 0
 }

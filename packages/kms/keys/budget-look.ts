@@ -1,5 +1,5 @@
 import { maxInvocations } from './gcm-budget-store.ts'
-import { fewestMessages } from './rotation-policy.ts'
+import { minMessages } from './rotation-policy.ts'
 
 /** Count of the AES-GCM messages of a version. */
 export interface CountedMessages {
@@ -40,7 +40,7 @@ export function budgetStep(counted: CountedMessages, { limit, announced }: Messa
   const { reserved, told } = counted
   if (limit === undefined) return isEnding(counted) ? 'warn' : 'wait'
   if (reserved >= limit) return 'rotate'
-  const announces = announced && limit >= fewestMessages && told < limit
+  const announces = announced && limit >= minMessages && told < limit
   return announces && reserved >= noticeFrom(limit) ? 'announce' : 'wait'
 }
 
@@ -52,6 +52,6 @@ export function nextLook({ reserved, told }: CountedMessages, { limit, announced
   const levels =
     limit === undefined
       ? [told < maxInvocations ? endingFrom : never]
-      : [...(announced && limit >= fewestMessages && told < limit ? [noticeFrom(limit)] : []), limit]
+      : [...(announced && limit >= minMessages && told < limit ? [noticeFrom(limit)] : []), limit]
   return levels.find((level) => level > reserved) ?? never
 }

@@ -28,7 +28,7 @@ export async function countByState(
   db: Database,
   step: number = entriesOfStep,
 ): Promise<Readonly<Partial<Record<State, number>>>> {
-  const all = await walked(
+  const all = await countBySteps(
     step,
     (after) => db.get(lastOfStep, [after, step - 1]),
     (after) => db.get(rest, [after]),
@@ -37,7 +37,7 @@ export async function countByState(
   let others = 0
   for (const state of states) {
     if (state === 'Active') continue
-    const count = await walked(
+    const count = await countBySteps(
       step,
       (after) => db.get(lastOfStepIn, [state, after, step - 1]),
       (after) => db.get(restIn, [state, after]),
@@ -53,7 +53,7 @@ export async function countByState(
  * @param last the entry at which the step behind `after` ends; undefined = there are fewer
  * @param remaining entries behind the last whole step
  */
-async function walked(
+async function countBySteps(
   step: number,
   last: (after: string) => MaybePromise<{ readonly id: string } | undefined>,
   remaining: (after: string) => MaybePromise<{ readonly count: number } | undefined>,

@@ -39,7 +39,7 @@ export function reserveBlock(id: string, block: number): Change {
 }
 
 /** Invocations that are taken already; undefined: there is no such budget. */
-export async function reservedInvocations(
+export async function findReservedInvocations(
   db: Pick<Database, 'get'>,
   id: string,
 ): Promise<number | undefined> {

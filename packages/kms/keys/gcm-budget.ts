@@ -1,7 +1,7 @@
 import { type Failure, failure } from '@warder/foundation/errors'
 import { setBounded } from '@warder/foundation/runtime'
 import { type Database, GuardFailed } from '@warder/foundation/sql'
-import { maxInvocations, reserveBlock, reservedInvocations } from './gcm-budget-store.ts'
+import { findReservedInvocations, maxInvocations, reserveBlock } from './gcm-budget-store.ts'
 import type { ManagedObject } from './managed-object.ts'
 
 /** A key that comes after another one under the same identifier has a budget of its own. */
@@ -30,7 +30,7 @@ interface Block {
 
 /** The first block of a process is small, so that restarts waste little; each next one doubles. */
 const firstBlock = 1024
-const largestBlock = 2 ** 20
+const maxBlock = 2 ** 20
 
 /**
  * Invocations are reserved in blocks by an atomic UPDATE that must not pass 2^32 (SP 800-38D §8.3), and used up from
@@ -41,7 +41,7 @@ export function createGcmBudgets(db: Pick<Database, 'commit' | 'get'>, capacity:
   const blocks = new Map<string, Block>()
 
   const reserve = (id: string, block: Block): Promise<void> => {
-    const size = Math.min(largestBlock, block.size === 0 ? firstBlock : block.size * 2)
+    const size = Math.min(maxBlock, block.size === 0 ? firstBlock : block.size * 2)
     block.pending = commitBlock(id, size)
       .then((reserved) => {
         block.left += reserved
@@ -68,14 +68,14 @@ export function createGcmBudgets(db: Pick<Database, 'commit' | 'get'>, capacity:
         if (!(error instanceof GuardFailed)) throw error
       }
     }
-    const reserved = await reservedInvocations(db, id)
+    const reserved = await findReservedInvocations(db, id)
     // One with room was opened after the tries: the key that was asked for was not there.
     if (reserved === undefined || reserved <= maxInvocations - wanted)
       throw failure('not_found', 'The key is not there (any more).')
     return 0
   }
 
-  const blockOf = ({ id, createdAt }: BudgetedKey): Block => {
+  const getBlock = ({ id, createdAt }: BudgetedKey): Block => {
     const known = blocks.get(id)
     if (known?.createdAt === createdAt) return known
     const block: Block = { createdAt, left: 0, size: 0, pending: undefined, spent: false }
@@ -94,7 +94,7 @@ export function createGcmBudgets(db: Pick<Database, 'commit' | 'get'>, capacity:
 
   return {
     take(key) {
-      const block = blockOf(key)
+      const block = getBlock(key)
       const { id } = key
       if (block.left === 0) return takeLater(id, block)
       block.left -= 1

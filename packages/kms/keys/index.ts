@@ -15,9 +15,9 @@ export {
   commonValue,
   defaultLease,
   indexDate,
-  indexedText,
   indexValue,
   memberIndexName,
+  toIndexText,
   vendorIndexName,
 } from './attributes/index-value.ts'
 export {
@@ -36,16 +36,16 @@ export {
   type AlgorithmName,
   byteKeysOf,
   type CurveName,
-  columnOf,
   curveByName,
-  impliedAlgorithm,
+  findKeyColumns,
   kmipKeyKind,
-  storedKeyKind,
+  toKmipAlgorithm,
+  toStoredKeyKind,
 } from './attributes/key-names.ts'
 export {
   type IndexGaps,
   ObjectAttributes,
-  storedValue,
+  toStoredValue,
 } from './attributes/object-attributes.ts'
 export { attributesForReplacement, passesToReplacement, serverVendor } from './attributes/replacement.ts'
 export * from './budget-look.ts'
@@ -61,20 +61,20 @@ export {
 export { countByState } from './count-by-state-store.ts'
 export * from './create.ts'
 export * from './gcm-budget.ts'
-export { maxInvocations, reservedInvocations } from './gcm-budget-store.ts'
+export { findReservedInvocations, maxInvocations } from './gcm-budget-store.ts'
 export * from './inventory-store.ts'
 export * from './key-ring.ts'
 export * from './last-use.ts'
-export { dayOf, sweepUses, usedNow, usersSince } from './last-use-store.ts'
+export { sweepUses, toDay, useNowChanges, usersSince } from './last-use-store.ts'
 export * from './managed-object.ts'
 export * from './may-use.ts'
 export {
   addTagChanges,
-  halvesOf,
+  findTags,
   maxTags,
+  otherHalfIds,
   type PairMember,
   removeTagChanges,
-  tagsOf,
   tagsOfPair,
 } from './name-link-tag-store.ts'
 export * from './object-id.ts'

@@ -1,6 +1,6 @@
 import type { Database, SqlValue } from '@warder/foundation/sql'
-import { mostLooked, type Piece, walked } from './inventory-piece.ts'
-import { ofOneDay, type Place, statements } from './inventory-walk-store.ts'
+import { maxScanned, type Piece, walkPiece } from './inventory-piece.ts'
+import { ofOneDay, statements, type WalkCursor } from './inventory-walk-store.ts'
 
 /**
  * A piece of the walk by the day of the last use. A day can have any number of keys, and SQLite compares the pair of day and
@@ -11,7 +11,7 @@ import { ofOneDay, type Place, statements } from './inventory-walk-store.ts'
  */
 export async function byDays(
   db: Database,
-  { value: day, id }: Place,
+  { value: day, id }: WalkCursor,
   before: number,
   asked: readonly SqlValue[],
   wanted: number,
@@ -22,7 +22,7 @@ export async function byDays(
   if (head.last !== undefined || left === 0) return head
   const { end, rest } = statements.used
   const from = isBegun ? day + 1 : day
-  const last = await db.get(end, [from, before, mostLooked - 1])
+  const last = await db.get(end, [from, before, maxScanned - 1])
   const whole = await db.all(rest, [from, last?.value ?? before, ...asked, left])
   const found = [...head.found, ...whole]
   if (last === undefined || whole.length === left) return { found, last }
@@ -37,8 +37,8 @@ async function restOfDay(
   asked: readonly SqlValue[],
   wanted: number,
 ): Promise<Piece> {
-  const walk = { statements: ofOneDay, begin: [day, id], bound: [], last: (place: Place) => [place.id] }
-  const { found, last } = await walked(db, walk, asked, wanted)
+  const walk = { statements: ofOneDay, begin: [day, id], bound: [], last: (place: WalkCursor) => [place.id] }
+  const { found, last } = await walkPiece(db, walk, asked, wanted)
   return {
     found: found.map((row) => ({ ...row, value: day })),
     last: last && { value: day, id: last.id },

@@ -1,15 +1,15 @@
 import type { Database, SqlValue } from '@warder/foundation/sql'
-import type { Found, Place, WalkStatements } from './inventory-walk-store.ts'
+import type { Found, WalkCursor, WalkStatements } from './inventory-walk-store.ts'
 
 /** Rows that one piece of a page looks at: whatever is asked, it takes no longer. */
-export const mostLooked = 1000
+export const maxScanned = 1000
 
 /** What a part of a walk found. */
 export interface Piece {
   /** As many as were wanted at most. */
   readonly found: readonly Found[]
   /** Where the look ended before the walk did. */
-  readonly last: Place | undefined
+  readonly last: WalkCursor | undefined
 }
 
 /** A walk from a place on. */
@@ -20,17 +20,17 @@ export interface WalkFrom {
   /** The end of the range, if there is one. */
   readonly bound: readonly SqlValue[]
   /** A place as the walk compares it. */
-  last(place: Place): readonly SqlValue[]
+  last(place: WalkCursor): readonly SqlValue[]
 }
 
 /** @param asked as `conditionParameters` */
-export async function walked(
+export async function walkPiece(
   db: Database,
   { statements: { end, some, rest }, begin, bound, last: placeOf }: WalkFrom,
   asked: readonly SqlValue[],
   wanted: number,
 ): Promise<Piece> {
-  const last = await db.get(end, [...begin, ...bound, mostLooked - 1])
+  const last = await db.get(end, [...begin, ...bound, maxScanned - 1])
   const found =
     last === undefined
       ? await db.all(rest, [...begin, ...bound, ...asked, wanted])

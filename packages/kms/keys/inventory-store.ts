@@ -1,24 +1,24 @@
 import type { Database, Query, SqlValue } from '@warder/foundation/sql'
 import { query } from '@warder/foundation/sql'
 import { byDays } from './inventory-days.ts'
-import { walked } from './inventory-piece.ts'
+import { walkPiece } from './inventory-piece.ts'
 import {
   conditionParameters,
   everything,
   type Found,
+  type InventoryCursor,
   type InventoryFilter,
-  type InventoryPlace,
   isWalk,
-  type Place,
   type Range,
   rules,
   statements,
   type Walk,
+  type WalkCursor,
 } from './inventory-walk-store.ts'
 import type { ManagedObject } from './managed-object.ts'
 import { type ObjectRow, objectColumns, toObject } from './object-row-store.ts'
 
-export { type InventoryFilter, type InventoryPlace, isWalk, type Range }
+export { type InventoryCursor, type InventoryFilter, isWalk, type Range }
 
 /** Keys of an owner that are walked as they are, whatever is asked of them: two pages. */
 const fewOfOwner = 2000
@@ -47,21 +47,21 @@ async function walkFor(db: Database, filter: InventoryFilter): Promise<Walk> {
   return owner === undefined ? 'all' : 'owner'
 }
 
-function rangeOf(walk: Walk, filter: InventoryFilter): Range {
+function selectRange(walk: Walk, filter: InventoryFilter): Range {
   if (walk === 'ends') return filter.ends ?? everything
   if (walk === 'rotated') return filter.rotated ?? everything
   return (walk === 'used' ? filter.usedDay : filter.created) ?? everything
 }
 
 /** A place as a walk compares it. */
-function placeOf(walk: Walk, { value, id }: Place): SqlValue[] {
+function toCursorParameters(walk: Walk, { value, id }: WalkCursor): SqlValue[] {
   return rules[walk].sort === undefined ? [id] : [value, id]
 }
 
 /** Parameters of a walk behind a place, which is in the range of the walk. */
-function behindParameters(place: InventoryPlace, filter: InventoryFilter): SqlValue[] {
+function behindParameters(place: InventoryCursor, filter: InventoryFilter): SqlValue[] {
   const { walk } = place
-  const behind = placeOf(walk, place)
+  const behind = toCursorParameters(walk, place)
   switch (walk) {
     case 'owner':
     case 'tag':
@@ -75,12 +75,12 @@ function behindParameters(place: InventoryPlace, filter: InventoryFilter): SqlVa
 
 /** The end of the range of a walk, if it has one. */
 function endParameters(walk: Walk, filter: InventoryFilter): SqlValue[] {
-  return rules[walk].sort === undefined ? [] : [rangeOf(walk, filter).before]
+  return rules[walk].sort === undefined ? [] : [selectRange(walk, filter).before]
 }
 
 /** The first place of a walk. No id is empty. */
-function beginOf(walk: Walk, filter: InventoryFilter): InventoryPlace {
-  return { walk, value: rangeOf(walk, filter).from, id: '' }
+function firstCursor(walk: Walk, filter: InventoryFilter): InventoryCursor {
+  return { walk, value: selectRange(walk, filter).from, id: '' }
 }
 
 /** A key of a page. */
@@ -96,7 +96,7 @@ export interface Listed {
 export interface InventoryPage {
   readonly keys: readonly Listed[]
   /** Beginning of the next page: a page need not be full to have one. undefined = the end. */
-  readonly next: InventoryPlace | undefined
+  readonly next: InventoryCursor | undefined
 }
 
 /**
@@ -107,29 +107,29 @@ export interface InventoryPage {
 export async function inventoryPage(
   db: Database,
   filter: InventoryFilter,
-  after: InventoryPlace | undefined,
+  after: InventoryCursor | undefined,
   limit: number,
   now: number,
 ): Promise<InventoryPage> {
-  const start = after ?? beginOf(await walkFor(db, filter), filter)
+  const start = after ?? firstCursor(await walkFor(db, filter), filter)
   const asked = conditionParameters(filter, now)
   const { walk } = start
   const { found, last } =
     walk === 'used'
-      ? await byDays(db, start, rangeOf(walk, filter).before, asked, limit + 1)
-      : await walked(
+      ? await byDays(db, start, selectRange(walk, filter).before, asked, limit + 1)
+      : await walkPiece(
           db,
           {
             statements: statements[walk],
             begin: behindParameters(start, filter),
             bound: endParameters(walk, filter),
-            last: (place) => placeOf(walk, place),
+            last: (place) => toCursorParameters(walk, place),
           },
           asked,
           limit + 1,
         )
   const shown = found.slice(0, limit)
-  const keys = await listed(db, shown)
+  const keys = await toListed(db, shown)
   const place = found.length > limit ? shown.at(-1) : last
   return { keys, next: place === undefined ? undefined : { walk, value: place.value, id: place.id } }
 }
@@ -159,16 +159,16 @@ export async function inSome<R>(
 }
 
 /** Objects by their ids; those that are not there are left out. */
-export async function objectsOf(
+export async function findObjectsByIds(
   db: Database,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, ManagedObject>> {
   return new Map((await inSome(db, byIds, ids)).map((row) => [row.id, toObject(row)]))
 }
 
-async function listed(db: Database, found: readonly Found[]): Promise<readonly Listed[]> {
+async function toListed(db: Database, found: readonly Found[]): Promise<readonly Listed[]> {
   const ids = new Set(found.flatMap(({ kid, version_kid }) => [kid, version_kid]))
-  const objects = await objectsOf(db, [...ids])
+  const objects = await findObjectsByIds(db, [...ids])
   return found.flatMap(({ kid, version_kid, last_used_day: day }) => {
     const [key, newest] = [objects.get(kid), objects.get(version_kid)]
     // Gone since it was found.

@@ -64,7 +64,7 @@ export function isWalk(name: unknown): name is Walk {
 export const rules: Readonly<Record<Walk, WalkRule>> = walks
 
 /** Behind which row a page begins. */
-export interface InventoryPlace {
+export interface InventoryCursor {
   readonly walk: Walk
   /** Value of the sort column; 0 where the id alone sorts. */
   readonly value: number
@@ -134,12 +134,12 @@ export function conditionParameters(filter: InventoryFilter, now: number): SqlVa
 }
 
 /** A row of a walk: its place. */
-export interface Place {
+export interface WalkCursor {
   readonly id: string
   readonly value: number
 }
 /** A row that meets the conditions. */
-export interface Found extends Place {
+export interface Found extends WalkCursor {
   readonly kid: string
   readonly version_kid: string
   readonly last_used_day: number | null
@@ -148,7 +148,7 @@ type Statement<R> = Query<readonly SqlValue[], R>
 
 export interface WalkStatements {
   /** The last row that a page looks at; none if there are fewer. */
-  readonly end: Statement<Place>
+  readonly end: Statement<WalkCursor>
   /** Rows up to there that meet the conditions. */
   readonly some: Statement<Found>
   /** The same to the end of the walk, which is near. */
@@ -168,7 +168,7 @@ const joined = {
 } as const
 const onlyKeys = { first: 'first.generation = 0', newest: 'newest.superseded_at IS NULL' } as const
 
-function statementsOf(rule: WalkRule, byTag = false): WalkStatements {
+function buildStatements(rule: WalkRule, byTag = false): WalkStatements {
   const { row, where, sort } = rule
   const id = byTag ? 'tagged.object_id' : `${row}.id`
   const [place, marks] = sort === undefined ? [id, '?'] : [`(${sort}, ${id})`, '(?, ?)']
@@ -182,7 +182,7 @@ function statementsOf(rule: WalkRule, byTag = false): WalkStatements {
   const [tables, join] = joined[row]
   const from = byTag ? `object_tag tagged CROSS JOIN ${tables}` : tables
   const links = byTag ? ['first.id = tagged.object_id', join] : [join]
-  const found = (bounds: readonly string[]) =>
+  const selectFound = (bounds: readonly string[]) =>
     query<readonly SqlValue[], Found>(
       `SELECT ${id} AS id, ${sort ?? '0'} AS value, first.id AS kid, newest.id AS version_kid, first.last_used_day
          FROM ${from} WHERE ${[...bounds, ...links, onlyKeys[row], conditions].join(' AND ')} ORDER BY ${order} LIMIT ?`,
@@ -192,14 +192,14 @@ function statementsOf(rule: WalkRule, byTag = false): WalkStatements {
       `SELECT ${id} AS id, ${sort ?? '0'} AS value FROM ${byTag ? 'object_tag tagged' : `managed_object ${row}`}
          WHERE ${toTheEnd.join(' AND ')} ORDER BY ${order} LIMIT 1 OFFSET ?`,
     ),
-    some: found([...behind, `${place} <= ${marks}`]),
-    rest: found(toTheEnd),
+    some: selectFound([...behind, `${place} <= ${marks}`]),
+    rest: selectFound(toTheEnd),
   }
 }
 
 export const statements = Object.fromEntries(
-  Object.keys(walks).map((walk) => [walk, statementsOf(rules[walk as Walk], walk === 'tag')]),
+  Object.keys(walks).map((walk) => [walk, buildStatements(rules[walk as Walk], walk === 'tag')]),
 ) as Readonly<Record<Walk, WalkStatements>>
 
 /** Keys of one day of `used`, by their ids. */
-export const ofOneDay = statementsOf({ row: 'first', where: `${usedDay} = ?` })
+export const ofOneDay = buildStatements({ row: 'first', where: `${usedDay} = ?` })

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { kmsMigrations } from '../service/migrations.ts'
 import { bothEngines } from '../testing/engines.ts'
 import { ObjectAttributes } from './attributes/object-attributes.ts'
-import { type InventoryFilter, type InventoryPlace, inventoryPage, isWalk } from './inventory-store.ts'
+import { type InventoryCursor, type InventoryFilter, inventoryPage, isWalk } from './inventory-store.ts'
 import { type ManagedObject, newObjectDefaults } from './managed-object.ts'
 import { addTagChanges } from './name-link-tag-store.ts'
 import type { ObjectId } from './object-id.ts'
@@ -105,7 +105,7 @@ async function walked(
   between: (page: number) => Promise<void> = async () => undefined,
 ): Promise<string[]> {
   const ids: string[] = []
-  let place: InventoryPlace | undefined
+  let place: InventoryCursor | undefined
   for (let page = 0; page < 100; page++) {
     const { keys, next } = await inventoryPage(db, filter, place, limit, now)
     assert.ok(keys.length <= limit)

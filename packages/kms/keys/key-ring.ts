@@ -128,7 +128,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
     topic: objectTopic,
     version: objectVersion,
     async load(id) {
-      const found = await opened(options, id as ObjectId)
+      const found = await openObject(options, id as ObjectId)
       if (found === undefined) return undefined
       const { object, key } = found
       const value = new Key(object, key, clock, options.policy)
@@ -152,7 +152,7 @@ export function createKeyRing(options: KeyRingOptions): KeyRing {
 }
 
 /** A key that cannot be opened can still be shown and destroyed: only its use fails. */
-async function opened({ db, seal, backend }: KeyRingOptions, id: ObjectId) {
+async function openObject({ db, seal, backend }: KeyRingOptions, id: ObjectId) {
   try {
     const found = await findWithMaterial(db, seal, id)
     if (found === undefined) return undefined

@@ -1,10 +1,10 @@
 import { type Change, change, type Database, query } from '@warder/foundation/sql'
-import { chainIdOf, type ManagedObject } from './managed-object.ts'
+import { getChainId, type ManagedObject } from './managed-object.ts'
 
 const dayMs = 86_400_000
 
 /** Days since 1970 in UTC: what is remembered of a use. */
-export function dayOf(now: number): number {
+export function toDay(now: number): number {
   return Math.floor(now / dayMs)
 }
 
@@ -38,7 +38,7 @@ const sweep = query<[before: number], unknown>('DELETE FROM object_use WHERE day
 const keptDays = 400
 
 /** Users of an object that one answer or notice names at most. */
-const mostUsers = 1000
+const maxUsers = 1000
 
 /** Changes that record a use; none when it is known: another worker may have written it. */
 export async function useChanges(db: Database, { id, user, day }: KeyUse): Promise<readonly Change[]> {
@@ -50,13 +50,13 @@ export async function useChanges(db: Database, { id, user, day }: KeyUse): Promi
  * The same for the commit that the use is part of: of a key that signs for an authority, whose uses are few and each of them
  * written at once.
  */
-export function usedNow(
+export function useNowChanges(
   db: Database,
   object: Pick<ManagedObject, 'id' | 'chainId'>,
   user: string,
   now: number,
 ): Promise<readonly Change[]> {
-  return useChanges(db, { id: chainIdOf(object), user, day: dayOf(now) })
+  return useChanges(db, { id: getChainId(object), user, day: toDay(now) })
 }
 
 /** Users of an object since a day, the latest first. */
@@ -65,12 +65,12 @@ export async function usersSince(
   id: string,
   since: number,
 ): Promise<readonly Pick<KeyUse, 'user' | 'day'>[]> {
-  return (await db.all(ofObject, [id, since, mostUsers])).map(({ user_id: user, day }) => ({ user, day }))
+  return (await db.all(ofObject, [id, since, maxUsers])).map(({ user_id: user, day }) => ({ user, day }))
 }
 
 /** Forgets who used objects long ago. */
 export function sweepUses(now: number): Change {
-  return change(sweep, [dayOf(now) - keptDays])
+  return change(sweep, [toDay(now) - keptDays])
 }
 
 /** Uses go with their object. */

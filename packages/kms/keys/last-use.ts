@@ -1,6 +1,6 @@
 import type { Database } from '@warder/foundation/sql'
 import type { Logger } from '@warder/foundation/telemetry'
-import { dayOf, type KeyUse, useChanges } from './last-use-store.ts'
+import { type KeyUse, toDay, useChanges } from './last-use-store.ts'
 
 /** Remembers who used which key on which day, off the way of requests. */
 export interface LastUses {
@@ -20,11 +20,11 @@ export interface LastUsesOptions {
   readonly capacity?: number
 }
 
-const usualEveryMs = 2000
-const usualCapacity = 200_000
+const defaultEveryMs = 2000
+const defaultCapacity = 200_000
 /** Pairs that wait to be written; more are dropped, with a line in the log: the next use notes them again. */
-const mostWaiting = 50_000
-const mostPerCommit = 500
+const maxWaiting = 50_000
+const maxPerCommit = 500
 
 /**
  * One for each worker. A pair that several workers see is written once: the row is read before it is written. When the
@@ -33,8 +33,8 @@ const mostPerCommit = 500
 export function createLastUses({
   db,
   log,
-  everyMs = usualEveryMs,
-  capacity = usualCapacity,
+  everyMs = defaultEveryMs,
+  capacity = defaultCapacity,
 }: LastUsesOptions): LastUses {
   /** By key, then user, so that no text is put together for a use. */
   let noted = new Map<string, Set<string>>()
@@ -50,8 +50,8 @@ export function createLastUses({
   }
 
   async function write(batch: readonly KeyUse[]): Promise<void> {
-    for (let from = 0; from < batch.length; from += mostPerCommit) {
-      const some = batch.slice(from, from + mostPerCommit)
+    for (let from = 0; from < batch.length; from += maxPerCommit) {
+      const some = batch.slice(from, from + maxPerCommit)
       const changes = (await Promise.all(some.map((use) => useChanges(db, use)))).flat()
       if (changes.length > 0) await db.commit(changes)
     }
@@ -78,7 +78,7 @@ export function createLastUses({
 
   return {
     note(id, user, now) {
-      const day = dayOf(now)
+      const day = toDay(now)
       if (day !== today || size >= capacity) {
         today = day
         forget()
@@ -88,8 +88,8 @@ export function createLastUses({
       if (users === undefined) noted.set(id, new Set([user]))
       else users.add(user)
       size += 1
-      if (waiting.length >= mostWaiting) {
-        log.info({ waiting: mostWaiting }, 'too many uses of keys wait to be written: one was left out')
+      if (waiting.length >= maxWaiting) {
+        log.info({ waiting: maxWaiting }, 'too many uses of keys wait to be written: one was left out')
         return
       }
       waiting.push({ id, user, day })

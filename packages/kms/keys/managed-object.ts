@@ -177,12 +177,12 @@ export const newObjectDefaults = {
 } as const satisfies Partial<ManagedObject>
 
 /** Target of the first link of a kind. */
-export function linkedObject({ links }: Pick<ManagedObject, 'links'>, kind: string): string | undefined {
+export function findLinkTarget({ links }: Pick<ManagedObject, 'links'>, kind: string): string | undefined {
   return links.find((link) => link.kind === kind)?.id
 }
 
 /** The id of the key that an object is a version of, its own where it is none: what grants and tags belong to. */
-export function chainIdOf<Id extends string>({
+export function getChainId<Id extends string>({
   id,
   chainId,
 }: {

@@ -1,4 +1,4 @@
-import { type AlgorithmPolicy, keyFacts, refusalOf } from '../crypto/index.ts'
+import { type AlgorithmPolicy, findRefusal, keyFacts } from '../crypto/index.ts'
 import type { ManagedObject } from './managed-object.ts'
 import {
   mayProcess,
@@ -97,7 +97,7 @@ export function mayUse(object: ManagedObject, use: Usage, now: number, policy: A
   const anything = !policy.fips && (object.usageMask & unrestricted) !== 0
   if (!anything && !allows(object.usageMask, use))
     return refuse('usage mask', 'The key was not made for this use.')
-  const sentence = refusalOf(policy, keyFacts(object))
+  const sentence = findRefusal(policy, keyFacts(object))
   return sentence === undefined ? allowed : refuse('policy', sentence)
 }
 

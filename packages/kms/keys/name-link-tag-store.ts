@@ -1,5 +1,5 @@
 import { type Change, change, type Database, insertInto, query } from '@warder/foundation/sql'
-import { indexedText } from './attributes/index-value.ts'
+import { toIndexText } from './attributes/index-value.ts'
 import type { ManagedObject } from './managed-object.ts'
 
 // Names and links stand in the row of the object; `object_name` and `object_link` are how objects are found by them.
@@ -54,11 +54,11 @@ type Pair = readonly [string, string]
 
 /** One for each name: of one that is there with two types, the last. */
 function nameRows(object: Named | undefined): readonly Pair[] {
-  return [...new Map(object?.names.map(({ name, type }) => [indexedText(name), type]))]
+  return [...new Map(object?.names.map(({ name, type }) => [toIndexText(name), type]))]
 }
 
 function linkRows(object: Named | undefined): readonly Pair[] {
-  const rows = (object?.links ?? []).map(({ kind, id }): Pair => [kind, indexedText(id)])
+  const rows = (object?.links ?? []).map(({ kind, id }): Pair => [kind, toIndexText(id)])
   return [...new Map(rows.map((row) => [JSON.stringify(row), row])).values()]
 }
 
@@ -84,7 +84,7 @@ const removeAllTags = query<[id: string], unknown>('DELETE FROM object_tag WHERE
 export const maxTags = 64
 
 /** Tags of an object, sorted. */
-export async function tagsOf(db: Database, id: string): Promise<readonly string[]> {
+export async function findTags(db: Database, id: string): Promise<readonly string[]> {
   return (await db.all(tagsOfObject, [id])).map(({ tag }) => tag)
 }
 
@@ -120,7 +120,10 @@ export async function tagsOfPair(
 }
 
 /** Ids of the other half of a pair, as an object tells them. */
-export function halvesOf({ linkedId, links }: Pick<ManagedObject, 'linkedId' | 'links'>): readonly string[] {
+export function otherHalfIds({
+  linkedId,
+  links,
+}: Pick<ManagedObject, 'linkedId' | 'links'>): readonly string[] {
   const linked = links.filter(({ kind }) => kind === 'PublicKeyLink' || kind === 'PrivateKeyLink')
   return [...(linkedId === undefined ? [] : [linkedId]), ...linked.map((link) => link.id)]
 }

@@ -40,7 +40,7 @@ const pool = Buffer.alloc(10 * 256)
 let used = pool.length
 
 /** A clock that was set back by more than this, in milliseconds, is followed. */
-const longestLead = 1000
+const maxLeadMs = 1000
 const lastOfMillisecond = 0xfff
 let latest = 0
 let sequence = 0
@@ -58,7 +58,7 @@ export function newObjectId(now: number): ObjectId {
   const random = pool.toString('hex', used, used + 10)
   used += 10
   const fresh = Number.parseInt(random.slice(0, 3), 16) >> 1
-  if (now > latest || now < latest - longestLead) {
+  if (now > latest || now < latest - maxLeadMs) {
     latest = now
     sequence = fresh
   } else if (sequence === lastOfMillisecond) {
@@ -87,17 +87,17 @@ const maxAgeMs = 60_000
 
 /** Whether an identifier can have been made for a request of this moment. */
 export function isNewId(id: string, now: number): boolean {
-  return hasServiceForm(id) && Math.abs(momentOf(id) - now) <= maxAgeMs
+  return hasServiceForm(id) && Math.abs(readTimestamp(id) - now) <= maxAgeMs
 }
 
 /** Whether an identifier of the form of the service says that it was made between two moments. */
-export function isIdOf(id: string, from: number, now: number): boolean {
-  const at = momentOf(id)
+export function isIdMadeBetween(id: string, from: number, now: number): boolean {
+  const at = readTimestamp(id)
   return at > from && at <= now + maxAgeMs
 }
 
 /** Unix milliseconds in a UUIDv7; NaN for what only looks like one. */
-function momentOf(id: string): number {
+function readTimestamp(id: string): number {
   return Number(`0x${id.slice(0, 8)}${id.slice(9, 13)}`)
 }
 

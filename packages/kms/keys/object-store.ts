@@ -45,7 +45,7 @@ const taggedPublic = query<[tag: string, looked: number, limit: number], { reado
    ORDER BY shares.place, shares.id DESC LIMIT ?`,
 )
 /** Beside as many as are wanted; each costs a microsecond or more of whoever asks, who need not say who it is. */
-const mostLooked = 2000
+const maxScanned = 2000
 const deleteObject = query<[id: string, version: number], unknown>(
   'DELETE FROM managed_object WHERE id = ? AND version = ?',
 )
@@ -75,7 +75,7 @@ const anyWaiting = query<[], { readonly id: string }>(
   'SELECT id FROM managed_object WHERE destruction_at IS NOT NULL LIMIT 1',
 )
 
-function materialPlace(id: string): SealContext {
+function materialSealContext(id: string): SealContext {
   return { table: 'managed_object', row: id, column: 'material' }
 }
 
@@ -96,12 +96,12 @@ export async function findWithMaterial(
 ): Promise<{ readonly object: ManagedObject; readonly material: Uint8Array | undefined } | undefined> {
   const row = await db.get(withMaterial, [id])
   if (row === undefined) return undefined
-  const material = row.material === null ? undefined : await seal.open(materialPlace(id), row.material)
+  const material = row.material === null ? undefined : await seal.open(materialSealContext(id), row.material)
   return { object: toObject(row), material }
 }
 
 /** A page of what `owner` owns, in the order of ids; a key with versions is there once. */
-export async function ownedObjects(
+export async function listOwnedObjects(
   db: Database,
   owner: string,
   after: string,
@@ -120,7 +120,7 @@ export async function publicKeysWithTag(
   tag: string,
   limit: number,
 ): Promise<readonly ObjectId[]> {
-  return (await db.all(taggedPublic, [tag, mostLooked + limit, limit])).map(({ id }) => id as ObjectId)
+  return (await db.all(taggedPublic, [tag, maxScanned + limit, limit])).map(({ id }) => id as ObjectId)
 }
 
 /**
@@ -135,7 +135,7 @@ export function creationChanges(
 ): Change[] {
   return created.flatMap(({ object, material, tags, invocations, chosenId }) => {
     const whole: ManagedObject = { ...object, changedAt: now, version: now * 1000 }
-    const sealed = material === undefined ? undefined : seal.seal(materialPlace(object.id), material)
+    const sealed = material === undefined ? undefined : seal.seal(materialSealContext(object.id), material)
     return [
       change(insertObject, toParameters(whole, sealed), 1),
       ...(chosenId === undefined ? [] : [guardChosenId(object.id, chosenId)]),
@@ -160,7 +160,7 @@ export function lifeCycleChanges(
 ): Change[] {
   const after: ManagedObject = {
     ...object,
-    ...cycleOf(cycle),
+    ...pickLifeCycle(cycle),
     revocationReason: reason.code,
     revocationMessage: reason.message,
   }
@@ -183,7 +183,13 @@ export function withholdingChanges(
 }
 
 /** The members of a life cycle alone, whatever else the value carries. */
-function cycleOf({ state, activationAt, deactivationAt, compromisedAt, destroyedAt }: LifeCycle): LifeCycle {
+function pickLifeCycle({
+  state,
+  activationAt,
+  deactivationAt,
+  compromisedAt,
+  destroyedAt,
+}: LifeCycle): LifeCycle {
   return { state, activationAt, deactivationAt, compromisedAt, destroyedAt }
 }
 
@@ -195,7 +201,7 @@ export function updateChanges(
   now: number,
 ): Change[] {
   const { id, version } = before
-  const sealed = material == null ? material : seal.seal(materialPlace(id), material)
+  const sealed = material == null ? material : seal.seal(materialSealContext(id), material)
   return [
     change(updateObject, toUpdate(after, now, version), 1),
     ...(sealed === undefined ? [] : [change(setMaterial, [sealed, id], 1)]),

@@ -1,5 +1,5 @@
 import type { Database } from '@warder/foundation/sql'
-import { linkedObject, type ManagedObject } from './managed-object.ts'
+import { findLinkTarget, type ManagedObject } from './managed-object.ts'
 import { findObject } from './object-store.ts'
 
 /** The other half of a pair. A link that is not returned is one that somebody set to an object that is not theirs. */
@@ -16,6 +16,8 @@ export async function wholeKey(db: Database, object: ManagedObject): Promise<rea
 }
 
 /** The private key of a pair, by the pair or by a link. */
-export function linkedPrivateKey(object: ManagedObject): string | undefined {
-  return linkedObject(object, 'PrivateKeyLink') ?? (object.type === 'PublicKey' ? object.linkedId : undefined)
+export function findPrivateKeyId(object: ManagedObject): string | undefined {
+  return (
+    findLinkTarget(object, 'PrivateKeyLink') ?? (object.type === 'PublicKey' ? object.linkedId : undefined)
+  )
 }

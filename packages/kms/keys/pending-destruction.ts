@@ -45,7 +45,7 @@ export function isDestructionDue(
 }
 
 /** An object whose material was taken away at `now` by a destruction that waited: its attributes stay. */
-export function destroyedAfterWait(object: ManagedObject, now: number): ManagedObject {
+export function destroyAfterWait(object: ManagedObject, now: number): ManagedObject {
   const compromised = stateAt(object, now) === 'Compromised'
   return {
     ...object,

@@ -1,7 +1,11 @@
 import { generateQuantumSafe, quantumSafeBits } from '../crypto/index.ts'
 import { digestAttribute } from './attributes/certificate-attributes.ts'
-import { type AlgorithmName, storedKeyKind } from './attributes/key-names.ts'
-import { generatedAttributes, ObjectAttributes, storedValue } from './attributes/object-attributes.ts'
+import { type AlgorithmName, toStoredKeyKind } from './attributes/key-names.ts'
+import {
+  createGenerationAttributes,
+  ObjectAttributes,
+  toStoredValue,
+} from './attributes/object-attributes.ts'
 import { type NewObject, newObjectDefaults } from './managed-object.ts'
 import { newObjectId } from './object-id.ts'
 
@@ -26,7 +30,7 @@ export async function newQuantumSafePair({
   publicMask,
 }: QuantumSafePairRequest): Promise<readonly NewObject[]> {
   const pair = await generateQuantumSafe(alg)
-  const kind = storedKeyKind({ algorithm: alg.replaceAll('-', '_') as AlgorithmName })
+  const kind = toStoredKeyKind({ algorithm: alg.replaceAll('-', '_') as AlgorithmName })
   const [privateId, publicId] = [newObjectId(now), newObjectId(now)]
   const shared = {
     ...newObjectDefaults,
@@ -41,8 +45,8 @@ export async function newQuantumSafePair({
   const attributes = (material: Uint8Array, format: string): ObjectAttributes =>
     ObjectAttributes.of([
       digestAttribute(material, format),
-      storedValue('KeyFormatType', format),
-      ...generatedAttributes(now),
+      toStoredValue('KeyFormatType', format),
+      ...createGenerationAttributes(now),
     ])
   const secret = pair.privateKey.export({ format: 'der', type: 'pkcs8' })
   const open = pair.publicKey.export({ format: 'der', type: 'spki' })

@@ -1,7 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 import type { AlgorithmPolicy } from '../crypto/index.ts'
 import type { LastUses } from './last-use.ts'
-import { chainIdOf, type ManagedObject } from './managed-object.ts'
+import { getChainId, type ManagedObject } from './managed-object.ts'
 import { mayUse, type Usage, type UseRefusal } from './may-use.ts'
 import { stageUse } from './stage-use.ts'
 import type { Withheld } from './state-machine.ts'
@@ -83,7 +83,7 @@ export function requireUse(
 ): void {
   const verdict = mayUse(object, use, now, services.policy)
   if (verdict.allowed) {
-    services.uses.note(chainIdOf(object), principal.name, now)
+    services.uses.note(getChainId(object), principal.name, now)
     return
   }
   if (verdict.why === 'policy') throw failure('unsupported_algorithm', verdict.sentence)

@@ -1,6 +1,6 @@
 import { type Change, change, type Database, query, type SqlValue } from '@warder/foundation/sql'
 import type { ChosenId } from './managed-object.ts'
-import { hasServiceForm, isIdOf, type ObjectId } from './object-id.ts'
+import { hasServiceForm, isIdMadeBetween, type ObjectId } from './object-id.ts'
 
 // A row for each removed object: its id stays reserved for its last owner (docs/adr/identifiers-and-aliases.md).
 
@@ -12,7 +12,7 @@ const reserveChain = query<[now: number, chain: string], unknown>(
   `INSERT INTO removed_object (id, owner, removed_at) SELECT id, owner, ? FROM managed_object WHERE chain_id = ?
      ON CONFLICT (id) DO UPDATE SET owner = excluded.owner, removed_at = excluded.removed_at`,
 )
-const ownerOf = query<[id: string], { readonly owner: string }>(
+const ownerById = query<[id: string], { readonly owner: string }>(
   'SELECT owner FROM removed_object WHERE id = ?',
 )
 const requireNotOthers = query<[id: string, owner: string], unknown>(
@@ -61,7 +61,7 @@ export function reserveChainIds(chain: string, now: number): Change {
 
 /** Owner of the object that had this identifier; undefined: no object had it, or it is forgotten. */
 export async function formerOwner(db: Database, id: ObjectId): Promise<string | undefined> {
-  return (await db.get(ownerOf, [id]))?.owner
+  return (await db.get(ownerById, [id]))?.owner
 }
 
 /** Whether an owner may choose one more identifier. */
@@ -75,7 +75,7 @@ export async function hasRoomToChoose(db: Database, owner: string): Promise<bool
  */
 export async function isKnownUnused(db: Database, id: ObjectId, now: number): Promise<boolean> {
   const before = (await db.get(forgotten, []))?.before_at
-  return before !== undefined && isIdOf(id, before, now)
+  return before !== undefined && isIdMadeBetween(id, before, now)
 }
 
 /** Makes a commit fail that would choose the identifier of another owner's removed object; follows the insertion. */

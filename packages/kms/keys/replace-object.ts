@@ -1,4 +1,4 @@
-import { linkedObject, type ManagedObject, type ObjectLink } from './managed-object.ts'
+import { findLinkTarget, type ManagedObject, type ObjectLink } from './managed-object.ts'
 import { refusal } from './refusal.ts'
 import { stateAt } from './state-machine.ts'
 import type { UnitOfWork } from './unit-of-work.ts'
@@ -19,7 +19,7 @@ export interface ReplacingRequest {
 export function requireReplaceable({ now }: Pick<ReplacingRequest, 'now'>, object: ManagedObject): void {
   const state = stateAt(object, now)
   if (state === 'Destroyed' || state === 'Destroyed_Compromised') throw refusal('ObjectDestroyed', 'DENIED')
-  if (object.supersededAt !== undefined || linkedObject(object, 'ReplacementObjectLink') !== undefined)
+  if (object.supersededAt !== undefined || findLinkTarget(object, 'ReplacementObjectLink') !== undefined)
     throw refusal('WrongKeyLifecycleState', 'The object was replaced already: replace the latest one.')
 }
 
@@ -85,7 +85,7 @@ export async function findLinkedHalf(
   { objects }: Pick<ReplacingRequest, 'objects'>,
   object: ManagedObject,
 ): Promise<string | undefined> {
-  const linked = object.linkedId ?? linkedObject(object, 'PublicKeyLink')
+  const linked = object.linkedId ?? findLinkTarget(object, 'PublicKeyLink')
   if (linked === undefined) return undefined
   const there = await objects.read(linked)
   return there?.type === 'PublicKey' && there.owner === object.owner ? linked : undefined

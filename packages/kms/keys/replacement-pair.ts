@@ -2,13 +2,17 @@ import type { KeyObject } from 'node:crypto'
 import { type AlgorithmPolicy, keyFacts, requirePermitted } from '../crypto/index.ts'
 import { type HalfType, madeKeyAttributes } from './attributes/key-material.ts'
 import {
-  impliedAlgorithm,
   type KmipKeyKind,
   readKeyKind,
-  storedKeyKind,
   toAlgorithmName,
+  toKmipAlgorithm,
+  toStoredKeyKind,
 } from './attributes/key-names.ts'
-import { generatedAttributes, ObjectAttributes, storedValue } from './attributes/object-attributes.ts'
+import {
+  createGenerationAttributes,
+  ObjectAttributes,
+  toStoredValue,
+} from './attributes/object-attributes.ts'
 import { attributesForReplacement } from './attributes/replacement.ts'
 import { type ApplyCreationRules, stageNew } from './create.ts'
 import { type ManagedObject, type NewObject, newObjectDefaults } from './managed-object.ts'
@@ -50,7 +54,7 @@ export async function stageReplacementPair(
   if (kind === undefined) throw refusal('InvalidObjectType', 'Nothing is known of the algorithm of this key.')
   const plan = pairPlan({ ...kind, curve: kind.curve, bits: secret.bits, fips: services.policy.fips })
   const made = { algorithm: plan.algorithm, curve: plan.curve, bits: plan.bits, owner: secret.owner, now }
-  requirePermitted(services.policy, keyFacts({ ...storedKeyKind(made), bits: plan.bits }))
+  requirePermitted(services.policy, keyFacts({ ...toStoredKeyKind(made), bits: plan.bits }))
   const pair = await plan.make()
   const [privateId, publicId] = [newObjectId(now), newObjectId(now)]
   const halves = [
@@ -81,13 +85,13 @@ interface Half {
 /** @param before the half that is replaced; undefined: only the private half was here */
 function newHalf(made: MadeKey, { key, ...half }: Half, before: ManagedObject | undefined): NewObject {
   const { algorithm, bits, curve, owner, now } = made
-  const columns = storedKeyKind({ algorithm, curve })
+  const columns = toStoredKeyKind({ algorithm, curve })
   const material = key.export({ format: 'der', type: half.type === 'PrivateKey' ? 'pkcs8' : 'spki' })
   const passed = before === undefined ? [] : attributesForReplacement(before.attributes).values
   const asked = before?.attributes.get('KeyFormatType')
-  const isImplied = toAlgorithmName(impliedAlgorithm(columns)) === algorithm
+  const isImplied = toAlgorithmName(toKmipAlgorithm(columns)) === algorithm
   const given = [
-    ...(isImplied ? [] : [storedValue('CryptographicAlgorithm', algorithm)]),
+    ...(isImplied ? [] : [toStoredValue('CryptographicAlgorithm', algorithm)]),
     ...madeKeyAttributes(half.type, made, material, asked),
   ]
   const settled = new Set(['CryptographicAlgorithm', ...given.map(({ tag }) => tag)])
@@ -103,7 +107,7 @@ function newHalf(made: MadeKey, { key, ...half }: Half, before: ManagedObject | 
     form: {},
     ...(before === undefined ? { state: 'PreActive', activationAt: undefined } : moveDates(before, now)),
     ...(before !== undefined && replacementMembers(before)),
-    attributes: ObjectAttributes.of([...kept, ...given, ...generatedAttributes(now)]),
+    attributes: ObjectAttributes.of([...kept, ...given, ...createGenerationAttributes(now)]),
   }
   requireDateOrder(object)
   return { object: { ...object, ...newSchedule(object) }, material, tags: [] }

@@ -23,7 +23,7 @@ export async function dueRotations(
 }
 
 /** Keys whose next rotation is further away than their interval: the clock was ahead when it was set, and is not any more. */
-export async function misdatedRotations(
+export async function listMisdatedRotations(
   db: Database,
   now: number,
   limit: number,

@@ -49,17 +49,16 @@ export async function keysToLookAt(
   now: number,
   limit: number,
 ): Promise<readonly LookedAt[]> {
-  const { noticeMs, rules, longestInterval, fewestMessages } = policy
-  const scheduled =
-    noticeMs > 0 || fewestMessages !== undefined ? await db.all(ofScheduled, [now, limit]) : []
+  const { noticeMs, rules, maxInterval, minMessages } = policy
+  const scheduled = noticeMs > 0 || minMessages !== undefined ? await db.all(ofScheduled, [now, limit]) : []
   const others = rules.length > 0 ? await db.all(ofOthers, [now, limit]) : []
-  const latest = now + longestInterval * 1000 + toleranceMs
+  const latest = now + maxInterval * 1000 + toleranceMs
   const found = [...scheduled, ...others]
   const rows = found.length > 0 || rules.length === 0 ? found : await db.all(tooLate, [latest, limit])
   return rows.map((row) => ({ key: toObject(row), plan: readPlan(row.rotation_plan) }))
 }
 
-export async function rotationPlanOf(db: Database, id: string): Promise<RotationPlan | undefined> {
+export async function findRotationPlan(db: Database, id: string): Promise<RotationPlan | undefined> {
   return readPlan((await db.get(one, [id]))?.rotation_plan ?? null)
 }
 

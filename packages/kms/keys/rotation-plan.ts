@@ -23,7 +23,7 @@ export const toleranceMs = 600_000
 export interface Planned {
   readonly key: Pick<ManagedObject, 'rotateEvery' | 'rotateAt'>
   readonly newest: Pick<ManagedObject, 'generation' | 'createdAt'>
-  /** Schedule of the key and the policy together (`scheduleOf`). */
+  /** Schedule of the key and the policy together (`resolveSchedule`). */
   readonly schedule: RotationSchedule
 }
 

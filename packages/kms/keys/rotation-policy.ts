@@ -23,9 +23,9 @@ export interface RotationPolicy {
   /** Of the rules that fit a key the shortest interval and the fewest messages. */
   of(algorithm: string | undefined, tags: readonly string[]): RotationSchedule
   /** Seconds; 0: no rule rotates by time. */
-  readonly longestInterval: number
+  readonly maxInterval: number
   /** The fewest messages after which a rule rotates; undefined: none does so by use. */
-  readonly fewestMessages: number | undefined
+  readonly minMessages: number | undefined
   /** SHA-256 of all that decides when keys are looked at. */
   readonly digest: string
   /** Notice before a rotation, milliseconds; 0 = none. */
@@ -36,8 +36,8 @@ export function createRotationPolicy(rules: readonly RotationRule[], noticeMs: n
   return {
     rules,
     noticeMs,
-    longestInterval: Math.max(0, ...rules.map(({ every }) => every ?? 0)),
-    fewestMessages: least(rules.map(({ afterMessages }) => afterMessages)),
+    maxInterval: Math.max(0, ...rules.map(({ every }) => every ?? 0)),
+    minMessages: least(rules.map(({ afterMessages }) => afterMessages)),
     digest: createHash('sha256')
       .update(JSON.stringify([rules, noticeMs]))
       .digest('base64url'),
@@ -61,7 +61,7 @@ function least(numbers: readonly (number | undefined)[]): number | undefined {
 }
 
 /** Schedule of a key: its own setting, else the policy; for time and use apart. */
-export function scheduleOf(
+export function resolveSchedule(
   { rotateEvery, rotateAfter }: Pick<ManagedObject, 'rotateEvery' | 'rotateAfter'>,
   policy: RotationSchedule,
 ): RotationSchedule {
@@ -69,12 +69,12 @@ export function scheduleOf(
 }
 
 /** Intervals, in seconds: an hour to ten years. */
-export const shortestInterval = 3600
-export const longestInterval = 315_360_000
+export const minInterval = 3600
+export const maxInterval = 315_360_000
 /** Messages after which a policy may rotate: fewer are not found by an index. */
-export const fewestMessages = 1_048_576
+export const minMessages = 1_048_576
 /** Some are left for what is encrypted until the service looks: blocks of several workers and nodes. */
-export const mostMessages = 4_000_000_000
+export const maxMessages = 4_000_000_000
 
 const members = ['tag', 'algorithm', 'every', 'after_messages'] as const
 
@@ -84,7 +84,7 @@ const members = ['tag', 'algorithm', 'every', 'after_messages'] as const
  * @returns the rule, or what is wrong with it
  */
 export function readRotationRule(text: string, algorithms: readonly string[]): RotationRule | string {
-  const found = text.startsWith('{') ? tableOf(text) : pairsOf(text)
+  const found = text.startsWith('{') ? parseTable(text) : parsePairs(text)
   if (typeof found === 'string') return found
   const unknown = [...found.keys()].find((name) => !(members as readonly string[]).includes(name))
   if (unknown !== undefined) return `${unknown}: a rule has ${members.join(', ')}`
@@ -93,10 +93,10 @@ export function readRotationRule(text: string, algorithms: readonly string[]): R
   if (tag === '' || tag?.startsWith('_')) return 'tag: one that a user can give'
   if (algorithm !== undefined && !algorithms.includes(algorithm))
     return `algorithm: ${algorithms.join(', ')} (got ${algorithm})`
-  const every = found.has('every') ? secondsOf(found.get('every') ?? '') : undefined
+  const every = found.has('every') ? parseSeconds(found.get('every') ?? '') : undefined
   if (every === null) return 'every: hours or days from 1h to 3650d, as 12h or 90d'
-  const messages = found.has('after_messages') ? messagesOf(found.get('after_messages') ?? '') : undefined
-  if (messages === null) return `after_messages: ${fewestMessages} to ${mostMessages}`
+  const messages = found.has('after_messages') ? parseMessages(found.get('after_messages') ?? '') : undefined
+  if (messages === null) return `after_messages: ${minMessages} to ${maxMessages}`
   if (every === undefined && messages === undefined) return 'a rule needs every or after_messages'
   if (messages !== undefined && algorithm !== undefined && algorithm !== 'AES')
     return 'after_messages: only the messages of AES keys are counted'
@@ -104,7 +104,7 @@ export function readRotationRule(text: string, algorithms: readonly string[]): R
 }
 
 /** The members of a rule; a sentence for what is none. */
-function tableOf(text: string): ReadonlyMap<string, string> | string {
+function parseTable(text: string): ReadonlyMap<string, string> | string {
   try {
     const entries = Object.entries(JSON.parse(text) as object)
     const wrong = entries.find(([, value]) => typeof value !== 'string' && typeof value !== 'number')
@@ -116,7 +116,7 @@ function tableOf(text: string): ReadonlyMap<string, string> | string {
   }
 }
 
-function pairsOf(text: string): ReadonlyMap<string, string> | string {
+function parsePairs(text: string): ReadonlyMap<string, string> | string {
   const found = new Map<string, string>()
   for (const part of text.split(',')) {
     const [, name, value] = /^\s*([a-z_]+)\s*=\s*(.*?)\s*$/s.exec(part) ?? []
@@ -128,14 +128,14 @@ function pairsOf(text: string): ReadonlyMap<string, string> | string {
 }
 
 /** null: no such interval. */
-function secondsOf(text: string): number | null {
+function parseSeconds(text: string): number | null {
   const [, count, unit] = /^([1-9]\d{0,4})([hd])$/.exec(text) ?? []
   if (count === undefined) return null
   const seconds = Number(count) * (unit === 'h' ? 3600 : 86_400)
-  return seconds <= longestInterval ? seconds : null
+  return seconds <= maxInterval ? seconds : null
 }
 
-function messagesOf(text: string): number | null {
+function parseMessages(text: string): number | null {
   const count = /^[1-9]\d{0,9}$/.test(text) ? Number(text) : 0
-  return count >= fewestMessages && count <= mostMessages ? count : null
+  return count >= minMessages && count <= maxMessages ? count : null
 }

@@ -1,5 +1,5 @@
-import { linkedObject, type ManagedObject } from './managed-object.ts'
-import { shortestInterval } from './rotation-policy.ts'
+import { findLinkTarget, type ManagedObject } from './managed-object.ts'
+import { minInterval } from './rotation-policy.ts'
 
 // `RotateAutomatic`, `RotateInterval` and `RotateOffset` of a key (KMIP 2.1 §4.52, §4.54, §4.56) are its schedule, which
 // REST calls `rotate_every`: stored on generation 0 and on the newest version, which clients name, as one
@@ -27,7 +27,7 @@ export interface RenewalSettings {
 export function hasOwnSchedule(object: ManagedObject): boolean {
   const { type, form } = object
   if (form.abe !== undefined) return false
-  return type === 'SymmetricKey' || (type === 'PrivateKey' && !linkedObject(object, 'CertificateLink'))
+  return type === 'SymmetricKey' || (type === 'PrivateKey' && !findLinkTarget(object, 'CertificateLink'))
 }
 
 /** An interval of less than the shortest one that the service keeps counts as that. */
@@ -36,7 +36,7 @@ export function scheduleIn({ attributes }: WithAttributes): AttributeSchedule {
   if (!automatic || everySeconds === undefined) return { rotateEvery: undefined, rotateOffset: undefined }
   const offset = attributes.get('RotateOffset') ?? 0
   return {
-    rotateEvery: Math.max(everySeconds, shortestInterval),
+    rotateEvery: Math.max(everySeconds, minInterval),
     rotateOffset: offset === 0 ? undefined : offset,
   }
 }
@@ -47,7 +47,7 @@ export function isScheduleChanged(before: WithAttributes, after: WithAttributes)
 }
 
 /** The attributes of `object` with the schedule that `from` has. */
-export function withScheduleOf({ attributes }: WithAttributes, from: WithAttributes): WithAttributes {
+export function copySchedule({ attributes }: WithAttributes, from: WithAttributes): WithAttributes {
   return {
     attributes: attributes.with(Object.fromEntries(names.map((name) => [name, from.attributes.get(name)]))),
   }

@@ -9,7 +9,7 @@ import { type Change, change, type Database, query } from '@warder/foundation/sq
 /** Between two looks, milliseconds. */
 export const lookEveryMs = 60_000
 /** Most time that one look adds. */
-const mostPerLookMs = lookEveryMs
+const maxPerLookMs = lookEveryMs
 
 interface RunningTime {
   readonly ran_ms: number
@@ -28,7 +28,7 @@ export async function runningTime(db: Database): Promise<number> {
 
 /** Running time after a look at `now`: it adds no negative time and never more than looks are apart. */
 function timeAfterLook(before: RunningTime, now: number): RunningTime {
-  const passed = Math.min(Math.max(now - before.seen_at, 0), mostPerLookMs)
+  const passed = Math.min(Math.max(now - before.seen_at, 0), maxPerLookMs)
   return { ran_ms: before.ran_ms + passed, seen_at: now }
 }
 

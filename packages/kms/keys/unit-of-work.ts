@@ -7,8 +7,8 @@ import type { AlgorithmPolicy } from '../crypto/index.ts'
 import { attributeIndexChanges } from './attribute-index-store.ts'
 import { ensureBudget, reserveBlock } from './gcm-budget-store.ts'
 import { Key, type KeyRing, openKey } from './key-ring.ts'
-import { type ChosenId, chainIdOf, type ManagedObject, type NewObject } from './managed-object.ts'
-import { addTagChanges, removeTags, tagsOf } from './name-link-tag-store.ts'
+import { type ChosenId, getChainId, type ManagedObject, type NewObject } from './managed-object.ts'
+import { addTagChanges, findTags, removeTags } from './name-link-tag-store.ts'
 import { aliasPrefix, asObjectId, hasServiceForm, isChoosable, isNewId, type ObjectId } from './object-id.ts'
 import {
   creationChanges,
@@ -209,15 +209,15 @@ export class UnitOfWork {
 
   /** The tags of an object, with what is staged; those of a version are its key's. */
   tags(object: Pick<ManagedObject, 'id' | 'chainId'>): MaybePromise<readonly string[]> {
-    const id = chainIdOf(object)
-    return this.#keyTags.get(id) ?? this.#staged.get(id)?.tags ?? tagsOf(this.#services.db, id)
+    const id = getChainId(object)
+    return this.#keyTags.get(id) ?? this.#staged.get(id)?.tags ?? findTags(this.#services.db, id)
   }
 
   /** Stages that an object has these tags and no others: of a version, that its key has them. */
   retag(object: ManagedObject, tags: readonly string[]): void {
     this.update(object, {})
-    if (chainIdOf(object) !== object.id) {
-      this.#keyTags.set(chainIdOf(object), tags)
+    if (getChainId(object) !== object.id) {
+      this.#keyTags.set(getChainId(object), tags)
       return
     }
     this.#keyTags.delete(object.id)

@@ -11,7 +11,7 @@ import {
 } from '../crypto/index.ts'
 import { attributesForReplacement } from './attributes/replacement.ts'
 import { type NewHalf, newKeyObjects } from './create.ts'
-import { chainIdOf, type ManagedObject, type NewObject, type ObjectLink } from './managed-object.ts'
+import { getChainId, type ManagedObject, type NewObject, type ObjectLink } from './managed-object.ts'
 import type { ObjectId } from './object-id.ts'
 import { hasOwnSchedule, scheduleIn } from './rotation-schedule.ts'
 import { stateAt, withheld, withheldSentences } from './state-machine.ts'
@@ -68,16 +68,16 @@ export async function rotatable(
 ): Promise<
   { readonly newest: ManagedObject } & Partial<Record<'open' | 'openKey', ManagedObject | undefined>>
 > {
-  const newest = await newestOf(objects, key)
+  const newest = await findNewest(objects, key)
   requireRotatable(key, newest, now)
   requirePermitted(policy, keyFacts(newest))
   const open = await otherHalf(objects, newest)
-  const openKey = open === undefined ? undefined : await objects.read(chainIdOf(open))
+  const openKey = open === undefined ? undefined : await objects.read(getChainId(open))
   if (openKey !== undefined && open !== undefined) requireRotatable(openKey, open, now, true)
   return { newest, open, openKey }
 }
 
-async function newestOf(objects: UnitOfWork, key: ManagedObject): Promise<ManagedObject> {
+async function findNewest(objects: UnitOfWork, key: ManagedObject): Promise<ManagedObject> {
   if (key.newestId === undefined) return key
   const newest = await objects.read(key.newestId)
   if (newest === undefined) throw failure('not_found', 'Key not found.')
@@ -87,7 +87,7 @@ async function newestOf(objects: UnitOfWork, key: ManagedObject): Promise<Manage
 /** @throws failure('crypto_failure') */
 function requireRotatable(key: ManagedObject, newest: ManagedObject, now: number, isPublic = false): void {
   const refuse = (sentence: string) => failure('crypto_failure', sentence)
-  if (isLaterVersion(key)) throw refuse(`This is a version: rotate its key, ${chainIdOf(key)}.`)
+  if (isLaterVersion(key)) throw refuse(`This is a version: rotate its key, ${getChainId(key)}.`)
   const { type, form, algorithm, bits, curve, boundAlg } = newest
   const expected = isPublic ? type === 'PublicKey' : type === 'SymmetricKey' || type === 'PrivateKey'
   if (!expected) throw refuse('Only symmetric keys, and pairs by their private key, are rotated.')
@@ -117,9 +117,9 @@ async function successors(
   open: ManagedObject | undefined,
   now: number,
 ): Promise<readonly NewObject[]> {
-  const generated = await generateKey(specOf(newest))
+  const generated = await generateKey(toSpec(newest))
   const replaced = open === undefined ? [newest] : [newest, open]
-  const materials = materialsOf(generated)
+  const materials = toMaterials(generated)
   const halves = replaced.map(
     (object, index): NewHalf => ({
       material: materials[index] as KeyMaterial,
@@ -134,18 +134,18 @@ async function successors(
       ...one,
       object: {
         ...one.object,
-        ...takenOver(before, now),
+        ...copyVersionMembers(before, now),
         attributes: attributesForReplacement(before.attributes),
       },
     }
   })
 }
 
-function materialsOf(made: GeneratedKey): readonly KeyMaterial[] {
+function toMaterials(made: GeneratedKey): readonly KeyMaterial[] {
   return 'secret' in made ? [made.secret] : [made.private, made.public]
 }
 
-function specOf({ algorithm, bits = 0, curve = '', boundAlg: alg }: ManagedObject): KeySpec {
+function toSpec({ algorithm, bits = 0, curve = '', boundAlg: alg }: ManagedObject): KeySpec {
   switch (algorithm) {
     case 'AES':
     case 'HMAC':
@@ -172,17 +172,17 @@ export function replacementMembers({ names, usageLimits, extractable, sensitive 
 }
 
 /** Members that a version takes over: bounds, counted anew from now on, names and its place in the chain. */
-function takenOver(before: ManagedObject, now: number): Partial<NewObject['object']> {
+function copyVersionMembers(before: ManagedObject, now: number): Partial<NewObject['object']> {
   const { activationAt = before.createdAt } = before
-  const moved = (at: number | undefined) =>
+  const shift = (at: number | undefined) =>
     at === undefined ? undefined : now + Math.max(0, at - activationAt)
   return {
-    deactivationAt: moved(plannedEnd(before, now)),
-    processStartAt: moved(before.processStartAt),
-    protectStopAt: moved(before.protectStopAt),
+    deactivationAt: shift(getPlannedEnd(before, now)),
+    processStartAt: shift(before.processStartAt),
+    protectStopAt: shift(before.protectStopAt),
     ...replacementMembers(before),
     links: [{ kind: 'ReplacedObjectLink', id: before.id }],
-    chainId: chainIdOf(before),
+    chainId: getChainId(before),
     generation: before.generation + 1,
   }
 }
@@ -191,7 +191,7 @@ function takenOver(before: ManagedObject, now: number): Partial<NewObject['objec
  * The end that was planned for a version. A version that somebody revoked has the moment of that in its place: a new one
  * would end as soon after its beginning.
  */
-function plannedEnd({ deactivationAt, revocationReason }: ManagedObject, now: number): number | undefined {
+function getPlannedEnd({ deactivationAt, revocationReason }: ManagedObject, now: number): number | undefined {
   const isRevoked = revocationReason !== undefined && deactivationAt !== undefined && deactivationAt <= now
   return isRevoked ? undefined : deactivationAt
 }
@@ -205,7 +205,7 @@ function supersede(
   now: number,
 ): void {
   const first: ObjectChange = { chainId: key.id, newestId: by, rotateAt: nextRotation(key, now) }
-  const replaced: ObjectChange = { supersededAt: now, names: [], links: replacedBy(newest.links, by) }
+  const replaced: ObjectChange = { supersededAt: now, names: [], links: replaceLink(newest.links, by) }
   if (newest.id === key.id) {
     objects.update(key, { ...first, ...replaced })
     return
@@ -214,7 +214,7 @@ function supersede(
   objects.update(newest, replaced)
 }
 
-function replacedBy(links: readonly ObjectLink[], id: string): readonly ObjectLink[] {
+function replaceLink(links: readonly ObjectLink[], id: string): readonly ObjectLink[] {
   return [
     ...links.filter(({ kind }) => kind !== 'ReplacementObjectLink'),
     { kind: 'ReplacementObjectLink', id },
@@ -232,7 +232,7 @@ export async function stageSuccession(
   by: ManagedObject,
   now: number,
 ): Promise<void> {
-  const id = chainIdOf(replaced)
+  const id = getChainId(replaced)
   const key = id === replaced.id ? replaced : await objects.read(id)
   if (key === undefined) throw failure('not_found', 'Key not found.')
   const generation = replaced.generation + 1

@@ -1,6 +1,6 @@
 import type { MaybePromise } from '@warder/foundation/promises'
 import { type Change, change, type Database, query, readOne } from '@warder/foundation/sql'
-import { chainIdOf, type ManagedObject } from './managed-object.ts'
+import { getChainId, type ManagedObject } from './managed-object.ts'
 import { type ObjectRow, objectColumns, toObject } from './object-row-store.ts'
 import { objectTopic, removalChanges } from './object-store.ts'
 import { reserveChainIds } from './removed-id-store.ts'
@@ -52,7 +52,7 @@ export interface VersionRange {
 }
 
 /** Versions of a key, the newest first. Of a key that was never rotated: itself. */
-export async function versionsOf(
+export async function listKeyVersions(
   db: Database,
   key: ManagedObject,
   { from = 0, before = maxVersions, limit }: VersionRange,
@@ -62,7 +62,7 @@ export async function versionsOf(
 }
 
 /** One version of a key; undefined: it has no such version (any more). */
-export function versionOf(
+export function findKeyVersion(
   db: Database,
   key: ManagedObject,
   generation: number,
@@ -78,7 +78,7 @@ export async function withVersions(
 ): Promise<readonly ManagedObject[]> {
   const all = await Promise.all(
     objects.map((object) =>
-      object.chainId === object.id ? versionsOf(db, object, { limit: maxVersions }) : [object],
+      object.chainId === object.id ? listKeyVersions(db, object, { limit: maxVersions }) : [object],
     ),
   )
   return all.flat()
@@ -107,7 +107,7 @@ export async function keyRemovalChanges(
  * @param first generation 0, as read
  */
 async function chainRemovalChanges(db: Database, first: ManagedObject, now: number): Promise<Change[]> {
-  const chain = chainIdOf(first)
+  const chain = getChainId(first)
   const ids = (await db.all(rows, [chain])).map(({ id }) => id)
   return [
     change(guard, [first.id, first.version], 1),

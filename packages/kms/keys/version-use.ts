@@ -2,9 +2,9 @@ import { failure } from '@warder/foundation/errors'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { Database } from '@warder/foundation/sql'
 import type { Key, KeyRing } from './key-ring.ts'
-import { chainIdOf, linkedObject, type ManagedObject } from './managed-object.ts'
+import { findLinkTarget, getChainId, type ManagedObject } from './managed-object.ts'
 import type { ObjectId } from './object-id.ts'
-import { versionsOf } from './version-store.ts'
+import { listKeyVersions } from './version-store.ts'
 
 // Which version of a key is used (docs/adr/key-life-cycle-and-versions.md). Front ends ask for rights on what the
 // caller named, then here, then `mayUse` of what they got: it refuses a version that is disabled or waits for its
@@ -37,7 +37,7 @@ export function protectingVersion(keys: KeyReader, key: Key): MaybePromise<Key> 
   if (supersededAt !== undefined)
     throw failure(
       'crypto_failure',
-      `A newer version has replaced this one: it protects nothing new. Name the key ${chainIdOf(key.object)}.`,
+      `A newer version has replaced this one: it protects nothing new. Name the key ${getChainId(key.object)}.`,
     )
   return chainId === undefined ? key : processingVersion(keys, key)
 }
@@ -53,10 +53,10 @@ function newest(keys: KeyReader, id: ObjectId): MaybePromise<Key> {
     const key = there(found)
     // A version that begins later (ReKey with an offset): until then the one before goes on.
     const before = key.object.state === 'PreActive' && key.state === 'PreActive' ? key.object : undefined
-    const replaced = before && (linkedObject(before, 'ReplacedObjectLink') as ObjectId | undefined)
+    const replaced = before && (findLinkTarget(before, 'ReplacedObjectLink') as ObjectId | undefined)
     if (replaced === undefined) return key
     return andThen(newest(keys, replaced), (earlier) =>
-      chainIdOf(earlier.object) === chainIdOf(key.object) ? earlier : key,
+      getChainId(earlier.object) === getChainId(key.object) ? earlier : key,
     )
   })
 }
@@ -109,7 +109,7 @@ export async function* versionsToTry(
   // The one before it, where the newest begins later.
   if (newest.object.generation >= object.minGeneration) yield newest
   for (let before: number | undefined; ; ) {
-    const page = await versionsOf(db, object, {
+    const page = await listKeyVersions(db, object, {
       from: object.minGeneration,
       limit: pageSize,
       ...(before !== undefined && { before }),

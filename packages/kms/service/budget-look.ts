@@ -4,14 +4,14 @@ import {
   budgetStep,
   budgetsToLookAt,
   type DueBudget,
+  findObjectsByIds,
   isEnding,
   type ManagedObject,
   type MessageLimit,
   maxInvocations,
   nextLook,
-  objectsOf,
   type RotationPolicy,
-  scheduleOf,
+  resolveSchedule,
   stateAt,
   tagsOfMany,
   useRetryMs,
@@ -21,7 +21,7 @@ import { isWritten, tellEnding, tellSoon } from './rotation-notices.ts'
 
 const pageSize = 500
 /** Most pages of one look: versions whose messages have reached the number at which they are looked at. */
-const mostPages = 20
+const maxPages = 20
 
 /** A version with its key and what is to become of it. */
 interface Weighed {
@@ -43,7 +43,7 @@ export async function lookAtBudgets(
   now: number,
 ): Promise<void> {
   let left = mostRotations
-  for (let page = 0; page < mostPages && left > 0; page += 1) {
+  for (let page = 0; page < maxPages && left > 0; page += 1) {
     const found = await budgetsToLookAt(environment.db, now, pageSize)
     for (const one of await weighed(environment, found, policy, now)) {
       if (one.step !== 'rotate') await tellStep(environment, one, now)
@@ -60,11 +60,11 @@ async function weighed(
   policy: RotationPolicy,
   now: number,
 ): Promise<readonly Weighed[]> {
-  const versions = await objectsOf(
+  const versions = await findObjectsByIds(
     db,
     found.map(({ id }) => id),
   )
-  const keys = await objectsOf(
+  const keys = await findObjectsByIds(
     db,
     [...versions.values()].flatMap(({ chainId }) => chainId ?? []),
   )
@@ -77,7 +77,7 @@ async function weighed(
     const key = version?.chainId === undefined ? version : keys.get(version.chainId)
     if (version === undefined || key === undefined || version.supersededAt !== undefined) return undefined
     if (stateAt(version, now) !== 'Active') return undefined
-    const { afterMessages } = scheduleOf(key, policy.of(key.algorithm, tags.get(key.id) ?? []))
+    const { afterMessages } = resolveSchedule(key, policy.of(key.algorithm, tags.get(key.id) ?? []))
     const limit = { limit: afterMessages, announced: policy.noticeMs > 0 }
     return { due, key, limit, step: budgetStep(due, limit) }
   })

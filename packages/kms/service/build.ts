@@ -50,7 +50,7 @@ import { rotationPolicy } from './rotation-settings.ts'
 import type { KmsServices } from './services.ts'
 import type { KmsConfig } from './settings.ts'
 
-const mostBudgets = 100_000
+const maxBudgets = 100_000
 
 /** The service in one worker; `backend` is where it uses its keys. */
 export async function build(
@@ -167,7 +167,7 @@ function servicesOf(
     audit,
     keys,
     restoreGate,
-    budgets: createGcmBudgets(db, mostBudgets),
+    budgets: createGcmBudgets(db, maxBudgets),
     uses,
     contentKeys: new ContentKeys(capacity),
     roles: rolesOf(environment),

@@ -1,12 +1,12 @@
 import { integer, list } from '@warder/foundation/config'
-import { type DestructionSettings, daysProblem, mostDays, readDaysBy } from '../access/destruction-policy.ts'
+import { type DestructionSettings, daysProblem, maxDays, readDaysBy } from '../access/destruction-policy.ts'
 
 /** How long destructions wait. */
 export const destructionConfigSettings = {
   pending_destruction_days: integer({
     default: 0,
     min: 0,
-    max: mostDays,
+    max: maxDays,
     docs: 'Days between the order to destroy a key and its destruction, 7 to 30; in them it is used for nothing and can be restored. 0: it is destroyed at once.',
     check: daysProblem,
   }),

@@ -2,9 +2,8 @@ import { type AuditEvent, type AuditTrail, createOwnEvent } from '@warder/founda
 import type { ServiceEnvironment } from '@warder/foundation/runtime'
 import { type Change, type Database, GuardFailed } from '@warder/foundation/sql'
 import {
-  chainIdOf,
-  dayOf,
-  destroyedAfterWait,
+  destroyAfterWait,
+  getChainId,
   isDestructionDue,
   isLaterVersion,
   keyRemovalChanges,
@@ -13,6 +12,7 @@ import {
   objectsAwaitingDestruction,
   otherHalf,
   readObject,
+  toDay,
   updateChanges,
   usersSince,
   withholdingChanges,
@@ -83,12 +83,7 @@ async function destroy(environment: Environment, object: ManagedObject, now: num
     destruction.manner === 'remove'
       ? await keyRemovalChanges(db, parts, now)
       : parts.flatMap((part) =>
-          updateChanges(
-            db,
-            seal,
-            { before: part, after: destroyedAfterWait(part, now), material: null },
-            now,
-          ),
+          updateChanges(db, seal, { before: part, after: destroyAfterWait(part, now), material: null }, now),
         )
   const about = {
     ...(parts.length > 1 && { linked: parts[1]?.id }),
@@ -135,7 +130,7 @@ async function announce(environment: Environment, object: ManagedObject, now: nu
   if (destruction === undefined || destructionAt === undefined) return
   const step = destructionAt - now <= nearMs ? 2 : 1
   if (destruction.announced >= step) return
-  const users = await usersSince(db, chainIdOf(object), dayOf(now) - noticeDays)
+  const users = await usersSince(db, getChainId(object), toDay(now) - noticeDays)
   await db.commit(withholdingChanges(db, object, { destruction: { ...destruction, announced: step } }, now))
   const stage = step === 1 ? 'waits' : 'near'
   metrics.count('destructions_total', { outcome: stage })

@@ -56,10 +56,12 @@ const freshMs = 600_000
 /** Ends votes, requests and activations from before the change, each user with a record and a notice. */
 export async function endVotes(environment: Environment, changes: readonly CredentialSet[]): Promise<void> {
   const { db, clock, audit, config } = environment
-  const { endVotesOf, namesThatVote, readWaitingCredentials, voteRuleOf } = await import('../access/index.ts')
+  const { endUserVotes, namesThatVote, readWaitingCredentials, toVoteRule } = await import(
+    '../access/index.ts'
+  )
   const { isNameOfRealm } = await import('../identity/index.ts')
   const { configuredNotices } = await import('./notices.ts')
-  const { credentialWaitMs } = voteRuleOf(approvalSettings(config))
+  const { credentialWaitMs } = toVoteRule(approvalSettings(config))
   const officers = new Set(config['roles.crypto_officer_users'])
   // Most users whose passwords are set never vote, and a feed may be long.
   const voting = await namesThatVote(db)
@@ -71,7 +73,7 @@ export async function endVotes(environment: Environment, changes: readonly Crede
     for (const name of user === undefined ? namesOf(realm) : [user]) {
       const isOfficer = officers.has(name)
       if (!voting.has(name) && !isOfficer) continue
-      const { ended, isNew } = await endVotesOf(db, name, { at: at * 1000, isOfficer }, clock.now())
+      const { ended, isNew } = await endUserVotes(db, name, { at: at * 1000, isOfficer }, clock.now())
       const isTold = isNew && clock.now() - at * 1000 < Math.max(freshMs, credentialWaitMs)
       if (ended.votes + ended.requests + ended.activations === 0 && !isTold) continue
       const waits = (await readWaitingCredentials(db)).has(name)

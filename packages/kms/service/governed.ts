@@ -1,15 +1,15 @@
 import { createOwnEvent } from '@warder/foundation/audit'
 import type { ServiceEnvironment } from '@warder/foundation/runtime'
 import { GuardFailed } from '@warder/foundation/sql'
-import { adoptGovernance, digestOfGovernance, governanceOf } from '../access/governance.ts'
-import { unrecordedReset } from '../access/policy-reset.ts'
+import { adoptGovernance, digestOfGovernance, toGovernance } from '../access/governance.ts'
+import { findUnrecordedReset } from '../access/policy-reset.ts'
 import { approvalSettings, type KmsConfig, officerSettings } from './settings.ts'
 
 type Environment = ServiceEnvironment<KmsConfig>
 
 /** A start with other officers or approvals than the one before. @throws StartupError without the approval that it takes */
 export async function adoptSettings({ config, db, seal, clock, audit, log }: Environment, isHeld: boolean) {
-  const governance = governanceOf(officerSettings(config), approvalSettings(config))
+  const governance = toGovernance(officerSettings(config), approvalSettings(config))
   const adopted = await adoptGovernance({ db, seal, now: clock.now() }, governance, isHeld)
   if (adopted === 'same' || (adopted === 'first' && governance.officers.users.length === 0)) return
   const { officers, approvals } = governance
@@ -26,7 +26,7 @@ export async function adoptSettings({ config, db, seal, clock, audit, log }: Env
 
 /** Records that somebody with the files and the root key took the officers and approvals away, and then forgets it. */
 export async function recordReset({ db, seal, clock, audit, log }: Environment): Promise<void> {
-  const found = await unrecordedReset({ db, seal })
+  const found = await findUnrecordedReset({ db, seal })
   if (found === undefined) return
   const { at, ...details } = found.reset
   log.warn({ ...details }, 'officers and approvals were reset: warder officers reset-policy')

@@ -10,14 +10,14 @@ import type { KmsConfig } from './settings.ts'
 const made = new WeakMap<Database, Maintenance>()
 
 /** Keys of authorities that the primary holds open: few sign at the same time. */
-const mostKeys = 64
+const maxKeys = 64
 
 /** Signs for the authorities outside of requests. */
 export function maintenanceOf({ config, db, seal, clock, log }: ServiceEnvironment<KmsConfig>): Maintenance {
   const known = made.get(db)
   if (known !== undefined) return known
   const policy = configuredPolicy(config)
-  const keys = createKeyRing({ db, seal, clock, policy, capacity: mostKeys, leaseMs: config.cache_lease_ms })
+  const keys = createKeyRing({ db, seal, clock, policy, capacity: maxKeys, leaseMs: config.cache_lease_ms })
   const maintenance = createMaintenance({ db, seal, keys, policy, revocation: revocationConfig(config), log })
   made.set(db, maintenance)
   return maintenance

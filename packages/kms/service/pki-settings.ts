@@ -76,7 +76,7 @@ export function revocationConfig(
 }
 
 /** Of one CRL of another authority: some 100,000 entries. */
-const largestCrl = 4 * 1024 * 1024
+const maxCrlBytes = 4 * 1024 * 1024
 const fetchMs = 5000
 
 /** CRLs of other authorities: they are signed, so that plain HTTP does (RFC 5280 §8). Redirects are not followed. */
@@ -88,7 +88,7 @@ export function configuredFetch(
     allowPrivateNetworks: config.outbound_allow_private_networks,
     ports: 'any',
     maxRedirects: 0,
-    maxBytes: largestCrl,
+    maxBytes: maxCrlBytes,
     timeoutMs: fetchMs,
   })
   return createFetchedCrls(fetch, clock)

@@ -7,7 +7,7 @@ import {
   policyLists,
   recommendedNames,
 } from '../crypto/index.ts'
-import { type AlgorithmName, storedKeyKind } from '../keys/index.ts'
+import { type AlgorithmName, toStoredKeyKind } from '../keys/index.ts'
 import type { AlgorithmConfig } from './algorithm-settings.ts'
 
 const keysOf = (table: object): readonly string[] => Object.keys(table)
@@ -47,7 +47,7 @@ export function unknownNames(
 /** The first name that no key has as its algorithm; undefined: each is one. */
 export function unknownKeyAlgorithm(wanted: readonly string[]): string | undefined {
   const ofKmip = keysOf(CryptographicAlgorithm) as readonly AlgorithmName[]
-  const stored = ofKmip.filter((algorithm) => storedKeyKind({ algorithm }).algorithm === algorithm)
+  const stored = ofKmip.filter((algorithm) => toStoredKeyKind({ algorithm }).algorithm === algorithm)
   const known = new Set<string>([...keysOf(keyTypes), ...stored])
   return wanted.find((name) => !known.has(name))
 }

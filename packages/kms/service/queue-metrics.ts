@@ -3,7 +3,7 @@ import { abeThread } from '../abe/index.ts'
 import type { KmipEngine } from '../api/kmip/engine/index.ts'
 import { listsInWork } from '../authority/crl/lists-in-work.ts'
 import { bulkThread } from '../bulk/bulk.ts'
-import { unfinishedGenerations } from '../crypto/index.ts'
+import { countUnfinishedGenerations } from '../crypto/index.ts'
 
 /** In a worker: work that goes to a thread, or waits for a place. */
 export function queueMetrics(metrics: Metrics, kmip: KmipEngine): void {
@@ -14,7 +14,7 @@ export function queueMetrics(metrics: Metrics, kmip: KmipEngine): void {
     read: () => ({
       large_data: bulkThread.unfinished,
       attribute_keys: abeThread.unfinished,
-      rsa_generation: unfinishedGenerations(),
+      rsa_generation: countUnfinishedGenerations(),
       kmip_put_off: kmip.unfinished,
       revocation_lists: listsInWork(),
     }),

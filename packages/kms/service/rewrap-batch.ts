@@ -8,7 +8,7 @@ import type { KmsConfig } from './settings.ts'
 
 type Environment = ServiceEnvironment<KmsConfig>
 
-const mostKeys = 64
+const maxKeys = 64
 
 const made = new WeakMap<Database, ReturnType<typeof createServices>>()
 
@@ -21,8 +21,8 @@ function servicesOf(environment: Environment) {
 function createServices({ config, db, seal, clock }: Environment) {
   const policy = configuredPolicy(config)
   const leaseMs = config.cache_lease_ms
-  const keys = createKeyRing({ db, seal, clock, policy, capacity: mostKeys, leaseMs })
-  return { db, seal, keys, clock, policy, budgets: createGcmBudgets(db, mostKeys) }
+  const keys = createKeyRing({ db, seal, clock, policy, capacity: maxKeys, leaseMs })
+  return { db, seal, keys, clock, policy, budgets: createGcmBudgets(db, maxKeys) }
 }
 
 /**

@@ -8,7 +8,7 @@ type Environment = ServiceEnvironment<KmsConfig>
 /** Objects of one commit. */
 const batchSize = 100
 /** Commits of one look; the next look goes on. */
-const mostBatches = 20
+const maxBatches = 20
 /** Interval after which objects that could not be moved, or were registered under an old version since, are tried again. */
 const againMs = 3_600_000
 
@@ -56,7 +56,7 @@ export async function rewrapWhatIsStale(environment: Environment): Promise<void>
   const pass = passOf(environment)
   if (pass.after === undefined)
     Object.assign(pass, { after: '', moved: 0, left: 0, seen: await lastRotation(db) })
-  for (let batches = 0; batches < mostBatches; batches += 1) {
+  for (let batches = 0; batches < maxBatches; batches += 1) {
     const page = await staleWrappings(db, pass.after ?? '', batchSize)
     const moved = page.length === 0 ? 0 : await rewrapBatch(environment, page)
     pass.moved += moved

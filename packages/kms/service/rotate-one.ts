@@ -7,10 +7,10 @@ import { isRenewedWithCertificate } from '../authority/renewal/renew-due.ts'
 import {
   afterFailure,
   createKeyRing,
+  findObjectsByIds,
   type KeyRing,
   type ManagedObject,
   nextRotation,
-  objectsOf,
   planAlone,
   type RotationPlan,
   readObject,
@@ -28,7 +28,7 @@ export type RotationEnvironment = ServiceEnvironment<KmsConfig>
 const retryMs = 86_400_000
 
 /** Keys that are remembered because they cannot be rotated. */
-const mostStuck = 1000
+const maxStuck = 1000
 
 /** Failures caused by the key itself, its owner or the policy of algorithms; others pass by themselves. */
 const refusals: readonly string[] = ['crypto_failure', 'unsupported_algorithm', 'forbidden']
@@ -65,7 +65,7 @@ export function stuckOf({ db, metrics }: RotationEnvironment): Map<string, Stuck
 export async function forgetUnstuck(environment: RotationEnvironment, now: number): Promise<void> {
   const stuck = stuckOf(environment)
   if (stuck.size === 0) return
-  const keys = await objectsOf(environment.db, [...stuck.keys()])
+  const keys = await findObjectsByIds(environment.db, [...stuck.keys()])
   for (const [id, { until, newestId }] of stuck) {
     const key = keys.get(id)
     if (until <= now || key === undefined || key.newestId !== newestId) stuck.delete(id)
@@ -166,8 +166,7 @@ async function failed(
   const again = Math.min(now + every * 1000, now + retryMs)
   const isTold = cause.by === 'use' && before?.why === why
   const until = isTold ? before.until : again
-  if (before !== undefined || stuck.size < mostStuck)
-    stuck.set(key.id, { why, until, newestId: key.newestId })
+  if (before !== undefined || stuck.size < maxStuck) stuck.set(key.id, { why, until, newestId: key.newestId })
   if (!isTold) {
     metrics.count('key_rotations_total', { outcome: 'failed' })
     log.warn({ object: key.id, error }, 'a key cannot be rotated by its schedule; it is tried again')

@@ -1,5 +1,6 @@
 import type { Change } from '@warder/foundation/sql'
 import {
+  findObjectsByIds,
   isNoticeDue,
   keysToLookAt,
   type LookedAt,
@@ -7,12 +8,11 @@ import {
   lookNoLaterThan,
   type ManagedObject,
   noticeFrom,
-  objectsOf,
   planChange,
   planOf,
   type RotationPlan,
   type RotationPolicy,
-  scheduleOf,
+  resolveSchedule,
   stateAt,
   tagsOfMany,
   waitsForRetry,
@@ -22,7 +22,7 @@ import { isWritten, tellSoon } from './rotation-notices.ts'
 
 const pageSize = 500
 /** Most pages of one look: keys that are new, were changed or are due. */
-const mostPages = 40
+const maxPages = 40
 const minuteMs = 60_000
 const dayMs = 86_400_000
 
@@ -47,7 +47,7 @@ export async function lookAtKeys(
 ): Promise<void> {
   const { db } = environment
   let due = 0
-  for (let page = 0; page < mostPages; page += 1) {
+  for (let page = 0; page < maxPages; page += 1) {
     const looked = await keysToLookAt(db, policy, now, pageSize)
     const planned = await plansOf(environment, looked, policy, now)
     const rotations = planned.filter((one) => isDue(one, now))
@@ -86,7 +86,7 @@ async function plansOf(
   now: number,
 ): Promise<readonly Planned[]> {
   const newestIds = looked.flatMap(({ key }) => (key.newestId === undefined ? [] : [key.newestId]))
-  const newest = await objectsOf(db, newestIds)
+  const newest = await findObjectsByIds(db, newestIds)
   const tags = policy.rules.some(({ tag }) => tag !== undefined)
     ? await tagsOfMany(
         db,
@@ -100,7 +100,7 @@ async function plansOf(
     const byPolicy = rotates
       ? policy.of(key.algorithm, tags.get(key.id) ?? [])
       : { every: undefined, afterMessages: undefined }
-    const schedule = scheduleOf(key, byPolicy)
+    const schedule = resolveSchedule(key, byPolicy)
     const plan = planOf({ key, newest: version, schedule }, before, now)
     // Its date changes the row of the version, which is not looked at.
     const lookAt = state === 'PreActive' ? now + dayMs : lookAfter(plan, key, policy.noticeMs, now)

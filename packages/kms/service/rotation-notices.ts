@@ -1,11 +1,11 @@
 import { Failure } from '@warder/foundation/errors'
 import { type Change, GuardFailed } from '@warder/foundation/sql'
 import {
-  dayOf,
+  findRotationPlan,
   type ManagedObject,
   maxInvocations,
   rotatable,
-  rotationPlanOf,
+  toDay,
   UnitOfWork,
   usersSince,
 } from '../keys/index.ts'
@@ -68,7 +68,7 @@ export async function tellEnding(
 ): Promise<void> {
   const { db, log, metrics } = environment
   const obstacle = await obstacleOf(environment, key, now)
-  const at = (await rotationPlanOf(db, key.id))?.at
+  const at = (await findRotationPlan(db, key.id))?.at
   const about = {
     owner: key.owner,
     messages,
@@ -91,7 +91,7 @@ async function usersOf(
   key: ManagedObject,
   now: number,
 ): Promise<readonly string[]> {
-  return (await usersSince(db, key.id, dayOf(now) - usedWithinDays)).map(({ user }) => user)
+  return (await usersSince(db, key.id, toDay(now) - usedWithinDays)).map(({ user }) => user)
 }
 
 /** Why the key cannot be rotated now. */

@@ -1,13 +1,19 @@
-import { adoptPolicy, dueRotations, misdatedRotations, nextRotation, rotationPlanOf } from '../keys/index.ts'
+import {
+  adoptPolicy,
+  dueRotations,
+  findRotationPlan,
+  listMisdatedRotations,
+  nextRotation,
+} from '../keys/index.ts'
 import { lookAtBudgets } from './budget-look.ts'
 import { forgetUnstuck, type RotationEnvironment, redated, rotateOne, stuckOf } from './rotate-one.ts'
 import { lookAtKeys } from './rotation-look.ts'
 import { rotationPolicy } from './rotation-settings.ts'
 
 /** Rotations of one look: a clock that jumps makes many keys due at once. */
-const mostAtOnce = 100
+const maxAtOnce = 100
 /** Pages of keys that one look sets anew after a change of the settings. */
-const mostPages = 20
+const maxPages = 20
 
 /**
  * Rotates the keys that are due, in the name of the service, one commit for each: after a kill the next look goes on with
@@ -19,16 +25,16 @@ export async function rotateWhatIsDue(environment: RotationEnvironment): Promise
   const now = clock.now()
   await forgetUnstuck(environment, now)
   // Those that stay due must not keep others from their turn.
-  const due = await dueRotations(db, now, mostAtOnce + stuckOf(environment).size)
+  const due = await dueRotations(db, now, maxAtOnce + stuckOf(environment).size)
   for (const key of due) {
-    const before = await rotationPlanOf(db, key.id)
+    const before = await findRotationPlan(db, key.id)
     const plan = { generation: 0, ...before, every: key.rotateEvery }
     await rotateOne(environment, key, { by: 'time', plan }, now)
   }
-  for (const key of await misdatedRotations(db, now, mostAtOnce))
+  for (const key of await listMisdatedRotations(db, now, maxAtOnce))
     await redated(environment, key, nextRotation(key, now), now)
   const policy = rotationPolicy(config)
-  for (let page = 0; page < mostPages && (await adoptPolicy(db, policy.digest)); ) page += 1
-  await lookAtKeys(environment, policy, mostAtOnce, now)
-  await lookAtBudgets(environment, policy, mostAtOnce, now)
+  for (let page = 0; page < maxPages && (await adoptPolicy(db, policy.digest)); ) page += 1
+  await lookAtKeys(environment, policy, maxAtOnce, now)
+  await lookAtBudgets(environment, policy, maxAtOnce, now)
 }

@@ -3,7 +3,7 @@ import { StartupError } from '@warder/foundation/errors'
 import type { ServiceDefinition, ServiceEnvironment } from '@warder/foundation/runtime'
 import type { Logger } from '@warder/foundation/telemetry'
 import { sweepRequests } from '../access/approval-store.ts'
-import { governanceOf, requireAdoptable } from '../access/governance.ts'
+import { requireAdoptable, toGovernance } from '../access/governance.ts'
 import { sweepAcme } from '../api/acme/sweep.ts'
 import { externalPartners, refuseHalfStores } from '../api/external/settings.ts'
 import { sweepPending } from '../api/kmip/asynchronous/pending-store.ts'
@@ -16,8 +16,8 @@ import {
   isAnyWaiting,
   isLookDue,
   lifeCycleChanges,
+  listMisdatedRotations,
   lookEveryMs,
-  misdatedRotations,
   overdueObjects,
   stateAt,
   sweepReservations,
@@ -63,7 +63,7 @@ export const kmsService: ServiceDefinition<KmsConfig, KmsServices> = {
   },
   async checkStored({ config, now, database }) {
     if (database === undefined) return
-    const governance = governanceOf(officerSettings(config), approvalSettings(config))
+    const governance = toGovernance(officerSettings(config), approvalSettings(config))
     await requireAdoptable({ ...database, now }, governance)
   },
   async probe(environment) {
@@ -223,7 +223,7 @@ async function signWhatIsDue(environment: ServiceEnvironment<KmsConfig>): Promis
 
 async function isRotationDue({ config, db, clock }: ServiceEnvironment<KmsConfig>): Promise<boolean> {
   const now = clock.now()
-  if ((await dueRotations(db, now, 1)).length > 0 || (await misdatedRotations(db, now, 1)).length > 0)
+  if ((await dueRotations(db, now, 1)).length > 0 || (await listMisdatedRotations(db, now, 1)).length > 0)
     return true
   return isLookDue(db, rotationPolicy(config), now)
 }

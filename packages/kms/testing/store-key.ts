@@ -1,6 +1,6 @@
 import { factorJwkMembers, publicJwkMembers, secretJwkMembers } from '@warder/foundation/memory'
 import { toUsageMask } from '../api/rest/key-shape.ts'
-import { type ImportMembers, importKey, keySpecOf, serializeMaterial } from '../crypto/index.ts'
+import { type ImportMembers, importKey, serializeMaterial, toKeySpec } from '../crypto/index.ts'
 import { decodeBase64Url } from '../jose/index.ts'
 import {
   creationChanges,
@@ -31,7 +31,7 @@ export async function storeKeyAs(
   const members = all.filter((name) => name in jwk)
   const bytes = members.map((name) => [name, decodeBase64Url(String(jwk[name]), name)] as const)
   const crv = jwk.crv === undefined ? undefined : String(jwk.crv)
-  const spec = keySpecOf({ kty: String(jwk.kty), alg, crv }, { fips: false })
+  const spec = toKeySpec({ kty: String(jwk.kty), alg, crv }, { fips: false })
   const material = await importKey(spec, Object.fromEntries(bytes) as ImportMembers)
   const { db, seal } = kms.environment
   const now = ++moment

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { endedOwner, endName } from '../../access/index.ts'
+import { endName, formerOwnerName } from '../../access/index.ts'
 import { startAcme } from './testing/index.ts'
 
 test('an account of ACME ends with the user it acts for: blocked, gone, and whoever gets the name has none of it', async () => {
@@ -21,7 +21,7 @@ test('an account of ACME ends with the user it acts for: blocked, gone, and whoe
 
   const { db, clock } = kms.environment
   await endName({ db, commit: db.commit, now: () => clock.now() }, 'alice', 'c1')
-  const left = endedOwner('alice', 'c1')
+  const left = formerOwnerName('alice', 'c1')
   // The next alice may use the authority; what the one before let in may not.
   const give = (to_user_id: string) => admin.post('/access/transfer', { from_user_id: left, to_user_id })
   assert.equal(await order(), 403)

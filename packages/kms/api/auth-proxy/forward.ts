@@ -3,7 +3,7 @@ import { peerSecretHeader, rawReply, unknownClient } from '@warder/foundation/ht
 import type { IncomingRequest, RawReply } from '@warder/foundation/operations'
 import type { Outbound, OutboundResponse } from '@warder/foundation/outbound'
 import type { Secret } from '@warder/foundation/runtime'
-import { Places } from '../../identity/index.ts'
+import { ClientLimiter } from '../../identity/index.ts'
 
 export interface AuthProxyOptions {
   /** Base address of the authentication service, without a slash at its end. */
@@ -29,7 +29,7 @@ const returned = { 'retry-after': 'Retry-After', 'www-authenticate': 'WWW-Authen
 
 /** The way of `/v1/auth/…` to the authentication service. Path and query are those of a row: see `routes.ts`. */
 export function forwarder({ url, outbound, peerSecret }: AuthProxyOptions): Forward {
-  const places = new Places(maxWaiting, 'too many requests wait for the authentication service')
+  const places = new ClientLimiter(maxWaiting, 'too many requests wait for the authentication service')
   const peer = peerSecret?.use((bytes) => ({ [peerSecretHeader]: Buffer.from(bytes).toString('utf8') }))
   return (request) =>
     places.hold(request.clientAddress, async () => {

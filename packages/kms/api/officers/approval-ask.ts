@@ -9,12 +9,12 @@ import {
   digestOfGovernance,
   findHold,
   hasExternalRight,
-  hashOf,
+  hashRequest,
   keyNotFound,
-  permittedKey,
-  principalOf,
   requestChange,
   requireAllowed,
+  requirePermittedKey,
+  requirePrincipal,
   requireVoteCredential,
   resolveKid,
   runningRequests,
@@ -23,7 +23,7 @@ import {
   type Wish,
 } from '../../access/index.ts'
 import { regionProblem, uriPrefixProblem } from '../../external/aws/index.ts'
-import { chainIdOf, findObject, type ManagedObject, newObjectId } from '../../keys/index.ts'
+import { findObject, getChainId, type ManagedObject, newObjectId } from '../../keys/index.ts'
 import { destructionWaitDays } from '../rest/delete-key.ts'
 import { storeNamed } from '../rest/external-stores.ts'
 import { requireGrantee } from '../rest/grantee.ts'
@@ -91,7 +91,7 @@ export const ask = define({
   },
   async act({ body }, context) {
     const { db, seal, roles, clock } = context.services
-    const requester = principalOf(context).name
+    const requester = requirePrincipal(context).name
     const now = clock.now()
     context.audit({
       ...(body.key !== undefined && { object: body.key }),
@@ -112,7 +112,7 @@ export const ask = define({
     }
     context.audit({
       object: wish.object,
-      details: { ...about, operation: body.operation, request: wish.id, hash: hashOf(wish) },
+      details: { ...about, operation: body.operation, request: wish.id, hash: hashRequest(wish) },
     })
     await context.commit([requestChange(seal, wish)])
     return notifyOfficers(context, 'approval.asked', { wish, state: 'open', version: 1 })
@@ -171,7 +171,7 @@ async function requestOnInstallation(
   }
   if (!roles.officers.listed.has(requester)) throw failure('forbidden')
   if (operation === 'activate') {
-    await requireVoteCredential(db, roles.approvals, principalOf(context), services.clock.now())
+    await requireVoteCredential(db, roles.approvals, requirePrincipal(context), services.clock.now())
     if (roles.officers.requireCeremony) return { object: requester, version: 0 }
     throw failure('crypto_failure', 'Officers are named by the settings alone: each of them is active.')
   }
@@ -234,6 +234,11 @@ async function buildRequest(
   requireAllowed(verdicts.includes('allowed') ? 'allowed' : (verdicts[0] ?? 'nothing'))
   const { wrapping_key: wrapping } = body
   if (wrapping === undefined) return { objects: [object], about: {} }
-  const { object: wrapper } = await permittedKey(services, principalOf(context), wrapping, 'encrypt')
-  return { objects: [object], about: { wrappedBy: chainIdOf(wrapper) } }
+  const { object: wrapper } = await requirePermittedKey(
+    services,
+    requirePrincipal(context),
+    wrapping,
+    'encrypt',
+  )
+  return { objects: [object], about: { wrappedBy: getChainId(wrapper) } }
 }

@@ -6,8 +6,8 @@ import {
   approvalsAmong,
   askable,
   findRequest,
-  hashOf,
-  principalOf,
+  hashRequest,
+  requirePrincipal,
   votersAmong,
   votesOn,
 } from '../../access/index.ts'
@@ -65,7 +65,7 @@ export async function formatRequest(
   const running = state === 'open' || state === 'approved'
   return {
     id: wish.id,
-    hash: hashOf(wish),
+    hash: hashRequest(wish),
     operation: wish.operation,
     key: wish.object,
     ...(wish.settings !== undefined && { settings: formatSettings(wish.settings) }),
@@ -97,7 +97,7 @@ export const PathId = Type.Object({ id: Type.String({ maxLength: 64 }) })
 /** A request that the caller may see. @throws failure('not_found') */
 export async function visible(context: Context, id: string): Promise<ApprovalRequest> {
   const { db, seal, roles } = context.services
-  const { name } = principalOf(context)
+  const { name } = requirePrincipal(context)
   const request = await findRequest(db, seal, id)
   if (request === undefined || (request.wish.requester !== name && !roles.officers.listed.has(name)))
     throw failure('not_found', 'There is no such request.')
@@ -112,6 +112,6 @@ export async function notifyOfficers(
   request: ApprovalRequest,
 ): Promise<Static<typeof Request>> {
   const after = await formatRequest(context, request)
-  context.services.notices?.tell(event, { by: principalOf(context).name, request: after })
+  context.services.notices?.tell(event, { by: requirePrincipal(context).name, request: after })
   return after
 }

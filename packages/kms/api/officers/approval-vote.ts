@@ -8,11 +8,11 @@ import {
   approvalsAmong,
   findRequest,
   hasExternalRight,
-  hashOf,
+  hashRequest,
   isBeyondReach,
-  principalOf,
   readSetCredentials,
   releaseChanges,
+  requirePrincipal,
   requiresActivation,
   requireVoteCredential,
   signedIn,
@@ -85,7 +85,7 @@ async function decide(
   approves: boolean,
 ): Promise<Static<typeof Request>> {
   const { db, seal, roles, clock } = context.services
-  const principal = principalOf(context)
+  const principal = requirePrincipal(context)
   const { name: user, method } = principal
   if (!roles.officers.listed.has(user)) throw failure('forbidden')
   await requireVoteCredential(db, roles.approvals, principal, clock.now())
@@ -95,7 +95,7 @@ async function decide(
     const { wish } = request
     const now = clock.now()
     if (wish.requester === user) throw failure('forbidden', 'Nobody decides about an own request.')
-    if (hash !== hashOf(wish)) throw failure('conflict', 'The request is another one: read it again.')
+    if (hash !== hashRequest(wish)) throw failure('conflict', 'The request is another one: read it again.')
     if (request.state !== 'open') throw failure('conflict', `The request is over: ${request.state}.`)
     if (wish.until <= now) throw failure('conflict', 'The request has expired: it has to be asked for again.')
     const before = await votesOn(db, seal, id)

@@ -3,7 +3,7 @@ import { pageReply } from '@warder/foundation/http'
 import { get, type Operation, post } from '@warder/foundation/operations'
 import { retryOnGuard } from '@warder/foundation/sql'
 import Type from 'typebox'
-import { findRequest, listRequests, principalOf, signedIn, stateChange } from '../../access/index.ts'
+import { findRequest, listRequests, requirePrincipal, signedIn, stateChange } from '../../access/index.ts'
 import { ask } from './approval-ask.ts'
 import { attempts, formatRequest, notifyOfficers, PathId, Request, tag, visible } from './approval-shape.ts'
 import { approve, refuse } from './approval-vote.ts'
@@ -25,7 +25,7 @@ const list = define({
   reply: Type.Array(Request),
   async act({ query }, context) {
     const { db, seal, roles } = context.services
-    const { name } = principalOf(context)
+    const { name } = requirePrincipal(context)
     const limit = Math.max(1, Math.min(Number(query.limit ?? '100'), 1000))
     const requester = roles.officers.listed.has(name) ? undefined : name
     const requests = await listRequests(db, seal, { requester, after: query.after ?? '', limit })
@@ -59,7 +59,7 @@ const withdraw = define({
     const { seal, db } = context.services
     await retryOnGuard(attempts, async () => {
       const request = await visible(context, path.id)
-      if (request.wish.requester !== principalOf(context).name)
+      if (request.wish.requester !== requirePrincipal(context).name)
         throw failure('forbidden', 'Only the requester withdraws it.')
       if (request.state !== 'open' && request.state !== 'approved')
         throw failure('conflict', `The request is over: ${request.state}.`)

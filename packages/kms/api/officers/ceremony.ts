@@ -7,15 +7,15 @@ import {
   type CeremonyServices,
   endActivationsChange,
   latestCeremony,
-  principalOf,
   requireCredentialWaited,
+  requirePrincipal,
   revokeChanges,
   runningActivation,
   type Share,
   signedIn,
   verdictOn,
 } from '../../access/index.ts'
-import { asObjectId, linkedObject, type ManagedObject, touchChanges, UnitOfWork } from '../../keys/index.ts'
+import { asObjectId, findLinkTarget, type ManagedObject, touchChanges, UnitOfWork } from '../../keys/index.ts'
 import { readShare, stageFreshCeremony } from '../kmip/index.ts'
 import { define, type OfficerServices } from './services.ts'
 
@@ -28,7 +28,7 @@ function ceremonyServices({ services: { db, seal, roles } }: Context): CeremonyS
 
 /** @throws failure('forbidden'), one sentence for everybody who is not listed */
 function requireListed(context: Context): string {
-  const { name } = principalOf(context)
+  const { name } = requirePrincipal(context)
   const { officers } = context.services.roles
   if (!officers.listed.has(name)) throw failure('forbidden')
   if (!officers.requireCeremony)
@@ -54,7 +54,7 @@ export const status = define({
   }),
   async act(_input, context) {
     const { officers } = context.services.roles
-    const { name } = principalOf(context)
+    const { name } = requirePrincipal(context)
     const listed = officers.listed.has(name)
     const active: string[] = []
     if (listed) for (const user of officers.listed) if (await officers.isActive(user)) active.push(user)
@@ -127,7 +127,7 @@ export const begin = define({
     const { listed } = services.roles.officers
     const now = services.clock.now()
     const objects = new UnitOfWork(services, now)
-    const principal = principalOf(context)
+    const principal = requirePrincipal(context)
     try {
       const id = await stageFreshCeremony({ services, principal, objects, now }, body?.everybody === true)
       context.audit({ object: id, details: { officers: [...listed] } })
@@ -167,7 +167,7 @@ export const activate = define({
       for (const id of body.share_ids) shares.push(await requirePermittedShare(context, caller, id, objects))
       const { activation, changes } = await activateByShares(
         ceremonyServices(context),
-        principalOf(context),
+        requirePrincipal(context),
         shares,
         now,
       )
@@ -233,7 +233,7 @@ export const disable = define({
     const target = body?.target_user ?? caller
     const now = context.services.clock.now()
     context.audit({ details: { ended: target } })
-    if (target !== caller) await requireCredentialWaited(db, approvals, principalOf(context), now)
+    if (target !== caller) await requireCredentialWaited(db, approvals, requirePrincipal(context), now)
     if (!(await officers.isActive(target)))
       throw failure('not_found', target === caller ? 'You are not active.' : `${target} is not active.`)
     const taken = target === caller ? [] : await sharesTakenBack(context, caller, target, now)
@@ -252,7 +252,8 @@ async function sharesTakenBack(context: Context, caller: string, target: string,
   for (let part = 1; part <= context.services.roles.officers.listed.size; part++) {
     const id = asObjectId(`${activation.ceremony}#${part}`)
     const share = id === undefined ? undefined : await objects.read(id)
-    if (share?.owner === caller && linkedObject(share, 'ParentLink') === activation.ceremony) own.push(share)
+    if (share?.owner === caller && findLinkTarget(share, 'ParentLink') === activation.ceremony)
+      own.push(share)
   }
   return own.flatMap((share) => [
     ...touchChanges(db, share, now),

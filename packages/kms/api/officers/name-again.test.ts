@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { endedOwner, endName } from '../../access/index.ts'
+import { endName, formerOwnerName } from '../../access/index.ts'
 import { type Started, startKms } from '../../testing/index.ts'
 import { kmipClient, uid } from '../kmip/testing/index.ts'
 import { approved, ask, done, letCreate, officers, vote } from './testing/officers.ts'
@@ -73,7 +73,7 @@ test('requests of somebody who is gone are those of nobody, and what was approve
   assert.equal((await vote(kms, 'ann', open)).status, 404)
   await kmipClient(again).fails('Get', [uid(kid)], 'ObjectNotFound')
   const holdings = await done(
-    kms.user('ann').get(`/access/holdings?user_id=${encodeURIComponent(endedOwner('alice', 'c1'))}`),
+    kms.user('ann').get(`/access/holdings?user_id=${encodeURIComponent(formerOwnerName('alice', 'c1'))}`),
   )
   assert.equal(holdings.owned, 1)
 })

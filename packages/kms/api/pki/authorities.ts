@@ -3,9 +3,9 @@ import { pageReply } from '@warder/foundation/http'
 import { get } from '@warder/foundation/operations'
 import { nameText, parseCertificate } from '@warder/pki/x509'
 import Type, { type Static } from 'typebox'
-import { officerAccess, principalOf, signedIn } from '../../access/index.ts'
+import { officerAccess, requirePrincipal, signedIn } from '../../access/index.ts'
 import {
-  addressesOf,
+  buildAddresses,
   maySignCrl,
   pathLengthLeft,
   type StoredAuthority,
@@ -67,7 +67,7 @@ export const listAuthorities = define({
     const { db, roles } = context.services
     const limit = query.limit === undefined ? maxListed : Number(query.limit)
     if (limit < 1 || limit > maxListed) throw failure('bad_request', `limit must be 1 to ${maxListed}.`)
-    const user = principalOf(context).name
+    const user = requirePrincipal(context).name
     const all = await roles.officers.isActive(user)
     if (all) context.audit(officerAccess)
     const page = await visibleAuthorities(db, { user, all, after: query.after ?? '', limit })
@@ -127,7 +127,7 @@ async function describePublication(services: PkiServices, authority: StoredAutho
  * while `kms_public_url` is not set; an authority that may not sign CRLs has no address of one.
  */
 export function formatAddresses({ revocation }: PkiServices, authority: StoredAuthority) {
-  const { crlUrls: [crl_url] = [], ocspUrls: [ocsp_url] = [] } = addressesOf(revocation, authority)
+  const { crlUrls: [crl_url] = [], ocspUrls: [ocsp_url] = [] } = buildAddresses(revocation, authority)
   return {
     signs_crl: maySignCrl(authority),
     ...(crl_url !== undefined && { crl_url }),

@@ -3,13 +3,13 @@ import type { Access, OperationContext } from '@warder/foundation/operations'
 import {
   keyNotFound,
   officerAccess,
-  principalOf,
   type Right,
   requireAllowed,
+  requirePrincipal,
   type Verdict,
   verdictOn,
 } from '../../access/index.ts'
-import { entryOf, type IssuedCertificate, issuedAs } from '../../authority/index.ts'
+import { findIssuedCertificate, findRegisterEntry, type IssuedCertificate } from '../../authority/index.ts'
 import { asObjectId, findObject, findWithMaterial, type ManagedObject } from '../../keys/index.ts'
 import type { PkiServices } from './services.ts'
 
@@ -97,7 +97,7 @@ async function verdict(
   if (object === undefined) return 'nothing'
   const { db, roles } = context.services
   const asOfficer = () => context.audit(officerAccess)
-  return verdictOn(db, roles, object, principalOf(context).name, right, asOfficer)
+  return verdictOn(db, roles, object, requirePrincipal(context).name, right, asOfficer)
 }
 
 async function findCertificate(services: PkiServices, text: string): Promise<FoundCertificate> {
@@ -107,12 +107,12 @@ async function findCertificate(services: PkiServices, text: string): Promise<Fou
   const stored = await findWithMaterial(db, seal, id)
   if (stored !== undefined && stored.object.type === 'Certificate') {
     const { object, material: der } = stored
-    const issued = der === undefined ? undefined : await entryOf(db, object, der)
+    const issued = der === undefined ? undefined : await findRegisterEntry(db, object, der)
     return { id, object, der, issued }
   }
   stored?.material?.fill(0)
   // An identifier that was used again is of the object that has it now.
-  const issued = stored === undefined ? await issuedAs(db, id) : undefined
+  const issued = stored === undefined ? await findIssuedCertificate(db, id) : undefined
   return { id, object: undefined, der: undefined, issued }
 }
 

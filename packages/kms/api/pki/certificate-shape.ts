@@ -1,6 +1,6 @@
 import { generalNameText, nameText, parseCertificate } from '@warder/pki/x509'
 import Type, { type Static } from 'typebox'
-import { type IssuedCertificate, namesOf, serialOf, statusOf } from '../../authority/index.ts'
+import { type IssuedCertificate, readAlternativeNames, toSerial, toStatus } from '../../authority/index.ts'
 import { type ManagedObject, stateAt } from '../../keys/index.ts'
 import type { FoundCertificate } from './certificate-access.ts'
 import { formatDate, profileWord } from './members.ts'
@@ -44,7 +44,7 @@ export const CertificateDescription = Type.Object({
 
 /** One that is over is so whatever else it was, unless it was revoked. */
 export function certificateState(issued: IssuedCertificate, now: number): CertificateState {
-  const status = statusOf(issued)
+  const status = toStatus(issued)
   if (status === 'good') return now > issued.notAfter ? 'expired' : 'valid'
   return status
 }
@@ -52,7 +52,7 @@ export function certificateState(issued: IssuedCertificate, now: number): Certif
 export function formatListed(issued: IssuedCertificate, now: number): Static<typeof ListedCertificate> {
   return {
     ...(issued.certificateId !== undefined && { id: issued.certificateId }),
-    serial: serialOf(issued).toString('hex'),
+    serial: toSerial(issued).toString('hex'),
     subject: issued.subject,
     state: certificateState(issued, now),
     profile: profileWord(issued.profile),
@@ -86,7 +86,7 @@ export function describeCertificate(
     not_after: formatDate(notAfter),
     ...known,
     issuer: nameText(issuer),
-    names: namesOf(extensions).map(generalNameText),
+    names: readAlternativeNames(extensions).map(generalNameText),
     ...(issued !== undefined && { fingerprint: issued.fingerprint }),
     certificate: certificatePem(der),
   }

@@ -4,15 +4,15 @@ import { retryOnGuard } from '@warder/foundation/sql'
 import { type ProfileName, parseCertificate } from '@warder/pki/x509'
 import { validatePath } from '@warder/pki/x509/path'
 import Type, { type Static } from 'typebox'
-import { createAccess, permittedKey, principalOf } from '../../access/index.ts'
+import { createAccess, requirePermittedKey, requirePrincipal } from '../../access/index.ts'
 import {
   type AuthoritySettings,
+  exportSpki,
   findAuthority,
   issue,
   openAuthority,
   openForIssuing,
   type StoredAuthority,
-  spkiOf,
   stageAuthority,
   stageRoot,
   withPkiFailures,
@@ -183,7 +183,7 @@ async function root(
   now: number,
 ): Promise<StoredAuthority> {
   const subject = requireSubject(body)
-  const owner = principalOf(context).name
+  const owner = requirePrincipal(context).name
   const pair = await pairFor(context, objects, body, 'authority')
   const { notBefore, notAfter } = computeValidity(now, body.days ?? rootDays, 0)
   const made = await stageRoot(
@@ -213,13 +213,13 @@ async function intermediate(
 ): Promise<StoredAuthority> {
   const { services } = context
   const subject = requireSubject(body)
-  const owner = principalOf(context).name
-  const above = await permittedKey(services, principalOf(context), issuerId, 'certify')
+  const owner = requirePrincipal(context).name
+  const above = await requirePermittedKey(services, requirePrincipal(context), issuerId, 'certify')
   const stored = await findAuthority(services.db, above.object.id)
   if (stored === undefined) throw failure('bad_request', 'issuer: is not the certificate of an authority.')
   const issuer = await openAuthority(services, objects, stored, now)
   const pair = await pairFor(context, objects, body, 'authority')
-  const spki = spkiOf(pair.privateKey)
+  const spki = exportSpki(pair.privateKey)
   const defaultValidity = computeValidity(now, body.days ?? intermediateDays, issuer.parsed.notBefore)
   const notAfter =
     body.days === undefined
@@ -274,14 +274,14 @@ async function importAuthority(
   ] as const)
     if (body[name] !== undefined)
       throw failure('bad_request', `${name}: is said by the certificate; leave it out.`)
-  const owner = principalOf(context).name
+  const owner = requirePrincipal(context).name
   const [der = Buffer.alloc(0), ...given] = certificatesIn(certificate)
   const chain = buildChain(der, given, now)
   const pair =
     key === undefined
       ? await pairFor(context, objects, { kid }, 'authority')
       : await importPair(key, context, objects, now)
-  if (!spkiOf(pair.privateKey).equals(parseCertificate(der).spki))
+  if (!exportSpki(pair.privateKey).equals(parseCertificate(der).spki))
     throw failure('bad_request', `${key === undefined ? 'kid' : 'key'}: is not the key of the certificate.`)
   const settings = readSettings(body)
   const made = await stageAuthority(context.services, objects, { ...pair, der, chain, settings, owner }, now)

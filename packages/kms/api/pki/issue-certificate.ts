@@ -4,15 +4,15 @@ import { UniqueViolation } from '@warder/foundation/sql'
 import { derInBase64 } from '@warder/pki/pem'
 import { readCertificationRequest } from '@warder/pki/x509'
 import Type, { type Static } from 'typebox'
-import { principalOf } from '../../access/index.ts'
+import { requirePrincipal } from '../../access/index.ts'
 import {
   type Authority,
+  exportSpki,
   type IssueRequest,
   issue,
   openAuthority,
-  namesOf as requestedNames,
+  readAlternativeNames as requestedNames,
   type StoredAuthority,
-  spkiOf,
   withPkiFailures,
 } from '../../authority/index.ts'
 import { requireCertifiableKey, requirePermittedKey } from '../../authority/public-key.ts'
@@ -100,7 +100,7 @@ async function issueFor(body: IssueBody, stored: StoredAuthority, context: Opera
   try {
     const authority = await openAuthority(services, objects, stored, now)
     const { pair, ...asked } = await readRequested(body, context, objects)
-    const owner = principalOf(context).name
+    const owner = requirePrincipal(context).name
     const { object, serial, der } = await issue(
       services,
       objects,
@@ -201,7 +201,7 @@ async function readRequested(
     profile,
     subject,
     names,
-    spki: spkiOf(privateKey),
+    spki: exportSpki(privateKey),
     privateKey: privateKey.object.id,
     ...(open !== undefined && { publicKey: open }),
     pair,

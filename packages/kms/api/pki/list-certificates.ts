@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { pageReply } from '@warder/foundation/http'
 import { get } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
-import { issuedPage, type ListedEntry } from '../../authority/index.ts'
+import { type ListedEntry, listIssued } from '../../authority/index.ts'
 import { authorityRight, requireAuthority } from './authority-access.ts'
 import { certificateState, formatListed, ListedCertificate, StateMember } from './certificate-shape.ts'
 import { parseDate } from './members.ts'
@@ -70,7 +70,7 @@ async function matching({ db }: PkiServices, authority: string, query: Query, no
   const page: ListedEntry[] = []
   let after = parseCursor(query.after)
   for (let looked = 0; looked < maxScanned; ) {
-    const entries = await issuedPage(db, authority, { after, endsBy, limit: maxListed })
+    const entries = await listIssued(db, authority, { after, endsBy, limit: maxListed })
     for (const entry of entries) {
       after = { notAfter: entry.notAfter, id: entry.id }
       if (matches(entry)) page.push(entry)

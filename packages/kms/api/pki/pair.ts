@@ -1,26 +1,26 @@
 import { failure } from '@warder/foundation/errors'
 import type { OperationContext } from '@warder/foundation/operations'
-import { permittedKey, principalOf } from '../../access/index.ts'
+import { requirePermittedKey, requirePrincipal } from '../../access/index.ts'
 import { certificateSign, keepsCertificate } from '../../authority/index.ts'
 import {
   algorithms,
   canonicalName,
   generateKey,
   keyFacts,
-  keySpecOf,
   quantumSafeBits,
   requirePermitted,
+  toKeySpec,
 } from '../../crypto/index.ts'
 import {
   type AlgorithmName,
+  findLinkTarget,
   type Key,
-  linkedObject,
   type NewObject,
   newKeyObjects,
   newQuantumSafePair,
   type ObjectId,
   stageNew,
-  storedKeyKind,
+  toStoredKeyKind,
   type UnitOfWork,
   usageMask,
 } from '../../keys/index.ts'
@@ -66,9 +66,9 @@ async function findNamedPair(
 ): Promise<CertifiedPair> {
   if (alg !== undefined || bits !== undefined)
     throw failure('bad_request', 'kid: names a key that is there; leave alg and bits out.')
-  const privateKey = await permittedKey(
+  const privateKey = await requirePermittedKey(
     context.services,
-    principalOf(context),
+    requirePrincipal(context),
     kid,
     'certify',
     'private half',
@@ -88,7 +88,7 @@ async function newPair(
   const wish: NewPairWish = {
     alg,
     bits,
-    owner: principalOf(context).name,
+    owner: requirePrincipal(context).name,
     now: services.clock.now(),
     ...usageMasks(alg, use),
   }
@@ -139,7 +139,7 @@ async function quantumSafePair(
   if (wish.bits !== undefined)
     throw failure('bad_request', 'bits: is for RSA keys; the algorithm tells the size of others.')
   if (fips) throw failure('unsupported_algorithm', `'${wish.alg}' is not made in FIPS mode.`)
-  const { algorithm } = storedKeyKind({ algorithm: wish.alg.replaceAll('-', '_') as AlgorithmName })
+  const { algorithm } = toStoredKeyKind({ algorithm: wish.alg.replaceAll('-', '_') as AlgorithmName })
   requirePermitted(policy, keyFacts({ algorithm, bits }))
   return newQuantumSafePair(wish)
 }
@@ -152,7 +152,7 @@ async function josePair(
   const row = algorithms[canonicalName(alg)]
   if (row?.use !== 'signature') return undefined
   const crv = 'curve' in row ? row.curve : undefined
-  const spec = keySpecOf({ kty: row.kty, alg, crv, bits }, policy)
+  const spec = toKeySpec({ kty: row.kty, alg, crv, bits }, policy)
   const made = await generateKey(spec)
   if (!('private' in made)) throw failure('internal_error', 'a signing key is a pair')
   requirePermitted(policy, keyFacts(made.private))
@@ -172,7 +172,7 @@ export async function linkToCertificate(
   for (const id of [privateKey.object.id, publicKey]) {
     const object = id === undefined ? undefined : await objects.read(id)
     if (object === undefined || object.owner !== certificate.owner) continue
-    if (await keepsCertificate(db, linkedObject(object, 'CertificateLink'), certificate.der)) continue
+    if (await keepsCertificate(db, findLinkTarget(object, 'CertificateLink'), certificate.der)) continue
     const others = object.links.filter(({ kind }) => kind !== 'CertificateLink')
     objects.update(object, { links: [...others, { kind: 'CertificateLink', id: certificate.id }] })
   }

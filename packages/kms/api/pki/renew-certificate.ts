@@ -1,7 +1,13 @@
 import { failure } from '@warder/foundation/errors'
 import { type OperationContext, post } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { keyNotFound, principalOf, requireAllowed, requireCreate, verdictOn } from '../../access/index.ts'
+import {
+  keyNotFound,
+  requireAllowed,
+  requireCreate,
+  requirePrincipal,
+  verdictOn,
+} from '../../access/index.ts'
 import {
   findAuthority,
   issue,
@@ -10,7 +16,7 @@ import {
   requestLike,
   withPkiFailures,
 } from '../../authority/index.ts'
-import { linkedObject, UnitOfWork } from '../../keys/index.ts'
+import { findLinkTarget, UnitOfWork } from '../../keys/index.ts'
 import { certificateRight } from './certificate-access.ts'
 import { chooseDates, formatIssued, IssueReply } from './issue-certificate.ts'
 import { DaysMember } from './members.ts'
@@ -66,14 +72,14 @@ async function renewOne(context: OperationContext<PkiServices>, days: number | u
     const certificate = await objects.read(stored.id)
     if (certificate === undefined) throw keyNotFound()
     requireAllowed(
-      await verdictOn(services.db, services.roles, certificate, principalOf(context).name, 'certify'),
+      await verdictOn(services.db, services.roles, certificate, requirePrincipal(context).name, 'certify'),
     )
     const authority = await openAuthority(services, objects, stored, now)
     const before = Math.max(1, Math.round((issued.notAfter - issued.notBefore) / day))
     const maxDays = Math.floor((authority.parsed.notAfter - now) / day)
     const keys = {
-      publicKey: linkedObject(object, 'PublicKeyLink'),
-      privateKey: linkedObject(object, 'PrivateKeyLink'),
+      publicKey: findLinkTarget(object, 'PublicKeyLink'),
+      privateKey: findLinkTarget(object, 'PrivateKeyLink'),
     }
     const made = await issue(
       services,
@@ -83,7 +89,7 @@ async function renewOne(context: OperationContext<PkiServices>, days: number | u
         ...requestLike(issued, der),
         ...chooseDates(authority, days ?? Math.min(before, Math.max(maxDays, 1)), now),
         owner: object.owner,
-        by: principalOf(context).name,
+        by: requirePrincipal(context).name,
         isPossessionShown: issued.keyId !== undefined,
         replaces: id,
         ...(keys.publicKey !== undefined && { publicKey: keys.publicKey }),

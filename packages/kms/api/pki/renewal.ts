@@ -2,11 +2,11 @@ import { failure } from '@warder/foundation/errors'
 import { get, type Operation, type OperationContext, put } from '@warder/foundation/operations'
 import { retryOnGuard } from '@warder/foundation/sql'
 import Type, { type Static } from 'typebox'
-import { principalOf, requireAllowed, verdictOn } from '../../access/index.ts'
-import { statusOf } from '../../authority/index.ts'
+import { requireAllowed, requirePrincipal, verdictOn } from '../../access/index.ts'
+import { toStatus } from '../../authority/index.ts'
 import {
   asObjectId,
-  linkedObject,
+  findLinkTarget,
   type ManagedObject,
   renewalDueAt,
   renewalSettings,
@@ -62,7 +62,7 @@ async function renewable(objects: UnitOfWork, { object, issued }: FoundCertifica
       'bad_request',
       'No authority of here has issued this certificate: it is renewed where it was issued.',
     )
-  const id = asObjectId(linkedObject(certificate, 'PrivateKeyLink') ?? '')
+  const id = asObjectId(findLinkTarget(certificate, 'PrivateKeyLink') ?? '')
   const key = id === undefined ? undefined : await objects.read(id)
   return { certificate, key: key?.owner === certificate.owner ? key : undefined }
 }
@@ -133,9 +133,9 @@ async function changeRenewal(context: Context, found: FoundCertificate, wish: St
   const objects = new UnitOfWork(services, services.clock.now())
   try {
     const { certificate, key } = await renewable(objects, found)
-    if (automatic && found.issued !== undefined && statusOf(found.issued) === 'revoked')
+    if (automatic && found.issued !== undefined && toStatus(found.issued) === 'revoked')
       throw failure('conflict', 'The certificate was revoked: it is not renewed. Issue another one.')
-    if (automatic && linkedObject(certificate, 'ReplacementObjectLink') !== undefined)
+    if (automatic && findLinkTarget(certificate, 'ReplacementObjectLink') !== undefined)
       throw failure('conflict', 'The certificate was replaced already: say it of the one in its place.')
     if (newKey && key?.type !== 'PrivateKey')
       throw failure('bad_request', 'The private key of the certificate is not here: leave new_key out.')
@@ -145,7 +145,7 @@ async function changeRenewal(context: Context, found: FoundCertificate, wish: St
     }
     const wasKeyRenewal = key !== undefined && renewalSettings(key).automatic
     if (key !== undefined && (newKey || wasKeyRenewal)) {
-      const { name } = principalOf(context)
+      const { name } = requirePrincipal(context)
       requireAllowed(await verdictOn(services.db, services.roles, key, name, 'setattribute'))
       set(key, automatic && newKey)
     }

@@ -1,9 +1,9 @@
 import { post } from '@warder/foundation/operations'
 import { basicConstraints, issueRequest, keyUsage, subjectAltName } from '@warder/pki/x509'
 import Type from 'typebox'
-import { createAccess, principalOf } from '../../access/index.ts'
-import { authoritySigner, spkiOf, withPkiFailures } from '../../authority/index.ts'
-import { chainIdOf, UnitOfWork } from '../../keys/index.ts'
+import { createAccess, requirePrincipal } from '../../access/index.ts'
+import { authoritySigner, exportSpki, withPkiFailures } from '../../authority/index.ts'
+import { getChainId, UnitOfWork } from '../../keys/index.ts'
 import { AlgMember, NamesMember, parseNames, parseSubject, SubjectMember } from './members.ts'
 import { pairFor } from './pair.ts'
 import { toPem } from './pem.ts'
@@ -41,7 +41,7 @@ export const createRequest = define({
     const objects = new UnitOfWork(services, now)
     try {
       const { privateKey } = await pairFor(context, objects, body, 'authority')
-      const spki = spkiOf(privateKey)
+      const spki = exportSpki(privateKey)
       const signer = authoritySigner(privateKey, { spki }, services.policy, now)
       const names = parseNames(body.names ?? [])
       const extensions = [
@@ -53,7 +53,7 @@ export const createRequest = define({
         issueRequest({ subject: parseSubject(body.subject), spki, extensions }, signer),
       )
       const kid = privateKey.object.id
-      services.uses.note(chainIdOf(privateKey.object), principalOf(context).name, now)
+      services.uses.note(getChainId(privateKey.object), requirePrincipal(context).name, now)
       context.audit({ object: kid })
       await objects.commit(context.commit)
       return { kid, csr: toPem('CERTIFICATE REQUEST', csr) }

@@ -11,7 +11,7 @@ import {
   readKeyUsage,
 } from '@warder/pki/x509'
 import fc from 'fast-check'
-import { linkedObject, readObject } from '../../keys/index.ts'
+import { findLinkTarget, readObject } from '../../keys/index.ts'
 import { startAcme } from '../acme/testing/index.ts'
 import { link } from '../kmip/operations/objects/replacement.ts'
 import { attributes, kmipClient, uid, vendorAttribute } from '../kmip/testing/index.ts'
@@ -122,7 +122,7 @@ test('property: what is issued fits its authority, and what is replaced or relea
     const entries = await db.all(registered, [])
     const all = entries.map(async (entry) => {
       const object = await readObject(db, entry.certificate_id as never)
-      return { ...entry, successor: object && linkedObject(object, 'ReplacementObjectLink') }
+      return { ...entry, successor: object && findLinkTarget(object, 'ReplacementObjectLink') }
     })
     return new Map((await Promise.all(all)).map((entry) => [entry.id, entry]))
   }

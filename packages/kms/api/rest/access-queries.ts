@@ -6,11 +6,11 @@ import {
   grantsOn,
   hasCreateRight,
   keyRight,
-  obtainedObjects,
-  principalOf,
+  listObtainedObjects,
+  requirePrincipal,
   signedIn,
 } from '../../access/index.ts'
-import { chainIdOf, type ManagedObject, ownedObjects, stateAt } from '../../keys/index.ts'
+import { getChainId, listOwnedObjects, type ManagedObject, stateAt } from '../../keys/index.ts'
 import { define, type RestServices } from '../services.ts'
 
 const maxListed = 1000
@@ -57,7 +57,7 @@ const owned = define({
     const { db, clock } = context.services
     const { after, limit } = readPage(query)
     const now = clock.now()
-    const objects = await ownedObjects(db, principalOf(context).name, after, limit)
+    const objects = await listOwnedObjects(db, requirePrincipal(context).name, after, limit)
     const json = objects.map((object) => ({
       object_id: object.id,
       state: stateAt(object, now),
@@ -85,10 +85,10 @@ const obtained = define({
   ),
   async act({ query }, context) {
     const { db, clock } = context.services
-    const { name } = principalOf(context)
+    const { name } = requirePrincipal(context)
     const { after, limit } = readPage(query)
     const now = clock.now()
-    const { page, next } = await obtainedObjects(db, name, after, limit)
+    const { page, next } = await listObtainedObjects(db, name, after, limit)
     const json = page.map(({ object, operations }) => ({
       object_id: object.id,
       owner_id: object.owner,
@@ -114,7 +114,7 @@ const list = define({
   errors: { 403: 'Only the owner, an officer, or who was granted Authorize.', 404: 'No such object.' },
   async act(_input, context) {
     const { object } = listAccess.resolved(context).key
-    const grants = await grantsOn(context.services.db, chainIdOf(object))
+    const grants = await grantsOn(context.services.db, getChainId(object))
     return grants.map(({ user, operations }) => ({ user_id: user, operations }))
   },
 })
@@ -128,7 +128,7 @@ const create = define({
   reply: Type.Object({ has_create_permission: Type.Boolean() }),
   act: async (_input, context) => {
     const { db, roles } = context.services
-    return { has_create_permission: await hasCreateRight(db, roles, principalOf(context).name) }
+    return { has_create_permission: await hasCreateRight(db, roles, requirePrincipal(context).name) }
   },
 })
 
@@ -141,7 +141,7 @@ const privileged = define({
   reply: Type.Object({ has_privileged_access: Type.Boolean() }),
   act: async (_input, context) => {
     const { officers } = context.services.roles
-    return { has_privileged_access: await officers.isActive(principalOf(context).name) }
+    return { has_privileged_access: await officers.isActive(requirePrincipal(context).name) }
   },
 })
 

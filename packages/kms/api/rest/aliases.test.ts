@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { change, query } from '@warder/foundation/sql'
-import { aliasCreation, endName, mostAliases } from '../../access/index.ts'
+import { aliasCreation, endName, maxAliases } from '../../access/index.ts'
 import { type Caller, type Started, startKms } from '../../testing/index.ts'
 
 let kms: Started
@@ -162,12 +162,12 @@ test('an alias that is taken, of too many, or with a wrong name is refused', asy
   const own = await makeKey(carol)
   const { db, clock } = kms.environment
   await db.commit(
-    Array.from({ length: mostAliases }, (_, at) =>
+    Array.from({ length: maxAliases }, (_, at) =>
       aliasCreation(db, { owner: 'carol', name: `n${at}` }, own as never, clock.now()),
     ).flat(),
   )
   assert.equal((await carol.post(path, { alias: 'more', kid: own })).status, 409)
-  assert.equal((await carol.get(path)).json.length, mostAliases)
+  assert.equal((await carol.get(path)).json.length, maxAliases)
   assert.equal((await kms.with({}).get(path)).status, 401)
 })
 

@@ -7,7 +7,6 @@ import {
   type Alias,
   type AliasName,
   aliasCreation,
-  aliasesOf,
   aliasesOfKey,
   aliasId,
   aliasMove,
@@ -16,11 +15,12 @@ import {
   findAlias,
   fullForm,
   keyNotFound,
-  mostAliases,
+  listAliases,
+  maxAliases,
   ownForm,
   parseAlias,
-  principalOf,
   readOwnAlias,
+  requirePrincipal,
   resolveKid,
   signedIn,
   verdictOn,
@@ -59,7 +59,7 @@ function formatAlias(alias: Alias): Static<typeof AliasReply> {
 /** The key that an alias is to stand for: any on which the caller has a right. @throws failure('not_found') */
 async function findTarget(context: Context, kid: string): Promise<ManagedObject> {
   const { services } = context
-  const { name } = principalOf(context)
+  const { name } = requirePrincipal(context)
   const id = await resolveKid(services, name, kid)
   const object = id === undefined ? undefined : await findObject(services.db, id)
   if (object === undefined) throw keyNotFound()
@@ -91,11 +91,11 @@ const create = define({
   },
   async act({ body }, context) {
     const { db, clock } = context.services
-    const { name: caller } = principalOf(context)
+    const { name: caller } = requirePrincipal(context)
     const wanted = readOwnAlias(body.alias, caller)
     const alias = ownForm(wanted)
-    if ((await countAliases(db, caller)) >= mostAliases)
-      throw failure('conflict', `You have ${mostAliases} aliases, which is as many as one user may have.`)
+    if ((await countAliases(db, caller)) >= maxAliases)
+      throw failure('conflict', `You have ${maxAliases} aliases, which is as many as one user may have.`)
     // Objects of clients of KMIP could be called so before there were aliases: one text never means both.
     for (const text of [alias, fullForm(wanted)]) {
       const id = asObjectId(text)
@@ -133,14 +133,14 @@ const list = define({
   reply: Type.Array(AliasReply),
   async act({ query }, context) {
     const { db } = context.services
-    const { name: caller } = principalOf(context)
+    const { name: caller } = requirePrincipal(context)
     if (query.kid !== undefined) {
       const id = await resolveKid(context.services, caller, query.kid)
-      return id === undefined ? [] : (await aliasesOfKey(db, caller, id, mostAliases)).map(formatAlias)
+      return id === undefined ? [] : (await aliasesOfKey(db, caller, id, maxAliases)).map(formatAlias)
     }
     const after = query.after === undefined ? '' : readOwnAlias(query.after, caller).name
-    const page = (await aliasesOf(db, caller, after, mostAliases)).map(formatAlias)
-    return pageReply(page, page.length < mostAliases ? undefined : page.at(-1)?.alias)
+    const page = (await listAliases(db, caller, after, maxAliases)).map(formatAlias)
+    return pageReply(page, page.length < maxAliases ? undefined : page.at(-1)?.alias)
   },
 })
 
@@ -155,7 +155,7 @@ const read = define({
   errors: { 404: 'No such alias.' },
   async act(input, context) {
     const { db, roles } = context.services
-    const { name: caller } = principalOf(context)
+    const { name: caller } = requirePrincipal(context)
     const text = input.path.alias
     const full = text.startsWith(aliasPrefix) ? text : `${aliasPrefix}${text}`
     const wanted = full.includes('@') ? parseAlias(full, caller) : readOwnAlias(text, caller)
@@ -190,7 +190,7 @@ const move = define({
   },
   async act({ body, path: { alias } }, context) {
     const { db, clock } = context.services
-    const wanted = readOwnAlias(alias, principalOf(context).name)
+    const wanted = readOwnAlias(alias, requirePrincipal(context).name)
     context.audit({ details: { alias: ownForm(wanted) } })
     return await retryOnGuard(attempts, async () => {
       const before = await ownAlias(context, wanted)
@@ -216,7 +216,7 @@ const remove = define({
   errors: { 404: 'No such alias.', 409: 'Changed by others at the same time.' },
   async act({ path: { alias } }, context) {
     const { db } = context.services
-    const wanted = readOwnAlias(alias, principalOf(context).name)
+    const wanted = readOwnAlias(alias, requirePrincipal(context).name)
     context.audit({ details: { alias: ownForm(wanted) } })
     await retryOnGuard(attempts, async () => {
       const before = await ownAlias(context, wanted)

@@ -2,13 +2,13 @@ import { failure } from '@warder/foundation/errors'
 import { del, get, type Operation, post } from '@warder/foundation/operations'
 import { type Change, GuardFailed } from '@warder/foundation/sql'
 import Type from 'typebox'
-import { approvalNeeded, principalOf, requireApprovedCredential } from '../../access/index.ts'
+import { approvalNeeded, requireApprovedCredential, requirePrincipal } from '../../access/index.ts'
 import {
   type AccessKeyRow,
   endOfAccessKey,
   insertAccessKey,
   listAccessKeys,
-  mostAccessKeys,
+  maxAccessKeys,
   newAccessKey,
   regionProblem,
   removeAccessKey,
@@ -120,9 +120,9 @@ const create = define({
     const problem = regionProblem(region) ?? uriPrefixProblem(uri_prefix)
     if (problem !== undefined) throw failure('bad_request', `${problem}.`)
     const store = storeAt(uri_prefix, services)
-    if ((await listAccessKeys(services.db)).length >= mostAccessKeys)
-      throw failure('conflict', `There are ${mostAccessKeys} access keys: delete one that is not used.`)
-    const created_by = principalOf(context).name
+    if ((await listAccessKeys(services.db)).length >= maxAccessKeys)
+      throw failure('conflict', `There are ${maxAccessKeys} access keys: delete one that is not used.`)
+    const created_by = requirePrincipal(context).name
     const approved = await requireMayMake(services, created_by, store, region)
     const { id, secret } = newAccessKey()
     const row = { id, uri_prefix, region, created_at: services.clock.now(), created_by }

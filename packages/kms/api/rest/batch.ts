@@ -9,7 +9,7 @@ import {
 } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import Type, { type Static } from 'typebox'
-import { auditedItem, recordItems, signedIn } from '../../access/index.ts'
+import { createAuditedItem, recordItems, signedIn } from '../../access/index.ts'
 import { define, type RestServices } from '../services.ts'
 
 /** Items that one batch may hold. */
@@ -83,7 +83,7 @@ export function batchOperation(
     item: { readonly op: string },
     whole: OperationContext<RestServices>,
   ): MaybePromise<AnsweredItem> {
-    const { context, event } = auditedItem(
+    const { context, event } = createAuditedItem(
       whole,
       () => table.get(item.op)?.operation.name ?? 'crypto.batch.unknown',
     )

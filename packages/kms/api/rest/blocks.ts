@@ -9,9 +9,9 @@ import {
   countBlocks,
   governor,
   listBlocks,
-  mostBlocks,
-  principalOf,
+  maxBlocks,
   readBlocks,
+  requirePrincipal,
   unblockChanges,
 } from '../../access/index.ts'
 import { isEveryPrincipal, isStoreItself, normalizeName } from '../../external/index.ts'
@@ -51,14 +51,14 @@ const block = define({
   async act({ body }, context) {
     const { db, clock, roles } = context.services
     const user = readUser(body.user_id)
-    const { name: by } = principalOf(context)
+    const { name: by } = requirePrincipal(context)
     const reason = body.reason ?? ''
     context.audit({ object: user, details: { reason } })
     if (user === by) throw failure('bad_request', 'You cannot block yourself.')
     if (isStoreItself(user) && roles.approvals.takes('stop_store'))
       throw approvalNeeded('stop_store', roles.officers)
-    if ((await countBlocks(db)) >= mostBlocks)
-      throw failure('conflict', `${mostBlocks} users are blocked already: unblock those who are gone.`)
+    if ((await countBlocks(db)) >= maxBlocks)
+      throw failure('conflict', `${maxBlocks} users are blocked already: unblock those who are gone.`)
     await context.commit(blockChanges(db, { user, at: clock.now(), by, reason }))
     return { success: `${user} is blocked` }
   },

@@ -1,7 +1,7 @@
 import { failure } from '@warder/foundation/errors'
 import { type OperationContext, post } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
-import { createAccess, principalOf } from '../../access/index.ts'
+import { createAccess, requirePrincipal } from '../../access/index.ts'
 import {
   type GeneratedKey,
   generateKey,
@@ -10,10 +10,10 @@ import {
   type KeyMaterial,
   type KeySpec,
   keyFacts,
-  keySpecOf,
   type MaterialMember,
   materialMembers,
   requirePermitted,
+  toKeySpec,
 } from '../../crypto/index.ts'
 import { decodeBase64Url } from '../../jose/index.ts'
 import {
@@ -141,7 +141,7 @@ export async function stageKey(
   requireNotAbe(body)
   if (Object.hasOwn(body, 'oth'))
     throw failure('bad_request', 'oth: RSA keys of more than two primes are not supported.')
-  const spec = keySpecOf(body, services.policy)
+  const spec = toKeySpec(body, services.policy)
   const tags = userTags(body.tags ?? [])
   const made = await makeMaterial(spec, body)
   if (!('kind' in made)) requireNoJwkMembers(body)
@@ -156,7 +156,7 @@ export async function stageKey(
   const [{ material, usageMask }] = halves
   requireBits(body, material)
   requirePermitted(services.policy, keyFacts(material))
-  const key = { owner: principalOf(context).name, boundAlg: spec.alg, now }
+  const key = { owner: requirePrincipal(context).name, boundAlg: spec.alg, now }
   const created = await stageNew(objects, services.applyCreationRules, key, newKeyObjects(key, halves))
   return { spec, made, material, usageMask, created }
 }

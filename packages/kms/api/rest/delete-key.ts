@@ -7,9 +7,9 @@ import { userKeysOf } from '../../abe/index.ts'
 import {
   keyNotFound,
   keyRight,
-  principalOf,
   requireAllowed,
   requireNoApproval,
+  requirePrincipal,
   verdictOn,
 } from '../../access/index.ts'
 import {
@@ -64,7 +64,7 @@ export const deleteKey = define({
   },
   async act(_input, context) {
     const { roles } = context.services
-    const { name } = principalOf(context)
+    const { name } = requirePrincipal(context)
     const { id } = access.resolved(context).key.object
     const at = await retryOnGuard(attempts, async () => {
       const { objects, users, changes, destructionAt } = await destructionWaitDays(context.services, id, name)

@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { type OperationContext, post, type RawReply } from '@warder/foundation/operations'
 import type { MaybePromise } from '@warder/foundation/promises'
 import Type, { type Static } from 'typebox'
-import { counted, keyNotFound, keyRight, requireUse } from '../../access/index.ts'
+import { afterCountingUse, keyNotFound, keyRight, requireUse } from '../../access/index.ts'
 import { largeMember, sealLarge } from '../../bulk/index.ts'
 import { algorithmFor } from '../../crypto/index.ts'
 import {
@@ -116,7 +116,7 @@ export const encrypt = define({
     const { id } = key.object
     // Transferred, the data has no length here any more.
     const bytes = data.length
-    const whole = <R>(made: MaybePromise<R>) => counted(context, key, bytes, made)
+    const whole = <R>(made: MaybePromise<R>) => afterCountingUse(context, key, bytes, made)
     if (policy !== undefined) {
       const content = { policy, data, aad: decodeBase64Url(aad ?? '', 'aad') }
       return whole(sealAbe(key, content, context).then((jwe) => stillProtecting(id, context).then(() => jwe)))

@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { type Access, get, type Operation, type OperationContext, post } from '@warder/foundation/operations'
 import { retryOnGuard } from '@warder/foundation/sql'
 import Type, { type Static } from 'typebox'
-import { approvalNeeded, hasExternalRight, principalOf } from '../../access/index.ts'
+import { approvalNeeded, hasExternalRight, requirePrincipal } from '../../access/index.ts'
 import { type ExternalStoreName, externalStoreNames, stopChanges } from '../../external/index.ts'
 import { define, type RestServices } from '../services.ts'
 
@@ -11,7 +11,7 @@ export const externalAccess: Access<RestServices> = {
   name: 'external key stores',
   async check(_input, context) {
     const { db, roles, defaultUsername } = context.services
-    const { name } = principalOf(context)
+    const { name } = requirePrincipal(context)
     if (!(await hasExternalRight(db, roles, defaultUsername, name))) throw failure('forbidden')
   },
 }
@@ -70,7 +70,7 @@ async function setStopped(
   const { services } = context
   const name = storeNamed(wanted)
   const operation = stop ? 'stop_store' : 'start_store'
-  const by = principalOf(context).name
+  const by = requirePrincipal(context).name
   context.audit({ object: name })
   await retryOnGuard(10, async () => {
     const { stopped_at, version } = await services.external.stopSwitch.state(name)

@@ -3,7 +3,7 @@ import { StorageUnavailable } from '@warder/foundation/sql'
 import Type from 'typebox'
 import { keyRight } from '../../access/index.ts'
 import {
-  chainIdOf,
+  getChainId,
   isLaterVersion,
   type Key,
   type ManagedObject,
@@ -100,7 +100,7 @@ export const getKey = define({
       ...(object.chainId !== undefined && { version_kid: object.id }),
       ...(isLaterVersion(whole) && { version_of: whole.chainId }),
       ...(object.generation > 0 && { rotated_at: new Date(object.createdAt).toISOString() }),
-      tags: await formatTags(context.services, chainIdOf(object)),
+      tags: await formatTags(context.services, getChainId(object)),
       created_at: new Date(whole.createdAt).toISOString(),
       ...formatDates(object),
       ...(jwk !== undefined && { public_jwk: jwk }),

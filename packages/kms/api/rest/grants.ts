@@ -16,10 +16,10 @@ import {
   materialRights,
   officerAccess,
   parseRights,
-  principalOf,
   type Right,
   type Roles,
   requireAllowed,
+  requirePrincipal,
   requireVoteCredential,
   resolveKid,
   revokeChanges,
@@ -29,7 +29,7 @@ import {
 } from '../../access/index.ts'
 import { storePathOf } from '../../external/aws/index.ts'
 import { normalizeName, storeOfName } from '../../external/index.ts'
-import { findObject, linkedObject, type ManagedObject, touchChanges } from '../../keys/index.ts'
+import { findLinkTarget, findObject, type ManagedObject, touchChanges } from '../../keys/index.ts'
 import { define, type RestServices } from '../services.ts'
 import { xksPaths } from './aws-access-keys.ts'
 import { isKnownName, requireGrantee, resolveGrantedName } from './grantee.ts'
@@ -119,7 +119,7 @@ async function changeRights(
   body: Static<typeof GrantRequest>,
   direction: Direction,
 ): Promise<string> {
-  const caller = principalOf(context).name
+  const caller = requirePrincipal(context).name
   const { unique_identifier: kid } = body
   const named = readWanted(body, caller)
   const wanted = body.known === true ? await withKnownUser(context, named, kid, direction) : named
@@ -149,7 +149,7 @@ async function withKnownUser(
   direction: Direction,
 ): Promise<Wanted> {
   const { services } = context
-  const caller = principalOf(context).name
+  const caller = requirePrincipal(context).name
   const object = kid ?? anyObject
   context.audit({ object, details: { user: wanted.user } })
   if (wanted.general.length > 0) await planGeneralChanges(context, caller, wanted, direction)
@@ -193,7 +193,7 @@ async function changeOnObject(
   if (object.id !== kid) context.audit({ object: object.id, details: { alias: kid } })
   const { approvals, officers } = services.roles
   if (direction.gives && (await isCeremonyShare(services, object)))
-    await requireVoteCredential(services.db, approvals, principalOf(context), services.clock.now())
+    await requireVoteCredential(services.db, approvals, requirePrincipal(context), services.clock.now())
   if (direction.gives && wanted.rights.some((right) => takesApproval(wanted.user, right)))
     if (await approvals.covers('grant', object)) throw approvalNeeded('grant', officers)
   await context.commit([...changes, ...more])
@@ -201,7 +201,7 @@ async function changeOnObject(
 
 /** To let another officer get a share is the owner's step in a ceremony. */
 async function isCeremonyShare({ db, seal }: RestServices, object: ManagedObject): Promise<boolean> {
-  const source = object.type === 'SplitKey' ? linkedObject(object, 'ParentLink') : undefined
+  const source = object.type === 'SplitKey' ? findLinkTarget(object, 'ParentLink') : undefined
   return source !== undefined && (await findCeremony(db, seal, source)) !== undefined
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
-import { asObjectId, type InventoryFilter, type InventoryPlace, isWalk } from '../../keys/index.ts'
+import { asObjectId, type InventoryCursor, type InventoryFilter, isWalk } from '../../keys/index.ts'
 
 /** Of which filter a cursor is: with another one it would lead elsewhere. */
 function filterMark(filter: InventoryFilter): string {
@@ -9,12 +9,12 @@ function filterMark(filter: InventoryFilter): string {
 }
 
 /** A cursor for callers: where the page ended, and of which filter. It is no secret and proves nothing. */
-export function writeCursor({ walk, value, id }: InventoryPlace, filter: InventoryFilter): string {
+export function writeCursor({ walk, value, id }: InventoryCursor, filter: InventoryFilter): string {
   return Buffer.from(JSON.stringify([filterMark(filter), walk, value, id])).toString('base64url')
 }
 
 /** @throws failure('bad_request') for what is no cursor of a list with this filter */
-export function readCursor(text: string, filter: InventoryFilter): InventoryPlace {
+export function readCursor(text: string, filter: InventoryFilter): InventoryCursor {
   const place = parseCursor(text)
   if (place === undefined) throw failure('bad_request', 'after is not the `next` of a page.')
   if (place.mark !== filterMark(filter))
@@ -22,7 +22,7 @@ export function readCursor(text: string, filter: InventoryFilter): InventoryPlac
   return place
 }
 
-function parseCursor(text: string): (InventoryPlace & { readonly mark: unknown }) | undefined {
+function parseCursor(text: string): (InventoryCursor & { readonly mark: unknown }) | undefined {
   let parts: unknown
   try {
     parts = JSON.parse(Buffer.from(text, 'base64url').toString())

@@ -2,9 +2,8 @@ import { failure } from '@warder/foundation/errors'
 import { pageReply } from '@warder/foundation/http'
 import { get } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
-import { officerAccess, ownAliasesOfMany, principalOf, signedIn } from '../../access/index.ts'
+import { officerAccess, ownAliasesOfMany, requirePrincipal, signedIn } from '../../access/index.ts'
 import {
-  dayOf,
   type InventoryFilter,
   inventoryPage,
   type Listed,
@@ -13,6 +12,7 @@ import {
   stateAt,
   states,
   tagsOfMany,
+  toDay,
   versionNumber,
 } from '../../keys/index.ts'
 import { define } from '../services.ts'
@@ -96,7 +96,7 @@ export const listKeys = define({
   errors: { 403: 'Keys of others are for crypto officers.' },
   async act({ query }, context) {
     const { db, clock, roles } = context.services
-    const { name } = principalOf(context)
+    const { name } = requirePrincipal(context)
     const { owner = name } = query
     const filter = readFilter(query, owner)
     const limit = query.limit === undefined ? defaultLimit : Number(query.limit)
@@ -147,7 +147,7 @@ function readFilter(query: Static<typeof Filter>, owner: string): InventoryFilte
     created: range('created', query.created_after, query.created_before),
     rotated: range('rotated', query.rotated_after, query.rotated_before),
     ends: range('expires', query.expires_after, query.expires_before),
-    usedDay: range('use', query.used_since, query.unused_since, dayOf),
+    usedDay: range('use', query.used_since, query.unused_since, toDay),
   }
 }
 

@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { patch } from '@warder/foundation/operations'
 import { retryOnGuard } from '@warder/foundation/sql'
 import Type, { type Static } from 'typebox'
-import { keyNotFound, keyRight, principalOf, requireAllowed, verdictOn } from '../../access/index.ts'
+import { keyNotFound, keyRight, requireAllowed, requirePrincipal, verdictOn } from '../../access/index.ts'
 import {
   findObject,
   type ManagedObject,
@@ -76,7 +76,7 @@ export const setDates = define({
     const { key, request } = access.resolved(context)
     const { services } = context
     const { db, roles, clock } = services
-    const { name } = principalOf(context)
+    const { name } = requirePrincipal(context)
     context.audit({ details: { dates: formatRequestedDates(request.dates) } })
     return retryOnGuard(attempts, async () => {
       const now = clock.now()

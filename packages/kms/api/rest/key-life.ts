@@ -6,9 +6,9 @@ import { userKeysOf } from '../../abe/index.ts'
 import {
   keyNotFound,
   keyRight,
-  principalOf,
   type Right,
   requireAllowed,
+  requirePrincipal,
   verdictOn,
 } from '../../access/index.ts'
 import {
@@ -45,7 +45,7 @@ async function changeWithholding(
   decide: (object: ManagedObject, now: number) => Promise<Change | undefined>,
 ): Promise<Static<typeof LifeReply>> {
   const { db, roles, clock } = context.services
-  const { name } = principalOf(context)
+  const { name } = requirePrincipal(context)
   return retryOnGuard(attempts, async () => {
     const now = clock.now()
     const object = await findObject(db, id)
@@ -175,7 +175,7 @@ const restore = lifeOperation({
     return { parts, changed: restored }
   },
   tell(context, key) {
-    context.services.notices?.tell('destruction.taken_back', { key, by: principalOf(context).name })
+    context.services.notices?.tell('destruction.taken_back', { key, by: requirePrincipal(context).name })
   },
 })
 

@@ -2,20 +2,20 @@ import { failure } from '@warder/foundation/errors'
 import { get, type Operation, type OperationContext, put } from '@warder/foundation/operations'
 import { retryOnGuard } from '@warder/foundation/sql'
 import Type, { type Static } from 'typebox'
-import { keyNotFound, keyRight, principalOf, requireAllowed, verdictOn } from '../../access/index.ts'
+import { keyNotFound, keyRight, requireAllowed, requirePrincipal, verdictOn } from '../../access/index.ts'
 import {
-  chainIdOf,
+  findReservedInvocations,
+  findRotationPlan,
+  getChainId,
   isLaterVersion,
-  longestInterval,
   type ManagedObject,
-  mostMessages,
+  maxInterval,
+  maxMessages,
+  minInterval,
   type ObjectChange,
   type ObjectId,
   planOf,
-  reservedInvocations,
-  rotationPlanOf,
-  scheduleOf,
-  shortestInterval,
+  resolveSchedule,
   UnitOfWork,
   versionNumber,
   withRotation,
@@ -38,14 +38,14 @@ const RotationSettings = Type.Object({
   rotate_every: Type.Optional(
     Type.Integer({
       minimum: 0,
-      maximum: longestInterval,
+      maximum: maxInterval,
       description: 'Seconds between rotations by the service, 3600 or more; 0 = none by time.',
     }),
   ),
   rotate_after_messages: Type.Optional(
     Type.Integer({
       minimum: 0,
-      maximum: mostMessages,
+      maximum: maxMessages,
       description:
         'AES-GCM messages of one version after which the service rotates, counted in blocks; 0 = none by use. A key encrypts 2^32 at most.',
     }),
@@ -92,9 +92,9 @@ async function reply(
     rotates ? key.algorithm : undefined,
     rotates ? await objects.tags(key) : [],
   )
-  const schedule = scheduleOf(key, { every, afterMessages })
-  const { at } = planOf({ key, newest, schedule }, await rotationPlanOf(db, key.id), clock.now())
-  const messages = newest.algorithm === 'AES' ? await reservedInvocations(db, newest.id) : undefined
+  const schedule = resolveSchedule(key, { every, afterMessages })
+  const { at } = planOf({ key, newest, schedule }, await findRotationPlan(db, key.id), clock.now())
+  const messages = newest.algorithm === 'AES' ? await findReservedInvocations(db, newest.id) : undefined
   return {
     kid: key.id,
     version: versionNumber(newest),
@@ -168,10 +168,10 @@ async function changeRotation(context: Context, id: ObjectId, body: Static<typeo
     const key = await objects.read(id)
     if (key === undefined) throw keyNotFound()
     requireAllowed(
-      await verdictOn(services.db, services.roles, key, principalOf(context).name, 'setattribute'),
+      await verdictOn(services.db, services.roles, key, requirePrincipal(context).name, 'setattribute'),
     )
     if (isLaterVersion(key))
-      throw failure('crypto_failure', `This is a version: name its key, ${chainIdOf(key)}.`)
+      throw failure('crypto_failure', `This is a version: name its key, ${getChainId(key)}.`)
     const newest = key.newestId === undefined ? key : await objects.read(key.newestId)
     const { min_decrypt_version: min } = body
     if (min !== undefined && newest !== undefined && min > versionNumber(newest))
@@ -197,8 +197,8 @@ function ownSchedule(
   newest: ManagedObject,
   { rotate_every: every, rotate_after_messages: after }: Static<typeof RotationSettings>,
 ): ObjectChange {
-  if (every !== undefined && every !== 0 && every < shortestInterval)
-    throw failure('bad_request', `rotate_every: ${shortestInterval} seconds or more, or 0.`)
+  if (every !== undefined && every !== 0 && every < minInterval)
+    throw failure('bad_request', `rotate_every: ${minInterval} seconds or more, or 0.`)
   const rotates = (every ?? 0) > 0 || (after ?? 0) > 0
   if (rotates && key.type !== 'SymmetricKey' && key.type !== 'PrivateKey')
     throw failure('crypto_failure', 'Only symmetric keys, and pairs by their private key, are rotated.')

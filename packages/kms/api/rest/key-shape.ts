@@ -2,9 +2,9 @@ import Type from 'typebox'
 import {
   algorithms,
   type KeyMaterial,
-  keyOpsOf,
   keyTypes,
   type MaterialAlgorithm,
+  toKeyOps,
 } from '../../crypto/index.ts'
 import {
   type AbeForm,
@@ -121,7 +121,7 @@ export function opsWithin(algorithm: string, boundAlg: string | undefined, mask:
 function listOps(algorithm: string, boundAlg: string | undefined): readonly string[] {
   return boundAlg === undefined && encrypts(algorithm, undefined)
     ? ['encrypt', 'decrypt']
-    : keyOpsOf(boundAlg)
+    : toKeyOps(boundAlg)
 }
 
 export const KeyReply = Type.Object({

@@ -5,20 +5,20 @@ import Type, { type Static } from 'typebox'
 import {
   keyNotFound,
   keyRight,
-  principalOf,
   type Right,
   requireAllowed,
   requireKeptTags,
+  requirePrincipal,
   verdictOn,
 } from '../../access/index.ts'
 import {
   addTagChanges,
-  chainIdOf,
   findObject,
+  findTags,
+  getChainId,
   type ManagedObject,
   maxTags,
   removeTagChanges,
-  tagsOf,
   touchChanges,
 } from '../../keys/index.ts'
 import { define, type RestServices } from '../services.ts'
@@ -60,13 +60,13 @@ async function changeTags(
   changes: (before: readonly string[]) => Change[],
 ): Promise<Static<typeof TagsReply>> {
   const { db, clock, roles } = context.services
-  const { name } = principalOf(context)
-  const id = chainIdOf(object)
+  const { name } = requirePrincipal(context)
+  const id = getChainId(object)
   const key = await retryOnGuard(attempts, async () => {
     const now = await findObject(db, id)
     if (now === undefined) throw keyNotFound()
     requireAllowed(await verdictOn(db, roles, now, name, right))
-    const wanted = changes(await tagsOf(db, id))
+    const wanted = changes(await findTags(db, id))
     if (wanted.length > 0) await context.commit([...touchChanges(db, now, clock.now()), ...wanted])
     return now
   })
@@ -77,7 +77,7 @@ async function changeTags(
 
 /** The user's tags of an object, sorted. */
 export async function formatTags(services: RestServices, id: string): Promise<readonly string[]> {
-  return (await tagsOf(services.db, id)).filter((tag) => !tag.startsWith('_'))
+  return (await findTags(services.db, id)).filter((tag) => !tag.startsWith('_'))
 }
 
 const readAccess = keyInPath('getattributes')
@@ -91,7 +91,7 @@ const listTags = define({
   reply: TagsReply,
   errors: { 403: 'No right to read attributes.', 404: 'No such key.' },
   async act(_input, context) {
-    const id = chainIdOf(readAccess.resolved(context).key.object)
+    const id = getChainId(readAccess.resolved(context).key.object)
     return { kid: id, tags: await formatTags(context.services, id) }
   },
 })
@@ -119,7 +119,7 @@ const addTags = define({
       if (new Set([...before, ...tags]).size > maxTags) {
         throw failure('bad_request', `A key can have at most ${maxTags} tags.`)
       }
-      return addTagChanges(chainIdOf(object), tags)
+      return addTagChanges(getChainId(object), tags)
     })
   },
 })
@@ -146,7 +146,7 @@ const removeTags = define({
     return changeTags(context, object, 'deleteattribute', tags, (before) => {
       const after = before.filter((tag) => !tags.includes(tag))
       requireKeptTags(context.services.roles, before, after)
-      return removeTagChanges(chainIdOf(object), tags)
+      return removeTagChanges(getChainId(object), tags)
     })
   },
 })

@@ -1,7 +1,7 @@
 import { get } from '@warder/foundation/operations'
 import Type from 'typebox'
 import { keyRight } from '../../access/index.ts'
-import { chainIdOf, usersSince } from '../../keys/index.ts'
+import { getChainId, usersSince } from '../../keys/index.ts'
 import { define, type RestServices } from '../services.ts'
 import { formatDay } from './life-shape.ts'
 
@@ -29,7 +29,7 @@ export const keyUses = define({
   errors: { 403: 'Only the owner, an officer, or who was granted Authorize.', 404: 'No such key.' },
   async act(_input, context) {
     const { object } = access.resolved(context).key
-    const uses = await usersSince(context.services.db, chainIdOf(object), 0)
+    const uses = await usersSince(context.services.db, getChainId(object), 0)
     return { kid: object.id, uses: uses.map(({ user, day }) => ({ user, last_used: formatDay(day) })) }
   },
 })

@@ -9,17 +9,17 @@ import {
 } from '@warder/foundation/operations'
 import { retryOnGuard } from '@warder/foundation/sql'
 import Type, { type Static } from 'typebox'
-import { keyNotFound, keyRight, principalOf, requireAllowed, verdictOn } from '../../access/index.ts'
+import { keyNotFound, keyRight, requireAllowed, requirePrincipal, verdictOn } from '../../access/index.ts'
 import {
+  findKeyVersion,
   findObject,
   isLaterVersion,
+  listKeyVersions,
   type ManagedObject,
   maxVersions,
   stateAt,
   UnitOfWork,
   versionNumber,
-  versionOf,
-  versionsOf,
 } from '../../keys/index.ts'
 import { define, type RestServices } from '../services.ts'
 import { formatDates, lifeMembers } from './life-shape.ts'
@@ -106,7 +106,7 @@ const listVersions = define({
     const range = readRange(query)
     const { db, clock } = context.services
     const { object } = listAccess.resolved(context).key
-    const versions = isLaterVersion(object) ? [object] : await versionsOf(db, object, range)
+    const versions = isLaterVersion(object) ? [object] : await listKeyVersions(db, object, range)
     const now = clock.now()
     const json = {
       kid: object.id,
@@ -172,10 +172,10 @@ async function changeVersion(
   const now = clock.now()
   const key = await findObject(db, named.id)
   if (key === undefined || isLaterVersion(key)) throw keyNotFound()
-  const { name } = principalOf(context)
+  const { name } = requirePrincipal(context)
   for (const right of [event.right, ...event.more])
     requireAllowed(await verdictOn(db, roles, key, name, right))
-  const version = await versionOf(db, key, request.generation)
+  const version = await findKeyVersion(db, key, request.generation)
   if (version === undefined) throw failure('not_found', `The key has no version ${request.generation + 1}.`)
   const objects = new UnitOfWork(services, now)
   try {

@@ -3,7 +3,7 @@ import { failure } from '@warder/foundation/errors'
 import { type OperationContext, post } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import Type, { type Static } from 'typebox'
-import { counted, keyRight, requireUse } from '../../access/index.ts'
+import { afterCountingUse, keyRight, requireUse } from '../../access/index.ts'
 import type { DescribedKey } from '../../backend/index.ts'
 import { algorithmFor, sameTag } from '../../crypto/index.ts'
 import { decodeBase64Url, encodeBase64Url } from '../../jose/index.ts'
@@ -80,7 +80,7 @@ function computeMac(key: Key, kid: ObjectId, { alg, algorithm, data }: Request, 
     mac: encodeBase64Url(tag),
     ...(chainId !== undefined && { version_kid: id }),
   }))
-  return counted(context, key, data.length, reply)
+  return afterCountingUse(context, key, data.length, reply)
 }
 
 /** A MAC does not say which version made it: where the key is named, and not a version of it, all are tried. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import { algorithmPolicy, refusalOf } from '../../crypto/index.ts'
+import { algorithmPolicy, findRefusal } from '../../crypto/index.ts'
 import { type Answer, startKms } from '../../testing/index.ts'
 
 const data = Buffer.from('attack at dawn').toString('base64url')
@@ -180,13 +180,13 @@ test('names of KMIP and JOSE mean the same, however they are spelt; FIPS knows n
     aes_key_sizes: ['*'],
   }
   const policy = algorithmPolicy({ fips: false, id: 'CUSTOM', lists })
-  assert.equal(refusalOf(policy, { algorithms: 'HMAC_SHA512', hashes: 'SHA-256' }), undefined)
-  assert.equal(refusalOf(policy, { signature_algorithms: ['RS256', 'SHA256WithRSAEncryption'] }), undefined)
-  assert.match(refusalOf(policy, { block_cipher_modes: 'CBC' }) ?? '', /block cipher mode 'CBC'/)
-  assert.match(refusalOf(policy, { algorithms: 'ChaCha20' }) ?? '', /algorithm 'ChaCha20'/)
+  assert.equal(findRefusal(policy, { algorithms: 'HMAC_SHA512', hashes: 'SHA-256' }), undefined)
+  assert.equal(findRefusal(policy, { signature_algorithms: ['RS256', 'SHA256WithRSAEncryption'] }), undefined)
+  assert.match(findRefusal(policy, { block_cipher_modes: 'CBC' }) ?? '', /block cipher mode 'CBC'/)
+  assert.match(findRefusal(policy, { algorithms: 'ChaCha20' }) ?? '', /algorithm 'ChaCha20'/)
   const fips = algorithmPolicy({ fips: true, id: 'NONE', lists })
   for (const algorithms of ['ChaCha20Poly1305', 'Ed448', 'ThreeDES', '3DES', 'Covercrypt', 'ML_DSA_44'])
-    assert.equal(typeof refusalOf(fips, { algorithms }), 'string', algorithms)
-  assert.equal(refusalOf(fips, { algorithms: 'AES', curves: 'P_256' }), undefined)
-  assert.equal(refusalOf({ fips: false }, { algorithms: 'anything' }), undefined)
+    assert.equal(typeof findRefusal(fips, { algorithms }), 'string', algorithms)
+  assert.equal(findRefusal(fips, { algorithms: 'AES', curves: 'P_256' }), undefined)
+  assert.equal(findRefusal({ fips: false }, { algorithms: 'anything' }), undefined)
 })

@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { type OperationContext, post } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import Type, { type Static } from 'typebox'
-import { counted, keyNotFound, keyRight, requireUse } from '../../access/index.ts'
+import { afterCountingUse, keyNotFound, keyRight, requireUse } from '../../access/index.ts'
 import { openNow, readJweHeader, sealNow } from '../../jose/index.ts'
 import { type Key, protectingVersion } from '../../keys/index.ts'
 import { define, type RestServices } from '../services.ts'
@@ -62,7 +62,7 @@ export const rewrap = define({
           data.fill(0)
           return jwe
         })
-        return counted(context, newest, bytes, made)
+        return afterCountingUse(context, newest, bytes, made)
       })
     })
   },

@@ -1,6 +1,6 @@
 import { post } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
-import { counted, keyRight, requireUse } from '../../access/index.ts'
+import { afterCountingUse, keyRight, requireUse } from '../../access/index.ts'
 import { algorithmFor, algorithmNames } from '../../crypto/index.ts'
 import { decodeBase64Url, jwsSign } from '../../jose/index.ts'
 import { define, type RestServices } from '../services.ts'
@@ -43,6 +43,6 @@ export const sign = define({
     requireUse(key, 'sign', context).requireBoundTo(request.alg.name)
     const { id, linkedId } = key.object
     const signed = jwsSign(key.described, linkedId ?? id, request.alg, request.data)
-    return counted(context, key, Buffer.byteLength(request.data, 'base64url'), signed)
+    return afterCountingUse(context, key, Buffer.byteLength(request.data, 'base64url'), signed)
   },
 })

@@ -2,7 +2,7 @@ import { getFips } from 'node:crypto'
 import type { Operation } from '@warder/foundation/operations'
 import { fromProbes, get } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { principalOf, publicAccess, signedIn } from '../../access/index.ts'
+import { publicAccess, requirePrincipal, signedIn } from '../../access/index.ts'
 import { version } from '../../version.ts'
 import type { ExternalServices } from '../external/scope/services.ts'
 import { define, type RestServices } from '../services.ts'
@@ -67,7 +67,7 @@ const whoAmI = define({
   tag: 'Diagnostics',
   access: signedIn,
   reply: Type.Object({ user: Type.String() }),
-  act: (_input, context) => ({ user: principalOf(context).name }),
+  act: (_input, context) => ({ user: requirePrincipal(context).name }),
 })
 
 export const systemOperations: readonly Operation<RestServices>[] = [versionOperation, serverInfo, whoAmI]

@@ -4,14 +4,14 @@ import { get, type Operation, post } from '@warder/foundation/operations'
 import Type from 'typebox'
 import {
   approvableOnObjects,
+  countHoldings,
   endedPrefix,
   governor,
-  holdingsOf,
   materialGrantedTo,
   transfer,
 } from '../../access/index.ts'
 import { normalizeName, storeOfName } from '../../external/index.ts'
-import { findObject, type ObjectId, ownedObjects } from '../../keys/index.ts'
+import { findObject, listOwnedObjects, type ObjectId } from '../../keys/index.ts'
 import { define, type RestServices } from '../services.ts'
 
 const errors = { 403: 'Only crypto officers, or the default user where none is named.' }
@@ -34,7 +34,7 @@ const pageSize = 1000
  */
 async function requireNoApprovals({ db, roles }: RestServices, owner: string): Promise<void> {
   for (let after = ''; ; ) {
-    const objects = await ownedObjects(db, owner, after, pageSize)
+    const objects = await listOwnedObjects(db, owner, after, pageSize)
     for (const object of objects) {
       for (const operation of approvableOnObjects) {
         if (!(await roles.approvals.covers(operation, object))) continue
@@ -95,7 +95,7 @@ const transferOperation = define({
       throw failure('forbidden', 'Crypto officers are given no keys of others.')
     await requireNoApprovals(context.services, from)
     await requireFreeGrants(context.services, from)
-    const before = await holdingsOf(db, from)
+    const before = await countHoldings(db, from)
     context.audit({ object: from, details: { to, owned: before.owned, granted: before.granted } })
     return await transfer({ db, commit: context.commit, now: () => clock.now() }, from, to)
   },
@@ -122,7 +122,7 @@ const holdings = define({
     const { db, nameOf } = services
     const named = query.realm === undefined ? query.user_id : nameOf(query.realm, query.user_id)
     const user = readOwner('user_id', named)
-    return { user_id: user, ...(await holdingsOf(db, user)) }
+    return { user_id: user, ...(await countHoldings(db, user)) }
   },
 })
 

@@ -2,9 +2,9 @@ import { createSecretKey } from 'node:crypto'
 import { failure } from '@warder/foundation/errors'
 import { post } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
-import { keyRight, principalOf, requireCreate, requireUse } from '../../access/index.ts'
+import { keyRight, requireCreate, requirePrincipal, requireUse } from '../../access/index.ts'
 import type { BackendKey, DescribedKey } from '../../backend/index.ts'
-import { algorithmFor, type KeyMaterial, keyOpsOf, oaepPlan } from '../../crypto/index.ts'
+import { algorithmFor, type KeyMaterial, oaepPlan, toKeyOps } from '../../crypto/index.ts'
 import { decodeBase64Url, readJweHeader } from '../../jose/index.ts'
 import { newKeyObjects, stageNew, UnitOfWork } from '../../keys/index.ts'
 import { define, type RestServices } from '../services.ts'
@@ -63,7 +63,7 @@ export const unwrapKey = define({
     const extractability = toExtractability(ext)
     const now = services.clock.now()
     const objects = new UnitOfWork(services, now)
-    const created = { owner: principalOf(context).name, boundAlg: request.enc, now }
+    const created = { owner: requirePrincipal(context).name, boundAlg: request.enc, now }
     const wanted = newKeyObjects(created, [
       {
         material,
@@ -80,7 +80,7 @@ export const unwrapKey = define({
       kid,
       kty: 'oct',
       alg: request.enc,
-      key_ops: keyOpsOf(request.enc),
+      key_ops: toKeyOps(request.enc),
       ...(ext !== undefined && { ext }),
     }
   },

@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import type { OperationContext } from '@warder/foundation/operations'
 import type { MaybePromise } from '@warder/foundation/promises'
 import Type, { type Static } from 'typebox'
-import { approvalNeeded, principalOf, type Right } from '../../access/index.ts'
+import { approvalNeeded, type Right, requirePrincipal } from '../../access/index.ts'
 import { stageCompromisedKey } from '../../authority/index.ts'
 import {
   type LifeCycleEvent,
@@ -121,7 +121,7 @@ async function stageDestruction(
     stageEvents(objects, half, isActive ? ['deactivate', 'destroy'] : ['destroy'], now)
     return
   }
-  const { name: by } = principalOf(context)
+  const { name: by } = requirePrincipal(context)
   objects.update(half, waiting({ days, by, manner: 'destroy', now, ranMs: await runningTime(db) }))
 }
 

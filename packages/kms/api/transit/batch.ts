@@ -3,7 +3,7 @@ import { type Failure, failure, toFailure } from '@warder/foundation/errors'
 import { rawReply } from '@warder/foundation/http'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import Type, { type TProperties } from 'typebox'
-import { auditedItem, recordItems } from '../../access/index.ts'
+import { createAuditedItem, recordItems } from '../../access/index.ts'
 import type { Key } from '../../keys/index.ts'
 import { formatSentence } from './error-shape.ts'
 import type { Context } from './row.ts'
@@ -77,7 +77,7 @@ async function whole<Item, Done extends object>(
 ): Promise<unknown> {
   const one = async (item: Item, index: number): Promise<DoneItem> => {
     const reference = readReference(item)
-    const audited = auditedItem(context, () => name)
+    const audited = createAuditedItem(context, () => name)
     audited.context.audit({
       object: key.object.id,
       ...(key.object.algorithm !== undefined && { algorithm: key.object.algorithm }),

@@ -1,6 +1,6 @@
 import { failure } from '@warder/foundation/errors'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
-import { counted, requireUse } from '../../access/index.ts'
+import { afterCountingUse, requireUse } from '../../access/index.ts'
 import { algorithmFor, encryptRsa, oaepPlan } from '../../crypto/index.ts'
 import { contentPlan } from '../../jose/index.ts'
 import type { Key } from '../../keys/index.ts'
@@ -27,7 +27,7 @@ export function encryptWith(
   const made = andThen(encryptPlaintext(key, plaintext, aad, context), (bytes) =>
     withVersion(number, bytes.toString('base64')),
   )
-  return counted(context, key, plaintext.length, made)
+  return afterCountingUse(context, key, plaintext.length, made)
 }
 
 function encryptPlaintext(

@@ -2,9 +2,9 @@ import { keyNotFound } from '../../access/index.ts'
 import {
   addTagChanges,
   findObject,
+  findTags,
   type ObjectId,
   removeTagChanges,
-  tagsOf,
   touchChanges,
 } from '../../keys/index.ts'
 import type { TransitServices } from './services.ts'
@@ -25,7 +25,7 @@ export async function readSettings(
   { db }: Pick<TransitServices, 'db'>,
   id: ObjectId,
 ): Promise<TransitSettings> {
-  const tags = await tagsOf(db, id)
+  const tags = await findTags(db, id)
   const min = tags.find((tag) => tag.startsWith(minEncryption))
   return {
     deletionAllowed: tags.includes(deletable),

@@ -5,27 +5,27 @@ import { UniqueViolation } from '@warder/foundation/sql'
 import Type from 'typebox'
 import {
   aliasCreation,
-  aliasesOf,
   aliasId,
   countAliases,
   createAccess,
   findAlias,
-  mostAliases,
-  permittedKey,
-  principalOf,
+  listAliases,
+  maxAliases,
   readOwnAlias,
+  requirePermittedKey,
+  requirePrincipal,
   signedIn,
 } from '../../access/index.ts'
-import { generateKey, keyFacts, keySpecOf, requirePermitted } from '../../crypto/index.ts'
+import { generateKey, keyFacts, requirePermitted, toKeySpec } from '../../crypto/index.ts'
 import {
   type Key,
+  listKeyVersions,
   type ManagedObject,
   newestVersion,
   newKeyObjects,
   stageNew,
   UnitOfWork,
   versionNumber,
-  versionsOf,
 } from '../../keys/index.ts'
 import { deleteKey } from '../rest/delete-key.ts'
 import { setRotation } from '../rest/key-rotation.ts'
@@ -83,14 +83,14 @@ const create = define({
   }),
   async act({ body = {}, path: { name } }, context) {
     const { services } = context
-    const { name: caller } = principalOf(context)
+    const { name: caller } = requirePrincipal(context)
     requireServed(body)
     const alias = readOwnAlias(toAlias(name), caller)
-    const spec = keySpecOf(toKeyRequest(body.type ?? 'aes256-gcm96', body.key_size), services.policy)
+    const spec = toKeySpec(toKeyRequest(body.type ?? 'aes256-gcm96', body.key_size), services.policy)
     const known = await findAlias(services.db, aliasId(alias))
     if (known !== undefined) return answer(await describeToCaller(context, name))
-    if ((await countAliases(services.db, caller)) >= mostAliases)
-      throw failure('conflict', `You have ${mostAliases} aliases, which is as many as one user may have.`)
+    if ((await countAliases(services.db, caller)) >= maxAliases)
+      throw failure('conflict', `You have ${maxAliases} aliases, which is as many as one user may have.`)
     const made = await generateKey(spec)
     const materials = 'secret' in made ? ([made.secret] as const) : ([made.private, made.public] as const)
     requirePermitted(services.policy, keyFacts(materials[0]))
@@ -136,7 +136,12 @@ async function requireKey({ services }: Context, id: ManagedObject['id']): Promi
  * @throws failure('not_found'); failure('forbidden')
  */
 async function describeToCaller(context: Context, name: string): Promise<object> {
-  const key = await permittedKey(context.services, principalOf(context), toAlias(name), 'getattributes')
+  const key = await requirePermittedKey(
+    context.services,
+    requirePrincipal(context),
+    toAlias(name),
+    'getattributes',
+  )
   return formatKey(context, name, key)
 }
 
@@ -160,7 +165,7 @@ async function formatKey(context: Context, name: string, key: Key): Promise<obje
   const type = findKeyType(object)
   const newest = await newestVersion(services.keys, key)
   const { deletionAllowed, minEncryptionVersion } = await readSettings(services, object.id)
-  const versions = await versionsOf(services.db, object, { from: object.minGeneration, limit: maxShown })
+  const versions = await listKeyVersions(services.db, object, { from: object.minGeneration, limit: maxShown })
   const keys: Record<string, unknown> = {}
   for (const one of versions.toReversed())
     keys[versionNumber(one)] = await formatVersion(context, one, type?.name)
@@ -231,7 +236,12 @@ const listKeys = define({
   queryParameters: Type.Object({ list: Type.Optional(Type.String()) }),
   async act(_input, context) {
     // `/` is followed by `0` in ASCII: these are the names that begin with the folder.
-    const own = await aliasesOf(context.services.db, principalOf(context).name, transitFolder, mostAliases)
+    const own = await listAliases(
+      context.services.db,
+      requirePrincipal(context).name,
+      transitFolder,
+      maxAliases,
+    )
     const keys = own.flatMap(({ name }) =>
       name.startsWith(transitFolder) ? [name.slice(transitFolder.length)] : [],
     )

@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { methods, type Operation } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import Type from 'typebox'
-import { counted, requireHmacKeyUse, requireUse } from '../../access/index.ts'
+import { afterCountingUse, requireHmacKeyUse, requireUse } from '../../access/index.ts'
 import type { BackendKey } from '../../backend/index.ts'
 import { algorithmFor, type MacPlan, planMac, sameTag } from '../../crypto/index.ts'
 import type { Key } from '../../keys/index.ts'
@@ -114,7 +114,7 @@ const rows = (
           const made = andThen(tag, (bytes) => ({
             hmac: withVersion(version.number, bytes.toString('base64')),
           }))
-          return counted(context, version.key, input.length, made)
+          return afterCountingUse(context, version.key, input.length, made)
         })
       }
       return each(body, whole, { name: `transit.hmac${suffix}`, key, act })

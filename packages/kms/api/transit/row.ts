@@ -5,12 +5,12 @@ import Type from 'typebox'
 import { keyNotFound, keyRight, type Right } from '../../access/index.ts'
 import {
   aliasPrefix,
+  findKeyVersion,
   type Key,
   newestVersion,
   processingVersion,
   protectingVersion,
   versionNumber,
-  versionOf,
 } from '../../keys/index.ts'
 import { transitErrors } from './error-shape.ts'
 import type { TransitServices } from './services.ts'
@@ -94,7 +94,7 @@ export function versionAt({ services }: Context, key: Key, wanted: number): Mayb
   return andThen(newestVersion(services.keys, key), (newest) => {
     if (versionNumber(newest.object) === wanted)
       return andThen(processingVersion(services.keys, newest), withNumber)
-    return andThen(versionOf(services.db, key.object, wanted - 1), (object) => {
+    return andThen(findKeyVersion(services.db, key.object, wanted - 1), (object) => {
       if (object === undefined)
         throw failure('bad_request', 'invalid ciphertext or signature: there is no such version of the key')
       return andThen(services.keys.get(object.id), (version) => {

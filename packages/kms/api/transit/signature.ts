@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { methods, type Operation } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import Type from 'typebox'
-import { counted, permittedKey, principalOf, requireUse } from '../../access/index.ts'
+import { afterCountingUse, requirePermittedKey, requirePrincipal, requireUse } from '../../access/index.ts'
 import {
   type CryptographicParameters,
   planSignature,
@@ -129,7 +129,12 @@ function signWith(
     requireUse(version.key, 'sign', context)
     requireUnbound(version.key)
     const { plan, what, encoding } = planFor(version.key, input, asked, named, 'sign', context)
-    const signature = await counted(context, version.key, input.length, version.key.held.sign(plan, what))
+    const signature = await afterCountingUse(
+      context,
+      version.key,
+      input.length,
+      version.key.held.sign(plan, what),
+    )
     return {
       signature: withVersion(version.number, signature.toString(encoding)),
       key_version: version.number,
@@ -215,7 +220,7 @@ const verifyRows = forms.map(([suffix, more, pathParameters]) =>
       const named = 'hash' in path ? path.hash : undefined
       // An HMAC is verified with the right that verifies it everywhere else.
       if ([body, ...(body.batch_input ?? [])].some(({ hmac }) => hmac !== undefined))
-        await permittedKey(whole.services, principalOf(whole), toAlias(path.name), 'mac')
+        await requirePermittedKey(whole.services, requirePrincipal(whole), toAlias(path.name), 'mac')
       return each(body, whole, {
         name: `transit.verify${suffix}`,
         key,

@@ -4,7 +4,7 @@ import { rawReply } from '@warder/foundation/http'
 import { get, methods, type Operation } from '@warder/foundation/operations'
 import Type from 'typebox'
 import { publicAccess, signedIn } from '../../access/index.ts'
-import { chosenHash, digest, type HashAlgorithm } from '../../crypto/index.ts'
+import { digest, type HashAlgorithm, requireHash } from '../../crypto/index.ts'
 import { version } from '../../version.ts'
 import { readHash } from './hash-name.ts'
 import { common, writing } from './row.ts'
@@ -60,7 +60,7 @@ const hashRows = (
     request: Type.Object({ input: Type.String(), algorithm: Text, format: Text }),
     act({ body, path }, { services }) {
       const name = readHash(('hash' in path ? path.hash : undefined) ?? body.algorithm ?? 'sha2-256')
-      const hash: HashAlgorithm = chosenHash({ hashingAlgorithm: name }, services.policy)
+      const hash: HashAlgorithm = requireHash({ hashingAlgorithm: name }, services.policy)
       return answer({
         sum: formatBytes(digest(hash, decodeBase64(body.input, 'input')), body.format ?? 'hex'),
       })

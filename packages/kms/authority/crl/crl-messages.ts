@@ -28,7 +28,7 @@ export type FromCrlThread =
   | { readonly type: 'failed'; readonly problem: string }
 
 /** The entries of a page, one at a time. */
-export function* unpacked(packed: PackedEntries): Generator<CrlEntry, void> {
+export function* unpackEntries(packed: PackedEntries): Generator<CrlEntry, void> {
   if (packed === '') return
   for (const entry of packed.split(',')) {
     const [serial = '', revokedAt, reason = '', invalidityDate = ''] = entry.split(' ')

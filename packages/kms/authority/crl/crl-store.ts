@@ -122,12 +122,12 @@ export async function dueIssuers(
     crl: now + crlValidityMs - crlOverlapMs + toleranceMs,
     responder: now + responderValidityMs / 2 + toleranceMs,
   }
-  const idsOf = async (due: typeof crlDue, ahead: number): Promise<ReadonlySet<string>> => {
+  const listIds = async (due: typeof crlDue, ahead: number): Promise<ReadonlySet<string>> => {
     const rows = [await db.all(due.now, [now, limit]), await db.all(due.ahead, [ahead, limit])].flat()
     return new Set(rows.map(({ id }) => id))
   }
-  const crls = await idsOf(crlDue, latest.crl)
-  const responders = await idsOf(responderDue, latest.responder)
+  const crls = await listIds(crlDue, latest.crl)
+  const responders = await listIds(responderDue, latest.responder)
   return [...crls.union(responders)].map((id) => ({ id, crl: crls.has(id), responder: responders.has(id) }))
 }
 
@@ -153,7 +153,7 @@ export type PackedEntries = string
  * @param after register identifier behind which the page begins
  * @param last thisUpdate of the list before
  */
-export async function revokedPage(
+export async function readRevokedPage(
   db: Database,
   issuer: string,
   { after, last, limit }: { readonly after: string; readonly last: number; readonly limit: number },

@@ -7,7 +7,7 @@ import {
   type CrlIssuer,
   type FromCrlThread,
   type ToCrlThread,
-  unpacked,
+  unpackEntries,
 } from './crl-messages.ts'
 import type { PackedEntries } from './crl-store.ts'
 
@@ -22,7 +22,7 @@ function send(message: FromCrlThread, moved: ArrayBuffer[] = []): void {
 
 function take(packed: PackedEntries): void {
   try {
-    chunks.push(...encodeEntries(unpacked(packed)).chunks)
+    chunks.push(...encodeEntries(unpackEntries(packed)).chunks)
   } catch (error) {
     problem ??= error
   }

@@ -12,10 +12,10 @@ export interface FetchedCrls {
 const keptMs = 10 * 60_000
 /** Interval after which a list that cannot be fetched is asked for again. */
 const keptFailureMs = 60_000
-const mostKept = 64
-const mostBytesKept = 32 * 1024 * 1024
+const maxKept = 64
+const maxBytesKept = 32 * 1024 * 1024
 /** Requests to others at one time. */
-const mostAtOnce = 8
+const maxAtOnce = 8
 
 interface Kept {
   readonly crl: Crl | undefined
@@ -38,7 +38,7 @@ export function createFetchedCrls(fetch: PlainFetch, clock: Clock): FetchedCrls 
     kept.set(url, one)
     bytesKept += one.bytes
     for (const oldest of kept.keys()) {
-      if (kept.size <= mostKept && bytesKept <= mostBytesKept) break
+      if (kept.size <= maxKept && bytesKept <= maxBytesKept) break
       drop(oldest)
     }
   }
@@ -63,7 +63,7 @@ export function createFetchedCrls(fetch: PlainFetch, clock: Clock): FetchedCrls 
       if (known !== undefined && clock.now() < known.until) return known.crl
       const pending = running.get(url)
       if (pending !== undefined) return pending
-      if (running.size >= mostAtOnce) return undefined
+      if (running.size >= maxAtOnce) return undefined
       const fresh = ask(url).finally(() => running.delete(url))
       running.set(url, fresh)
       return fresh

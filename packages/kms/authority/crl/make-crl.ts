@@ -2,12 +2,12 @@ import { setImmediate } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import type { CertificateSigner, Issuer } from '@warder/pki/x509'
 import { encodeEntries, issueCrl } from '@warder/pki/x509/crl'
-import { type CrlDates, type FromCrlThread, type ToCrlThread, unpacked } from './crl-messages.ts'
+import { type CrlDates, type FromCrlThread, type ToCrlThread, unpackEntries } from './crl-messages.ts'
 import type { PackedEntries } from './crl-store.ts'
-import { countedList } from './lists-in-work.ts'
+import { trackList } from './lists-in-work.ts'
 
 /** Lists of up to so many entries are made where they are asked for: starting a thread costs more. */
-const mostInPlace = 2000
+const maxInPlace = 2000
 
 /** Some entries, as they were read together. */
 export interface CrlPage {
@@ -34,9 +34,9 @@ export async function makeCrl(
   for (let page = await pages.next(); page.done !== true; page = await pages.next()) {
     first.push(page.value.packed)
     count += page.value.count
-    if (count > mostInPlace) return countedList(() => inThread(first, pages, dates, issuer))
+    if (count > maxInPlace) return trackList(() => inThread(first, pages, dates, issuer))
   }
-  const chunks = first.flatMap((packed) => encodeEntries(unpacked(packed)).chunks)
+  const chunks = first.flatMap((packed) => encodeEntries(unpackEntries(packed)).chunks)
   return issueCrl({ ...dates, number: BigInt(dates.number), entries: { chunks } }, issuer)
 }
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { Database } from '@warder/foundation/sql'
-import { type ManagedObject, usedNow } from '../../keys/index.ts'
+import { type ManagedObject, useNowChanges } from '../../keys/index.ts'
 import { type RevocationConfig, serviceName } from '../register/settings.ts'
-import { crlChanges, crlPlace, revokedPage } from './crl-store.ts'
+import { crlChanges, crlPlace, readRevokedPage } from './crl-store.ts'
 import { type CrlPage, type CrlSigner, makeCrl } from './make-crl.ts'
 
 /** Entries that are read at a time: some milliseconds of the database. */
@@ -40,14 +40,14 @@ export async function signCrl(
   const dueAt = dates.nextUpdate - revocation.crlOverlapMs
   await db.commit([
     ...crlChanges(db, issuer.id, { ...dates, etag, der }, dueAt, issuer.authorities),
-    ...(await usedNow(db, key, serviceName, now)),
+    ...(await useNowChanges(db, key, serviceName, now)),
   ])
 }
 
 async function* pagesOf(db: Database, issuer: string, last: number): AsyncGenerator<CrlPage, void> {
   let after: string | undefined = ''
   while (after !== undefined) {
-    const page: Awaited<ReturnType<typeof revokedPage>> = await revokedPage(db, issuer, {
+    const page: Awaited<ReturnType<typeof readRevokedPage>> = await readRevokedPage(db, issuer, {
       after,
       last,
       limit: pageEntries,

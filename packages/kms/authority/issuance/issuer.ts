@@ -10,11 +10,11 @@ import {
   readKeyIdentifier,
   readKeyUsage,
 } from '@warder/pki/x509'
-import { openPermittedKey, permittedObject } from '../../access/index.ts'
+import { openPermittedKey, requirePermittedObject } from '../../access/index.ts'
 import {
+  findLinkTarget,
+  findPrivateKeyId,
   type Key,
-  linkedObject,
-  linkedPrivateKey,
   type ManagedObject,
   refusal,
   requireUse,
@@ -23,7 +23,7 @@ import {
   usage,
 } from '../../keys/index.ts'
 import { requireOwnAuthorityKey } from '../limits.ts'
-import { authoritiesOf, type StoredAuthority } from '../register/authority-store.ts'
+import { listAuthorities, type StoredAuthority } from '../register/authority-store.ts'
 import { issuerId } from '../register/issuer-id.ts'
 import {
   type Authority,
@@ -32,7 +32,7 @@ import {
   newAuthority,
   openAuthority,
 } from '../signing/authority.ts'
-import { signerOf } from '../signing/signer.ts'
+import { createSigner } from '../signing/signer.ts'
 import type { CertificateRequester } from './requester.ts'
 import type { CertificateSubject } from './subject.ts'
 
@@ -78,7 +78,7 @@ function signing(
 ): { spki: Buffer; key: CertificateSigner } {
   const spki = held.publicKey?.export({ format: 'der', type: 'spki' })
   if (spki === undefined) throw refusal('InvalidObjectType', 'Certificates are signed with a private key.')
-  return { spki, key: signerOf(held, services.policy, object.boundAlg) }
+  return { spki, key: createSigner(held, services.policy, object.boundAlg) }
 }
 
 function requireActive({ now }: CertificateRequester, object: ManagedObject): void {
@@ -91,14 +91,14 @@ function requireActive({ now }: CertificateRequester, object: ManagedObject): vo
  * The issuer that is named by its key, by its certificate, or by both: each leads to the other.
  * @throws InvalidField when they do not belong together, or the certificate is not one of an authority
  */
-export async function namedIssuer(
+export async function resolveNamedIssuer(
   requester: CertificateRequester,
   named: { readonly key: string | undefined; readonly certificate: string | undefined },
 ): Promise<ChosenIssuer> {
   const certificateId = named.certificate ?? (await findCertificateOfKey(requester, named.key))
   if (certificateId === undefined)
     throw refusal('InvalidField', 'The issuer has no certificate: name it with a link.')
-  const certificate = await permittedObject(requester, certificateId, 'certify')
+  const certificate = await requirePermittedObject(requester, certificateId, 'certify')
   if (certificate.type !== 'Certificate')
     throw refusal('InvalidObjectType', 'What is named as the certificate of the issuer is none.')
   requireActive(requester, certificate)
@@ -134,7 +134,7 @@ async function openIssuerKey(
   if (named !== undefined) return openSigningKey(requester, named)
   const stored = await findAuthority(requester.services.db, certificate.id)
   if (stored !== undefined) return openAuthorityKey(requester, stored)
-  const linked = linkedPrivateKey(certificate)
+  const linked = findPrivateKeyId(certificate)
   if (linked === undefined) throw refusal('InvalidField', 'The private key of the issuer is not here.')
   return openSigningKey(requester, linked)
 }
@@ -169,15 +169,17 @@ export async function becomeAuthority(
   const { subject: name, spki } = parseCertificate(der)
   await requireOwnAuthorityKey(services.db, key.object, spki, replaces?.owner ?? certificate.owner)
   const before = replaces === undefined ? undefined : await findAuthority(services.db, replaces.id)
-  const [same] = await authoritiesOf(services.db, issuerId({ name, spki }))
-  const above = linkedObject(certificate, 'CertificateLink')
+  const [same] = await listAuthorities(services.db, issuerId({ name, spki }))
+  const above = findLinkTarget(certificate, 'CertificateLink')
   const parent = above === undefined ? undefined : await findAuthority(services.db, above)
   const { authority, changes } = newAuthority(services.db, {
     id: certificate.id,
     keyId: key.object.id,
     certificate: der,
     chain:
-      parent === undefined || !issued(parent.certificate, der) ? [] : [parent.certificate, ...parent.chain],
+      parent === undefined || !hasSigned(parent.certificate, der)
+        ? []
+        : [parent.certificate, ...parent.chain],
     settings: (before ?? same)?.settings ?? {},
     createdAt: now,
   })
@@ -186,7 +188,7 @@ export async function becomeAuthority(
 }
 
 /** Links are the owner's to set: a certificate stands above another when it has signed it. */
-function issued(parent: Uint8Array, der: Uint8Array): boolean {
+function hasSigned(parent: Uint8Array, der: Uint8Array): boolean {
   return new X509Certificate(der).verify(new X509Certificate(parent).publicKey)
 }
 
@@ -195,7 +197,7 @@ async function findCertificateOfKey(
   keyId: string | undefined,
 ): Promise<string | undefined> {
   if (keyId === undefined) return undefined
-  return linkedObject(await permittedObject(requester, keyId, 'certify'), 'CertificateLink')
+  return findLinkTarget(await requirePermittedObject(requester, keyId, 'certify'), 'CertificateLink')
 }
 
 function requireAuthority(extensions: readonly Extension[]): void {
@@ -246,5 +248,5 @@ export function chooseIssuer(
 ): Promise<ChosenIssuer> {
   if (named.key === undefined && named.certificate === undefined)
     return selfIssuer(requester, subject, name, owner)
-  return namedIssuer(requester, named)
+  return resolveNamedIssuer(requester, named)
 }

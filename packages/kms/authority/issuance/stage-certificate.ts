@@ -15,7 +15,7 @@ import {
 } from '@warder/pki/x509'
 import { openPermittedKey } from '../../access/index.ts'
 import {
-  linkedObject,
+  findLinkTarget,
   type ManagedObject,
   type NewObject,
   type ObjectLink,
@@ -23,7 +23,7 @@ import {
   Refusal,
   refusal,
 } from '../../keys/index.ts'
-import { publicationOf } from '../addresses.ts'
+import { toPublicationExtensions } from '../addresses.ts'
 import { certify, type SignedCertificate, type WantedCertificate } from '../certify.ts'
 import { requireNotCompromised } from '../compromised-key-store.ts'
 import { keepsCertificate } from '../links.ts'
@@ -67,7 +67,7 @@ export async function stageCertificate(
   if (notAfter <= notBefore)
     throw refusal('InvalidField', 'The certificate of the issuer ends before this one begins.')
   // Addresses of revocation information stand in the certificates of an authority of this service.
-  const addresses = issuer.authority && publicationOf(services.revocation, issuer.authority)
+  const addresses = issuer.authority && toPublicationExtensions(services.revocation, issuer.authority)
   const wanted = {
     subject: name,
     spki: subject.spki,
@@ -155,7 +155,7 @@ async function linkKey(
   const key = id === undefined ? undefined : await objects.read(id)
   const caller = principal.name
   if (key === undefined || key.owner !== (replaced?.owner ?? caller)) return
-  const known = linkedObject(key, 'CertificateLink')
+  const known = findLinkTarget(key, 'CertificateLink')
   if (key.owner !== caller && known !== replaced?.id) return
   if (await keepsCertificate(services.db, known, certificate.der)) return
   const others = key.links.filter(({ kind }) => kind !== 'CertificateLink')

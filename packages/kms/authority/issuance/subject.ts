@@ -5,8 +5,8 @@ import {
   readCertificateExtensions,
   readCertificationRequest,
 } from '@warder/pki/x509'
-import { linkedObject, linkedPrivateKey, type ManagedObject, refusal, stateAt } from '../../keys/index.ts'
-import { issuedAs } from '../register/register-store.ts'
+import { findLinkTarget, findPrivateKeyId, type ManagedObject, refusal, stateAt } from '../../keys/index.ts'
+import { findIssuedCertificate } from '../register/register-store.ts'
 import type { CertificateRequester } from './requester.ts'
 
 /** The key to certify, and its holder. */
@@ -66,7 +66,7 @@ export async function findSubject(
         spki: material,
         extensions: [],
         publicKey: object.id,
-        privateKey: linkedPrivateKey(object),
+        privateKey: findPrivateKeyId(object),
         isPossessionShown: await hasPrivateHalf(requester, object, material),
       }
     case 'CertificateRequest':
@@ -77,9 +77,10 @@ export async function findSubject(
         name: subject,
         spki,
         extensions: readCertificateExtensions(material),
-        publicKey: linkedObject(object, 'PublicKeyLink'),
-        privateKey: linkedObject(object, 'PrivateKeyLink'),
-        isPossessionShown: (await issuedAs(requester.services.db, object.id))?.keyId !== undefined,
+        publicKey: findLinkTarget(object, 'PublicKeyLink'),
+        privateKey: findLinkTarget(object, 'PrivateKeyLink'),
+        isPossessionShown:
+          (await findIssuedCertificate(requester.services.db, object.id))?.keyId !== undefined,
       }
     }
     default:
@@ -93,7 +94,7 @@ async function hasPrivateHalf(
   object: ManagedObject,
   spki: Uint8Array,
 ): Promise<boolean> {
-  const id = linkedPrivateKey(object)
+  const id = findPrivateKeyId(object)
   const half = id === undefined ? undefined : await objects.read(id)
   if (half?.type !== 'PrivateKey' || half.owner !== object.owner || half.form.wrapped === true) return false
   const own = (await objects.key(half.id))?.held.publicKey?.export({ format: 'der', type: 'spki' })

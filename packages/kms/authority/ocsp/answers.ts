@@ -37,12 +37,12 @@ export interface OcspAnswers {
   forRequest(request: Uint8Array): MaybePromise<OcspReply>
 }
 
-const mostStatuses = 20_000
-const mostAnswers = 20_000
-const mostUnknownAnswers = 1000
-const mostPaths = 20_000
+const maxStatuses = 20_000
+const maxAnswers = 20_000
+const maxUnknownAnswers = 1000
+const maxPaths = 20_000
 /** Longer paths are read each time: they ask about several certificates, or bring something of their own. */
-const longestKnownPath = 512
+const maxKnownPathLength = 512
 
 interface Status {
   readonly status: OcspStatus
@@ -88,11 +88,11 @@ export function createOcspAnswers(services: ResponderServices): OcspAnswers {
     try {
       request = readOcspRequest(bytes)
     } catch (error) {
-      if (error instanceof PkiError) return refused('malformedRequest')
+      if (error instanceof PkiError) return errorReply('malformedRequest')
       throw error
     }
     const [first] = request.certIds
-    if (first === undefined) return refused('malformedRequest')
+    if (first === undefined) return errorReply('malformedRequest')
     return request.certIds.length === 1 && request.nonce === undefined
       ? aboutOne(first)
       : aboutSeveral(request)
@@ -100,18 +100,18 @@ export function createOcspAnswers(services: ResponderServices): OcspAnswers {
 
   const aboutOne = (certId: CertId): MaybePromise<OcspReply> => {
     const key = findIssuerKey(certId)
-    if (key === undefined) return refused('unauthorized')
+    if (key === undefined) return errorReply('unauthorized')
     return andThen(issuers.get(key), (known) => {
-      if (known === undefined) return refused('unauthorized')
+      if (known === undefined) return errorReply('unauthorized')
       return andThen(statuses.get(registerId(known.issuer, certId.serial)), (status = unknown) =>
-        keptOrSigned(certId, known, status),
+        getOrSign(certId, known, status),
       )
     })
   }
 
-  const keptOrSigned = (certId: CertId, known: KnownIssuer, status: Status): MaybePromise<OcspReply> => {
-    const key = keyOf(certId)
-    const [place, most] = status === unknown ? [unknownAnswers, mostUnknownAnswers] : [answers, mostAnswers]
+  const getOrSign = (certId: CertId, known: KnownIssuer, status: Status): MaybePromise<OcspReply> => {
+    const key = toCacheKey(certId)
+    const [place, most] = status === unknown ? [unknownAnswers, maxUnknownAnswers] : [answers, maxAnswers]
     const kept = place.get(key)
     if (kept !== undefined && kept.version === status.version && isInForce(kept, clock.now()))
       return kept.reply
@@ -137,13 +137,13 @@ export function createOcspAnswers(services: ResponderServices): OcspAnswers {
   const aboutSeveral = async ({ certIds, nonce }: OcspRequest): Promise<OcspReply> => {
     const keys = new Set(certIds.map(findIssuerKey))
     // The responder is authorised for one issuer, which has as many names as there are hashes.
-    if (keys.size > certIdHashes.length) return refused('unauthorized')
+    if (keys.size > certIdHashes.length) return errorReply('unauthorized')
     const found = await Promise.all(
       [...keys].map((key) => (key === undefined ? undefined : issuers.get(key))),
     )
     const [known] = found
     if (known === undefined || found.some((other) => other?.issuer !== known.issuer))
-      return refused('unauthorized')
+      return errorReply('unauthorized')
     return withinBudget('once', async () => {
       const about = []
       for (const certId of certIds) {
@@ -157,7 +157,7 @@ export function createOcspAnswers(services: ResponderServices): OcspAnswers {
 
   /** A request over the budget is refused before anything is looked up for it. */
   const withinBudget = async <R>(purpose: SignaturePurpose, work: () => Promise<R>) => {
-    if (!budget.take(purpose)) return refused('tryLater')
+    if (!budget.take(purpose)) return errorReply('tryLater')
     try {
       return await work()
     } finally {
@@ -172,7 +172,7 @@ export function createOcspAnswers(services: ResponderServices): OcspAnswers {
   ): Promise<SignedAnswer | OcspReply> => {
     const responder = await known.responder()
     const producedAt = Math.floor(clock.now() / 1000) * 1000
-    if (responder === undefined || responder.notAfter <= producedAt) return refused('tryLater')
+    if (responder === undefined || responder.notAfter <= producedAt) return errorReply('tryLater')
     const nextUpdate = Math.min(producedAt + revocation.ocspValidityMs, responder.notAfter)
     const times = { thisUpdate: producedAt, nextUpdate }
     const single = about.map(({ certId, status: { status } }) => ({ certId, status, ...times }))
@@ -192,11 +192,11 @@ export function createOcspAnswers(services: ResponderServices): OcspAnswers {
         certIds.length === 1 &&
         only !== undefined &&
         nonce === undefined &&
-        path.length <= longestKnownPath
+        path.length <= maxKnownPathLength
       )
-        setBounded(paths, path, ownCopy(only), mostPaths)
+        setBounded(paths, path, ownCopy(only), maxPaths)
     } catch (error) {
-      if (error instanceof PkiError) return refused('malformedRequest')
+      if (error instanceof PkiError) return errorReply('malformedRequest')
       throw error
     }
     return forRequest(bytes)
@@ -224,7 +224,7 @@ function createStatuses({ db, clock, leaseMs }: ResponderServices): RowCache<Sta
         revokedAt === undefined ? { kind: 'good' } : { kind: 'revoked', revokedAt, reason }
       return { version, value: { status, version } }
     },
-    capacity: mostStatuses,
+    capacity: maxStatuses,
     leaseMs,
     clock,
   })
@@ -243,14 +243,14 @@ function ownCopy(certId: CertId): CertId {
   }
 }
 
-function keyOf({ der }: CertId): string {
+function toCacheKey({ der }: CertId): string {
   return Buffer.from(der.buffer, der.byteOffset, der.byteLength).toString('latin1')
 }
 
 const errors = new Map<OcspError, OcspReply>()
 
 /** An error: it is not signed, and nobody keeps it. */
-function refused(error: OcspError): OcspReply {
+function errorReply(error: OcspError): OcspReply {
   const known = errors.get(error) ?? { der: ocspErrorResponse(error) }
   errors.set(error, known)
   return known

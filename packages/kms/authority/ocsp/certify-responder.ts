@@ -10,13 +10,13 @@ import {
   profileExtensions,
   readNameParts,
 } from '@warder/pki/x509'
-import { usedNow } from '../../keys/index.ts'
+import { useNowChanges } from '../../keys/index.ts'
 import { issuerChanges } from '../register/authority-store.ts'
-import { issuedChange, registerId } from '../register/register-store.ts'
+import { insertIssuedChange, registerId } from '../register/register-store.ts'
 import { newSerial } from '../register/serial.ts'
 import { responderValidityMs, serviceName } from '../register/settings.ts'
-import { type Authority, issuerOf } from '../signing/authority.ts'
-import { readResponder, responderChanges, responderKeyPlace } from './responder-store.ts'
+import { type Authority, toIssuer } from '../signing/authority.ts'
+import { readResponder, responderChanges, responderKeySealContext } from './responder-store.ts'
 
 const generate = promisify(generateKeyPair) as (
   type: string,
@@ -50,10 +50,10 @@ export async function certifyResponder(
   const extensions = profileExtensions('ocspResponder', { spki })
   const certificate = await issueCertificate(
     { subject, spki, notBefore, notAfter, extensions, serial },
-    issuerOf(authority),
+    toIssuer(authority),
   )
   const pkcs8 = pair.privateKey.export({ format: 'der', type: 'pkcs8' })
-  const privateKey = seal.seal(responderKeyPlace(issuer), pkcs8)
+  const privateKey = seal.seal(responderKeySealContext(issuer), pkcs8)
   pkcs8.fill(0)
   const version = Math.max((before?.version ?? 0) + 1, now)
   await db.commit([
@@ -62,7 +62,7 @@ export async function certifyResponder(
       { privateKey, certificate, notAfter, version },
       second + (notAfter - second) / 2,
     ),
-    issuedChange({
+    insertIssuedChange({
       id: registerId(issuer, serial),
       issuer,
       authorityId: authority.id,
@@ -83,7 +83,7 @@ export async function certifyResponder(
       keyId: undefined,
     }),
     ...issuerChanges(db, issuer),
-    ...(await usedNow(db, authority.key.object, serviceName, now)),
+    ...(await useNowChanges(db, authority.key.object, serviceName, now)),
   ])
 }
 

@@ -34,7 +34,7 @@ const setDue = query<[dueAt: number, issuer: string], unknown>(
   'UPDATE pki_issuer SET responder_due_at = ? WHERE id = ?',
 )
 
-export function responderKeyPlace(issuer: string): SealContext {
+export function responderKeySealContext(issuer: string): SealContext {
   return { table: 'pki_responder', row: issuer, column: 'private_key' }
 }
 

@@ -7,12 +7,12 @@ import { parseCertificate } from '@warder/pki/x509'
 import { type OcspResponder, ocspResponder } from '@warder/pki/x509/ocsp'
 import { softwareKey } from '../../backend/index.ts'
 import type { AlgorithmPolicy } from '../../crypto/index.ts'
-import { chainIdOf, type KeyRing, type LastUses, readObject } from '../../keys/index.ts'
-import { authoritiesOf, issuerByHash, issuerTopic } from '../register/authority-store.ts'
+import { getChainId, type KeyRing, type LastUses, readObject } from '../../keys/index.ts'
+import { issuerByHash, issuerTopic, listAuthorities } from '../register/authority-store.ts'
 import { type RevocationConfig, serviceName } from '../register/settings.ts'
 import { openAuthority } from '../signing/authority.ts'
-import { signerOf } from '../signing/signer.ts'
-import { readResponder, responderKeyPlace } from './responder-store.ts'
+import { createSigner } from '../signing/signer.ts'
+import { readResponder, responderKeySealContext } from './responder-store.ts'
 
 export interface ResponderServices {
   readonly db: Database
@@ -39,7 +39,7 @@ export interface SigningResponder {
   readonly notAfter: number
 }
 
-const mostIssuers = 1000
+const maxIssuers = 1000
 
 /** Issuers by the key under which a CertID names them: see `issuerKeyOf`. */
 export function createResponders(services: ResponderServices): RowCache<KnownIssuer> {
@@ -53,11 +53,11 @@ export function createResponders(services: ResponderServices): RowCache<KnownIss
       if (found === undefined) return undefined
       const { issuer, version } = found
       const value: KnownIssuer = revocation.delegatedResponder
-        ? { issuer, responder: once(() => delegated(services, issuer)) }
+        ? { issuer, responder: once(() => openDelegatedResponder(services, issuer)) }
         : { issuer, responder: () => byAuthority(services, issuer) }
       return { version, value }
     },
-    capacity: mostIssuers,
+    capacity: maxIssuers,
     leaseMs,
     clock,
   })
@@ -81,13 +81,13 @@ function once<R>(make: () => Promise<R | undefined>): () => Promise<R | undefine
   }
 }
 
-async function delegated(
+async function openDelegatedResponder(
   { db, seal, policy }: ResponderServices,
   issuer: string,
 ): Promise<SigningResponder | undefined> {
   const stored = await readResponder(db, issuer)
   if (stored === undefined) return undefined
-  const pkcs8 = await seal.open(responderKeyPlace(issuer), stored.privateKey)
+  const pkcs8 = await seal.open(responderKeySealContext(issuer), stored.privateKey)
   try {
     const key = createPrivateKey({
       key: Buffer.from(pkcs8.buffer, pkcs8.byteOffset, pkcs8.length),
@@ -95,7 +95,7 @@ async function delegated(
       type: 'pkcs8',
     })
     const { spki } = parseCertificate(stored.certificate)
-    const by = ocspResponder({ key: signerOf(softwareKey(key), policy, undefined), spki }, [
+    const by = ocspResponder({ key: createSigner(softwareKey(key), policy, undefined), spki }, [
       stored.certificate,
     ])
     return { by, notAfter: stored.notAfter }
@@ -113,11 +113,11 @@ async function byAuthority(
     read: (id: string) => readObject(db, id as never),
     key: (id: string) => keys.get(id as never),
   }
-  for (const one of await authoritiesOf(db, issuer)) {
+  for (const one of await listAuthorities(db, issuer)) {
     try {
       const now = clock.now()
       const { parsed, signer, key } = await openAuthority({ db, policy }, store, one, now)
-      uses.note(chainIdOf(key.object), serviceName, now)
+      uses.note(getChainId(key.object), serviceName, now)
       return { by: ocspResponder({ key: signer, spki: parsed.spki }), notAfter: parsed.notAfter }
     } catch (error) {
       if (!(error instanceof Failure) || error.kind !== 'crypto_failure') throw error

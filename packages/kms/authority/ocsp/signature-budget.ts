@@ -13,15 +13,15 @@ export interface SignatureBudget {
   done(purpose: SignaturePurpose): void
 }
 
-const mostUnderWay = 256
+const maxUnderWay = 256
 /** A flood of questions about nothing leaves the rest to answers that are kept: a revocation is told all the same. */
 const shareOfOnce = 3 / 4
 
 /** @param perSecond signatures that begin in one second */
 export function signatureBudget(clock: Clock, perSecond: number): SignatureBudget {
   const limits = {
-    all: { begun: perSecond, underWay: mostUnderWay },
-    once: { begun: Math.ceil(perSecond * shareOfOnce), underWay: mostUnderWay * shareOfOnce },
+    all: { begun: perSecond, underWay: maxUnderWay },
+    once: { begun: Math.ceil(perSecond * shareOfOnce), underWay: maxUnderWay * shareOfOnce },
   }
   const counts = { all: { begun: 0, underWay: 0 }, once: { begun: 0, underWay: 0 } }
   const kinds = { kept: ['all'], once: ['all', 'once'] } as const

@@ -81,7 +81,7 @@ const visible = query<[after: string, all: number, owner: string, user: string, 
 
 /** Rows of authorities are written once and never changed nor removed: what was read is so for good. */
 const known = new WeakMap<Database, Map<string, StoredAuthority>>()
-const mostKnown = 1000
+const maxKnown = 1000
 
 export async function readAuthority(db: Database, id: string): Promise<StoredAuthority | undefined> {
   const authorities = known.get(db) ?? new Map<string, StoredAuthority>()
@@ -91,21 +91,21 @@ export async function readAuthority(db: Database, id: string): Promise<StoredAut
   const row = await db.get(byId, [id])
   if (row === undefined) return undefined
   const authority = toAuthority(row)
-  setBounded(authorities, id, authority, mostKnown)
+  setBounded(authorities, id, authority, maxKnown)
   return authority
 }
 
 /** The authorities with one name and key, the newest first. */
-export async function authoritiesOf(db: Database, issuer: string): Promise<readonly StoredAuthority[]> {
+export async function listAuthorities(db: Database, issuer: string): Promise<readonly StoredAuthority[]> {
   return (await db.all(ofIssuer, [issuer])).map(toAuthority)
 }
 
-/** Is this the key of an authority? @param keyHash see `keyHashOf` */
+/** Is this the key of an authority? @param keyHash see `hashPublicKey` */
 export async function isAuthorityKey(db: Database, keyHash: string): Promise<boolean> {
   return (await db.get(withKey, [keyHash])) !== undefined
 }
 
-/** Is this the key of an authority with limits that another user owns? @param keyHash see `keyHashOf` */
+/** Is this the key of an authority with limits that another user owns? @param keyHash see `hashPublicKey` */
 export async function isLimitedByOthers(db: Database, keyHash: string, owner: string): Promise<boolean> {
   return (await db.get(limitedOfOthers, [keyHash, owner])) !== undefined
 }
@@ -121,12 +121,12 @@ export async function visibleAuthorities(
   return (await db.all(visible, [after, all ? 1 : 0, user, user, limit])).map(toAuthority)
 }
 
-/** The first authority of a name, as its `issuerId`. @param name see `nameKeyOf` */
+/** The first authority of a name, as its `issuerId`. @param name see `hashName` */
 export async function findNameHolder(db: Database, name: string): Promise<string | undefined> {
   return (await db.get(holderOfName, [name]))?.issuer
 }
 
-/** Remembers the first authority of a name. @param name see `nameKeyOf` */
+/** Remembers the first authority of a name. @param name see `hashName` */
 export function holdName(name: string, issuer: string): Change {
   return change(insertHash, [name, issuer])
 }

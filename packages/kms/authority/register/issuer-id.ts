@@ -12,7 +12,7 @@ export function issuerId({ name, spki }: { readonly name: Uint8Array; readonly s
 }
 
 /** Under which the store knows the public key of an authority. */
-export function keyHashOf(spki: Uint8Array): string {
+export function hashPublicKey(spki: Uint8Array): string {
   return createHash('sha256').update(spki).digest('base64url')
 }
 
@@ -20,7 +20,7 @@ export function keyHashOf(spki: Uint8Array): string {
  * Under which the store knows the name of an authority: the same for names that RFC 5280 §7.1 calls equal.
  * @throws PkiError
  */
-export function nameKeyOf(name: Uint8Array): string {
+export function hashName(name: Uint8Array): string {
   const hash = createHash('sha256').update(JSON.stringify(comparableName(name)))
   return `name:${hash.digest('base64url')}`
 }

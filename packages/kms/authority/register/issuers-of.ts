@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Database } from '@warder/foundation/sql'
 import { type ParsedCertificate, readAuthorityKeyIdentifier } from '@warder/pki/x509'
-import { authoritiesOf, issuerByHash, type StoredAuthority } from './authority-store.ts'
+import { issuerByHash, listAuthorities, type StoredAuthority } from './authority-store.ts'
 
 /**
  * The authorities of here that may have issued a certificate: those of the name and the key that it says. Its signature is
@@ -15,5 +15,5 @@ export async function possibleIssuers(
   if (key === undefined) return []
   const name = createHash('sha1').update(issuer).digest('hex')
   const found = await db.get(issuerByHash, [`sha1:${name}:${Buffer.from(key).toString('hex')}`])
-  return found === undefined ? [] : authoritiesOf(db, found.issuer)
+  return found === undefined ? [] : listAuthorities(db, found.issuer)
 }

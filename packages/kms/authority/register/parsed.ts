@@ -6,7 +6,7 @@ const parsed = new WeakMap<Uint8Array, ParsedCertificate>()
  * A certificate of an authority, read once for as long as its bytes are held: they are not changed.
  * @throws PkiError
  */
-export function parsedOnce(der: Uint8Array): ParsedCertificate {
+export function parseOnce(der: Uint8Array): ParsedCertificate {
   const before = parsed.get(der)
   if (before !== undefined) return before
   const certificate = parseCertificate(der)

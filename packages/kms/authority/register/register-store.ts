@@ -31,7 +31,7 @@ export interface IssuedCertificate {
   /** The first CRL that tells about this. */
   readonly crlNumber: number | undefined
   readonly version: number
-  /** See `compromisedKeyId`; undefined if possession of the private key was not proved. */
+  /** See `toKeyId`; undefined if possession of the private key was not proved. */
   readonly keyId: string | undefined
 }
 
@@ -41,7 +41,7 @@ export function registerId(issuer: string, serial: Uint8Array): string {
 }
 
 /** The content of the INTEGER, of an identifier of the register. */
-export function serialOf({ id, issuer }: Pick<IssuedCertificate, 'id' | 'issuer'>): Buffer {
+export function toSerial({ id, issuer }: Pick<IssuedCertificate, 'id' | 'issuer'>): Buffer {
   return Buffer.from(id.slice(issuer.length + 1), 'hex')
 }
 
@@ -136,7 +136,10 @@ export async function findIssued(db: Database, id: string): Promise<IssuedCertif
 }
 
 /** The newest entry about the object with this identifier: identifiers of objects can be used again. */
-export async function issuedAs(db: Database, certificateId: string): Promise<IssuedCertificate | undefined> {
+export async function findIssuedCertificate(
+  db: Database,
+  certificateId: string,
+): Promise<IssuedCertificate | undefined> {
   const row = await db.get(ofCertificate, [certificateId])
   return row === undefined ? undefined : toIssued(row)
 }
@@ -156,7 +159,7 @@ export interface ListedEntry extends IssuedCertificate {
 }
 
 /** Certificates that an authority issued, in the order of their end. */
-export async function issuedPage(
+export async function listIssued(
   db: Database,
   authorityId: string,
   { after, endsBy, limit }: IssuedPage,
@@ -166,7 +169,7 @@ export async function issuedPage(
 }
 
 /** @throws UniqueViolation by the commit, where the issuer has used the serial number before */
-export function issuedChange(issued: IssuedCertificate): Change {
+export function insertIssuedChange(issued: IssuedCertificate): Change {
   return change(
     insert,
     [

@@ -1,4 +1,4 @@
-import { linkedObject, type ManagedObject, refusal, requireReplaceable } from '../../keys/index.ts'
+import { findLinkTarget, type ManagedObject, refusal, requireReplaceable } from '../../keys/index.ts'
 import { chooseIssuer } from '../issuance/issuer.ts'
 import { findSubject } from '../issuance/subject.ts'
 import { replacementMaker } from './replacement-object.ts'
@@ -18,7 +18,7 @@ export async function renewCertificate(
   const subject = await findSubject(requester, object)
   const { name } = subject
   if (name === undefined) throw refusal('InvalidField', 'The subject of the certificate has no name.')
-  const named = { key: undefined, certificate: linkedObject(object, 'CertificateLink') }
+  const named = { key: undefined, certificate: findLinkTarget(object, 'CertificateLink') }
   const issuer = await chooseIssuer(requester, named, subject, { name, owner: object.owner })
   const made = await stageRenewal(requester, {
     object,

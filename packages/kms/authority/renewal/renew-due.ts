@@ -1,16 +1,16 @@
 import type { Database } from '@warder/foundation/sql'
-import { isBlocked, mayCreate, permittedObject } from '../../access/index.ts'
+import { isBlocked, mayCreate, requirePermittedObject } from '../../access/index.ts'
 import {
   asObjectId,
   type Explanation,
-  linkedObject,
+  findLinkTarget,
   type ManagedObject,
   readObject,
   refusal,
   renewalDueAt,
   renewalSettings,
 } from '../../keys/index.ts'
-import { issuedAs } from '../register/register-store.ts'
+import { findIssuedCertificate } from '../register/register-store.ts'
 import { type RecordedServices, runRecorded } from './recorded.ts'
 import { renewCertificate } from './renew-certificate.ts'
 import { renewPair } from './renew-pair.ts'
@@ -74,7 +74,7 @@ function renewForOwner(
     async act(objects, now, audit) {
       const requester: RenewalRequester = { services, objects, principal: { name: owner }, now, audit }
       audit({ object: id })
-      const object = await permittedObject(requester, id, 'rekey')
+      const object = await requirePermittedObject(requester, id, 'rekey')
       if (object.algorithm !== undefined) audit({ algorithm: object.algorithm })
       if (!(await mayCreate(services.db, services.roles, owner)))
         throw refusal('PermissionDenied', 'The caller may not create objects.')
@@ -90,7 +90,7 @@ async function isDue(db: Database, object: ManagedObject, now: number): Promise<
   const due = renewalDueAt(object, certificate)
   if (due === undefined || due > now) return false
   // On hold: the authority that put it there decides.
-  return (await issuedAs(db, certificate.id))?.revokedAt === undefined
+  return (await findIssuedCertificate(db, certificate.id))?.revokedAt === undefined
 }
 
 /** Is it a pair that is renewed together with its certificate? A new version of the pair alone would leave that behind. */
@@ -105,7 +105,7 @@ export async function isRenewedWithCertificate(db: Database, object: ManagedObje
  */
 async function findCertificate(db: Database, object: ManagedObject): Promise<ManagedObject | undefined> {
   const linked = async (from: ManagedObject, kind: string) => {
-    const id = linkedObject(from, kind)
+    const id = findLinkTarget(from, kind)
     const known = id === undefined ? undefined : asObjectId(id)
     const found = known === undefined ? undefined : await readObject(db, known)
     return found?.owner === object.owner ? found : undefined
@@ -116,6 +116,6 @@ async function findCertificate(db: Database, object: ManagedObject): Promise<Man
   }
   const certificate = await linked(object, 'CertificateLink')
   const isCertified =
-    certificate?.type === 'Certificate' && linkedObject(certificate, 'CertificateLink') !== undefined
+    certificate?.type === 'Certificate' && findLinkTarget(certificate, 'CertificateLink') !== undefined
   return isCertified ? certificate : undefined
 }

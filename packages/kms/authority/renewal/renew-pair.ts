@@ -1,15 +1,15 @@
 import { X509Certificate } from 'node:crypto'
-import { permittedObject } from '../../access/index.ts'
+import { requirePermittedObject } from '../../access/index.ts'
 import {
   findLinkedHalf,
-  linkedObject,
+  findLinkTarget,
   linkReplacement,
   type ManagedObject,
   refusal,
   requireReplaceable,
   stageReplacementPair,
 } from '../../keys/index.ts'
-import { namedIssuer } from '../issuance/issuer.ts'
+import { resolveNamedIssuer } from '../issuance/issuer.ts'
 import { stageCertificate } from '../issuance/stage-certificate.ts'
 import { findSubject } from '../issuance/subject.ts'
 import { replacementMaker } from './replacement-object.ts'
@@ -27,14 +27,14 @@ export async function renewPair(requester: RenewalRequester, object: ManagedObje
   requireReplaceable(requester, certificate)
   const material = await readRenewable(requester, certificate)
   const before = await findSubject(requester, certificate)
-  const issuer = await namedIssuer(requester, {
+  const issuer = await resolveNamedIssuer(requester, {
     key: undefined,
-    certificate: linkedObject(certificate, 'CertificateLink'),
+    certificate: findLinkTarget(certificate, 'CertificateLink'),
   })
   if (object.form.abe !== undefined)
     throw refusal('InvalidObjectType', 'Keys of attribute-based encryption are not certified.')
   const half = await findLinkedHalf(requester, object)
-  const open = half === undefined ? undefined : await permittedObject(requester, half, 'rekey')
+  const open = half === undefined ? undefined : await requirePermittedObject(requester, half, 'rekey')
   const made = await stageReplacementPair(requester, object, open)
   const { algorithm, privateKey, publicKey } = made
   requester.audit({
@@ -64,9 +64,9 @@ const emptyName = new Uint8Array([0x30, 0])
 
 /** The certificate of the pair, which an authority of here issued. @throws Refusal */
 async function findCertificate(requester: RenewalRequester, object: ManagedObject): Promise<ManagedObject> {
-  const id = linkedObject(object, 'CertificateLink')
-  const certificate = id === undefined ? undefined : await permittedObject(requester, id, 'rekey')
-  if (certificate?.type !== 'Certificate' || linkedObject(certificate, 'CertificateLink') === undefined)
+  const id = findLinkTarget(object, 'CertificateLink')
+  const certificate = id === undefined ? undefined : await requirePermittedObject(requester, id, 'rekey')
+  if (certificate?.type !== 'Certificate' || findLinkTarget(certificate, 'CertificateLink') === undefined)
     throw refusal('InvalidField', 'No authority of here has certified this pair.')
   return certificate
 }

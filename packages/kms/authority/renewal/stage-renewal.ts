@@ -5,7 +5,7 @@ import type { ChosenIssuer } from '../issuance/issuer.ts'
 import type { CertificateRequester } from '../issuance/requester.ts'
 import { type CertificateOrder, stageCertificate } from '../issuance/stage-certificate.ts'
 import { findAuthority } from '../signing/authority.ts'
-import { entryOf, statusOf } from '../status.ts'
+import { findRegisterEntry, toStatus } from '../status.ts'
 
 const day = 86_400_000
 
@@ -81,8 +81,8 @@ async function requireNotRevoked(
   object: ManagedObject,
   der: Uint8Array,
 ): Promise<void> {
-  const issued = await entryOf(services.db, object, der)
-  const status = issued === undefined ? 'good' : statusOf(issued)
+  const issued = await findRegisterEntry(services.db, object, der)
+  const status = issued === undefined ? 'good' : toStatus(issued)
   if (status === 'hold')
     throw refusal(
       'WrongKeyLifecycleState',
@@ -100,7 +100,7 @@ async function isIssuerOf(
   const { issuer: name, subject } = parseCertificate(material)
   // It signed itself, and does so again, whatever its name will be.
   if (issuer.certificate === undefined) return Buffer.compare(name, subject) === 0
-  const issued = await entryOf(services.db, object, material)
+  const issued = await findRegisterEntry(services.db, object, material)
   if (issued !== undefined) return issuer.authority?.issuer === issued.issuer
   if (Buffer.compare(name, issuer.name) !== 0) return false
   const key = createPublicKey({ key: Buffer.from(issuer.spki), format: 'der', type: 'spki' })

@@ -10,11 +10,11 @@ import {
   readKeyUsage,
 } from '@warder/pki/x509'
 import { listIssuerKeys } from '@warder/pki/x509/ocsp'
-import { grantedTo } from '../../access/index.ts'
+import { findGrantedRights } from '../../access/index.ts'
 import type { BackendKey } from '../../backend/index.ts'
 import type { AlgorithmPolicy } from '../../crypto/index.ts'
 import {
-  chainIdOf,
+  getChainId,
   type Key,
   type ManagedObject,
   mayUse,
@@ -30,10 +30,10 @@ import {
   readAuthority,
   type StoredAuthority,
 } from '../register/authority-store.ts'
-import { issuerId, keyHashOf, nameKeyOf } from '../register/issuer-id.ts'
-import { parsedOnce } from '../register/parsed.ts'
+import { hashName, hashPublicKey, issuerId } from '../register/issuer-id.ts'
+import { parseOnce } from '../register/parsed.ts'
 import { findIssued, registerId } from '../register/register-store.ts'
-import { signerOf } from './signer.ts'
+import { createSigner } from './signer.ts'
 
 /** KMIP 2.1 §12.1: Certificate Sign. A key that has it signs certificates, whether or not it signs anything else. */
 export const certificateSign = 0x1000
@@ -66,13 +66,13 @@ export async function openAuthority(
   now: number,
 ): Promise<Authority> {
   const certificate = await objects.read(stored.id)
-  const parsed = parsedOnce(stored.certificate)
+  const parsed = parseOnce(stored.certificate)
   requireIssuing(certificate, parsed, now)
   await requireGood(services.db, stored, now)
   const key = await objects.key(stored.keyId)
   if (key === undefined)
     throw failure('crypto_failure', 'The private key of the authority is not here any more.')
-  await requireKeyOf(services.db, certificate, key)
+  await requireAuthorityKey(services.db, certificate, key)
   return { ...stored, parsed, key, signer: authoritySigner(key, parsed, services.policy, now) }
 }
 
@@ -80,13 +80,13 @@ export async function openAuthority(
  * The key is that of the owner of the authority, or of somebody who still lets them certify with it: a right that was
  * taken back ends the authority that was made with it.
  */
-async function requireKeyOf(
+async function requireAuthorityKey(
   db: Database,
   certificate: Pick<ManagedObject, 'owner'>,
   { object }: Key,
 ): Promise<void> {
   if (object.owner === certificate.owner) return
-  const granted = await grantedTo(db, chainIdOf(object), certificate.owner)
+  const granted = await findGrantedRights(db, getChainId(object), certificate.owner)
   if (granted?.has('certify') !== true)
     throw failure('crypto_failure', 'The owner of the authority may not certify with its key any more.')
 }
@@ -105,7 +105,7 @@ export function authoritySigner(
   const signs = (object.usageMask & certificateSign) !== 0 ? object.usageMask | usage.sign : object.usageMask
   const verdict = mayUse({ ...object, usageMask: signs }, 'sign', now, policy)
   if (!verdict.allowed) throw failure('crypto_failure', `The key of the authority: ${verdict.sentence}`)
-  const { spki: own, signer } = prepared(key, policy)
+  const { spki: own, signer } = prepareKey(key, policy)
   if (!own.equals(spki))
     throw failure('crypto_failure', 'The key of the authority is not that of its certificate.')
   return signer
@@ -120,10 +120,10 @@ interface Prepared {
 /** How an open key signs does not change; whether it may is asked each time. */
 const preparedKeys = new WeakMap<BackendKey, Prepared>()
 
-function prepared({ held, object }: Key, policy: AlgorithmPolicy): Prepared {
+function prepareKey({ held, object }: Key, policy: AlgorithmPolicy): Prepared {
   const before = preparedKeys.get(held)
   if (before?.policy === policy) return before
-  const signer = signerOf(held, policy, object.boundAlg)
+  const signer = createSigner(held, policy, object.boundAlg)
   const spki = held.publicKey?.export({ format: 'der', type: 'spki' }) ?? Buffer.alloc(0)
   const made = { policy, spki, signer }
   preparedKeys.set(held, made)
@@ -149,7 +149,7 @@ function requireIssuing(
 
 /** Neither the authority nor one above it that is known here was revoked, or is on hold. */
 async function requireGood(db: Database, stored: StoredAuthority, now: number): Promise<void> {
-  const path = [stored.certificate, ...stored.chain].map(parsedOnce)
+  const path = [stored.certificate, ...stored.chain].map(parseOnce)
   for (const [index, certificate] of path.entries()) {
     const above = path[index + 1]
     if (now > certificate.notAfter)
@@ -163,7 +163,7 @@ async function requireGood(db: Database, stored: StoredAuthority, now: number): 
 }
 
 /** As whom it signs. */
-export function issuerOf({ parsed, signer }: Pick<Authority, 'parsed' | 'signer'>): Issuer {
+export function toIssuer({ parsed, signer }: Pick<Authority, 'parsed' | 'signer'>): Issuer {
   const { subject, spki, extensions } = parsed
   return { name: subject, key: signer, spki, keyIdentifier: readKeyIdentifier(extensions) }
 }
@@ -187,6 +187,6 @@ export function newAuthority(
   requireAuthorityCertificate(parsed)
   const names = { name: parsed.subject, spki: parsed.spki }
   const authority: StoredAuthority = { ...made, issuer: issuerId(names) }
-  const changes = authorityChanges(db, authority, keyHashOf(parsed.spki), listIssuerKeys(names))
-  return { authority, changes: [...changes, holdName(nameKeyOf(parsed.subject), authority.issuer)] }
+  const changes = authorityChanges(db, authority, hashPublicKey(parsed.spki), listIssuerKeys(names))
+  return { authority, changes: [...changes, holdName(hashName(parsed.subject), authority.issuer)] }
 }

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { issueCertificate, nameFromText } from '@warder/pki/x509'
 import { softwareKey } from '../../backend/index.ts'
 import { algorithms } from '../../crypto/index.ts'
-import { signerOf } from './signer.ts'
+import { createSigner } from './signer.ts'
 
 const policy = { fips: false }
 const ec = (namedCurve: string) => generateKeyPairSync('ec', { namedCurve }).privateKey
@@ -29,7 +29,12 @@ async function selfSign(key: KeyObject, boundAlg: string | undefined): Promise<X
   const name = nameFromText('CN=issuer')
   const spki = createPublicKey(key).export({ format: 'der', type: 'spki' })
   const period = { notBefore: Date.now(), notAfter: Date.now() + 1000 }
-  const issuer = { name, spki, keyIdentifier: undefined, key: signerOf(softwareKey(key), policy, boundAlg) }
+  const issuer = {
+    name,
+    spki,
+    keyIdentifier: undefined,
+    key: createSigner(softwareKey(key), policy, boundAlg),
+  }
   return new X509Certificate(
     await issueCertificate({ subject: name, spki, extensions: [], ...period }, issuer),
   )
@@ -58,7 +63,7 @@ for (const [alg, { use, material }] of Object.entries(algorithms)) {
 }
 
 test('an RSA key that is bound to nothing signs with PKCS#1 v1.5 and SHA-256', async () => {
-  const signer = signerOf(softwareKey(rsa), policy, undefined)
+  const signer = createSigner(softwareKey(rsa), policy, undefined)
   const data = Buffer.from('certificate')
   assert.ok(verify('sha256', data, createPublicKey(rsa), await signer.sign(data)))
   assert.ok((await selfSign(rsa, undefined)).verify(createPublicKey(rsa)))

@@ -17,7 +17,7 @@ import {
  * @throws CryptoFailure for keys that do not sign, Failure unsupported_algorithm for what the policy does not permit,
  *   crypto_failure for a key that is bound to something else, PkiError `cannot_sign`
  */
-export function signerOf(
+export function createSigner(
   held: BackendKey,
   policy: AlgorithmPolicy,
   boundAlg: string | undefined,
@@ -41,7 +41,7 @@ function parametersFor({ shape }: BackendKey, boundAlg: string | undefined): Cry
     case 'rsa':
       return rsaParameters(boundAlg)
     case 'ec':
-      return { hashingAlgorithm: hashOf(shape.asymmetricKeyDetails?.namedCurve) }
+      return { hashingAlgorithm: selectHash(shape.asymmetricKeyDetails?.namedCurve) }
     default:
       return {}
   }
@@ -58,7 +58,7 @@ function rsaParameters(boundAlg = 'RS256'): CryptographicParameters {
     : { paddingMethod: 'PKCS1V1_5', hashingAlgorithm: 'SHA_256' }
 }
 
-function hashOf(curve: string | undefined): 'SHA_256' | 'SHA_384' | 'SHA_512' {
+function selectHash(curve: string | undefined): 'SHA_256' | 'SHA_384' | 'SHA_512' {
   switch (curve) {
     case 'secp384r1':
     case 'brainpoolP384r1':

@@ -2,7 +2,7 @@ import { diffieHellman, type KeyObject } from 'node:crypto'
 import { refuse } from '../algorithms/failure.ts'
 import { permit, requireOutsideFips } from '../algorithms/permit.ts'
 import type { AlgorithmPolicy } from '../algorithms/policy.ts'
-import { publicOf } from '../material/public-half.ts'
+import { getPublicHalf } from '../material/public-half.ts'
 
 const types: ReadonlySet<string> = new Set(['ec', 'x25519', 'x448', 'dh'])
 
@@ -25,7 +25,10 @@ export function agree(own: KeyObject, other: KeyObject, policy: AlgorithmPolicy)
   if (type.startsWith('x')) requireOutsideFips(policy, type.toUpperCase())
   permit(policy, () => ({ algorithms: type === 'ec' ? ['EC', 'ECDH'] : type }))
   try {
-    return diffieHellman({ privateKey: own, publicKey: other.type === 'private' ? publicOf(other) : other })
+    return diffieHellman({
+      privateKey: own,
+      publicKey: other.type === 'private' ? getPublicHalf(other) : other,
+    })
   } catch {
     throw refuse('failed')
   }

@@ -5,8 +5,8 @@ import {
   algorithmFor,
   algorithms,
   canonicalName,
-  keyOpsOf,
   optionalAlgorithms,
+  toKeyOps,
 } from '../index.ts'
 
 /** The algorithms of the interface: name, use, whether FIPS builds have it. */
@@ -130,6 +130,6 @@ test('ML-DSA-44 is another name of MLDSA44', () => {
 test('key_ops follow the use', () => {
   for (const [name, use] of rows) {
     const signs = use === 'signature' || use === 'mac'
-    assert.deepEqual(keyOpsOf(name), signs ? ['sign', 'verify'] : ['encrypt', 'decrypt'])
+    assert.deepEqual(toKeyOps(name), signs ? ['sign', 'verify'] : ['encrypt', 'decrypt'])
   }
 })

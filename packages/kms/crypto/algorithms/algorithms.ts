@@ -9,10 +9,10 @@ import { type OaepHash, rsaEncryptions } from './rsa-encryptions.ts'
 import {
   type HashedSignature,
   hashedSignatures,
-  josePlanOf,
   type PureSignature,
   pureSignatures,
   type SignaturePlan,
+  toJosePlan,
 } from './signatures.ts'
 
 /** node's names. */
@@ -70,8 +70,8 @@ function hmac(hash: HashName, bits: MacAlgorithm['bits']): MacAlgorithm {
   return { kty: 'oct', material: 'HMAC', fips: true, use: 'mac', hash: known.node as HmacHash, plan, bits }
 }
 
-function hashedSignature(row: HashedSignature): SignatureAlgorithm {
-  const common = { fips: true, use: 'signature', plan: josePlanOf(row) } as const
+function toSignatureAlgorithm(row: HashedSignature): SignatureAlgorithm {
+  const common = { fips: true, use: 'signature', plan: toJosePlan(row) } as const
   const { curve } = row
   if (curve === undefined) return { ...rsa, ...common }
   const ec = { kty: 'EC', material: 'EC', ...common, curve } as const
@@ -98,7 +98,9 @@ export const algorithms: Readonly<Record<string, Algorithm>> = Object.freeze({
     Object.entries(families.AES?.jose ?? {}).map(([bytes, jose]) => [jose, gcm(Number(bytes) * 8)]),
   ),
   ...Object.fromEntries(
-    hashedSignatures.flatMap((row) => (row.jose === undefined ? [] : [[row.jose, hashedSignature(row)]])),
+    hashedSignatures.flatMap((row) =>
+      row.jose === undefined ? [] : [[row.jose, toSignatureAlgorithm(row)]],
+    ),
   ),
   ...Object.fromEntries(
     pureSignatures.flatMap((row) =>
@@ -138,8 +140,8 @@ export function algorithmFor<Use extends Algorithm['use']>(
 ): Extract<Algorithm, { readonly use: Use }> {
   const found = algorithms[canonicalName(name)]
   if (found === undefined || found.use !== use || !isServed(canonicalName(name), found, policy))
-    throw unsupported(use, name)
-  if (policy.lists !== undefined) requirePermitted(policy, factsOf(canonicalName(name), found))
+    throw algorithmNotSupported(use, name)
+  if (policy.lists !== undefined) requirePermitted(policy, toFacts(canonicalName(name), found))
   return found as Extract<Algorithm, { readonly use: Use }>
 }
 
@@ -169,11 +171,11 @@ export function isForMaterial(algorithm: Algorithm, material: MaterialAlgorithm)
 /** @throws failure('unsupported_algorithm') when a key must not be bound to this algorithm */
 export function requireAlgorithmPermitted(name: string, policy: AlgorithmPolicy): void {
   const found = algorithms[canonicalName(name)]
-  if (found !== undefined && policy.lists !== undefined) requirePermitted(policy, factsOf(name, found))
+  if (found !== undefined && policy.lists !== undefined) requirePermitted(policy, toFacts(name, found))
 }
 
 /** Facts for the policy about an algorithm, in the names of KMIP 2.1 §11. */
-function factsOf(name: string, algorithm: Algorithm): PolicyFacts {
+function toFacts(name: string, algorithm: Algorithm): PolicyFacts {
   switch (algorithm.use) {
     case 'content encryption':
       return { algorithms: 'AES', block_cipher_modes: 'GCM', aes_key_sizes: String(algorithm.bits) }
@@ -249,7 +251,7 @@ const what: Readonly<Record<Algorithm['use'], string>> = {
   mac: 'MAC algorithm',
 }
 
-function unsupported(use: Algorithm['use'], name: string) {
+function algorithmNotSupported(use: Algorithm['use'], name: string) {
   return failure(
     'unsupported_algorithm',
     `'${name.slice(0, 64)}' is not a ${what[use]} that is supported here.`,
@@ -257,7 +259,7 @@ function unsupported(use: Algorithm['use'], name: string) {
 }
 
 /** JWK `key_ops` (RFC 7517 §4.3) of a key that is bound to this algorithm, or to none of its type. */
-export function keyOpsOf(name: string | undefined): readonly string[] {
+export function toKeyOps(name: string | undefined): readonly string[] {
   const use = name === undefined ? 'signature' : algorithms[canonicalName(name)]?.use
   return use === 'signature' || use === 'mac' ? ['sign', 'verify'] : ['encrypt', 'decrypt']
 }

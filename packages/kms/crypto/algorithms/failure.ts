@@ -43,7 +43,7 @@ export function refuse(code: CryptoFailureCode, sentence?: string): CryptoFailur
 }
 
 /** A member that is not supported, or has no meaning here. */
-export function unsupported(sentence: string): CryptoFailure {
+export function notSupported(sentence: string): CryptoFailure {
   return refuse('unsupported', sentence)
 }
 

@@ -1,5 +1,5 @@
 import { hash as digestOf } from 'node:crypto'
-import { refuse, unsupported } from './failure.ts'
+import { notSupported, refuse } from './failure.ts'
 import { type CryptographicParameters, requireOnly } from './parameters.ts'
 import { permit } from './permit.ts'
 import type { AlgorithmPolicy } from './policy.ts'
@@ -47,7 +47,7 @@ export const hashes: ReadonlyMap<string, HashAlgorithm> = new Map(rows.map((each
 export function hashAlgorithm(name: string, policy: AlgorithmPolicy): HashAlgorithm {
   const found = hashes.get(name)
   if (found === undefined || (policy.fips && !found.fips))
-    throw unsupported(`HashingAlgorithm ${name} is not supported.`)
+    throw notSupported(`HashingAlgorithm ${name} is not supported.`)
   permit(policy, () => ({ hashes: name }))
   return found
 }
@@ -55,7 +55,7 @@ export function hashAlgorithm(name: string, policy: AlgorithmPolicy): HashAlgori
 /** As `hashAlgorithm`, for new signatures. */
 export function signatureHash(name: string, policy: AlgorithmPolicy): HashAlgorithm {
   const found = hashAlgorithm(name, policy)
-  if (policy.fips && !found.signs) throw unsupported(`Signatures with ${name} are not made in FIPS mode.`)
+  if (policy.fips && !found.signs) throw notSupported(`Signatures with ${name} are not made in FIPS mode.`)
   return found
 }
 
@@ -83,7 +83,7 @@ const hashParameters = new Set(['hashingAlgorithm'] as const)
  * The hash that an operation asks for.
  * @throws invalid_input when none is named
  */
-export function chosenHash(parameters: CryptographicParameters, policy: AlgorithmPolicy): HashAlgorithm {
+export function requireHash(parameters: CryptographicParameters, policy: AlgorithmPolicy): HashAlgorithm {
   requireOnly(parameters, 'a hash', hashParameters)
   const { hashingAlgorithm } = parameters
   if (hashingAlgorithm === undefined) throw refuse('invalid_input', 'HashingAlgorithm is missing.')

@@ -1,4 +1,4 @@
-import { unsupported } from './failure.ts'
+import { notSupported } from './failure.ts'
 
 /**
  * How a key is to be used, as a front says it; what is absent was not said. Names of values are those of the tables here
@@ -49,7 +49,7 @@ export function requireOnly(
 ): void {
   for (const name in parameters) {
     if (!allowed.has(name as ParameterName) && name !== 'keyRoleType')
-      throw unsupported(`${spelling(name)} has no meaning for ${what}.`)
+      throw notSupported(`${spelling(name)} has no meaning for ${what}.`)
   }
 }
 

@@ -119,14 +119,14 @@ const notFips: ReadonlySet<string> = new Set(
 )
 
 /** The sentence that says what is not permitted; undefined when everything is. */
-export function refusalOf(policy: AlgorithmPolicy, facts: PolicyFacts): string | undefined {
+export function findRefusal(policy: AlgorithmPolicy, facts: PolicyFacts): string | undefined {
   if (!policy.fips && policy.lists === undefined) return undefined
   for (const list of policyLists) {
     const given = facts[list]
     if (given === undefined) continue
     const names = (typeof given === 'string' ? [given] : given).map(plainName)
     const refused =
-      (policy.fips && names.some((name) => notFips.has(name))) || !listed(policy.lists?.[list], names)
+      (policy.fips && names.some((name) => notFips.has(name))) || !isListed(policy.lists?.[list], names)
     if (refused) {
       const shown = String(typeof given === 'string' ? given : given[0]).slice(0, 64)
       return `The ${what[list]} '${shown}' is not permitted by the policy of this server.`
@@ -135,7 +135,7 @@ export function refusalOf(policy: AlgorithmPolicy, facts: PolicyFacts): string |
   return undefined
 }
 
-function listed(list: ReadonlySet<string> | undefined, names: readonly string[]): boolean {
+function isListed(list: ReadonlySet<string> | undefined, names: readonly string[]): boolean {
   if (list === undefined) return true
   return names.some((name) => {
     if (list.has(name)) return true
@@ -147,7 +147,7 @@ function listed(list: ReadonlySet<string> | undefined, names: readonly string[])
 
 /** @throws failure('unsupported_algorithm') for what this server does not permit */
 export function requirePermitted(policy: AlgorithmPolicy, facts: PolicyFacts): void {
-  const refusal = refusalOf(policy, facts)
+  const refusal = findRefusal(policy, facts)
   if (refusal !== undefined) throw failure('unsupported_algorithm', refusal)
 }
 

@@ -92,12 +92,12 @@ export const pureSignatures: readonly PureSignature[] = [
 ]
 
 /** JOSE's name of a scheme with this hash. */
-export function joseNameOf(scheme: Scheme, hash: HashName): string | undefined {
+export function findJoseName(scheme: Scheme, hash: HashName): string | undefined {
   return hashedSignatures.find((row) => row.scheme === scheme && row.hash === hash)?.jose
 }
 
 /** How JOSE has it: PSS with the hash for the mask and a salt as long (RFC 7518 §3.5), ECDSA raw. */
-export function josePlanOf({ scheme, hash: name }: HashedSignature): SignaturePlan {
+export function toJosePlan({ scheme, hash: name }: HashedSignature): SignaturePlan {
   const hash = hashes.get(name) as HashAlgorithm
   if (scheme === 'pss') return { scheme, hash, maskHash: hash, saltLength: hash.bytes }
   return scheme === 'ecdsa' ? { scheme, hash, raw: true } : { scheme, hash }

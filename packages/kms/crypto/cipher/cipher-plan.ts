@@ -1,5 +1,5 @@
 import { type BlockPadding, families, joseGcm, paddings } from '../algorithms/ciphers.ts'
-import { refuse, unsupported } from '../algorithms/failure.ts'
+import { notSupported, refuse } from '../algorithms/failure.ts'
 import { type CryptographicParameters, type ParameterName, requireOnly } from '../algorithms/parameters.ts'
 import { permit, requireOutsideFips } from '../algorithms/permit.ts'
 import type { AlgorithmPolicy } from '../algorithms/policy.ts'
@@ -107,26 +107,27 @@ function choose(
   if (algorithm === 'ChaCha20' || algorithm === 'ChaCha20Poly1305')
     return planChaCha(algorithm, keyBytes, parameters, policy)
   const family = families[algorithm]
-  if (family === undefined) throw unsupported(`Encryption with ${algorithm} is not supported.`)
+  if (family === undefined) throw notSupported(`Encryption with ${algorithm} is not supported.`)
   if (!family.fips) requireOutsideFips(policy, algorithm)
   const prefix = family.prefix[keyBytes]
   if (prefix === undefined) throw refuse('wrong_key', `The key has no size of ${algorithm}.`)
   const mode = parameters.blockCipherMode ?? (algorithm === 'AES' ? 'GCM' : 'CBC')
   const modeName = mode === 'AEAD' && family.modes.has('GCM') ? 'GCM' : mode
   if (!family.modes.has(modeName))
-    throw unsupported(`BlockCipherMode ${mode} is not supported for ${algorithm}.`)
+    throw notSupported(`BlockCipherMode ${mode} is not supported for ${algorithm}.`)
   const { block } = family
   const base = { block, padding: 'None', parameters, tag: 0 } as const
   const noPadding = () => {
     if (paddingMethod !== undefined && paddingMethod !== 'None')
-      throw unsupported(`PaddingMethod ${paddingMethod} has no meaning for ${mode}.`)
+      throw notSupported(`PaddingMethod ${paddingMethod} has no meaning for ${mode}.`)
   }
   switch (modeName) {
     case 'ECB':
     case 'CBC': {
       const name = paddingMethod ?? (modeName === 'ECB' ? 'None' : 'PKCS5')
       const padding = paddings.find((known) => known === name)
-      if (padding === undefined) throw unsupported(`PaddingMethod ${name} is not supported for ${algorithm}.`)
+      if (padding === undefined)
+        throw notSupported(`PaddingMethod ${name} is not supported for ${algorithm}.`)
       requireOnly(parameters, modeName, modeName === 'ECB' ? ecbNames : blockNames)
       requirePlain(prefix, algorithm)
       const bytes = modeName === 'ECB' ? 0 : block
@@ -179,7 +180,7 @@ function choose(
         kind: modeName === 'GCM' ? 'aead' : 'whole',
         mode: modeName,
         iv,
-        freshIv: freshIvOf(parameters, iv),
+        freshIv: freshIvLength(parameters, iv),
         tag: tagLength(parameters, modeName),
       }
     }
@@ -226,7 +227,7 @@ function planChaCha(
   const base = { block: 64, padding: 'None', parameters } as const
   if (algorithm === 'ChaCha20') {
     requireOnly(parameters, algorithm, counterNames)
-    if (mode !== undefined) throw unsupported(`BlockCipherMode ${mode} has no meaning for ChaCha20.`)
+    if (mode !== undefined) throw notSupported(`BlockCipherMode ${mode} has no meaning for ChaCha20.`)
     requireIvLength(parameters, 8, 12)
     requireCounter(parameters)
     return {
@@ -241,7 +242,7 @@ function planChaCha(
   }
   requireOnly(parameters, algorithm, aeadNames)
   if (mode !== undefined && mode !== 'AEAD')
-    throw unsupported(`BlockCipherMode ${mode} has no meaning for ChaCha20Poly1305.`)
+    throw notSupported(`BlockCipherMode ${mode} has no meaning for ChaCha20Poly1305.`)
   requireIvLength(parameters, 12, 12)
   return {
     ...base,
@@ -249,7 +250,7 @@ function planChaCha(
     kind: 'aead',
     mode: 'POLY1305',
     iv: [12, 12],
-    freshIv: freshIvOf(parameters, [12, 12]),
+    freshIv: freshIvLength(parameters, [12, 12]),
     tag: tagLength(parameters, 'POLY1305'),
   }
 }
@@ -277,7 +278,7 @@ function range(least: number, most: number): string {
 
 function requireCounter({ counterLength, initialCounterValue }: CryptographicParameters): void {
   if (counterLength !== undefined && (counterLength % 8 !== 0 || counterLength < 8 || counterLength > 128))
-    throw unsupported('CounterLength must be a multiple of 8 bits, at most 128.')
+    throw notSupported('CounterLength must be a multiple of 8 bits, at most 128.')
   if (
     initialCounterValue !== undefined &&
     counterLength !== undefined &&
@@ -295,7 +296,7 @@ export function counterBytes({ counterLength }: CryptographicParameters): number
  * Bytes of an IV that is made here. It is random as a whole (SP 800-38D §8.2.2), so FixedFieldLength and
  * InvocationFieldLength, the deterministic construction of §8.2.1, are for IVs that the client makes.
  */
-function freshIvOf(
+function freshIvLength(
   { ivLength, fixedFieldLength, invocationFieldLength }: CryptographicParameters,
   [least, most]: readonly [number, number],
 ): number {

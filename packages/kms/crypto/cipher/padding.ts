@@ -43,7 +43,7 @@ function withLast(bytes: Buffer, value: number): Buffer {
  * The last block (or no bytes, of data that was empty) without its padding.
  * @throws failed when it has none
  */
-export function unpadded(padding: BlockPadding, last: Buffer, block: number): Buffer {
+export function removePadding(padding: BlockPadding, last: Buffer, block: number): Buffer {
   if (padding === 'None') return last
   if (padding === 'Zeros') {
     let end = last.length

@@ -5,10 +5,10 @@ import {
   type DecipherGCM,
   type KeyObject,
 } from 'node:crypto'
-import { CryptoFailure, decryptionFailed, refuse, unsupported } from '../algorithms/failure.ts'
+import { CryptoFailure, decryptionFailed, notSupported, refuse } from '../algorithms/failure.ts'
 import type { CipherPlan } from './cipher-plan.ts'
 import { decryptionIv, encryptionIv } from './iv.ts'
-import { paddingFor, unpadded } from './padding.ts'
+import { paddingFor, removePadding } from './padding.ts'
 import { maximumStreamBytes } from './stream-limits.ts'
 
 /** Data that is encrypted in one go. */
@@ -141,21 +141,21 @@ function encryptor(
         parts.push(cipher.update(paddingFor(plan.padding, total % plan.block, plan.block, lastByte)))
       }
       parts.push(cipher.final())
-      return { data: joined(parts), tag: plan.tag > 0 ? (cipher as CipherGCM).getAuthTag() : undefined }
+      return { data: concatParts(parts), tag: plan.tag > 0 ? (cipher as CipherGCM).getAuthTag() : undefined }
     },
   }
 }
 
 function makeCipher(key: KeyObject, plan: CipherPlan, iv: Uint8Array | null) {
   try {
-    return createCipheriv(plan.cipher as 'aes-256-gcm', key, iv as Uint8Array, optionsOf(plan))
+    return createCipheriv(plan.cipher as 'aes-256-gcm', key, iv as Uint8Array, tagOptions(plan))
   } catch {
     // XTS with two equal halves, keys that OpenSSL will not have.
     throw refuse('wrong_key', 'The key cannot be used for this cipher.')
   }
 }
 
-function optionsOf(plan: CipherPlan): { readonly authTagLength: number } {
+function tagOptions(plan: CipherPlan): { readonly authTagLength: number } {
   return plan.tag > 0 ? { authTagLength: plan.tag } : (undefined as never)
 }
 
@@ -199,7 +199,7 @@ function decryptor(
         const out = end.length === 0 ? held : Buffer.concat([held, end])
         if (plan.kind !== 'block') return { data: out }
         const at = Math.max(0, out.length - plan.block)
-        const last = unpadded(plan.padding, out.subarray(at), plan.block)
+        const last = removePadding(plan.padding, out.subarray(at), plan.block)
         return { data: out.subarray(0, at + last.length) }
       } catch (error) {
         held.fill(0)
@@ -211,7 +211,7 @@ function decryptor(
 
 function makeDecipher(key: KeyObject, plan: CipherPlan, iv: Uint8Array | null) {
   try {
-    return createDecipheriv(plan.cipher as 'aes-256-gcm', key, iv as Uint8Array, optionsOf(plan))
+    return createDecipheriv(plan.cipher as 'aes-256-gcm', key, iv as Uint8Array, tagOptions(plan))
   } catch {
     throw refuse('wrong_key', 'The key cannot be used for this cipher.')
   }
@@ -228,20 +228,20 @@ function setAad(
   else if (aad !== undefined) cipher.setAAD(aad)
 }
 
-function joined(parts: readonly Buffer[]): Buffer {
+function concatParts(parts: readonly Buffer[]): Buffer {
   const filled = parts.filter((part) => part.length > 0)
   return filled.length === 1 ? (filled[0] as Buffer) : Buffer.concat(filled)
 }
 
 function requireAad(plan: CipherPlan, aad: Uint8Array | undefined): void {
   if (aad !== undefined && aad.length > 0 && plan.tag === 0)
-    throw unsupported('AuthenticatedEncryptionAdditionalData has no meaning for this mode.')
+    throw notSupported('AuthenticatedEncryptionAdditionalData has no meaning for this mode.')
 }
 
 function requireTag(plan: CipherPlan, tag: Uint8Array | undefined): Uint8Array | undefined {
   if (plan.tag === 0) {
     if (tag !== undefined && tag.length > 0)
-      throw unsupported('AuthenticatedEncryptionTag has no meaning for this mode.')
+      throw notSupported('AuthenticatedEncryptionTag has no meaning for this mode.')
     return undefined
   }
   if (tag === undefined) throw refuse('invalid_input', 'AuthenticatedEncryptionTag is missing.')
@@ -250,7 +250,7 @@ function requireTag(plan: CipherPlan, tag: Uint8Array | undefined): Uint8Array |
 }
 
 function requireParts(plan: CipherPlan): void {
-  if (plan.kind === 'whole') throw unsupported('This mode takes its data in one piece only.')
+  if (plan.kind === 'whole') throw notSupported('This mode takes its data in one piece only.')
 }
 
 /** Lengths that OpenSSL would refuse with an error of its own. */

@@ -1,13 +1,13 @@
 import { createHmac, createSecretKey, hkdfSync, type KeyObject, pbkdf2 } from 'node:crypto'
 import { agree } from '../agreement/key-agreement.ts'
-import { refuse, unsupported } from '../algorithms/failure.ts'
+import { notSupported, refuse } from '../algorithms/failure.ts'
 import { digest, type HashAlgorithm, hashAlgorithm } from '../algorithms/hashes.ts'
 import { hmacHash, joseHmac } from '../algorithms/macs.ts'
 import { type CryptographicParameters, type ParameterName, requireOnly } from '../algorithms/parameters.ts'
 import type { AlgorithmPolicy } from '../algorithms/policy.ts'
 import { planCipher } from '../cipher/cipher-plan.ts'
 import { encryptSymmetric } from '../cipher/symmetric.ts'
-import { cmacOf } from '../mac/cmac.ts'
+import { computeCmac } from '../mac/cmac.ts'
 
 /** KMIP 2.1 §11.14. */
 export type DerivationMethod =
@@ -46,7 +46,7 @@ export const maximumDerived = 8192
 const defaultIterations = 600_000
 /** A bound on the work that one request can ask for: about a second of the thread pool. */
 export const maximumIterations = 2_000_000
-const smallestIterations = 1
+const minIterations = 1
 
 const hashNames: ReadonlySet<ParameterName> = new Set(['hashingAlgorithm', 'cryptographicAlgorithm'])
 const kdfNames: ReadonlySet<ParameterName> = new Set([
@@ -79,35 +79,38 @@ export async function deriveKey(derivation: Derivation, policy: AlgorithmPolicy)
     )
   switch (method) {
     case 'PBKDF2':
-      return pbkdf2Of(derivation, policy)
+      return derivePbkdf2(derivation, policy)
     case 'HKDF': {
       requireOnly(parameters, 'HKDF', hashNames)
-      const hash = hashOf(parameters, policy)
+      const hash = resolveHash(parameters, policy)
       if (length > 255 * hash.bytes) throw tooLong()
       const { salt = new Uint8Array(0), derivationData = new Uint8Array(0) } = derivation
       return Buffer.from(hkdfSync(hash.node, secret, salt, derivationData, length))
     }
     case 'HASH':
       requireOnly(parameters, 'HASH', hashNames)
-      return firstOf(digest(hashOf(parameters, policy), derivation.derivationData ?? secret), length)
+      return truncate(digest(resolveHash(parameters, policy), derivation.derivationData ?? secret), length)
     case 'HMAC': {
       requireOnly(parameters, 'HMAC', hashNames)
-      const hash = hashOf(parameters, policy)
-      return firstOf(createHmac(hash.node, secret).update(dataOf(derivation)).digest(), length)
+      const hash = resolveHash(parameters, policy)
+      return truncate(
+        createHmac(hash.node, secret).update(requireDerivationData(derivation)).digest(),
+        length,
+      )
     }
     case 'ENCRYPT':
-      return encrypted(derivation, policy)
+      return deriveByEncryption(derivation, policy)
     case 'NIST800_108C':
     case 'NIST800_108F':
     case 'NIST800_108DPI':
       return kdf108(derivation, policy)
     case 'AWSSignatureVersion4':
-      return firstOf(awsSigningKey(derivation), length)
+      return truncate(awsSigningKey(derivation), length)
     case 'AsymmetricKey': {
       requireOnly(parameters, 'AsymmetricKey', new Set(['cryptographicAlgorithm'] as const))
       if (derivation.agreement === undefined)
         throw refuse('invalid_input', 'AsymmetricKey takes a private and a public key.')
-      return firstOf(agree(derivation.agreement.own, derivation.agreement.other, policy), length)
+      return truncate(agree(derivation.agreement.own, derivation.agreement.other, policy), length)
     }
   }
 }
@@ -135,9 +138,9 @@ function derivationHash(
     case 'AWSSignatureVersion4':
       return 'SHA_256'
     case 'PBKDF2':
-      return hashOf(parameters, policy, 'SHA_1').name
+      return resolveHash(parameters, policy, 'SHA_1').name
     default:
-      return blockCipherMode === undefined ? hashOf(parameters, policy).name : undefined
+      return blockCipherMode === undefined ? resolveHash(parameters, policy).name : undefined
   }
 }
 
@@ -145,42 +148,42 @@ function tooLong() {
   return refuse('invalid_input', 'The length is more than the derivation method gives.')
 }
 
-function firstOf(bytes: Buffer, length: number): Buffer {
+function truncate(bytes: Buffer, length: number): Buffer {
   if (length > bytes.length) throw tooLong()
   const kept = Buffer.from(bytes.subarray(0, length))
   bytes.fill(0)
   return kept
 }
 
-function dataOf({ derivationData }: Derivation): Uint8Array {
+function requireDerivationData({ derivationData }: Derivation): Uint8Array {
   if (derivationData === undefined) throw refuse('invalid_input', 'DerivationData is missing.')
   return derivationData
 }
 
 /** The hash that the parameters name, by itself or as HMAC; `usual` when they do not. */
-function hashOf(
+function resolveHash(
   { hashingAlgorithm, cryptographicAlgorithm }: CryptographicParameters,
   policy: AlgorithmPolicy,
   usual: HashAlgorithm['name'] = 'SHA_256',
 ): HashAlgorithm {
   const own = cryptographicAlgorithm === undefined ? undefined : hmacHash(cryptographicAlgorithm)
   if (cryptographicAlgorithm !== undefined && own === undefined)
-    throw unsupported(`CryptographicAlgorithm ${cryptographicAlgorithm} is not an HMAC.`)
+    throw notSupported(`CryptographicAlgorithm ${cryptographicAlgorithm} is not an HMAC.`)
   if (own !== undefined && hashingAlgorithm !== undefined && own !== hashingAlgorithm)
     throw refuse('bad_parameters', 'HashingAlgorithm contradicts CryptographicAlgorithm.')
   return hashAlgorithm(own ?? hashingAlgorithm ?? usual, policy)
 }
 
-function pbkdf2Of(derivation: Derivation, policy: AlgorithmPolicy): Promise<Buffer> {
+function derivePbkdf2(derivation: Derivation, policy: AlgorithmPolicy): Promise<Buffer> {
   const { parameters, salt, iterationCount = defaultIterations, secret, length } = derivation
   requireOnly(parameters, 'PBKDF2', hashNames)
-  const hash = hashOf(parameters, policy, 'SHA_1')
+  const hash = resolveHash(parameters, policy, 'SHA_1')
   if (salt === undefined) throw refuse('invalid_input', 'Salt is missing.')
-  if (iterationCount < smallestIterations || iterationCount > maximumIterations)
-    throw refuse('invalid_input', `IterationCount is ${smallestIterations} to ${maximumIterations}.`)
+  if (iterationCount < minIterations || iterationCount > maximumIterations)
+    throw refuse('invalid_input', `IterationCount is ${minIterations} to ${maximumIterations}.`)
   // SP 800-132 §5.1 and §5.2.
   if (policy.fips && (salt.length < 16 || iterationCount < 1000 || length < 14))
-    throw unsupported('PBKDF2 in FIPS mode takes a salt of 16 bytes, 1000 iterations and 112 bits at least.')
+    throw notSupported('PBKDF2 in FIPS mode takes a salt of 16 bytes, 1000 iterations and 112 bits at least.')
   // One call makes each block of output with all iterations: the product is the work.
   if (Math.ceil(length / hash.bytes) * iterationCount > maximumIterations)
     throw refuse('invalid_input', 'IterationCount is too large for this length.')
@@ -192,21 +195,21 @@ function pbkdf2Of(derivation: Derivation, policy: AlgorithmPolicy): Promise<Buff
   })
 }
 
-function encrypted(derivation: Derivation, policy: AlgorithmPolicy): Buffer {
+function deriveByEncryption(derivation: Derivation, policy: AlgorithmPolicy): Buffer {
   const { secret, algorithm, parameters, initializationVector, length } = derivation
   if (algorithm === undefined) throw refuse('invalid_input', 'ENCRYPT takes a symmetric key.')
   // A mode with a tag would hide half of what it makes; the standard's methods are the plain ones.
   const plan = planCipher(algorithm, secret.length, { blockCipherMode: 'CBC', ...parameters }, policy)
-  if (plan.tag > 0) throw unsupported(`BlockCipherMode ${plan.mode} does not derive keys.`)
+  if (plan.tag > 0) throw notSupported(`BlockCipherMode ${plan.mode} does not derive keys.`)
   // The same input must give the same key: an IV or a padding of random bytes would not.
-  if (plan.padding === 'ISO10126') throw unsupported('PaddingMethod ISO10126 does not derive keys.')
+  if (plan.padding === 'ISO10126') throw notSupported('PaddingMethod ISO10126 does not derive keys.')
   const iv = initializationVector ?? (plan.iv[1] === 0 ? undefined : Buffer.alloc(plan.iv[1]))
   const { data } = encryptSymmetric(createSecretKey(secret), plan, {
-    data: dataOf(derivation),
+    data: requireDerivationData(derivation),
     iv,
     aad: undefined,
   })
-  return firstOf(data, length)
+  return truncate(data, length)
 }
 
 type Prf = (data: Uint8Array) => Buffer
@@ -214,10 +217,10 @@ type Prf = (data: Uint8Array) => Buffer
 function kdf108(derivation: Derivation, policy: AlgorithmPolicy): Buffer {
   const { method, parameters, initializationVector, length } = derivation
   requireOnly(parameters, method, kdfNames)
-  const fixed = dataOf(derivation)
+  const fixed = requireDerivationData(derivation)
   const counterBytes = (parameters.counterLength ?? 32) / 8
-  if (![1, 2, 3, 4].includes(counterBytes)) throw unsupported('CounterLength is 8, 16, 24 or 32 here.')
-  const prf = prfOf(derivation, policy)
+  if (![1, 2, 3, 4].includes(counterBytes)) throw notSupported('CounterLength is 8, 16, 24 or 32 here.')
+  const prf = createPrf(derivation, policy)
   const feedback = method === 'NIST800_108F'
   let chain: Uint8Array = feedback ? (initializationVector ?? new Uint8Array(0)) : fixed
   const blocks: Buffer[] = []
@@ -231,26 +234,26 @@ function kdf108(derivation: Derivation, policy: AlgorithmPolicy): Buffer {
     blocks.push(block)
     made += block.length
   }
-  return firstOf(Buffer.concat(blocks), length)
+  return truncate(Buffer.concat(blocks), length)
 }
 
-function prfOf({ secret, parameters }: Derivation, policy: AlgorithmPolicy): Prf {
+function createPrf({ secret, parameters }: Derivation, policy: AlgorithmPolicy): Prf {
   const { blockCipherMode, ...rest } = parameters
   if (blockCipherMode === undefined) {
-    const hash = hashOf(rest, policy)
+    const hash = resolveHash(rest, policy)
     return (data) => createHmac(hash.node, secret).update(data).digest()
   }
   const { cryptographicAlgorithm = 'AES', hashingAlgorithm } = rest
   if (blockCipherMode !== 'CMAC' || cryptographicAlgorithm !== 'AES' || hashingAlgorithm !== undefined)
-    throw unsupported(`BlockCipherMode ${blockCipherMode} does not derive keys here.`)
+    throw notSupported(`BlockCipherMode ${blockCipherMode} does not derive keys here.`)
   if (![16, 24, 32].includes(secret.length)) throw refuse('wrong_key', 'The key has no size of AES.')
   const key = createSecretKey(secret)
-  return (data) => cmacOf(`aes-${secret.length * 8}-cbc`, key, data)
+  return (data) => computeCmac(`aes-${secret.length * 8}-cbc`, key, data)
 }
 
 function awsSigningKey(derivation: Derivation): Buffer {
   requireOnly(derivation.parameters, derivation.method, new Set())
-  const scope = Buffer.from(dataOf(derivation)).toString('utf8').split('/')
+  const scope = Buffer.from(requireDerivationData(derivation)).toString('utf8').split('/')
   if (scope.length !== 4 || scope[3] !== 'aws4_request' || scope.includes(''))
     throw refuse('invalid_input', 'DerivationData must be date/region/service/aws4_request.')
   let key: Buffer = Buffer.concat([Buffer.from('AWS4'), derivation.secret])

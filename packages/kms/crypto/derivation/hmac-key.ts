@@ -12,7 +12,7 @@ const bytes = 64
  * @throws CryptoFailure wrong_key
  */
 export function deriveHmacKey(key: KeyObject): KeyObject {
-  const secret = secretOf(key)
+  const secret = exportSecret(key)
   const input = Buffer.concat([Buffer.from(`${purpose}\0`), secret])
   const kind = key.type === 'secret' ? 'secret' : key.asymmetricKeyType
   const made = new Uint8Array(hkdfSync('sha512', input, purpose, `${purpose} ${kind}`, bytes))
@@ -24,7 +24,7 @@ export function deriveHmacKey(key: KeyObject): KeyObject {
 }
 
 /** The secret number or bytes: encodings around them (PKCS#8) may change with the library that writes them. */
-function secretOf(key: KeyObject): Buffer {
+function exportSecret(key: KeyObject): Buffer {
   if (key.type === 'secret') return key.export()
   const { d } = key.type === 'private' ? key.export({ format: 'jwk' }) : {}
   if (d === undefined) throw refuse('wrong_key', 'A key of this type has no HMAC key beside it.')

@@ -3,7 +3,7 @@ import { decryptionFailed, refuse } from '../algorithms/failure.ts'
 import { type CryptographicParameters, type ParameterName, requireOnly } from '../algorithms/parameters.ts'
 import { permit, requireOutsideFips } from '../algorithms/permit.ts'
 import type { AlgorithmPolicy } from '../algorithms/policy.ts'
-import { type KeyShape, publicOf } from '../material/public-half.ts'
+import { getPublicHalf, type KeyShape } from '../material/public-half.ts'
 
 const types: Readonly<Record<string, string>> = {
   'ml-kem-512': 'ML_KEM_512',
@@ -34,7 +34,7 @@ export function requireKem(
 
 /** A fresh shared secret of 32 bytes and its encapsulation (FIPS 203 §7.2). */
 export function encapsulateFor(key: KeyObject): { readonly secret: Buffer; readonly encapsulation: Buffer } {
-  const { sharedKey, ciphertext } = encapsulate(key.type === 'private' ? publicOf(key) : key)
+  const { sharedKey, ciphertext } = encapsulate(key.type === 'private' ? getPublicHalf(key) : key)
   return { secret: Buffer.from(sharedKey), encapsulation: Buffer.from(ciphertext) }
 }
 

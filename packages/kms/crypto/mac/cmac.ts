@@ -11,7 +11,7 @@ interface MacModule {
 }
 
 /** CMAC (SP 800-38B) of `data`. @param cipher OpenSSL's name of the block cipher in CBC mode */
-export function cmacOf(cipher: string, key: KeyObject, data: Uint8Array): Buffer {
+export function computeCmac(cipher: string, key: KeyObject, data: Uint8Array): Buffer {
   const mac = (nodeCrypto as unknown as MacModule).createMac('cmac', key, { cipher })
   mac.update(data)
   return mac.final()

@@ -1,12 +1,12 @@
 import type { KeyObject } from 'node:crypto'
-import { refuse, unsupported } from '../algorithms/failure.ts'
+import { notSupported, refuse } from '../algorithms/failure.ts'
 import { type HashAlgorithm, hashAlgorithm } from '../algorithms/hashes.ts'
 import { hmacHash, joseHmac } from '../algorithms/macs.ts'
 import { type CryptographicParameters, type ParameterName, requireOnly } from '../algorithms/parameters.ts'
 import { permit, requireOutsideFips } from '../algorithms/permit.ts'
 import type { AlgorithmPolicy } from '../algorithms/policy.ts'
 import type { KeyShape } from '../material/public-half.ts'
-import { cmacOf } from './cmac.ts'
+import { computeCmac } from './cmac.ts'
 import { hmacCompute } from './hmac.ts'
 
 /** How a key makes MACs. */
@@ -48,16 +48,16 @@ export function planMac(
     throw refuse('bad_parameters', `HashingAlgorithm contradicts ${asked}.`)
   const hash = own ?? hashingAlgorithm
   if (hash !== undefined) {
-    if (blockCipherMode !== undefined) throw unsupported('BlockCipherMode has no meaning for HMAC.')
+    if (blockCipherMode !== undefined) throw notSupported('BlockCipherMode has no meaning for HMAC.')
     permit(policy, () => ({ algorithms: `HMAC-${hash}` }))
     return { kind: 'hmac', hash: hashAlgorithm(hash, policy) }
   }
   if (blockCipherMode !== undefined && blockCipherMode !== 'CMAC')
-    throw unsupported(`BlockCipherMode ${blockCipherMode} does not make MACs here.`)
+    throw notSupported(`BlockCipherMode ${blockCipherMode} does not make MACs here.`)
   if (cryptographicAlgorithm !== undefined && cryptographicAlgorithm !== algorithm)
     throw refuse('bad_parameters', `The key is not a key of ${cryptographicAlgorithm}.`)
   const cipher = cmacCipher(algorithm, key.symmetricKeySize ?? 0)
-  if (cipher === undefined) throw unsupported(`${algorithm} does not make MACs without a HashingAlgorithm.`)
+  if (cipher === undefined) throw notSupported(`${algorithm} does not make MACs without a HashingAlgorithm.`)
   if (algorithm !== 'AES') requireOutsideFips(policy, `CMAC with ${algorithm}`)
   permit(policy, () => ({
     algorithms: algorithm,
@@ -76,7 +76,7 @@ function cmacCipher(algorithm: string, bytes: number): string | undefined {
 }
 
 /** The whole MAC of `data`. */
-export function macOf(key: KeyObject, plan: MacPlan, data: Uint8Array): Buffer {
-  if (plan.kind === 'cmac') return cmacOf(plan.cipher, key, data)
+export function computeMac(key: KeyObject, plan: MacPlan, data: Uint8Array): Buffer {
+  if (plan.kind === 'cmac') return computeCmac(plan.cipher, key, data)
   return hmacCompute(plan.hash.node, key, data)
 }

@@ -20,17 +20,17 @@ export async function generateRsa(bits: number): Promise<GeneratedKey> {
   if (!Number.isInteger(bits) || bits < 2048 || bits > 8192 || bits % 8 !== 0)
     throw failure('bad_request', 'An RSA key has 2048 to 8192 bits, in whole bytes.')
   const pair = await inGenerationQueue(() => generatePair('rsa', { modulusLength: bits }))
-  return pairOf(pair, { algorithm: 'RSA', bits })
+  return toKeyPair(pair, { algorithm: 'RSA', bits })
 }
 
 /** An EC pair on `P-256`, `P-384` or `P-521`. */
 export async function generateEc(curve: string): Promise<GeneratedKey> {
   const bits = curves[curve]?.bits
   if (bits === undefined) throw failure('unsupported_algorithm', 'The curve is not supported here.')
-  return pairOf(await generatePair('ec', { namedCurve: curve }), { algorithm: 'EC', bits, curve })
+  return toKeyPair(await generatePair('ec', { namedCurve: curve }), { algorithm: 'EC', bits, curve })
 }
 
-function pairOf(
+function toKeyPair(
   pair: { readonly privateKey: KeyObject; readonly publicKey: KeyObject },
   shape: Omit<MaterialDescriptor, 'kind'>,
 ): GeneratedKey {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { inGenerationQueue, unfinishedGenerations } from './generation-queue.ts'
+import { countUnfinishedGenerations, inGenerationQueue } from './generation-queue.ts'
 
 test('two at a time, in order; what fails makes room; too many are turned away and told when to come back', async () => {
   let running = 0
@@ -18,9 +18,9 @@ test('two at a time, in order; what fails makes room; too many are turned away a
       })
     })
   const asked = Promise.allSettled(Array.from({ length: 70 }, (_, index) => inGenerationQueue(work(index))))
-  assert.equal(unfinishedGenerations(), 66)
+  assert.equal(countUnfinishedGenerations(), 66)
   const outcomes = await asked
-  assert.deepEqual([most, unfinishedGenerations()], [2, 0])
+  assert.deepEqual([most, countUnfinishedGenerations()], [2, 0])
   assert.deepEqual(
     order,
     Array.from({ length: 66 }, (_, index) => index),

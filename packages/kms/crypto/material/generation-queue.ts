@@ -5,13 +5,13 @@ import { failure } from '@warder/foundation/errors'
  * seconds, and signatures and decryptions of everybody else wait for the same threads.
  */
 const atOnce = 2
-const mostWaiting = 64
+const maxWaiting = 64
 
 let running = 0
 const waiting: (() => void)[] = []
 
 /** Pairs that wait or are being made. */
-export const unfinishedGenerations = (): number => running + waiting.length
+export const countUnfinishedGenerations = (): number => running + waiting.length
 
 /**
  * Runs slow work of the thread pool, a few at a time, in the order of asking.
@@ -19,7 +19,7 @@ export const unfinishedGenerations = (): number => running + waiting.length
  */
 export async function inGenerationQueue<R>(work: () => Promise<R>): Promise<R> {
   if (running >= atOnce) {
-    if (waiting.length >= mostWaiting)
+    if (waiting.length >= maxWaiting)
       throw failure('overloaded', 'too many keys are being generated', { retryAfterSeconds: 2 })
     await new Promise<void>((resolve) => {
       waiting.push(resolve)

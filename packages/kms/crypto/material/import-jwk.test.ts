@@ -3,12 +3,12 @@ import { createPrivateKey, generatePrimeSync, sign } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { signed } from '../../jose/testing/index.ts'
-import { generateKey, type ImportMembers, importKey, type KeySpec, keySpecOf } from '../index.ts'
+import { generateKey, type ImportMembers, importKey, type KeySpec, toKeySpec } from '../index.ts'
 import { publicFromPrivate } from '../testing/material.ts'
 
 type Members = { -readonly [Name in keyof ImportMembers]: Buffer }
 const policy = { fips: false }
-const spec = (kty: string, alg?: string, crv?: string): KeySpec => keySpecOf({ kty, alg, crv }, policy)
+const spec = (kty: string, alg?: string, crv?: string): KeySpec => toKeySpec({ kty, alg, crv }, policy)
 /** `importKey` throws at once or rejects, by the type of key; both are one to its callers. */
 const attempt = async (wanted: KeySpec, members: ImportMembers) => importKey(wanted, members)
 const refused = (wanted: KeySpec, members: ImportMembers, member: string) =>

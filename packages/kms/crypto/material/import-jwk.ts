@@ -20,10 +20,10 @@ import { pureSignatures } from '../algorithms/signatures.ts'
 import type { KeySpec } from './key-request.ts'
 import type { KeyMaterial } from './material.ts'
 
-const longestHmacKey = 4096
+const maxHmacKey = 4096
 
 /** Members that say something about a key of each type; another one is a mistake that is better told than kept. */
-const membersOf = {
+const membersByKeyType = {
   oct: ['k'],
   RSA: rsaMembers,
   EC: ['d', 'x', 'y'],
@@ -32,13 +32,13 @@ const membersOf = {
 } as const satisfies Readonly<Record<KeyType, readonly string[]>>
 
 /** Members that are material, of whichever type of key and half. */
-export type MaterialMember = (typeof membersOf)[KeyType][number]
-export const materialMembers: readonly MaterialMember[] = [...new Set(Object.values(membersOf).flat())]
+export type MaterialMember = (typeof membersByKeyType)[KeyType][number]
+export const materialMembers: readonly MaterialMember[] = [...new Set(Object.values(membersByKeyType).flat())]
 
 /** Those of a signing key of kty AKP may have the names of kty OKP, too. */
 function isMember(name: string, algorithm: MaterialAlgorithm): boolean {
   const { kty } = keyTypes[algorithm]
-  const own: readonly string[] = membersOf[kty]
+  const own: readonly string[] = membersByKeyType[kty]
   return own.includes(name) || (kty === 'AKP' && signs(algorithm) && ['d', 'x'].includes(name))
 }
 
@@ -74,7 +74,7 @@ export function importKey(spec: KeySpec, members: ImportMembers): MaybePromise<K
   switch (spec.algorithm) {
     case 'AES':
     case 'HMAC':
-      return importSecret(spec.algorithm, spec.bits, required(members, 'k'))
+      return importSecret(spec.algorithm, spec.bits, requireMember(members, 'k'))
     case 'RSA':
       return importRsa(members)
     case 'EC':
@@ -87,7 +87,7 @@ export function importKey(spec: KeySpec, members: ImportMembers): MaybePromise<K
   }
 }
 
-function required(members: ImportMembers, name: MaterialMember): Uint8Array {
+function requireMember(members: ImportMembers, name: MaterialMember): Uint8Array {
   const bytes = members[name]
   if (bytes === undefined) throw failure('bad_request', `${name}: is required to import this key`)
   return bytes
@@ -97,10 +97,10 @@ function importSecret(algorithm: 'AES' | 'HMAC', bits: number, k: Uint8Array): K
   if (algorithm === 'AES' && k.length * 8 !== bits) {
     throw failure('bad_request', `k: must be ${bits / 8} bytes for this alg (got ${k.length})`)
   }
-  if (algorithm === 'HMAC' && (k.length * 8 < bits || k.length > longestHmacKey)) {
+  if (algorithm === 'HMAC' && (k.length * 8 < bits || k.length > maxHmacKey)) {
     throw failure(
       'bad_request',
-      `k: must be ${bits / 8} to ${longestHmacKey} bytes for this alg (got ${k.length})`,
+      `k: must be ${bits / 8} to ${maxHmacKey} bytes for this alg (got ${k.length})`,
     )
   }
   return { kind: 'secret', algorithm, bits: k.length * 8, key: createSecretKey(k) }
@@ -108,7 +108,7 @@ function importSecret(algorithm: 'AES' | 'HMAC', bits: number, k: Uint8Array): K
 
 async function importRsa(members: ImportMembers): Promise<KeyMaterial> {
   try {
-    const numbers = rsaNumbersOf(members)
+    const numbers = toRsaNumbers(members)
     const bits = checkRsaNumbers(numbers)
     const jwk = Object.fromEntries(rsaMembers.map((name) => [name, base64url(toBytes(numbers[name]))]))
     const key = parse({ kty: 'RSA', ...jwk }, 'n')
@@ -124,10 +124,10 @@ async function importRsa(members: ImportMembers): Promise<KeyMaterial> {
  * RFC 7518 §6.3.2: the members of the primes are there all together or not at all; without them they are computed.
  * @throws failure('bad_request'), PkiError
  */
-function rsaNumbersOf(members: ImportMembers): RsaNumbers {
+function toRsaNumbers(members: ImportMembers): RsaNumbers {
   const isShort = rsaMembers.slice(3).every((name) => members[name] === undefined)
   const names = isShort ? rsaMembers.slice(0, 3) : rsaMembers
-  const given = Object.fromEntries(names.map((name) => [name, toNumber(name, required(members, name))]))
+  const given = Object.fromEntries(names.map((name) => [name, toNumber(name, requireMember(members, name))]))
   if (!isShort) return given as unknown as RsaNumbers
   const { n = 0n, e = 0n, d = 0n } = given
   if (e < 3n || e >= 1n << 64n) throw failure('bad_request', 'e: must be odd, at least 3 and below 2^64')
@@ -143,7 +143,7 @@ function importEc(curve: string, members: ImportMembers): KeyMaterial {
   const parameters = curves[curve]
   if (parameters === undefined) throw failure('bad_request', 'crv: is not supported')
   const { name, bytes, bits } = parameters
-  const d = required(members, 'd')
+  const d = requireMember(members, 'd')
   if (d.length !== bytes)
     throw failure('bad_request', `d: must be ${bytes} bytes for ${curve} (RFC 7518 §6.2.2.1)`)
   const point = publicPoint(name, d)
@@ -174,7 +174,7 @@ function publicPoint(name: string, d: Uint8Array): Buffer {
 }
 
 function importOkp(algorithm: 'Ed25519' | 'X25519', members: ImportMembers): KeyMaterial {
-  const d = required(members, 'd')
+  const d = requireMember(members, 'd')
   const { seedBytes } = keyTypes[algorithm]
   if (d.length !== seedBytes) throw failure('bad_request', `d: must be ${seedBytes} bytes for ${algorithm}`)
   const made = fromSeed(algorithm, d)
@@ -190,7 +190,7 @@ function importAkp(algorithm: FixedKeyType, members: ImportMembers): KeyMaterial
   if (members.priv !== undefined && members.d !== undefined)
     throw failure('bad_request', 'd: is given beside priv, which is the same')
   const { seedBytes } = keyTypes[algorithm]
-  const seed = required(members, seedName)
+  const seed = requireMember(members, seedName)
   if (seed.length !== seedBytes)
     throw failure('bad_request', `${seedName}: must be the ${seedBytes} bytes of the seed`)
   const made = fromSeed(algorithm, seed)

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { generateKey, type KeyRequest, keySpecOf } from '../index.ts'
+import { generateKey, type KeyRequest, toKeySpec } from '../index.ts'
 
 const open = { fips: false }
 const fips = { fips: true }
@@ -35,16 +35,16 @@ const table: readonly (readonly [KeyRequest, object, fips: boolean])[] = [
 
 test('each right request is understood; FIPS refuses OKP, EdDSA and ML-DSA and nothing else of it', () => {
   for (const [request, meaning, permitted] of table) {
-    assert.deepEqual(keySpecOf(request, open), meaning)
-    if (permitted) assert.deepEqual(keySpecOf(request, fips), meaning)
-    else assert.throws(() => keySpecOf(request, fips), { kind: 'unsupported_algorithm', status: 422 })
+    assert.deepEqual(toKeySpec(request, open), meaning)
+    if (permitted) assert.deepEqual(toKeySpec(request, fips), meaning)
+    else assert.throws(() => toKeySpec(request, fips), { kind: 'unsupported_algorithm', status: 422 })
   }
 })
 
 test('under FIPS a name that is not permitted is unknown whatever the kty', () => {
   for (const kty of ['oct', 'RSA', 'EC'])
     for (const alg of ['EdDSA', 'MLDSA44', 'ML-DSA-44'])
-      assert.throws(() => keySpecOf({ kty, alg, crv: 'P-256' }, fips), { kind: 'unsupported_algorithm' })
+      assert.throws(() => toKeySpec({ kty, alg, crv: 'P-256' }, fips), { kind: 'unsupported_algorithm' })
 })
 
 test('every algorithm with a kty that is not its own is refused', () => {
@@ -54,24 +54,24 @@ test('every algorithm with a kty that is not its own is refused', () => {
     for (const alg of names) {
       if (right.has(`${kty} ${alg}`) || alg === 'ML-DSA-44') continue
       for (const crv of [undefined, 'P-256', 'Ed25519'])
-        assert.throws(() => keySpecOf({ kty, alg, crv }, open), { kind: 'bad_request' }, `${kty} ${alg}`)
+        assert.throws(() => toKeySpec({ kty, alg, crv }, open), { kind: 'bad_request' }, `${kty} ${alg}`)
     }
   }
 })
 
 test('an EC key names its curve, and the curve of its algorithm', () => {
   for (const [alg, own] of Object.entries(curves)) {
-    assert.throws(() => keySpecOf({ kty: 'EC', alg }, open), { kind: 'bad_request', message: /crv/ })
+    assert.throws(() => toKeySpec({ kty: 'EC', alg }, open), { kind: 'bad_request', message: /crv/ })
     for (const crv of Object.values(curves))
       if (crv !== own)
-        assert.throws(() => keySpecOf({ kty: 'EC', alg, crv }, open), { kind: 'bad_request', message: /crv/ })
+        assert.throws(() => toKeySpec({ kty: 'EC', alg, crv }, open), { kind: 'bad_request', message: /crv/ })
   }
   for (const crv of ['secp256k1', 'P-192', 'P-224', 'p-256', 'Ed25519', '', '__proto__', 'constructor'])
-    assert.throws(() => keySpecOf({ kty: 'EC', crv }, open), { kind: 'bad_request', message: /crv/ })
+    assert.throws(() => toKeySpec({ kty: 'EC', crv }, open), { kind: 'bad_request', message: /crv/ })
   for (const crv of ['Ed448', 'X448', 'P-256'])
-    assert.throws(() => keySpecOf({ kty: 'OKP', crv }, open), { kind: 'bad_request', message: /crv/ })
+    assert.throws(() => toKeySpec({ kty: 'OKP', crv }, open), { kind: 'bad_request', message: /crv/ })
   for (const kty of ['OKP', 'AKP'])
-    assert.throws(() => keySpecOf({ kty, alg: 'MLDSA44', crv: 'Ed25519' }, open), {
+    assert.throws(() => toKeySpec({ kty, alg: 'MLDSA44', crv: 'Ed25519' }, open), {
       kind: 'bad_request',
       message: /crv/,
     })
@@ -93,15 +93,15 @@ test('names that are not in the table are unsupported, dir and a missing alg of 
   ])
     for (const kty of ['oct', 'RSA', 'EC', 'OKP'])
       assert.throws(
-        () => keySpecOf({ kty, alg }, open),
+        () => toKeySpec({ kty, alg }, open),
         (error: Error & { kind?: string }) =>
           error.kind === 'unsupported_algorithm' && error.message.length < 150,
       )
-  assert.throws(() => keySpecOf({ kty: 'oct', alg: 'dir' }, open), { kind: 'bad_request' })
-  assert.throws(() => keySpecOf({ kty: 'oct' }, open), { kind: 'bad_request', message: /alg/ })
-  assert.throws(() => keySpecOf({ kty: 'oct', bits: 256 }, open), { kind: 'bad_request', message: /alg/ })
+  assert.throws(() => toKeySpec({ kty: 'oct', alg: 'dir' }, open), { kind: 'bad_request' })
+  assert.throws(() => toKeySpec({ kty: 'oct' }, open), { kind: 'bad_request', message: /alg/ })
+  assert.throws(() => toKeySpec({ kty: 'oct', bits: 256 }, open), { kind: 'bad_request', message: /alg/ })
   for (const kty of ['', 'rsa', 'OCT', '__proto__', 'constructor'])
-    assert.throws(() => keySpecOf({ kty }, open), { kind: 'bad_request', message: /kty/ })
+    assert.throws(() => toKeySpec({ kty }, open), { kind: 'bad_request', message: /kty/ })
 })
 
 test('no request makes it throw anything but the two kinds', () => {
@@ -120,7 +120,7 @@ test('no request makes it throw anything but the two kinds', () => {
       fc.boolean(),
       (request, strict) => {
         try {
-          keySpecOf(request, { fips: strict })
+          toKeySpec(request, { fips: strict })
         } catch (error) {
           assert.ok(['bad_request', 'unsupported_algorithm'].includes((error as { kind: string }).kind))
         }
@@ -155,7 +155,7 @@ test('what the table describes is what is generated', async () => {
   for (const [request, meaning] of table) {
     // RSA pairs take their time: the one that is named here is enough.
     if (request.kty === 'RSA' && request.alg !== 'RS256') continue
-    const made = await generateKey(keySpecOf(request, open))
+    const made = await generateKey(toKeySpec(request, open))
     const material = 'secret' in made ? made.secret : made.private
     const { algorithm, bits, curve } = { bits: undefined, curve: undefined, ...meaning } as never
     assert.equal(material.algorithm, algorithm)

@@ -44,7 +44,7 @@ function curvesServed({ opened }: AlgorithmPolicy): readonly string[] {
  * @throws failure('bad_request') when they do not; failure('unsupported_algorithm') for a name that is not known or
  *   not permitted here
  */
-export function keySpecOf(request: KeyRequest, policy: AlgorithmPolicy): KeySpec {
+export function toKeySpec(request: KeyRequest, policy: AlgorithmPolicy): KeySpec {
   const spec = readSpec(request, policy)
   if (spec.alg !== undefined) requireAlgorithmPermitted(spec.alg, policy)
   requirePermitted(policy, keyFacts(spec))
@@ -65,7 +65,7 @@ function readSpec(request: KeyRequest, policy: AlgorithmPolicy): KeySpec {
       `'${alg.slice(0, 64)}' is not an algorithm that is supported here.`,
     )
   }
-  const family = familyOf(request, bound, policy)
+  const family = resolveFamily(request, bound, policy)
   if (
     bound !== undefined &&
     !isForMaterial(bound, family) &&
@@ -116,7 +116,7 @@ const families: Readonly<Record<KeyType, MaterialAlgorithm>> = {
   AKP: 'ML-DSA-44',
 }
 
-function familyOf(
+function resolveFamily(
   request: KeyRequest,
   bound: Algorithm | undefined,
   policy: AlgorithmPolicy,

@@ -3,7 +3,7 @@ import { createPublicKey, type KeyObject } from 'node:crypto'
 const publicHalves = new WeakMap<KeyObject, KeyObject>()
 
 /** The public half of a private key, derived once. */
-export function publicOf(key: KeyObject): KeyObject {
+export function getPublicHalf(key: KeyObject): KeyObject {
   const known = publicHalves.get(key)
   if (known !== undefined) return known
   const made = createPublicKey(key)

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { digest, type HashAlgorithm, hashes } from '../algorithms/hashes.ts'
 import type { OaepHash } from '../algorithms/rsa-encryptions.ts'
-import { type OaepScheme, unmasked } from './oaep-encoding.ts'
+import { type OaepScheme, unmask } from './oaep-encoding.ts'
 
 interface JoseOaep extends OaepScheme {
   /** Hash of the empty label (RFC 8017 §7.1.1 step 2a). */
@@ -10,11 +10,11 @@ interface JoseOaep extends OaepScheme {
 
 /** RFC 7518 §4.3: the mask has the hash of the label, which is empty. */
 export const joseOaep: Readonly<Record<OaepHash, JoseOaep>> = {
-  SHA_1: schemeOf(hashes.get('SHA_1') as HashAlgorithm),
-  SHA_256: schemeOf(hashes.get('SHA_256') as HashAlgorithm),
+  SHA_1: toScheme(hashes.get('SHA_1') as HashAlgorithm),
+  SHA_256: toScheme(hashes.get('SHA_256') as HashAlgorithm),
 }
 
-function schemeOf(hash: HashAlgorithm): JoseOaep {
+function toScheme(hash: HashAlgorithm): JoseOaep {
   const label = new Uint8Array(0)
   return { hash, maskHash: hash, label, ofNothing: digest(hash, label) }
 }
@@ -35,7 +35,7 @@ export function oaepDecode(hash: OaepHash, encoded: Buffer, instead: Buffer): Bu
   const size = instead.length
   if (encoded.length < 2 * scheme.hash.bytes + 2 + size)
     throw new RangeError('the modulus is too short for such a key')
-  const block = unmasked(scheme, encoded)
+  const block = unmask(scheme, encoded)
 
   const given = Buffer.alloc(1 + block.length - size)
   given[0] = encoded[0] as number

@@ -38,7 +38,7 @@ export function requireShort({ hash }: OaepScheme, message: Uint8Array, bytes: n
 }
 
 /** Takes the masks off, in place (RFC 8017 §7.1.2, steps 3b to 3f). @returns the data block: hash of the label, zeros, 1, message */
-export function unmasked({ hash, maskHash }: OaepScheme, encoded: Buffer): Buffer {
+export function unmask({ hash, maskHash }: OaepScheme, encoded: Buffer): Buffer {
   const seed = encoded.subarray(1, 1 + hash.bytes)
   const block = encoded.subarray(1 + hash.bytes)
   maskWith(maskHash, block, seed)
@@ -56,7 +56,7 @@ export function unmasked({ hash, maskHash }: OaepScheme, encoded: Buffer): Buffe
 export function oaepDecodeMessage(scheme: OaepScheme, encoded: Buffer, inRange: boolean): Buffer {
   const { hash, label } = scheme
   if (encoded.length < 2 * hash.bytes + 2) throw decryptionFailed()
-  const block = unmasked(scheme, encoded)
+  const block = unmask(scheme, encoded)
   const expected = digest(hash, label)
   // Every non-zero bit set in here is a fault.
   let wrong = (encoded[0] as number) | Number(!inRange)

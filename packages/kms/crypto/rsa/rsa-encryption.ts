@@ -8,13 +8,13 @@ import {
   publicEncrypt,
   randomBytes,
 } from 'node:crypto'
-import { decryptionFailed, refuse, unsupported } from '../algorithms/failure.ts'
+import { decryptionFailed, notSupported, refuse } from '../algorithms/failure.ts'
 import { hashAlgorithm } from '../algorithms/hashes.ts'
 import { type CryptographicParameters, type ParameterName, requireOnly } from '../algorithms/parameters.ts'
 import { permit, requireOutsideFips } from '../algorithms/permit.ts'
 import type { AlgorithmPolicy } from '../algorithms/policy.ts'
 import { type OaepHash, rsaEncryptions } from '../algorithms/rsa-encryptions.ts'
-import { modulusBits, publicOf } from '../material/public-half.ts'
+import { getPublicHalf, modulusBits } from '../material/public-half.ts'
 import { joseOaep } from './oaep-decode.ts'
 import type { OaepScheme } from './oaep-encoding.ts'
 import { oaepDecrypt, oaepEncrypt } from './rsa-oaep.ts'
@@ -55,7 +55,7 @@ export function planRsa(bits: number, parameters: CryptographicParameters, polic
     return { padding: 'PKCS1' }
   }
   if (paddingMethod !== 'OAEP' && paddingMethod !== 'None')
-    throw unsupported(`PaddingMethod ${paddingMethod} does not encrypt.`)
+    throw notSupported(`PaddingMethod ${paddingMethod} does not encrypt.`)
   requireOnly(parameters, 'RSA-OAEP', oaepNames)
   const hash = hashAlgorithm(hashingAlgorithm, policy)
   const maskHash = hashAlgorithm(parameters.maskGeneratorHashingAlgorithm ?? hashingAlgorithm, policy)
@@ -77,7 +77,7 @@ export function joseEncryption(plan: RsaPlan): readonly string[] {
 
 /** Encrypts for an RSA key; of a private key its public half is used. @throws invalid_input for data that is too long */
 export function encryptRsa(key: KeyObject, plan: RsaPlan, data: Uint8Array): Buffer {
-  const open = key.type === 'private' ? publicOf(key) : key
+  const open = key.type === 'private' ? getPublicHalf(key) : key
   const bytes = Math.ceil(modulusBits(open) / 8)
   switch (plan.padding) {
     case 'PKCS1':

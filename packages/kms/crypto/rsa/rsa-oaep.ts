@@ -62,7 +62,7 @@ export function oaepUnwrapCek(
   wrapped: Uint8Array,
   size: number,
 ): Promise<Buffer> {
-  const { secret } = rejectionOf(key)
+  const { secret } = getRejection(key)
   const rejection = createHmac('sha256', secret).update(`${hash}.${size}.`).update(wrapped).digest()
   return rsaOpen(key, wrapped).then(({ encoded }) => oaepDecode(hash, encoded, rejection.subarray(0, size)))
 }
@@ -76,7 +76,7 @@ function rsaOpen(
   key: KeyObject,
   ciphertext: Uint8Array,
 ): Promise<{ readonly encoded: Buffer; readonly inRange: boolean }> {
-  const { modulusLess1, decoy } = rejectionOf(key)
+  const { modulusLess1, decoy } = getRejection(key)
   const inRange =
     ciphertext.length === modulusLess1.length &&
     Buffer.compare(ciphertext, modulusLess1) < 0 &&
@@ -94,7 +94,7 @@ interface Rejection {
 
 const rejections = new WeakMap<KeyObject, Rejection>()
 
-function rejectionOf(key: KeyObject): Rejection {
+function getRejection(key: KeyObject): Rejection {
   const known = rejections.get(key)
   if (known !== undefined) return known
   const open = createPublicKey(key)

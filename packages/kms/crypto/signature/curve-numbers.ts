@@ -1,6 +1,6 @@
 import { createECDH, generateKeyPairSync } from 'node:crypto'
 import { derContent, derElements, derIdentifier, derMagnitude, derMembers, derTag } from '@warder/pki/asn1'
-import { unsupported } from '../algorithms/failure.ts'
+import { notSupported } from '../algorithms/failure.ts'
 
 /** The numbers of a curve y² = x³ + ax + b over a prime field. */
 export interface CurveNumbers {
@@ -38,26 +38,26 @@ export function curveNumbers(name: string): CurveNumbers {
   const [, domain] = derElements(derContent(algorithm, derTag.sequence, what), what)
   const [, field, , , order, cofactor] = derElements(derContent(domain, derTag.sequence, what), what)
   const [fieldType, prime] = derElements(derContent(field, derTag.sequence, what), what)
-  if (derIdentifier(fieldType, what) !== primeField || numberOf(derMagnitude(cofactor, what)) !== 1n)
-    throw unsupported(`DigestedData is not supported for keys on the curve ${name}.`)
+  if (derIdentifier(fieldType, what) !== primeField || toBigInt(derMagnitude(cofactor, what)) !== 1n)
+    throw notSupported(`DigestedData is not supported for keys on the curve ${name}.`)
   const p = derMagnitude(prime, what)
-  const n = numberOf(derMagnitude(order, what))
-  const numbers = { p: numberOf(p), n, orderBits: n.toString(2).length, fieldBytes: p.length }
+  const n = toBigInt(derMagnitude(order, what))
+  const numbers = { p: toBigInt(p), n, orderBits: n.toString(2).length, fieldBytes: p.length }
   known.set(name, numbers)
   return numbers
 }
 
 /** An uncompressed point (SEC 1 §2.3.4). */
-export function pointOf(bytes: Uint8Array): Point {
+export function decodePoint(bytes: Uint8Array): Point {
   const half = (bytes.length - 1) / 2
-  return { x: numberOf(bytes.subarray(1, 1 + half)), y: numberOf(bytes.subarray(1 + half)) }
+  return { x: toBigInt(bytes.subarray(1, 1 + half)), y: toBigInt(bytes.subarray(1 + half)) }
 }
 
 /** scalar·G, computed by OpenSSL in constant time. @param scalar 1 to n - 1, big-endian */
 export function timesBase(name: string, scalar: Uint8Array): Point {
   const ecdh = createECDH(name)
   ecdh.setPrivateKey(scalar)
-  return pointOf(ecdh.getPublicKey())
+  return decodePoint(ecdh.getPublicKey())
 }
 
 /** One public point plus another; undefined where the sum takes another formula: their x are the same. */
@@ -84,11 +84,11 @@ export function modulo(value: bigint, by: bigint): bigint {
   return rest < 0n ? rest + by : rest
 }
 
-export function numberOf(bytes: Uint8Array): bigint {
+export function toBigInt(bytes: Uint8Array): bigint {
   return bytes.length === 0 ? 0n : BigInt(`0x${Buffer.from(bytes).toString('hex')}`)
 }
 
 /** @param length in bytes; the number fits */
-export function bytesOf(number: bigint, length: number): Buffer {
+export function toBytes(number: bigint, length: number): Buffer {
   return Buffer.from(number.toString(16).padStart(length * 2, '0'), 'hex')
 }

@@ -10,16 +10,16 @@ import {
   derTag,
 } from '@warder/pki/asn1'
 import {
-  bytesOf,
   type CurveNumbers,
   curveNumbers,
+  decodePoint,
   inverse,
   modulo,
-  numberOf,
   type Point,
-  pointOf,
   sum,
   timesBase,
+  toBigInt,
+  toBytes,
 } from './curve-numbers.ts'
 
 // ECDSA over a digest that the client made (FIPS 186-5 §6.4). Node offers ECDSA over data only, so the arithmetic modulo
@@ -33,20 +33,20 @@ import {
  * @throws CryptoFailure unsupported for curves over a binary field
  */
 export function signEcdsaDigest(key: KeyObject, digested: Uint8Array): Buffer {
-  const name = curveOf(key)
+  const name = curveName(key)
   const numbers = curveNumbers(name)
   const { n } = numbers
   const e = leftmost(digested, numbers)
   const scalar = privateScalar(key)
   try {
-    const d = numberOf(scalar)
+    const d = toBigInt(scalar)
     for (;;) {
       const nonce = createECDH(name)
-      const r = modulo(pointOf(nonce.generateKeys()).x, n)
+      const r = modulo(decodePoint(nonce.generateKeys()).x, n)
       const k = nonce.getPrivateKey()
       const blind = randomBelow(numbers)
       const blinded = modulo(blind * e + r * modulo(blind * d, n), n)
-      const s = modulo(blinded * inverse(modulo(blind * numberOf(k), n), n), n)
+      const s = modulo(blinded * inverse(modulo(blind * toBigInt(k), n), n), n)
       k.fill(0)
       if (r !== 0n && s !== 0n) return derSignature(r, s, numbers)
     }
@@ -61,7 +61,7 @@ export function signEcdsaDigest(key: KeyObject, digested: Uint8Array): Buffer {
  * @throws CryptoFailure unsupported for curves over a binary field
  */
 export function verifyEcdsaDigest(key: KeyObject, digested: Uint8Array, signature: Uint8Array): boolean {
-  const name = curveOf(key)
+  const name = curveName(key)
   const numbers = curveNumbers(name)
   const r = firstNumber(signature)
   if (r === undefined || r <= 0n || r >= numbers.n) return false
@@ -72,28 +72,28 @@ export function verifyEcdsaDigest(key: KeyObject, digested: Uint8Array, signatur
     const message = randomBytes(32)
     const other = leftmost(hash('sha256', message, 'buffer'), numbers)
     const delta = modulo((e - other) * inverse(r, numbers.n), numbers.n)
-    const moved = delta === 0n ? point : movedBy(numbers, name, point, delta)
+    const moved = delta === 0n ? point : movePoint(numbers, name, point, delta)
     if (moved === undefined) continue
     return verify('sha256', message, withPoint(spki, numbers, moved), signature)
   }
 }
 
-function movedBy(numbers: CurveNumbers, name: string, point: Point, delta: bigint): Point | undefined {
-  return sum(numbers, point, timesBase(name, bytesOf(delta, Math.ceil(numbers.orderBits / 8))))
+function movePoint(numbers: CurveNumbers, name: string, point: Point, delta: bigint): Point | undefined {
+  return sum(numbers, point, timesBase(name, toBytes(delta, Math.ceil(numbers.orderBits / 8))))
 }
 
 /** The leftmost bits of a digest, as many as the order has (FIPS 186-5 §6.4.1, step 2). */
 function leftmost(digested: Uint8Array, { orderBits }: CurveNumbers): bigint {
   const excess = digested.length * 8 - orderBits
-  return excess > 0 ? numberOf(digested) >> BigInt(excess) : numberOf(digested)
+  return excess > 0 ? toBigInt(digested) >> BigInt(excess) : toBigInt(digested)
 }
 
 /** A random number of 1 to n - 1; its bias is below 2^-64. */
 function randomBelow({ n, orderBits }: CurveNumbers): bigint {
-  return 1n + modulo(numberOf(randomBytes(Math.ceil(orderBits / 8) + 8)), n - 1n)
+  return 1n + modulo(toBigInt(randomBytes(Math.ceil(orderBits / 8) + 8)), n - 1n)
 }
 
-function curveOf(key: KeyObject): string {
+function curveName(key: KeyObject): string {
   return key.asymmetricKeyDetails?.namedCurve ?? ''
 }
 
@@ -111,7 +111,7 @@ function privateScalar(key: KeyObject): Uint8Array {
 /** r of a signature; undefined for what is no signature. */
 function firstNumber(signature: Uint8Array): bigint | undefined {
   try {
-    return numberOf(derMagnitude(derMembers(signature, 'the signature')[0], 'the signature'))
+    return toBigInt(derMagnitude(derMembers(signature, 'the signature')[0], 'the signature'))
   } catch {
     return undefined
   }
@@ -120,7 +120,7 @@ function firstNumber(signature: Uint8Array): bigint | undefined {
 /** The same SubjectPublicKeyInfo with another point. */
 function withPoint(spki: Uint8Array, { fieldBytes }: CurveNumbers, { x, y }: Point): KeyObject {
   const [algorithm] = derMembers(spki, 'the public key')
-  const point = Buffer.concat([Buffer.from([0x04]), bytesOf(x, fieldBytes), bytesOf(y, fieldBytes)])
+  const point = Buffer.concat([Buffer.from([0x04]), toBytes(x, fieldBytes), toBytes(y, fieldBytes)])
   const key = derSequence(algorithm?.whole ?? Buffer.alloc(0), derBitString(point))
   return createPublicKey({ key, format: 'der', type: 'spki' })
 }
@@ -129,10 +129,10 @@ function withPoint(spki: Uint8Array, { fieldBytes }: CurveNumbers, { x, y }: Poi
 function pointWithin(spki: Uint8Array, name: string): Point {
   const bits = derBits(derMembers(spki, 'the public key')[1], 'the public key')
   const point = ECDH.convertKey(bits, name, undefined, undefined, 'uncompressed')
-  return pointOf(point as Buffer)
+  return decodePoint(point as Buffer)
 }
 
 function derSignature(r: bigint, s: bigint, { orderBits }: CurveNumbers): Buffer {
   const length = Math.ceil(orderBits / 8)
-  return derSequence(derInteger(bytesOf(r, length)), derInteger(bytesOf(s, length)))
+  return derSequence(derInteger(toBytes(r, length)), derInteger(toBytes(s, length)))
 }

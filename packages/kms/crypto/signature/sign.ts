@@ -1,9 +1,9 @@
 import { constants, type KeyObject, publicEncrypt, sign, timingSafeEqual, verify } from 'node:crypto'
 import type { MaybePromise } from '@warder/foundation/promises'
-import { CryptoFailure, refuse, unsupported } from '../algorithms/failure.ts'
+import { CryptoFailure, notSupported, refuse } from '../algorithms/failure.ts'
 import { digest } from '../algorithms/hashes.ts'
 import type { SignaturePlan } from '../algorithms/signatures.ts'
-import { type KeyShape, modulusBits, publicOf } from '../material/public-half.ts'
+import { getPublicHalf, type KeyShape, modulusBits } from '../material/public-half.ts'
 import { rsaPrivate } from '../rsa/rsa-oaep.ts'
 import { signEcdsaDigest, verifyEcdsaDigest } from './ecdsa-digest.ts'
 import { pkcs1Encode } from './pkcs1-encoding.ts'
@@ -29,7 +29,7 @@ export function signWith(
   if (plan.scheme === 'pss' && plan.maskHash.name !== plan.hash.name)
     return signDigest(key, plan, digest(plan.hash, what.data))
   const input = keyInput(key, plan, plan.scheme === 'pss' ? (plan.saltLength ?? plan.hash.bytes) : undefined)
-  return inPlace ? sign(hashOf(plan), what.data, input) : onPool(hashOf(plan), input, what.data)
+  return inPlace ? sign(nodeHash(plan), what.data, input) : onPool(nodeHash(plan), input, what.data)
 }
 
 /** true when the signature is right; any other bytes, of any length, are false. A private key verifies as its public half. */
@@ -39,14 +39,14 @@ export function verifyWith(
   what: ToSign,
   signature: Uint8Array,
 ): boolean {
-  const open = key.type === 'private' ? publicOf(key) : key
+  const open = key.type === 'private' ? getPublicHalf(key) : key
   // RFC 8017 §8.1.2 and §8.2.2, step 1: OpenSSL also takes a signature without its leading zero bytes.
   if (isRsa(plan) && signature.length !== Math.ceil(modulusBits(open) / 8)) return false
   try {
     if ('digest' in what) return verifyDigest(open, plan, what.digest, signature)
     if (plan.scheme === 'pss' && plan.maskHash.name !== plan.hash.name)
       return verifyDigest(open, plan, digest(plan.hash, what.data), signature)
-    return verify(hashOf(plan), what.data, verifyInput(open, plan), signature)
+    return verify(nodeHash(plan), what.data, verifyInput(open, plan), signature)
   } catch (error) {
     if (error instanceof CryptoFailure) throw error
     // OpenSSL throws for some signatures that it cannot parse: they are wrong.
@@ -66,9 +66,9 @@ export function verifyOffLoop(
   inPlace = signsInPlace(key),
 ): MaybePromise<boolean> {
   if ('digest' in what || isRsa(plan) || inPlace) return verifyWith(key, plan, what, signature)
-  const open = key.type === 'private' ? publicOf(key) : key
+  const open = key.type === 'private' ? getPublicHalf(key) : key
   return new Promise((resolve) => {
-    verify(hashOf(plan), what.data, verifyInput(open, plan), signature, (error, right) => {
+    verify(nodeHash(plan), what.data, verifyInput(open, plan), signature, (error, right) => {
       // As in place: what OpenSSL cannot parse is wrong.
       resolve(error === null && right)
     })
@@ -101,7 +101,7 @@ function verifyInput(key: KeyObject, plan: SignaturePlan): KeyInput {
   return keyInput(key, plan, plan.scheme === 'pss' ? (plan.saltLength ?? anySalt) : undefined)
 }
 
-function hashOf(plan: SignaturePlan): string | null {
+function nodeHash(plan: SignaturePlan): string | null {
   return plan.scheme === 'pure' ? null : plan.hash.node
 }
 
@@ -124,7 +124,7 @@ function signDigest(key: KeyObject, plan: SignaturePlan, digested: Uint8Array): 
     case 'ecdsa':
       return signEcdsaDigest(key, digested)
     default:
-      throw unsupported('DigestedData is not supported for this algorithm.')
+      throw notSupported('DigestedData is not supported for this algorithm.')
   }
 }
 
@@ -143,7 +143,7 @@ function verifyDigest(
     case 'ecdsa':
       return verifyEcdsaDigest(key, digested, signature)
     default:
-      throw unsupported('DigestedData is not supported for this algorithm.')
+      throw notSupported('DigestedData is not supported for this algorithm.')
   }
 }
 

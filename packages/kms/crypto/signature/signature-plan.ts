@@ -1,4 +1,4 @@
-import { refuse, unsupported } from '../algorithms/failure.ts'
+import { notSupported, refuse } from '../algorithms/failure.ts'
 import {
   type HashAlgorithm,
   type HashName,
@@ -11,8 +11,8 @@ import { type CryptographicParameters, type ParameterName, requireOnly } from '.
 import { permit, requireOutsideFips } from '../algorithms/permit.ts'
 import type { AlgorithmPolicy } from '../algorithms/policy.ts'
 import {
+  findJoseName,
   hashedSignatures,
-  joseNameOf,
   type PureSignature,
   pureSignatures,
   type Scheme,
@@ -42,7 +42,7 @@ const families: ReadonlyMap<string, Family> = new Map<string, Family>([
 ])
 
 const base = ['cryptographicAlgorithm', 'digitalSignatureAlgorithm'] as const
-const namesOf: Readonly<Record<Scheme, ReadonlySet<ParameterName>>> = {
+const parametersByScheme: Readonly<Record<Scheme, ReadonlySet<ParameterName>>> = {
   pure: new Set(base),
   ecdsa: new Set([...base, 'hashingAlgorithm']),
   dsa: new Set([...base, 'hashingAlgorithm']),
@@ -82,15 +82,19 @@ export function planSignature(
     throw refuse('bad_parameters', `The key is not a key of ${algorithm}.`)
   const asked = digitalSignatureAlgorithm === undefined ? undefined : named.get(digitalSignatureAlgorithm)
   if (digitalSignatureAlgorithm !== undefined && asked === undefined)
-    throw unsupported(`DigitalSignatureAlgorithm ${digitalSignatureAlgorithm} is not supported.`)
-  const scheme = schemeOf(parameters, asked?.scheme, family.schemes)
-  requireOnly(parameters, scheme === 'pure' ? String(family.names[0]) : scheme.toUpperCase(), namesOf[scheme])
+    throw notSupported(`DigitalSignatureAlgorithm ${digitalSignatureAlgorithm} is not supported.`)
+  const scheme = resolveScheme(parameters, asked?.scheme, family.schemes)
+  requireOnly(
+    parameters,
+    scheme === 'pure' ? String(family.names[0]) : scheme.toUpperCase(),
+    parametersByScheme[scheme],
+  )
   requireFips(key, type, policy, use)
   if (scheme === 'pure') {
     // RFC 8032 §5.1 and FIPS 204 §5.4 keep the variants that take a digest (Ed25519ph, HashML-DSA) apart from these, and
     // KMIP has no name for them: a signature over the digest as data would be one that nobody can verify by the data.
     if (digestBytes !== undefined)
-      throw unsupported(
+      throw notSupported(
         `${family.names[0]} signs Data, not DigestedData: KMIP names no pre-hash variant of it.`,
       )
     permit(policy, () => ({ signature_algorithms: pureNames(family) }))
@@ -105,7 +109,7 @@ export function planSignature(
     return { scheme, hash }
   }
   const { trailerField = 1, saltLength } = parameters
-  if (trailerField !== 1) throw unsupported('TrailerField must be 1.')
+  if (trailerField !== 1) throw notSupported('TrailerField must be 1.')
   const maskHash = hashAlgorithm(parameters.maskGeneratorHashingAlgorithm ?? hash.name, policy)
   permit(policy, () => ({ padding_methods: 'PSS', mgf_hashes: maskHash.name, mask_generators: 'MGF1' }))
   return { scheme, hash, maskHash, saltLength }
@@ -130,21 +134,21 @@ function tellsNoHash(
  * length does without the name of a hash. FIPS mode knows which hashes it signs with, and takes the name.
  */
 function planDigest(policy: AlgorithmPolicy, use: 'sign' | 'verify'): SignaturePlan {
-  if (policy.fips) throw unsupported('In FIPS mode HashingAlgorithm names the hash of DigestedData.')
+  if (policy.fips) throw notSupported('In FIPS mode HashingAlgorithm names the hash of DigestedData.')
   const name = 'SHA_256'
   const hash = use === 'sign' ? signatureHash(name, policy) : hashAlgorithm(name, policy)
   permit(policy, () => ({ signature_algorithms: policyNames('ecdsa', hash) }))
   return { scheme: 'ecdsa', hash, unnamed: true }
 }
 
-function schemeOf(
+function resolveScheme(
   { paddingMethod }: CryptographicParameters,
   asked: Scheme | undefined,
   possible: readonly Scheme[],
 ): Scheme {
   const padded = paddingMethod === 'PSS' ? 'pss' : paddingMethod === 'PKCS1V1_5' ? 'pkcs1' : undefined
   if (paddingMethod !== undefined && padded === undefined)
-    throw unsupported(`PaddingMethod ${paddingMethod} does not sign.`)
+    throw notSupported(`PaddingMethod ${paddingMethod} does not sign.`)
   if (asked !== undefined && padded !== undefined && asked !== padded)
     throw refuse('bad_parameters', 'PaddingMethod and DigitalSignatureAlgorithm contradict each other.')
   const chosen = asked ?? padded ?? (possible[0] as Scheme)
@@ -182,7 +186,7 @@ function chooseHash(
 
 /** Names in policies: KMIP's name and, where there is one, that of JOSE. */
 function policyNames(scheme: Scheme, { name }: HashAlgorithm): readonly string[] {
-  const jose = joseNameOf(scheme, name)
+  const jose = findJoseName(scheme, name)
   const kmip =
     scheme === 'pss'
       ? 'RSASSA-PSS'
@@ -222,6 +226,6 @@ function requireFips(key: KeyShape, type: string, policy: AlgorithmPolicy, use: 
   if (!policy.fips) return
   if (type === 'rsa') {
     if ((key.asymmetricKeyDetails?.modulusLength ?? 0) < (use === 'sign' ? 2048 : 1024))
-      throw unsupported('RSA below 2048 bits is not available in FIPS mode.')
+      throw notSupported('RSA below 2048 bits is not available in FIPS mode.')
   } else if (type !== 'ec') requireOutsideFips(policy, type)
 }

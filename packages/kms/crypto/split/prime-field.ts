@@ -21,10 +21,10 @@ const primes: readonly (readonly [power: number, added: number])[] = [
 ]
 
 /** Bits of a prime that a client may bring: its test is work. */
-const largestOwnPrime = 1024
+const maxClientPrimeBits = 1024
 
 /** Bytes of a prime that parts may be joined with. */
-const largestPrimeBytes = 2500
+const maxPrimeBytes = 2500
 
 /**
  * The prime for a secret of so many bytes.
@@ -33,9 +33,9 @@ const largestPrimeBytes = 2500
  */
 export function primeFor(secretBytes: number, asked: Uint8Array | undefined): bigint {
   if (asked !== undefined) {
-    const prime = bigintOf(asked)
-    if (prime.toString(2).length > largestOwnPrime || !checkPrimeSync(prime, { checks: 32 }))
-      throw refuse('invalid_input', `PrimeFieldSize must be a prime of at most ${largestOwnPrime} bits.`)
+    const prime = toBigInt(asked)
+    if (prime.toString(2).length > maxClientPrimeBits || !checkPrimeSync(prime, { checks: 32 }))
+      throw refuse('invalid_input', `PrimeFieldSize must be a prime of at most ${maxClientPrimeBits} bits.`)
     if (prime <= 1n << BigInt(secretBytes * 8))
       throw refuse('invalid_input', 'PrimeFieldSize is too small for the key.')
     return prime
@@ -55,12 +55,12 @@ export function splitInPrimeField(
   threshold: number,
   prime: bigint,
 ): KeyPart[] {
-  const coefficients = [bigintOf(secret)]
+  const coefficients = [toBigInt(secret)]
   while (coefficients.length < threshold) coefficients.push(randomBelow(prime))
   return Array.from({ length: parts }, (_, index) => {
     const x = BigInt(index + 1)
     const value = coefficients.reduceRight((sum, coefficient) => (sum * x + coefficient) % prime, 0n)
-    return { identifier: index + 1, bytes: bytesOf(value, byteLength(prime)) }
+    return { identifier: index + 1, bytes: toBytes(value, byteLength(prime)) }
   })
 }
 
@@ -71,11 +71,11 @@ interface Point {
   readonly weight: bigint
 }
 
-function weighed({ identifier, bytes }: KeyPart, all: readonly KeyPart[], prime: bigint): Point {
+function toWeightedPoint({ identifier, bytes }: KeyPart, all: readonly KeyPart[], prime: bigint): Point {
   let below = 1n
   for (const other of all)
     if (other.identifier !== identifier) below = (below * BigInt(identifier - other.identifier)) % prime
-  return { identifier, value: bigintOf(bytes), weight: inverse(below, prime) }
+  return { identifier, value: toBigInt(bytes), weight: inverse(below, prime) }
 }
 
 /** The value at `x` of the polynomial through these points (Lagrange). */
@@ -103,17 +103,17 @@ export function joinInPrimeField(
   length: number | undefined,
 ): Buffer {
   // Not known to be a prime: with another number the result is no key, and nothing worse.
-  if (prime < 3n || byteLength(prime) > largestPrimeBytes) throw refuse('failed')
-  if (parts.some(({ bytes }) => bytes.length > byteLength(prime) || bigintOf(bytes) >= prime))
+  if (prime < 3n || byteLength(prime) > maxPrimeBytes) throw refuse('failed')
+  if (parts.some(({ bytes }) => bytes.length > byteLength(prime) || toBigInt(bytes) >= prime))
     throw refuse('failed')
   const used = parts.slice(0, threshold)
-  const points = used.map((part) => weighed(part, used, prime))
+  const points = used.map((part) => toWeightedPoint(part, used, prime))
   for (const { identifier, bytes } of parts.slice(threshold))
-    if (valueAt(points, BigInt(identifier), prime) !== bigintOf(bytes)) throw refuse('failed')
+    if (valueAt(points, BigInt(identifier), prime) !== toBigInt(bytes)) throw refuse('failed')
   const secret = valueAt(points, 0n, prime)
   const needed = Math.max(1, Math.ceil(secret.toString(16).length / 2))
   if (length !== undefined && needed > length) throw refuse('failed')
-  return bytesOf(secret, length ?? needed)
+  return toBytes(secret, length ?? needed)
 }
 
 function inverse(value: bigint, prime: bigint): bigint {
@@ -129,7 +129,7 @@ function inverse(value: bigint, prime: bigint): bigint {
 function randomBelow(prime: bigint): bigint {
   const bits = prime.toString(2).length
   for (;;) {
-    const made = bigintOf(randomBytes(Math.ceil(bits / 8))) & ((1n << BigInt(bits)) - 1n)
+    const made = toBigInt(randomBytes(Math.ceil(bits / 8))) & ((1n << BigInt(bits)) - 1n)
     if (made < prime) return made
   }
 }
@@ -138,10 +138,10 @@ export function byteLength(value: bigint): number {
   return Math.ceil(value.toString(16).length / 2)
 }
 
-export function bigintOf(bytes: Uint8Array): bigint {
+export function toBigInt(bytes: Uint8Array): bigint {
   return BigInt(`0x${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex') || '0'}`)
 }
 
-export function bytesOf(value: bigint, length: number): Buffer {
+export function toBytes(value: bigint, length: number): Buffer {
   return Buffer.from(value.toString(16).padStart(length * 2, '0'), 'hex')
 }

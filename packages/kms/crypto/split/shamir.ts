@@ -38,7 +38,9 @@ export function splitInBinaryField(
  * @throws failed for parts that do not belong together
  */
 export function joinInBinaryField(field: BinaryField, parts: readonly KeyPart[], threshold: number): Buffer {
-  const points = parts.slice(0, threshold).map((part) => weighed(field, part, parts.slice(0, threshold)))
+  const points = parts
+    .slice(0, threshold)
+    .map((part) => toWeightedPoint(field, part, parts.slice(0, threshold)))
   for (const { identifier, bytes } of parts.slice(threshold))
     if (!valueAt(field, points, identifier).equals(bytes)) throw refuse('failed')
   return valueAt(field, points, 0)
@@ -49,7 +51,7 @@ interface Point extends KeyPart {
   readonly weight: number
 }
 
-function weighed(field: BinaryField, part: KeyPart, all: readonly KeyPart[]): Point {
+function toWeightedPoint(field: BinaryField, part: KeyPart, all: readonly KeyPart[]): Point {
   let below = 1
   for (const { identifier } of all)
     if (identifier !== part.identifier) below = field.multiply(below, part.identifier ^ identifier)

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import { type BinaryField, gf8, gf16, inverse } from './binary-field.ts'
 import type { KeyPart, SplitKeyMethod } from './key-part.ts'
-import { bytesOf, primeFor } from './prime-field.ts'
+import { primeFor, toBytes } from './prime-field.ts'
 import { joinParts, maximumParts, splitSecret } from './split-key.ts'
 
 const polynomial = ['PolynomialSharingGF28', 'PolynomialSharingGF216', 'PolynomialSharingPrimeField'] as const
@@ -124,9 +124,9 @@ test('the primes are primes, larger than every secret they are for', () => {
   assert.equal(primeFor(16, undefined), 2n ** 128n + 51n)
   assert.equal(primeFor(32, undefined), 2n ** 256n + 297n)
   const own = 2n ** 521n - 1n
-  assert.equal(primeFor(64, bytesOf(own, 66)), own)
-  assert.throws(() => primeFor(16, bytesOf(own - 2n, 66)), refused('invalid_input'))
-  assert.throws(() => primeFor(66, bytesOf(own, 66)), refused('invalid_input'))
+  assert.equal(primeFor(64, toBytes(own, 66)), own)
+  assert.throws(() => primeFor(16, toBytes(own - 2n, 66)), refused('invalid_input'))
+  assert.throws(() => primeFor(66, toBytes(own, 66)), refused('invalid_input'))
   assert.throws(() => primeFor(8000, undefined), refused('invalid_input'))
 })
 

@@ -3,12 +3,12 @@ import { refuse } from '../algorithms/failure.ts'
 import { gf8, gf16 } from './binary-field.ts'
 import type { KeyPart, SplitKeyMethod } from './key-part.ts'
 import {
-  bigintOf,
   byteLength,
-  bytesOf,
   joinInPrimeField,
   primeFor,
   splitInPrimeField,
+  toBigInt,
+  toBytes,
 } from './prime-field.ts'
 import { joinInBinaryField, splitInBinaryField } from './shamir.ts'
 
@@ -37,10 +37,10 @@ const maximumSecret = 8192
  * Multiplications of one request: parts × threshold × bytes. About a fifth of a second; 255 parts of a key of 64 bytes,
  * 40 of 20 of a private key.
  */
-const mostWork = 2 ** 22
+const maxWork = 2 ** 22
 
 function requireBoundedWork(work: number): void {
-  if (work > mostWork)
+  if (work > maxWork)
     throw refuse('too_much_work', 'So many parts of so long a key are too much work: use fewer parts.')
 }
 
@@ -75,7 +75,7 @@ export function splitSecret(
       const prime = primeFor(secret.length, primeFieldSize)
       return {
         parts: splitInPrimeField(secret, parts, threshold, prime),
-        primeFieldSize: bytesOf(prime, byteLength(prime)),
+        primeFieldSize: toBytes(prime, byteLength(prime)),
       }
     }
   }
@@ -122,7 +122,7 @@ export function joinParts({ method, threshold, parts, primeFieldSize, length }: 
       return joinInBinaryField(gf16, parts, threshold)
     case 'PolynomialSharingPrimeField':
       if (primeFieldSize === undefined) throw refuse('invalid_input', 'PrimeFieldSize is missing.')
-      return joinInPrimeField(parts, threshold, bigintOf(primeFieldSize), length)
+      return joinInPrimeField(parts, threshold, toBigInt(primeFieldSize), length)
   }
 }
 

@@ -57,7 +57,7 @@ export const accessKeyVersion = query<[id: string], { readonly version: number }
   'SELECT version FROM aws_access_key WHERE id = ?',
 )
 
-function secretPlace(id: string): SealContext {
+function secretSealContext(id: string): SealContext {
   return { table: 'aws_access_key', row: id, column: 'secret' }
 }
 
@@ -69,14 +69,14 @@ export async function readAccessKey(
 ): Promise<(AccessKeyRow & { readonly version: number; readonly clear: Uint8Array }) | undefined> {
   const row = await db.get(byId, [id])
   if (row === undefined) return undefined
-  return { ...row, clear: await seal.open(secretPlace(id), row.secret) }
+  return { ...row, clear: await seal.open(secretSealContext(id), row.secret) }
 }
 
 /** Most access keys that there are. */
-export const mostAccessKeys = 100
+export const maxAccessKeys = 100
 
 export async function listAccessKeys(db: Database): Promise<readonly AccessKeyRow[]> {
-  return db.all(all, [mostAccessKeys + 1])
+  return db.all(all, [maxAccessKeys + 1])
 }
 
 export interface GrantBeyond {
@@ -102,7 +102,7 @@ export async function useBeyond(
 /** A new one; `clear` is sealed for its row. */
 export function insertAccessKey(seal: Seal, row: AccessKeyRow, clear: Uint8Array): Change {
   const { id, uri_prefix, region, created_at, created_by } = row
-  const sealed = seal.seal(secretPlace(id), clear)
+  const sealed = seal.seal(secretSealContext(id), clear)
   return change(insert, [id, uri_prefix, region, sealed, created_at, created_by], 1)
 }
 

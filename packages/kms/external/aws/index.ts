@@ -2,7 +2,7 @@ export {
   type AccessKeyRow,
   insertAccessKey,
   listAccessKeys,
-  mostAccessKeys,
+  maxAccessKeys,
   removeAccessKey,
   useBeyond,
 } from './access-key-store.ts'

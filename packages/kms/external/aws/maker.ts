@@ -5,7 +5,7 @@ import {
   type Blocks,
   endedPrefix,
   externalRight,
-  grantedToEither,
+  findRightsForEither,
   type Roles,
   wasRevoked,
 } from '../../access/index.ts'
@@ -50,7 +50,7 @@ function isManager(
   if (listed.size === 0) return false
   if (listed.has(maker)) return requireCeremony ? wasRevoked(db, maker, now).then((gone) => !gone) : true
   const rights = external.grants.get(`${anyObject}\n${maker}`, () =>
-    grantedToEither(db, anyObject, maker, maker),
+    findRightsForEither(db, anyObject, maker, maker),
   )
   return andThen(rights, (granted) => granted?.has(externalRight) === true)
 }

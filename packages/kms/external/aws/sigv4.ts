@@ -20,11 +20,11 @@ export interface SignatureHeader {
 const credentialForm = /^([^/\s]{1,128})\/(\d{8})\/([a-z0-9-]{1,64})\/([a-z0-9-]{1,64})\/aws4_request$/
 const signedHeadersForm = /^[a-z0-9!#$%&'*+.^_`|~-]+(?:;[a-z0-9!#$%&'*+.^_`|~-]+)*$/
 const signatureForm = /^[0-9a-f]{64}$/
-const mostSignedHeaders = 64
+const maxSignedHeaders = 64
 
 type Scope = Omit<SignatureHeader, 'signature'>
 const signatureMember = 'Signature='
-const mostScopes = 64
+const maxScopes = 64
 /** Parts before the signature, which are the same in all requests of a day. */
 const scopes = new Map<string, Scope>()
 
@@ -55,7 +55,7 @@ function readWhole(header: string | undefined): SignatureHeader | string {
   if (accessKeyId === '') return 'Credential in the header Authorization is malformed.'
   if (!signedHeadersForm.test(SignedHeaders)) return 'SignedHeaders in the header Authorization is malformed.'
   const signedHeaders = SignedHeaders.split(';')
-  if (signedHeaders.length > mostSignedHeaders) return 'Too many headers are signed.'
+  if (signedHeaders.length > maxSignedHeaders) return 'Too many headers are signed.'
   if (signedHeaders.some((name, index) => index > 0 && name <= (signedHeaders[index - 1] ?? '')))
     return 'SignedHeaders must be in order, each once.'
   for (const needed of ['host', 'x-amz-date'])
@@ -64,7 +64,7 @@ function readWhole(header: string | undefined): SignatureHeader | string {
   const scope: Scope = { accessKeyId, date, region, service, signedHeaders }
   // Only where the signature is the last member: what is behind it belongs to what was read.
   if (header.endsWith(`${signatureMember}${Signature}`))
-    setBounded(scopes, header.slice(0, -Signature.length - signatureMember.length), scope, mostScopes)
+    setBounded(scopes, header.slice(0, -Signature.length - signatureMember.length), scope, maxScopes)
   return { ...scope, signature: Buffer.from(Signature, 'hex') }
 }
 

@@ -19,7 +19,7 @@ export interface ManagementParameters {
 }
 
 /** Longer than any point of a curve that is used here. */
-const longestCoordinate = 200
+const maxCoordinateLength = 200
 
 type Header = Readonly<Record<string, unknown>>
 
@@ -60,7 +60,7 @@ function readEphemeral(value: unknown): EphemeralJwk {
   const members = value as Readonly<Record<string, unknown>>
   const text = (name: string): string => {
     const member = Object.hasOwn(members, name) ? members[name] : undefined
-    if (typeof member !== 'string' || member.length > longestCoordinate) throw wrong('epk')
+    if (typeof member !== 'string' || member.length > maxCoordinateLength) throw wrong('epk')
     return member
   }
   // A private key here is a mistake of the sender, who should be told.

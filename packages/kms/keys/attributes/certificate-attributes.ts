@@ -3,7 +3,7 @@ import { type ParsedKey, publicFromSpki, requireLoadable } from '@warder/pki/key
 import type { CertificateFields, NameParts } from '@warder/pki/x509'
 import type { AttributeName, StoredValue } from './attribute-table.ts'
 import { type AlgorithmName, type CurveName, kmipKeyKind } from './key-names.ts'
-import { storedValue } from './object-attributes.ts'
+import { toStoredValue } from './object-attributes.ts'
 
 /** The names of signature algorithms by their object identifiers (KMIP 2.1 §11.12). Others have none (Ed25519, ML-DSA). */
 const signatureAlgorithms: ReadonlyMap<string, string> = new Map([
@@ -55,34 +55,34 @@ export function publicKeyKind(spki: Uint8Array): PublicKeyKind | undefined {
 export function certificateAttributes(fields: CertificateFields, der: Uint8Array): readonly StoredValue[] {
   const signatureAlgorithm = signatureAlgorithms.get(fields.signatureAlgorithm)
   return [
-    storedValue('CertificateLength', der.length),
-    storedValue('X_509CertificateIdentifier', [
+    toStoredValue('CertificateLength', der.length),
+    toStoredValue('X_509CertificateIdentifier', [
       byteString('IssuerDistinguishedName', fields.issuer),
       byteString('CertificateSerialNumber', fields.serialNumber),
     ]),
-    storedValue('X_509CertificateSubject', [
+    toStoredValue('X_509CertificateSubject', [
       byteString('SubjectDistinguishedName', fields.subject),
       ...fields.subjectAlternativeNames.map((name) => byteString('SubjectAlternativeName', name)),
     ]),
-    storedValue('X_509CertificateIssuer', [
+    toStoredValue('X_509CertificateIssuer', [
       byteString('IssuerDistinguishedName', fields.issuer),
       ...fields.issuerAlternativeNames.map((name) => byteString('IssuerAlternativeName', name)),
     ]),
     ...(signatureAlgorithm === undefined
       ? []
-      : [storedValue('DigitalSignatureAlgorithm', signatureAlgorithm)]),
+      : [toStoredValue('DigitalSignatureAlgorithm', signatureAlgorithm)]),
     ...nameAttributes('Subject', fields.subjectParts),
     ...nameAttributes('Issuer', fields.issuerParts),
   ]
 }
 
 function nameAttributes(of: 'Subject' | 'Issuer', parts: NameParts): readonly StoredValue[] {
-  return parts.map(([part, value]) => storedValue(`Certificate${of}${part}` satisfies AttributeName, value))
+  return parts.map(([part, value]) => toStoredValue(`Certificate${of}${part}` satisfies AttributeName, value))
 }
 
 /** The Digest attribute of bytes in a format (KMIP 2.1 §4.20): SHA-256. @param format `X_509`, `PKCS_8` … */
 export function digestAttribute(bytes: Uint8Array, format: string): StoredValue {
-  return storedValue('Digest', [
+  return toStoredValue('Digest', [
     { tag: 'HashingAlgorithm', type: 'Enumeration', value: 'SHA_256' },
     byteString('DigestValue', createHash('sha256').update(bytes).digest()),
     { tag: 'KeyFormatType', type: 'Enumeration', value: format },

@@ -23,11 +23,11 @@ export function commonValue(name: string): number | boolean | undefined {
   return commonValues.get(name)
 }
 
-const longestText = 1024
+const maxTextBytes = 1024
 
 /** Text as it stands in an index: itself if it is short, else its SHA-256. PostgreSQL has no NUL in text. */
-export function indexedText(text: string): string {
-  if (!text.includes('\u0000') && Buffer.byteLength(text) <= longestText) return text
+export function toIndexText(text: string): string {
+  if (!text.includes('\u0000') && Buffer.byteLength(text) <= maxTextBytes) return text
   return `sha256:${createHash('sha256').update(text).digest('base64url')}`
 }
 
@@ -46,7 +46,7 @@ export function memberIndexName(attribute: string, member: string): string {
 
 /** Index name for the values of a vendor's attribute. */
 export function vendorIndexName(vendor: string, name: string): string {
-  return indexedText(`Attribute ${JSON.stringify([vendor, name])}`)
+  return toIndexText(`Attribute ${JSON.stringify([vendor, name])}`)
 }
 
 /** Seconds that make every date positive: the range of a DateTime. */
@@ -76,7 +76,7 @@ export function indexValue(stored: StoredValue): string {
     case 'LongInteger':
       return String(BigInt.asIntN(64, BigInt(String(value))))
     case 'TextString':
-      return `=${indexedText(String(value))}`
+      return `=${toIndexText(String(value))}`
     case 'ByteString':
       return digestText(byteStringTtlv(tag, Buffer.from(String(value), 'hex')))
     default: {

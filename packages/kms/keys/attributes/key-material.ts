@@ -33,7 +33,7 @@ import {
 import type { StoredValue } from './attribute-table.ts'
 import { digestAttribute } from './certificate-attributes.ts'
 import { type AlgorithmName, byteKeysOf, type CurveName, curveByName, curveOfFamily } from './key-names.ts'
-import { storedValue } from './object-attributes.ts'
+import { toStoredValue } from './object-attributes.ts'
 
 /** 1.x has EC forms by use (TransparentECDSAPrivateKey …) beside those of 2.x; all of them are read and written. */
 export type KeyFormat = ValueName<'KeyFormatType'>
@@ -257,11 +257,11 @@ export function madeKeyAttributes(
       const bytes = write(type, { ...shape, keyFormat: own }, canonical, one)
       return bytes === undefined ? [] : [digestAttribute(bytes, one)]
     }),
-    storedValue('KeyFormatType', own),
+    toStoredValue('KeyFormatType', own),
     ...(shape.curve === undefined
       ? []
       : [
-          storedValue('CryptographicDomainParameters', [
+          toStoredValue('CryptographicDomainParameters', [
             { tag: 'RecommendedCurve', type: 'Enumeration', value: shape.curve },
           ]),
         ]),

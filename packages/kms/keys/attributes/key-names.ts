@@ -82,7 +82,7 @@ const curved: Readonly<Record<Curved, { readonly algorithm: AlgorithmName; reado
 }
 
 /** The names of keys that are strings of bytes: `ML-DSA-44` of FIPS 204 is `ML_DSA_44`. Does not compile for names that KMIP does not have. */
-function kmipNamesOf(name: ByteKeyAlgorithm): {
+function toKmipNames(name: ByteKeyAlgorithm): {
   readonly algorithm: AlgorithmName
   readonly curve?: CurveName
 } {
@@ -90,7 +90,7 @@ function kmipNamesOf(name: ByteKeyAlgorithm): {
   return { algorithm: name.replaceAll('-', '_') as Underscored<Exclude<ByteKeyAlgorithm, Curved>> }
 }
 
-const families = byteKeyFamilies.map((family) => ({ ...kmipNamesOf(family.algorithm), family }))
+const families = byteKeyFamilies.map((family) => ({ ...toKmipNames(family.algorithm), family }))
 
 /** The family of an algorithm, or of the curve where the algorithm leaves that open (EC, ECDH …). */
 export function byteKeysOf(
@@ -104,7 +104,7 @@ export function byteKeysOf(
 
 /** RecommendedCurve of a family; undefined for those that are no curve. */
 export function curveOfFamily({ algorithm }: ByteKeyFamily): CurveName | undefined {
-  return kmipNamesOf(algorithm).curve
+  return toKmipNames(algorithm).curve
 }
 
 /** A key as KMIP calls it. */
@@ -128,7 +128,7 @@ export function kmipKeyKind({ algorithm, curve }: Pick<PkiKey, 'algorithm' | 'cu
       return { algorithm, ...(name !== undefined && { curve: name }) }
     }
     default:
-      return kmipNamesOf(algorithm)
+      return toKmipNames(algorithm)
   }
 }
 
@@ -159,7 +159,7 @@ const kmipHmacs: ReadonlyMap<string, string> = new Map([...joseHmacs].map(([kmip
 const ellipticCurve: ReadonlySet<AlgorithmName> = new Set<AlgorithmName>(['EC', 'ECDSA', 'ECDH', 'ECMQV'])
 
 /** The columns of an algorithm that has another name there, whatever the curve; undefined where it has none. */
-export function columnOf(algorithm: string): Omit<StoredKeyKind, 'curve'> | undefined {
+export function findKeyColumns(algorithm: string): Omit<StoredKeyKind, 'curve'> | undefined {
   const boundAlg = joseHmacs.get(algorithm)
   if (boundAlg !== undefined) return { algorithm: 'HMAC', boundAlg }
   const name = byAlgorithm.get(algorithm)
@@ -167,8 +167,8 @@ export function columnOf(algorithm: string): Omit<StoredKeyKind, 'curve'> | unde
 }
 
 /** So that a key made over KMIP is usable over REST, whenever its type allows. */
-export function storedKeyKind({ algorithm, curve }: KmipKeyKind): StoredKeyKind {
-  const column = columnOf(algorithm)
+export function toStoredKeyKind({ algorithm, curve }: KmipKeyKind): StoredKeyKind {
+  const column = findKeyColumns(algorithm)
   if (column !== undefined) return { ...column, curve: undefined }
   if (algorithm === 'Ed25519' || (ellipticCurve.has(algorithm) && curve === 'CURVEED25519'))
     return { algorithm: 'Ed25519', curve: undefined, boundAlg: undefined }
@@ -178,7 +178,7 @@ export function storedKeyKind({ algorithm, curve }: KmipKeyKind): StoredKeyKind 
 }
 
 /** The algorithm that the columns tell of, as KMIP calls it; what is stored may be more exact (`ECDSA` of an EC key). */
-export function impliedAlgorithm({
+export function toKmipAlgorithm({
   algorithm,
   boundAlg,
 }: {
@@ -198,7 +198,7 @@ interface DescribedKey {
 /** The key of an object as KMIP calls it; undefined where its algorithm is not known. */
 export function readKeyKind(object: DescribedKey): KmipKeyKind | undefined {
   const { attributes, curve } = object
-  const algorithm = toAlgorithmName(attributes.get('CryptographicAlgorithm') ?? impliedAlgorithm(object))
+  const algorithm = toAlgorithmName(attributes.get('CryptographicAlgorithm') ?? toKmipAlgorithm(object))
   const named = curve === undefined ? undefined : valueByName('RecommendedCurve', curve)
   if (algorithm === undefined) return undefined
   return { algorithm, curve: named === undefined ? undefined : valueName('RecommendedCurve', named) }

@@ -71,7 +71,7 @@ export class ObjectAttributes {
   with(changes: Partial<{ [Name in AttributeName]: AttributeValues[Name] | undefined }>): ObjectAttributes {
     const kept = this.values.filter(({ tag }) => !(tag in changes))
     const set = Object.entries(changes).flatMap(([name, value]) =>
-      value === undefined ? [] : [storedValue(name as AttributeName, value)],
+      value === undefined ? [] : [toStoredValue(name as AttributeName, value)],
     )
     return ObjectAttributes.of([...kept, ...set], this.indexGaps)
   }
@@ -88,7 +88,7 @@ export class ObjectAttributes {
 }
 
 /** An attribute in the form of the row. Dates are Unix milliseconds, kept as whole seconds. */
-export function storedValue<Name extends AttributeName>(
+export function toStoredValue<Name extends AttributeName>(
   name: Name,
   value: AttributeValues[Name],
 ): StoredValue {
@@ -124,6 +124,6 @@ const generator = Object.freeze([
 ])
 
 /** Origin of a key that was generated here: OpenSSL's generator, CTR_DRBG with AES-256 (SP 800-90A §10.2). */
-export function generatedAttributes(now: number): readonly StoredValue[] {
-  return [storedValue('OriginalCreationDate', now), storedValue('RandomNumberGenerator', generator)]
+export function createGenerationAttributes(now: number): readonly StoredValue[] {
+  return [toStoredValue('OriginalCreationDate', now), toStoredValue('RandomNumberGenerator', generator)]
 }

@@ -3,7 +3,7 @@ import { failure } from '@warder/foundation/errors'
 import { pageReply } from '@warder/foundation/http'
 import { del, get, type Operation, post } from '@warder/foundation/operations'
 import Type from 'typebox'
-import { principalOf } from '../../../access/index.ts'
+import { requirePrincipal } from '../../../access/index.ts'
 import { newObjectId } from '../../../keys/index.ts'
 import {
   managementRow,
@@ -77,7 +77,7 @@ export function accountManagement(environment: AcmeEnvironment): readonly Operat
       const credential = {
         id: newObjectId(now),
         authorityId: id,
-        owner: principalOf(context).name,
+        owner: requirePrincipal(context).name,
         name: body.name ?? '',
         createdAt: now,
         expiresAt: now + (body.days ?? defaultCredentialDays) * day,

@@ -1,6 +1,6 @@
 import type { Database } from '@warder/foundation/sql'
 import { parseCertificate } from '@warder/pki/x509'
-import { authoritiesOf, type StoredAuthority } from '../../../authority/register/authority-store.ts'
+import { listAuthorities, type StoredAuthority } from '../../../authority/register/authority-store.ts'
 
 /**
  * The chains of a certificate, the usual one first (RFC 8555 §7.4.2): the issuer and those above it without the root, then
@@ -11,7 +11,7 @@ export async function buildChains(
   db: Database,
   authority: StoredAuthority,
 ): Promise<readonly (readonly Uint8Array[])[]> {
-  const others = await authoritiesOf(db, authority.issuer)
+  const others = await listAuthorities(db, authority.issuer)
   const all = [authority, ...others.filter(({ id }) => id !== authority.id)].flatMap(
     ({ certificate, chain }) => {
       const whole = [certificate, ...chain]

@@ -13,7 +13,13 @@ import {
   requireNotCompromised,
 } from '../../../authority/index.ts'
 import { requirePermittedKey } from '../../../authority/public-key.ts'
-import { asObjectId, linkedObject, type ManagedObject, newObjectId, UnitOfWork } from '../../../keys/index.ts'
+import {
+  asObjectId,
+  findLinkTarget,
+  type ManagedObject,
+  newObjectId,
+  UnitOfWork,
+} from '../../../keys/index.ts'
 import { orderObject } from '../order/order-object.ts'
 import { requireCertify } from '../order/permitted.ts'
 import { acmeProblem } from '../protocol/problem.ts'
@@ -165,7 +171,7 @@ async function findReplacedObject(
   const id = asObjectId(entry?.certificateId ?? '')
   const object = id === undefined ? undefined : await objects.read(id)
   if (object?.type !== 'Certificate' || object.owner !== owner) return undefined
-  return linkedObject(object, 'ReplacementObjectLink') === undefined ? object : undefined
+  return findLinkTarget(object, 'ReplacementObjectLink') === undefined ? object : undefined
 }
 
 function linkSuccessor(objects: UnitOfWork, before: ManagedObject, successor: string): void {

@@ -1,6 +1,6 @@
 import { del, get, type Operation, put } from '@warder/foundation/operations'
 import Type, { type Static } from 'typebox'
-import { principalOf } from '../../../access/index.ts'
+import { requirePrincipal } from '../../../access/index.ts'
 import { type AcmeServices, define } from '../protocol/services.ts'
 import { type AcmeEnvironment, AcmeUrls } from '../request/environment.ts'
 import { challengeTypes } from '../stored/challenge.ts'
@@ -107,7 +107,7 @@ export function directoryManagement(environment: AcmeEnvironment): readonly Oper
       await requireAuthority(context, id, 'authorize')
       const { db, clock } = context.services
       const settings = withSettings(body)
-      const openedBy = principalOf(context).name
+      const openedBy = requirePrincipal(context).name
       const before = await findDirectory(db, id)
       const made = { authorityId: id, settings, openedBy, createdAt: clock.now() }
       context.audit({ details: { ...settings } })

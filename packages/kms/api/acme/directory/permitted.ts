@@ -3,9 +3,9 @@ import type { OperationContext } from '@warder/foundation/operations'
 import { GuardFailed, UniqueViolation } from '@warder/foundation/sql'
 import {
   officerAccess,
-  principalOf,
   type Right,
   requireAllowed,
+  requirePrincipal,
   signedIn,
   verdictOn,
 } from '../../../access/index.ts'
@@ -32,7 +32,7 @@ export async function requireAuthority(context: Context, id: string, right: Righ
   const authority = object && (await findAuthority(db, object.id))
   if (object === undefined || authority === undefined) throw failure('not_found', 'Authority not found.')
   const asOfficer = () => context.audit(officerAccess)
-  requireAllowed(await verdictOn(db, roles, object, principalOf(context).name, right, asOfficer))
+  requireAllowed(await verdictOn(db, roles, object, requirePrincipal(context).name, right, asOfficer))
 }
 
 /** @throws not_found */

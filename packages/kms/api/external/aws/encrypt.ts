@@ -1,7 +1,7 @@
 import { post } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import Type, { type Static } from 'typebox'
-import { counted } from '../../../access/index.ts'
+import { afterCountingUse } from '../../../access/index.ts'
 import type { CipherPlan, Encrypted } from '../../../crypto/index.ts'
 import type { Key } from '../../../keys/index.ts'
 import { define, type ExternalStoreServices } from '../scope/services.ts'
@@ -87,7 +87,7 @@ export function encryptOperation(route: XksRoute) {
                 encryptWith(now, plaintext, { aad, metadata, plan }, cdiv),
               ),
             )
-      return andThen(counted(context, key, plaintext.length, made), (reply) => reply, rethrowRefusal)
+      return andThen(afterCountingUse(context, key, plaintext.length, made), (reply) => reply, rethrowRefusal)
     },
   })
 

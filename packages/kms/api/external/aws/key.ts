@@ -13,7 +13,7 @@ import { type AccessKeys, granteeInStore } from '../../../external/aws/index.ts'
 import { externalPrefix, grantedKey } from '../../../external/index.ts'
 import {
   aliasPrefix,
-  chainIdOf,
+  getChainId,
   Key,
   type ObjectId,
   processingVersion,
@@ -115,8 +115,8 @@ function exactKey(
   return andThen(keys.get(exactId as ObjectId), (exact) => {
     const other = () => xksFailure('InvalidCiphertextException', 'the ciphertext is of another key')
     if (exact === undefined) throw other()
-    const id = chainIdOf(exact.object)
-    if (id === chainIdOf(key.object)) return processingVersion(keys, exact)
+    const id = getChainId(exact.object)
+    if (id === getChainId(key.object)) return processingVersion(keys, exact)
     if (!isAlias) throw other()
     // The key that the alias named then must be granted, too.
     return andThen(granted(id), () => processingVersion(keys, exact))
@@ -167,7 +167,7 @@ export function requireXksUse(
     throw xksFailure('InvalidStateException', `The key is ${key.state}: it is disabled for AWS KMS.`)
   if (!isAes256Gcm(key))
     throw xksFailure('InvalidKeyUsageException', 'AWS KMS uses AES keys of 256 bits that do AES-GCM.')
-  services.uses.note(chainIdOf(key.object), principal?.name ?? 'aws', now)
+  services.uses.note(getChainId(key.object), principal?.name ?? 'aws', now)
 }
 
 export function isAes256Gcm({ object }: Key): boolean {

@@ -3,7 +3,7 @@ import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { Static } from 'typebox'
 import type { Right } from '../../../access/index.ts'
 import { grantedKey, granteeNamed } from '../../../external/index.ts'
-import { chainIdOf, Key, type UseRefusal, withheld, withheldSentences } from '../../../keys/index.ts'
+import { getChainId, Key, type UseRefusal, withheld, withheldSentences } from '../../../keys/index.ts'
 import type { ExternalStoreServices } from '../scope/services.ts'
 import { type EkmError, ekmFailure } from './errors.ts'
 import { type RequestContext, recordContext, requireApiVersion } from './request.ts'
@@ -78,7 +78,7 @@ export function requireEkmUse(
   requireEnabled(key)
   const now = services.clock.now()
   const verdict = key.mayUse(use, now)
-  const noteUse = (): void => services.uses.note(chainIdOf(key.object), principal?.name ?? 'azure', now)
+  const noteUse = (): void => services.uses.note(getChainId(key.object), principal?.name ?? 'azure', now)
   if (verdict.allowed) return noteUse()
   const { linkedId, type } = key.object
   const byPublicHalf = use === 'wrapKey' && verdict.why === 'usage mask' && type === 'PrivateKey'

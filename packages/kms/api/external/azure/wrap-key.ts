@@ -1,7 +1,7 @@
 import { post } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import Type from 'typebox'
-import { counted } from '../../../access/index.ts'
+import { afterCountingUse } from '../../../access/index.ts'
 import { encryptRsa } from '../../../crypto/index.ts'
 import { encodeBase64Url } from '../../../jose/index.ts'
 import type { Key } from '../../../keys/index.ts'
@@ -53,7 +53,7 @@ export function wrapKeyOperation(route: EkmRoute) {
       return andThen(requireEkmUse(key, 'wrapKey', context), () => {
         key.requireBoundTo(alg)
         const made = wrapValue(key, plan, bytes)
-        return counted(
+        return afterCountingUse(
           context,
           key,
           bytes.length,

@@ -3,11 +3,11 @@ import type { OperationContext } from '@warder/foundation/operations'
 import { grantedToAny } from '../../../external/index.ts'
 import {
   asObjectId,
-  chainIdOf,
+  findTags,
+  getChainId,
   type Key,
   processingVersion,
   protectingVersion,
-  tagsOf,
 } from '../../../keys/index.ts'
 import type { ExternalStoreServices } from '../scope/services.ts'
 import { type MicrosoftScope, trialName } from './scope.ts'
@@ -59,7 +59,7 @@ export async function decryptionKey(
   const names = [...(email === undefined ? [] : [email]), ...roles.map((role) => `role:${role}`)]
   if (names.length === 0)
     throw failure('bad_request', 'The token has neither email nor upn, and no roles or groups.')
-  if (!(await grantedToAny(services, 'microsoft', names, chainIdOf(version.object), 'decrypt')))
+  if (!(await grantedToAny(services, 'microsoft', names, getChainId(version.object), 'decrypt')))
     throw failure('forbidden', 'The user does not have access to the key.')
   return processingVersion(services.keys, version)
 }
@@ -71,12 +71,12 @@ async function hasName(
   current: Key,
   version: Key,
 ): Promise<boolean> {
-  const chain = chainIdOf(version.object)
-  if (chain === chainIdOf(current.object)) return true
+  const chain = getChainId(version.object)
+  if (chain === getChainId(current.object)) return true
   // Tokens of a trial say any address: whoever may set tags would open another key to them.
   if (name === trialName) return false
   if (version.object.owner !== current.object.owner) return false
-  return (await tagsOf(services.db, chain)).includes(`${versionTag}${name}`)
+  return (await findTags(services.db, chain)).includes(`${versionTag}${name}`)
 }
 
 /** @throws failure('crypto_failure') for what is no RSA private key */

@@ -34,7 +34,7 @@ import { type CreationRules, requireWithin, withDefaults } from './creation-rule
 /** A new object as an operation wants it. */
 export interface NewObjectRequest {
   readonly type: ObjectType
-  /** Columns; see `storedKeyKind`. */
+  /** Columns; see `toStoredKeyKind`. */
   readonly algorithm?: string | undefined
   readonly bits?: number | undefined
   readonly curve?: string | undefined

@@ -6,13 +6,13 @@ import { Enumeration } from '@warder/kmip/tables'
 import fc from 'fast-check'
 import {
   type CryptographicParameters,
+  computeMac,
   type DerivationMethod,
   decryptRsa,
   decryptSymmetric,
   deriveKey,
   encryptRsa,
   encryptSymmetric,
-  macOf,
   planCipher,
   planMac,
   planRsa,
@@ -189,9 +189,9 @@ test('whatever the parameters are: MACs and derivations are made, the same twice
         const key = createSecretKey(secret)
         const mac = await orRefused(() => {
           const plan = planMac({ algorithm: 'AES', key }, parameters, policy)
-          return { plan, made: macOf(key, plan, derivationData ?? secret) }
+          return { plan, made: computeMac(key, plan, derivationData ?? secret) }
         })
-        if (mac !== undefined) assert.deepEqual(macOf(key, mac.plan, derivationData ?? secret), mac.made)
+        if (mac !== undefined) assert.deepEqual(computeMac(key, mac.plan, derivationData ?? secret), mac.made)
         const asked = {
           method,
           secret,

@@ -6,8 +6,8 @@ import { memberOf, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
 import {
   mayCreate,
   openPermittedKey,
-  permittedObject,
   type Right,
+  requirePermittedObject,
   resolveIdentifier,
   verdictOn,
   versionForm,
@@ -148,7 +148,7 @@ export class ItemContext implements KmipContext {
   }
 
   permitted(id: string, right: Right): MaybePromise<ManagedObject> {
-    return permittedObject(this, id, right)
+    return requirePermittedObject(this, id, right)
   }
 
   permittedKey(id: string, right: Right): MaybePromise<Key> {

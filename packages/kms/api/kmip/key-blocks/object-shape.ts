@@ -4,7 +4,7 @@ import {
   defaultKeyFormat,
   type ManagedObject,
   type MaterialForm,
-  storedKeyKind,
+  toStoredKeyKind,
 } from '../../../keys/index.ts'
 import { abeFormat } from '../stored/abe-attributes.ts'
 import { defaultAlgorithm, readStoredWithTag } from '../stored/stored-attributes.ts'
@@ -17,7 +17,7 @@ import type { CryptographicAlgorithm, PointCompression, StoredShape } from './st
 /** Members for `stageNewObject` from an object that was read out of a request. */
 export function toStoredColumns({ shape, certificate, wrapping, material }: StoredObject) {
   const { algorithm, bits, curve, form } = shape
-  const kind = algorithm === undefined ? undefined : storedKeyKind({ algorithm, curve })
+  const kind = algorithm === undefined ? undefined : toStoredKeyKind({ algorithm, curve })
   const materialForm: MaterialForm = {
     ...(form === 'block' && { format: 'block' }),
     ...(shape.secretDataType !== undefined && { secretDataType: shape.secretDataType }),

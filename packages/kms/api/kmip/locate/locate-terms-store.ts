@@ -3,12 +3,12 @@ import { jsonValue } from '@warder/kmip/json'
 import { maskOf, Tag, tagText, valueName } from '@warder/kmip/tables'
 import { memberNumber, memberText, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
 import {
-  columnOf,
   commonValue,
-  indexedText,
+  findKeyColumns,
   indexValue,
   memberIndexName,
   objectTypes,
+  toIndexText,
   vendorIndexName,
 } from '../../../keys/index.ts'
 import { attributeRule } from '../attributes/attribute-rules.ts'
@@ -64,7 +64,7 @@ function valueCondition(node: TtlvNode, now: number): Condition | undefined {
       return maskOf(node.tag) === undefined ? toStoredCondition(node) : undefined
     case 'TextString':
       if (node.tag === Tag.UniqueIdentifier)
-        return condition('o.id = ?', [indexedText(node.value)], { selective: true })
+        return condition('o.id = ?', [toIndexText(node.value)], { selective: true })
       return toStoredCondition(node)
     case 'ByteString':
       return node.tag === Tag.ShortUniqueIdentifier ? shortCondition(node.value) : toStoredCondition(node)
@@ -137,7 +137,7 @@ function nameCondition(node: StructureNode): Condition | undefined {
   const typed = type === undefined ? '' : ' AND name_type = ?'
   return condition(
     `o.id IN (SELECT object_id FROM object_name WHERE name = ?${typed})`,
-    [indexedText(name), ...(type === undefined ? [] : [typeText('NameType', type)])],
+    [toIndexText(name), ...(type === undefined ? [] : [typeText('NameType', type)])],
     { selective: true },
   )
 }
@@ -147,7 +147,7 @@ function linkCondition(node: StructureNode): Condition | undefined {
   const linked = memberText(node, Tag.LinkedObjectIdentifier)
   const type = memberNumber(node, Tag.LinkType)
   if (linked === undefined) return undefined
-  const id = indexedText(linked)
+  const id = toIndexText(linked)
   const typed = type === undefined ? '' : ' AND link_type = ?'
   const half = objectTypes.find((one) => type !== undefined && halfLink(one) === type)
   const parts = [`SELECT object_id FROM object_link WHERE linked_id = ?${typed}`]
@@ -173,7 +173,7 @@ function vendorCondition(node: StructureNode): Condition | undefined {
 
 function algorithmCondition(node: TtlvNode): Condition {
   const name = typeText('CryptographicAlgorithm', typeof node.value === 'number' ? node.value : undefined)
-  const { algorithm: column, boundAlg } = columnOf(name) ?? {}
+  const { algorithm: column, boundAlg } = findKeyColumns(name) ?? {}
   // A key that is bound to no HMAC is one with SHA-256 to clients of KMIP.
   const bound = boundAlg === 'HS256' ? undefined : boundAlg
   const unbound =

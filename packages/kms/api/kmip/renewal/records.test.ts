@@ -14,7 +14,7 @@ import {
   type TtlvNode,
   textString,
 } from '@warder/kmip/ttlv'
-import { findWithMaterial, linkedObject, type ManagedObject, readObject } from '../../../keys/index.ts'
+import { findLinkTarget, findWithMaterial, type ManagedObject, readObject } from '../../../keys/index.ts'
 import { kmsService } from '../../../service/service.ts'
 import { type StartOptions, startKms } from '../../../testing/index.ts'
 import { makeAuthorities } from '../../pki/testing/index.ts'
@@ -123,7 +123,7 @@ test('a renewed certificate has one record in the name of its owner, and the att
   const before = await read(id)
   await renew()
   const old = await read(id)
-  const next = linkedObject(old, 'ReplacementObjectLink')
+  const next = findLinkTarget(old, 'ReplacementObjectLink')
   assert.ok(next, kms.log.join('\n'))
   assert.deepEqual(records(), [
     { ...success, operation: 'kmip.ReCertify', object: id, details: { replacement: next } },
@@ -154,7 +154,7 @@ test('a renewed certificate has one record in the name of its owner, and the att
     },
   )
   assert.deepEqual(made.links, [...before.links, { kind: 'ReplacedObjectLink', id }])
-  assert.equal(linkedObject(made, 'CertificateLink'), authorities.issuing.id)
+  assert.equal(findLinkTarget(made, 'CertificateLink'), authorities.issuing.id)
   const facts = before.attributes.values.findIndex(({ tag }) => tag === 'RotateAutomatic')
   const tags = before.attributes.values.map(({ tag }) => tag)
   assert.deepEqual(
@@ -177,11 +177,11 @@ test('a renewed pair has one record, which names the new pair and its certificat
   await add('alice', kid, automatic, nameOf('key'), comment, vendorAttribute('x', 7))
   await renew()
   const old = await read(kid)
-  const next = linkedObject(old, 'ReplacementObjectLink')
+  const next = findLinkTarget(old, 'ReplacementObjectLink')
   assert.ok(next, kms.log.join('\n'))
   const made = await read(next)
-  const certificate = linkedObject(made, 'CertificateLink')
-  assert.equal(certificate, linkedObject(await read(id), 'ReplacementObjectLink'))
+  const certificate = findLinkTarget(made, 'CertificateLink')
+  assert.equal(certificate, findLinkTarget(await read(id), 'ReplacementObjectLink'))
   assert.deepEqual(records(), [
     {
       ...success,
@@ -296,7 +296,7 @@ test('the rules of the owner for new certificates bind renewals', async () => {
   assert.equal(records()[0]?.reason, 'ConstraintViolation')
   await add('alice', id, textString(Tag.Comment, 'needed'))
   await renew()
-  const next = await read(linkedObject(await read(id), 'ReplacementObjectLink'))
+  const next = await read(findLinkTarget(await read(id), 'ReplacementObjectLink'))
   assert.equal(next.attributes.get('Comment'), 'needed')
   assert.ok((next.deactivationAt ?? 0) > renewedAt + 29 * day)
 })
@@ -321,7 +321,7 @@ test('in audit mode reject the record is on disk before the renewal, and nothing
   await add('alice', id, automatic)
   kms.breakAudit()
   await renew()
-  assert.equal(linkedObject(await read(id), 'ReplacementObjectLink'), undefined)
+  assert.equal(findLinkTarget(await read(id), 'ReplacementObjectLink'), undefined)
   assert.deepEqual(records(), [])
   assert.ok(
     kms.log.some((line) => line.includes('GeneralFailure') && line.includes('cannot be renewed')),
@@ -362,11 +362,11 @@ test('in audit mode reject a record announces each commit, and another one takes
   const { outcome, status, reason } = kms.audit.at(-1) ?? {}
   assert.deepEqual([outcome, status, reason], ['failure', 500, 'GeneralFailure'])
   assert.ok(kms.log.some((line) => line.startsWith('a KMIP operation failed') && line.includes('lost')))
-  assert.equal(linkedObject(await read(id), 'ReplacementObjectLink'), undefined)
+  assert.equal(findLinkTarget(await read(id), 'ReplacementObjectLink'), undefined)
   steps.length = 0
   await renew({ audit: { ...audit, commits }, db: Object.create(db) })
   assert.deepEqual(steps, ['announced', 'commit'])
-  assert.ok(linkedObject(await read(id), 'ReplacementObjectLink'))
+  assert.ok(findLinkTarget(await read(id), 'ReplacementObjectLink'))
 })
 
 const common = (...attributes: readonly TtlvNode[]) => structure(Tag.CommonAttributes, attributes)
@@ -430,7 +430,7 @@ for (const kind of [...Object.keys(madeOverKmip), ...madeOverRest])
     const [one, other] = await Promise.all(
       [renewed, rekeyed].map(async ({ kid }) => {
         const old = await read(kid)
-        const made = await read(linkedObject(old, 'ReplacementObjectLink'))
+        const made = await read(findLinkTarget(old, 'ReplacementObjectLink'))
         return Promise.all(
           [old, made, read(old.linkedId), read(made.linkedId)].map(async (each) => await each),
         )

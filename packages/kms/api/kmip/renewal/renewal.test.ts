@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { boolean, enumeration, interval, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
 import { parseCertificate } from '@warder/pki/x509'
-import { linkedObject, readObject } from '../../../keys/index.ts'
+import { findLinkTarget, readObject } from '../../../keys/index.ts'
 import { kmsService } from '../../../service/service.ts'
 import { bothEngines, startTwoNodes } from '../../../testing/engines.ts'
 import { type Started, startKms } from '../../../testing/index.ts'
@@ -42,7 +42,7 @@ async function issued(kms: Started, user: string, authority: string, days = 30):
 async function findReplacement({ environment }: Started, id: string): Promise<string | undefined> {
   const object = await readObject(environment.db, id as never)
   assert.ok(object)
-  return linkedObject(object, 'ReplacementObjectLink')
+  return findLinkTarget(object, 'ReplacementObjectLink')
 }
 
 async function certificateOf(kms: Started, user: string, id: string) {
@@ -75,7 +75,7 @@ test('a certificate is renewed at two thirds of its life by the same authority, 
   const object = await readObject(kms.environment.db, next as never)
   assert.ok(object)
   assert.deepEqual(
-    ['ReplacedObjectLink', 'CertificateLink'].map((kind) => linkedObject(object, kind)),
+    ['ReplacedObjectLink', 'CertificateLink'].map((kind) => findLinkTarget(object, kind)),
     [id, authorities.issuing.id],
   )
   const listed = await kms.user('alice').get(`/v1/pki/authorities/${authorities.issuing.id}/certificates`)
@@ -199,8 +199,8 @@ test('a pair with a certificate gets a new pair and a new certificate together',
   const key = await readObject(kms.environment.db, nextKey as never)
   const object = await readObject(kms.environment.db, next as never)
   assert.ok(key && object)
-  assert.equal(linkedObject(key, 'CertificateLink'), next)
-  assert.equal(linkedObject(object, 'PrivateKeyLink'), nextKey)
+  assert.equal(findLinkTarget(key, 'CertificateLink'), next)
+  assert.equal(findLinkTarget(object, 'PrivateKeyLink'), nextKey)
   const signed = await kms.user('alice').post('/v1/crypto/sign', {
     kid: nextKey,
     alg: 'ES256',

@@ -3,10 +3,10 @@ import { Tag } from '@warder/kmip/tables'
 import { encodeTtlv, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
 import type { AlgorithmPolicy } from '../../../crypto/index.ts'
 import {
-  chainIdOf,
+  findPrivateKeyId,
   type GcmBudgets,
+  getChainId,
   type Key,
-  linkedPrivateKey,
   type ManagedObject,
   mayUse,
   processingVersion,
@@ -108,14 +108,14 @@ async function moveBlock(
 async function findNewest(objects: UnitOfWork, old: Key): Promise<Key> {
   const reader = { get: (id: string) => objects.key(id) }
   await processingVersion(reader, old)
-  const first = await objects.key(chainIdOf(old.object))
+  const first = await objects.key(getChainId(old.object))
   return first === undefined ? old : protectingVersion(reader, first)
 }
 
 /** The private half opens an object wrapped by a public key. */
 async function findOpener(objects: UnitOfWork, old: Key): Promise<Key | undefined> {
   if (old.object.type !== 'PublicKey') return old
-  const id = linkedPrivateKey(old.object)
+  const id = findPrivateKeyId(old.object)
   const half = id === undefined ? undefined : await objects.key(id)
   return half?.object.owner === old.object.owner ? half : undefined
 }

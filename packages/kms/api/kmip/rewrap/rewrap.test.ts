@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { change, type Database, query } from '@warder/foundation/sql'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { enumeration, type StructureNode, structure } from '@warder/kmip/ttlv'
-import { findObject, linkedObject, type ObjectId } from '../../../keys/index.ts'
+import { findLinkTarget, findObject, type ObjectId } from '../../../keys/index.ts'
 import { kmsService } from '../../../service/service.ts'
 import { bothEngines, startTwoNodes } from '../../../testing/engines.ts'
 import { type Started, startKms } from '../../../testing/index.ts'
@@ -95,7 +95,7 @@ for (const engine of await bothEngines()) {
       assert.equal(await namedBy(alice, id), second)
       assert.deepEqual(Buffer.from(await secretIn(alice, id)), secret)
       const object = await findObject(db, id as ObjectId)
-      assert.equal(object && linkedObject(object, 'WrappingKeyLink'), second)
+      assert.equal(object && findLinkTarget(object, 'WrappingKeyLink'), second)
       const record = kms.audit.findLast(
         ({ operation, object }) => operation === 'crypto.objects.rewrap' && object === id,
       )
@@ -122,7 +122,7 @@ for (const engine of await bothEngines()) {
     const { id: second } = await alice.do('ReKey', [uid(kek)])
     const moved = async () => {
       const objects = await Promise.all(ids.map((id) => findObject(one, id as ObjectId)))
-      return objects.filter((object) => object && linkedObject(object, 'WrappingKeyLink') === second).length
+      return objects.filter((object) => object && findLinkTarget(object, 'WrappingKeyLink') === second).length
     }
     let commits = 0
     const dying: Database = {

@@ -18,12 +18,12 @@ import {
 import {
   type AlgorithmName,
   type IndexGaps,
-  impliedAlgorithm,
   type ManagedObject,
   newObjectDefaults,
   ObjectAttributes,
   type ObjectLink,
   type ObjectName,
+  toKmipAlgorithm,
   type UsageLimits,
 } from '../../../keys/index.ts'
 
@@ -268,7 +268,7 @@ export function algorithmNode(algorithm: AlgorithmName): TtlvNode {
 export function defaultAlgorithm(
   object: Pick<ManagedObject, 'algorithm' | 'boundAlg'>,
 ): EnumerationNode | undefined {
-  const name = impliedAlgorithm(object)
+  const name = toKmipAlgorithm(object)
   const value = name === undefined ? undefined : valueByName('CryptographicAlgorithm', name)
   return value === undefined ? undefined : enumeration(Tag.CryptographicAlgorithm, value)
 }

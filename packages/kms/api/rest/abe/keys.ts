@@ -11,9 +11,9 @@ import {
   newMasterObjects,
   newUserObject,
 } from '../../../abe/index.ts'
-import { keyNotFound, permittedKey, principalOf } from '../../../access/index.ts'
+import { keyNotFound, requirePermittedKey, requirePrincipal } from '../../../access/index.ts'
 import { keyFacts, requirePermitted } from '../../../crypto/index.ts'
-import { chainIdOf, type Extractability, stageNew, UnitOfWork } from '../../../keys/index.ts'
+import { type Extractability, getChainId, stageNew, UnitOfWork } from '../../../keys/index.ts'
 import type { RestServices } from '../../services.ts'
 
 /** `kty` and `alg` of attribute-based keys. */
@@ -67,7 +67,7 @@ export async function createAbeKey(
 }
 
 function readCommon(wanted: Wanted, context: OperationContext<RestServices>): NewAbeObjects {
-  return { owner: principalOf(context).name, now: context.services.clock.now(), ...wanted }
+  return { owner: requirePrincipal(context).name, now: context.services.clock.now(), ...wanted }
 }
 
 async function createMaster(structure: unknown, wanted: Wanted, context: OperationContext<RestServices>) {
@@ -94,12 +94,12 @@ async function createUser(
   const { services } = context
   const common = readCommon(wanted, context)
   const objects = new UnitOfWork(services, common.now)
-  const { object } = await permittedKey(services, principalOf(context), master, 'derivekey')
+  const { object } = await requirePermittedKey(services, requirePrincipal(context), master, 'derivekey')
   const current = await objects.read(object.id)
   if (current === undefined) throw keyNotFound()
   try {
     const { material, form, rights } = await issueUserKey(objects, current, policy, common.now)
-    services.uses.note(chainIdOf(current), common.owner, common.now)
+    services.uses.note(getChainId(current), common.owner, common.now)
     const user = newUserObject(common, material, form)
     const [created] = await stageNew(objects, services.applyCreationRules, common, [user])
     if (created === undefined) throw failure('internal_error', 'a user key was not staged')

@@ -2,8 +2,8 @@ import { failure } from '@warder/foundation/errors'
 import type { OperationContext } from '@warder/foundation/operations'
 import Type from 'typebox'
 import { requireAbe } from '../../../abe/index.ts'
-import { permittedKey, principalOf, type Right } from '../../../access/index.ts'
-import { linkedObject, type ManagedObject, type UnitOfWork } from '../../../keys/index.ts'
+import { type Right, requirePermittedKey, requirePrincipal } from '../../../access/index.ts'
+import { findLinkTarget, type ManagedObject, type UnitOfWork } from '../../../keys/index.ts'
 import type { RestServices } from '../../services.ts'
 
 type Context = OperationContext<RestServices>
@@ -13,7 +13,7 @@ export const PublicDigest = Type.String({ description: 'SHA-256 of the public ke
 /**
  * The public key of a master key, which its owner has here.
  * @param right that the caller needs on it
- * @throws failure('crypto_failure') for what is no master key, or has no public key here; as `permittedKey`
+ * @throws failure('crypto_failure') for what is no master key, or has no public key here; as `requirePermittedKey`
  */
 export async function findPublicKey(
   objects: UnitOfWork,
@@ -22,10 +22,10 @@ export async function findPublicKey(
   { services, ...context }: Context,
 ): Promise<ManagedObject> {
   requireAbe(master, 'master')
-  const id = master.linkedId ?? linkedObject(master, 'PublicKeyLink')
+  const id = master.linkedId ?? findLinkTarget(master, 'PublicKeyLink')
   const found = id === undefined ? undefined : await objects.read(id)
   if (found?.form.abe?.kind !== 'public' || found.owner !== master.owner)
     throw failure('crypto_failure', 'The public key of this master key is not here.')
-  await permittedKey(services, principalOf({ services, ...context }), found.id, right)
+  await requirePermittedKey(services, requirePrincipal({ services, ...context }), found.id, right)
   return found
 }

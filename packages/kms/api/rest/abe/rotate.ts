@@ -10,7 +10,7 @@ import {
   rotateMaster,
   shownAction,
 } from '../../../abe/index.ts'
-import { keyNotFound, principalOf, requirePartsMayGo } from '../../../access/index.ts'
+import { keyNotFound, requirePartsMayGo, requirePrincipal } from '../../../access/index.ts'
 import { keyFacts, requirePermitted } from '../../../crypto/index.ts'
 import { UnitOfWork } from '../../../keys/index.ts'
 import type { RestServices } from '../../services.ts'
@@ -67,7 +67,7 @@ async function rotate(id: string, action: RotationAction, context: Context) {
     const done = await rotateMaster(
       objects,
       services.db,
-      { master, publicKey, caller: principalOf(context).name },
+      { master, publicKey, caller: requirePrincipal(context).name },
       action,
       now,
     )

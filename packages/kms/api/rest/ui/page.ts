@@ -1,6 +1,6 @@
 import { rawReply } from '@warder/foundation/http'
 import { get } from '@warder/foundation/operations'
-import { principalOf, signedIn } from '../../../access/index.ts'
+import { requirePrincipal, signedIn } from '../../../access/index.ts'
 import { define } from '../../services.ts'
 
 export const contentType = 'text/html; charset=utf-8'
@@ -20,7 +20,7 @@ export const uiPage = define({
   replyContentType: contentType,
   act: (_input, context) =>
     rawReply({
-      raw: pageFor(principalOf(context).name),
+      raw: pageFor(requirePrincipal(context).name),
       contentType,
       headers: { 'Content-Security-Policy': policy },
     }),

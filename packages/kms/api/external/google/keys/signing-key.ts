@@ -1,7 +1,7 @@
 import type { OperationContext } from '@warder/foundation/operations'
 import { algorithmFor } from '../../../../crypto/index.ts'
 import { createSignature } from '../../../../jose/index.ts'
-import { chainIdOf } from '../../../../keys/index.ts'
+import { getChainId } from '../../../../keys/index.ts'
 import { ownAlgorithm as alg, ownSigningKey, toPublishedKid } from '../../scope/index.ts'
 import type { ExternalStoreServices } from '../../scope/services.ts'
 
@@ -13,7 +13,7 @@ export async function signClaims(
 ): Promise<string> {
   const key = await ownSigningKey(services, 'google', kid)
   audit({ object: kid, algorithm: alg })
-  services.uses.note(chainIdOf(key.object), principal?.name ?? 'google', services.clock.now())
+  services.uses.note(getChainId(key.object), principal?.name ?? 'google', services.clock.now())
   const header = { alg, typ: 'JWT', kid: toPublishedKid(key) }
   const input = `${encodeJson(header)}.${encodeJson(claims)}`
   const algorithm = algorithmFor('signature', alg, services.policy)

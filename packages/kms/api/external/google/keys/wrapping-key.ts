@@ -1,7 +1,7 @@
 import { Failure, failure } from '@warder/foundation/errors'
 import type { OperationContext } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
-import { counted, requireUse } from '../../../../access/index.ts'
+import { afterCountingUse, requireUse } from '../../../../access/index.ts'
 import {
   type AlgorithmPolicy,
   type CipherPlan,
@@ -12,7 +12,7 @@ import {
 import { everyPrincipal, grantedKey, granteeNamed } from '../../../../external/index.ts'
 import {
   asObjectId,
-  chainIdOf,
+  getChainId,
   type Key,
   processingVersion,
   protectingVersion,
@@ -77,7 +77,7 @@ export function wrapSecret(
     }
     const waiting = services.budgets.take(key.object)
     const made = waiting === undefined ? seal() : waiting.then(() => seal())
-    return counted(context, key, secret.length, made)
+    return afterCountingUse(context, key, secret.length, made)
   })
 }
 
@@ -130,8 +130,8 @@ async function versionNamed(
   const id = asObjectId(kid)
   const named = id === undefined ? undefined : await services.keys.get(id)
   if (named === undefined || named.object.owner !== current.object.owner) throw doesNotOpen(member)
-  const chain = chainIdOf(named.object)
-  if (chain !== chainIdOf(current.object) && !(await isGranted(services, principal, chain)))
+  const chain = getChainId(named.object)
+  if (chain !== getChainId(current.object) && !(await isGranted(services, principal, chain)))
     throw doesNotOpen(member)
   return processingVersion(services.keys, named)
 }

@@ -1,5 +1,5 @@
 import { userKeysWithout } from '../../../../abe/index.ts'
-import { linkedObject, type ManagedObject, type NewObject } from '../../../../keys/index.ts'
+import { findLinkTarget, type ManagedObject, type NewObject } from '../../../../keys/index.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 
 /**
@@ -9,7 +9,7 @@ import { type KmipContext, kmipFailure } from '../../engine/index.ts'
  */
 export async function withMaster(context: KmipContext, created: NewObject): Promise<NewObject> {
   const { abe } = created.object.form
-  const parent = abe?.kind === 'user' ? linkedObject(created.object, 'ParentLink') : undefined
+  const parent = abe?.kind === 'user' ? findLinkTarget(created.object, 'ParentLink') : undefined
   if (abe === undefined || parent === undefined) return created
   const master = await context.objects.read(parent)
   if (master?.form.abe?.kind !== 'master' || master.owner !== created.object.owner) return created

@@ -3,7 +3,7 @@ import { Enumeration, Tag } from '@warder/kmip/tables'
 import { dateTime, enumeration, memberOf, type TtlvNode } from '@warder/kmip/ttlv'
 import { abeAlgorithm, issueUserKey } from '../../../../abe/index.ts'
 import { keyFacts, requirePermitted } from '../../../../crypto/index.ts'
-import { abePolicyAttribute, chainIdOf } from '../../../../keys/index.ts'
+import { abePolicyAttribute, getChainId } from '../../../../keys/index.ts'
 import { requireText } from '../../attributes/abe-request.ts'
 import { stageNewObject } from '../../attributes/new-object.ts'
 import { type KmipContext, kmipFailure, uniqueIdentifier } from '../../engine/index.ts'
@@ -29,7 +29,7 @@ export async function createUserKey(
   const activation = dated ? [] : [dateTime(Tag.ActivationDate, 0)]
   try {
     const request = { material, form, attributes: [...attributes, ...activation], generated: true }
-    context.services.uses.note(chainIdOf(master), context.principal.name, context.now)
+    context.services.uses.note(getChainId(master), context.principal.name, context.now)
     const object = stageNewObject(context, newAbeKey({ type: 'PrivateKey', ...request }))
     context.audit({
       object: object.id,

@@ -3,7 +3,7 @@ import { membersWithin, type StructureNode, type TtlvNode, textString } from '@w
 import { abeAlgorithm, forgetsSecrets, readAction, rotateMaster, shownAction } from '../../../../abe/index.ts'
 import { requirePartsMayGo } from '../../../../access/index.ts'
 import { keyFacts, requirePermitted } from '../../../../crypto/index.ts'
-import { linkedObject } from '../../../../keys/index.ts'
+import { findLinkTarget } from '../../../../keys/index.ts'
 import { actionAttribute, requireJson } from '../../attributes/abe-request.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 
@@ -18,7 +18,7 @@ export async function rotate(payload: StructureNode, context: KmipContext): Prom
     membersWithin(payload, tag),
   )
   const action = readAction(requireJson(wishes, actionAttribute))
-  const linked = master.linkedId ?? linkedObject(master, 'PublicKeyLink')
+  const linked = master.linkedId ?? findLinkTarget(master, 'PublicKeyLink')
   const publicKey = linked === undefined ? undefined : await objects.read(linked)
   if (publicKey?.form.abe?.kind !== 'public' || publicKey.owner !== master.owner)
     throw kmipFailure('InvalidField', 'The public key of this master key is not here.')

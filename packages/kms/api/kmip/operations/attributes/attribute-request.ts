@@ -12,14 +12,14 @@ import {
 } from '@warder/kmip/ttlv'
 import { requireKeptTags } from '../../../../access/index.ts'
 import {
+  copySchedule,
   firstRotation,
-  halvesOf,
   hasOwnSchedule,
   isScheduleChanged,
   type ManagedObject,
   type ObjectChange,
+  otherHalfIds,
   scheduleIn,
-  withScheduleOf,
 } from '../../../../keys/index.ts'
 import { type AttributeState, type Edited, isKnownAttribute } from '../../attributes/index.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
@@ -126,8 +126,8 @@ async function requireKeptHalf(
   before: ManagedObject,
   after: ManagedObject,
 ): Promise<void> {
-  const kept = new Set(halvesOf(after))
-  for (const id of halvesOf(before)) {
+  const kept = new Set(otherHalfIds(after))
+  for (const id of otherHalfIds(before)) {
     const half = kept.has(id) ? undefined : await context.objects.read(id)
     if (half?.owner !== before.owner) continue
     requireKeptTags(context.services.roles, await context.objects.tags(half), [])
@@ -144,7 +144,7 @@ async function stageSchedule({ objects }: KmipContext, said: ManagedObject): Pro
   const newest = key?.newestId === undefined ? key : await objects.read(key.newestId)
   if (key === undefined || newest === undefined || (said.id !== key.id && said.id !== newest.id)) return
   for (const other of [key, newest])
-    if (other.id !== said.id) objects.update(other, withScheduleOf(other, said))
+    if (other.id !== said.id) objects.update(other, copySchedule(other, said))
   const schedule = scheduleIn(said)
   objects.update(key, { ...schedule, rotateAt: firstRotation(schedule, newest) })
 }

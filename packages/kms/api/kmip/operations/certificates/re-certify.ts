@@ -3,7 +3,7 @@ import { membersWithin } from '@warder/kmip/ttlv'
 import { chooseIssuer } from '../../../../authority/issuance/issuer.ts'
 import { type CertificateSubject, findSubject } from '../../../../authority/issuance/subject.ts'
 import { readRenewable, stageRenewal } from '../../../../authority/renewal/stage-renewal.ts'
-import { linkedObject, requireReplaceable } from '../../../../keys/index.ts'
+import { findLinkTarget, requireReplaceable } from '../../../../keys/index.ts'
 import { requireSoftwareStorage } from '../../attributes/wanted-key.ts'
 import {
   type KmipContext,
@@ -39,7 +39,7 @@ export const reCertify: KmipOperation = {
     const name = wish.subject ?? subject.name ?? before.name
     if (name === undefined) throw kmipFailure('InvalidField', 'The subject of the certificate has no name.')
     const { issuerKey, issuerCertificate } = wish
-    const linked = issuerKey === undefined ? linkedObject(object, 'CertificateLink') : undefined
+    const linked = issuerKey === undefined ? findLinkTarget(object, 'CertificateLink') : undefined
     const named = { key: issuerKey, certificate: issuerCertificate ?? linked }
     const issuer = await chooseIssuer(context, named, subject, { name, owner: object.owner })
     const attributes = await copyAttributes(context, object, wish.attributes, undefined)

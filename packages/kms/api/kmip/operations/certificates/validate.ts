@@ -9,7 +9,7 @@ import {
 } from '@warder/kmip/ttlv'
 import { PkiError } from '@warder/pki/error'
 import { maxChainLength, type Validity } from '@warder/pki/x509'
-import { linkedObject, type ManagedObject } from '../../../../keys/index.ts'
+import { findLinkTarget, type ManagedObject } from '../../../../keys/index.ts'
 import {
   type KmipContext,
   KmipFailure,
@@ -66,7 +66,7 @@ async function requirePermitted(context: KmipContext, id: string): Promise<Manag
 async function addIssuers(context: KmipContext, kept: ManagedObject[]): Promise<void> {
   for (let index = 0; index < kept.length && kept.length < maxChainLength; index += 1) {
     const object = kept[index]
-    const issuer = object === undefined ? undefined : linkedObject(object, 'CertificateLink')
+    const issuer = object === undefined ? undefined : findLinkTarget(object, 'CertificateLink')
     if (issuer === undefined || kept.some(({ id }) => id === issuer)) continue
     try {
       kept.push(await requirePermitted(context, issuer))

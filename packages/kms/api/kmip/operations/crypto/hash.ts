@@ -1,6 +1,6 @@
 import { Tag } from '@warder/kmip/tables'
 import { byteString } from '@warder/kmip/ttlv'
-import { chosenHash, digest, noParameters } from '../../../../crypto/index.ts'
+import { digest, noParameters, requireHash } from '../../../../crypto/index.ts'
 import { readParameters } from '../../crypto/parameters.ts'
 import { type KmipOperation, signedIn } from '../../engine/index.ts'
 import { requireData } from '../../streams/cryptographic-request.ts'
@@ -13,7 +13,7 @@ export const hash: KmipOperation = {
   act(payload, context) {
     return collectParts('Hash', payload, context, (request) => {
       const parameters = request.parameters === undefined ? noParameters : readParameters(request.parameters)
-      const algorithm = chosenHash(parameters, context.services.policy)
+      const algorithm = requireHash(parameters, context.services.policy)
       context.audit({ algorithm: algorithm.name })
       return [byteString(Tag.Data, digest(algorithm, requireData(request)))]
     })

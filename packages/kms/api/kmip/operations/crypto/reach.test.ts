@@ -4,7 +4,7 @@ import { after, test } from 'node:test'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { boolean, byteString, enumeration, integer, structure, type TtlvNode } from '@warder/kmip/ttlv'
 import fc from 'fast-check'
-import { macOf } from '../../../../crypto/index.ts'
+import { computeMac } from '../../../../crypto/index.ts'
 import { aesAttributes, attributes, objectType, uid } from '../../testing/index.ts'
 import { activeSince, aesKey, mask, wrappingSpecification } from '../../testing/keys.ts'
 import { data, hex, iv, type modes, parameters, startCryptoWorld, use } from '../fixtures/crypto-world.ts'
@@ -77,7 +77,7 @@ function forbiddenTo(rights: ReadonlySet<RightName>): ReadonlyMap<string, string
   if (!rights.has('mac')) {
     for (const message of messages) {
       forbid('an HMAC', createHmac('sha256', key).update(message).digest())
-      forbid('a CMAC', macOf(createSecretKey(key), { kind: 'cmac', cipher: 'aes-256-cbc' }, message))
+      forbid('a CMAC', computeMac(createSecretKey(key), { kind: 'cmac', cipher: 'aes-256-cbc' }, message))
     }
   }
   return found

@@ -1,7 +1,7 @@
 import type { MaybePromise } from '@warder/foundation/promises'
 import type { Database } from '@warder/foundation/sql'
 import type { RevocationReason } from '@warder/pki/x509'
-import { entryOf, release, revoke, statusOf } from '../../../../authority/index.ts'
+import { findRegisterEntry, release, revoke, toStatus } from '../../../../authority/index.ts'
 import type { ManagedObject, UnitOfWork } from '../../../../keys/index.ts'
 
 /** KMIP's reasons, and those of extensions, in the words of RFC 5280 §5.3.1. */
@@ -43,9 +43,9 @@ export async function registerRevocation(
   occurred: number | undefined,
 ): Promise<'object ends' | 'object stays'> {
   const der = await objects.material(object)
-  const issued = der === undefined ? undefined : await entryOf(db, object, der)
+  const issued = der === undefined ? undefined : await findRegisterEntry(db, object, der)
   // Of one that was revoked already the life cycle of its object says what is possible.
-  if (issued === undefined || statusOf(issued) === 'revoked') return 'object ends'
+  if (issued === undefined || toStatus(issued) === 'revoked') return 'object ends'
   const reason = reasons[code] ?? 'unspecified'
   if (reason === 'removeFromCRL') {
     await requireAuthority(issued.authorityId)

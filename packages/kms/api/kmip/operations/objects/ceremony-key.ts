@@ -12,7 +12,7 @@ import {
 import { type SplitKeyMethod, splitSecret } from '../../../../crypto/index.ts'
 import {
   asObjectId,
-  linkedObject,
+  findLinkTarget,
   type ManagedObject,
   type NewObject,
   newObjectId,
@@ -208,7 +208,7 @@ export async function readShare(object: ManagedObject, objects: UnitOfWork, now:
     throw kmipFailure('ObjectDestroyed', 'DENIED')
   const { method, threshold, primeFieldSize, bits, part } = await readPart(object, { objects })
   const length = bits === undefined ? undefined : Math.ceil(bits / 8)
-  const source = linkedObject(object, 'ParentLink')
+  const source = findLinkTarget(object, 'ParentLink')
   return { owner: object.owner, source, method, threshold, primeFieldSize, length, part }
 }
 
@@ -217,7 +217,7 @@ export async function isShare(
   part: ManagedObject,
   { services: { db, seal } }: KmipContext,
 ): Promise<boolean> {
-  const source = linkedObject(part, 'ParentLink')
+  const source = findLinkTarget(part, 'ParentLink')
   return source !== undefined && (await findCeremony(db, seal, source)) !== undefined
 }
 

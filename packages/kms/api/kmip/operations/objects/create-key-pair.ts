@@ -9,7 +9,7 @@ import {
   type ObjectId,
   type PairPlan,
   pairPlan,
-  storedKeyKind,
+  toStoredKeyKind,
 } from '../../../../keys/index.ts'
 import { asksForAbe } from '../../attributes/abe-request.ts'
 import { withDefaults } from '../../attributes/creation-rules.ts'
@@ -98,7 +98,7 @@ async function makePair(
     const given = [algorithmNode(algorithm), ...digests, keyFormatNode(keyFormat), ...domainParameters(plan)]
     return {
       type,
-      ...storedKeyKind({ algorithm, curve }),
+      ...toStoredKeyKind({ algorithm, curve }),
       bits,
       material,
       attributes,

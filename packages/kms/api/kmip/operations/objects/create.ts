@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import { enumeration, membersWithin, requiredName, type TtlvNode } from '@warder/kmip/ttlv'
 import { isFipsSymmetric } from '../../../../crypto/index.ts'
-import { storedKeyKind } from '../../../../keys/index.ts'
+import { toStoredKeyKind } from '../../../../keys/index.ts'
 import { asksForAbe } from '../../attributes/abe-request.ts'
 import { withDefaults } from '../../attributes/creation-rules.ts'
 import { defaultUsageMask, type NewObjectRequest, stageNewObject } from '../../attributes/new-object.ts'
@@ -79,7 +79,7 @@ export function newSymmetricKey(attributes: readonly TtlvNode[], context: KmipCo
   const material = randomBytes(kind.bytes?.(bits) ?? bits / 8)
   return {
     type: 'SymmetricKey',
-    ...storedKeyKind({ algorithm }),
+    ...toStoredKeyKind({ algorithm }),
     bits,
     material,
     attributes,

@@ -17,9 +17,9 @@ import {
   whyDecryptionEncrypts,
 } from '../../../../crypto/index.ts'
 import {
-  chainIdOf,
+  findPrivateKeyId,
+  getChainId,
   type Key,
-  linkedPrivateKey,
   type ManagedObject,
   processingVersion,
   protectingVersion,
@@ -101,7 +101,7 @@ export async function wrappingKeyNamed(
   context: KmipContext,
   { identifier }: WrappingKeyInformation,
 ): Promise<string> {
-  return chainIdOf((await requirePermitted(context, context.identifier(identifier), 'encrypt')).object)
+  return getChainId((await requirePermitted(context, context.identifier(identifier), 'encrypt')).object)
 }
 
 interface Opened {
@@ -151,7 +151,7 @@ async function chooseVersion({ objects }: KmipContext, key: Key, use: Usage): Pr
 async function unwrapping(context: KmipContext, named: string): Promise<string> {
   const object = await context.objects.read(named)
   const isOpen = object?.type === 'PublicKey' || object?.type === 'Certificate'
-  return (isOpen ? linkedPrivateKey(object) : undefined) ?? named
+  return (isOpen ? findPrivateKeyId(object) : undefined) ?? named
 }
 
 async function requirePermitted(context: KmipContext, id: string, right: Right): Promise<Key> {

@@ -9,7 +9,7 @@ import {
 } from '@warder/kmip/ttlv'
 import { readPkcs12, writePkcs12 } from '@warder/pki/pkcs12'
 import { certificatesOnly } from '@warder/pki/x509'
-import { linkedObject, type ManagedObject } from '../../../../keys/index.ts'
+import { findLinkTarget, type ManagedObject } from '../../../../keys/index.ts'
 import { attributeMembers, readStoredAttributes, readStoredWithTag } from '../../attributes/index.ts'
 import { type KmipContext, KmipFailure, kmipFailure } from '../../engine/index.ts'
 import {
@@ -174,7 +174,7 @@ async function certificatesFor(context: KmipContext, key: ManagedObject): Promis
   if (asked.id === key.id) {
     const own = await findChain(context, key)
     if (own.length > 0) return own
-    const open = linkedObject(key, 'PublicKeyLink') ?? key.linkedId
+    const open = findLinkTarget(key, 'PublicKeyLink') ?? key.linkedId
     const half = open === undefined ? undefined : await readable(context, open)
     return half === undefined ? [] : findChain(context, half)
   }
@@ -198,7 +198,7 @@ async function findChain(context: KmipContext, from: ManagedObject): Promise<rea
   let at: ManagedObject | undefined = from
   while (at !== undefined && chain.length < maxChainLength) {
     const next: string | undefined =
-      linkedObject(at, 'PKCS_12CertificateLink') ?? linkedObject(at, 'CertificateLink')
+      findLinkTarget(at, 'PKCS_12CertificateLink') ?? findLinkTarget(at, 'CertificateLink')
     if (next === undefined || seen.has(next)) break
     seen.add(next)
     at = await readable(context, next)

@@ -6,7 +6,7 @@ import {
   structure,
   type TtlvNode,
 } from '@warder/kmip/ttlv'
-import { chainIdOf, linkedPrivateKey, type ManagedObject, stateAt } from '../../../../keys/index.ts'
+import { findPrivateKeyId, getChainId, type ManagedObject, stateAt } from '../../../../keys/index.ts'
 import { readStoredWithTag } from '../../attributes/index.ts'
 import { requireExportApproval, requireExtractable } from '../../engine/approval.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
@@ -70,7 +70,7 @@ export async function objectInForm(
 /** The private key of the row's certificate, if it has one that the caller may have; else the row's object. */
 async function findFileKey(context: KmipContext, right: 'get' | 'export'): Promise<ManagedObject> {
   const { object } = context
-  const id = object.type === 'Certificate' ? linkedPrivateKey(object) : undefined
+  const id = object.type === 'Certificate' ? findPrivateKeyId(object) : undefined
   if (id === undefined) return object
   const key = await context.permitted(id, right)
   context.audit({ details: { private_key: key.id } })
@@ -98,7 +98,7 @@ async function inForm(
     throw kmipFailure('Sensitive', 'DENIED')
   const encryption = encrypts ? wanted.specification?.encryption : undefined
   await requireExportApproval(context, object, () => encryption && wrappingKeyNamed(context, encryption))
-  context.services.uses.note(chainIdOf(object), context.principal.name, now)
+  context.services.uses.note(getChainId(object), context.principal.name, now)
   const material = await objects.material(object)
   if (material === undefined) return withoutValue(shape, wanted)
   try {
