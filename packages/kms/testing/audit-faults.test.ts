@@ -87,13 +87,13 @@ function records(site: Site): readonly Record[] {
     .filter(({ operation }) => operation !== 'filler')
 }
 
-function start(site: Site, mode: string, largestFileBytes?: number): Promise<ServiceProcess> {
+function start(site: Site, mode: string, maxFileBytes?: number): Promise<ServiceProcess> {
   const databaseUrl = `sqlite:${join(site.folder, 'kms.db')}`
   return site.start({
     name: 'home',
     databaseUrl,
     env: { KMS_AUDIT_FAILURE_MODE: mode },
-    ...(largestFileBytes !== undefined && { largestFileBytes }),
+    ...(maxFileBytes !== undefined && { maxFileBytes }),
   })
 }
 

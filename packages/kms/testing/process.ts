@@ -27,7 +27,7 @@ export interface ProcessOptions {
   readonly databaseUrl: string
   readonly env?: Readonly<Record<string, string>>
   /** Largest file that the process may write, as `ulimit -f` sets it: a real refusal of the kernel. */
-  readonly largestFileBytes?: number
+  readonly maxFileBytes?: number
   /** Runs as this user, who owns the home; only root can ask for it. */
   readonly uid?: number
 }
@@ -126,10 +126,10 @@ function spawnService(home: string, site: string, rootKey: string, options: Proc
   const args = [command, 'kms', '--supervised', '--home', home]
   const stdio = ['ignore', 'pipe', 'pipe', 'ipc'] as const
   const account = options.uid === undefined ? {} : { uid: options.uid, gid: options.uid }
-  if (options.largestFileBytes === undefined)
+  if (options.maxFileBytes === undefined)
     return spawn(process.execPath, args, { env, stdio: [...stdio], ...account })
   // POSIX: blocks of 512 bytes.
-  const blocks = Math.ceil(options.largestFileBytes / 512)
+  const blocks = Math.ceil(options.maxFileBytes / 512)
   return spawn('sh', ['-c', `ulimit -S -f ${blocks} && exec "$0" "$@"`, process.execPath, ...args], {
     env,
     stdio: [...stdio],

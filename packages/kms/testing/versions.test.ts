@@ -34,7 +34,7 @@ interface Model {
   readonly versions: Version[]
   /** Destructions wait. */
   readonly waits: boolean
-  least: number
+  minVersion: number
   orders: number
   readonly tokens: { readonly version: number; readonly jwe: { readonly protected: string } }[]
 }
@@ -90,7 +90,13 @@ for (const engine of await bothEngines()) {
       fc.asyncProperty(fc.array(step, { maxLength: 16 }), fc.boolean(), async (steps, waits) => {
         const tags = waits ? ['waits'] : []
         const { kid } = (await near.post('/v1/crypto/keys', { kty: 'oct', alg: 'A256GCM', tags })).json
-        const model: Model = { versions: [{ kid, state: 'Active' }], waits, least: 1, orders: 0, tokens: [] }
+        const model: Model = {
+          versions: [{ kid, state: 'Active' }],
+          waits,
+          minVersion: 1,
+          orders: 0,
+          tokens: [],
+        }
         for (const [index, each] of steps.entries())
           await take(each, kid, model, index % 2 === 0 ? near : far)
         const { json } = await far.get(`/v1/crypto/keys/${kid}/versions`)
@@ -106,7 +112,7 @@ for (const engine of await bothEngines()) {
         )
         for (const { version, jwe } of model.tokens) {
           const one = model.versions[version - 1]
-          const opens = version >= model.least && one !== undefined && isUsable(one)
+          const opens = version >= model.minVersion && one !== undefined && isUsable(one)
           for (const who of [near, far])
             assert.equal((await who.post('/v1/crypto/decrypt', jwe)).status, opens ? 200 : 422)
         }
@@ -205,7 +211,7 @@ async function take(each: Step, kid: string, model: Model, who: Caller): Promise
     case 'least': {
       const json = { min_decrypt_version: number }
       assert.equal((await who.call('PUT', `${path}/rotation`, { json })).status, 200)
-      model.least = number
+      model.minVersion = number
     }
   }
 }

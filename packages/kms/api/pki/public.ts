@@ -52,8 +52,8 @@ async function noList({ published }: PkiServices, id: string): Promise<never> {
   )
 }
 
-function crlHeaders({ etag, thisUpdate, nextUpdate }: StoredCrl, now: number, longestMs: number) {
-  const until = Math.max(now, Math.min(now + longestMs, nextUpdate - marginMs))
+function crlHeaders({ etag, thisUpdate, nextUpdate }: StoredCrl, now: number, maxAgeMs: number) {
+  const until = Math.max(now, Math.min(now + maxAgeMs, nextUpdate - marginMs))
   return {
     ...freshHeaders({ etag, modified: thisUpdate, until, now }, 'public, no-transform'),
     'Content-Disposition': 'inline',

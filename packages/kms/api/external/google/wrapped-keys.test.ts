@@ -99,12 +99,12 @@ test('keys, reasons and wrapped keys over their limits, or that are no base64, a
     assert.match(json.message, message)
     assert.equal(world.kms.audit.at(-1)?.outcome, 'failure')
   }
-  const most = { key: Buffer.alloc(128, 7).toString('base64'), reason: 'x'.repeat(1024) }
+  const maxRequest = { key: Buffer.alloc(128, 7).toString('base64'), reason: 'x'.repeat(1024) }
   const names = { resource_name: 'r'.repeat(128), perimeter_id: 'p'.repeat(128) }
-  const maxSize = await world.post('wrap', { ...(await world.tokens(names)), ...most })
-  assert.equal(maxSize.status, 200, maxSize.text)
-  assert.ok(maxSize.json.wrapped_key.length <= 1024, 'Google keeps 1 KB')
-  assert.equal((await unwrap(maxSize.json.wrapped_key, names)).json.key, most.key)
+  const largeWrap = await world.post('wrap', { ...(await world.tokens(names)), ...maxRequest })
+  assert.equal(largeWrap.status, 200, largeWrap.text)
+  assert.ok(largeWrap.json.wrapped_key.length <= 1024, 'Google keeps 1 KB')
+  assert.equal((await unwrap(largeWrap.json.wrapped_key, names)).json.key, maxRequest.key)
   const huge = { ...(await world.tokens()), key: dataKey, padding: 'x'.repeat(70_000) }
   assert.equal((await world.post('wrap', huge)).status, 413)
 })

@@ -11,7 +11,7 @@ import { findPending, lifetime, settlePending } from './pending-store.ts'
 import { sealResult } from './result.ts'
 
 /** How long the answers of one batch wait for storage to come back, all together, and between two tries. */
-const patience = { whole: 60_000, first: 50, longest: 2000 }
+const patience = { whole: 60_000, first: 50, maxMs: 2000 }
 
 /**
  * Does the items of a batch that was put off, to the last one: what goes wrong with one of them is its answer. Where
@@ -103,6 +103,6 @@ function* pauses(): Generator<number> {
   let pause = patience.first
   for (let waited = 0; waited < patience.whole; waited += pause) {
     yield pause
-    pause = Math.min(pause * 2, patience.longest)
+    pause = Math.min(pause * 2, patience.maxMs)
   }
 }

@@ -64,9 +64,9 @@ export async function listPending(
   db: Database,
   owner: string,
   now: number,
-  most: number,
+  limit: number,
 ): Promise<readonly PendingSummary[]> {
-  return db.all(ofOwner, [owner, now, most])
+  return db.all(ofOwner, [owner, now, limit])
 }
 
 /** How many requests of a user are pending or wait to be fetched. */

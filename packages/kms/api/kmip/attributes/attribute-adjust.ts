@@ -86,8 +86,8 @@ function withNumber(node: TtlvNode, value: bigint): TtlvNode {
   }
 }
 
-function within(value: bigint, least: bigint, most: bigint): bigint {
-  if (value < least || value > most)
+function within(value: bigint, min: bigint, max: bigint): bigint {
+  if (value < min || value > max)
     throw kmipFailure('NumericRange', 'The adjusted value does not fit its type.')
   return value
 }

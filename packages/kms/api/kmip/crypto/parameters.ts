@@ -47,14 +47,14 @@ export function readParameters(node: StructureNode): CryptographicParameters {
 }
 
 /** The shortest IV of any cipher (CCM) and one that is longer than any cipher's block, in bytes. */
-const ivBytes = { least: 7, most: 32 }
+const ivBytes = { min: 7, max: 32 }
 
 /**
  * IVLength counts bits (KMIP 2.1 §4.16), and kmip-go is one of the clients that send bytes: 12 for GCM, 16 for CBC. No
  * IV has so few bits, so a number this small is bytes.
  */
 function ivBits(length: number): number {
-  return length >= ivBytes.least && length <= ivBytes.most ? length * 8 : length
+  return length >= ivBytes.min && length <= ivBytes.max ? length * 8 : length
 }
 
 function memberValue(node: TtlvNode, { name, kind }: Member): unknown {

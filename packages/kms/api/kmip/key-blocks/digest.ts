@@ -40,9 +40,13 @@ export function digestAttributes(shape: StoredShape, material: Uint8Array): read
   }
 }
 
-function keyDigests(shape: StoredShape, material: Uint8Array, usual: KeyFormat): readonly StructureNode[] {
-  const own = shape.keyFormat ?? usual
-  const formats = own === usual ? [own] : digestFormats(own, usual)
+function keyDigests(
+  shape: StoredShape,
+  material: Uint8Array,
+  defaultFormat: KeyFormat,
+): readonly StructureNode[] {
+  const own = shape.keyFormat ?? defaultFormat
+  const formats = own === defaultFormat ? [own] : digestFormats(own, defaultFormat)
   return formats.map((format) => digestNode(encodeMaterial(shape, material, format), format))
 }
 

@@ -32,7 +32,7 @@ export interface Criteria {
   /** Objects to leave out at the beginning. */
   readonly offset: number
   /** Most objects to name; undefined: the request does not say. */
-  readonly most: number | undefined
+  readonly maxItems: number | undefined
 }
 
 export interface StorageStatuses {
@@ -62,7 +62,7 @@ export function readCriteria(payload: StructureNode, version: KmipVersion = '2.1
     storage: readStatuses(optional(payload, Tag.StorageStatusMask, 'Integer')),
     onlyDefault: member === Enumeration.ObjectGroupMember.GroupMemberDefault,
     offset: notNegative(optional(payload, Tag.OffsetItems, 'Integer'), Tag.OffsetItems) ?? 0,
-    most: notNegative(optional(payload, Tag.MaximumItems, 'Integer'), Tag.MaximumItems),
+    maxItems: notNegative(optional(payload, Tag.MaximumItems, 'Integer'), Tag.MaximumItems),
   }
 }
 

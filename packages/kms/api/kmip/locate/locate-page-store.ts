@@ -78,8 +78,8 @@ export function pageStatement<C extends Columns>(
   {
     below,
     offset,
-    most,
-  }: { readonly below: string | undefined; readonly offset: number; readonly most: number },
+    pageLimit,
+  }: { readonly below: string | undefined; readonly offset: number; readonly pageLimit: number },
 ): Statement<C extends 'id' ? { readonly id: string } : ObjectRow> {
   const list = columns === 'id' ? 'id' : objectColumns
   const after = below === undefined ? '' : ' AND o.id < ?'
@@ -92,7 +92,7 @@ export function pageStatement<C extends Columns>(
   const params = sources.flatMap((part) => [
     ...part.params,
     ...(below === undefined ? [] : [below]),
-    offset + most,
+    offset + pageLimit,
   ])
   const found =
     second === undefined
@@ -100,7 +100,7 @@ export function pageStatement<C extends Columns>(
       : `SELECT * FROM (${first}) mine UNION ALL SELECT * FROM (${second}) granted`
   return statement(`SELECT * FROM (${found}) found ORDER BY id DESC LIMIT ? OFFSET ?`, [
     ...params,
-    most,
+    pageLimit,
     offset,
   ])
 }
@@ -112,14 +112,14 @@ export interface Counted {
   readonly lowest: string | null
 }
 
-/** One for each source: counts the next `most` objects below an identifier, or from the beginning. */
+/** One for each source: counts the next `pageLimit` objects below an identifier, or from the beginning. */
 export function countStatements(
   searcher: Searcher,
   conditions: readonly Condition[],
-  most: number,
+  pageLimit: number,
 ): readonly ((below: string | undefined) => Statement<Counted>)[] {
   return listSources(searcher, conditions).map((part) => (below) => {
-    const params = [...part.params, ...(below === undefined ? [] : [below]), most]
+    const params = [...part.params, ...(below === undefined ? [] : [below]), pageLimit]
     return statement(countText(part, below !== undefined), params)
   })
 }

@@ -379,12 +379,12 @@ for (const { name, skip, open, runs } of engines) {
                 const whole = await search(
                   { db, roles },
                   user,
-                  { ...asked, offset: 0, most: undefined },
+                  { ...asked, offset: 0, maxItems: undefined },
                   unit(db),
                   now,
                 )
                 assert.deepEqual([...whole.ids].sort(), [...expected].sort())
-                const end = asked.most === undefined ? undefined : asked.offset + asked.most
+                const end = asked.maxItems === undefined ? undefined : asked.offset + asked.maxItems
                 assert.deepEqual(found.ids, whole.ids.slice(asked.offset, end))
               }
             }

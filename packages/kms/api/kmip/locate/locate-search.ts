@@ -55,8 +55,8 @@ export async function search(
   now: number,
 ): Promise<Located> {
   const searcher: Searcher = { name: user, all: await services.roles.officers.isActive(user) }
-  const maxResults = criteria.onlyDefault ? 1 : Math.min(criteria.most ?? maxLocated, maxLocated)
-  const page = { offset: criteria.onlyDefault ? 0 : criteria.offset, most: maxResults }
+  const maxResults = criteria.onlyDefault ? 1 : Math.min(criteria.maxItems ?? maxLocated, maxLocated)
+  const page = { offset: criteria.onlyDefault ? 0 : criteria.offset, pageLimit: maxResults }
   const plan = buildPlan(criteria, now)
   const mayFind = materialFilter(services, user, criteria)
   const staged = await findStagedMatches(services, user, criteria, objects, now, mayFind)
@@ -81,7 +81,7 @@ function materialFilter({ db, roles }: SearchServices, user: string, { terms }: 
 
 interface Page {
   readonly offset: number
-  readonly most: number
+  readonly pageLimit: number
 }
 
 /** Query for the database, and the conditions to check afterwards. */
@@ -113,7 +113,7 @@ function buildPlan({ terms, storage }: Criteria, now: number): Plan {
 async function byDatabase(db: Database, searcher: Searcher, plan: Plan, page: Page): Promise<Located> {
   const rows = await all(db, pageStatement(searcher, plan.conditions, 'id', { ...page, below: undefined }))
   const ids = rows.map(({ id }) => id)
-  if (ids.length < page.most && (page.offset === 0 || ids.length > 0))
+  if (ids.length < page.pageLimit && (page.offset === 0 || ids.length > 0))
     return { ids, total: page.offset + ids.length }
   return { ids, total: await countAll(db, searcher, plan.conditions) }
 }
@@ -181,7 +181,7 @@ async function byLooking(
   for (let scanned = 0; scanned < maxScanned && !complete; scanned += pageSize) {
     const rows: readonly ObjectRow[] = await all(
       db,
-      pageStatement(searcher, conditions, 'row', { below, offset: 0, most: pageSize }),
+      pageStatement(searcher, conditions, 'row', { below, offset: 0, pageLimit: pageSize }),
     )
     for (const row of rows) {
       if (staged.ids.has(row.id)) continue
@@ -197,9 +197,9 @@ async function byLooking(
   const ids = found
     .sort()
     .reverse()
-    .slice(page.offset, page.offset + page.most)
+    .slice(page.offset, page.offset + page.pageLimit)
   if (complete) return { ids, total: found.length }
-  if (found.length < page.offset + page.most)
+  if (found.length < page.offset + page.pageLimit)
     throw kmipFailure(
       'ServerLimitExceeded',
       'Too many objects would have to be looked at: ask for more attributes.',

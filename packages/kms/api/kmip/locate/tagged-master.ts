@@ -65,7 +65,7 @@ async function masterWith(
     storage: { online: true, archived: false, destroyed: false },
     onlyDefault: false,
     offset: 0,
-    most: maxKeys,
+    maxItems: maxKeys,
   }
   const masters: string[] = []
   for (const id of (await search(services, principal.name, criteria, objects, now)).ids)

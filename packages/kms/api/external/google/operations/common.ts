@@ -75,8 +75,9 @@ function recordReason(input: OperationInput, context: Parameters<Check>[1]): voi
 }
 
 /** @throws failure('bad_request') for a text that is longer than `most` bytes */
-export function requireShort(text: string, member: string, most: number): string {
-  if (Buffer.byteLength(text) > most) throw failure('bad_request', `${member}: is longer than ${most} bytes.`)
+export function requireShort(text: string, member: string, maxLength: number): string {
+  if (Buffer.byteLength(text) > maxLength)
+    throw failure('bad_request', `${member}: is longer than ${maxLength} bytes.`)
   return text
 }
 

@@ -4,17 +4,17 @@ import { foldAscii, foldedEmail } from '../../../../external/index.ts'
 export type Claims = Readonly<Record<string, unknown>>
 
 /** @returns undefined when it is absent. @throws JwtRejected for what is no text, or too long */
-export function optionalText(claims: Claims, name: string, mostBytes: number): string | undefined {
+export function optionalText(claims: Claims, name: string, maxBytes: number): string | undefined {
   const value = claims[name]
   if (value === undefined || value === null) return undefined
   if (typeof value !== 'string' || !value.isWellFormed()) throw new JwtRejected(`${name} is not a text`)
-  if (Buffer.byteLength(value) > mostBytes) throw new JwtRejected(`${name} is longer than ${mostBytes} bytes`)
+  if (Buffer.byteLength(value) > maxBytes) throw new JwtRejected(`${name} is longer than ${maxBytes} bytes`)
   return value
 }
 
 /** @throws JwtRejected when it is absent or empty, too */
-export function requireText(claims: Claims, name: string, mostBytes: number): string {
-  const value = optionalText(claims, name, mostBytes)
+export function requireText(claims: Claims, name: string, maxBytes: number): string {
+  const value = optionalText(claims, name, maxBytes)
   if (value === undefined || value === '') throw new JwtRejected(`no ${name}`)
   return value
 }

@@ -68,9 +68,10 @@ export function newSymmetricKey(attributes: readonly TtlvNode[], context: KmipCo
   const { fips } = context.services
   if (kind === undefined || (fips && !isFipsSymmetric(algorithm)))
     throw kmipFailure('InvalidField', `A symmetric key for ${algorithm} cannot be made here.`)
-  const bits = readLength(attributes) ?? kind.usual
-  const minBits = fips && algorithm.startsWith('HMAC') ? minFipsHmacBits : (kind.least ?? 0)
-  const fits = kind.lengths?.includes(bits) ?? (bits % 8 === 0 && bits >= minBits && bits <= (kind.most ?? 0))
+  const bits = readLength(attributes) ?? kind.defaultBits
+  const minBits = fips && algorithm.startsWith('HMAC') ? minFipsHmacBits : (kind.minBits ?? 0)
+  const fits =
+    kind.lengths?.includes(bits) ?? (bits % 8 === 0 && bits >= minBits && bits <= (kind.maxBits ?? 0))
   if (!fits) throw kmipFailure('InvalidField', `A key for ${algorithm} cannot have ${bits} bits.`)
   const format = readFormat(attributes) ?? 'Raw'
   if (format !== 'Raw' && format !== 'TransparentSymmetricKey')

@@ -38,7 +38,7 @@ async function resolveLinks(payload: StructureNode, context: KmipContext): Promi
 }
 
 /** How many there are in all, where the list does not say it: a page of them, or more than one answer holds. */
-function toLocatedItems({ most, offset }: Criteria, { ids, total }: Located) {
-  const listSaysIt = most === undefined && offset === 0 && total === ids.length
+function toLocatedItems({ maxItems, offset }: Criteria, { ids, total }: Located) {
+  const listSaysIt = maxItems === undefined && offset === 0 && total === ids.length
   return total === undefined || listSaysIt ? undefined : integer(Tag.LocatedItems, total)
 }

@@ -2,17 +2,17 @@ import type { AlgorithmName } from '../../../../keys/index.ts'
 
 /** Symmetric keys that can be made: how long they are, in bits of CryptographicLength. */
 export interface SymmetricKind {
-  /** Allowed lengths; undefined: any whole number of bytes from `least` to `most`. */
+  /** Allowed lengths; undefined: any whole number of bytes from `minBits` to `maxBits`. */
   readonly lengths?: readonly number[]
-  readonly least?: number
-  readonly most?: number
-  readonly usual: number
+  readonly minBits?: number
+  readonly maxBits?: number
+  readonly defaultBits: number
   /** Bytes of a key of that length; bits / 8 unless said. */
   readonly bytes?: (bits: number) => number
 }
 
-const block = { lengths: [128, 192, 256], usual: 256 }
-const hmac = (usual: number): SymmetricKind => ({ least: 8, most: 32_768, usual })
+const block = { lengths: [128, 192, 256], defaultBits: 256 }
+const hmac = (defaultBits: number): SymmetricKind => ({ minBits: 8, maxBits: 32_768, defaultBits })
 
 /** SP 800-107 §5.3.4: an HMAC key of less than 112 bits is not approved. */
 export const minFipsHmacBits = 112
@@ -20,15 +20,15 @@ export const minFipsHmacBits = 112
 /** The closed table of what Create makes. */
 export const symmetricKinds: Readonly<Partial<Record<AlgorithmName, SymmetricKind>>> = {
   // 512 is two AES-256 keys for XTS.
-  AES: { lengths: [128, 192, 256, 512], usual: 256 },
+  AES: { lengths: [128, 192, 256, 512], defaultBits: 256 },
   // KMIP 2.1 §4.15: the length counts key bits without parity; clients also say it with parity.
-  DES3: { lengths: [112, 128, 168, 192], usual: 168, bytes: (bits) => (bits <= 128 ? 16 : 24) },
+  DES3: { lengths: [112, 128, 168, 192], defaultBits: 168, bytes: (bits) => (bits <= 128 ? 16 : 24) },
   Camellia: block,
   ARIA: block,
-  SM4: { lengths: [128], usual: 128 },
-  ChaCha20: { lengths: [256], usual: 256 },
-  ChaCha20Poly1305: { lengths: [256], usual: 256 },
-  Poly1305: { lengths: [256], usual: 256 },
+  SM4: { lengths: [128], defaultBits: 128 },
+  ChaCha20: { lengths: [256], defaultBits: 256 },
+  ChaCha20Poly1305: { lengths: [256], defaultBits: 256 },
+  Poly1305: { lengths: [256], defaultBits: 256 },
   HMAC_SHA1: hmac(160),
   HMAC_SHA224: hmac(224),
   HMAC_SHA256: hmac(256),
