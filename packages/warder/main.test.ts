@@ -17,7 +17,7 @@ async function run(...args: string[]) {
 /** Names of the commands, as the overview lists them. */
 async function commands(): Promise<readonly string[]> {
   const { out } = await run('--help')
-  return [...out.matchAll(/^ {2}([a-z-]+) {2,}[a-z]/gm)].map((match) => match[1] ?? '')
+  return [...out.matchAll(/^ {2}([a-z-]+) {2,}[A-Z]/gm)].map((match) => match[1] ?? '')
 }
 
 test('every command of the overview is in the list of commands, and teaches itself with an example', async () => {
@@ -51,7 +51,7 @@ test('the help of every verb is its own, with examples that call it', async () =
     'config',
   ]) {
     const { out } = await run(name, '--help')
-    const verbs = [...out.matchAll(/^ {2}((?:abe |version )?[a-z-]+)( .*)?\n {6}[a-z]/gm)].map(
+    const verbs = [...out.matchAll(/^ {2}((?:abe |version )?[a-z-]+)( .*)?\n {6}[A-Z]/gm)].map(
       (match) => match[1] ?? '',
     )
     assert.ok(verbs.length >= (name === 'root-key' ? 1 : 2), `${name}: ${verbs}`)

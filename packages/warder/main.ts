@@ -18,13 +18,13 @@ ${commands.map((command) => `  ${command.name.padEnd(14)} ${command.summary}`).j
   warder COMMAND VERB --help      more about one of its verbs; the same: warder help COMMAND VERB
   warder --version
 
-All of them take --home DIR (else WARDER_HOME, else ./.warder): where configuration, databases, certificates,
-the root key and the audit logs are. Colours are for terminals; NO_COLOR or --no-color takes them away.
+Every command accepts --home DIR (else WARDER_HOME, else ./.warder): the folder with configuration, databases,
+certificates, the root key and the audit logs. Output is coloured on terminals, unless NO_COLOR or --no-color is set.
 
-Exit codes: 0 done; 1 it failed, one line on standard error says why; 2 called wrongly. Others: in the command's help.
+Exit codes: 0 success; 1 failure, with the reason on standard error; 2 usage error. The help of a command lists others.
 `
 
-/** The whole command. @returns its exit code: 0 done, 1 failed, 2 called wrongly. */
+/** Runs the command line. @returns the exit code: 0 success, 1 failure, 2 usage error. */
 export async function main(given: readonly string[], from?: Terminal): Promise<number> {
   const plain = sliceBeforeSeparator(given).includes('--no-color')
   const args = given.filter(
@@ -98,11 +98,11 @@ export async function main(given: readonly string[], from?: Terminal): Promise<n
   }
 }
 
-/** The lowest priority of the processor; threads that are made later have it, too. */
+/** Sets the lowest scheduling priority; threads that are created later inherit it. */
 function lowerPriority(): void {
   try {
     setPriority(constants.priority.PRIORITY_LOW)
   } catch {
-    // Where the system does not allow it the command goes on as it is.
+    // Some systems do not allow it; the command then keeps its priority.
   }
 }

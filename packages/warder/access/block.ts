@@ -2,17 +2,17 @@ import { requireNoNames, requireOneName } from '../cli/options.ts'
 import { formatTable, printable } from '../cli/table.ts'
 import { kmsVerb } from '../kms/verb.ts'
 
-const forWhom = `For crypto officers; where none is named (roles.crypto_officer_users), for the default user.
-USER is a name as the service knows it: alice, eng/alice of another realm, app:ID for a machine.`
+const forWhom = `Requires a crypto officer, or the default user if roles.crypto_officer_users is empty. USER is the name at the
+service: alice, eng/alice for another realm, app:ID for a machine.`
 
 export const blockVerb = kmsVerb({
   name: 'block',
   words: 'USER',
-  summary: 'refuses every request of a user from the next one on, whatever credential it brings',
+  summary: 'Reject every request of a user from now on, with any credential',
   about: `${forWhom}
-Keys, grants and logins stay as they are. To end somebody's logins: warder admin end-sessions.`,
+Keys, grants and sessions stay as they are. To end the sessions of a user: warder admin end-sessions.`,
   examples: ['warder access block mallory --reason "token was stolen"', 'warder access block app:ci'],
-  options: { reason: { type: 'text', value: 'TEXT', help: 'is kept with the block and in the audit log' } },
+  options: { reason: { type: 'text', value: 'TEXT', help: 'recorded with the block and in the audit log' } },
   parse({ reason }, names) {
     const user = requireOneName(names, 'user')
     return async ({ kms, show }) => {
@@ -26,7 +26,7 @@ Keys, grants and logins stay as they are. To end somebody's logins: warder admin
 export const unblockVerb = kmsVerb({
   name: 'unblock',
   words: 'USER',
-  summary: 'serves the requests of a user again',
+  summary: 'Accept the requests of a blocked user again',
   about: forWhom,
   examples: ['warder access unblock mallory'],
   options: {},
@@ -40,13 +40,13 @@ export const unblockVerb = kmsVerb({
   },
 })
 
-/** As many as the service blocks. */
+/** Covers the maximum number of blocked users. */
 const maxPages = 11
 
 export const blockedVerb = kmsVerb({
   name: 'blocked',
   words: '',
-  summary: 'who is blocked, since when, by whom and why',
+  summary: 'List blocked users: since when, by whom and why',
   about: forWhom,
   examples: ['warder access blocked', 'warder access blocked --json | jq -r ".[].user_id"'],
   options: {},

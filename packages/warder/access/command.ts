@@ -7,8 +7,8 @@ import { transferVerb } from './transfer.ts'
 
 export const accessParts: KmsCommandParts = {
   name: 'access',
-  summary: 'decides who may do what with your keys, and shows it',
-  about: `Who makes a key owns it and may do everything with it. Everybody else may do nothing until a right is granted.
+  summary: 'Grant, revoke and list rights on keys',
+  about: `The user who creates a key owns it and has every right on it. All other users have none until a right is granted.
 
 ${rightsLines}`,
   verbs: [

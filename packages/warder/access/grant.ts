@@ -10,7 +10,7 @@ import { readRight, rightsLines } from './rights.ts'
 
 type Change = 'grant' | 'revoke'
 
-/** The named key, and the other half of its pair when both are meant. */
+/** The named key and, with `pair`, the other half of its pair. */
 async function listKids(kms: KmsClient, kid: string, pair: boolean): Promise<readonly string[]> {
   if (!pair) return [kid]
   const { linked_kid } = await withKeyErrors('key', kid, () => kms.call('crypto.keys.get', { path: { kid } }))
@@ -26,11 +26,11 @@ function formatUser(user: string): string {
 const anywayOption = {
   anyway: {
     type: 'flag',
-    help: 'grants to a name that nobody has yet: whoever gets it later has the rights',
+    help: 'accepts a name that no user has yet: the user who gets it later has the rights',
   },
 } as const
 
-/** Rights are taken back from whatever name: the flag is unknown there, and never given. */
+/** A right can be revoked from any name, so `revoke` does not know the flag. */
 function selectAnywayOption(change: Change): typeof anywayOption {
   return change === 'grant' ? anywayOption : ({} as typeof anywayOption)
 }
@@ -41,7 +41,7 @@ function changeVerb(change: Change, parts: Pick<KmsVerb, 'summary' | 'about' | '
     words: 'KEY USER RIGHT...',
     ...parts,
     options: {
-      pair: { type: 'flag', help: 'means both halves of the pair' },
+      pair: { type: 'flag', help: 'applies to both halves of the pair' },
       ...selectAnywayOption(change),
     },
     parse({ pair, anyway }, [key, user, ...names]) {
@@ -73,13 +73,13 @@ function changeVerb(change: Change, parts: Pick<KmsVerb, 'summary' | 'about' | '
   })
 }
 
-const aboutUser = `USER is a name as the service knows it (warder access me shows one's own), realm/NAME of another realm than _,
-app:ID for a machine (app: may be left out where no user has the name), or '*' for everybody who is authenticated.
-The halves of a pair are two keys: sign is a right on the private one, signatureverify on the public one.`
+const aboutUser = `USER is the name at the service (warder access me shows yours), realm/NAME for a realm other than _, app:ID for a
+machine (app: is optional if no user has that name), or '*' for all authenticated users. The halves of a pair are two
+keys: sign is a right on the private key, signatureverify on the public key.`
 
 export const grantVerb = changeVerb('grant', {
-  summary: 'lets a user do something with a key, from the next request on',
-  about: `For the owner of the key, a crypto officer, or whom they granted Authorize.
+  summary: 'Grant a user rights on a key, from the next request on',
+  about: `Requires the owner of the key, a crypto officer, or a user with the right authorize.
 ${aboutUser}
 
 ${rightsLines}`,
@@ -91,8 +91,8 @@ ${rightsLines}`,
 })
 
 export const revokeVerb = changeVerb('revoke', {
-  summary: 'takes rights back, from the next request on',
-  about: `What was not granted to USER is no error. What everybody may ('*') USER still may.
+  summary: 'Revoke rights on a key, from the next request on',
+  about: `Revoking a right that USER does not have is not an error. Rights of all users ('*') remain.
 ${aboutUser}
 
 ${rightsLines}`,
@@ -104,8 +104,8 @@ function createRightVerb(change: Change, parts: Pick<KmsVerb, 'summary' | 'examp
     name: `${change}-create`,
     words: 'USER',
     ...parts,
-    about: `For crypto officers ([roles] crypto_officer_users in kms.toml): where they are named, nobody else may make keys unless
-they say so. Where nobody is named, everybody may, and this changes nothing.`,
+    about: `Requires a crypto officer ([roles] crypto_officer_users in kms.toml). If officers are configured, other users need this
+right to create keys; if not, all users may create keys and this has no effect.`,
     options: selectAnywayOption(change),
     parse({ anyway }, names) {
       const named = requireOneName(names, 'user')
@@ -123,11 +123,11 @@ they say so. Where nobody is named, everybody may, and this changes nothing.`,
 }
 
 export const grantCreateVerb = createRightVerb('grant', {
-  summary: 'lets a user make keys, where crypto officers decide that',
+  summary: 'Let a user create keys, where crypto officers decide that',
   examples: ['warder access grant-create carl'],
 })
 
 export const revokeCreateVerb = createRightVerb('revoke', {
-  summary: 'takes that back; keys that were made stay',
+  summary: 'Revoke the right to create keys; existing keys stay',
   examples: ['warder access revoke-create carl'],
 })

@@ -15,8 +15,8 @@ function formatUser(user: string): string {
 export const listVerb = kmsVerb({
   name: 'list',
   words: 'KEY',
-  summary: 'who may do what with a key, beside its owner',
-  about: 'For the owner of the key, a crypto officer, or whom they granted Authorize.',
+  summary: 'List the grants on a key',
+  about: 'Requires the owner of the key, a crypto officer, or a user with the right authorize.',
   examples: ['warder access list KEY', "warder access list KEY --json | jq -r '.[].user_id'"],
   options: {},
   parse(_, names) {
@@ -38,14 +38,14 @@ export const listVerb = kmsVerb({
 const pageSize = 1000
 const defaultMaxKeys = 10_000
 const maxKeysLimit = 1_000_000
-/** As many as the client has connections. */
+/** The number of connections of the client. */
 const concurrency = 8
 
 async function fetchGrants(kms: KmsClient, kid: string): Promise<readonly Grant[]> {
   try {
     return await kms.call('access.list', { path: { object_id: kid } })
   } catch (error) {
-    // Destroyed since it was listed.
+    // The key was destroyed after it was listed.
     if (error instanceof ClientError && error.kind === 'not_found') return []
     throw error
   }
@@ -71,9 +71,9 @@ async function fetchOwnKeys(
 export const ofVerb = kmsVerb({
   name: 'of',
   words: 'USER',
-  summary: 'what a user may do with the keys that you own',
-  about: `Asks about each of your keys, so it takes a while where there are many.
-What everybody may ('*') is shown too. What you may with keys of others: warder keys list --obtained.`,
+  summary: 'List the rights of a user on the keys that you own',
+  about: `Queries each of your keys, which takes a while if there are many. Grants to all users ('*') are included. For your
+rights on keys of others: warder keys list --obtained.`,
   examples: ['warder access of bob', "warder access of '*'"],
   options: {
     limit: {
@@ -115,8 +115,8 @@ What everybody may ('*') is shown too. What you may with keys of others: warder 
 export const meVerb = kmsVerb({
   name: 'me',
   words: '',
-  summary: 'who you are to the service, and what you may beside the rights on keys',
-  about: 'The name is the one that others grant rights to, and that the audit log has.',
+  summary: 'Show your name at the service and your rights beside those on keys',
+  about: 'Others grant rights to this name, and the audit log records it.',
   examples: ['warder access me', 'warder access me --json | jq -r .user'],
   options: {},
   parse(_, names) {

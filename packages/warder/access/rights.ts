@@ -3,7 +3,7 @@ import { keyRights, rightGroups } from '../kms/declared.gen.ts'
 
 type Right = (typeof keyRights)[number]
 
-/** Meanings of the rights, for those that commands of this program use. */
+/** Meanings of the rights that the commands of this program use. */
 const meanings: Partial<Readonly<Record<Right, string>>> = {
   encrypt: 'encrypt',
   decrypt: 'decrypt',
@@ -18,10 +18,10 @@ const meanings: Partial<Readonly<Record<Right, string>>> = {
   authorize: 'grant and revoke rights on the owner’s behalf, never more than one has oneself',
 }
 
-/** Those that give the key itself away. */
+/** Rights that reveal key material. */
 const readingRights: readonly Right[] = ['get', 'export']
 
-/** Rights that KMIP clients alone use. */
+/** Rights that only KMIP clients use. */
 const otherRights = keyRights.filter(
   (right) => meanings[right] === undefined && !readingRights.includes(right),
 )
@@ -36,17 +36,17 @@ ${Object.entries(meanings)
 and for KMIP clients:
 ${formatRow(readingRights.join(', '), 'have the key itself, in clear')}
   ${otherRights.join(', ')}
-Groups, for several at once; the service writes the single ones down when it is granted:
+Groups of rights; a grant of a group is stored as its single rights:
 ${[...rightGroups].map(([group, rights]) => formatRow(group, rights.join(', '))).join('\n')}`
 
 /**
- * A right or a group as somebody typed it, in the service's spelling; `use-key` and `get_attributes` are understood.
+ * Reads a right or a group in any usual spelling (`use-key`, `get_attributes`). @returns the spelling of the service
  * @throws UsageError
  */
 export function readRight(text: string): string {
   const plain = text.toLowerCase().replaceAll(/[-_]/g, '')
   const groups = [...rightGroups.keys()]
-  // `Destroy` is a group and `destroy` a right: as they are written.
+  // `Destroy` is a group and `destroy` a right, so an exact match comes first.
   const found =
     groups.find((name) => name === text) ??
     keyRights.find((name) => name === plain) ??

@@ -5,9 +5,9 @@ import { kmsVerb } from '../kms/verb.ts'
 export const transferVerb = kmsVerb({
   name: 'transfer',
   words: 'FROM TO',
-  summary: 'gives what one user owns, and what was granted to them, to another',
-  about: `For crypto officers; where none is named (roles.crypto_officer_users), for the default user.
-What a deleted user left belongs to ended:NAME:ID; warder keys list of an officer does not show it, the audit log does.`,
+  summary: 'Transfer the keys and grants of one user to another',
+  about: `Requires a crypto officer, or the default user if roles.crypto_officer_users is empty. Keys of a deleted user belong to
+ended:NAME:ID; the audit log shows that name, warder keys list of an officer does not.`,
   examples: [
     'warder access transfer ann bob',
     'warder access transfer ended:ann:0b6f4c1e-6a0e-4a5e-9d55-0f6f6d0a8a11 bob',

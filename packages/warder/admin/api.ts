@@ -2,9 +2,9 @@ import type { Answer, HttpsClient } from '../client/index.ts'
 import { requireSuccess, send } from '../login/exchange.ts'
 import type { Session } from '../login/login.ts'
 
-/** The API of the service with an administrator's session. */
+/** The API of the service, with the session of an administrator. */
 export interface AdminApi {
-  /** Parsed body of an answer that must have succeeded. @throws StartupError with the service's own sentence */
+  /** @returns the parsed body @throws StartupError with the message of the service, unless the request succeeds */
   ask(method: string, path: string, json?: unknown): Promise<unknown>
   /** Reads a path; undefined for 404. @throws StartupError */
   find(path: string): Promise<unknown>
@@ -17,7 +17,7 @@ export interface AdminApi {
 const pageSize = 5000
 const maxPages = 10_000
 
-/** @param session who asks; `close` ends it, unless it has an end of its own (`keep`) */
+/** @param session session of the administrator; `close` ends it, unless `keep` is true */
 export function adminApi(client: HttpsClient, { id, token }: Session, keep: boolean): AdminApi {
   const request = (method: string, path: string, json?: unknown): Promise<Answer> =>
     send(client, path, {
@@ -45,7 +45,7 @@ export function adminApi(client: HttpsClient, { id, token }: Session, keep: bool
       return entries
     },
     async close() {
-      // It may be among the sessions that were ended just now: nobody needs to hear of that.
+      // The session may be among those that were just ended; that is not an error.
       if (!keep) await request('DELETE', '/sessions', { session_ids: [id] }).catch(() => undefined)
       client.close()
     },

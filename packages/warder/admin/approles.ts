@@ -7,7 +7,7 @@ import { adminVerb, realmOption } from './verb.ts'
 
 const getRolePath = (name: string): string => `/auth/approle/role/${encodeURIComponent(name)}`
 
-/** Settings of a role, as far as they are used here. */
+/** The members of a role that are used here. */
 interface AppRole {
   readonly realm: string
 }
@@ -17,15 +17,15 @@ interface SecretId {
   readonly secret_id_accessor: string
 }
 
-/** Limits of a secret id; undefined = those of the role. */
+/** Limits of a SecretID; undefined = those of the role. */
 interface SecretIdLimits {
   readonly ttl: number | undefined
   readonly num_uses: number | undefined
 }
 
 const limitOptions = {
-  'secret-id-ttl': { type: 'number', value: 'S', help: 'seconds until the secret id ends' },
-  'secret-id-uses': { type: 'number', value: 'N', help: 'how often the secret id may be used' },
+  'secret-id-ttl': { type: 'number', value: 'S', help: 'seconds until the SecretID expires' },
+  'secret-id-uses': { type: 'number', value: 'N', help: 'maximum number of uses of the SecretID' },
 } as const
 
 function readLimits(values: ValuesOf<typeof limitOptions>): SecretIdLimits {
@@ -48,7 +48,7 @@ const formatSecretId = (secret: SecretId): readonly string[] => [
 export const listAppRoles = adminVerb({
   name: 'approles',
   words: '',
-  summary: 'AppRoles of the realms that you administer',
+  summary: 'List the AppRoles of the realms that you administer',
   examples: ['warder admin approles'],
   options: {},
   parse(_, names) {
@@ -73,12 +73,12 @@ export const listAppRoles = adminVerb({
 export const addAppRole = adminVerb({
   name: 'add-approle',
   words: 'NAME',
-  summary: 'makes an AppRole and a secret id for one machine; shows what the machine needs, once',
+  summary: 'Create an AppRole and a SecretID for one machine; both are shown once',
   examples: ['warder admin add-approle till --realm shop --policy sales --secret-id-uses 1'],
   options: {
     realm: realmOption,
-    policy: { type: 'list', value: 'P', help: 'a policy of its tokens; also several times' },
-    'token-ttl': { type: 'number', value: 'S', help: 'seconds until its tokens end' },
+    policy: { type: 'list', value: 'P', help: 'a policy of its tokens; repeatable' },
+    'token-ttl': { type: 'number', value: 'S', help: 'seconds until its tokens expire' },
     ...limitOptions,
   },
   parse(values, names) {
@@ -112,7 +112,7 @@ export const addAppRole = adminVerb({
 export const newSecretId = adminVerb({
   name: 'new-secret-id',
   words: 'NAME',
-  summary: 'one more secret id of an AppRole, for one more machine',
+  summary: 'Issue another SecretID for an AppRole',
   examples: ['warder admin new-secret-id till --secret-id-uses 1'],
   options: limitOptions,
   parse(values, names) {
@@ -128,13 +128,13 @@ export const newSecretId = adminVerb({
 export const deleteAppRole = adminVerb({
   name: 'delete-approle',
   words: 'NAME',
-  summary: 'deletes an AppRole; its secret ids and tokens are worth nothing from then on',
+  summary: 'Delete an AppRole; its SecretIDs and tokens become invalid',
   examples: ['warder admin delete-approle till', 'warder admin delete-approle till --transfer-to app:till2'],
   options: {
     'transfer-to': {
       type: 'text',
       value: 'USER',
-      help: 'gives its keys and grants to this user of the kms (bob, app:NAME) first;\nelse they belong to nobody',
+      help: 'first transfers its keys and grants to this user of the kms (bob, app:NAME);\nelse they have no owner',
     },
   },
   parse({ 'transfer-to': newOwner }, names) {
@@ -143,7 +143,7 @@ export const deleteAppRole = adminVerb({
       const role = (await api.find(getRolePath(name))) as AppRole | undefined
       if (role === undefined) throw new StartupError(`there is no AppRole ${printable(name)}`)
       const { realm } = role
-      // As the authentication service names the entities of roles of other realms than the first.
+      // The authentication service prefixes entities with their realm, except those of the realm _.
       const ownership = await readMachineOwnership(
         kms,
         realm === '_' ? name : `${realm}/approle:${name}`,

@@ -8,13 +8,13 @@ import { recoverVerb } from './recover.ts'
 import { runAdmin } from './run.ts'
 import { verbs } from './verbs.ts'
 
-const commonHelp = `Who runs it:
+const commonHelp = `Account:
 ${optionsHelp(adminAccountOptions)}
 
 Where and how:
 ${optionsHelp(adminServiceOptions)}`
 
-/** All but the last work through the API. */
+/** All verbs; the last one works without the API. */
 const all = [...verbs, recoverVerb]
 const verbHelp = createVerbHelp('admin', verbs, commonHelp)
 const recoveryHelp = createVerbHelp('admin', [recoverVerb], homeVerbsHelp)
@@ -24,13 +24,13 @@ export function adminCommand(prompter: () => Prompter): Command {
   return {
     name: 'admin',
     about:
-      'Administers a started authentication service through its API, with the rights of the administrator who runs it.',
+      'Administers a running authentication service through its API, with the rights of the logged-in administrator.',
     verbs: all,
     options: adminOptions,
-    summary: 'lists realms, users and sessions, adds and removes users, machines and sessions',
+    summary: 'List and change realms, users, machines and sessions',
     help: `warder admin VERB [OPTIONS]
 
-Administers a started authentication service through its API, with the rights of the administrator who runs it.
+Administers a running authentication service through its API, with the rights of the logged-in administrator.
 
 ${formatVerbs(all)}
 
@@ -38,8 +38,8 @@ ${formatVerbs(all)}
 
 ${commonHelp}
 
-A new password is random and shown once, unless --new-password-file names a file that holds it; the user has to choose
-another one at the next login, unless --keep-password is given (or the realm lets expired passwords in).
+A new password is random and shown once, unless --new-password-file names a file with it. The user must choose another
+one at the next login, unless --keep-password is given or the realm accepts expired passwords.
 
 Example:
   warder admin realms

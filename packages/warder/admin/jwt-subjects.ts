@@ -2,7 +2,7 @@ import { requireNoNames, requireOneName } from '../cli/options.ts'
 import { formatTable, formatTime, printable } from '../cli/table.ts'
 import { adminVerb, realmOption } from './verb.ts'
 
-/** A name of an identity provider's user as the service shows it. */
+/** A name that is bound to an identity provider, in the form of the API. */
 interface JwtSubject {
   readonly subject: string
   readonly jwt_issuer_uri: string
@@ -19,7 +19,7 @@ const describeSubject = (realm: string, subject: string): string =>
 export const listSubjects = adminVerb({
   name: 'jwt-subjects',
   words: '',
-  summary: 'names of a realm that belong to users of its identity providers',
+  summary: 'List the names of a realm that are bound to its identity providers',
   examples: ['warder admin jwt-subjects --realm shop'],
   options: { realm: realmOption },
   parse({ realm }, names) {
@@ -44,7 +44,7 @@ export const listSubjects = adminVerb({
 export const assignSubject = adminVerb({
   name: 'assign-jwt-subject',
   words: 'NAME',
-  summary: 'gives a name to one of the identity providers of a realm',
+  summary: 'Bind a name to one of the identity providers of a realm',
   examples: ['warder admin assign-jwt-subject ann --realm shop --issuer https://login.example.com'],
   options: {
     realm: realmOption,
@@ -71,7 +71,7 @@ export const assignSubject = adminVerb({
 export const releaseSubject = adminVerb({
   name: 'release-jwt-subject',
   words: 'NAME',
-  summary: 'takes a name from its identity provider; who logs in with it next has it',
+  summary: 'Unbind a name; the provider of the next user who logs in with it gets it',
   examples: ['warder admin release-jwt-subject ann --realm shop'],
   options: { realm: realmOption },
   parse({ realm }, names) {

@@ -3,20 +3,20 @@ import { UsageError } from '../cli/command.ts'
 import type { ValuesOf } from '../cli/options.ts'
 import { readSecretFile } from '../cli/secret-file.ts'
 
-/** The password that a user gets. `generated` ones are shown once, because nobody knows them yet. */
+/** A new password of a user. A generated one is shown once, because no user knows it yet. */
 export interface NewPassword {
   readonly text: string
   readonly generated: boolean
 }
 
-/** Options of verbs that give a user a password. */
+/** Options of verbs that set the password of a user. */
 export const passwordOptions = {
   'new-password-file': {
     type: 'text',
     value: 'F',
     help: 'file with the new password; without it the password is random and shown once',
   },
-  'keep-password': { type: 'flag', help: 'the user need not choose another one at the next login' },
+  'keep-password': { type: 'flag', help: 'does not require another password at the next login' },
 } as const
 
 /** Reads `--new-password-file FILE`; without it a random password of 144 bits is made. */

@@ -2,20 +2,20 @@ import { ClientError, type KmsClient } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
 import { printable } from '../cli/table.ts'
 
-/** Objects and grants that a user about to be deleted has at the key management service. */
+/** Objects and grants at the key management service of a user who is about to be deleted. */
 export interface Ownership {
   /** A sentence without its full stop. */
   readonly line: string
   /** For `--json`. */
   readonly document: Readonly<Record<string, unknown>>
-  /** Gives it to the heir, where there is one. @returns what was given, for people */
+  /** Transfers them to the new owner, if there is one. @returns a sentence about it */
   transfer(): Promise<string | undefined>
 }
 
 /**
- * Asks the kms what a user has there.
- * @param heir who gets it; undefined = nobody
- * @throws StartupError when there is an heir and nothing can be given
+ * Queries what a user owns at the kms.
+ * @param newOwner user who gets it; undefined = no user
+ * @throws StartupError when there is a new owner and the kms cannot be reached
  */
 export function readUserOwnership(
   kms: KmsClient | undefined,
@@ -26,7 +26,7 @@ export function readUserOwnership(
   return readOwnership(kms, { user_id: username, realm }, newOwner)
 }
 
-/** The same of a machine. @param entity of its tokens */
+/** Queries what a machine owns at the kms. @param entity entity of its tokens */
 export function readMachineOwnership(
   kms: KmsClient | undefined,
   entity: string,

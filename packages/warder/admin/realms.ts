@@ -19,7 +19,7 @@ const ways: Readonly<Record<string, string>> = {
 export const listRealms = adminVerb({
   name: 'realms',
   words: '',
-  summary: 'realms that you administer, and how one logs in to them',
+  summary: 'List the realms that you administer and their login methods',
   examples: ['warder admin realms'],
   options: {},
   parse(_, names) {

@@ -30,16 +30,16 @@ export const recoverVerb = homeVerb({
   name: 'recover',
   words: '[ADMIN]',
   summary:
-    'sets a new password for a locked-out administrator without a login; runs on the machine of the service',
-  about: `For an administrator (default: admin) whose password, or second factor, is lost. It takes the home, its owner and
-the root key, works while the services run and while they do not, and ends the administrator's sessions. The service
-records in the audit log (admin.recovered) who did it, when, and what was changed. A user who may run it has the powers
-of that administrator: guard the home and the root key accordingly.`,
+    'Set a new password for a locked-out administrator without a login; runs on the machine of the service',
+  about: `Recovers an administrator (default: admin) whose password or second factor is lost. Run it as the owner of the home,
+with the root key; the services may run or not. It ends the sessions of the administrator. The service records in the
+audit log (admin.recovered) the system user, the time and the changes. A user who can run it has the rights of that
+administrator: protect the home and the root key accordingly.`,
   examples: ['sudo -u warder warder admin recover --home /var/lib/warder'],
   options: {
     ...passwordOptions,
     'remove-totp': { type: 'flag', help: 'also removes the second factor, for a lost TOTP device' },
-    yes: { type: 'flag', help: 'asks nothing' },
+    yes: { type: 'flag', help: 'does not ask for confirmation' },
   },
   parse(values, [id = 'admin', ...rest]) {
     if (rest.length > 0) throw new UsageError('name one administrator: warder admin recover NAME')
@@ -56,7 +56,7 @@ async function recover({ home: given, terminal }: HomeContext, request: Recovery
   const { launch } = configure('auth', home, [], terminal.env)
   requireOwner(home)
   const place = toDatabaseLocation(launch.config, home, 'auth')
-  // Opening it would make it.
+  // Opening a missing database would create it.
   if (place.kind === 'sqlite' && !existsSync(place.path))
     throw new StartupError(`the database ${place.path} is not there`)
   const source = rootKeySource(launch.config, (path) => inHome(home, path))
@@ -88,7 +88,7 @@ async function recover({ home: given, terminal }: HomeContext, request: Recovery
   }
 }
 
-/** Files that another user made would be closed to the services. @throws StartupError unless the owner of the home runs it */
+/** The services could not read files of another user. @throws StartupError unless the owner of the home runs it */
 function requireOwner(home: string): void {
   if (!existsSync(home)) throw new StartupError(`the home folder ${home} is not there`)
   const [user, owner] = [process.getuid?.(), statSync(home).uid]

@@ -19,7 +19,7 @@ import { adminOptions } from './options.ts'
 import { verbs } from './verbs.ts'
 
 /**
- * Runs one verb: reads its words, logs in, does it, logs out.
+ * Runs one verb: reads the arguments, logs in, executes the verb, logs out.
  * @returns the exit code
  * @throws UsageError, StartupError
  */
@@ -66,7 +66,7 @@ export async function runAdmin(
     } catch (error) {
       if (stored === undefined || !(error instanceof Refused)) throw error
       if (error.status === 401) await requireLive(client, { facts: stored.facts, token: session.token })
-      // Without it nobody would see why the first administrator of the home is not meant any more.
+      // The hint explains why the request was not made as the first administrator of the home.
       const hint = `(as ${formatUserName(stored.facts)}, of warder login; --admin NAME asks as somebody else)`
       throw new StartupError(printable(`${error.message} ${hint}`), { cause: error })
     } finally {
@@ -87,7 +87,7 @@ async function confirm(question: string, prompter: Prompter): Promise<void> {
   if (!/^y(es)?$/i.test(answer.trim())) throw new StartupError('nothing was changed')
 }
 
-/** The key management service of the home, which knows the session of the administrator. */
+/** A client of the key management service of the home, with the session of the administrator. */
 function openKmsClient(home: string, caFile: string | undefined, token: string): KmsClient {
   const { url, caFile: trusted, serverName } = toServer(home, readEndpoints(home).kms, caFile)
   const ca = trusted === undefined ? undefined : readPemFile(trusted, 'CERTIFICATE')
@@ -104,8 +104,8 @@ function findServer(home: string, url: string | undefined, caFile: string | unde
 }
 
 /**
- * The session of `warder login`, where nobody else is named and no password is given.
- * @throws StartupError when its time is over, or its file cannot be trusted
+ * The session of `warder login`, unless options name another administrator or a password.
+ * @throws StartupError when it has expired, or its file cannot be trusted
  */
 async function findStoredSession(
   home: string,

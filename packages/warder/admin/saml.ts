@@ -32,17 +32,17 @@ interface DryRun {
 const usage = 'warder admin saml show REALM, or warder admin saml test REALM --response FILE'
 const maxFileBytes = 512 * 1024
 
-/** `warder admin saml`: what the administrator of an identity provider has to enter, and why a response is refused. */
+/** `warder admin saml`: values to enter at the identity provider, and a dry run of a captured response. */
 export const samlVerb = adminVerb({
   name: 'saml',
   words: 'show|test REALM',
-  summary: 'what the identity provider of a realm has to know; which check a captured response fails',
+  summary: 'Show what the identity provider of a realm needs, or test a captured response',
   examples: ['warder admin saml show shop', 'warder admin saml test shop --response response.txt'],
   options: {
     response: {
       type: 'text',
       value: 'FILE',
-      help: 'for test: the SAMLResponse of a form, as base64 or XML, or the form as it was sent',
+      help: 'for test: the SAMLResponse as base64 or XML, or the complete form body',
     },
   },
   parse({ response }, names) {
@@ -122,7 +122,7 @@ async function fetchSamlParams(api: AdminApi, realm: string): Promise<SamlParams
   return saml
 }
 
-/** Base64 of a response. @throws StartupError */
+/** Reads a response. @returns base64 @throws StartupError */
 function readResponse(file: string): string {
   let text: string
   try {
@@ -136,7 +136,7 @@ function readResponse(file: string): string {
   return decodePercent(field).replaceAll(/\s/g, '')
 }
 
-/** A form that was copied as it was sent has its base64 percent-encoded. */
+/** In a copied form body the base64 is percent-encoded. */
 function decodePercent(field: string): string {
   try {
     return decodeURIComponent(field)

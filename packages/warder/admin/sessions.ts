@@ -14,7 +14,7 @@ interface Session {
 
 const pageSize = 5000
 const maxPages = 10_000
-/** Ids that one request of the service takes. */
+/** Maximum number of ids in one request. */
 const maxIds = 5000
 
 async function fetchSessions(
@@ -41,9 +41,9 @@ async function fetchSessions(
 export const listSessions = adminVerb({
   name: 'sessions',
   words: '',
-  summary: 'who is logged in to a realm, since when and until when',
+  summary: 'List the sessions of a realm: users, begin and end',
   examples: ['warder admin sessions --realm shop --user ann'],
-  options: { realm: realmOption, user: { type: 'text', value: 'U', help: 'those of this user alone' } },
+  options: { realm: realmOption, user: { type: 'text', value: 'U', help: 'only sessions of this user' } },
   parse({ realm, user: username }, names) {
     requireNoNames(names)
     return async ({ api, show }) => {
@@ -65,7 +65,7 @@ export const endSessions = adminVerb({
   name: 'end-sessions',
   words: 'ID...',
   usage: '| --realm R --user U | --realm R --all',
-  summary: 'ends sessions: by id, of a user, or of a whole realm',
+  summary: 'End sessions by id, of a user, or of a whole realm',
   examples: ['warder admin end-sessions --realm shop --user ann'],
   options: {
     realm: { type: 'text', value: 'R', help: 'the realm whose sessions end' },

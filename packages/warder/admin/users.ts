@@ -7,14 +7,14 @@ import { createPasswordSource, passwordOptions } from './new-password.ts'
 import { readUserOwnership } from './ownership.ts'
 import { adminVerb, realmOption } from './verb.ts'
 
-/** How somebody has a name. */
+/** Login methods that exist for a name. */
 interface LoginMethods {
   readonly password: boolean
-  /** An identity provider has it. */
+  /** The name is bound to an identity provider. */
   readonly provider: boolean
 }
 
-/** A credential as the service shows it. */
+/** A user with a password, in the form of the API. */
 interface User {
   readonly realm: string
   readonly username: string
@@ -34,7 +34,7 @@ const describeUser = (realm: string, name: string): string =>
 export const listUsers = adminVerb({
   name: 'users',
   words: '',
-  summary: 'users with a password of a realm',
+  summary: 'List the users of a realm who have a password',
   examples: [
     'warder admin users --realm shop',
     "warder admin users --realm shop --json | jq -r '.[].username'",
@@ -59,11 +59,11 @@ export const listUsers = adminVerb({
 export const addUser = adminVerb({
   name: 'add-user',
   words: 'NAME',
-  summary: 'adds a user; without a file the password is random and shown once',
+  summary: 'Add a user; without a password file the password is random and shown once',
   examples: ['warder admin add-user ann --realm shop --role seller'],
   options: {
     realm: realmOption,
-    role: { type: 'list', value: 'ROLE', help: 'a role that the user has; also several times' },
+    role: { type: 'list', value: 'ROLE', help: 'a role of the user; repeatable' },
     ...passwordOptions,
   },
   parse(values, names) {
@@ -91,7 +91,7 @@ export const addUser = adminVerb({
 export const resetPassword = adminVerb({
   name: 'reset-password',
   words: 'NAME',
-  summary: 'gives a user a new password and ends their sessions',
+  summary: 'Set a new password for a user and end their sessions',
   examples: ['warder admin reset-password ann --realm shop'],
   options: { realm: realmOption, ...passwordOptions },
   parse(values, names) {
@@ -123,7 +123,7 @@ export const deleteUser = adminVerb({
   name: 'delete-user',
   words: 'NAME',
   summary:
-    'deletes a user of whatever login, their second factor and sessions; says what they own at the kms',
+    'Delete a user with any login method, their second factor and sessions; shows what they own at the kms',
   examples: [
     'warder admin delete-user ann --realm shop',
     'warder admin delete-user ann --realm shop --transfer-to shop/bob',
@@ -133,8 +133,8 @@ export const deleteUser = adminVerb({
     'transfer-to': {
       type: 'text',
       value: 'USER',
-      help: `gives their keys and grants to this user of the kms (bob, or realm/bob) first;
-else the keys stay, belong to nobody, and are given away by warder access transfer`,
+      help: `first transfers their keys and grants to this user of the kms (bob, or realm/bob);
+else the keys stay without an owner, until warder access transfer`,
     },
   },
   parse({ realm, 'transfer-to': newOwner }, names) {
@@ -161,7 +161,7 @@ else the keys stay, belong to nobody, and are given away by warder access transf
 export const disableTotp = adminVerb({
   name: 'disable-totp',
   words: 'NAME',
-  summary: 'takes the second factor of a user away; the password is enough then',
+  summary: 'Remove the second factor of a user; the password is then enough',
   examples: ['warder admin disable-totp ann --realm shop'],
   options: { realm: realmOption },
   parse({ realm }, names) {
@@ -186,7 +186,7 @@ async function formatPassword(
   return change ? [...first, await describeNextLogin(api, realm)] : first
 }
 
-/** What a login with a password that is to be changed does in a realm. */
+/** Describes the next login with a password that must be changed. */
 async function describeNextLogin(api: AdminApi, realm: string): Promise<string> {
   const found = (await api.find(`/admins/realms/${encodeURIComponent(realm)}`).catch(() => undefined)) as
     | { readonly auth_params?: { readonly username_password_params?: PasswordParams | null } }

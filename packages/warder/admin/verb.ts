@@ -3,21 +3,21 @@ import type { Options, Values, ValuesOf } from '../cli/options.ts'
 import type { Verb } from '../cli/verbs.ts'
 import type { AdminApi } from './api.ts'
 
-/** Context of a verb, once an administrator has logged in. */
+/** Context of a verb, after the administrator has logged in. */
 export interface AdminContext {
   readonly api: AdminApi
-  /** The key management service of the home, as the same administrator; undefined = `--url` names another place. */
+  /** The key management service of the home, as the same administrator; undefined with `--url`. */
   readonly kms: KmsClient | undefined
   /** Prints lines for people, or with `--json` one document for programs. */
   show(document: unknown, lines: readonly string[]): void
-  /** Asks before something is lost; `--yes` answers for everything. @throws StartupError when it is not confirmed */
+  /** Asks for confirmation, unless `--yes` is given. @throws StartupError when it is not confirmed */
   confirm(question: string): Promise<void>
 }
 
-/** One thing that `warder admin` does. */
+/** A verb of `warder admin`. */
 export interface AdminVerb extends Verb {
   /**
-   * Checks its arguments before anybody is asked for a password, so that a wrong call costs no login.
+   * Checks the arguments before the login, so that a usage error asks for no password.
    * @throws UsageError
    */
   parse(values: Values, names: readonly string[]): (context: AdminContext) => Promise<void>
@@ -34,5 +34,5 @@ export function adminVerb<const O extends Options>(
   return verb as AdminVerb
 }
 
-/** The option of verbs that work in one realm. */
+/** Option of verbs that work in one realm. */
 export const realmOption = { type: 'text', value: 'R', required: true, help: 'the realm' } as const

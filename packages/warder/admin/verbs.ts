@@ -6,7 +6,7 @@ import { endSessions, listSessions } from './sessions.ts'
 import { addUser, deleteUser, disableTotp, listUsers, resetPassword } from './users.ts'
 import type { AdminVerb } from './verb.ts'
 
-/** Everything `warder admin` does, in the order of its help. */
+/** The verbs of `warder admin`, in the order of its help. */
 export const verbs: readonly AdminVerb[] = [
   listRealms,
   listUsers,

@@ -6,11 +6,11 @@ import type { HomeContext } from '../cli/verb-command.ts'
 import { configure } from '../installation/configuration.ts'
 
 const maxShown = 10
-/** No user has this name: the alias names no owner. */
+/** Marks an alias without an owner; no user can have this name. */
 const anyOwner = '.'
 
 /**
- * Resolves an alias to the id of its key, since records name keys by their ids. Any other text is an id.
+ * Resolves an alias to a key id, because records contain key ids. Any other text is an id already.
  * @throws StartupError for an alias that no key has, or that several owners have
  */
 export async function resolveKeyId(text: string, { home, terminal }: HomeContext): Promise<string> {
@@ -20,7 +20,7 @@ export async function resolveKeyId(text: string, { home, terminal }: HomeContext
   const folder = resolve(home)
   const { launch } = configure('kms', folder, [], terminal.env)
   const place = toDatabaseLocation(launch.config, folder, 'kms')
-  // Opening it would make it.
+  // Opening a missing database would create it.
   if (place.kind === 'sqlite' && !existsSync(place.path))
     throw new StartupError(
       `${text} cannot be resolved: the database ${place.path} is not there; name the key by its id`,

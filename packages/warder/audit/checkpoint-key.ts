@@ -2,7 +2,7 @@ import { createPublicKey, type KeyObject } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { StartupError } from '@warder/foundation/errors'
 
-/** The public key of a log's checkpoints in a file. @throws StartupError when the file holds none */
+/** Reads the public key that verifies the checkpoints of a log. @throws StartupError when the file contains none */
 export function readCheckpointKey(path: string): KeyObject {
   try {
     return createPublicKey(readFileSync(path))

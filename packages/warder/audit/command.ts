@@ -11,30 +11,30 @@ import { exportRecords, tail } from './records.ts'
 import { readLogKeys } from './unlock-log.ts'
 import { verifyLogs } from './verify.ts'
 
-/** Longer than a service takes to write a line. */
+/** A service writes a line in less time. */
 const writeGraceMs = 200
 
 const verify = homeVerb({
   name: 'verify',
   words: '[FILE|FOLDER]',
-  summary: 'recomputes the chain of hashes and prints the first line that is broken',
-  about: `Exit code 1 when there is one, when the last line is torn, and when a log holds no record or is gone. Without a
-path: both services' logs of the home. A log that lost whole lines at its end still verifies; keep the head that is
-printed somewhere else and give it back as --expect-head. Files that were removed are held by their signed checkpoints;
-keep checkpoint.pub of the log somewhere else, too, and give it back as --key. Encrypted files are opened by the root
-key and the database of the home; without them closed ones are verified as they are stored, by their checkpoints.`,
+  summary: 'Verify the hash chain and print the first broken line',
+  about: `Without a path it verifies the logs of both services of the home. Exit code 1: a line is broken or torn, or a log is
+empty or missing. A log without its last lines still verifies: store the printed head elsewhere and pass it as
+--expect-head. The signed checkpoints stand for removed files: store checkpoint.pub elsewhere, too, and pass it as
+--key. Encrypted files need the root key and the database of the home; without them, closed files are verified
+by their checkpoints only.`,
   examples: ['warder audit verify'],
   options: {
-    'expect-head': { type: 'text', value: 'SEQ:HASH', help: 'the head that the one log has to have' },
+    'expect-head': { type: 'text', value: 'SEQ:HASH', help: 'expected head of the log at the path' },
     key: {
       type: 'text',
       value: 'FILE',
-      help: 'the key that signs checkpoints (default: checkpoint.pub of the log)',
+      help: 'public key of the checkpoints (default: checkpoint.pub of the log)',
     },
     'timestamp-ca': {
       type: 'text',
       value: 'FILE',
-      help: 'checks time stamps of closed files, too, by these authorities (PEM)',
+      help: 'also verifies the time stamps of closed files with these authorities (PEM)',
     },
   },
   parse({ 'expect-head': head, key, 'timestamp-ca': ca }, [path, ...rest]) {
@@ -62,7 +62,7 @@ key and the database of the home; without them closed ones are verified as they 
 
 export const audit = verbCommand({
   name: 'audit',
-  summary: 'verifies the chained audit log, reads, exports, archives and prunes it',
+  summary: 'Verify, read, export, archive and prune the audit log',
   about: 'Without a path: the logs of both services of the home.',
   verbs: [verify, exportRecords, tail, archive, prune],
 })

@@ -10,22 +10,22 @@ import { type ServiceName, serviceNames } from '../installation/services.ts'
 export interface Logs {
   /** Folders and files with records. */
   readonly paths: readonly string[]
-  /** One line for each log that ought to be there and is not. */
+  /** One line for each missing log. */
   readonly missing: readonly string[]
 }
 
-/** The log at a path, else those of the home. @throws StartupError when there is none */
+/** Finds the log at a path, or else the logs of the home. @throws StartupError when there is none */
 export function findLogs(path: string | undefined, { home, terminal }: HomeContext): Logs {
   return path === undefined ? findHomeLogs(home, terminal.env) : findNamedLog(path)
 }
 
-/** The one log that was named. @throws StartupError when there is nothing of that name */
+/** @throws StartupError when the path does not exist */
 function findNamedLog(path: string): Logs {
   if (!existsSync(path)) throw new StartupError(`${path} is not there`)
   return { paths: [resolve(path)], missing: [] }
 }
 
-/** Both services' logs; a service that was never started has none. @throws StartupError when there is no log at all */
+/** Finds the logs of both services; a service that was never started has none. @throws StartupError when there is no log */
 function findHomeLogs(home: string, env: Terminal['env']): Logs {
   const logs = serviceNames.map((name) => ({ name, folder: resolve(join(home, 'audit', name)) }))
   const paths = logs.map(({ folder }) => folder).filter((folder) => existsSync(folder))
@@ -38,7 +38,7 @@ function findHomeLogs(home: string, env: Terminal['env']): Logs {
   return { paths, missing }
 }
 
-/** The database file of a service that was started and keeps a log. */
+/** Finds the database file of a service that has been started and writes an audit log. */
 function findDatabase(name: ServiceName, home: string, env: Terminal['env']): string | undefined {
   const { config } = configure(name, home, [], env).launch
   if (!config.audit_enabled) return undefined

@@ -13,24 +13,24 @@ const before = {
   type: 'text',
   value: 'TIME',
   required: true,
-  help: 'files whose records are all older: 2026-01-01, 2026-01-01T00:00:00Z or 90d (days ago; also h, w)',
+  help: 'only files with older records: 2026-01-01, 2026-01-01T00:00:00Z, or an age: 90d (also h, w)',
 } as const
 
 export const archive = homeVerb({
   name: 'archive',
   words: '[FOLDER]',
-  summary: 'compresses old files of the log (zstd), and moves them elsewhere with --to',
-  about: `Only files that the service has closed and signed. Each is read back and compared with its checkpoint before the
-original goes. Beside the log, verify and export still find the records; elsewhere, give them that folder. What --to
-moves away is signed with the key of the log, which takes the root key and the database of the home. It may run while
-the service does, and again after it was interrupted.`,
+  summary: 'Compress old files of the log (zstd); --to moves them to another folder',
+  about: `Archives only files that the service has closed and signed. Each copy is read back and compared with its checkpoint
+before the original is removed. verify and export find archives beside the log; for another folder, pass its path.
+--to signs the move with the key of the log, which needs the root key and the database of the home. The service may
+run meanwhile; an interrupted run can be repeated.`,
   examples: [
     'warder audit archive --before 90d',
     'warder audit archive --before 2026-01-01 --to /mnt/archive',
   ],
   options: {
     before,
-    to: { type: 'text', value: 'FOLDER', help: 'where to; a folder for each service is made in it' },
+    to: { type: 'text', value: 'FOLDER', help: 'target folder; it gets a subfolder for each service' },
   },
   parse({ before: time, to }, [path, ...rest]) {
     requireNoNames(rest)
@@ -55,15 +55,14 @@ the service does, and again after it was interrupted.`,
 export const prune = homeVerb({
   name: 'prune',
   words: '[FOLDER]',
-  summary: 'removes old files of the log for good; their checkpoints stay, and the chain holds',
-  about: `Only files that the service has closed and signed, archived or not. Each removal is signed with the key of the
-log, which takes the root key and the database of the home; a file that is gone already gets that signature, too. The
-service records in the log which files were removed and by whom, at its next file or start. It may run while the service
-does.`,
+  summary: 'Delete old files of the log for good; their checkpoints stay, so the chain still verifies',
+  about: `Removes only files that the service has closed and signed, archived or not. Each removal is signed with the key of the
+log, which needs the root key and the database of the home; a file that is already gone gets that signature, too. At its
+next file or start the service records in the log which files were removed and by whom. The service may run meanwhile.`,
   examples: ['warder audit prune --before 2016-01-01 --yes'],
   options: {
     before,
-    yes: { type: 'flag', help: 'remove them; without it they are only listed' },
+    yes: { type: 'flag', help: 'removes the files; without it they are only listed' },
   },
   parse({ before: time, yes }, [path, ...rest]) {
     requireNoNames(rest)
@@ -92,7 +91,7 @@ interface Common {
   readonly now: number
 }
 
-/** @param work gives how many files it found */
+/** @param work processes one log; @returns the number of its files */
 async function forEachLog(
   path: string | undefined,
   context: HomeContext,

@@ -4,7 +4,7 @@ import type { Terminal } from '../cli/command.ts'
 import { configure } from '../installation/configuration.ts'
 import { serviceNames } from '../installation/services.ts'
 
-/** How many records of a log of a home the database of its service knows of; undefined = that cannot be said. */
+/** Reads the number of records that the database of a service has recorded for its log; undefined = not known. */
 export async function readRecordedSeq(
   folder: string,
   { home, env }: { readonly home: string; readonly env: Terminal['env'] },

@@ -9,15 +9,15 @@ import { findLogs } from './logs.ts'
 import { parseTime } from './times.ts'
 import { readLogKeys } from './unlock-log.ts'
 
-/** Options that say which records are wanted. */
+/** Options that filter records. */
 const filters = {
-  principal: { type: 'text', value: 'NAME', help: 'who asked' },
-  key: { type: 'text', value: 'ID', help: 'the key (also by an alias), certificate or other object' },
-  operation: { type: 'text', value: 'NAME', help: "what was asked: crypto.encrypt, or 'kmip.*'" },
-  outcome: { type: 'text', value: 'success|failure', help: 'how it ended' },
+  principal: { type: 'text', value: 'NAME', help: 'the user or machine that made the request' },
+  key: { type: 'text', value: 'ID', help: 'id of the key (or an alias), certificate or other object' },
+  operation: { type: 'text', value: 'NAME', help: "name of the operation: crypto.encrypt, or 'kmip.*'" },
+  outcome: { type: 'text', value: 'success|failure', help: 'result of the operation' },
 } as const
 
-const format = { type: 'text', value: 'json|cef', help: 'how they are written (default json)' } as const
+const format = { type: 'text', value: 'json|cef', help: 'output format (default json)' } as const
 
 const defaultLines = 20
 
@@ -25,16 +25,16 @@ export const exportRecords = homeVerb({
   name: 'export',
   words: '[FOLDER]',
   usage: '[--format json|cef] [--since TIME] [--until TIME] [FILTER]...',
-  summary: 'prints the records, one a line, as JSON or as CEF for a SIEM',
-  about: 'Archived records as well. TIME is RFC 3339, 2026-11-21T00:00:00Z, or how long ago it was, 12h',
+  summary: 'Print the records, one per line, as JSON or as CEF for a SIEM',
+  about: 'Includes archived records. TIME is RFC 3339 (2026-11-21T00:00:00Z), or an age: 12h',
   examples: [
     'warder audit export --format cef --since 2026-11-01T00:00:00Z > audit.cef',
     'warder audit export --principal alice --outcome failure',
   ],
   options: {
     format,
-    since: { type: 'text', value: 'TIME', help: 'from then on' },
-    until: { type: 'text', value: 'TIME', help: 'before then' },
+    since: { type: 'text', value: 'TIME', help: 'only records from this time on' },
+    until: { type: 'text', value: 'TIME', help: 'only records before this time' },
     ...filters,
   },
   parse({ since, until, ...more }, [path, ...rest]) {
@@ -68,12 +68,12 @@ export const tail = homeVerb({
   name: 'tail',
   words: '[FOLDER]',
   usage: '[--lines N] [--follow] [--format json|cef] [FILTER]...',
-  summary: 'prints the last records, and with --follow those that come',
-  about: 'Records of both services come in the order in which each of them writes.',
+  summary: 'Print the last records; --follow prints new ones as they are written',
+  about: 'Each service writes its records in order; the records of both services are interleaved.',
   examples: ['warder audit tail --follow', 'warder audit tail --lines 100 --outcome failure'],
   options: {
-    lines: { type: 'number', value: 'N', help: `how many of each log (default ${defaultLines})` },
-    follow: { type: 'flag', short: 'f', help: 'goes on until it is interrupted; the same: -f' },
+    lines: { type: 'number', value: 'N', help: `number of records of each log (default ${defaultLines})` },
+    follow: { type: 'flag', short: 'f', help: 'prints new records until it is interrupted; same as -f' },
     format,
     ...filters,
   },
@@ -121,7 +121,7 @@ interface FilterValues {
   readonly outcome: string | undefined
 }
 
-/** The object that records are wanted of; an alias is resolved once the home is known. */
+/** Resolves the filter by object; an alias is resolved when the home is known. */
 function createObjectResolver(key: string | undefined) {
   return async (context: HomeContext): Promise<{ readonly object?: string }> =>
     key === undefined ? {} : { object: await resolveKeyId(key, context) }

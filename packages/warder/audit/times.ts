@@ -2,7 +2,7 @@ import { readDuration } from '../cli/duration.ts'
 import { UsageError } from '../cli/usage-error.ts'
 
 /**
- * A time, or how long ago it was, as `90d`.
+ * Parses a time (RFC 3339) or an age (`90d`).
  * @returns Unix milliseconds
  * @throws UsageError
  */

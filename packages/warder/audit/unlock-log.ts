@@ -21,9 +21,9 @@ interface LogLocation {
 }
 
 /**
- * Keys of the encrypted files of a log, by the root key and the database of its service; none for a log that has
- * none.
- * @param path a log folder, or a file of one
+ * Reads the keys of the encrypted files of a log, with the root key and the database of its service.
+ * @param path a log folder, or a file in it
+ * @returns no keys for a log without encrypted files
  * @throws StartupError naming what is missing
  */
 export async function readLogKeys(path: string, where: LogLocation): Promise<LogKeys> {
@@ -34,8 +34,8 @@ export async function readLogKeys(path: string, where: LogLocation): Promise<Log
 }
 
 /**
- * Keys for archiving or pruning a log: undefined = nothing in it is encrypted, nor to be, nor to be signed.
- * @param signs files go away, which the key of the log signs
+ * Reads the keys to archive or prune a log; undefined = neither encryption nor signatures are needed.
+ * @param signs files are removed, so the key of the log must sign
  * @throws StartupError
  */
 export async function unlockLog(
@@ -52,7 +52,7 @@ export async function unlockLog(
     keys: await openLogKeys(folder, seal),
     signer:
       (await readCheckpointSigner(folder, seal)) ??
-      // An archive holds the public half alone.
+      // An archive contains only the public half.
       (await readCheckpointSigner(join(where.home, 'audit', name), seal)),
   }))
   const known = readPublicCheckpointKey(folder)
@@ -72,7 +72,7 @@ export async function unlockLog(
   }
 }
 
-/** Of the services that may have written a log: the one that its folder is named after, else each that opens. */
+/** Reads from each service that may have written a log: the one that its folder is named after, or else both. */
 async function readFromServices<Result>(
   folder: string,
   { home, env }: LogLocation,

@@ -15,13 +15,13 @@ import type { Terminal } from '../cli/command.ts'
 import { UsageError } from '../cli/command.ts'
 import type { Logs } from './logs.ts'
 
-/** Called when a line has no end: the service that may be writing it gets on meanwhile. */
+/** Called when the last line is incomplete, to let a running service finish it. */
 export type Wait = () => Promise<void>
 
-/** A log whose last line is another one each time is read so often. */
+/** Bounds the reads of a log whose last line keeps changing. */
 const maxReads = 5
 
-/** Prints one line for each log. @returns the exit code: 0 when all are whole */
+/** Prints one line for each log. @returns the exit code: 0 when all logs are intact */
 export async function verifyLogs(
   { paths, missing }: Logs,
   {
@@ -33,11 +33,11 @@ export async function verifyLogs(
   }: {
     readonly head?: string | undefined
     readonly trusted?: KeyObject | undefined
-    /** Given: time stamps of closed files are checked, too. */
+    /** If given, the time stamps of closed files are verified as well. */
     readonly anchors?: TimestampAnchors | undefined
-    /** Opens the encrypted files of a log. @throws StartupError when that cannot be done */
+    /** Reads the keys of the encrypted files of a log. @throws StartupError when it cannot */
     readonly readKeys?: (path: string) => Promise<LogKeys>
-    /** They are logs of a home, which begin with their first record: how many records the database of one knows of. */
+    /** For logs of a home, which begin with record 1: reads the number of records that the database has recorded. */
     readonly readRecordCount?: ((path: string) => Promise<number | undefined>) | undefined
   },
   terminal: Pick<Terminal, 'out'>,
@@ -62,11 +62,11 @@ export async function verifyLogs(
 
 interface LoadedKeys {
   readonly keys: LogKeys
-  /** Why they are not there. */
+  /** The reason why the keys are missing. */
   readonly refusal: string | undefined
 }
 
-/** Without keys, closed files are verified as they are stored. */
+/** Without keys, closed files are verified by their checkpoints. */
 async function loadKeys(
   path: string,
   readKeys: ((path: string) => Promise<LogKeys>) | undefined,
@@ -79,7 +79,7 @@ async function loadKeys(
   }
 }
 
-/** A line without its end is torn only when nobody is writing it: the file then stays as it is. */
+/** An incomplete last line is torn only if the file does not change any more. */
 async function verifyAtRest(
   path: string,
   expected: { readonly expectHead?: ChainHead; readonly logKeys: LogKeys },
@@ -120,7 +120,7 @@ function describeDefect(
   return `MISSING ${path}: holds no record; a service writes one at each start`
 }
 
-/** Files whose beginning was taken away look like an archive; the log of a home is none. */
+/** A log without its first files looks like an archive, but the log of a home must be complete. */
 function describeTruncation(path: string, { first = 1, head }: VerifyResult, known = 0): string | undefined {
   if (first !== 1)
     return `MISSING ${path}: begins with record ${first}: the files before it, and their checkpoints, are gone`
@@ -140,7 +140,7 @@ function formatIntact(
   return `ok      ${path}: ${records} records in ${files} files${begin}${sealed}${gone}${last}`
 }
 
-/** Prints what the time stamps of a log say. @returns lines about those that do not hold */
+/** Prints a summary of the time stamps of a log. @returns lines about invalid time stamps */
 function verifyStamps(
   path: string,
   anchors: TimestampAnchors,

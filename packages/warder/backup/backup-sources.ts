@@ -6,10 +6,9 @@ import type { Terminal } from '../cli/command.ts'
 import { configure } from '../installation/configuration.ts'
 import { type ServiceName, serviceNames } from '../installation/services.ts'
 
-// Where the parts of an installation are. What knows where a database is opens no file: see
-// docs/adr/rollback-detection.md.
+// Locations of the parts of an installation. This module opens no database file: see docs/adr/rollback-detection.md.
 
-/** Files that belong to the moment, not to the installation; the key that signs backups, so that no recipient can sign. */
+/** Files of the running system, and the key that signs backups, so that no recipient can sign. */
 const transientFiles =
   /^(?:logins\/|\.restoring\/|drill\.json$|backup\.json$|backup-signing\.)|(?:^|\/)(?:endpoints\.json|.*\.lock|\.writable-[^/]*|.*\.new)$/
 
@@ -19,15 +18,15 @@ export interface BackupSources {
     readonly place: DatabaseLocation
     readonly log: string
   }[]
-  /** Files that settings name and no backup has, as they are not in the home: `SETTING PATH`. */
+  /** Files outside the home that settings name, and that no backup contains: `SETTING PATH`. */
   readonly externalFiles: readonly string[]
-  /** Whether a file of the home belongs into a backup: none of a database ever does. */
+  /** Whether a backup includes a file of the home; never a database file. */
   isKept(path: string): boolean
 }
 
 /**
  * @param home absolute
- * @throws StartupError when the root key is asked for and lies elsewhere
+ * @throws StartupError when the root key is requested and is outside the home
  */
 export function findBackupSources(
   home: string,
@@ -49,7 +48,7 @@ export function findBackupSources(
     throw new StartupError(
       `the root key ${outside} is not in the home: keep a copy of it apart from the backup`,
     )
-  // A database, and what SQLite keeps beside it under longer names.
+  // A database, and the files of SQLite beside it with longer names.
   const databases = services.flatMap(({ place }) => (place.kind === 'sqlite' ? [resolve(place.path)] : []))
   return {
     databases: services,

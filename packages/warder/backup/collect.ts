@@ -13,25 +13,24 @@ export interface CollectOptions {
   /** Absolute. */
   readonly home: string
   readonly env: Terminal['env']
-  /** Also the file with the root key: whoever opens such a backup has everything. */
+  /** Includes the root key file: such a backup and its passphrase or key are enough to read everything. */
   readonly rootKey: boolean
-  /** Also the files of the audit logs. */
+  /** Includes the files of the audit logs. */
   readonly audit: boolean
   /** Unix milliseconds. */
   readonly now: number
-  /** Told how many rows were read so far, of about how many. */
+  /** Receives the number of rows read so far, and the approximate total. */
   onRow?(rows: number, all: number): void
-  /** Ends the work. */
+  /** Aborts the backup. */
   readonly signal?: AbortSignal | undefined
 }
 
 type DatabaseCopy = Awaited<ReturnType<typeof openSnapshot>> & { readonly service: ServiceName }
 
 /**
- * Everything that a restore needs, read while the services run: the logs and files first, so that no log knows more
- * than the database that comes back with it, then both databases, each as it is at one moment. The two moments are
- * milliseconds apart, whatever the copy takes. That of the kms is the earlier one: a name that it gives rights to is
- * then one that auth knows.
+ * Reads everything that a restore needs while the services run: first the logs and files, so that no log is newer than
+ * its restored database, then a snapshot of each database. The snapshots are taken milliseconds apart, however long the
+ * copies take. The kms comes first, so that every user with rights there also exists at auth.
  * @throws StartupError when there is no installation in the home
  */
 export async function* collect(options: CollectOptions): AsyncGenerator<BackupLine> {

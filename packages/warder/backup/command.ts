@@ -19,34 +19,37 @@ import { requireSender, senderOptions } from './sender.ts'
 const backupOptions = {
   home: homeOption,
   ...recipientOptions,
-  'root-key': { type: 'flag', help: 'with the root key: whoever opens the backup has everything' },
-  audit: { type: 'flag', help: 'with the files of the audit logs (default: their heads alone)' },
+  'root-key': {
+    type: 'flag',
+    help: 'includes the root key: the backup alone is then enough to read everything',
+  },
+  audit: { type: 'flag', help: 'includes the files of the audit logs (default: only their heads)' },
   spool: {
     type: 'text',
     value: 'SPOOL',
-    help: 'the backup is written there, read back, and then sent or copied, which can go on after a break',
+    help: 'writes and verifies the backup in this local file first, so that sending or copying it can be resumed',
   },
-  continue: { type: 'flag', help: 'copies the --spool SPOOL that is there on to FILE' },
+  continue: { type: 'flag', help: 'resumes the copy of an existing --spool SPOOL to FILE' },
   from: {
     type: 'text',
     value: 'BYTES',
-    help: 'with -: sends the --spool SPOOL that is there, from this byte on',
+    help: 'with -: resumes sending an existing --spool SPOOL, from this byte on',
   },
 } as const
 
 export const backup: Command = {
   name: 'backup',
-  summary: 'copies the installation into one encrypted file while it runs',
+  summary: 'Back up the running installation into one encrypted file',
   help: `warder backup FILE ${optionsUsage(backupOptions)}
 
-Both databases, each as it is at one moment, the settings, the certificates and the heads of the audit logs. The same
-for SQLite and PostgreSQL: restore puts either into either. FILE is written under another name and read back first;
-- is standard output. Without --root-key the backup is of no use without a copy of root.key. It runs with the lowest
-priority, so that it takes from the services what they leave.
+Backs up both databases (a consistent snapshot of each), the settings, the certificates and the heads of the audit logs.
+The format is the same for SQLite and PostgreSQL: a backup of either can be restored into either. FILE appears only
+after it was written under another name and read back; - is standard output. Without --root-key a restore also needs a
+copy of root.key. The command runs with the lowest scheduling priority.
 
-A backup that is interrupted leaves nothing, and is begun anew. Where the way to its place may break, --spool keeps the
-whole of it here: --continue copies it on to FILE and removes SPOOL at the end, and --from goes on behind what the other
-side of a pipe has.
+An interrupted backup leaves nothing behind: start it again. If the connection to the target may break, use --spool for
+a complete local copy: --continue then resumes the copy to FILE and removes SPOOL at the end; --from resumes a pipe
+after the bytes that the other side has.
 
 ${optionsHelp(backupOptions)}
 
@@ -95,37 +98,36 @@ function readByteOffset(text: string): number {
 const restoreOptions = {
   home: {
     ...homeOption,
-    help: 'folder for the installation: missing or empty (default WARDER_HOME, else ./.warder)',
+    help: 'home of the installation, missing or empty (default WARDER_HOME, else ./.warder)',
   },
   ...unlockOptions,
   ...senderOptions,
   'outside-home': {
     type: 'flag',
-    help: 'also restores databases that the settings in the backup put outside of the home',
+    help: 'permits databases outside the home, as named by the settings in the backup',
   },
   'auth-database': {
     type: 'text',
     value: 'URL',
-    help: 'database_url of auth from now on: sqlite:FILE or postgresql://…',
+    help: 'new database_url of auth: sqlite:FILE or postgresql://…',
   },
-  'kms-database': { type: 'text', value: 'URL', help: 'the same for kms' },
+  'kms-database': { type: 'text', value: 'URL', help: 'new database_url of kms' },
   'surviving-audit': {
     type: 'text',
     value: 'FOLDER',
-    help: 'audit/ of the lost installation: tells what was done after the backup',
+    help: 'audit/ of the lost installation: lists the operations after the backup, which are lost',
   },
 } as const
 
 export const restoreCommand: Command = {
   name: 'restore',
-  summary: 'puts a backup into an empty home and empty databases',
+  summary: 'Restore a backup into an empty home and empty databases',
   help: `warder restore FILE ${optionsUsage(restoreOptions)}
 
-Replaces nothing: the home and the databases have to be empty. Until all of it is there the home has another name and
-no service starts on a database; a restore that was interrupted is simply begun anew. The backup must be signed by an
-installation that --from names, or that was accepted before on this account. To move from SQLite to
-PostgreSQL, or back, restore a backup with --auth-database and --kms-database; a password belongs into PGPASSWORD or
-PGPASSFILE, not into the URL.
+Overwrites nothing: the home and the databases must be empty. No service can start on them until the restore is
+complete; after an interruption, run the same command again. The backup must be signed by an installation that --from
+names, or that this account accepted before. To move from SQLite to PostgreSQL or back, restore with --auth-database and
+--kms-database; put a password into PGPASSWORD or PGPASSFILE, not into the URL.
 
 ${optionsHelp(restoreOptions)}
 
@@ -146,7 +148,7 @@ Example:
         acceptNew: values['accept-new-sender'],
         acceptUnsigned: values['accept-unsigned'],
       },
-      // A backup that comes through the pipe leaves nothing to answer with.
+      // When the backup comes through standard input, no question can be answered.
       {
         env: terminal.env,
         prompter: path === '-' ? { ...prompter, interactive: false } : prompter,
@@ -180,7 +182,7 @@ Example:
       return 0
     } catch (error) {
       progress.clear()
-      // What is read is the backup; what finds no room is the home.
+      // A full disk is that of the home; other errors concern the backup.
       throw toFileRefused(error, describeFullDisk(error, home) === undefined ? path : home)
     }
   },

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** The same bytes; once they were read to their end, `digest` is their SHA-256 in lower-case hexadecimal digits. */
+/** Passes bytes through; at their end `digest` returns their SHA-256 in lower-case hexadecimal digits. */
 export function hashStream(source: AsyncIterable<Uint8Array>): {
   readonly bytes: AsyncIterable<Uint8Array>
   digest(): string

@@ -7,8 +7,8 @@ import type { AuditHead, BackupLine } from './lines.ts'
 const partBytes = 512 * 1024
 
 /**
- * Lines for the files of a home. Of a file that is written meanwhile: what it has when its turn comes.
- * @param isKept asked with the absolute path, before anything is opened
+ * Reads the files of a home as lines. A file that is being written is read up to its size at that moment.
+ * @param isKept filter on the absolute path, called before a file is opened
  */
 export async function* readFileLines(
   home: string,
@@ -27,7 +27,7 @@ export async function* readFileLines(
   }
 }
 
-/** Files below a folder; links and sockets are left alone. */
+/** Lists the files below a folder, without links and sockets. */
 function listFiles(folder: string): readonly string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -36,8 +36,9 @@ function listFiles(folder: string): readonly string[] {
 }
 
 /**
- * The last record of a log; null: there is none.
- * @param keysOf opens a log that is encrypted; where it cannot, the last closed file tells: a backup needs no root key
+ * Reads the head of a log; null: it has no records.
+ * @param readKeys reads the keys of an encrypted log; if it fails, the head is that of the last closed file, because a
+ *   backup must not need the root key
  */
 export async function readAuditHead(
   folder: string,

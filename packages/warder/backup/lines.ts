@@ -5,7 +5,7 @@ import type { CopiedRow, CopiedTable } from '@warder/foundation/sql'
 import type { ServiceName } from '../installation/services.ts'
 import { BackupRefused } from './refused.ts'
 
-/** Lines of a backup, JSON each, in this order. Bytes are base64. */
+/** Lines of a backup (JSON), in this order. Bytes are base64. */
 export type BackupLine =
   | {
       readonly kind: 'backup'
@@ -15,7 +15,7 @@ export type BackupLine =
       readonly root_key: boolean
       readonly audit: boolean
     }
-  /** A file of the home; its parts follow each other. `first` begins it. */
+  /** A part of a file of the home; `first` marks the first part. */
   | {
       readonly kind: 'file'
       readonly path: string
@@ -27,13 +27,13 @@ export type BackupLine =
       readonly kind: 'database'
       readonly service: ServiceName
       readonly schema: CopiedSchema
-      /** The last record of the audit log that was there when the copy was begun. */
+      /** The last record of the audit log when the copy began. */
       readonly audit_head: AuditHead | null
     }
   | ({ readonly kind: 'table' } & CopiedTable)
-  /** Of the table before. */
+  /** Rows of the preceding table. */
   | { readonly kind: 'rows'; readonly rows: readonly (readonly CopiedValue[])[] }
-  /** The last line: without it the backup is not whole. */
+  /** The last line: without it the backup is incomplete. */
   | { readonly kind: 'end'; readonly files: number; readonly rows: number }
 
 export interface AuditHead {
@@ -43,11 +43,11 @@ export interface AuditHead {
 
 type CopiedValue = string | number | null | { readonly bytes: string }
 
-/** Characters of a line of rows, unless a single row has more. */
+/** Target length of a line of rows; a single larger row exceeds it. */
 const rowsLength = 1024 * 1024
 const maxLineBytes = 256 * 1024 * 1024
 
-/** Lines for rows: none is much longer than a megabyte. */
+/** Encodes rows as lines of about one megabyte. */
 export function* encodeRows(rows: readonly CopiedRow[]): Generator<BackupLine> {
   let some: (readonly CopiedValue[])[] = []
   let length = 0
@@ -80,7 +80,7 @@ export function decodeRows({
   )
 }
 
-/** Lines as compressed bytes (zstd, RFC 8878). */
+/** Compresses lines (zstd, RFC 8878). */
 export function compressLines(lines: AsyncIterable<BackupLine>): AsyncIterable<Uint8Array> {
   const text = async function* (): AsyncGenerator<string> {
     for await (const line of lines) yield `${JSON.stringify(line)}\n`
@@ -90,7 +90,7 @@ export function compressLines(lines: AsyncIterable<BackupLine>): AsyncIterable<U
   return compressed
 }
 
-/** @throws BackupRefused at a line that is none; what the bytes end with is not looked at */
+/** @throws BackupRefused for an invalid line; the caller checks that the end line is there */
 export async function* readLines(compressed: AsyncIterable<Uint8Array>): AsyncGenerator<BackupLine> {
   const plain = createZstdDecompress()
   pipeline(Readable.from(compressed, { objectMode: false }), plain, () => undefined)

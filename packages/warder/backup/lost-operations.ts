@@ -9,10 +9,10 @@ const maxBatchRecords = 1000
 const maxBatchLength = 8 * 1024 * 1024
 
 /**
- * Acts after a backup, from the logs of the lost installation: they are gone, and keys that were destroyed
- * work again.
+ * Counts the operations after a backup in the logs of the lost installation. Their effects are lost, and keys that were
+ * destroyed work again.
  * @param folder `audit/` of that installation
- * @param keysOf opens a log that is encrypted
+ * @param readKeys reads the keys of an encrypted log
  */
 export async function describeLostOperations(
   folder: string,
@@ -41,7 +41,7 @@ export async function describeLostOperations(
   return lines
 }
 
-/** The restore is complete, whether or not the old log can be opened. */
+/** The restore succeeds even if the old log cannot be read. */
 function toRefusal(error: unknown): string {
   if (error instanceof StartupError) return error.message
   throw error

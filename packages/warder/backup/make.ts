@@ -23,17 +23,17 @@ export interface BackupWork {
   readonly home: string
   /** The file, or `-` for standard output. */
   readonly path: string
-  /** File that has all of it before it goes to its place. */
+  /** Local file that holds the complete backup before it is sent or copied. */
   readonly spool: string | undefined
-  /** Of standard output: the byte of the spool that is sent first. */
+  /** For standard output: offset in the spool from which to send. */
   readonly from: number
-  /** undefined = the spool is there already, and goes on to its place. */
+  /** undefined = resume from an existing spool. */
   readonly recipients: Recipients | undefined
   readonly rootKey: boolean
   readonly audit: boolean
 }
 
-/** Makes a backup, or goes on with one that has a spool. @returns the exit code */
+/** Makes a backup, or resumes one from its spool. @returns the exit code */
 export async function makeBackup(work: BackupWork, terminal: Terminal): Promise<number> {
   const { home, path, spool } = work
   const interruption = new AbortController()
@@ -61,7 +61,7 @@ export async function makeBackup(work: BackupWork, terminal: Terminal): Promise<
   }
 }
 
-/** @returns when the backup was made, Unix milliseconds */
+/** @returns time of the backup, Unix milliseconds */
 async function executeBackup(work: BackupWork, terminal: Terminal, signal: AbortSignal): Promise<number> {
   const { home, path, spool, from, recipients } = work
   if (path !== '-') {
@@ -78,7 +78,7 @@ async function executeBackup(work: BackupWork, terminal: Terminal, signal: Abort
   return mtimeMs
 }
 
-/** There before the work goes on with it, and not there before it is made. @throws StartupError */
+/** The spool must exist to resume, and must not exist for a new backup. @throws StartupError */
 function requireSpool(spool: string, { path, recipients }: BackupWork): void {
   if (recipients === undefined && !existsSync(spool))
     throw new StartupError(

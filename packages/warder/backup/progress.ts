@@ -2,7 +2,7 @@ import { type Progress, type ProgressOutput, progressBar } from '../cli/progress
 
 const reportEvery = 100_000
 
-/** A bar that counts rows; where there is no terminal, a line now and then. @param size 0 = nobody knows */
+/** A progress bar in rows; without a terminal, a line from time to time. @param size 0 = not known */
 export function rowProgress(screen: ProgressOutput, say: (line: string) => void): Progress {
   const bar = progressBar(screen, undefined, { name: 'rows', size: 1 })
   let reported = 0
@@ -17,7 +17,7 @@ export function rowProgress(screen: ProgressOutput, say: (line: string) => void)
   }
 }
 
-/** The same bytes; tells how many have come. */
+/** Passes bytes through and reports their number. */
 export async function* reportProgress(
   source: AsyncIterable<Uint8Array>,
   size: number,

@@ -1,4 +1,4 @@
 import { StartupError } from '@warder/foundation/errors'
 
-/** A backup that is not opened, and why. */
+/** The backup is invalid, or its sender is refused. */
 export class BackupRefused extends StartupError {}

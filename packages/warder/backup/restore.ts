@@ -15,7 +15,7 @@ export interface RestoreOptions extends DatabaseChoice {
   readonly source: AsyncIterable<Uint8Array>
   readonly unlock: Unlock
   readonly requireSender: RequireSender
-  /** Absolute; missing, or holding nothing but a root key. */
+  /** Absolute; missing, or empty except for a root key. */
   readonly home: string
   /** Unix milliseconds. */
   readonly now: number
@@ -31,11 +31,10 @@ export interface Restored {
 }
 
 /**
- * Restores an installation into a home that is missing or empty, and into empty databases. Until all of it is there no
- * service starts on either; what is interrupted is begun anew by the next restore, or finished by it where everything
- * was there already.
- * @throws StartupError when something is in the way
- * @throws BackupRefused when the backup is not whole
+ * Restores an installation into a missing or empty home and into empty databases. No service starts on either until the
+ * restore is complete. After an interruption the next restore starts again, or finishes if only renames are left.
+ * @throws StartupError when the home or a database is not empty
+ * @throws BackupRefused when the backup is incomplete or invalid
  */
 export async function restore(options: RestoreOptions): Promise<Restored> {
   const { home, source, unlock, requireSender, now } = options
@@ -63,7 +62,7 @@ export async function restore(options: RestoreOptions): Promise<Restored> {
   }
 }
 
-/** @throws StartupError when this is not the backup that was being restored */
+/** @throws StartupError when this is another backup than the interrupted one */
 async function finishInterrupted(
   source: AsyncIterable<Uint8Array>,
   home: string,
@@ -91,7 +90,7 @@ class Restoring {
   #fileCount = 0
   #rows = 0
   #ended = false
-  /** A database may be finished. */
+  /** A database may already be finished. */
   mayHaveFinished = false
 
   constructor(options: RestoreOptions, { files, isInterrupted, restoredAt }: HomeRestore<Restored>) {
@@ -154,7 +153,7 @@ class Restoring {
     this.#database = await this.#databases.begin(service, schema)
   }
 
-  /** All databases, now that everything has come: a backup that is cut off leaves none that could be used. */
+  /** Finishes all databases only at the end, so that a truncated backup leaves no usable database. */
   async finish(digest: string): Promise<void> {
     if (!this.#ended) throw new BackupRefused('the backup is cut off')
     const madeAt = Date.parse(this.#start.madeAt)

@@ -20,7 +20,7 @@ import { createEmptyFolder, removeFolder, setDatabase } from './staging.ts'
 
 export interface DatabaseChoice {
   readonly env: Terminal['env']
-  /** Databases that take the place of those of the backup's settings. */
+  /** Databases that replace those in the settings of the backup. */
   readonly databases: Readonly<Partial<Record<ServiceName, string>>>
   /** The settings in the backup may name databases outside of the home. */
   readonly outsideHome: boolean
@@ -29,22 +29,22 @@ export interface DatabaseChoice {
 export interface RestoreTarget {
   /** Absolute. */
   readonly home: string
-  /** Folder for its files until then. */
+  /** Staging folder for its files. */
   readonly files: string
-  /** When a restore into this home was begun that was interrupted: databases that it has finished are emptied. */
+  /** Start of an interrupted restore into this home; databases that it finished are emptied. */
   readonly interruptedAt: number | undefined
 }
 
-/** The databases of a restore. A file of SQLite lies in a folder of its own until everything has come. */
+/** The databases of a restore. A SQLite file stays in a staging folder until the restore is complete. */
 export class RestoredDatabases {
   readonly #target: RestoreTarget
   readonly #choice: DatabaseChoice
   readonly #begun: DatabaseRestore[] = []
-  /** Files that lie elsewhere than in the home. */
+  /** Files outside the home. */
   readonly moves: Move[] = []
   readonly #locks: (() => void)[] = []
 
-  /** @throws StartupError when a database is chosen that the environment overrules */
+  /** @throws StartupError when the environment overrides a chosen database */
   constructor(target: RestoreTarget, choice: DatabaseChoice) {
     this.#target = target
     this.#choice = choice
@@ -58,7 +58,7 @@ export class RestoredDatabases {
     }
   }
 
-  /** @throws StartupError when there is something in its place */
+  /** @throws StartupError when the database is not empty */
   async begin(service: ServiceName, schema: CopiedSchema): Promise<DatabaseRestore> {
     const { interruptedAt } = this.#target
     const place = this.#resolvePlace(service)
@@ -92,7 +92,7 @@ export class RestoredDatabases {
     return { kind: 'sqlite', path: join(from, 'database') }
   }
 
-  /** A backup says what is restored; the caller says where. */
+  /** The backup determines the content, the caller the location. */
   #requireFlag(service: ServiceName, place: DatabaseLocation): void {
     if (this.#choice.outsideHome) return
     const where = place.kind === 'sqlite' ? place.path : 'a database server'
@@ -101,7 +101,7 @@ export class RestoredDatabases {
     )
   }
 
-  /** From now on services can use them, once their files are in their places. */
+  /** Marks the databases as complete; services can use them once their files are moved. */
   async finish(origin: RestoredBackup): Promise<void> {
     for (const database of this.#begun) {
       await database.finish(origin)

@@ -18,15 +18,15 @@ import { restoreFolder } from '@warder/foundation/home'
 import { takeLock } from '@warder/foundation/runtime'
 import { removeFolder } from './staging.ts'
 
-// A home that is being restored has a folder in which everything is put first, and no service starts while it is there:
+// A home that is being restored has a staging folder; no service starts while it exists:
 //
-//   files      what the home will hold
-//   restored_at  when this restore was first begun: databases that it has finished are known by it
-//   complete   JSON: all of it is there, in the databases too; only renames are left
+//   files        the future content of the home
+//   restored_at  first start of this restore; identifies the databases that it has finished
+//   complete     JSON: files and databases are complete, only renames are left
 
 const lockName = 'restore.lock'
 const rootKeyName = 'root.key'
-/** A file system that is mounted at the home has its own folder there. */
+/** `lost+found` is the folder of a file system that is mounted at the home. */
 const ignored: ReadonlySet<string> = new Set([restoreFolder, lockName, 'lost+found'])
 
 export interface Move {
@@ -34,42 +34,42 @@ export interface Move {
   readonly path: string
 }
 
-/** Remaining steps of a restore, and its report. */
+/** Remaining steps of a restore, and its report. Stored as JSON. */
 export interface Complete<Report> {
   readonly digest: string
-  /** Files that lie elsewhere than in the home. */
+  /** Files outside the home. */
   readonly moves: readonly Move[]
   readonly told: Report
 }
 
-/** A home that is being filled. */
+/** A home that is being restored. */
 export interface HomeRestore<Report> {
-  /** Folder for its files. */
+  /** Staging folder for its files. */
   readonly files: string
-  /** When this restore was begun: of one that goes on after an interruption, the first time. Unix milliseconds. */
+  /** First start of this restore, also after an interruption. Unix milliseconds. */
   readonly restoredAt: number
-  /** Databases may have been finished by a restore that was interrupted. */
+  /** An interrupted restore may have finished databases. */
   readonly isInterrupted: boolean
-  /** Everything was there when that one was interrupted. */
+  /** Given if the interrupted restore had only renames left. */
   readonly complete: Complete<Report> | undefined
-  /** @throws StartupError when a file is in the way */
+  /** @throws StartupError when a root key exists that differs from the one in the backup */
   requirePlace(): void
-  /** Puts everything into its place, for good. What is interrupted here is finished by the next restore. */
+  /** Moves everything to its place, durably. If interrupted, the next restore finishes it. */
   finish(complete: Complete<Report>): void
   /**
-   * Takes away what was put there, unless all of it is there and only renames are left.
-   * @param databasesFinished a database may be finished: the next restore has to know it as its own
+   * Removes the staged files, unless only renames are left.
+   * @param databasesFinished a database may be finished, and the next restore must recognize it
    */
   abandon(databasesFinished: boolean): void
-  /** Lets go of the home. */
+  /** Releases the lock on the home. */
   release(): void
 }
 
 /**
- * Takes a home that is missing or holds nothing but a root key.
+ * Locks a home that is missing, or empty except for a root key.
  * @param home absolute
  * @param now Unix milliseconds
- * @throws StartupError when there is something in it, or another restore has it
+ * @throws StartupError when it is not empty, or another restore has locked it
  */
 export function beginHomeRestore<Report>(home: string, now: number): HomeRestore<Report> {
   if (existsSync(home) && !statSync(home).isDirectory()) throw new StartupError(`${home} is not a folder`)
@@ -106,7 +106,7 @@ export function beginHomeRestore<Report>(home: string, now: number): HomeRestore
       },
       abandon(databasesFinished) {
         if (isComplete) return
-        // The rows that are in the databases must still be known.
+        // The next restore must recognize the rows that are in the databases.
         removeFolder(databasesFinished || isInterrupted ? files : staging)
       },
       release,
@@ -117,7 +117,7 @@ export function beginHomeRestore<Report>(home: string, now: number): HomeRestore
   }
 }
 
-/** @param restoredAt to be noted; undefined = that of the restore which was interrupted stays */
+/** @param restoredAt time to record; undefined = keep that of the interrupted restore */
 function resetStaging(staging: string, files: string, restoredAt: number | undefined): void {
   removeFolder(restoredAt === undefined ? files : staging)
   mkdirSync(files, { recursive: true, mode: 0o700 })
@@ -138,7 +138,7 @@ function requireEmpty(home: string): void {
     )
 }
 
-/** The one that was put there beforehand stays. */
+/** A root key that is already in the home stays. */
 function requireOneRootKey(home: string, files: string): void {
   const [there, restored] = [join(home, rootKeyName), join(files, rootKeyName)]
   if (!existsSync(there) || !existsSync(restored)) return
@@ -146,7 +146,7 @@ function requireOneRootKey(home: string, files: string): void {
     throw new StartupError(`${there} is another root key than the one in the backup: move it away`)
 }
 
-/** Gives files that root restores into the folder of a service to that service. */
+/** Changes the owner of files that root restores to the owner of the home. */
 function changeOwners(home: string, paths: readonly string[]): void {
   if (process.getuid?.() !== 0) return
   const { uid, gid } = statSync(home)
@@ -170,13 +170,13 @@ function readTime(path: string): number | undefined {
   return Number.isSafeInteger(time) ? time : undefined
 }
 
-/** Whole, or not there. */
+/** Writes a file atomically. */
 function writeDurably(path: string, text: string): void {
   writeFileSync(`${path}.new`, text, { mode: 0o600, flush: true })
   renameDurably(`${path}.new`, path)
 }
 
-/** Gives something that is whole its name, for good. */
+/** Renames a complete file, durably. */
 function renameDurably(from: string, path: string): void {
   renameSync(from, path)
   const folder = openSync(dirname(path), 'r')

@@ -7,19 +7,19 @@ import { isBackup, publishFile, requireNew, syncFolder } from './write.ts'
 
 export interface CopyOptions {
   readonly signal?: AbortSignal | undefined
-  /** Told how many bytes are there, of how many. */
+  /** Receives the number of copied bytes, and the total. */
   onBytes?(done: number, all: number): void
 }
 
 const pieceBytes = 1024 * 1024
 
 /**
- * Copies a backup that is whole to its place, and reads it back there. What an interrupted copy has left of the very same
- * bytes stays; two copies at once write the same bytes into the same places.
+ * Copies a complete backup to its target and reads it back. Resumes after the bytes that an interrupted copy of the same
+ * backup left; two concurrent copies write the same bytes at the same offsets.
  * @param spool the backup
- * @param path a file that must not be there; until all has come it is named `PATH.arriving`
+ * @param path a file that must not exist; until the copy is complete it is named `PATH.arriving`
  * @returns its SHA-256, in lower-case hexadecimal digits
- * @throws StartupError when there is such a file, or what was written is read back otherwise
+ * @throws StartupError when the file exists, or reads back differently
  */
 export async function resumeCopy(spool: string, path: string, options: CopyOptions = {}): Promise<string> {
   requireNew(path)
@@ -74,7 +74,7 @@ async function copyRest(
   await target.sync()
 }
 
-/** Of their beginnings, in whole pieces. */
+/** Length of the common prefix of two files, in whole pieces. */
 async function findCommonLength(one: FileHandle, other: FileHandle): Promise<number> {
   const [ours, theirs] = [Buffer.alloc(pieceBytes), Buffer.alloc(pieceBytes)]
   for (let at = 0; ; at += pieceBytes) {

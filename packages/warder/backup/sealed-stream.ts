@@ -17,8 +17,8 @@ import type { RequireSender } from './sender.ts'
 import { type Recipients, type Unlock, unwrap, type WrappedKey, wrapForRecipients } from './wrapped-keys.ts'
 
 // Layout of a backup: a line of JSON with the parameters of the key and the public key of the sender, its authentication
-// code, a signature over both, then chunks (STREAM, as in docs/reference/file-format.md), each with its signature: a recipient, who has the key of
-// the chunks, cannot change them either. Version 1 had no signatures.
+// code, a signature over both, then chunks (STREAM, as in docs/reference/file-format.md), each with its signature, so that
+// a recipient, who has the key of the chunks, cannot change them either. Version 1 had no signatures.
 
 const format = 'warder-backup'
 const version = 2
@@ -43,7 +43,7 @@ interface Header {
 }
 
 /**
- * Seals a stream under a new key, which the recipients can unwrap.
+ * Encrypts a stream under a new key, which is wrapped for the recipients.
  * @param signer the private key of the installation (Ed25519)
  */
 export async function* sealStream(
@@ -77,9 +77,9 @@ export async function* sealStream(
 }
 
 /**
- * @param requireSender asked before anything is decrypted
- * @throws BackupRefused when it is none, its sender is refused, the given secrets do not open it, or it was changed, cut
- * or added to
+ * @param requireSender called before anything is decrypted
+ * @throws BackupRefused when it is not a backup, its sender is refused, the given secrets do not decrypt it, or it was
+ * changed, truncated or extended
  */
 export async function* openStream(
   sealed: AsyncIterable<Uint8Array>,
@@ -138,12 +138,12 @@ function readSender({ sender = '' }: Header): KeyObject {
     const key = createPublicKey({ key: Buffer.from(sender, 'base64url'), format: 'der', type: 'spki' })
     if (key.asymmetricKeyType === 'ed25519') return key
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw new BackupRefused('the header of the backup is invalid: it contains no valid key of the sender')
 }
 
-/** Keep what is signed here apart from whatever else is ever signed with the key. */
+/** Domain separation from other signatures with the key. */
 const headerDomain = 'warder backup header 2\n'
 const chunkDomain = 'warder backup chunk 2\n'
 
@@ -172,7 +172,7 @@ function computeMac(line: Buffer, key: Buffer): Buffer {
   return createHmac('sha256', key).update(line).digest()
 }
 
-/** AES-256-GCM, each chunk with its number and whether it is the last in the nonce. */
+/** AES-256-GCM; the nonce contains the index of the chunk and a flag for the last one. */
 class Chunks {
   readonly #key
   readonly #prefix: Buffer
@@ -219,7 +219,7 @@ class Chunks {
   }
 }
 
-/** Pieces of one size; the last has what is left, and is there even where nothing is. */
+/** Splits a stream into chunks of one size; the last one has the rest and may be empty. */
 async function* splitChunks(
   stream: AsyncIterable<Uint8Array>,
   size: number,
@@ -231,7 +231,7 @@ async function* splitChunks(
     length += part.length
     if (length <= size) continue
     let whole = Buffer.concat(parts)
-    // One byte more than a piece is there: it is not the last.
+    // With one byte more than a chunk, it is not the last.
     while (whole.length > size) {
       yield { bytes: whole.subarray(0, size), last: false }
       whole = whole.subarray(size)
@@ -242,7 +242,7 @@ async function* splitChunks(
   yield { bytes: Buffer.concat(parts), last: true }
 }
 
-/** Reads a stream piece by piece. */
+/** Buffered reader of a stream. */
 class Source {
   readonly #stream: AsyncIterator<Uint8Array>
   #buffered: Buffer = Buffer.alloc(0)
@@ -258,7 +258,7 @@ class Source {
     return true
   }
 
-  /** With its end. Of a stream that has none: what there is, at most so much. */
+  /** Reads a line with its line end, or at most `maxBytes` if there is none. */
   async line(maxBytes: number): Promise<Buffer> {
     while (!this.#buffered.includes(10) && this.#buffered.length < maxBytes) if (!(await this.#more())) break
     const end = this.#buffered.indexOf(10)

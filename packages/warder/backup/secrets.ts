@@ -5,32 +5,32 @@ import { readSecretFile } from '../cli/secret-file.ts'
 import { BackupRefused } from './refused.ts'
 import type { Recipients, Unlock } from './wrapped-keys.ts'
 
-/** Options of what opens a backup. */
+/** Options with the secret that opens a backup. */
 export const unlockOptions = {
   'passphrase-file': {
     type: 'text',
     value: 'FILE',
     help: 'file with the passphrase (default: WARDER_BACKUP_PASSPHRASE)',
   },
-  key: { type: 'text', value: 'FILE', help: 'private key (X25519, PEM) of one whom the backup was made for' },
+  key: { type: 'text', value: 'FILE', help: 'private key (X25519, PEM) of a recipient of the backup' },
 } as const
 
-/** Options of those who will be able to open a backup. */
+/** Options with the recipients of a backup. */
 export const recipientOptions = {
   'passphrase-file': unlockOptions['passphrase-file'],
   to: {
     type: 'list',
     value: 'FILE',
-    help: 'public key (X25519, PEM) of one who can open it; may be given again',
+    help: 'public key (X25519, PEM) of a recipient; repeatable',
   },
 } as const
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** Shorter ones are guessed by whoever gets hold of the file. */
+/** Shorter passphrases can be guessed offline. */
 const minPassphraseLength = 12
 
-/** @throws UsageError when nobody could open the backup */
+/** @throws UsageError when there is neither a passphrase nor a recipient */
 export function readRecipients(file: string | undefined, keys: readonly string[], env: Env): Recipients {
   const passphrase = readPassphrase(file, env)
   if (passphrase === undefined && keys.length === 0)
@@ -42,7 +42,7 @@ export function readRecipients(file: string | undefined, keys: readonly string[]
   return { passphrase, publicKeys: keys.map((path) => readX25519Key(path, createPublicKey)) }
 }
 
-/** @throws UsageError when there is nothing to open it with */
+/** @throws UsageError when there is neither a passphrase nor a key */
 export function readUnlock(file: string | undefined, key: string | undefined, env: Env): Unlock {
   const passphrase = readPassphrase(file, env)
   if (passphrase === undefined && key === undefined)

@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto'
 import { createReadStream, existsSync, statSync } from 'node:fs'
 import { StartupError } from '@warder/foundation/errors'
 
-/** Standard output of this process, as far as it was taken. */
+/** Standard output of this process, with the bytes that were written. */
 export interface StandardOutput {
   readonly bytes: number
   /** SHA-256 of them, in lower-case hexadecimal digits. */
   digest(): string
-  /** @throws StartupError when nobody takes it any more */
+  /** @throws StartupError when the reader has closed it */
   write(bytes: Uint8Array): Promise<void>
 }
 
@@ -35,8 +35,8 @@ export function standardOutput(): StandardOutput {
 }
 
 /**
- * Sends a backup that is whole, from a byte on.
- * @throws StartupError when it is not there, is shorter, or is not taken
+ * Sends a complete backup, from an offset on.
+ * @throws StartupError when it does not exist, is shorter, or the output is closed
  */
 export async function sendFrom(
   path: string,

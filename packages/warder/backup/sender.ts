@@ -7,8 +7,7 @@ import type { Prompter } from '../cli/prompter.ts'
 import { computeFingerprint } from '../installation/signing-key.ts'
 import { BackupRefused } from './refused.ts'
 
-// A public key is public: everyone who has it can encrypt a backup for it. What a backup says is believed when a known
-// installation has signed it.
+// Any holder of a public key can encrypt a backup for it. So a backup is trusted only if a known installation has signed it.
 
 /** Decides on the sender of a backup before any of it is decrypted; undefined = the backup is not signed. */
 export type RequireSender = (sender: KeyObject | undefined) => Promise<void>
@@ -38,7 +37,7 @@ export interface SenderChoice {
 export interface SenderContext {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly prompter: Prompter
-  /** The installation that makes the backups, where it is here: its own signatures need no option. */
+  /** Key of the installation on this machine, whose backups need no option. */
   readonly own?: KeyObject | undefined
   say(line: string): void
 }
@@ -113,7 +112,7 @@ function readFingerprint(text: string): string {
   return computeFingerprint(key)
 }
 
-/** Senders that this user has trusted: a line each, in the configuration folder of the user (XDG). */
+/** Trusted senders, one per line, in the configuration folder of the user (XDG). */
 class KnownSenders {
   /** undefined = there is no such folder. */
   readonly path: string | undefined
@@ -136,7 +135,7 @@ class KnownSenders {
       .filter((line) => fingerprintForm.test(line))
   }
 
-  /** @throws StartupError when it cannot, unless it may fail: the sender is then named each time */
+  /** @throws StartupError when it cannot be written, unless it may fail; the sender must then be named each time */
   remember(found: string, { mayFail }: { readonly mayFail: boolean }): void {
     try {
       if (this.path === undefined) throw new Error('neither HOME nor XDG_CONFIG_HOME is set')

@@ -12,9 +12,9 @@ import type { ServiceName } from '../installation/services.ts'
 import type { BackupLine } from './lines.ts'
 import { BackupRefused } from './refused.ts'
 
-// Folder that a restore fills, under another name until all of it is there.
+// The staging folder of a restore.
 
-/** An empty folder for its owner alone; what an interrupted restore has left of it is removed. */
+/** Creates an empty folder with mode 0700; removes the remains of an interrupted restore. */
 export function createEmptyFolder(path: string): string {
   removeFolder(path)
   mkdirSync(path, { recursive: true, mode: 0o700 })
@@ -28,7 +28,7 @@ export function removeFolder(path: string): void {
 /**
  * Writes a part of a file of the home.
  * @returns true for the first part
- * @throws BackupRefused when the file would lie outside
+ * @throws BackupRefused when the file is outside the home
  */
 export function writeFilePart(home: string, line: Extract<BackupLine, { kind: 'file' }>): boolean {
   const inside = normalize(line.path)
@@ -46,13 +46,13 @@ export function writeFilePart(home: string, line: Extract<BackupLine, { kind: 'f
   return true
 }
 
-/** Writes the address of the database into a service's settings, in place of the one that is there. */
+/** Sets database_url in the settings of a service. */
 export function setDatabase(home: string, service: ServiceName, url: string): void {
   const file = join(home, `${service}.toml`)
   const text = existsSync(file) ? readFileSync(file, 'utf8') : ''
   const others = text
     .split('\n')
     .filter((known) => !/^\s*(?:database_url|"database_url"|'database_url')\s*=/.test(known))
-  // Before the first table: behind it the name would belong to that.
+  // Before the first table, because later the key would belong to that table.
   writeFileSync(file, `database_url = ${JSON.stringify(url)}\n${others.join('\n')}`, { mode: 0o600 })
 }

@@ -11,7 +11,7 @@ import {
 } from 'node:crypto'
 import { BackupRefused } from './refused.ts'
 
-/** Recipients of a backup: each of them alone can open it. */
+/** Recipients of a backup; each can open it alone. */
 export interface Recipients {
   readonly passphrase?: string | undefined
   /** X25519 (RFC 7748). */
@@ -43,13 +43,13 @@ export type WrappedKey =
 
 /** RFC 7914; 128 MiB of memory and some tenths of a second. */
 const cost = { n: 2 ** 17, r: 8, p: 1 } as const
-/** A header from elsewhere must not take all of the memory. */
+/** Bounds the memory that a foreign header can request. */
 const maxMemoryBytes = 1024 ** 3
 const tagBytes = 16
 
 /**
- * The recipients of one backup, and what opens it as long as it is being made, so that it can be read back: a key pair
- * of the moment is among the recipients, and its private half never leaves this process.
+ * Adds an ephemeral key pair to the recipients, so that this process can read the backup back. Its private half never
+ * leaves the process.
  */
 export function addEphemeralRecipient(recipients: Recipients): {
   readonly recipients: Recipients
@@ -76,7 +76,7 @@ export function wrapForRecipients(
   return keys
 }
 
-/** @throws BackupRefused with what would open it */
+/** @throws BackupRefused that names the secret which opens the backup */
 export function unwrap(keys: readonly WrappedKey[], { passphrase, privateKey }: Unlock): Buffer {
   const mine = privateKey === undefined ? undefined : exportPublicKey(createPublicKey(privateKey))
   for (const key of keys) {
@@ -142,7 +142,7 @@ function derivePassphraseKey(
   }
 }
 
-/** The wrapping key is used once: its nonce is zero. */
+/** The nonce may be zero, because the wrapping key is used only once. */
 function encryptKey(key: Buffer, fileKey: Uint8Array): string {
   const cipher = createCipheriv('aes-256-gcm', key, Buffer.alloc(12), { authTagLength: tagBytes })
   const sealed = Buffer.concat([cipher.update(fileKey), cipher.final(), cipher.getAuthTag()])

@@ -34,12 +34,12 @@ export interface BackupSummary {
 }
 
 const thisHost = hostname().replaceAll('.', '_')
-/** A lock that nobody on another host has renewed for so long was left by a process that was killed. */
+/** A partial file of another host that has not changed for so long is stale. */
 const staleAfterMs = 3_600_000
 
 /**
- * Writes a backup into a new file and reads it back. Until that is done the file has another name.
- * @throws StartupError when there is such a file, or what was written cannot be read
+ * Writes a backup under a temporary name, reads it back and renames it.
+ * @throws StartupError when the file exists, or cannot be read back
  */
 export async function writeBackup(
   options: CollectOptions,
@@ -74,12 +74,12 @@ export async function writeBackup(
   }
 }
 
-/** @throws StartupError when there is such a file */
+/** @throws StartupError when the file exists */
 export function requireNew(path: string): void {
   if (existsSync(path)) throw new StartupError(`${path} is there already: a backup overwrites nothing`)
 }
 
-/** One in the home would be lost with it, and would be part of the next one. */
+/** A backup in the home would be lost with it, and would be part of the next backup. */
 export function requireOutside(home: string, path: string): void {
   const folder = dirname(resolve(path))
   if (existsSync(folder) && existsSync(home) && !isOutside(realpathSync(home), realpathSync(folder)))
@@ -88,7 +88,7 @@ export function requireOutside(home: string, path: string): void {
     )
 }
 
-/** Gives the file its name, unless another one has got that meanwhile; the other name may stay beside it. */
+/** Gives the file its final name, unless that exists meanwhile; the temporary name may remain. */
 export function publishFile(part: string, path: string): void {
   try {
     linkSync(part, path)
@@ -101,7 +101,7 @@ export function publishFile(part: string, path: string): void {
   }
 }
 
-/** Parts of backups that were killed: their names are of another day, and nobody would look for them. */
+/** Removes partial files of killed backups. */
 function removeLeftovers(folder: string, now: number): void {
   if (!existsSync(folder)) return
   for (const name of readdirSync(folder)) {
@@ -123,19 +123,19 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Whether a file begins as a backup does, as far as it goes. */
+/** Whether a file begins like a backup, as far as it goes. */
 export function isBackup(path: string): boolean {
   let file: number
   try {
     file = openSync(path, 'r')
   } catch {
-    // Of another user, or gone.
+    // The file belongs to another user, or is gone.
     return false
   }
   try {
     const begin = Buffer.alloc(firstBytes.length)
     const length = readSync(file, begin)
-    // It may have been killed before it wrote anything.
+    // A killed backup may have left an empty file.
     return begin.subarray(0, length).equals(firstBytes.subarray(0, length))
   } finally {
     closeSync(file)
@@ -151,7 +151,7 @@ export async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** @throws BackupRefused when it is not whole */
+/** @throws BackupRefused when the file is incomplete */
 async function readBack(
   path: string,
   { unlock }: ReturnType<typeof addEphemeralRecipient>,

@@ -9,16 +9,16 @@ import { configureBoth, configureTogether, requireTogether } from '../installati
 import { claimPorts, getListenAddresses, type ListenAddresses } from '../start/listen-addresses.ts'
 import { type DatabaseState, readDatabaseState } from './state.ts'
 
-/** What `warder start` would find in a home. */
+/** Result of a dry run of `warder start`. */
 export interface StartCheck {
   readonly databases: readonly DatabaseState[]
   readonly warnings: readonly string[]
 }
 
 /**
- * Asks what `warder start` asks, in its order and with the same environment, and starts nothing: nothing in the home is
- * written. Ports are asked for while the services do not run.
- * @throws StartupError for settings with which it would be refused
+ * Runs the checks of `warder start`, in its order and with the same environment. Starts nothing and writes nothing. Ports
+ * are checked only while the services do not run.
+ * @throws StartupError for settings that a start refuses
  */
 export async function checkStart(home: string, env: Terminal['env']): Promise<StartCheck> {
   if (!existsSync(home)) throw new StartupError(`the home folder ${home} is not there`)
@@ -35,7 +35,7 @@ export async function checkStart(home: string, env: Terminal['env']): Promise<St
   }
 }
 
-/** The running services have the ports of the settings. */
+/** The running services occupy the ports of the settings, so free ones are checked. */
 function useFreePorts({ auth, kms, socket, plain }: ListenAddresses): ListenAddresses {
   const [authPort, kmsPort] = [
     { ...auth, port: 0 },
@@ -53,7 +53,7 @@ async function checkBoth({ auth, kms, authUrl }: ReturnType<typeof configureToge
   return { databases, warnings }
 }
 
-/** The refusals of a start that the databases are the reason of, a line for each. */
+/** Lists the reasons to refuse a start that concern the databases, one line each. */
 export function listRefusals({ databases }: StartCheck): readonly string[] {
   return databases.flatMap(({ service, refusal }) =>
     refusal === undefined ? [] : [refusal.startsWith(`${service}:`) ? refusal : `${service}: ${refusal}`],

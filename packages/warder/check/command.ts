@@ -8,17 +8,17 @@ import { formatStates } from './lines.ts'
 
 const options = { home: homeOption } as const
 
-/** `warder check`: what a start of this version would do, without doing it. */
+/** `warder check`: a dry run of a start with this version. */
 export const check: Command = {
   name: 'check',
-  summary: 'says what a start would refuse, and what an upgrade would change',
+  summary: 'Show what a start would refuse and what an upgrade would change',
   options,
   help: `warder check ${optionsUsage(options)}
 
-Asks what warder start asks, with the same settings and environment, and writes nothing: settings, certificates, the root
-key, ports (unless the services run), both databases. Says which migrations a start of this version would carry out: one
-line each, and whether nodes of the version before go on meanwhile. Warns of an OpenID provider that cannot be reached. It
-may run while the services run. Exit code 1: a start would be refused.
+Runs the checks of warder start, with the same settings and environment, and writes nothing: settings, certificates, the
+root key, ports (unless the services run) and both databases. Lists the migrations that a start with this version would
+run, one line each, and whether nodes of the previous version can continue meanwhile. Warns if an OpenID provider cannot
+be reached. The services may run. Exit code 1: a start would be refused.
 
 ${optionsHelp(options)}
 

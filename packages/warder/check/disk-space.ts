@@ -3,8 +3,8 @@ import { dirname } from 'node:path'
 import { getDatabaseBytes } from '@warder/foundation/sql'
 
 /**
- * Warns of a disk that may be too small for an upgrade of a database of SQLite: a migration that writes a table anew needs
- * the room of that table in the log, and once more in the file.
+ * Warns if the disk may be too small to upgrade a SQLite database: a migration that rewrites a table needs its size twice,
+ * in the write-ahead log and in the file.
  * @param path of the database
  */
 export function warnOfDiskSpace(path: string): string | undefined {

@@ -1,7 +1,7 @@
 import type { MigrationPlan } from '@warder/foundation/sql'
 import type { DatabaseState } from './state.ts'
 
-/** Lines about both databases. */
+/** Formats the states of both databases. */
 export function formatStates(states: readonly DatabaseState[]): readonly string[] {
   const lines = states.flatMap(formatDatabase)
   const pending = states.flatMap(({ plans }) => [...(plans?.values() ?? [])].flatMap((plan) => plan.pending))

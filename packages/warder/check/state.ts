@@ -8,20 +8,20 @@ import type { MigrationPlan } from '@warder/foundation/sql'
 import type { ServiceName } from '../installation/services.ts'
 import { warnOfDiskSpace } from './disk-space.ts'
 
-/** State of a database as a start of its service would find it. */
+/** State of a database before a start of its service. */
 export interface DatabaseState {
   readonly service: ServiceName
-  /** `SQLite` or `PostgreSQL`: an address may hold a password. */
+  /** `SQLite` or `PostgreSQL`; not the address, which may contain a password. */
   readonly engine: string
   /** By component; undefined: there is no database yet, or it cannot be used. */
   readonly plans: ReadonlyMap<string, MigrationPlan> | undefined
   /** Why a start would be refused. */
   readonly refusal: string | undefined
-  /** What else the operator should know. */
+  /** A warning for the operator. */
   readonly warning: string | undefined
 }
 
-/** @returns what a start would find and do; its refusal is no error */
+/** Reads the state of a database; a reason to refuse the start is part of it, not an error. */
 export async function readDatabaseState(service: ServiceName, launch: ServiceLaunch): Promise<DatabaseState> {
   const place = toDatabaseLocation(launch.config, launch.home, service)
   const engine = place.kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'

@@ -1,4 +1,4 @@
-/** Whether what is printed may be coloured; said once, when the process begins. */
+/** Whether output may be coloured; set once at the start of the process. */
 const allowed = { out: false, err: false }
 
 interface Streams {
@@ -6,24 +6,24 @@ interface Streams {
   readonly err: { readonly isTTY?: boolean }
 }
 
-/** Colours are for terminals alone, and for nobody who does not want them: https://no-color.org, `TERM=dumb`. */
+/** Permits colours on terminals, unless the user disables them: https://no-color.org, `TERM=dumb`. */
 export function allowColour(env: Readonly<Record<string, string | undefined>>, { out, err }: Streams): void {
   const enabled = (env.NO_COLOR === undefined || env.NO_COLOR === '') && env.TERM !== 'dumb'
   allowed.out = enabled && out.isTTY === true
   allowed.err = enabled && err.isTTY === true
 }
 
-/** A heading on standard output. */
+/** Styles a heading on standard output. */
 export function styleHeading(text: string): string {
   return allowed.out ? `\u001b[1m${text}\u001b[22m` : text
 }
 
-/** Colours a failure on standard error. */
+/** Styles an error on standard error. */
 export function styleError(text: string): string {
   return allowed.err ? `\u001b[31m${text}\u001b[39m` : text
 }
 
-/** The first line of a help, and lines like `Example:`, as headings. */
+/** Styles the first line of a help text, and lines like `Example:`, as headings. */
 export function styleHelp(help: string): string {
   if (!allowed.out) return help
   return help

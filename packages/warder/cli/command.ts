@@ -3,20 +3,20 @@ import type { Verb } from './verb.ts'
 
 export { UsageError } from './usage-error.ts'
 
-/** Everything a command gets from outside, so that a test can hold it. */
+/** The environment of a command, which tests can replace. */
 export interface Terminal {
   out(line: string): void
   err(line: string): void
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Which of the two streams a person reads at a terminal; undefined: neither. */
+  /** Which streams are terminals; undefined: neither. */
   readonly isTerminal?: { readonly out: boolean; readonly err: boolean }
-  /** Nobody takes the output any more: what prints without end may stop. */
+  /** The reader has closed the output: a command that prints without end may stop. */
   isGone?(): boolean
-  /** The same for a process that serves: it goes on whether or not its lines are read. */
+  /** A terminal for a service process, which continues even if its output is not read. */
   forService?(): Terminal
 }
 
-/** One word after `warder`. Each says what it does, how it is called, and shows an example. */
+/** A command: one word after `warder`. */
 export interface Command {
   readonly name: string
   readonly summary: string
@@ -24,21 +24,21 @@ export interface Command {
   readonly help: string
   /** Lines of `warder NAME VERB --help`; undefined where there is no such verb. */
   readonly helpFor?: (args: readonly string[]) => string | undefined
-  /** Its verbs, and the options of all of them or of the command itself: completion and manual pages come from them. */
+  /** Its verbs, and the options of the command or of all verbs; source of completion and manual pages. */
   readonly verbs?: readonly Verb[]
   readonly options?: Options
-  /** Its exit codes, in lines of the help; default: those of every command. */
+  /** Help lines about its exit codes; default: those of every command. */
   readonly exitCodes?: string
   /** Sentences of its manual page; default: its help. */
   readonly about?: string
-  /** @returns the exit code: 0 done, 1 it failed, 2 it was called wrongly */
+  /** @returns the exit code: 0 success, 1 failure, 2 usage error */
   run(args: readonly string[], terminal: Terminal): Promise<number>
 }
 
-/** All words behind it are names, even with a dash: a script need not check the names of its files. */
+/** All arguments after it are operands, even with a dash: a script need not check its file names. */
 const separator = '--'
 
-/** The arguments among which options may be. */
+/** Returns the arguments before `--`, which may contain options. */
 export function sliceBeforeSeparator(args: readonly string[]): readonly string[] {
   const end = args.indexOf(separator)
   return end === -1 ? args : args.slice(0, end)

@@ -1,4 +1,4 @@
-/** Message about a database that is away, or whose disk is full, or that refuses a statement; undefined = something else. */
+/** Describes an unavailable database, a full disk or a rejected statement; undefined for other errors. */
 export function describeDatabaseError(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined
   const { kind, detail } = error as Error & { readonly kind?: unknown; readonly detail?: unknown }
@@ -7,10 +7,10 @@ export function describeDatabaseError(error: unknown): string | undefined {
   return describePostgresError(error)
 }
 
-/** SQLSTATE for what the user of the database may not do. */
+/** SQLSTATE of a missing database privilege. */
 const insufficientPrivilege = '42501'
 
-/** What PostgreSQL says to a statement: its errors have a severity and a code of five characters (PostgreSQL, appendix A). */
+/** Describes an error of PostgreSQL, which has a severity and a code of five characters (PostgreSQL, appendix A). */
 function describePostgresError(error: Error): string | undefined {
   const { code, severity } = error as Error & { readonly code?: unknown; readonly severity?: unknown }
   if (typeof severity !== 'string' || typeof code !== 'string' || !/^[0-9A-Z]{5}$/.test(code))

@@ -2,7 +2,7 @@ import { UsageError } from './usage-error.ts'
 
 const units: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000 }
 
-/** The time of an option, as `30d`. @returns milliseconds @throws UsageError */
+/** Reads a duration like `30d`. @returns milliseconds @throws UsageError */
 export function readDuration(name: string, text: string): number {
   const [, number = '', unit = ''] = /^(\d{1,5})([hdw])$/.exec(text) ?? []
   const length = Number(number) * (units[unit] ?? 0)

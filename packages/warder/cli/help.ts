@@ -17,12 +17,11 @@ export function optionsHelp(options: Options): string {
     .join('\n')
 }
 
-/** Longer lists of options are told below the line alone. */
+/** A longer list of options is not shown in the usage line. */
 const maxUsageLength = 90
 
 /**
- * Options as they stand in the line that shows how a verb is called: `--key KEY [--force]`; of many, those that are
- * required.
+ * Formats options for the usage line: `--key KEY [--force]`; if the list is too long, only the required ones.
  */
 export function optionsUsage(options: Options): string {
   const shown = Object.entries(options).flatMap(([name, { type, value, required, help }]) => {

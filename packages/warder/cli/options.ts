@@ -2,17 +2,17 @@ import { parseArgs } from 'node:util'
 import { suggest } from '@warder/foundation/config'
 import { UsageError } from './usage-error.ts'
 
-/** An option, declared once: parsing, help and errors come from it. */
+/** Declaration of an option, for parsing, help and errors. */
 export interface Option {
   /** `text` may be given once, `list` several times; a `number` is whole and at least 0; a `flag` has no value. */
   readonly type: 'text' | 'number' | 'list' | 'flag'
-  /** One letter that means the same: `f` for `-f`. */
+  /** Short form: `f` for `-f`. */
   readonly short?: string
-  /** Stands for the value in the help: `FILE`. */
+  /** Placeholder of the value in the help: `FILE`. */
   readonly value?: string
-  /** It must be given and not be empty; a text: it must be given, and this is said where it is not. */
+  /** true: required and not empty; a text: required, with this error message if it is missing. */
   readonly required?: true | string
-  /** Lines of the help; none for an option that only Warder itself gives. */
+  /** Help lines; undefined for an internal option. */
   readonly help?: string
 }
 
@@ -34,7 +34,7 @@ export type Values = Readonly<Record<string, string | number | boolean | readonl
 
 export interface Arguments<O extends Options> {
   readonly values: ValuesOf<O>
-  /** The words that are no options; everything behind `--` is one. */
+  /** The operands: arguments that are not options, and everything after `--`. */
   readonly names: readonly string[]
 }
 
@@ -55,7 +55,7 @@ export function readArguments<const O extends Options>(args: readonly string[], 
   return { values: completeValues(values, options), names }
 }
 
-/** As `readArguments`, but what is not declared is kept, in its order: `rest` is for another reader. */
+/** Like `readArguments`, but keeps unknown arguments, in order, in `rest`. */
 export function readKnownOptions<const O extends Options>(
   args: readonly string[],
   options: O,
@@ -72,12 +72,12 @@ export function readKnownOptions<const O extends Options>(
   return { values: completeValues(values, options), rest: args.filter((_, index) => !taken.has(index)) }
 }
 
-/** The words that are no options, as far as they can be told without knowing every option. */
+/** Returns the operands, as far as the known options determine them. */
 export function readNames(args: readonly string[], options: Options): readonly string[] {
   return tokenize(args, options).flatMap((token) => (token.kind === 'positional' ? [token.value] : []))
 }
 
-/** The one name that is expected. @param what it names, for the error @throws UsageError */
+/** Requires exactly one operand. @param what name of the operand for the error @throws UsageError */
 export function requireOneName(names: readonly string[], what: string): string {
   const [first, ...rest] = names
   if (first === undefined) throw new UsageError(`say which ${what}`)
@@ -85,7 +85,7 @@ export function requireOneName(names: readonly string[], what: string): string {
   return first
 }
 
-/** @throws UsageError for a name where none is expected */
+/** Requires that there are no operands. @throws UsageError */
 export function requireNoNames([first]: readonly string[]): void {
   if (first !== undefined) throw new UsageError(`unknown argument: ${first}`)
 }
@@ -100,7 +100,7 @@ function tokenize(args: readonly string[], options: Options) {
         { type: type === 'flag' ? 'boolean' : 'string', ...(short !== undefined && { short }) },
       ] as const,
   )
-  // Not strict: a value may begin with a dash, and the errors are ours.
+  // Not strict, because a value may begin with a dash, and to produce our own errors.
   return parseArgs({ args: [...args], options: Object.fromEntries(shapes), strict: false, tokens: true })
     .tokens
 }
@@ -135,7 +135,7 @@ function addValue(
     values.set(name, [...(Array.isArray(before) ? before : []), value])
     return
   }
-  // One of the two would be passed over in silence.
+  // Otherwise one of the two values would be ignored silently.
   if (before !== undefined) throw new UsageError(`--${name} is given twice`)
   if (type === 'number' && !/^\d{1,9}$/.test(value)) {
     throw new UsageError(`--${name} is a whole number, not '${value}'`)

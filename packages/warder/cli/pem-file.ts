@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { type PemLabel, pemText } from '@warder/pki/pem'
 import { toFileRefused } from './refused.ts'
 
-/** PEM of a file, which may be DER. @throws StartupError */
+/** Reads a PEM or DER file. @returns PEM @throws StartupError */
 export function readPemFile(file: string, label: PemLabel): string {
   try {
     return pemText(readFileSync(file), label)

@@ -7,11 +7,11 @@ export interface ProgressOutput {
 
 export interface Progress {
   update(done: number, size: number): void
-  /** Takes the bar away. */
+  /** Removes the bar. */
   clear(): void
 }
 
-/** In what amounts are told. */
+/** Unit of the amounts. */
 export interface ProgressUnit {
   readonly name: string
   readonly size: number
@@ -21,7 +21,7 @@ const drawEveryMs = 100
 const mebibytes: ProgressUnit = { name: 'MiB', size: 1024 * 1024 }
 const clearLine = '\r\u001b[K'
 
-/** A bar that shows share, amount and speed, drawn at most ten times a second; nothing where there is no terminal. */
+/** A bar with percentage, amount and speed, drawn at most ten times per second; without a terminal it does nothing. */
 export function progressBar(
   output: ProgressOutput,
   now: () => number = () => performance.now(),
@@ -41,7 +41,7 @@ export function progressBar(
       const seconds = Math.max((time - started) / 1000, 0.001)
       const share = size === 0 ? 1 : Math.min(done / size, 1)
       const numbers = `${String(Math.floor(share * 100)).padStart(3)}%  ${amount(done)} of ${amount(size)} ${name}  ${amount(done / seconds)} ${name}/s`
-      // Terminals that do not know their width say 0.
+      // Some terminals report 0 if they do not know their width.
       const columns = output.columns === undefined || output.columns === 0 ? 80 : output.columns
       const room = Math.min(columns - numbers.length - 4, 40)
       const filled = Math.round(share * Math.max(room, 0))

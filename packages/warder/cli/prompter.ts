@@ -1,34 +1,34 @@
 import type { Readable, Writable } from 'node:stream'
 import { StartupError } from '@warder/foundation/errors'
 
-/** Asks the person at the terminal, if there is one. */
+/** Prompts the user at the terminal, if there is one. */
 export interface Prompter {
-  /** false: nobody can answer; every question would wait for ever. */
+  /** false: without a terminal every question would wait forever. */
   readonly interactive: boolean
-  /** @param signal takes the question back: NoAnswer */
+  /** @param signal cancels the question with NoAnswer */
   ask(question: string, signal?: AbortSignal): Promise<string>
-  /** The answer is not shown while it is typed. */
+  /** Does not echo the answer. */
   askSecret(question: string, signal?: AbortSignal): Promise<string>
 }
 
-/** Members of a terminal's input beyond those of a stream. */
+/** A stream with the members of a terminal. */
 export interface TerminalInput extends Readable {
   readonly isTTY?: boolean
   setRawMode?(on: boolean): unknown
 }
 
-/** Longer lines are none that a person typed. */
+/** Bounds the length of a typed line. */
 const maxAnswerLength = 4096
 const [interrupt, endOfInput, backspace, erase] = ['\u0003', '\u0004', '\b', '\u007f']
 
-/** Nothing, or Ctrl-C, in place of an answer. */
+/** The question was not answered: end of input, or Ctrl-C. */
 export class NoAnswer extends Error {
   override readonly name = 'NoAnswer'
 }
 
-/** Asks on `output` (standard error, so that standard output stays clean for programs) and reads lines of `input`. */
+/** Prompts on `output` (standard error, because standard output is for programs) and reads lines from `input`. */
 export function terminalPrompter(input: TerminalInput, output: Writable): Prompter {
-  /** Key by key: the terminal is in raw mode, so that secrets are not echoed. */
+  /** Reads key by key in raw mode, so that secrets are not echoed. */
   async function read(question: string, secret: boolean, signal?: AbortSignal): Promise<string> {
     const { promise, resolve, reject } = Promise.withResolvers<string>()
     let line: string[] = []
@@ -68,7 +68,7 @@ export function terminalPrompter(input: TerminalInput, output: Writable): Prompt
   }
 }
 
-/** Asks before something is lost. @throws StartupError when it is not confirmed, or nobody can be asked */
+/** Asks for confirmation. @throws StartupError when it is not confirmed, or there is no terminal */
 export async function confirm(question: string, prompter: Prompter): Promise<void> {
   if (!prompter.interactive)
     throw new StartupError('nothing was changed: nobody can be asked here; say --yes')

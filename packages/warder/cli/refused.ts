@@ -2,10 +2,10 @@ import { getSystemErrorMessage } from 'node:util'
 import { describeFullDisk, StartupError } from '@warder/foundation/errors'
 import { PkiError } from '@warder/pki/error'
 
-/** A file that cannot be read, opened or written as asked: one line for the person who asked. */
+/** A file cannot be read, opened or written: one line for the user. */
 export class FileRefused extends StartupError {
   override readonly name = 'FileRefused'
-  /** The sentence says which file it is about. */
+  /** The message contains the name of the file. */
   readonly namesFile: boolean
 
   constructor(message: string, options: { readonly cause?: unknown; readonly namesFile?: boolean } = {}) {
@@ -15,9 +15,9 @@ export class FileRefused extends StartupError {
 }
 
 /**
- * The same with the name of the file, also for what the file system says: `report.pdf: no such file or directory`. Other
- * errors stay as they are.
- * @param name of the file, for errors that do not say it
+ * Adds the name of the file to an error, also of the file system: `report.pdf: no such file or directory`. Returns other
+ * errors unchanged.
+ * @param name name of the file, for errors that do not contain it
  */
 export function toFileRefused(error: unknown, name?: string): unknown {
   if (error instanceof FileRefused && name !== undefined && !error.namesFile && !error.message.includes(name))

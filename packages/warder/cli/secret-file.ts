@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { StartupError } from '@warder/foundation/errors'
 import { toFileRefused } from './refused.ts'
 
-/** A secret from a file; one line end at its end belongs to the file, not to the secret. @throws StartupError */
+/** Reads a secret from a file, without a line end at its end. @throws StartupError */
 export function readSecretFile(file: string, what = 'the password'): string {
   let text: string
   try {
@@ -18,7 +18,7 @@ export function readSecretFile(file: string, what = 'the password'): string {
   return secret
 }
 
-/** A token from a file. @throws StartupError for what no header takes */
+/** Reads a token from a file. @throws StartupError for characters that a header cannot contain */
 export function readTokenFile(file: string): string {
   const token = readSecretFile(file, 'the token').trim()
   if (!/^[\x21-\x7e]+$/.test(token))

@@ -1,8 +1,8 @@
 import type { Terminal } from './command.ts'
 
 /**
- * Writes a line of a process that serves: the sentence where a person reads it at a terminal, else one JSON object like
- * those of the log, so that a collector finds nothing but JSON lines.
+ * Writes a line of a service process: plain text on a terminal, or else a JSON object like those of the log, so that a
+ * log collector reads only JSON lines.
  */
 export function writeServiceLine(
   terminal: Terminal,

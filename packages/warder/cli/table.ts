@@ -1,6 +1,6 @@
 import { styleHeading } from './colour.ts'
 
-/** Rows below their headings, each column as wide as its widest cell; `nothing` instead when there are no rows. */
+/** Formats rows below their headings, each column as wide as its widest cell; returns `nothing` if there are no rows. */
 export function formatTable(
   headings: readonly string[],
   rows: readonly (readonly string[])[],
@@ -18,12 +18,12 @@ export function formatTable(
   return lines.map((line, index) => (index === 0 ? styleHeading(line) : line))
 }
 
-/** Control and direction characters of names must not reach the terminal: they can move and colour what it shows. */
+/** Replaces control and direction characters, which could manipulate the terminal. */
 export function printable(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '\ufffd')
 }
 
-/** Unix seconds as `2026-11-21 14:05:09Z`. */
+/** Formats Unix seconds as `2026-11-21 14:05:09Z`. */
 export function formatTime(unixSeconds: number): string {
   return `${new Date(unixSeconds * 1000).toISOString().slice(0, 19).replace('T', ' ')}Z`
 }

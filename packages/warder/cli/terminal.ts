@@ -2,7 +2,7 @@ import { Output, standardSink } from '@warder/foundation/supervision'
 import { allowColour } from './colour.ts'
 import type { Terminal } from './command.ts'
 
-/** The terminal of this process, or what stands for it: a pipe, a file. To be made once. @param plain without colours */
+/** The standard streams of this process: a terminal, a pipe or a file. Create it once. @param plain without colours */
 export function createTerminal(plain = false): Terminal {
   const env = plain ? { ...process.env, NO_COLOR: '1' } : process.env
   allowColour(env, { out: process.stdout, err: process.stderr })
@@ -10,13 +10,13 @@ export function createTerminal(plain = false): Terminal {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     const isFirst = !isClosed
     isClosed = true
-    // `warder keys list | head -1`: who has read enough closes the pipe, which is no failure.
+    // `warder keys list | head -1`: a reader may close the pipe early, which is not an error.
     if (error.code === 'EPIPE' || !isFirst) return
     process.stderr.write(`warder: the output was not taken: ${error.message}\n`)
     process.exitCode = 1
   })
   process.stderr.on('error', () => {
-    // There is nobody to be told.
+    // There is no other stream to report this on.
   })
   return {
     out: (line) => process.stdout.write(`${line}\n`),
@@ -28,7 +28,7 @@ export function createTerminal(plain = false): Terminal {
   }
 }
 
-/** Its lines never stop a process that serves others, and a reader that has ended is no reason to end. */
+/** A terminal for a service process: output never blocks it, and it survives the end of its reader. */
 function createServiceTerminal(): Terminal {
   const formatLostLines = (lines: number): string =>
     `warder: ${lines} lines were lost: nobody read them in time\n`

@@ -3,21 +3,21 @@ import { StartupError } from '@warder/foundation/errors'
 import type { ProgressOutput } from './progress.ts'
 import { type Prompter, terminalPrompter } from './prompter.ts'
 
-/** The person at the terminal, who may be nobody, and what is piped through. */
+/** The terminal of the user, if there is one, and the standard streams. */
 export interface UserTerminal {
   readonly prompter: Prompter
   /** Output for a progress bar. */
   readonly screen: ProgressOutput
   readonly input: Readable
-  /** Resolves when the bytes were taken, or never will be. */
+  /** Resolves when the bytes were written, or cannot be written any more. */
   writeOutput(bytes: Uint8Array): Promise<void>
-  /** Calls back once, at the first signal that asks to stop. @returns how to stop listening */
+  /** Calls back at the first stop signal. @returns a function that removes the listener */
   onInterrupt(stop: (signal: NodeJS.Signals) => void): () => void
 }
 
 const stopSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
-/** The one who runs this process. */
+/** The terminal of this process. */
 export function openUserTerminal(): UserTerminal {
   return {
     prompter: terminalPrompter(process.stdin, process.stderr),
@@ -25,12 +25,12 @@ export function openUserTerminal(): UserTerminal {
     input: process.stdin,
     writeOutput: (bytes) =>
       new Promise((resolve) => {
-        // Output that is not taken is told by the terminal, once for every command.
+        // The error handler of the terminal reports output that cannot be written.
         process.stdout.write(bytes, () => resolve())
       }),
     onInterrupt(stop) {
       const handlers = stopSignals.map((signal) => {
-        // Once: a second signal does what it does without us, and ends the process.
+        // Only once: a second signal has its default effect and ends the process.
         const handler = (): void => stop(signal)
         process.once(signal, handler)
         return () => process.off(signal, handler)
@@ -43,10 +43,10 @@ export function openUserTerminal(): UserTerminal {
 }
 
 /**
- * All of a piped input, or none of it.
+ * Reads a piped input to its end.
  * @param most bytes
- * @param signal ends the waiting for input
- * @throws StartupError when there are more
+ * @param signal aborts the read
+ * @throws StartupError when it is longer
  */
 export async function readAll(input: Readable, maxBytes: number, signal: AbortSignal): Promise<Buffer> {
   const parts: Buffer[] = []

@@ -5,14 +5,14 @@ import type { Options, Values, ValuesOf } from './options.ts'
 import type { Verb } from './verbs.ts'
 import { createVerbHelp, formatVerbs, readVerb, withVerb } from './verbs.ts'
 
-/** Context of a verb that needs nothing but a home and a terminal. */
+/** Context of a verb that needs only a home and a terminal. */
 export interface HomeContext {
   readonly home: string
   readonly terminal: Terminal
 }
 
 export interface HomeVerb extends Verb {
-  /** Checks its arguments. What it returns does the work and gives the exit code. @throws UsageError */
+  /** Checks the arguments. @returns a function that executes the verb and returns the exit code @throws UsageError */
   parse(values: Values, names: readonly string[]): (context: HomeContext) => MaybePromise<number>
 }
 

@@ -1,16 +1,16 @@
 import type { Options } from './options.ts'
 
-/** One thing that a command does: how it is called, and its help. */
+/** A verb of a command: its usage and help. */
 export interface Verb {
   /** One word or two: `tag add`. */
   readonly name: string
-  /** Words after the name beside the options, as the help shows them. */
+  /** Operands after the name, as shown in the help. */
   readonly words: string
-  /** How the options are shown behind the words, where a list of them would not do. */
+  /** Usage of the options, if a generated list does not suffice. */
   readonly usage?: string
   /** One line, for the list of verbs. */
   readonly summary: string
-  /** The rest of its own help: what one has to know. */
+  /** Further help text. */
   readonly about?: string
   /** Lines that can be typed as they are. */
   readonly examples: readonly string[]

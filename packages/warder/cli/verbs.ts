@@ -10,20 +10,20 @@ export interface VerbCall<V extends Verb, Common extends Options> {
   readonly verb: V
   readonly common: ValuesOf<Common>
   readonly values: Values
-  /** The words behind the verb. */
+  /** The operands after the verb. */
   readonly names: readonly string[]
 }
 
 const maxLineLength = 118
 
-/** The verb that the words begin with. */
+/** Finds the verb at the start of the operands. */
 function findVerb<V extends Verb>(verbs: readonly V[], words: readonly string[]): V | undefined {
   return verbs.find(({ name }) => name.split(' ').every((word, index) => words[index] === word))
 }
 
 /**
- * Finds the verb and reads its options, and those that are common to all verbs; they may stand before the verb, too.
- * @throws UsageError, with the verb whose help tells more
+ * Finds the verb and reads its options and the common ones, which may also precede the verb.
+ * @throws UsageError, with the verb whose help applies
  */
 export function readVerb<V extends Verb, const Common extends Options>(
   verbs: readonly V[],
@@ -44,7 +44,7 @@ export function readVerb<V extends Verb, const Common extends Options>(
   })
 }
 
-/** Errors of `act` name the verb. @throws UsageError */
+/** Adds the verb to usage errors of `act`. @throws UsageError */
 export function withVerb<R>(verb: Verb, act: () => R): R {
   try {
     return act()
@@ -64,12 +64,12 @@ function createNoVerbError(verbs: readonly Verb[], word: string | undefined): Us
   return new UsageError(`say what to do: ${others === '' ? last : `${others} or ${last}`}`)
 }
 
-/** How a verb is called, behind the name of its command. */
+/** Formats the usage of a verb, without the name of its command. */
 function formatCall({ name, words, usage, options }: Verb): string {
   return [name, words, usage ?? optionsUsage(options)].filter((part) => part !== '').join(' ')
 }
 
-/** A call of many options on several lines, none of them divided. */
+/** Wraps a usage line between options. */
 function wrapCall(call: string): string {
   const lines = ['']
   for (const part of call.split(/ (?=\[|--)/)) {
@@ -85,7 +85,7 @@ export function formatVerbs(verbs: readonly Verb[]): string {
   return verbs.map((verb) => `  ${formatCall(verb)}\n      ${verb.summary}`).join('\n')
 }
 
-/** Lines of `warder COMMAND VERB --help`. @param common help that all verbs of the command share */
+/** Formats `warder COMMAND VERB --help`. @param common help that all verbs of the command share */
 function formatVerbHelp(command: string, verb: Verb, common: string): string {
   const about = [verb.about ?? '', optionsHelp(verb.options)].filter((part) => part !== '').join('\n')
   return [

@@ -5,10 +5,10 @@ import { systemClock } from '@warder/foundation/runtime'
 import { openSqlite } from '@warder/foundation/sql'
 import { kmsOperations } from '@warder/kms/operations'
 
-/** The same operations by another address or method, for clients of other servers. */
+/** Aliases of operations, by address or method, for clients of other servers. */
 const alternateForm = /^v1\.|\.put$/
 
-/** Generated types of `packages/client`, by their paths; `npm run docs` writes them. */
+/** Generates the types of `packages/client`, by path; `npm run docs` writes them. */
 export function generateClientTypes(): Readonly<Record<string, string>> {
   const db = openSqlite({ path: ':memory:' })
   const kms = kmsOperations({ db, clock: systemClock, baseUrl: 'https://localhost' })

@@ -18,22 +18,22 @@ export interface Ask {
 
 const maxAnswerBytes = 64 * 1024 * 1024
 
-/** A client of one service that trusts one certificate authority and keeps its connection. */
+/** A client of one service with persistent connections, which trusts one certificate authority. */
 export interface HttpsClient {
   ask(path: string, ask?: Ask): Promise<Answer>
   close(): void
 }
 
-/** Address of a service, and how its certificate is verified. */
+/** Address of a service, and the parameters to verify its certificate. */
 export interface Server {
   readonly url: string
   /** PEM file of the authority to trust; undefined: the system's. */
   readonly caFile: string | undefined
-  /** The name that its certificate has to have; undefined: the one of the address. */
+  /** Expected name in its certificate; undefined: the name in the address. */
   readonly serverName?: string | undefined
 }
 
-/** A client of a server. @throws StartupError when it cannot be used */
+/** Opens a client of a server. @throws StartupError when its parameters are invalid */
 export function openClient(
   { url, caFile, serverName }: Server,
   certificate?: { readonly cert: string; readonly key: string },

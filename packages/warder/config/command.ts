@@ -11,7 +11,7 @@ import { migrateVerb } from './migrate.ts'
 const printVerb = homeVerb({
   name: 'print',
   words: 'auth|kms',
-  summary: 'every setting with its default, as a file to edit',
+  summary: 'Print every setting with its default, as a file to edit',
   examples: ['warder config print kms > kms.toml'],
   options: {},
   parse(_, names) {
@@ -26,7 +26,7 @@ const printVerb = homeVerb({
 const explainVerb = homeVerb({
   name: 'explain',
   words: 'auth|kms',
-  summary: 'every setting with its flag and environment variable',
+  summary: 'Explain every setting, with its flag and environment variable',
   examples: ['warder config explain auth'],
   options: {},
   parse(_, names) {
@@ -41,7 +41,7 @@ const explainVerb = homeVerb({
 const checkVerb = homeVerb({
   name: 'check',
   words: '',
-  summary: 'checks whether a start would accept the settings of both services',
+  summary: 'Check whether a start accepts the settings of both services',
   examples: ['warder config check --home /var/lib/warder'],
   options: {},
   parse(_, names) {
@@ -61,7 +61,7 @@ const checkVerb = homeVerb({
 const showVerb = homeVerb({
   name: 'show',
   words: '',
-  summary: 'the values in force, and where each comes from',
+  summary: 'Show the effective value of every setting and its source',
   examples: ['warder config show'],
   options: {},
   parse(_, names) {
@@ -76,14 +76,14 @@ const showVerb = homeVerb({
 
 export const config = verbCommand({
   name: 'config',
-  summary: 'prints every setting, checks your files, shows what is in force',
+  summary: 'Print, check and migrate settings',
   about:
     'Settings of both services: their defaults, and what HOME/auth.toml, HOME/kms.toml and the environment say.',
   verbs: [printVerb, explainVerb, checkVerb, showVerb, migrateVerb],
   examples: ['warder config print kms > kms.toml'],
 })
 
-/** A line for each setting of a service. */
+/** Formats each setting of a service as a line. */
 function formatValues(name: ServiceName, home: string, env: Terminal['env']): readonly string[] {
   const { loaded } = configure(name, home, [], env)
   return Object.entries(getSettings(name)).map(([key, setting]) => {

@@ -10,12 +10,13 @@ import { getForeignSettings, getSettings } from '../installation/services.ts'
 export const migrateVerb = homeVerb({
   name: 'migrate',
   words: 'FILE',
-  summary: "writes another server's kms.toml under Warder's names",
-  about: 'Says what was read as what, and what has no counterpart. Secrets are printed only with --output -',
+  summary: "Convert the kms.toml of another server to Warder's names",
+  about:
+    'Lists the renamed settings and those without a counterpart. Secrets are printed only with --output -',
   examples: ['warder config migrate /etc/other/kms.toml --output .warder/kms.toml'],
   options: {
     output: { type: 'text', value: 'FILE', help: 'file to write; - is standard output' },
-    force: { type: 'flag', help: 'replaces a file that is there' },
+    force: { type: 'flag', help: 'replaces an existing file' },
   },
   parse({ output, force }, [file, ...rest]) {
     if (file === undefined) throw new UsageError('name the file to migrate')
@@ -49,7 +50,7 @@ function migrate(file: string, output: string | undefined, force: boolean, termi
   return 0
 }
 
-/** Whole or not at all, for its owner only. @throws StartupError for a file that is there, unless it is to be replaced */
+/** Writes the file atomically with mode 0600. @throws StartupError for an existing file, unless it may be replaced */
 function writeSettingsFile(path: string, text: string, replace: boolean): void {
   if (!replace && existsSync(path)) throw new StartupError(`${path} is there already; --force replaces it`)
   const beside = `${path}.new`

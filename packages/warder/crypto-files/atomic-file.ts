@@ -4,15 +4,15 @@ import { type FileHandle, link, open, rename, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { FileRefused } from '../cli/refused.ts'
 
-/** Codes of file systems that have no hard links. */
+/** Error codes of file systems without hard links. */
 const withoutLinks: ReadonlySet<unknown> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'])
 
 /**
- * Writes a file whole or not at all: into a file beside it that only its owner can read (mode 0600), which gets the
- * name when everything is on disk, and is removed when something fails.
- * @param options.overwrite false: what has the name already stays, whoever made it meanwhile
- * @param options.signal looked at once more before the name is given
- * @throws FileRefused when the name is taken, or its folder is not there
+ * Writes a file atomically: into a temporary file beside it (mode 0600), which is renamed when everything is on disk, and
+ * removed on failure.
+ * @param options.overwrite false: an existing file stays, even if it was created meanwhile
+ * @param options.signal checked once more before the rename
+ * @throws FileRefused when the file exists, or its folder does not
  */
 export async function writeAtomically<R>(
   path: string,
@@ -47,18 +47,18 @@ export async function writeAtomically<R>(
   }
 }
 
-/** An error of writing says the name that the file was to get, not the one beside it. */
+/** Replaces the temporary name in a write error by the name of the file. */
 function withTargetPath(error: unknown, path: string): unknown {
   const { syscall } = error as NodeJS.ErrnoException
   return syscall === undefined || syscall === 'read' ? error : Object.assign(error as Error, { path })
 }
 
-/** @throws FileRefused when something has the name */
+/** @throws FileRefused when the path exists */
 export function requireAbsent(path: string): void {
   if (existsSync(path)) throw createExistsError(path)
 }
 
-/** A link fails where a name is taken, at any moment; a rename would replace it. */
+/** A link fails if the name exists, without a race; a rename would replace it. */
 async function linkIfAbsent(partial: string, path: string): Promise<void> {
   try {
     await link(partial, path)
@@ -73,7 +73,7 @@ async function linkIfAbsent(partial: string, path: string): Promise<void> {
 }
 
 async function syncFolder(folder: string): Promise<void> {
-  // Windows cannot open folders; there the name is safe with the file.
+  // Windows cannot open folders; there the name is durable with the file.
   if (process.platform === 'win32') return
   await using handle = await open(folder, 'r')
   await handle.sync()

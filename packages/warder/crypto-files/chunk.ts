@@ -9,32 +9,32 @@ import {
 import { FileRefused } from '../cli/refused.ts'
 import { type FileKeys, type Header, prefixBytes } from './header.ts'
 
-/** Plaintext in a chunk; only the last one has less. */
+/** Plaintext bytes of a chunk; only the last one may have fewer. */
 export const chunkBytes = 1024 * 1024
 export const tagBytes = 16
 /**
- * Size of the cipher's input at once: it makes a new buffer of this size for its output. Buffers of a whole chunk come from the
- * system each time and go back to it; these are used again.
+ * Input size of one cipher call, which allocates a new buffer of this size for its output. Buffers of a whole chunk would be
+ * allocated from the system each time; buffers of this size are reused.
  */
 const stepBytes = 64 * 1024
 /** The counter of the nonce has 32 bits: 4 PiB. */
 const maxChunks = 2 ** 32
 
-/** Seals and opens the chunks of one file. */
+/** Encrypts and decrypts the chunks of one file. */
 export interface ChunkCipher {
-  /** @returns the sealed chunk in parts, each valid until the next one is asked for */
+  /** @returns the encrypted chunk in parts, each valid until the next one is requested */
   seal(plain: Uint8Array, index: number, last: boolean): Iterable<Buffer>
   /**
-   * @returns the chunk in parts, each valid until the next one is asked for
-   * @throws FileRefused when it is not the chunk that was sealed at this place of this file
+   * @returns the plaintext in parts, each valid until the next one is requested
+   * @throws FileRefused when it is not the chunk that was encrypted at this position of this file
    */
   open(sealed: Uint8Array, index: number, last: boolean): Iterable<Buffer>
 }
 
 /**
  * STREAM (Hoang, Reyhanitabar, Rogaway, Vizár: Online Authenticated-Encryption, 2015) over AES-256-GCM: the nonce is
- * the file's prefix, the chunk's number and whether it is the last. A chunk that is missing, moved, repeated, added or
- * of another file is sealed under another nonce, header or key, and does not open.
+ * the file's prefix, the chunk's number and a flag for the last chunk. A chunk that is missing, moved, repeated, added or
+ * from another file has another nonce, header or key, and fails authentication.
  */
 export function chunkCipher(header: Header, keys: FileKeys): ChunkCipher {
   const key: KeyObject = createSecretKey(keys.chunks)
@@ -56,7 +56,7 @@ export function chunkCipher(header: Header, keys: FileKeys): ChunkCipher {
     },
     open(sealed, index, last) {
       const bodyBytes = sealed.length - tagBytes
-      // The last chunk is empty only where the whole file is: there is one way to write a file.
+      // The last chunk is empty only if the whole file is, so that each file has exactly one encoding.
       if (bodyBytes < 0 || (bodyBytes === 0 && index > 0)) throw createTamperError(index)
       const decipher = createDecipheriv('aes-256-gcm', key, createNonce(index, last), {
         authTagLength: tagBytes,
@@ -80,8 +80,8 @@ function* runCipher(cipher: Cipheriv | Decipheriv, bytes: Uint8Array): Generator
 }
 
 /**
- * Gives the memory of each part back when the next one is asked for. Else it would wait for the garbage collector, which
- * 64 MiB of such buffers set off: a quarter of the processor time of a large file.
+ * Releases the memory of each part when the next one is requested. Otherwise the garbage collector would run after every
+ * 64 MiB of such buffers, which takes a quarter of the processor time of a large file.
  */
 function* releaseEach(parts: Iterable<Buffer>): Generator<Buffer> {
   for (const part of parts) {

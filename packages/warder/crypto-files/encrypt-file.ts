@@ -10,15 +10,15 @@ import { isForPolicy, readKeyId, type WrappedKey } from './wrapped-key.ts'
 import { createFileSink, createPipeSink, type Sink } from './write.ts'
 
 export interface FileOptions {
-  /** A file by its name, or what is piped in. */
+  /** Name of a file, or a stream. */
   readonly input: string | Readable
-  /** A file by its name, or what takes the bytes that are piped out, and resolves when it did. */
+  /** Name of a file, or a function that writes bytes and resolves when they are written. */
   readonly output: string | ((bytes: Uint8Array) => Promise<void>)
-  /** true: replaces what has the output's name. */
+  /** true: replaces an existing output file. */
   readonly overwrite: boolean
-  /** Told after each chunk of a file: bytes of it so far, and its size. */
+  /** Receives, after each chunk of a file, the number of processed bytes and the size. */
   readonly onProgress?: (done: number, size: number) => void
-  /** Stops between chunks; nothing is left behind. */
+  /** Aborts between chunks; leaves nothing behind. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -30,7 +30,7 @@ export interface FileDone {
 
 /**
  * Encrypts a file of any size under a data key of its own. Memory does not grow with the file.
- * @param wrap gives the data key to the key management service and gets it back wrapped; the bytes are wiped after
+ * @param wrap has the data key wrapped by the key management service; the bytes are wiped afterwards
  */
 export async function encryptFile(
   options: FileOptions,
@@ -60,11 +60,11 @@ export async function encryptFile(
 }
 
 /**
- * Decrypts what `encryptFile` wrote. A file appears when every byte of the input has verified, never before; a pipe gets
- * each chunk once that has verified, and only the end of this promise says that there was nothing wrong with the rest.
+ * Decrypts a file of `encryptFile`. An output file appears only after every byte of the input was verified. A pipe gets
+ * each chunk as soon as that is verified, and only the resolved promise confirms the rest.
  * @param options.kid the only key that the file may be encrypted with; undefined = any that the caller may use
- * @param unwrap opens the wrapped data key; the bytes are wiped after use
- * @throws FileRefused when anything was changed, cut, moved, repeated or added
+ * @param unwrap unwraps the data key; the bytes are wiped afterwards
+ * @throws FileRefused when anything was changed, truncated, moved, repeated or added
  */
 export async function decryptFile(
   options: FileOptions & { readonly kid?: string | undefined },
@@ -111,7 +111,7 @@ async function openSource({ input, onProgress, signal }: FileOptions): Promise<S
     return {
       fill: fillFromStream(input, signal),
       progress: () => undefined,
-      // An input that nobody reads any more must not keep the process alive.
+      // An unread input must not keep the process alive.
       [Symbol.asyncDispose]: async () => void input.destroy(),
     }
   }
@@ -124,11 +124,11 @@ async function openSource({ input, onProgress, signal }: FileOptions): Promise<S
   }
 }
 
-/** A file appears whole or not at all. */
+/** An output file appears complete or not at all. */
 function withSink<R>({ output, ...options }: FileOptions, act: (sink: Sink) => Promise<R>): Promise<R> {
   const runAndEnd = async (sink: Sink): Promise<R> => {
     const result = await act(sink)
-    // After a failure nobody waits for a reader of a pipe that takes nothing; the closing of a file does.
+    // Not after a failure: a stalled reader of a pipe must not delay the error. A file is closed by its owner.
     await sink.end()
     return result
   }

@@ -4,12 +4,12 @@ import type { Fill } from './read.ts'
 import { createBrokenHeaderError, formatWrappedKey, parseWrappedKey, type WrappedKey } from './wrapped-key.ts'
 
 /**
- * The byte behind the magic letters. 1: what was written before wrapped keys could be replaced. 2: what is written now.
- * 3: a file of format 1 whose wrapped key was replaced, so that nobody can check its header MAC any more.
+ * The byte after the magic. 1: written before wrapped keys could be replaced. 2: the current format. 3: a file of format 1
+ * whose wrapped key was replaced, so that its header MAC cannot be verified any more.
  */
 type Format = 1 | 2 | 3
 
-/** Version in the names of the derived keys. A file keeps its keys when its wrapped key is replaced. */
+/** Version in the labels of the derived keys. They do not change when the wrapped key is replaced. */
 const derivation: Readonly<Record<Format, 'v1' | 'v2'>> = { 1: 'v1', 2: 'v2', 3: 'v1' }
 
 export interface Header {
@@ -19,7 +19,7 @@ export interface Header {
   readonly prefix: Buffer
   /** Everything before the binding. */
   readonly bytes: Buffer
-  /** The header's authentication code when the file was written: additional data of each chunk. */
+  /** Authentication code of the original header: additional data of each chunk. */
   readonly binding: Buffer
 }
 
@@ -56,7 +56,7 @@ export function deriveKeys(dataKey: Uint8Array, format: Format = 2): FileKeys {
   }
 }
 
-/** A header as it is written, with its authentication code (HMAC-SHA-256) at the end. */
+/** Creates a header with its authentication code (HMAC-SHA-256) at the end. */
 export function writeHeader(wrapped: WrappedKey, prefix: Buffer, keys: FileKeys): Header {
   const bytes = encodeHeader(2, prefix, wrapped)
   return { format: 2, wrapped, prefix, bytes, binding: computeMac(bytes.subarray(0, lengthAt), keys) }
@@ -78,8 +78,8 @@ function encodeHeader(format: Format, prefix: Buffer, wrapped: WrappedKey): Buff
 }
 
 /**
- * Reads the header at the start of a file. What it says is not authentic before `verifyHeader`.
- * @throws FileRefused when it is not one of ours
+ * Reads the header at the start of a file. It is not authenticated before `verifyHeader`.
+ * @throws FileRefused when it is not a header of this format
  */
 export async function readHeader(fill: Fill): Promise<Header> {
   const start = Buffer.alloc(fixedBytes)
@@ -100,7 +100,7 @@ export async function readHeader(fill: Fill): Promise<Header> {
   const json = rest.subarray(0, length)
   const text = json.toString('utf8')
   const wrapped = parseWrappedKey(text)
-  // No code of the file covers the wrapped key in formats 2 and 3: there is one way to write it.
+  // In formats 2 and 3 no MAC covers the wrapped key, so its encoding must be canonical.
   if (format !== 1 && formatWrappedKey(wrapped) !== text) throw createBrokenHeaderError()
   return {
     format,
@@ -112,8 +112,8 @@ export async function readHeader(fill: Fill): Promise<Header> {
 }
 
 /**
- * Format 3 has nothing to verify here: its code covers a wrapped key that is gone. The chunks are bound to the code, the
- * prefix and the data key in every format.
+ * Format 3 has nothing to verify here, because its MAC covers the replaced wrapped key. In every format the chunks are
+ * bound to the MAC, the prefix and the data key.
  * @throws FileRefused when the header is not what the holder of the data key wrote
  */
 export function verifyHeader({ format, bytes, binding }: Header, keys: FileKeys): void {

@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises'
 import { addAbortSignal, type Readable } from 'node:stream'
 
-/** Fills the buffer with what comes next. @returns how much there was, at most its length; less only at the end */
+/** Fills the buffer with the next bytes. @returns the number of bytes; less than its length only at the end */
 export type Fill = (buffer: Uint8Array) => Promise<number>
 
 /** Reads a file from its current position on. */
@@ -17,7 +17,7 @@ export function fillFrom(file: FileHandle): Fill {
   }
 }
 
-/** Reads a stream, no further than it is asked for. @param signal ends the waiting for input */
+/** Reads a stream, only as far as requested. @param signal aborts a pending read */
 export function fillFromStream(stream: Readable, signal: AbortSignal | undefined): Fill {
   if (signal !== undefined) addAbortSignal(signal, stream)
   const parts = (stream as AsyncIterable<Buffer>)[Symbol.asyncIterator]()
@@ -39,7 +39,7 @@ export function fillFromStream(stream: Readable, signal: AbortSignal | undefined
   }
 }
 
-/** A piece of a file, and whether it is the last one. The bytes are valid until the next piece is asked for. */
+/** A piece of a file, and whether it is the last one. The bytes are valid until the next piece is requested. */
 export interface Piece {
   readonly bytes: Buffer
   readonly index: number
@@ -47,9 +47,9 @@ export interface Piece {
 }
 
 /**
- * The rest of a source in pieces of `size` bytes; only the last one may be shorter, and it is empty only where there is
- * nothing at all. While a piece is worked on the next but one is read: whoever stops early may find a reading under way,
- * for which the closing of a file waits. Three buffers are all the memory it takes.
+ * Reads the rest of a source in pieces of `size` bytes. Only the last piece may be shorter, and it is empty only if there is
+ * no data at all. Reads two pieces ahead, with three buffers in total. If the caller stops early a read may be pending,
+ * and closing the file waits for it.
  */
 export async function* readPieces(fill: Fill, size: number): AsyncGenerator<Piece> {
   const buffers = Array.from({ length: 3 }, () => Buffer.allocUnsafeSlow(size))
@@ -60,7 +60,7 @@ export async function* readPieces(fill: Fill, size: number): AsyncGenerator<Piec
   const nothing = Promise.resolve(Buffer.alloc(0))
   const readAhead = (piece: Buffer, index: number): Promise<Buffer> => {
     const next = piece.length === size ? read(index) : nothing
-    // It is awaited later; until then a failure is nobody's.
+    // Awaited later; until then a rejection must not be unhandled.
     next.catch(() => undefined)
     return next
   }

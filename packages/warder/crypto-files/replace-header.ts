@@ -8,7 +8,7 @@ import { fillFrom, readPieces } from './read.ts'
 import { createFileSink } from './write.ts'
 
 /**
- * Size that a disk writes whole or not at all, also when the power goes. PostgreSQL relies on the same for `pg_control`
+ * Size that a disk writes atomically, even in a power failure. PostgreSQL relies on the same for `pg_control`
  * (PG_CONTROL_MAX_SAFE_SIZE).
  */
 const sectorBytes = 512
@@ -16,16 +16,16 @@ const copyBytes = 1024 * 1024
 
 export interface ReplaceOptions {
   readonly signal?: AbortSignal | undefined
-  /** Told while a file is copied: bytes of it so far. */
+  /** Receives the number of copied bytes. */
   readonly onProgress?: (done: number) => void
 }
 
 /**
- * Gives a file another header; its chunks stay as they are, and so do its mode and its owner. A crash at any moment leaves
- * the file with the header of before or of after. A header of the same length that lies in the first sector is written
- * over the old one; any other file is written anew beside it.
- * @param before as `readHeader` found it: a file that has another one now is refused
- * @returns how the header was written
+ * Replaces the header of a file; its chunks, mode and owner stay. After a crash at any moment the file has either the old
+ * or the new header. A header of the same length within the first sector is overwritten in place; otherwise the file is
+ * copied.
+ * @param before the header from `readHeader`: a file with another header is refused
+ * @returns whether the header was overwritten or the file was copied
  * @throws FileRefused
  */
 export async function replaceHeader(
@@ -55,7 +55,7 @@ async function overwrite(file: FileHandle, old: Buffer, fresh: Buffer): Promise<
   try {
     await writeStart(file, fresh)
   } catch (error) {
-    // A file system that copies on writing may be full. The old bytes have a place.
+    // A copy-on-write file system may be full; the old bytes may still fit.
     await writeStart(file, old).catch(() => undefined)
     throw error
   }
@@ -85,7 +85,7 @@ async function rewrite(
   })
 }
 
-/** @param file read to the end of its header */
+/** @param file positioned after its header */
 async function copyChunks(
   file: FileHandle,
   copy: FileHandle,
@@ -104,7 +104,7 @@ async function copyChunks(
   await sink.end()
 }
 
-/** Owner first: a change of it takes some bits of the mode away. */
+/** Changes the owner first, because that clears some bits of the mode. */
 async function copyOwnerAndMode(path: string, copy: FileHandle, { uid, gid, mode }: Stats): Promise<void> {
   const now = await copy.stat()
   if (now.uid !== uid || now.gid !== gid)

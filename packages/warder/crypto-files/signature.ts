@@ -3,7 +3,7 @@ import { FileRefused } from '../cli/refused.ts'
 import { openFile } from './open-file.ts'
 import { fillFrom, readPieces } from './read.ts'
 
-/** A detached JWS (RFC 7515 appendix F) as the key management service makes and verifies it. */
+/** A detached JWS (RFC 7515 appendix F) of the key management service. */
 export interface FileSignature {
   readonly protected: string
   readonly signature: string
@@ -13,8 +13,8 @@ const maxSignatureFileBytes = 64 * 1024
 const hashBytes = 1024 * 1024
 
 /**
- * The JWS payload that stands for a file: the ASCII text `warder-file-sha256:` and the SHA-256 of its bytes in 64
- * hexadecimal digits. The words before the digest keep a signature over a file from being one over anything else.
+ * Computes the JWS payload of a file: the ASCII text `warder-file-sha256:` and the SHA-256 of its bytes in 64 hexadecimal
+ * digits. The prefix separates signatures over files from other signatures.
  * @throws FileRefused when it is not a file
  */
 export async function computePayload(
@@ -58,7 +58,7 @@ export async function readSignature(path: string): Promise<FileSignature> {
   return { protected: header, signature }
 }
 
-/** The key that a signature says it is of: to be believed when it has verified. undefined: it names none. */
+/** Reads the id of the signing key, which is trusted only after verification; undefined: none is named. */
 export function readSigner({ protected: header }: FileSignature): string | undefined {
   try {
     const { kid } = JSON.parse(Buffer.from(header, 'base64url').toString('utf8')) as { kid?: unknown }

@@ -1,16 +1,16 @@
 import { FileRefused } from '../cli/refused.ts'
 
-/** Members of a flattened JWE (RFC 7516 §7.2.2), as the key management service makes and opens it. */
+/** Members of a flattened JWE (RFC 7516 §7.2.2) of the key management service. */
 const jweMembers = ['protected', 'encrypted_key', 'iv', 'ciphertext', 'tag', 'aad'] as const
 export type JweMember = (typeof jweMembers)[number]
 
 /** The wrapped data key. */
 export type WrappedKey = Readonly<Record<JweMember, string>>
 
-/** The JWE's additional data, whatever the format: a data key of a file is nothing else, and nothing else is one. */
+/** Additional data of the JWE in every format, which separates data keys of files from other JWEs. */
 export const wrappingContext = Buffer.from('warder file v1').toString('base64url')
 
-/** The one way in which a wrapped key is written. */
+/** Formats a wrapped key in its canonical form. */
 export function formatWrappedKey(wrapped: WrappedKey): string {
   return JSON.stringify(Object.fromEntries(jweMembers.map((name) => [name, wrapped[name]])))
 }
@@ -48,17 +48,17 @@ export function toWrappedKey(json: unknown): WrappedKey {
   return wrapped
 }
 
-/** The key that a wrapped data key names. @throws FileRefused */
+/** Reads the id of the key that wraps the data key. @throws FileRefused */
 export function readKeyId(wrapped: WrappedKey): string {
   return readProtectedHeader(wrapped).kid
 }
 
-/** Whether the data key is encrypted for a policy: a user key opens it, which the header cannot name. @throws FileRefused */
+/** Whether the data key is encrypted for a policy; the header cannot name the user key that decrypts it. @throws FileRefused */
 export function isForPolicy(wrapped: WrappedKey): boolean {
   return readProtectedHeader(wrapped).alg === 'ABE'
 }
 
-/** Members of the JWE's protected header. @throws FileRefused when they are not there */
+/** Reads the protected header of the JWE. @throws FileRefused when it is invalid */
 export function readProtectedHeader(wrapped: WrappedKey): {
   readonly kid: string
   readonly alg: unknown
@@ -72,7 +72,7 @@ export function readProtectedHeader(wrapped: WrappedKey): {
     }
     if (typeof kid === 'string') return { kid, alg, enc }
   } catch {
-    // Said below.
+    // Reported below.
   }
   throw createBrokenHeaderError()
 }

@@ -1,20 +1,20 @@
 import type { FileHandle } from 'node:fs/promises'
 
-/** Takes bytes in their order. */
+/** A sequential output. */
 export interface Sink {
-  /** Copies the parts, one after the other. Resolves when there is room for more. */
+  /** Copies the parts in order. Resolves when the buffer has room again. */
   write(parts: Iterable<Uint8Array>): Promise<void>
-  /** Resolves when everything was taken. @throws what the first failure of a write was */
+  /** Resolves when everything is written. @throws the error of the first failed write */
   end(): Promise<void>
 }
 
 /**
- * Larger writes of a large file cost the kernel three to four times as much (ext4, Linux 6.18: docs/adr/command.md).
+ * Larger writes cost the kernel three to four times as much time (ext4, Linux 6.18: docs/adr/command.md).
  */
 const blockBytes = 64 * 1024
 const blocks = 32
 
-/** Writes to a file behind the back of the caller, who makes the next bytes meanwhile. */
+/** Writes to a file in the background, while the caller produces the next bytes. */
 export function createFileSink(file: FileHandle): Sink {
   return writeBehind(async (bytes) => {
     for (let written = 0; written < bytes.length; ) {
@@ -24,14 +24,14 @@ export function createFileSink(file: FileHandle): Sink {
   })
 }
 
-/** Writes to a pipe. @param write resolves when the bytes were taken */
+/** Writes to a pipe in the background. @param write resolves when the bytes are written */
 export function createPipeSink(write: (bytes: Uint8Array) => Promise<void>): Sink {
   return writeBehind(write)
 }
 
 /**
- * The bytes are copied into a few blocks that are used again and again: a cipher makes a new buffer for each output, and
- * buffers that wait to be written would each take new memory of the system, which costs more than the copy.
+ * Copies the bytes into a fixed set of blocks: a cipher allocates a new buffer for each output, and queueing those buffers
+ * would allocate new memory from the system, which costs more than the copy.
  */
 function writeBehind(act: (bytes: Uint8Array) => Promise<void>): Sink {
   const free = Array.from({ length: blocks }, () => Buffer.allocUnsafeSlow(blockBytes))

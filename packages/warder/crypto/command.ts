@@ -7,8 +7,9 @@ import { signVerb, verifyVerb } from './sign.ts'
 
 export const cryptoParts: KmsCommandParts = {
   name: 'crypto',
-  summary: 'encrypts, decrypts, signs and verifies files with keys of the key management service',
-  about: 'Uses keys of the key management service. They stay there; who may use which: warder access --help.',
+  summary: 'Encrypt, decrypt, sign and verify files with keys of the key management service',
+  about:
+    'Uses keys of the key management service, which never leave it. For rights on keys: warder access --help.',
   verbs: [
     encryptVerb,
     decryptVerb,

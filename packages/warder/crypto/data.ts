@@ -8,7 +8,7 @@ import { withKeyErrors } from '../kms/refusal.ts'
 import { kmsVerb } from '../kms/verb.ts'
 import { isSameKey, readProtection, selectProtection } from './key-use.ts'
 
-/** The service takes bodies of 64 MiB; base64url makes a third more of the bytes, and JSON is around them. */
+/** The service accepts bodies of 64 MiB; base64url adds a third, and JSON some more. */
 export const maxDataBytes = 32 * 1024 * 1024
 const maxJweBytes = 64 * 1024 * 1024
 
@@ -47,7 +47,7 @@ function readJwe(bytes: Buffer): Jwe {
   }
 }
 
-/** The key that a JWE's header names; undefined when it names none. */
+/** Reads the key id in the header of a JWE; undefined when there is none. */
 function readHeaderKeyId(header: string): string | undefined {
   try {
     const { kid } = JSON.parse(Buffer.from(header, 'base64url').toString('utf8')) as { kid?: unknown }
@@ -57,13 +57,13 @@ function readHeaderKeyId(header: string): string | undefined {
   }
 }
 
-/** @throws UsageError for an empty one, as of a variable that is not set: a JWE would not be bound to it (RFC 7516 §7.2.1) */
+/** @throws UsageError for an empty text, such as from an unset variable, which would not bind the JWE (RFC 7516 §7.2.1) */
 function readAad(aad: string | undefined): string | undefined {
   if (aad === '') throw new UsageError('--aad is empty: say what the data belongs to, or leave it out')
   return aad
 }
 
-/** Said here, so that nobody takes data of one place for data of another: the JWE itself would open. */
+/** Checks the context here, because the JWE itself decrypts with the additional data that it contains. */
 function requireAad(found: string | undefined, givenAad: string | undefined): void {
   if (found === (givenAad === undefined ? undefined : toBase64url(givenAad))) return
   if (found === undefined) throw new StartupError('it was encrypted without --aad: leave it out')
@@ -75,9 +75,9 @@ function requireAad(found: string | undefined, givenAad: string | undefined): vo
 export const encryptDataVerb = kmsVerb({
   name: 'encrypt-data',
   words: '',
-  summary: 'encrypts standard input in the service; writes a flattened JWE to standard output',
-  about: `For what is small: a password, a token, a row of a database; ${mebibytes} MiB at most. The data goes to the service and
-comes back as a JWE (RFC 7516) in JSON, on one line. Takes the right encrypt on KEY.`,
+  summary: 'Encrypt standard input in the service; writes a flattened JWE to standard output',
+  about: `For small data such as a password, a token or a database row, up to ${mebibytes} MiB. The data is sent to the service, which
+returns a JWE (RFC 7516) as JSON on one line. Requires the right encrypt on KEY.`,
   examples: [
     "printf %s 'a secret' | warder crypto encrypt-data --key KEY --aad 'row 17' > secret.jwe",
     "warder crypto decrypt-data --aad 'row 17' < secret.jwe",
@@ -87,12 +87,12 @@ comes back as a JWE (RFC 7516) in JSON, on one line. Takes the right encrypt on 
     aad: {
       type: 'text',
       value: 'TEXT',
-      help: 'what the data belongs to, as "row 17"; not secret; to be said again to decrypt it',
+      help: 'context of the data, such as "row 17"; not secret; required again for decryption',
     },
     alg: {
       type: 'text',
       value: 'ALG',
-      help: 'how KEY is used: A256GCM, A192GCM, A128GCM, RSA-OAEP-256 or RSA-OAEP (default: as KEY is)',
+      help: 'algorithm: A256GCM, A192GCM, A128GCM, RSA-OAEP-256 or RSA-OAEP (default: that of KEY)',
     },
   },
   readsInput: () => true,
@@ -115,19 +115,19 @@ comes back as a JWE (RFC 7516) in JSON, on one line. Takes the right encrypt on 
 export const decryptDataVerb = kmsVerb({
   name: 'decrypt-data',
   words: '',
-  summary: 'decrypts a flattened JWE of standard input; writes the data, as it was, to standard output',
-  about: 'Takes the right decrypt on the key that the JWE names.',
+  summary: 'Decrypt a flattened JWE from standard input; writes the plaintext to standard output',
+  about: 'Requires the right decrypt on the key that the JWE names.',
   examples: ["warder crypto decrypt-data --aad 'row 17' < secret.jwe"],
   options: {
     aad: {
       type: 'text',
       value: 'TEXT',
-      help: 'what was said when it was encrypted; nothing comes out if it was something else',
+      help: 'context that was given for encryption; decryption fails for another one',
     },
     key: {
       type: 'text',
       value: 'KEY',
-      help: 'only this key may have encrypted it; else it may be any that you may decrypt with',
+      help: 'accepts only this key (default: any key that you may decrypt with)',
     },
   },
   readsInput: () => true,

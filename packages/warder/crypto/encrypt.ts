@@ -12,7 +12,7 @@ import { withKeyErrors } from '../kms/refusal.ts'
 import { type KmsContext, kmsVerb } from '../kms/verb.ts'
 import { isSameKey, type Protection, readProtection, selectProtection } from './key-use.ts'
 
-/** Suffix of an encrypted file's name, unless another is given. */
+/** Suffix of encrypted files, unless --output is given. */
 const suffix = '.warder'
 
 const nothingLeft = 'no output was left behind'
@@ -29,7 +29,7 @@ const pipe = '-'
 
 const fileOptions = {
   output: { type: 'text', value: 'OUT', help: 'file to write; - is standard output' },
-  force: { type: 'flag', help: 'replaces a file that is there' },
+  force: { type: 'flag', help: 'replaces an existing file' },
 } as const
 
 /** `FILE [--output OUT] [--force]`. @throws UsageError, FileRefused */
@@ -41,12 +41,12 @@ function readFiles(
   const input = requireOneName(names, 'file')
   if (input === '' || output === '') throw new UsageError('the name of a file is not empty')
   const files = { input, output: output ?? (input === pipe ? pipe : defaultOutput(input)), overwrite }
-  // Looked at again when the output is written; now, so that nobody logs in for nothing.
+  // Checked early, before the login, and again when the output is written.
   if (files.output !== pipe && !overwrite) requireAbsent(files.output)
   return files
 }
 
-/** The places as bytes are read and written there. */
+/** Replaces `-` by the standard streams. */
 function toStreams(
   { input, output, overwrite }: Files,
   { input: stdin, writeOutput, progress, signal }: KmsContext,
@@ -59,7 +59,7 @@ function toStreams(
   }
 }
 
-/** Of a pipe nothing is told: what comes out is the output. */
+/** Shows the outcome, except when standard output is the output. */
 function showOutcome(files: Files, { show }: KmsContext, document: unknown, line: string): void {
   if (files.output !== pipe) show(document, [line])
 }
@@ -71,7 +71,7 @@ function removeSuffix(input: string): string {
 
 const forPolicy: Protection = { alg: 'ABE', enc: 'A256GCM' }
 
-/** @throws StartupError without a user key; as the service refuses */
+/** @throws StartupError without a user key, or when the service refuses */
 async function decryptForPolicy(
   kms: KmsClient,
   wrapped: WrappedKey,
@@ -94,7 +94,7 @@ async function withFileErrors<R>(
   try {
     return await act()
   } catch (error) {
-    // An interruption is reported once, by its caller.
+    // The caller reports an interruption.
     throw signal.aborted ? error : toFileRefused(error, input === pipe ? 'standard input' : input)
   }
 }
@@ -102,13 +102,12 @@ async function withFileErrors<R>(
 export const encryptVerb = kmsVerb({
   name: 'encrypt',
   words: 'FILE',
-  summary: `encrypts a file of any size, into FILE${suffix} unless --output names another`,
-  about: `The file is encrypted here, in pieces, under a data key of its own; the service encrypts that data key with KEY and
-sees nothing of the file. Takes the right encrypt on KEY (a symmetric one, or an RSA pair: its public half is enough).
-The output appears whole or not at all, readable for you alone; a file that has its name stays, unless --force is
-said. FILE stays as it is: remove it yourself. FILE may be - for standard input; then the output goes to
-standard output, unless --output names a file. Memory does not grow with the input.
-docs/reference/file-format.md describes every byte.`,
+  summary: `Encrypt a file of any size into FILE${suffix}, or into --output`,
+  about: `The file is encrypted locally, in chunks, with its own data key; the service only wraps that data key with KEY and never
+sees the file. Requires the right encrypt on KEY, which is a symmetric key or an RSA pair (its public half is enough).
+The output appears complete or not at all, with mode 0600; an existing file is kept unless --force is given. FILE is
+not removed. With - as FILE, standard input is encrypted to standard output, unless --output names a file. The memory
+use does not depend on the size. For the file format see docs/reference/file-format.md.`,
   examples: [
     'warder crypto encrypt report.pdf --key KEY',
     'warder crypto encrypt backup.tar --key KEY --output /mnt/backup/monday.warder --force',
@@ -123,13 +122,13 @@ docs/reference/file-format.md describes every byte.`,
     alg: {
       type: 'text',
       value: 'ALG',
-      help: `how KEY is used: A256GCM, A192GCM, A128GCM, RSA-OAEP-256 or RSA-OAEP (default: as KEY is; to be
-said for keys that you may use but not read about, if they are not A256GCM)`,
+      help: `algorithm: A256GCM, A192GCM, A128GCM, RSA-OAEP-256 or RSA-OAEP (default: that of KEY;
+required without the right getattributes, unless it is A256GCM)`,
     },
     policy: {
       type: 'text',
       value: 'POLICY',
-      help: `who may read it, where KEY is the public key of an attribute-based pair:
+      help: `access policy, if KEY is the public key of an attribute-based pair:
 'Team::blue && Level::low' (see warder keys abe create --help)`,
     },
   },
@@ -167,11 +166,11 @@ said for keys that you may use but not read about, if they are not A256GCM)`,
 export const decryptVerb = kmsVerb({
   name: 'decrypt',
   words: 'FILE',
-  summary: `decrypts a file that warder crypto encrypt wrote, into FILE without ${suffix} unless --output names another`,
-  about: `Takes the right decrypt on the key that the file names. The output appears when every byte was checked, and not at
-all if the file was changed, cut, added to or put together from others. It is readable for you alone.
-To standard output (FILE or OUT is -) each part of 1 MiB goes out once it was checked: what came out counts only when
-the exit code is 0, for the input may have been cut.`,
+  summary: `Decrypt a file of warder crypto encrypt into FILE without ${suffix}, or into --output`,
+  about: `Requires the right decrypt on the key that the file names. The output, with mode 0600, appears only after every byte was
+verified, and not at all if the file was changed, truncated, extended or combined from others. With standard output
+(FILE or OUT is -) each part of 1 MiB is written after its verification: use the output only if the exit code is 0,
+because the input may be truncated.`,
   examples: [
     `warder crypto decrypt report.pdf${suffix}`,
     `warder crypto decrypt monday.warder --key KEY --output backup.tar`,
@@ -184,8 +183,8 @@ the exit code is 0, for the input may have been cut.`,
     key: {
       type: 'text',
       value: 'KEY',
-      help: `only this key may have encrypted it; else it may be any that you may decrypt with, whoever
-chose it. Of a file for a policy: your user key, which must be said`,
+      help: `accepts only this key (default: any key that you may decrypt with);
+for a file with a policy: your user key, which is required`,
     },
   },
   parse(values, names) {

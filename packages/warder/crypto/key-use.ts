@@ -11,7 +11,7 @@ export interface Protection {
   readonly enc: string
 }
 
-/** Values of `--alg` in encrypting verbs: how the key is used. Of the rows, the longest keys stand first. */
+/** Values of `--alg` for encryption, longest keys first. */
 const protections: ReadonlyMap<string, Protection> = new Map(
   [...keyAlgorithms].toReversed().flatMap(([name, { use }]): (readonly [string, Protection])[] => {
     if (use === 'content encryption') return [[name, { alg: 'dir', enc: name }]]
@@ -19,7 +19,7 @@ const protections: ReadonlyMap<string, Protection> = new Map(
   }),
 )
 
-/** Each curve is bound to one algorithm. */
+/** The signature algorithm of each curve. */
 const curveSignatures: ReadonlyMap<string | undefined, string> = new Map(
   [...keyAlgorithms].flatMap(([name, { use, crv }]) =>
     use === 'signature' && crv !== undefined ? [[crv, name] as const] : [],
@@ -28,7 +28,7 @@ const curveSignatures: ReadonlyMap<string | undefined, string> = new Map(
 
 type KeyDescription = Reply<'crypto.keys.get'>
 
-/** @throws UsageError for an `--alg` that encrypts nothing */
+/** @throws UsageError for an `--alg` that does not encrypt */
 export function readProtection(alg: string | undefined): Protection | undefined {
   if (alg === undefined) return undefined
   const found = protections.get(alg)
@@ -37,8 +37,8 @@ export function readProtection(alg: string | undefined): Protection | undefined 
 }
 
 /**
- * How to encrypt with a key: as asked for, else as its type says. Who may encrypt with a key but not read about it
- * gets the usual form.
+ * Selects how to encrypt with a key: as requested, or else by its type. Without the right to read its attributes the
+ * default is A256GCM.
  */
 export async function selectProtection(
   kms: KmsClient,
@@ -57,7 +57,7 @@ export async function selectProtection(
   throw createWrongKeyError(key, 'encrypts nothing: make one with warder keys create --alg A256GCM')
 }
 
-/** The algorithm to sign with: as asked for, else the one that the key is bound to, else its type's usual one. */
+/** Selects the signature algorithm: as requested, or else that of the key, or else the default of its type. */
 export async function selectSignature(
   kms: KmsClient,
   kid: string,
@@ -76,7 +76,7 @@ export async function selectSignature(
   return selected
 }
 
-/** The algorithm of an HMAC key. */
+/** Selects the algorithm of an HMAC key. */
 export async function selectMac(kms: KmsClient, kid: string, asked: string | undefined): Promise<string> {
   if (asked !== undefined) return asked
   const key = requireReadable(await fetchKey(kms, kid), kid)
@@ -85,10 +85,10 @@ export async function selectMac(kms: KmsClient, kid: string, asked: string | und
 }
 
 /**
- * Whether both ids are of one pair, or of versions of it. Either half tells of the other: the caller need be allowed to read about one alone.
- * @param found the key that a file or a signature names
- * @param said the key that the caller names, or its alias
- * @throws StartupError when neither can be read about, so that nobody knows
+ * Whether both ids belong to one pair, or to versions of it. The attributes of either half suffice.
+ * @param found id in a file or a signature
+ * @param said id or alias from the caller
+ * @throws StartupError when the caller may read the attributes of neither
  */
 export async function isSameKey(kms: KmsClient, found: string, said: string): Promise<boolean> {
   const named = await resolveAlias(kms, said)
@@ -113,7 +113,7 @@ export async function isSameKey(kms: KmsClient, found: string, said: string): Pr
   )
 }
 
-/** The key that a version belongs to; the same id where it is none, or the caller may not read about it. */
+/** Resolves a version to its key; returns the same id if it is not a version, or its attributes are not readable. */
 async function resolveVersion(kms: KmsClient, kid: string): Promise<string> {
   try {
     return (await kms.call('crypto.keys.get', { path: { kid } })).version_of ?? kid
@@ -123,14 +123,14 @@ async function resolveVersion(kms: KmsClient, kid: string): Promise<string> {
   }
 }
 
-/** The key of an alias; an id as it is. */
+/** Resolves an alias to its key; returns an id unchanged. */
 async function resolveAlias(kms: KmsClient, said: string): Promise<string> {
   if (!said.startsWith('alias/')) return said
   return (await withKeyErrors('alias', said, () => kms.call('crypto.aliases.get', { path: { alias: said } })))
     .kid
 }
 
-/** undefined: the caller has rights on it, but not the one to read about it. */
+/** @returns undefined when the caller has rights on the key, but not getattributes */
 async function fetchKey(kms: KmsClient, kid: string): Promise<KeyDescription | undefined> {
   return withKeyErrors('key', kid, async () => {
     try {

@@ -1,7 +1,7 @@
 import { ClientError, type KmsClient } from '@warder/client'
 import { withKeyErrors } from '../kms/refusal.ts'
 
-/** Which version of which key an id is. Versions are counted from 1. */
+/** The key and version of an id. Versions are counted from 1. */
 export interface KeyVersion {
   readonly key: string
   readonly version: number
@@ -9,8 +9,8 @@ export interface KeyVersion {
 }
 
 /**
- * Finds out which versions ids are of, each asked once.
- * @returns undefined for a key that the caller may not read about, or that is not there
+ * Creates a cached lookup of key versions by id.
+ * @returns a function that returns undefined for a key that does not exist or whose attributes are not readable
  */
 export function createVersionFinder(kms: KmsClient): (kid: string) => Promise<KeyVersion | undefined> {
   const known = new Map<string, Promise<KeyVersion | undefined>>()
@@ -30,7 +30,7 @@ async function findVersion(kms: KmsClient, kid: string): Promise<KeyVersion | un
     const key = whole === undefined ? named : await describe(whole)
     return {
       key: key.kid,
-      // A key that is named by its id is shown with its newest version; the id is that of the first one.
+      // For the id of a key, which is also that of version 1, the service returns the newest version.
       version: whole === undefined ? 1 : named.version,
       newest: { version: key.version, kid: key.version_kid ?? key.kid },
     }

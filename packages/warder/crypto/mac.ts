@@ -36,9 +36,9 @@ async function readData(input: string, { readInput }: KmsContext): Promise<strin
 export const macVerb = kmsVerb({
   name: 'mac',
   words: 'FILE',
-  summary: 'computes the HMAC of the bytes of a file, or verifies one',
-  about: `- as FILE is standard input. The bytes go to the service: ${mebibytes} MiB at most (larger files: sign). The MAC is printed as
-base64url. Takes the right mac on KEY.`,
+  summary: 'Compute or verify the HMAC of a file',
+  about: `The file is sent to the service, up to ${mebibytes} MiB; for larger files use warder crypto sign. - as FILE is standard input. The
+MAC is printed as base64url. Requires the right mac on KEY.`,
   examples: [
     'warder crypto mac config.json --key KEY',
     'warder crypto mac config.json --key KEY --verify "$MAC"',
@@ -48,9 +48,13 @@ base64url. Takes the right mac on KEY.`,
     verify: {
       type: 'text',
       value: 'MAC',
-      help: 'compares with this MAC instead: exit code 0 if it is the one, 3 if not',
+      help: 'verifies this MAC instead: exit code 0 if it is valid, 3 if not',
     },
-    alg: { type: 'text', value: 'ALG', help: 'HS256, HS384 or HS512, for keys that you may not read about' },
+    alg: {
+      type: 'text',
+      value: 'ALG',
+      help: 'HS256, HS384 or HS512; required without the right getattributes',
+    },
   },
   readsInput: (names) => names.includes('-'),
   parse({ key, verify: given, alg: asked }, names) {

@@ -5,7 +5,7 @@ import { withKeyErrors } from '../kms/refusal.ts'
 
 type Answer = Reply<'crypto.batch'>['results'][number]
 
-/** A data key that is wrapped by the newest version of its key. */
+/** A data key that is wrapped with the newest version of its key. */
 interface RenewedKey {
   readonly wrapped: WrappedKey
   /** The version. */
@@ -13,8 +13,8 @@ interface RenewedKey {
 }
 
 /**
- * Reads the service's answer to `rewrap` of a wrapped data key.
- * @throws StartupError why there is no new wrapping; FileRefused for an answer that wraps in another way than before
+ * Reads the reply of the service to `rewrap` of a wrapped data key.
+ * @throws StartupError when the service refused; FileRefused for a reply with another algorithm
  */
 export function readRenewedKey(before: WrappedKey, answer: Answer | undefined): Promise<RenewedKey> {
   const was = readProtectedHeader(before)

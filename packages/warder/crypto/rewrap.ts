@@ -12,13 +12,13 @@ import { type KmsContext, kmsVerb } from '../kms/verb.ts'
 import { createVersionFinder, type KeyVersion } from './key-version.ts'
 import { readRenewedKey } from './renewed-key.ts'
 
-/** Files whose wrapped keys are renewed by one request. */
+/** Number of files per request. */
 const filesAtOnce = 100
 
 interface Outcome {
   readonly file: string
   readonly status: 'rewrapped' | 'current' | 'would_rewrap' | 'failed'
-  /** The key, where the caller may read about it; else the version that the file names. */
+  /** The key, if the caller may read its attributes; else the version in the file. */
   readonly key?: string
   readonly version?: number
   readonly newest_version?: number
@@ -31,7 +31,7 @@ interface Found {
   readonly size: number
   readonly header: Header
   readonly kid: string
-  /** undefined: the caller may not read about the key. */
+  /** undefined: the caller may not read the attributes of the key. */
   readonly keyVersion: KeyVersion | undefined
 }
 
@@ -51,7 +51,7 @@ function describeVersion({ kid, keyVersion }: Pick<Found, 'kid' | 'keyVersion'>)
   return { key: keyVersion.key, version: keyVersion.version, newest_version: keyVersion.newest.version }
 }
 
-/** Rewraps files, a batch of them after the other. What is done with a file does not depend on the others. */
+/** Rewraps files in batches. Each file is processed independently. */
 class Rewrapping {
   readonly outcomes: Outcome[] = []
   readonly #context: KmsContext
@@ -66,7 +66,7 @@ class Rewrapping {
     this.#findVersion = createVersionFinder(context.kms)
   }
 
-  /** @throws StartupError when the service cannot be asked: what was done before stays done, and is told */
+  /** @throws StartupError when the service cannot be reached; finished files stay rewrapped and are shown */
   async run(files: readonly string[]): Promise<number> {
     const { show } = this.#context
     try {
@@ -127,7 +127,7 @@ class Rewrapping {
     this.outcomes.push({ file: file.path, status, ...describeVersion(file) })
   }
 
-  /** Reports what is wrong with one file, and goes on with the next one. */
+  /** Reports the error of one file and continues with the next one. */
   async #attempt(path: string, act: () => Promise<void>): Promise<void> {
     const { signal, note } = this.#context
     try {
@@ -145,17 +145,16 @@ class Rewrapping {
 export const rewrapVerb = kmsVerb({
   name: 'rewrap',
   words: 'FILES…',
-  summary: 'renews the wrapped keys of encrypted files under the newest versions of their keys',
-  about: `Only the header of a file changes: nothing is decrypted here, and the service alone opens the wrapped key. Takes the
-right encrypt on the key, not decrypt. Files that are under the newest version stay as they are. A header that lies in
-the first 512 bytes and keeps its length (symmetric keys) is written over the old one; other files are written anew
-beside, with their mode and owner, and take the name. After a crash the file has the one header or the other.
-Files that are encrypted for a policy are refused: the master key of an attribute-based pair renews.
-What is wrong with a file is told, and the others follow; then the exit code is 1.`,
+  summary: 'Rewrap the data keys of encrypted files with the newest versions of their keys',
+  about: `Changes only the header of a file: nothing is decrypted locally, and only the service unwraps the data key. Requires the
+right encrypt on the key, not decrypt. Files that use the newest version are not changed. A header of the same length
+within the first 512 bytes (symmetric keys) is overwritten in place; other files are copied, with their mode and owner,
+and replaced. After a crash a file has either the old or the new header. Files with a policy are refused: use warder
+keys abe rekey. If a file fails, its error is shown, the others are processed, and the exit code is 1.`,
   examples: ['warder crypto rewrap *.warder', 'warder crypto rewrap --dry-run --json /mnt/backup/*.warder'],
   interrupted: 'files that were rewrapped stay so, the others are as they were',
   options: {
-    'dry-run': { type: 'flag', help: 'tells what would be done, and changes nothing' },
+    'dry-run': { type: 'flag', help: 'shows the changes without making them' },
   },
   parse({ 'dry-run': dryRun }, names) {
     if (names.length === 0) throw new UsageError('say which files')

@@ -10,10 +10,10 @@ import { withKeyErrors } from '../kms/refusal.ts'
 import { type KmsContext, kmsVerb } from '../kms/verb.ts'
 import { isSameKey, selectSignature } from './key-use.ts'
 
-/** Suffix of a signature file's name, unless another is given. */
+/** Suffix of signature files, unless --output is given. */
 const suffix = '.sig'
 
-/** The JWS payload that stands for the file, base64url. */
+/** Computes the JWS payload of the file, base64url. */
 async function computeFilePayload(path: string, { progress, signal }: KmsContext): Promise<string> {
   try {
     return (await computePayload(path, { signal, onProgress: progress })).toString('base64url')
@@ -25,20 +25,20 @@ async function computeFilePayload(path: string, { progress, signal }: KmsContext
 export const signVerb = kmsVerb({
   name: 'sign',
   words: 'FILE',
-  summary: `signs a file of any size, into FILE${suffix} unless --output names another`,
-  about: `What is signed is the SHA-256 of the file, computed here: the signature is a detached JWS (RFC 7515) over the text
-warder-file-sha256: and the digest in hexadecimal. Takes the right sign on KEY, the private half of a pair.`,
+  summary: `Sign a file of any size into FILE${suffix}, or into --output`,
+  about: `Signs the SHA-256 digest of the file, which is computed locally: the signature is a detached JWS (RFC 7515) over the
+text warder-file-sha256: and the digest in hexadecimal. Requires the right sign on KEY, the private half of a pair.`,
   examples: ['warder crypto sign release.tar.gz --key KEY', 'warder crypto verify release.tar.gz --key KEY'],
   interrupted: 'no signature was left behind',
   options: {
     key: keyOption,
     output: { type: 'text', value: 'OUT', help: 'file to write' },
-    force: { type: 'flag', help: 'replaces a file that is there' },
+    force: { type: 'flag', help: 'replaces an existing file' },
     alg: {
       type: 'text',
       value: 'ALG',
-      help: `the algorithm, for keys that are bound to none, or that you may not read about
-(default: what KEY is bound to, else what is usual for its type)`,
+      help: `algorithm (default: that of KEY, else the default of its type);
+required without the right getattributes`,
     },
   },
   parse({ key, output, force: overwrite, alg: asked }, names) {
@@ -69,10 +69,10 @@ warder-file-sha256: and the digest in hexadecimal. Takes the right sign on KEY, 
 export const verifyVerb = kmsVerb({
   name: 'verify',
   words: 'FILE',
-  summary: `verifies that KEY signed a file; the signature is in FILE${suffix} unless --signature names another`,
-  about: `KEY is either half of the pair: who signed is for you to say, not for the signature. Takes the right
-signatureverify on the public half. Exit code 0: valid; 3: not valid, the file or the signature was changed or is of
-another key; 1: it could not be checked.`,
+  summary: `Verify the signature of a file by KEY in FILE${suffix}, or in --signature`,
+  about: `KEY is either half of the pair of the expected signer; the key id in the signature is not trusted. Requires the right
+signatureverify on the public half. Exit code 0: valid; 3: not valid, because the file or the signature was changed or
+the key differs; 1: the check failed.`,
   examples: ['warder crypto verify release.tar.gz --key KEY && tar xf release.tar.gz'],
   options: { key: keyOption, signature: { type: 'text', value: 'SIG', help: 'file of the signature' } },
   parse({ key, signature: given }, names) {

@@ -20,33 +20,33 @@ import { testRestore } from './drill.ts'
 const options = {
   home: {
     ...homeOption,
-    help: 'the installation that is backed up (default WARDER_HOME, else ./.warder): it notes the drill',
+    help: 'home of the backed-up installation, which records the drill (default WARDER_HOME, else ./.warder)',
   },
   ...unlockOptions,
   ...senderOptions,
   'root-key-file': {
     type: 'text',
     value: 'FILE',
-    help: 'copy of the root key (default: the one of the home)',
+    help: 'copy of the root key (default: that of the home)',
   },
   realm: { type: 'text', value: 'R', help: 'realm of --user (default _)' },
-  user: { type: 'text', value: 'U', help: 'somebody who logs in and uses keys' },
+  user: { type: 'text', value: 'U', help: 'user who logs in and uses keys' },
   'password-file': { type: 'text', value: 'FILE', help: 'the password of --user' },
-  keys: { type: 'number', value: 'N', help: 'keys that are opened at most (default 10000)' },
+  keys: { type: 'number', value: 'N', help: 'maximum number of keys to decrypt (default 10000)' },
 } as const
 
 const defaultMaxKeys = 10_000
 
 export const drillCommand: Command = {
   name: 'drill',
-  summary: 'proves that a backup can be restored, in a home that is thrown away',
+  summary: 'Test a backup by restoring it into a temporary home',
   help: `warder drill FILE|FOLDER ${optionsUsage(options)}
 
-Restores the backup (of a folder: the newest *.backup) into a temporary home with SQLite databases, opens its keys,
-starts both services on free ports, asks them, lets --user log in and use keys, stops them, and verifies the audit
-chain. The installation that runs is not touched; it notes when the last drill went well, which /metrics shows. A backup
-that this installation has not signed needs --from. Of its settings, those take part that name no address and no file
-outside of that home.
+Restores the backup (in a folder: the newest *.backup) into a temporary home with SQLite databases, decrypts its keys,
+starts both services on free ports, checks their health, logs in --user and uses keys, stops the services, and verifies
+the audit chain. The running installation is not touched; it records the time of the last successful drill, which
+/metrics shows. A backup that this installation has not signed needs --from. Settings that name an address, or a file
+outside that home, are ignored.
 
 ${optionsHelp(options)}
 

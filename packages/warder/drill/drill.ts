@@ -23,22 +23,22 @@ export interface RestoreTestOptions {
   readonly backup: string
   readonly unlock: Unlock
   readonly requireSender: RequireSender
-  /** Path of the root key, when the backup has none. */
+  /** Path of the root key, if the backup contains none. */
   readonly rootKeyFile: string | undefined
   readonly env: NodeJS.ProcessEnv
-  /** Somebody who can log in; undefined = nobody does. */
+  /** User who logs in; undefined = no login is tested. */
   readonly login: { readonly realm: string; readonly user: string; readonly password: string } | undefined
-  /** Keys that are opened at most. */
+  /** Maximum number of keys to decrypt. */
   readonly keys: number
-  /** Ends the drill; what it has made is removed. */
+  /** Aborts the drill and removes its files. */
   readonly signal: AbortSignal
   say(line: string): void
 }
 
 /**
- * Restores a backup into a home that is thrown away, with databases of its own, starts both services there, and looks
- * whether everything works: nothing of the installation that runs is touched.
- * @throws StartupError at the first step that fails, which says what to do
+ * Restores a backup into a temporary home with its own databases, starts both services there and tests them. Does not touch
+ * the running installation.
+ * @throws StartupError at the first step that fails
  */
 export async function testRestore(given: RestoreTestOptions): Promise<void> {
   const directory = createTempDirectory()
@@ -75,8 +75,8 @@ async function restoreInto(home: string, options: RestoreTestOptions): Promise<R
 }
 
 /**
- * The root key is used where it is: a drill that is killed leaves no copy of it.
- * @throws StartupError when it is nowhere
+ * Uses the root key in place, so that a killed drill leaves no copy of it.
+ * @throws StartupError when there is none
  */
 function rootKeyEnvironment(
   home: string,
@@ -114,7 +114,7 @@ async function openKeys(home: string, { env, keys, say }: RestoreTestOptions): P
   }
 }
 
-/** The usual reason of a root key that is not the right one. */
+/** Adds the common cause of a wrong root key. */
 function explainWrongRootKey(error: unknown): never {
   if (!(error instanceof StartupError) || !error.message.startsWith('wrong root key')) throw error
   throw new StartupError(

@@ -6,9 +6,8 @@ import { isOutside } from '../backup/backup-sources.ts'
 import { getForeignSettings, getSettings, type ServiceName } from '../installation/services.ts'
 
 /**
- * Settings of a backup that take part in a drill: those that say what the stored data mean. All others have their
- * defaults, those of later versions among them: no address is asked or told anything, no file elsewhere is read, and no
- * fixed port is taken.
+ * Settings of a backup that apply in a drill: those that determine the meaning of stored data. All others, including
+ * unknown ones, have their defaults, so that a drill contacts no address, reads no other file and uses no fixed port.
  */
 const allowedSettings: ReadonlySet<string> = new Set([
   'database_url',
@@ -61,10 +60,10 @@ const allowedSettings: ReadonlySet<string> = new Set([
   'max_objects_per_owner',
 ])
 
-/** Files that take part where they are in the home, and came with the backup therefore. */
+/** Files that apply if they are in the home, and so came with the backup. */
 const allowedFiles: ReadonlySet<string> = new Set(['root_key_file'])
 
-/** Writes the settings of a drill from what the parsed file says: another way to write a line changes nothing. */
+/** Writes the settings of a drill from the parsed file, so that the notation in the file cannot bypass the list. */
 export function restrictSettings(service: ServiceName, home: string): void {
   const file = join(home, `${service}.toml`)
   if (!existsSync(file)) return

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 
 const prefix = 'warder-drill-'
 
-/** A folder for one drill, for its user alone. Those of drills that were killed are removed. */
+/** Creates a folder for one drill, with mode 0700. Removes the folders of killed drills. */
 export function createTempDirectory(): string {
   removeStaleDirectories()
   return mkdtempSync(join(tmpdir(), `${prefix}${process.pid}-`))

@@ -15,17 +15,17 @@ import {
 export interface AwsRequest {
   readonly region: string
   readonly prefix: string
-  /** undefined: a new one is made. */
+  /** undefined: a new key is created. */
   readonly key: string | undefined
-  /** Names as AWS writes them; empty = everybody at AWS. */
+  /** Names in the notation of AWS; empty = all principals at AWS. */
   readonly principals: readonly string[]
-  /** PEM file of the authorities of AWS KMS's client certificates; undefined = signatures are enough. */
+  /** PEM file of the authorities of the client certificates of AWS KMS; undefined = signatures suffice. */
   readonly clientCa: string | undefined
-  /** Path for the console's configuration file; undefined = the secret is printed. */
+  /** Path of the configuration file for the AWS console; undefined = the secret is printed. */
   readonly out: string | undefined
 }
 
-/** Makes what a new external key store needs, and says what to enter at AWS. */
+/** Creates the key and access key of a new external key store, and shows the values to enter at AWS. */
 export async function enableAws(context: KmsContext, request: AwsRequest): Promise<number> {
   const { kms, endpoints: places } = context
   const { region, prefix, key, out, clientCa } = request
@@ -43,7 +43,7 @@ export async function enableAws(context: KmsContext, request: AwsRequest): Promi
     key ??
     (await kms.call('crypto.keys.create', { body: { kty: 'oct', alg: 'A256GCM', tags: ['aws-xks'] } })).kid
   const names = request.principals.length === 0 ? ['*'] : request.principals
-  // Names without a path mean the first key store of the settings.
+  // Names without a path refer to the first key store in the settings.
   const isFirst = !Array.isArray(state.paths) || state.paths[0] === `${prefix}/kms/xks/v1`
   const grantees = names.map((name) => (isFirst ? `aws:${name}` : formatGrantee(prefix, name)))
   await grantKey(context, kid, grantees)
@@ -89,12 +89,12 @@ export async function enableAws(context: KmsContext, request: AwsRequest): Promi
   return 0
 }
 
-/** Name in grants of a principal of the key store at a path. */
+/** Formats the name of a principal of the key store at a path, for grants. */
 export function formatGrantee(prefix: string, name: string): string {
   return `aws:${prefix === '' ? '/' : prefix}:${name}`
 }
 
-/** Writes the settings, or says what to write. @returns lines for people */
+/** Writes the settings, or returns lines with the settings to write. */
 function writeAwsSettings(
   context: KmsContext,
   { region, prefix, clientCa }: AwsRequest,
@@ -110,7 +110,7 @@ function writeAwsSettings(
   ]
 }
 
-/** By which requests need a client certificate of AWS KMS in this region; the test client has one, too. */
+/** Builds the settings that require a client certificate of AWS KMS in this region, or of the test client. */
 function buildClientSettings(region: string): ReadonlyMap<string, unknown> {
   return new Map<string, unknown>([
     ['aws_xks_config.aws_xks_client_names', [`cks.kms.${region}.amazonaws.com`, partners.aws.testClient]],

@@ -1,6 +1,6 @@
 import { algorithm, canonicalRequest, signatureOf, signingKey } from '@warder/kms/external/aws'
 
-/** Access key as AWS KMS has it. */
+/** Access key of AWS KMS. */
 export interface AwsCredential {
   readonly id: string
   readonly secret: string
@@ -10,8 +10,8 @@ export interface AwsCredential {
 const signedHeaders = ['content-type', 'host', 'x-amz-date'] as const
 
 /**
- * Headers of a POST as AWS KMS signs it (AWS Signature Version 4).
- * @param host as the header Host will have it
+ * Signs a POST request like AWS KMS (AWS Signature Version 4). @returns its headers
+ * @param host value of the header Host
  * @param now Unix milliseconds
  */
 export function signAwsRequest(

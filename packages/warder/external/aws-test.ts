@@ -8,7 +8,7 @@ import { cleanUp, fetchStoreState, grantKey, requireServing, type Step, showStep
 
 const principal = 'arn:aws:iam::000000000000:role/warder-external-test'
 
-/** How AWS KMS would ask. */
+/** A client that sends requests like AWS KMS. */
 interface ProxyClient {
   /** @returns status and body */
   ask(
@@ -19,7 +19,7 @@ interface ProxyClient {
 }
 
 /**
- * A whole exchange as AWS KMS has it, with an access key and a key that are made for it and taken away again.
+ * Tests the complete exchange of AWS KMS, with a temporary access key and key.
  * @param prefix path before `/kms/xks/v1`
  */
 export async function testAws(context: KmsContext, prefix: string, region: string): Promise<number> {

@@ -61,13 +61,13 @@ function requireRegion(region: string | undefined): string {
 export const awsVerb = kmsVerb({
   name: 'aws',
   words: actions.slice(0, 4).join('|'),
-  summary: 'keys of AWS KMS: S3, DynamoDB and whatever encrypts with it (external key store)',
-  about: `enable   makes a key (or takes --key), lets AWS use it, makes an access key, switches the interface on in the
-         settings, and says what to enter at AWS
-show     whether it is on, and the access keys that AWS may sign with
-test     plays a whole exchange as AWS KMS has it against the started service
-disable  cuts AWS off, on every node from the next request on; enable lets it in again
-new-credential, remove-credential ID    exchange the access key without an interruption`,
+  summary: 'External key store of AWS KMS, for S3, DynamoDB and other services',
+  about: `enable   creates a key (or uses --key), grants AWS its use, creates an access key, enables the interface in the
+         settings, and shows the values to enter at AWS
+show     shows whether it is enabled, and the access keys of AWS
+test     tests the complete exchange of AWS KMS with the running service
+disable  rejects all requests of AWS on every node from now on; enable accepts them again
+new-credential, remove-credential ID    replace the access key without an interruption`,
   examples: [
     'warder external aws enable --region eu-west-1',
     'warder external aws enable --region eu-west-1 --key KEY --principal arn:aws:iam::123456789012:role/backup',
@@ -80,18 +80,18 @@ new-credential, remove-credential ID    exchange the access key without an inter
     principal: {
       type: 'list',
       value: 'ARN',
-      help: 'who at AWS may use the key; also several times (default: everybody whom its policy at AWS lets)',
+      help: 'principal at AWS that may use the key; repeatable (default: all that its policy at AWS permits)',
     },
     prefix: { type: 'text', value: 'P', help: 'path before /kms/xks/v1 (default /aws)' },
     'client-ca': {
       type: 'text',
       value: 'F',
-      help: 'PEM file of Amazon Trust Services: requests then need the client certificate of AWS KMS, too',
+      help: 'PEM file of Amazon Trust Services: requests then also need the client certificate of AWS KMS',
     },
     out: {
       type: 'text',
       value: 'F',
-      help: 'writes the credential to a file that the AWS console takes, in place of printing it',
+      help: 'writes the credential to a configuration file for the AWS console instead of printing it',
     },
   },
   parse({ region, key, principal, prefix = '/aws', out, 'client-ca': clientCa }, names) {

@@ -44,7 +44,7 @@ export interface EkmAnswer {
 const answerWithinMs = 30_000
 const maxAnswerBytes = 1024 * 1024
 
-/** Posts to the EKM proxy as Managed HSM does, with the certificate of the test client or without one. */
+/** Sends a request to the EKM proxy like Managed HSM, with the certificate of the test client or without one. */
 export async function postEkm(
   { url, caFile, serverName }: Server,
   path: string,

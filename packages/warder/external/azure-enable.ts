@@ -15,11 +15,11 @@ export interface AzureRequest {
   /** Output of `az keyvault ekm-connection certificate show`. */
   readonly certificates: string
   readonly prefix: string
-  /** undefined: a new RSA key is made. */
+  /** undefined: a new RSA key is created. */
   readonly key: string | undefined
 }
 
-/** Makes what an EKM connection needs, and says what to enter at Azure. */
+/** Creates the key and files of an EKM connection, and shows the values to enter at Azure. */
 export async function enableAzure(context: KmsContext, request: AzureRequest): Promise<number> {
   const { kms, endpoints: places } = context
   if (places.isRemote)

@@ -4,7 +4,7 @@ import { type EkmAnswer, postEkm } from './azure-client.ts'
 import { partners, readTestClient, type TestClient } from './partner-files.ts'
 import { cleanUp, fetchStoreState, grantKey, requireServing, type Step, showSteps } from './store.ts'
 
-/** A whole exchange as Managed HSM has it, with a key that is made for it and destroyed again. */
+/** Tests the complete exchange of Managed HSM, with a temporary key. */
 export async function testAzure(context: KmsContext, prefix: string): Promise<number> {
   const { kms, endpoints: places } = context
   requireServing(await fetchStoreState(context, 'azure'))
@@ -33,7 +33,7 @@ function createRequestContext() {
 
 type Ask = (rest: string, body: object) => Promise<EkmAnswer>
 
-/** @param stranger asks without a certificate */
+/** @param askUncertified sends requests without a certificate */
 async function runSteps(
   context: KmsContext,
   ask: Ask,

@@ -18,13 +18,13 @@ async function show(context: KmsContext): Promise<number> {
 export const azureVerb = kmsVerb({
   name: 'azure',
   words: actions.join('|'),
-  summary: 'keys of Azure Managed HSM (external key management)',
-  about: `enable   makes an RSA-3072 key (or takes --key), lets the pool use it, writes the authorities of its certificate into
-         the home, switches the interface on in the settings, and says what to enter at Azure
-show     whether it is on
-test     plays a whole exchange as Managed HSM has it against the started service
-disable  cuts Azure off, on every node from the next request on; enable lets it in again
-The pool is told by its client certificate: az keyvault ekm-connection certificate show --hsm-name HSM > pool.json`,
+  summary: 'External key management of Azure Managed HSM',
+  about: `enable   creates an RSA-3072 key (or uses --key), grants the pool its use, writes the authorities of its certificate
+         into the home, enables the interface in the settings, and shows the values to enter at Azure
+show     shows whether it is enabled
+test     tests the complete exchange of Managed HSM with the running service
+disable  rejects all requests of Azure on every node from now on; enable accepts them again
+The client certificate identifies the pool: az keyvault ekm-connection certificate show --hsm-name HSM > pool.json`,
   examples: [
     'warder external azure enable --certificates pool.json',
     'warder external azure test',
@@ -34,14 +34,14 @@ The pool is told by its client certificate: az keyvault ekm-connection certifica
     certificates: {
       type: 'text',
       value: 'F',
-      help: 'what `az keyvault ekm-connection certificate show` printed',
+      help: 'output of `az keyvault ekm-connection certificate show`',
     },
     key: {
       type: 'text',
       value: 'KEY',
       help: 'an AES-256 key, or the private half of an RSA pair of yours (default: a new one)',
     },
-    prefix: { type: 'text', value: 'P', help: 'what follows /azureekm/ in the path (default nothing)' },
+    prefix: { type: 'text', value: 'P', help: 'path after /azureekm/ (default none)' },
   },
   parse({ certificates, key, prefix = '' }, names) {
     const action = readAction('azure', names, actions)

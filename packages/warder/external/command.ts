@@ -6,10 +6,10 @@ import { microsoftVerb } from './microsoft.ts'
 
 export const externalParts: KmsCommandParts = {
   name: 'external',
-  summary: 'lets clouds use keys that stay here, and cuts them off',
-  about: `A cloud asks this service to encrypt and decrypt; the keys never leave it. A cloud uses the keys that were granted to
-its names (aws:…, google:…, microsoft:…, azure:…) and no others. For crypto officers and whom they granted \`external\`; where there are none,
-for the default user.`,
+  summary: 'Let clouds use keys that stay here, or cut them off',
+  about: `A cloud sends requests to encrypt and decrypt to this service; the keys never leave it. A cloud can use only keys that
+are granted to its names (aws:…, google:…, microsoft:…, azure:…). Requires a crypto officer or a user with the right
+\`external\`, or the default user if there are no officers.`,
   verbs: [awsVerb, googleVerb, microsoftVerb, azureVerb],
   example: `  warder external aws enable --region eu-west-1
   warder external aws test

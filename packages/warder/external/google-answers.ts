@@ -6,7 +6,7 @@ export interface KaclsAnswer {
   readonly json: Readonly<Record<string, unknown>>
 }
 
-/** Asks the key service without credentials but those of the body: `ask('wrap', {...})`; without a body by GET. */
+/** Sends a request without credentials beside those in the body: `ask('wrap', {...})`; without a body by GET. */
 export type AskKacls = (operation: string, body?: object) => Promise<KaclsAnswer>
 
 export function createKaclsClient(http: HttpsClient): AskKacls {
@@ -21,12 +21,12 @@ export function describeProblem({ status, json }: KaclsAnswer, expected: number)
   return status === expected ? undefined : `${status} ${json.message ?? ''}`.trim()
 }
 
-/** Steps of an exchange, noted as they are done. */
+/** Recorded steps of an exchange. */
 export interface Exchange {
   readonly done: readonly Step[]
-  /** @param problem undefined: it came out as it should */
+  /** @param problem undefined: the step succeeded */
   step(what: string, problem: string | undefined): void
-  /** The answer must have this status; of 200 the member must be so, where one is given. */
+  /** Records a step that requires this status and, if given, this value of a member. */
   expect(
     what: string,
     answer: KaclsAnswer,

@@ -18,19 +18,19 @@ export interface GoogleRequest {
   readonly providers: readonly string[]
   readonly administrators: readonly string[]
   readonly peers: readonly string[]
-  /** undefined: a new one is made. */
+  /** undefined: a new key is created. */
   readonly key: string | undefined
 }
 
 const allUsers = 'google:*'
 const section = 'google_cse_config.google_cse_'
 
-/** Makes what client-side encryption needs, and says what to enter at Google. */
+/** Creates the keys of client-side encryption, and shows the values to enter at Google. */
 export async function enableGoogle(context: KmsContext, request: GoogleRequest): Promise<number> {
   const { show } = context
   const state = await fetchStoreState(context, 'google')
   if (state.enabled) {
-    // The settings have its keys: they stay, and nothing new would be used.
+    // The settings already name its keys, so new ones would not be used.
     if (state.stopped !== null) await setStopped(context, 'google', false)
     show(state, ['google: on, as its settings say. Change them in kms.toml, and restart the service.'])
     return 0
@@ -93,7 +93,7 @@ function buildSettings(
   ])
 }
 
-/** The next version of the wrapping key. Each node may be told of it in its turn. */
+/** Creates the next wrapping key. The nodes can be switched to it one by one. */
 export async function newGoogleKey(context: KmsContext): Promise<number> {
   const state = await fetchStoreState(context, 'google')
   requireServing(state)

@@ -8,7 +8,7 @@ import type { AskKacls } from './google-answers.ts'
 
 type Claims = Readonly<Record<string, unknown>>
 
-/** Parties whose tokens are made here, each by a key of its own. */
+/** Token issuers, each with its own key. */
 export type MockProvider =
   | 'drive'
   | 'meet'
@@ -20,25 +20,25 @@ export type MockProvider =
   | 'untrusted'
 
 /**
- * Those whom a key service talks with, played on loopback: Google's issuers, identity providers, and another key service.
- * Their keys are made for one rehearsal and kept in memory.
+ * Mocks on loopback of the peers of a key service: Google's issuers, identity providers, and another key service.
+ * Their keys exist only in memory, for one self-test.
  */
 export interface MockProviders {
-  /** PEM of the authority of their certificate. */
+  /** PEM of the authority that issued their certificate. */
   readonly authority: string
-  /** Base address of their key sets, with a slash at the end; the name of the issuer follows. */
+  /** Base address of their key sets, with a trailing slash; append the name of the issuer. */
   readonly keySets: string
   /** Address of the other key service. */
   readonly peerUrl: string
   getIssuer(provider: MockProvider): string
-  /** A token of five minutes. */
+  /** Creates a token that is valid for five minutes. */
   token(provider: MockProvider, claims: Claims): string
-  /** Sets the key of tokens that the other key service holds. */
+  /** Sets the key that the other key service holds. */
   holdKey(held: HeldKey): void
   close(): Promise<void>
 }
 
-/** A key that the other key service gives to the key service at `kaclsUrl`, for the resource. */
+/** A key of a resource that the other key service releases to the key service at `kaclsUrl`. */
 interface HeldKey {
   readonly ask: AskKacls
   readonly kaclsUrl: string
@@ -106,7 +106,7 @@ const publishedProviders: readonly Exclude<MockProvider, 'peer'>[] = [
   'provider',
   'guests',
 ]
-/** Of Google as its reference names them ("Configure your service"); no setting names `untrusted`. */
+/** Names from Google's reference ("Configure your service"); no setting names `untrusted`. */
 const issuers: Readonly<Record<Exclude<MockProvider, 'peer'>, string>> = {
   drive: formatTokenIssuer('drive'),
   meet: formatTokenIssuer('meet'),
@@ -117,7 +117,7 @@ const issuers: Readonly<Record<Exclude<MockProvider, 'peer'>, string>> = {
   untrusted: 'https://untrusted.self-test.invalid',
 }
 
-/** Checks of Google on the key service that keys are moved from: the token must be for it, and for this resource. */
+/** Releases the key like the source of a migration at Google: only for a token for this service and this resource. */
 async function releaseKey(held: HeldKey, peerUrl: string, body: string): Promise<object | undefined> {
   const { ask, kaclsUrl, resourceName, wrappedKey, key } = held
   const { authentication, resource_name, wrapped_key } = JSON.parse(body) as Record<string, unknown>

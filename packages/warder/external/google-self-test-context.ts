@@ -8,15 +8,15 @@ import {
 
 type Claims = Readonly<Record<string, unknown>>
 
-/** Context of the parts of a rehearsal. */
+/** Context of the parts of a self-test. */
 export interface SelfTest extends SelfTestInstallation {
   readonly providers: MockProviders
   readonly exchange: Exchange
   readonly user: string
   readonly administrator: string
-  /** The identity provider's token of somebody. */
+  /** Creates a token of the identity provider for a user. */
   authentication(email: string): string
-  /** Google's token of the user, of one of its applications. */
+  /** Creates a token of a Google application for the user. */
   authorization(application: 'drive' | 'meet' | 'gmail' | 'migration', claims: Claims): string
 }
 

@@ -4,7 +4,7 @@ import type { SelfTestSettings } from './google-self-test-installation.ts'
 
 type Claims = Readonly<Record<string, unknown>>
 
-/** Documents of Drive and a room of Meet: users, guests, administrators. */
+/** Tests documents of Drive and a meeting of Meet: users, guests, administrators. */
 export async function testDocuments(selfTest: SelfTest, { guests }: SelfTestSettings): Promise<void> {
   const { ask, providers, exchange, user, administrator, authentication, authorization, kaclsUrl } = selfTest
   const { expect } = exchange

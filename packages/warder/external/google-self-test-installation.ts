@@ -15,17 +15,17 @@ import type { MockProviders } from './google-mock-providers.ts'
 
 const section = 'google_cse_config.google_cse_'
 
-/** Settings of the installation that a rehearsal takes over. */
+/** Settings of the installation that a self-test uses. */
 export interface SelfTestSettings {
   readonly ownerDomain: string
-  /** Empty: the rehearsal has one of its own. */
+  /** Empty: the self-test uses a made-up one. */
   readonly administrators: readonly string[]
-  /** Guests are let in. */
+  /** Guests are accepted. */
   readonly guests: boolean
   readonly fips: boolean
 }
 
-/** @throws StartupError where they do not switch client-side encryption on */
+/** @throws StartupError when they do not enable client-side encryption */
 export function readSelfTestSettings({ endpoints: places, env }: KmsContext): SelfTestSettings {
   if (places.isRemote)
     throw new StartupError(
@@ -42,7 +42,7 @@ export function readSelfTestSettings({ endpoints: places, env }: KmsContext): Se
   }
 }
 
-/** Administrator in the rehearsal. */
+/** Selects the administrator of the self-test. */
 export function selectAdministrator({ administrators, ownerDomain }: SelfTestSettings): string {
   return administrators[0] ?? `administrator@${ownerDomain}`
 }
@@ -51,15 +51,15 @@ function toList(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.map(String) : []
 }
 
-/** A key service that trusts the parties of the rehearsal, and nobody else. */
+/** A key service that trusts only the mock providers. */
 export interface SelfTestInstallation {
   readonly ask: AskKacls
   readonly kaclsUrl: string
 }
 
 /**
- * Starts a Warder in a home that is thrown away: with keys, a database and settings of its own, on loopback. It is started
- * twice, since settings name keys that have to be there. Nothing of the installation is opened or changed.
+ * Starts a temporary installation on loopback, with its own keys, database and settings. It is started twice, because the
+ * settings name keys that must exist first. Does not open or change the real installation.
  */
 export async function withTempInstallation<T>(
   { env, signal }: KmsContext,
@@ -103,7 +103,7 @@ interface SelfTestKeys {
   readonly signing: string
 }
 
-/** As `enable` makes them, by the administrator of the home. */
+/** Creates keys like `enable`, as the administrator of the temporary home. */
 async function makeKeys(home: string): Promise<SelfTestKeys> {
   const endpoints = readEndpoints(home)
   const server = toServer(home, endpoints.kms)

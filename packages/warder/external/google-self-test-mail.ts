@@ -4,7 +4,7 @@ import type { SelfTest } from './google-self-test-context.ts'
 
 const oaep = { padding: constants.RSA_PKCS1_OAEP_PADDING, oaepHash: 'sha256' }
 
-/** Mail of Gmail: the private key of a user is wrapped by an administrator, signs and decrypts. */
+/** Tests Gmail: an administrator wraps the private key of a user, which then signs and decrypts. */
 export async function testMail(selfTest: SelfTest): Promise<void> {
   const { ask, exchange, user, administrator, authentication, authorization } = selfTest
   const { expect, step } = exchange

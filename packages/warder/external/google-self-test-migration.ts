@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { describeProblem } from './google-answers.ts'
 import type { SelfTest } from './google-self-test-context.ts'
 
-/** Keys are moved here from another key service, which checks our token by our certs, and to it again. */
+/** Tests the migration of keys from another key service, which verifies our token with our certs, and back to it. */
 export async function testMigration(selfTest: SelfTest): Promise<void> {
   const { ask, providers, exchange, user, authentication, authorization, kaclsUrl } = selfTest
   const { expect, step } = exchange

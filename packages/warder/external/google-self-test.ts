@@ -8,12 +8,11 @@ import { testMigration } from './google-self-test-migration.ts'
 import { fetchStoreState, showSteps } from './store.ts'
 
 /**
- * Plays every operation that Google's clients, its administrators and another key service ask for, each with its own
- * tokens, against a Warder that is thrown away (docs/adr/google-and-microsoft.md). The running service trusts none of
- * these tokens.
+ * Tests every operation of Google's clients, administrators and another key service, with tokens of mock providers, on a
+ * temporary installation (docs/adr/google-and-microsoft.md). The running service trusts none of these tokens.
  */
 export async function selfTestGoogle(context: KmsContext): Promise<number> {
-  // Whoever may not look after external key stores is told so.
+  // Fails early if the caller may not administer external key stores.
   await fetchStoreState(context, 'google')
   const settings = readSelfTestSettings(context)
   const providers = await startMockProviders()

@@ -9,8 +9,8 @@ import { fetchStoreState, requireServing, type Step, showSteps } from './store.t
 type Claims = Readonly<Record<string, unknown>>
 
 /**
- * A whole exchange as Google's clients have it. The tokens are of a trial: a key of the settings signs them, for
- * resources that Google does not use (docs/adr/google-and-microsoft.md).
+ * Tests the complete exchange of Google's clients. A trial key in the settings signs the tokens, for resources that Google
+ * does not use (docs/adr/google-and-microsoft.md).
  */
 export async function testGoogle(context: KmsContext): Promise<number> {
   const state = await fetchStoreState(context, 'google')
@@ -99,7 +99,7 @@ async function runSteps(
   await testPrivileged()
   return done
 
-  /** A user lets somebody else open the one resource, as Google has it for people outside of the organisation. */
+  /** Tests delegation: a user lets another user, outside the organisation, open one resource. */
   async function testDelegation(): Promise<void> {
     const helper = 'helper@example.net'
     const { authentication } = await signBoth({})
@@ -121,7 +121,7 @@ async function runSteps(
     addStep('a delegated token without its authorization is refused', describeProblem(misused, 403))
   }
 
-  /** The tokens of a trial are of no administrator, and of no other key service. */
+  /** Tests that trial tokens have no rights of administrators or of other key services. */
   async function testPrivileged(): Promise<void> {
     const { authentication } = await signBoth({})
     const asked = { authentication, resource_name: resource, reason: 'trial' }

@@ -25,14 +25,14 @@ async function show(context: KmsContext): Promise<number> {
 export const googleVerb = kmsVerb({
   name: 'google',
   words: actions.slice(0, 4).join('|'),
-  summary: 'keys of Google Workspace: Drive, Docs, Meet, Calendar, Gmail (client-side encryption)',
-  about: `enable   makes the wrapping key (or takes --key) and the key that signs tokens, lets Google's users use them, switches
-         the interface on in the settings, and says what to enter in the Admin console
-show     whether it is on, and its address and keys
-test     plays an exchange as Google's clients have it against the started service, with tokens of a trial;
-         --rehearse plays every operation with tokens as Google's, against a Warder that is thrown away
-disable  cuts Google off, on every node from the next request on; enable lets it in again
-new-key  makes the next version of the wrapping key; what older ones wrapped opens as before`,
+  summary: 'Client-side encryption of Google Workspace: Drive, Docs, Meet, Calendar, Gmail',
+  about: `enable   creates the wrapping key (or uses --key) and the token signing key, grants them to Google's users, enables the
+         interface in the settings, and shows the values to enter in the Admin console
+show     shows whether it is enabled, its address and its keys
+test     tests the exchange of Google's clients with the running service, with tokens of a trial key;
+         --rehearse tests every operation with mock identity providers, on a temporary installation
+disable  rejects all requests of Google on every node from now on; enable accepts them again
+new-key  creates the next wrapping key; data of older keys stays readable`,
   examples: [
     "warder external google enable --domain example.com --idp 'https://idp.example,https://idp.example/jwks,CLIENT'",
     'warder external google test',
@@ -40,26 +40,26 @@ new-key  makes the next version of the wrapping key; what older ones wrapped ope
     'warder external google disable',
   ],
   options: {
-    domain: { type: 'text', value: 'D', help: 'the Google Workspace domain that this is for' },
+    domain: { type: 'text', value: 'D', help: 'your Google Workspace domain' },
     idp: {
       type: 'list',
       value: 'I',
-      help: 'identity provider of the users: issuer,key set,audience…; also several times',
+      help: 'identity provider of the users: issuer,key set,audience…; repeatable',
     },
     admin: {
       type: 'list',
       value: 'EMAIL',
-      help: 'who may open exported data, import, and wrap private keys; also several times',
+      help: 'administrator who may export, import, and wrap private keys; repeatable',
     },
     peer: {
       type: 'list',
       value: 'URL',
-      help: 'another key service that keys may be moved from and to; also several times',
+      help: 'another key service for migrations in both directions; repeatable',
     },
     key: { type: 'text', value: 'KEY', help: 'an AES-256 key of yours (default: a new one)' },
     rehearse: {
       type: 'flag',
-      help: 'test: with the settings of the home, in a home of its own; the service that runs is left alone',
+      help: 'test: uses a temporary installation with the settings of the home',
     },
   },
   parse({ domain, idp, admin, peer, key, rehearse }, names) {

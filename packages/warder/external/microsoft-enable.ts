@@ -19,20 +19,20 @@ export interface MicrosoftRequest {
   readonly name: string
   readonly emails: readonly string[]
   readonly roles: readonly string[]
-  /** undefined: a new one is made. */
+  /** undefined: a new key is created. */
   readonly key: string | undefined
 }
 
 const section = 'ms_dke_config.ms_dke_'
 export const trialName = 'warder-trial'
 
-/** Makes what Double Key Encryption needs, and says what to enter at Microsoft. */
+/** Creates the keys of Double Key Encryption, and shows the values to enter at Microsoft. */
 export async function enableMicrosoft(context: KmsContext, request: MicrosoftRequest): Promise<number> {
   const { show } = context
   const { name, tenants } = request
   const state = await fetchStoreState(context, 'microsoft')
   if (state.enabled) {
-    // The settings have its keys: they stay, and nothing new would be used.
+    // The settings already name its keys, so new ones would not be used.
     if (state.stopped !== null) await setStopped(context, 'microsoft', false)
     show(state, ['microsoft: on, as its settings say. Change them in kms.toml, and restart the service.'])
     return 0
@@ -76,7 +76,7 @@ export async function enableMicrosoft(context: KmsContext, request: MicrosoftReq
   return 0
 }
 
-/** A to Z, as the service compares addresses. */
+/** Lower-cases only A to Z, like the service in its comparison of addresses. */
 function toAsciiLowerCase(email: string): string {
   return email.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
 }
@@ -90,7 +90,7 @@ async function tagVersion({ kms }: KmsContext, kid: string, name: string): Promi
   await kms.call('key.tags.add', { path: { kid }, body: { tags: [`dke:${name}`] } })
 }
 
-/** The next version of a key, granted to whom the current one is. Each node may be told of it in its turn. */
+/** Creates the next version of a key, with the grants of the current one. The nodes can be switched to it one by one. */
 export async function newMicrosoftKey(context: KmsContext, name: string): Promise<number> {
   const { kms, show } = context
   const state = await fetchStoreState(context, 'microsoft')

@@ -14,8 +14,8 @@ interface DkeAnswer {
 type Ask = (path: string, token?: string, body?: object) => Promise<DkeAnswer>
 
 /**
- * A whole exchange as Office has it. The token is of a trial: a key of the settings signs it, and it decrypts with the key
- * `warder-trial` alone (docs/adr/google-and-microsoft.md).
+ * Tests the complete exchange of Office. A trial key in the settings signs the token, which decrypts only with the key
+ * `warder-trial` (docs/adr/google-and-microsoft.md).
  */
 export async function testMicrosoft(context: KmsContext): Promise<number> {
   const state = await fetchStoreState(context, 'microsoft')

@@ -24,13 +24,13 @@ function requireName(name: string | undefined): string {
 export const microsoftVerb = kmsVerb({
   name: 'microsoft',
   words: actions.slice(0, 4).join('|'),
-  summary: 'keys of Microsoft 365: documents and mail with labels (Double Key Encryption)',
-  about: `enable   makes an RSA key (or takes --key), lets people of the tenant decrypt with it, switches the interface on in the
-         settings, and says what to enter at Microsoft
-show     whether it is on, and the addresses of its keys
-test     plays a whole exchange as Office has it against the started service
-disable  cuts Microsoft 365 off, on every node from the next request on; enable lets it in again
-new-key  makes the next version of a key, for the same people; what older ones protected is decrypted as before`,
+  summary: 'Double Key Encryption of Microsoft 365: documents and mail with labels',
+  about: `enable   creates an RSA key (or uses --key), grants users of the tenant decryption with it, enables the interface in the
+         settings, and shows the values to enter at Microsoft
+show     shows whether it is enabled, and the addresses of its keys
+test     tests the complete exchange of Office with the running service
+disable  rejects all requests of Microsoft 365 on every node from now on; enable accepts them again
+new-key  creates the next version of a key, for the same users; data of older versions stays readable`,
   examples: [
     'warder external microsoft enable --tenant 2ec40e65-ba09-4853-bcde-bcb60029e596 --name finance --email ann@contoso.com',
     'warder external microsoft enable --tenant 2ec40e65-ba09-4853-bcde-bcb60029e596 --name finance --role Finance',
@@ -38,13 +38,13 @@ new-key  makes the next version of a key, for the same people; what older ones p
     'warder external microsoft disable',
   ],
   options: {
-    tenant: { type: 'list', value: 'ID', help: 'id of an Entra tenant; also several times' },
-    name: { type: 'text', value: 'N', help: 'what labels call the key; the last part of its address' },
-    email: { type: 'list', value: 'E', help: 'e-mail address of who may decrypt; also several times' },
+    tenant: { type: 'list', value: 'ID', help: 'id of an Entra tenant; repeatable' },
+    name: { type: 'text', value: 'N', help: 'name of the key in labels; the last part of its address' },
+    email: { type: 'list', value: 'E', help: 'e-mail address of a user who may decrypt; repeatable' },
     role: {
       type: 'list',
       value: 'R',
-      help: 'app role, or id of a group, that may decrypt; also several times',
+      help: 'app role, or id of a group, that may decrypt; repeatable',
     },
     key: {
       type: 'text',

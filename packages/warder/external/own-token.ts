@@ -1,6 +1,6 @@
 import type { KmsContext } from '../kms/verb.ts'
 
-/** Has a key of this service sign claims: a compact JWT, as a trial shows it (RS256). */
+/** Signs claims with a key of this service. @returns a compact JWT (RS256) */
 export async function signWithKey(
   { kms }: KmsContext,
   kid: string,
@@ -15,7 +15,7 @@ export async function signWithKey(
   return `${header}.${data}.${signature}`
 }
 
-/** An RSA key that signs tokens of a cloud's scope; it is not published among those of users. */
+/** Creates an RSA key that signs tokens for a cloud; it is not published with the keys of users. */
 export async function makeSigningKey(context: KmsContext, grantedTo: string, tag: string): Promise<string> {
   const { kms } = context
   const body = { kty: 'RSA', bits: 3072, alg: 'RS256' }

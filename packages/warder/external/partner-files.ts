@@ -5,12 +5,12 @@ import { StartupError } from '@warder/foundation/errors'
 import { issueCertificate } from '@warder/foundation/tls'
 import { writeFileAtomically } from './settings-file.ts'
 
-/** Files of a home about a cloud's client certificates: the authorities, and the client that tries the exchange. */
+/** Files in the home for the client certificates of a cloud: the authorities, and the test client. */
 interface Partner {
   readonly folder: string
-  /** Common Name of the certificate of that client. */
+  /** Common name of the certificate of the test client. */
   readonly testClient: string
-  /** Of the authority that was made for it. */
+  /** Common name of its authority. */
   readonly testAuthority: string
 }
 
@@ -34,14 +34,14 @@ export function partnerFiles(home: string, partner: PartnerName) {
   }
 }
 
-/** The file of authorities as a setting names it. */
+/** Returns the path of the authorities for the settings. */
 export function authoritiesSetting(partner: PartnerName): string {
   return `${partners[partner].folder}/authorities.pem`
 }
 
 /**
- * Adds authorities to the file of the home, and an authority of its own for the test client, whose certificate is made
- * anew: it runs out by itself.
+ * Adds authorities to the file in the home, and creates a new short-lived certificate of the test client with its own
+ * authority.
  */
 export async function writePartnerFiles(
   home: string,
@@ -76,7 +76,7 @@ export interface TestClient {
   readonly key: string
 }
 
-/** @throws StartupError that says what makes it */
+/** @throws StartupError with the command that creates it */
 export function readTestClient(home: string, partner: PartnerName, enable: string): TestClient {
   const files = partnerFiles(home, partner)
   if (!existsSync(files.certificate))
@@ -86,7 +86,7 @@ export function readTestClient(home: string, partner: PartnerName, enable: strin
   return { cert: readFileSync(files.certificate, 'utf8'), key: readFileSync(files.key, 'utf8') }
 }
 
-/** The certificates of a PEM file. @throws StartupError when it has none, or one that cannot be read */
+/** Reads the certificates of a PEM file. @throws StartupError when it has none, or an invalid one */
 export function readAuthoritiesFile(file: string): readonly X509Certificate[] {
   try {
     const found = parseCertificates(readFileSync(file, 'utf8'))

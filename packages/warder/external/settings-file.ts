@@ -15,10 +15,9 @@ import { describeWriteError, StartupError } from '@warder/foundation/errors'
 export type Written = 'written' | 'there already' | 'not ours'
 
 /**
- * Adds settings to a file, where none of their section is in it: what somebody wrote there is theirs. Whole or not at
- * all, for its owner only.
- * @param settings by their dotted names, all of one section
- * @returns `not ours`: the section is there and says something else
+ * Adds settings to a file, unless their section exists: it then belongs to the operator. Writes atomically with mode 0600.
+ * @param settings by dotted names, all of one section
+ * @returns `not ours`: the section exists with other content
  */
 export function addSettings(path: string, settings: ReadonlyMap<string, unknown>): Written {
   const before = existsSync(path) ? readFileSync(path, 'utf8') : ''

@@ -10,11 +10,11 @@ import { addSettings } from './settings-file.ts'
 
 export type StoreName = 'aws' | 'google' | 'microsoft' | 'azure'
 
-/** An external key store as `GET /v1/external-stores` tells it. */
+/** An external key store in `GET /v1/external-stores`. */
 export interface StoreState {
   readonly name: string
   readonly enabled: boolean
-  /** Where clouds reach the service; absent where it is older than this command. */
+  /** Address of the service for clouds; absent in older versions. */
   readonly public_url?: unknown
   readonly stopped: { readonly at: string; readonly by: string } | null
   readonly paths?: unknown
@@ -28,12 +28,12 @@ export async function fetchStoreState({ kms }: KmsContext, name: StoreName): Pro
   return found
 }
 
-/** Address to enter at the cloud: `kms_public_url` of the server, without a slash at its end. */
+/** Returns the address to enter at the cloud: `kms_public_url` of the server, without a trailing slash. */
 export function getPublicUrl({ endpoints: places }: KmsContext, { public_url }: StoreState): string {
   return (typeof public_url === 'string' ? public_url : places.kms.url).replace(/\/+$/, '')
 }
 
-/** Remaining steps if no cloud can use the address. */
+/** Returns the remaining steps if clouds cannot use the address. */
 export function noteAddressProblems(publicUrl: string): readonly string[] {
   const host = new URL(publicUrl).hostname.replace(/^\[|\]$/g, '')
   const remedy = 'set kms_public_url in kms.toml, restart, and enter that address instead.'
@@ -45,14 +45,14 @@ export function noteAddressProblems(publicUrl: string): readonly string[] {
     : []
 }
 
-/** One line about the state, for people. */
+/** Formats the state as one line. */
 export function formatState({ name, enabled, stopped }: StoreState): string {
   if (stopped !== null)
     return `${name}: stopped by ${stopped.by} at ${stopped.at}: every request is refused on every node`
   return enabled ? `${name}: on` : `${name}: off: the settings of the server do not switch it on`
 }
 
-/** Cuts the cloud off, or lets it in again. */
+/** Stops the service for the cloud, or starts it again. */
 export async function setStopped(context: KmsContext, name: StoreName, stop: boolean): Promise<StoreState> {
   return context.kms.call(stop ? 'external.stop' : 'external.start', { path: { name } })
 }
@@ -67,8 +67,8 @@ export async function disable(context: KmsContext, name: StoreName): Promise<num
 }
 
 /**
- * Writes the settings into the file of the home, or says what to write where that is somewhere else.
- * @returns lines for people
+ * Writes the settings into the file in the home, or shows them if the service is remote.
+ * @returns lines for the user
  */
 export function writeSettings(
   { endpoints: places }: KmsContext,
@@ -93,14 +93,14 @@ function indent(lines: readonly string[]): readonly string[] {
   return lines.map((line) => `  ${line}`)
 }
 
-/** Whether the settings in the home switch a store on, though the service was not restarted yet. */
+/** Whether the settings in the home enable a store, even if the service has not been restarted yet. */
 export function isSwitchedOn({ endpoints: places, env }: KmsContext, setting: string): boolean {
   if (places.isRemote) return false
   const values: Readonly<Record<string, unknown>> = configure('kms', places.home, [], env).loaded.values
   return values[setting] === true
 }
 
-/** Lets principals of a cloud use a key. */
+/** Grants principals of a cloud the use of a key. */
 export async function grantKey(
   { kms }: KmsContext,
   kid: string,
@@ -114,10 +114,10 @@ export async function grantKey(
   }
 }
 
-/** One step of an exchange that is tried. */
+/** A step of a tested exchange. */
 export interface Step {
   readonly what: string
-  /** undefined: it came out as it should. */
+  /** undefined: the step succeeded. */
   readonly problem: string | undefined
 }
 
@@ -142,14 +142,14 @@ export function showSteps(context: KmsContext, name: StoreName, steps: readonly 
   return failed.length === 0 ? 0 : 1
 }
 
-/** @throws StartupError unless the store serves now */
+/** @throws StartupError unless the store is enabled and not stopped */
 export function requireServing(state: StoreState): void {
   if (!state.enabled)
     throw new StartupError(`${formatState(state)}: \`warder external ${state.name} enable\`, and restart it`)
   if (state.stopped !== null) throw new StartupError(formatState(state))
 }
 
-/** Runs what undoes a trial, whatever came of it; what cannot be undone is told. */
+/** Removes the temporary objects of a test; reports those that cannot be removed. */
 export async function cleanUp(
   context: KmsContext,
   undo: () => Promise<unknown>,
@@ -163,7 +163,7 @@ export async function cleanUp(
   }
 }
 
-/** @throws UsageError for a word that is none of the actions */
+/** @throws UsageError for an unknown action */
 export function readAction<A extends string>(
   store: StoreName,
   names: readonly string[],

@@ -9,15 +9,15 @@ import { serviceNames } from '../installation/services.ts'
 
 const options = { home: homeOption } as const
 
-/** `warder health`: asks what a supervisor, a container or a probe has to know. */
+/** `warder health`, for supervisors, containers and probes. */
 export const health: Command = {
   name: 'health',
-  summary: 'says whether both services of a home work',
+  summary: 'Check whether both services of a home work',
   options,
   help: `warder health ${optionsUsage(options)}
 
-Asks the services that \`warder start\` runs in this home for their /health, a line for each. Exit code 1: one of them does
-not answer, or says that its database or its audit log does not work.
+Requests /health of both services of this home and prints a line for each. Exit code 1: a service does not respond, or
+its database or audit log does not work.
 
 ${optionsHelp(options)}
 

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { StartupError } from '@warder/foundation/errors'
 
-/** @throws StartupError for a file with which no server would be trusted, whatever its certificate */
+/** @throws StartupError for a file without a certificate, which could verify no server */
 export function requireAuthority(file: string): void {
   if (!existsSync(file)) throw new StartupError(`${file} is not there`)
   try {

@@ -12,8 +12,8 @@ export interface ServiceConfiguration {
 
 /**
  * The configuration of a service: flags, environment, `HOME/NAME.toml`, defaults.
- * @param firstFile what is read where the file does not exist
- * @throws StartupError with the one line that says what is wrong and where
+ * @param firstFile content to use if the file does not exist
+ * @throws StartupError with one line that names the setting and its source
  */
 export function configure(
   name: ServiceName,

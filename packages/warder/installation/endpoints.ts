@@ -13,11 +13,11 @@ import { StartupError } from '@warder/foundation/errors'
 import { inHome } from '@warder/foundation/home'
 import type { Server } from '../client/https-client.ts'
 
-/** How clients verify a certificate of the user's own, in place of one of the local authority. */
+/** Parameters to verify a certificate of the operator instead of one of the local authority. */
 export interface OwnTls {
-  /** The name in the certificate, where it has none for the address that the service listens on. */
+  /** A name in the certificate, if it does not cover the listen address. */
   readonly server_name?: string
-  /** PEM file to trust, from the home; none: the system's authorities. */
+  /** PEM file to trust, relative to the home; undefined: the authorities of the system. */
   readonly ca_file?: string
 }
 
@@ -30,11 +30,11 @@ export interface ServiceEndpoint {
 export interface Endpoints {
   readonly auth: ServiceEndpoint
   readonly kms: ServiceEndpoint
-  /** Only while the KMIP socket listens; it has the certificate of the kms. */
+  /** The KMIP socket, if it is open; it has the certificate of the kms. */
   readonly kmip?: { readonly host: string; readonly port: number }
 }
 
-/** Writes `endpoints.json` whole or not at all; whoever finds it can talk to both services. */
+/** Writes `endpoints.json` atomically; its presence means that both services respond. */
 export function writeEndpoints(home: string, endpoints: Endpoints): void {
   const path = join(home, 'endpoints.json')
   const file = openSync(`${path}.new`, 'w', 0o600)
@@ -64,21 +64,21 @@ export function readEndpoints(home: string): Endpoints {
       throw new StartupError(
         `${path}: permission denied; it is of another user (say where your services are: --home, or --url and --auth-url)`,
       )
-    // Said below.
+    // Reported below.
   }
   const found = (json ?? {}) as { auth?: { url?: unknown }; kms?: { url?: unknown } }
   if (typeof found.auth?.url === 'string' && typeof found.kms?.url === 'string') return json as Endpoints
   throw new StartupError(`${path} does not say where the services are: start them again`)
 }
 
-/** How a client reaches a started service of a home. @param caFile to trust, whatever the home says */
+/** Resolves an endpoint of a home for a client. @param caFile authority to trust instead of that of the home */
 export function toServer(home: string, { url, tls }: ServiceEndpoint, caFile?: string): Server {
   return { url, caFile: caFile ?? findTrustedFile(home, tls), serverName: tls?.server_name }
 }
 
 /**
- * Where the first administrator's password may lie, for a login at this address.
- * @returns undefined for an address that is not of the home: its password is for its own services
+ * Finds the file that may contain the password of the first administrator, for a login at this address.
+ * @returns undefined for another address than that of the home, which must not receive the password
  */
 export function findInitialPasswordFile(home: string, authUrl: string): string | undefined {
   try {
@@ -96,7 +96,7 @@ function findTrustedFile(home: string, tls: OwnTls | undefined): string | undefi
   return existsSync(localAuthority) ? localAuthority : undefined
 }
 
-/** A file as `ca_file` names it: from the home where it is in there, so that the home may be mounted elsewhere. */
+/** Formats a path for `ca_file`: relative to the home if inside it, so that the home can be mounted elsewhere. */
 export function toHomePath(home: string, file: string): string {
   const name = relative(home, file)
   return name.startsWith('..') || isAbsolute(name) ? file : name

@@ -3,7 +3,7 @@ import { writeOnce } from '@warder/foundation/home'
 import type { ServiceName } from './services.ts'
 import { openSigningKey } from './signing-key.ts'
 
-/** The configuration that the first run writes; whoever runs Warder edits it. */
+/** The configuration files of the first run, for the operator to edit. */
 const files = {
   'auth.toml': `# Warder's authentication service. Every setting with its default: warder config print auth
 
@@ -21,12 +21,12 @@ clients_ca_cert_file = "tls/ca.crt"
 `,
 } as const
 
-/** The settings file of a service as the first run writes it. */
+/** Returns the settings file of the first run. */
 export function getFirstConfiguration(service: ServiceName): string {
   return files[`${service}.toml`]
 }
 
-/** Writes the configuration files that are missing; a new home gets the key that signs its backups, too. */
+/** Writes missing configuration files; for a new home also creates the key that signs its backups. */
 export function writeFirstConfiguration(home: string): void {
   const written = Object.entries(files).filter(([name, text]) => writeOnce(join(home, name), text))
   if (written.length > 0) openSigningKey(home)

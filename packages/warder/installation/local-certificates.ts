@@ -1,10 +1,10 @@
 import type { LocalCertificate } from '@warder/foundation/tls'
 
-/** Certificates that the local authority issues on the first run, whichever service starts first. */
+/** Certificates that the local authority issues on the first run. */
 export const localCertificates: readonly LocalCertificate[] = [
   { name: 'auth', commonName: 'Warder auth' },
   { name: 'kms', commonName: 'Warder kms' },
-  // For clients of the KMIP socket that know RSA alone.
+  // For clients of the KMIP socket that support only RSA.
   { name: 'kms-rsa', commonName: 'Warder kms', keyType: 'rsa', optional: true },
   { name: 'client', commonName: 'kmip-client', purpose: 'client' },
 ]

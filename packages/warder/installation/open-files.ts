@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { StartupError } from '@warder/foundation/errors'
 
-/** Two processes with their databases, logs and listeners take about fifty; each connection takes one. */
+/** A service with its database, logs and listeners needs about fifty; each connection needs one. */
 export const minOpenFiles = 256
 
 /** @throws StartupError when this process may open too few files to serve */
@@ -12,7 +12,7 @@ export function requireOpenFiles(limit = readLimit()): void {
   )
 }
 
-/** undefined = there is none, or this system does not tell. Node raises the soft limit to the hard one. */
+/** undefined = no limit, or not known on this system. Node raises the soft limit to the hard limit. */
 function readLimit(): number | undefined {
   try {
     const [, soft] = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []

@@ -8,7 +8,7 @@ import { findClientRefusal, type ServerFiles } from '@warder/foundation/tls'
 import type { ServiceConfiguration } from './configuration.ts'
 import { type OwnTls, toHomePath } from './endpoints.ts'
 
-/** The files of a certificate of the user's own; undefined = the service has one of the local authority, or none. */
+/** Finds the files of a certificate of the operator; undefined = the service has one of the local authority, or none. */
 function findOwnFiles({ launch }: ServiceConfiguration): ServerFiles | undefined {
   const { home, config } = launch
   const { plaintext_http: plain, tls_cert_file: cert, tls_key_file: key } = config
@@ -17,9 +17,9 @@ function findOwnFiles({ launch }: ServiceConfiguration): ServerFiles | undefined
 }
 
 /**
- * Refuses a start in which the kms could not reach auth because of auth's own certificate: every token would be 401.
- * @param authUrl where the kms will look for auth, unless it is told otherwise
- * @throws StartupError that names the setting that is missing
+ * Refuses a start if the kms cannot verify the certificate of auth, because it would reject every token with 401.
+ * @param authUrl address of auth for the kms, unless its settings name another
+ * @throws StartupError that names the missing setting
  */
 export async function requireReachableAuth(
   auth: ServiceConfiguration,
@@ -48,8 +48,9 @@ export async function requireReachableAuth(
 }
 
 /**
- * How clients on this machine verify a service's own certificate; undefined = it has one of the local authority, or none.
- * @param others whose settings may name its authority
+ * Finds the parameters to verify a certificate of the operator; undefined = the service has one of the local authority, or
+ * none.
+ * @param others services whose settings may name its authority
  */
 export async function findOwnTls(
   service: ServiceConfiguration,
@@ -72,7 +73,7 @@ export async function findOwnTls(
     if ((await findClientRefusal(files, name ?? address, trusted)) === undefined)
       return { ...named, ...(authority === undefined ? {} : { ca_file: toHomePath(home, authority) }) }
   }
-  // Its authority is not known here: the certificate itself is trusted (RFC 5280 §6.1: any certificate may be an anchor).
+  // If its authority is not known, trust the certificate itself (RFC 5280 §6.1: any certificate may be an anchor).
   return { ...named, ca_file: toHomePath(home, files.certFile) }
 }
 
@@ -80,14 +81,14 @@ function getHost(url: string): string {
   return new URL(url).hostname.replace(/^\[|\]$/g, '')
 }
 
-/** A name that the certificate has, where it has none for the address that the service listens on. */
+/** Finds a name in the certificate, if it does not cover the listen address. */
 function findOtherName({ certFile }: ServerFiles, address: string): string | undefined {
   const certificate = new X509Certificate(readFileSync(certFile))
   const covered = isIP(address) === 0 ? certificate.checkHost(address) : certificate.checkIP(address)
   return covered === undefined ? findDnsName(certFile) : undefined
 }
 
-/** The first DNS name of a certificate that is one name. */
+/** Finds the first DNS name in a certificate that is not a wildcard. */
 function findDnsName(certFile: string): string | undefined {
   const names = new X509Certificate(readFileSync(certFile)).subjectAltName ?? ''
   return /(?:^|, )DNS:([A-Za-z0-9][A-Za-z0-9.-]*)/.exec(names)?.[1]

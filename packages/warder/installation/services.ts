@@ -5,14 +5,14 @@ import { kmsDefaults, kmsSettings, peerSettings } from '@warder/kms/settings'
 export const serviceNames = ['auth', 'kms'] as const
 export type ServiceName = (typeof serviceNames)[number]
 
-/** All settings of a service: the common ones and its own. */
+/** Returns all settings of a service: the common ones and its own. */
 export function getSettings(name: ServiceName): SettingsTable {
   return name === 'auth'
     ? { ...foundationSettings(authDefaults), ...authSettings }
     : { ...foundationSettings(kmsDefaults), ...kmsSettings }
 }
 
-/** Names of other servers' settings that a service understands. */
+/** Returns the settings of other servers that a service understands. */
 export function getForeignSettings(name: ServiceName): ForeignSettings {
   return name === 'auth' ? {} : peerSettings
 }

@@ -18,13 +18,13 @@ import {
 import { join } from 'node:path'
 import { describeWriteError, StartupError } from '@warder/foundation/errors'
 
-/** The private key (Ed25519, PKCS#8) by which an installation signs its backups; no backup contains it. */
+/** The private key (Ed25519, PKCS#8) that signs the backups of an installation; no backup contains it. */
 const signingKeyName = 'backup-signing.key'
-/** Its public half: a copy of it, kept with that of the root key, tells a restore which backups are authentic. */
+/** Its public half: store a copy with that of the root key, to verify backups in a restore. */
 const signingPublicName = 'backup-signing.pub'
 
 /**
- * Reads the signing key of an installation, or makes it.
+ * Reads the signing key of an installation, or creates it.
  * @throws StartupError when it cannot be read or written
  */
 export function openSigningKey(home: string): KeyObject {
@@ -41,7 +41,7 @@ export function openSigningKey(home: string): KeyObject {
   return key
 }
 
-/** The public key that signs the backups of an installation; undefined = it has made none. */
+/** Finds the public key of the signatures of an installation; undefined = it has made no backup. */
 export function findSender(home: string): KeyObject | undefined {
   const path = join(home, signingKeyName)
   return existsSync(path) ? createPublicKey(readSigningKey(path)) : undefined
@@ -69,7 +69,7 @@ function readSigningKey(path: string): KeyObject {
   return key
 }
 
-/** It appears whole: of two backups that begin at the same moment, one makes it and both use it. */
+/** Creates the key atomically: of two concurrent backups one creates it and both use it. */
 function makeKey(home: string, path: string): void {
   const { privateKey } = generateKeyPairSync('ed25519')
   const fresh = `${path}.${process.pid}.new`

@@ -10,7 +10,7 @@ const pollMs = 50
 const maxOutputLength = 20_000
 const entry = fileURLToPath(new URL('../bin/warder.mjs', import.meta.url))
 
-/** It is served to this machine alone, whatever its settings say. */
+/** Overrides of the settings: only loopback addresses and free ports. */
 const localEndpoints = {
   AUTH_HOST: '127.0.0.1',
   AUTH_PORT: '0',
@@ -20,17 +20,17 @@ const localEndpoints = {
   KMS_SOCKET_SERVER_PORT: '0',
 }
 
-/** Settings of the caller are not those of an installation that is thrown away, except for the root key. */
+/** Creates the environment of a temporary installation, without the settings of the caller. */
 export function createTempEnvironment(env: Readonly<Record<string, string | undefined>>): NodeJS.ProcessEnv {
   const kept = Object.entries(env).filter(([name]) => !/^(?:AUTH|KMS)_|^WARDER_HOME$/.test(name))
   return { ...Object.fromEntries(kept), ...localEndpoints }
 }
 
 /**
- * Starts both services in a home that is thrown away, on free ports, and stops them when `use` is done.
+ * Starts both services in a temporary home, on free ports, and stops them after `use`.
  * @param env as `createTempEnvironment` makes it
- * @param what names them in the message, when they do not start
- * @throws StartupError when they do not; the reason of `signal`, when it is aborted
+ * @param what name of the services for the error message
+ * @throws StartupError when they do not start; the reason of `signal`, when it is aborted
  */
 export async function withStartedServices<T>(
   home: string,
@@ -41,7 +41,7 @@ export async function withStartedServices<T>(
 ): Promise<T> {
   const child = spawn(process.execPath, [entry, 'start', '--home', home], {
     env,
-    // It stops when this process ends, however that comes: nothing that was thrown away is served on.
+    // Over the IPC channel it notices the end of this process in any case, and stops.
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   })
   let output = ''

@@ -13,7 +13,7 @@ export interface BothConfigurations {
 }
 
 /**
- * The settings of both services before their first start, too: files that it writes are read as it writes them.
+ * Reads the settings of both services; before the first start, uses the content of the files that it would write.
  * @throws StartupError
  */
 export function configureBoth(home: string, env: Terminal['env']): BothConfigurations {
@@ -24,8 +24,8 @@ export function configureBoth(home: string, env: Terminal['env']): BothConfigura
 }
 
 /**
- * Both services as `warder start` starts them on these ports.
- * @returns also where the kms looks for auth
+ * Applies the defaults of `warder start` with these ports to both services.
+ * @returns also the address of auth for the kms
  * @throws StartupError
  */
 export function configureTogether(
@@ -52,8 +52,8 @@ function withLaunch(
 }
 
 /**
- * Refuses settings of two services that cannot work together.
- * @param authUrl where the kms looks for auth, unless its settings say otherwise
+ * Refuses settings with which the two services cannot work together.
+ * @param authUrl address of auth for the kms, unless its settings name another
  * @throws StartupError that names the setting
  */
 export async function requireTogether(
@@ -70,14 +70,14 @@ export async function requireTogether(
   await requireReachableAuth(auth, kms, authUrl)
 }
 
-/** Started together, auth publishes its session keys to the kms unless its settings say otherwise. */
+/** In a joint start, auth publishes its session keys, unless its settings say otherwise. */
 export function configureBesideKms(auth: ServiceConfiguration): ServiceConfiguration {
   if (auth.loaded.provenance.publish_session_jwks !== 'default') return auth
   return withLaunch(auth, {}, { publish_session_jwks: true })
 }
 
 /**
- * Started together, the kms asks the auth service beside it unless its settings say otherwise.
+ * In a joint start, the kms uses the auth service of the same start, unless its settings say otherwise.
  * @param url of that service
  */
 export function configureBesideAuth(
@@ -101,9 +101,9 @@ export function configureBesideAuth(
 }
 
 /**
- * The secret that auth and the kms know each other by: made anew at each start of both, or given to services that are
- * started apart. A kms that was started beside an auth service and asks another one shows it to nobody.
- * @throws StartupError when it could be guessed
+ * Reads the shared secret of auth and the kms: random at each joint start, or given to services that are started
+ * separately. A kms that was started together with one auth service but uses another gets none.
+ * @throws StartupError when it is too short
  */
 export function readPeerSecret(
   env: Terminal['env'],

@@ -11,10 +11,10 @@ import { kmsVerb } from '../kms/verb.ts'
 type Structure = NonNullable<Input<'crypto.keys.create'>['body']['access_structure']>
 
 const commonOptions = {
-  tag: { type: 'list', value: 'T', help: 'a word to know it by; also several times' },
+  tag: { type: 'list', value: 'T', help: 'tag of the key; repeatable' },
   'not-extractable': {
     type: 'flag',
-    help: 'it is used here and given to nobody: KMIP clients do not get it, wrapped or not',
+    help: 'the key cannot be exported: KMIP clients do not get it, not even wrapped',
   },
 } as const
 
@@ -23,13 +23,11 @@ const maxStructureBytes = 256 * 1024
 export const createMasterVerb = kmsVerb({
   name: 'abe create',
   words: 'STRUCTURE',
-  summary:
-    'makes a master key and its public key from an access structure, a JSON file or - for standard input',
-  about: `The structure names dimensions and their attributes: {"Level::<":["low","high"],"Team":["blue","red"]}. Attributes
-of a dimension are unrelated, or with ::< after its name a hierarchy, listed from the lowest: whoever has a higher one
-reads what is for lower ones. ::+ after an attribute protects what is encrypted for it against quantum computers, too.
-Whoever has the right encrypt on the public key encrypts; the master key makes user keys. Keep the digest: it tells
-whether a public key that you are given is this one.`,
+  summary: 'Create a master key pair from an access structure: a JSON file, or - for standard input',
+  about: `The structure names dimensions and their attributes: {"Level::<":["low","high"],"Team":["blue","red"]}. The attributes
+of a dimension are independent, or with ::< after its name a hierarchy from the lowest to the highest: a higher
+attribute includes the lower ones. ::+ after an attribute adds post-quantum protection. Encryption requires the right
+encrypt on the public key; user keys are derived from the master key. Store the digest to recognize the public key.`,
   examples: [
     'warder keys abe create hospital.json --tag hospital',
     `echo '{"Team":["blue","red"]}' | warder keys abe create -`,
@@ -61,7 +59,7 @@ function readStructure(file: string): string {
   }
 }
 
-/** The service checks what it means. @throws StartupError */
+/** Parses the JSON; the service validates the structure. @throws StartupError */
 function parseStructure(file: string, text: string): Structure {
   const name = file === '-' ? 'standard input' : file
   if (Buffer.byteLength(text) > maxStructureBytes)
@@ -70,7 +68,7 @@ function parseStructure(file: string, text: string): Structure {
     const value: unknown = JSON.parse(text)
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Structure
   } catch {
-    // Told below.
+    // Reported below.
   }
   throw new StartupError(`${name}: an access structure is a JSON object, {"Team":["blue","red"]}`)
 }
@@ -78,16 +76,16 @@ function parseStructure(file: string, text: string): Structure {
 export const createUserVerb = kmsVerb({
   name: 'abe user',
   words: 'MASTER',
-  summary: 'makes a user key, which reads what its policy lets it read',
-  about: `A policy is Dimension::Attribute, joined by && and || and grouped by parentheses. A dimension that it does not name
-is open: Team::blue reads what is for the team blue at every level. * reads everything. Takes the right derivekey on
-MASTER. Give the key to its user: warder access grant USER KEY decrypt.`,
+  summary: 'Create a user key that decrypts what its policy permits',
+  about: `A policy consists of Dimension::Attribute with &&, || and parentheses. A dimension that it does not name is
+unrestricted: Team::blue decrypts data of the team blue at every level. * decrypts everything. Requires the right
+derivekey on MASTER. To give the key to its user: warder access grant KEY USER decrypt.`,
   examples: [
     "warder keys abe user MASTER --policy 'Team::blue && Level::low'",
     "KEY=$(warder keys abe user MASTER --policy 'Team::red' --json | jq -r .kid)",
   ],
   options: {
-    policy: { type: 'text', value: 'POLICY', required: true, help: 'what it reads' },
+    policy: { type: 'text', value: 'POLICY', required: true, help: 'policy of the user key' },
     ...commonOptions,
   },
   parse({ policy, tag, 'not-extractable': notExtractable }, names) {

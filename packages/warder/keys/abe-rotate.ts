@@ -10,8 +10,8 @@ import { type KmsVerb, kmsVerb } from '../kms/verb.ts'
 type Action = Input<'crypto.keys.rotate'>['body']
 type MasterRotation = Extract<Reply<'crypto.keys.rotate'>, { readonly digest: string }>
 
-const refreshHelp = `User keys that MASTER made and that are not revoked are refreshed with it, in the same commit. Takes the right rekey on
-both keys of the pair.`
+const refreshHelp = `User keys of MASTER that are not revoked are refreshed in the same commit. Requires the right rekey on both keys of the
+pair.`
 
 function rotationVerb<const O extends Options>(parts: {
   readonly name: string
@@ -49,7 +49,12 @@ function formatRotation({ kid_public, digest, refreshed: users }: MasterRotation
   return `${printable(kid_public)}  changed, digest ${printable(digest)}; ${count}`
 }
 
-const policy = { type: 'text', value: 'POLICY', required: true, help: 'what is renewed' } as const
+const policy = {
+  type: 'text',
+  value: 'POLICY',
+  required: true,
+  help: 'policy whose keys are renewed',
+} as const
 
 function requireNoMore(rest: readonly string[]): void {
   if (rest[0] !== undefined) throw new UsageError(`unknown argument: ${rest[0]}`)
@@ -70,9 +75,9 @@ export const rotationVerbs: readonly KmsVerb[] = [
   rotationVerb({
     name: 'abe rekey',
     words: 'MASTER',
-    summary: 'renews what a policy reads: keys that are not refreshed open nothing new of it',
-    about: `To shut somebody out: destroy or revoke the user key, then rekey its policy. What was encrypted before stays readable
-for those who could read it; to end that, encrypt it anew and prune.
+    summary: 'Renew the keys of a policy; user keys that are not refreshed decrypt nothing new',
+    about: `To remove the access of a user: destroy or revoke the user key, then rekey its policy. Existing data stays readable with
+the old user keys; to end that, encrypt it again and prune.
 ${refreshHelp}`,
     examples: ["warder keys abe rekey MASTER --policy 'Team::blue'"],
     options: { policy },
@@ -84,11 +89,10 @@ ${refreshHelp}`,
   rotationVerb({
     name: 'abe prune',
     words: 'MASTER',
-    summary:
-      'forgets the former secrets of a policy: what was encrypted before its last rekey opens for nobody',
+    summary: 'Delete the former secrets of a policy: data from before its last rekey becomes unreadable',
     about: refreshHelp,
     examples: ["warder keys abe prune MASTER --policy 'Team::blue'"],
-    options: { policy: { ...policy, help: 'whose former secrets go' } },
+    options: { policy: { ...policy, help: 'policy whose former secrets are deleted' } },
     action({ policy }, rest) {
       requireNoMore(rest)
       return { PruneAccessPolicy: policy }
@@ -97,8 +101,8 @@ ${refreshHelp}`,
   rotationVerb({
     name: 'abe add',
     words: 'MASTER ATTRIBUTE',
-    summary: 'adds an attribute to a dimension; user keys of before do not read it',
-    about: 'No user key gains a right, not even one of the policy *: make new ones.',
+    summary: 'Add an attribute to a dimension; existing user keys do not get it',
+    about: 'No existing user key gets the attribute, not even with the policy *: create new user keys.',
     examples: [
       'warder keys abe add MASTER Team::green',
       'warder keys abe add MASTER Level::top --above high',
@@ -107,7 +111,7 @@ ${refreshHelp}`,
       above: {
         type: 'text',
         value: 'NAME',
-        help: 'in a hierarchy, the attribute just below (default: the new one is the lowest)',
+        help: 'in a hierarchy, the next lower attribute (default: the new one is the lowest)',
       },
       protection: { type: 'text', value: 'P', help: 'classic (default), hybrid or post-quantum' },
     },
@@ -122,8 +126,8 @@ ${refreshHelp}`,
   rotationVerb({
     name: 'abe rename',
     words: 'MASTER ATTRIBUTE NAME',
-    summary: 'gives an attribute another name; who reads what stays',
-    about: 'Policies name it by its new name from then on.',
+    summary: 'Rename an attribute; rights do not change',
+    about: 'Policies must use the new name from then on.',
     examples: ['warder keys abe rename MASTER Team::red crimson'],
     options: {},
     action(_, [attribute, name, ...rest]) {
@@ -136,7 +140,7 @@ ${refreshHelp}`,
   rotationVerb({
     name: 'abe disable',
     words: 'MASTER ATTRIBUTE...',
-    summary: 'ends encryption for attributes; what was encrypted stays readable',
+    summary: 'Disable encryption for attributes; encrypted data stays readable',
     about: 'It cannot be undone.',
     examples: ['warder keys abe disable MASTER Team::red'],
     options: {},
@@ -145,8 +149,8 @@ ${refreshHelp}`,
   rotationVerb({
     name: 'abe delete',
     words: 'MASTER ATTRIBUTE...',
-    summary: 'deletes attributes: what was encrypted for them opens for no key that is kept here',
-    about: `Their names may be used again, and mean other attributes then.
+    summary: 'Delete attributes: no key in the service decrypts their data any more',
+    about: `The names can be reused for other attributes.
 ${refreshHelp}`,
     examples: ['warder keys abe delete MASTER Team::red'],
     options: {},

@@ -10,16 +10,16 @@ type Structure = Reply<'crypto.keys.structure'>
 export const showStructureVerb = kmsVerb({
   name: 'abe show',
   words: 'MASTER',
-  summary: 'the dimensions and attributes of a master key, and a table of who can read what',
-  about: `The table looks at the rights that the user keys hold, not at what they were made for. A cross under an attribute:
-the key opens what is encrypted for that attribute alone. --policy asks about one policy instead. Takes the right
-getattributes on both keys of the pair.`,
+  summary: 'Show the dimensions and attributes of a master key, and which user keys read which',
+  about: `The table shows the actual rights of the user keys, not the policies that they were created for. An x means that the key
+decrypts data for this attribute alone. --policy checks one policy instead. Requires the right getattributes on both
+keys of the pair.`,
   examples: [
     'warder keys abe show MASTER',
     "warder keys abe show MASTER --policy 'Team::blue && Level::high'",
   ],
   options: {
-    policy: { type: 'text', value: 'POLICY', help: 'who reads what is encrypted for it' },
+    policy: { type: 'text', value: 'POLICY', help: 'shows which user keys decrypt data of this policy' },
   },
   parse({ policy }, names) {
     const kid = readKid(requireOneName(names, 'master key'))

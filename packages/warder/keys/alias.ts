@@ -65,11 +65,10 @@ function move(alias: string, kid: string): Work {
 export const aliasVerb = kmsVerb({
   name: 'alias',
   words: '[NAME [KEY]]',
-  summary: 'names for keys: lists yours, makes one, moves it to another key, deletes it',
-  about: `alias/invoices stands for a key wherever one is named. It is yours: alias/invoices@alice is that of alice, whom you need
-rights from as for every key of hers; an alias gives none. Without names it lists your aliases, with one it shows that.
-A moved alias stands for the other key from one moment to the next; what was encrypted before names the old key itself
-and still opens.`,
+  summary: 'List, create, move and delete names for keys',
+  about: `alias/invoices can be used wherever a key is named. Aliases belong to their user: alias/invoices@alice is the alias of
+alice; using her key still requires rights on it. Without NAME it lists your aliases; with NAME alone it shows one. A
+moved alias refers to the other key at once; data that was encrypted before names the old key itself and stays readable.`,
   examples: [
     'warder keys alias invoices KEY',
     'warder crypto encrypt report.pdf --key alias/invoices',
@@ -77,8 +76,8 @@ and still opens.`,
     'warder keys alias invoices --delete',
   ],
   options: {
-    move: { type: 'flag', help: 'lets an alias that you have stand for another key' },
-    delete: { type: 'flag', help: 'takes the alias away; the key stays' },
+    move: { type: 'flag', help: 'moves an existing alias to another key' },
+    delete: { type: 'flag', help: 'deletes the alias; the key stays' },
   },
   parse(values, names) {
     const [alias, key, ...more] = names

@@ -15,7 +15,7 @@ import { keyVersionsVerb, rotateKeyVerb } from './versions.ts'
 
 export const keysParts: KmsCommandParts = {
   name: 'keys',
-  summary: 'makes, imports, lists, shows, tags, rotates, disables and destroys keys',
+  summary: 'Create, import, list, tag, rotate, disable and destroy keys',
   about:
     'Looks after keys. They are made and kept in the key management service: key material is never shown.',
   verbs: [

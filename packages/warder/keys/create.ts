@@ -32,7 +32,7 @@ function formatCreatedKey({ kid, kid_public, kty, alg }: Reply<'crypto.keys.crea
   return [`${printable(kid)}  ${what}, private`, `${printable(kid_public)}  ${what}, public`]
 }
 
-/** The algorithms that sign, in lines of the text below. */
+/** Formats the signature algorithms for the help below. */
 function formatSignatureAlgorithms(): string {
   const names = [...keyAlgorithms].filter(([, { use, optional }]) => use === 'signature' && !optional)
   const lines = ['']
@@ -50,8 +50,8 @@ export const createKeyVerb = kmsVerb({
   name: 'create',
   words: '',
   usage: '--alg ALG | --kty TYPE  [--crv C] [--bits N] [--tag T]... [--not-extractable]',
-  summary: 'makes a key; prints its id, or the two ids of a pair',
-  about: `The algorithm says what the key is for, and the key does nothing else:
+  summary: 'Create a key; prints its id, or the two ids of a pair',
+  about: `The algorithm determines the only use of the key:
   A128GCM A192GCM A256GCM                                          encrypts files and data
   RSA-OAEP-256 RSA-OAEP                                            the same, a pair: whoever has rights on the public
                                                                    half alone can encrypt and not decrypt
@@ -59,7 +59,7 @@ export const createKeyVerb = kmsVerb({
   A192KW A256KW A128GCMKW … A256GCMKW                              wraps the keys of what others encrypt
 ${formatSignatureAlgorithms()}
   HS256 HS384 HS512                                                MACs
---kty RSA (or EC with --crv, OKP, AKP) makes a pair for every algorithm of the type.`,
+--kty RSA (or EC with --crv, OKP, AKP) creates a pair for every algorithm of the type.`,
   examples: [
     'warder keys create --alg A256GCM --tag backup',
     'warder keys create --alg A256GCM --not-extractable',
@@ -67,14 +67,14 @@ ${formatSignatureAlgorithms()}
     'KEY=$(warder keys create --alg A256GCM --json | jq -r .kid)',
   ],
   options: {
-    alg: { type: 'text', value: 'ALG', help: 'the algorithm' },
-    kty: { type: 'text', value: 'TYPE', help: 'the type instead: RSA, EC, OKP or AKP' },
+    alg: { type: 'text', value: 'ALG', help: 'algorithm of the key' },
+    kty: { type: 'text', value: 'TYPE', help: 'type of the key instead of --alg: RSA, EC, OKP or AKP' },
     crv: { type: 'text', value: 'C', help: 'curve of an EC or OKP key' },
     bits: { type: 'number', value: 'N', help: 'size of an RSA key, 2048 to 8192 (default 2048)' },
-    tag: { type: 'list', value: 'T', help: 'a word to know it by; also several times' },
+    tag: { type: 'list', value: 'T', help: 'tag of the key; repeatable' },
     'not-extractable': {
       type: 'flag',
-      help: 'it is used here and given to nobody: KMIP clients do not get it, wrapped or not',
+      help: 'the key cannot be exported: KMIP clients do not get it, not even wrapped',
     },
   },
   parse({ tag: tags, 'not-extractable': notExtractable, ...kind }, names) {
@@ -87,9 +87,9 @@ ${formatSignatureAlgorithms()}
 export const importKeyVerb = kmsVerb({
   name: 'import',
   words: 'FILE',
-  summary: 'takes in the private or secret key of a file: one JWK, or one private key in PEM',
-  about: `- as FILE is standard input. The key is checked whole before it is taken. The file stays: remove it yourself.
-Of a pair the private key alone is kept; it verifies, too.`,
+  summary: 'Import a private or secret key from a JWK or PEM file',
+  about: `- as FILE is standard input. The key is validated completely before the import. The file is not removed. Of a pair only
+the private key is stored; it also verifies.`,
   examples: [
     'warder keys import signing-key.pem --alg ES256 --tag legacy',
     'openssl genpkey -algorithm ed25519 | warder keys import -',
@@ -98,12 +98,12 @@ Of a pair the private key alone is kept; it verifies, too.`,
     alg: {
       type: 'text',
       value: 'ALG',
-      help: "the only thing it may be used for (default: the JWK's own alg, else whatever its type can)",
+      help: 'the only permitted algorithm (default: alg of the JWK, else every algorithm of its type)',
     },
-    tag: { type: 'list', value: 'T', help: 'a word to know it by; also several times' },
+    tag: { type: 'list', value: 'T', help: 'tag of the key; repeatable' },
     'not-extractable': {
       type: 'flag',
-      help: 'given to nobody from then on; so is a JWK that says "ext": false',
+      help: 'the key cannot be exported; the default for a JWK with "ext": false',
     },
     'passphrase-file': {
       type: 'text',
@@ -119,7 +119,7 @@ Of a pair the private key alone is kept; it verifies, too.`,
     const passphrase = createPassphraseReader(file, passphraseFile)
     const buildRequest = (content: string): KeyRequest =>
       buildImportRequest(name, content, { ...options, passphrase })
-    // Read at once: what is wrong with it is told before anybody is asked for a password.
+    // Read before the login, so that an invalid file asks for no password.
     const content = file === '-' ? undefined : readKeyFile(file)
     const read = content === undefined ? undefined : buildRequest(content)
     return async (context) => {

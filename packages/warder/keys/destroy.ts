@@ -7,7 +7,7 @@ import { formatClientError, withKeyErrors } from '../kms/refusal.ts'
 import { kmsVerb } from '../kms/verb.ts'
 import { formatDate } from './life-format.ts'
 
-/** A key in words, for the question. Who may destroy it may not be allowed to read about it. */
+/** Describes a key for the confirmation; only by its id without the right getattributes. */
 async function describeKey(kms: KmsClient, kid: string): Promise<string> {
   const key = await withKeyErrors('key', kid, () =>
     kms.call('crypto.keys.get', { path: { kid } }).catch((error: unknown) => {
@@ -24,11 +24,11 @@ async function describeKey(kms: KmsClient, kid: string): Promise<string> {
 export const destroyKeysVerb = kmsVerb({
   name: 'destroy',
   words: 'KEY...',
-  summary: 'removes keys for ever, each with the other half of its pair; asks first',
-  about: `Where the service is configured so the destruction waits for days, in which the key is used for nothing and
-warder keys restore takes it back; the answer says until when. Nothing brings a destroyed key back: what was encrypted
-with it stays unreadable, and its signatures are verified only by those who have kept its public half. Takes the rights
-revoke and destroy, on the half that is named. All keys are looked up before anything is asked or destroyed.`,
+  summary: 'Destroy keys for good, each with the other half of its pair; asks first',
+  about: `A service with pending_destruction_days destroys the key only after that time; until then the key cannot be used, and
+warder keys restore cancels the destruction. A destroyed key cannot be recovered: data that it encrypted is unreadable,
+and its signatures can be verified only with a copy of its public half. Requires the rights revoke and destroy on the
+named half. All keys are looked up before the confirmation.`,
   examples: ['warder keys destroy KEY', 'warder keys destroy KEY1 KEY2 --yes'],
   interrupted: 'warder keys list shows which keys are left',
   options: {},
@@ -52,7 +52,7 @@ revoke and destroy, on the half that is named. All keys are looked up before any
             continue
           }
         } catch (error) {
-          // Both halves of a pair were named, and went with the first.
+          // If both halves of a pair were named, the second is destroyed with the first.
           if (error instanceof ClientError && error.kind === 'not_found') {
             gone.push(printable(kid))
             continue

@@ -7,17 +7,17 @@ import { readSecretFile } from '../cli/secret-file.ts'
 import type { KeyOptions, KeyRequest } from './key-request.ts'
 import { isEncryptedPem, isPem, pemToJwk, pssOnly } from './pem.ts'
 
-/** RSA of more than two primes (`oth`) and drafts are left out: the service does not have them. */
+/** Without RSA keys of more than two primes (`oth`) and drafts, which the service does not support. */
 const materialMembers = [...secretJwkMembers, ...factorJwkMembers, ...publicJwkMembers]
-/** Larger files hold no key. */
+/** Bounds the size of a key file. */
 export const maxKeyBytes = 64 * 1024
 
 export interface ImportOptions extends Pick<KeyOptions, 'alg' | 'tags' | 'notExtractable'> {
-  /** Gives the passphrase of an encrypted file; asked for such a file alone. */
+  /** Returns the passphrase; called only for an encrypted file. */
   readonly passphrase: () => string
 }
 
-/** Text of a file with a key. @throws StartupError */
+/** Reads a key file as text. @throws StartupError */
 export function readKeyFile(file: string): string {
   try {
     return toKeyText(file, readFileSync(file))
@@ -27,9 +27,9 @@ export function readKeyFile(file: string): string {
 }
 
 /**
- * Reads the passphrase of an encrypted key when it is asked for, once.
- * @param file with the passphrase
- * @throws StartupError when asked without a file
+ * Creates a function that reads the passphrase of an encrypted key, once.
+ * @param file file with the passphrase
+ * @throws StartupError when it is called without a file
  */
 export function createPassphraseReader(keyFile: string, file: string | undefined): () => string {
   let known: string | undefined
@@ -43,7 +43,7 @@ export function createPassphraseReader(keyFile: string, file: string | undefined
   }
 }
 
-/** Text of a key that is PEM, DER or a JWK. @throws StartupError for a PKCS#12 file */
+/** Converts a key in PEM, DER or JWK to text. @throws StartupError for a PKCS#12 file */
 export function toKeyText(name: string, bytes: Uint8Array): string {
   try {
     return privateKeyText(bytes)
@@ -53,10 +53,10 @@ export function toKeyText(name: string, bytes: Uint8Array): string {
 }
 
 /**
- * Request for the key of a file: one JWK (RFC 7517), or one private key in PEM. Its `use` and `key_ops` limit the key,
- * too; members by which others name it (`kid`, `x5c` …) stay behind: the service names keys itself.
- * @param name of the file, for the person who has to put it right
- * @throws StartupError for what is not one whole private or secret key
+ * Builds the import request for a file: one JWK (RFC 7517), or one private key in PEM. `use` and `key_ops` are kept; members
+ * that identify the key elsewhere (`kid`, `x5c` …) are dropped, because the service assigns its own id.
+ * @param name name of the file, for errors
+ * @throws StartupError unless the file contains exactly one complete private or secret key
  */
 export function buildImportRequest(name: string, content: string, options: ImportOptions): KeyRequest {
   const jwk = readKey(name, content, options.passphrase)
@@ -70,11 +70,11 @@ export function buildImportRequest(name: string, content: string, options: Impor
   }
   const kty = text('kty')
   if (kty === undefined) throw new StartupError(`${name}: there is no kty: is it one JWK?`)
-  // Without any of these the service would make a new key, and the file would seem to be imported.
+  // Without any of these the service would create a new key instead of importing one.
   if (!secretJwkMembers.some((member) => text(member) !== undefined)) {
     throw new StartupError(`${name}: holds no private or secret key`)
   }
-  // Taken for what it does not say, it would let a key out that was to stay.
+  // An invalid value must not make a key extractable.
   if (jwk.ext !== undefined && typeof jwk.ext !== 'boolean')
     throw new StartupError(`${name}: ext is neither true nor false`)
   const alg = selectPssAlg(name, jwk[pssOnly], options.alg ?? text('alg'))
@@ -105,7 +105,7 @@ function readOps(name: string, ops: unknown): readonly string[] | undefined {
   throw new StartupError(`${name}: key_ops is not a list of texts (RFC 7517 §4.3)`)
 }
 
-/** A key that is for RSASSA-PSS alone is bound to one of its algorithms. @throws StartupError */
+/** Binds a key that is only for RSASSA-PSS to one of its algorithms. @throws StartupError */
 function selectPssAlg(name: string, only: unknown, alg: string | undefined): string | undefined {
   if (only === undefined) return alg
   const permitted = only === 'any' ? ['PS256', 'PS384', 'PS512'] : [String(only)]
@@ -130,7 +130,7 @@ function readKey(
   try {
     json = JSON.parse(content)
   } catch {
-    // The parser's own message shows a part of the text, which may be a key.
+    // The message of the parser quotes a part of the text, which may be a key.
   }
   if (typeof json === 'object' && json !== null && !Array.isArray(json)) {
     if (Object.hasOwn(json, 'oth'))

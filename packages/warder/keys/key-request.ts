@@ -10,11 +10,11 @@ export interface KeyOptions {
   readonly crv: string | undefined
   readonly bits: number | undefined
   readonly tags: readonly string[]
-  /** KMIP gives it to nobody. */
+  /** The key cannot be exported over KMIP. */
   readonly notExtractable: boolean
 }
 
-/** Request for a generated key: the algorithm alone gives its type and curve. @throws UsageError */
+/** Builds the request for a new key; the algorithm determines its type and curve. @throws UsageError */
 export function buildGenerateRequest({ kty, alg, crv, bits, tags, notExtractable }: KeyOptions): KeyRequest {
   const declared = keyAlgorithms.get(alg ?? '')
   const type = kty ?? declared?.kty

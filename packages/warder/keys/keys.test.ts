@@ -356,7 +356,7 @@ test('it runs as a process, also in a pipe that is closed early, and asks nobody
   assert.match(piped, /^KEY /)
   assert.match(
     (await runWarder(['keys', 'tag', '--help'])).out,
-    /^warder keys tag KEY [\s\S]*rotate a signing key/,
+    /^warder keys tag KEY [\s\S]*After warder keys rotate/,
   )
   const nobody = await runWarder(['keys', 'list', '--user', 'bob', ...home])
   assert.deepEqual([nobody.code, nobody.out], [1, ''])

@@ -1,6 +1,6 @@
 import type { Reply } from '@warder/client'
 
-/** Members of replies about a key's life. */
+/** Members of replies about the lifecycle of a key. */
 interface Life {
   readonly state: string
   readonly disabled_at?: string
@@ -10,7 +10,7 @@ interface Life {
   readonly protect_stop_at?: string
 }
 
-/** The state in words, with what withholds the key from use. */
+/** Formats the state, with the reasons why the key cannot be used. */
 export function formatState({ state, disabled_at, archived_at, destruction_at }: Life): string {
   return [
     state,
@@ -20,12 +20,12 @@ export function formatState({ state, disabled_at, archived_at, destruction_at }:
   ].join(', ')
 }
 
-/** The day of a moment of RFC 3339. */
+/** Returns the date of a time in RFC 3339. */
 export function formatDate(moment: string): string {
   return moment.slice(0, 10)
 }
 
-/** When a key is rotated. */
+/** Rotation schedule of a key. */
 export type Rotation = Reply<'crypto.keys.rotation.get'>
 
 const maxMessages = 2 ** 32

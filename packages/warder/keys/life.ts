@@ -37,26 +37,26 @@ function lifeVerb(
 }
 
 export const disableKeysVerb = lifeVerb('disable', {
-  summary: 'takes keys out of use at once, each with the other half of its pair, until they are enabled',
-  about: `A disabled key encrypts, decrypts, signs and verifies nothing, over REST, KMIP or a cloud, and nobody gets its
-material; nothing of it is lost. Takes the right revoke, which is in the group Destroy.`,
+  summary: 'Disable keys at once, each with the other half of its pair, until they are enabled again',
+  about: `A disabled key cannot be used or exported, over REST, KMIP or by a cloud; nothing is lost. Requires the right revoke,
+which is in the group Destroy.`,
   examples: ['warder keys disable KEY'],
 })
 
 export const enableKeysVerb = lifeVerb('enable', {
-  summary: 'gives disabled keys back to use',
-  about: 'Takes the right activate, which is in the group Modify.',
+  summary: 'Enable disabled keys',
+  about: 'Requires the right activate, which is in the group Modify.',
   examples: ['warder keys enable KEY'],
 })
 
 export const restoreKeysVerb = lifeVerb('restore', {
-  summary: 'takes a destruction back that waits: the key is as it was',
-  about: `Where the service is configured so (pending_destruction_days), warder keys destroy orders a destruction that waits
-for days. warder keys list --state waiting shows which do. Takes the right activate, which is in the group Modify.`,
+  summary: 'Cancel a pending destruction; the key works as before',
+  about: `With pending_destruction_days, warder keys destroy only schedules the destruction. warder keys list --state waiting
+lists such keys. Requires the right activate, which is in the group Modify.`,
   examples: ['warder keys restore KEY'],
 })
 
-/** The dates of a key, as the service calls them and as the command does. */
+/** Options of the dates of a key, by their names in the API. */
 const dateOptions: Readonly<Record<string, string>> = {
   activation_at: '--begin',
   process_start_at: '--process-start',
@@ -64,7 +64,7 @@ const dateOptions: Readonly<Record<string, string>> = {
   deactivation_at: '--end',
 }
 
-/** A refusal about dates in the words of who called. */
+/** Replaces API names of dates in an error by the options of the command. */
 function renameDates({ kind, status, description, requestId }: ClientError): ClientError {
   const renamed = description.replaceAll(/\b[a-z]+(?:_[a-z]+)*_at\b/g, (name) => dateOptions[name] ?? name)
   return new ClientError({ kind, status, description: renamed, requestId })
@@ -76,9 +76,9 @@ const dateHelp = 'a day or a moment, 2027-01-31 or 2027-01-31T12:00:00Z; "none" 
 export const setDatesVerb = kmsVerb({
   name: 'set-dates',
   words: 'KEY',
-  summary: 'sets when a key begins and ends to protect, and when it ends',
-  about: `Both halves of a pair get the dates. What has passed does not change, and nothing is set in the past. Takes the right
-modifyattribute, which is in the group Modify.`,
+  summary: 'Set when a key becomes active, stops to protect, and is deactivated',
+  about: `Both halves of a pair get the dates. Past dates cannot be changed, and no date can be set in the past. Requires the
+right modifyattribute, which is in the group Modify.`,
   examples: [
     'warder keys set-dates KEY --protect-stop 2027-06-30 --end 2028-06-30',
     'warder keys set-dates KEY --end none',
@@ -87,11 +87,11 @@ modifyattribute, which is in the group Modify.`,
     begin: {
       type: 'text',
       value: 'DATE',
-      help: `active from then on, for a key that is not yet;\n${dateHelp}`,
+      help: `activation of a key that is not active yet;\n${dateHelp}`,
     },
-    'process-start': { type: 'text', value: 'DATE', help: 'it decrypts and verifies nothing before' },
-    'protect-stop': { type: 'text', value: 'DATE', help: 'it encrypts and signs nothing from then on' },
-    end: { type: 'text', value: 'DATE', help: 'deactivated from then on: it decrypts and verifies only' },
+    'process-start': { type: 'text', value: 'DATE', help: 'decryption and verification only from then on' },
+    'protect-stop': { type: 'text', value: 'DATE', help: 'no encryption and signing from then on' },
+    end: { type: 'text', value: 'DATE', help: 'deactivation: from then on only decryption and verification' },
   },
   parse({ begin, 'process-start': processStart, 'protect-stop': protectStop, end }, names) {
     const kid = readKid(requireOneName(names, 'key'))

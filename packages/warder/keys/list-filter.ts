@@ -3,25 +3,25 @@ import { UsageError } from '../cli/command.ts'
 import { readDuration } from '../cli/duration.ts'
 import type { ValuesOf } from '../cli/options.ts'
 
-/** Options of a list that say which keys. */
+/** Options that filter a list of keys. */
 export const filterOptions = {
-  tag: { type: 'text', value: 'T', help: 'with this tag' },
+  tag: { type: 'text', value: 'T', help: 'keys with this tag' },
   algorithm: {
     type: 'text',
     value: 'A',
-    help: 'AES, HMAC, RSA, EC …, or what they are bound to: A256GCM, ES256 …',
+    help: 'AES, HMAC, RSA, EC …, or the bound algorithm: A256GCM, ES256 …',
   },
   state: {
     type: 'text',
     value: 'S',
-    help: 'PreActive, Active, Deactivated, Compromised, Destroyed;\ndisabled, or waiting (for their destruction)',
+    help: 'PreActive, Active, Deactivated, Compromised, Destroyed;\ndisabled, or waiting (pending destruction)',
   },
-  expiring: { type: 'text', value: 'TIME', help: 'that end within this time: 30d, 2w, 12h' },
-  unused: { type: 'text', value: 'TIME', help: 'that nobody has used for this time: 90d' },
-  'not-rotated': { type: 'text', value: 'TIME', help: 'whose newest version is older: 365d' },
-  older: { type: 'text', value: 'TIME', help: 'that were made before this time: 365d' },
-  owner: { type: 'text', value: 'USER', help: 'of somebody else, for crypto officers' },
-  all: { type: 'flag', help: 'of everybody, for crypto officers' },
+  expiring: { type: 'text', value: 'TIME', help: 'keys that end within this time: 30d, 2w, 12h' },
+  unused: { type: 'text', value: 'TIME', help: 'keys that were not used for this time: 90d' },
+  'not-rotated': { type: 'text', value: 'TIME', help: 'keys whose newest version is older: 365d' },
+  older: { type: 'text', value: 'TIME', help: 'keys that were created before this time: 365d' },
+  owner: { type: 'text', value: 'USER', help: 'keys of this user, for crypto officers' },
+  all: { type: 'flag', help: 'keys of all users, for crypto officers' },
 } as const
 
 type Query = NonNullable<Input<'crypto.keys.list'>['query']>
@@ -37,7 +37,7 @@ const states: Readonly<Record<string, Query>> = {
   waiting: { awaits_destruction: 'true' },
 }
 
-/** Names in JOSE have a digit, or two letters behind two capitals; those of KMIP are in this list. */
+/** Algorithm names of KMIP; all others are names of JOSE. */
 const kmipNames: ReadonlySet<string> = new Set([
   'AES',
   'HMAC',
@@ -49,7 +49,7 @@ const kmipNames: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Query to the service. @param now Unix milliseconds
+ * Builds the query. @param now Unix milliseconds
  * @throws UsageError
  */
 export function buildQuery(values: ValuesOf<typeof filterOptions>, now: number): Query {

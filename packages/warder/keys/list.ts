@@ -10,7 +10,7 @@ type Obtained = Reply<'access.obtained'>[number]
 type Query = NonNullable<Input<'crypto.keys.list'>['query']>
 type Listed = Reply<'crypto.keys.list'>['keys'][number]
 
-/** Rows that one request of the service gives at most. */
+/** Maximum number of rows of one request. */
 const pageSize = 1000
 const defaultLimit = 100
 const maxRows = 1_000_000
@@ -21,20 +21,20 @@ interface ListOptions {
   readonly command: string
 }
 
-/** At most `limit` rows of others' keys, page by page, and the id to go on after when there are more. */
+/** Fetches at most `limit` keys of others, and the id after which to continue if there are more. */
 async function fetchObtained(
   kms: KmsClient,
   { limit, after }: ListOptions,
 ): Promise<{ readonly rows: readonly Obtained[]; readonly next: string | null }> {
   const rows: Obtained[] = []
   let last = after
-  // One more than wanted tells whether there are more.
+  // One more row than the limit shows whether there are more.
   while (rows.length <= limit) {
     const pageLimit = Math.min(pageSize, limit + 1 - rows.length)
     const query = { limit: String(pageLimit), ...(last !== undefined && { after: last }) }
     const page = await kms.page('access.obtained', { query })
     rows.push(...page.rows)
-    // A page that is not full is the last one, unless the service says where it goes on.
+    // An incomplete page is the last one, unless the service names the next.
     if (page.rows.length < pageLimit && page.next === undefined) return { rows, next: null }
     last = page.next ?? page.rows.at(-1)?.object_id
   }
@@ -42,7 +42,7 @@ async function fetchObtained(
   return { rows: shown, next: shown.at(-1)?.object_id ?? null }
 }
 
-/** At most `limit` keys, page by page: a page need not be full to have another behind it. */
+/** Fetches at most `limit` keys; an incomplete page is not necessarily the last one. */
 async function fetchKeys(
   kms: KmsClient,
   filter: Query,
@@ -97,14 +97,14 @@ function formatName({ name, aliases }: Listed): string {
   return alias === undefined ? (name ?? '') : `alias/${alias}`
 }
 
-/** The algorithm, the size where it does not say it, and which half of a pair it is. */
+/** Formats the algorithm, the size if it is not part of it, and the half of a pair. */
 function formatKind({ alg, algorithm, kty, crv, bits, object_type: type }: Listed): string {
   const what = alg ?? crv ?? `${algorithm ?? type}${bits === undefined ? '' : ` ${bits}`}`
   const half = type === 'PrivateKey' ? ' private' : type === 'PublicKey' ? ' public' : ''
   return `${kty === 'ABE' ? 'ABE' : what}${half}`
 }
 
-/** With the members under which lists of before had them. */
+/** Adds the member names of earlier versions. */
 function toJson(key: Listed) {
   const { kid, object_type, algorithm, bits } = key
   const attributes = {
@@ -136,7 +136,7 @@ function listObtained(options: ListOptions): ReturnType<KmsVerb['parse']> {
   }
 }
 
-/** Behind the last key of a list there is nothing, which says nothing about the list. */
+/** After the last key of a list, an empty page does not mean that the list is empty. */
 function formatEmpty(sentence: string, { after }: ListOptions): string {
   return after === undefined ? sentence : 'there are no more'
 }
@@ -148,9 +148,9 @@ function formatMore({ limit, command }: ListOptions, next: string | null): reado
 export const listKeysVerb = kmsVerb({
   name: 'list',
   words: '',
-  summary: 'the keys that you own; with --obtained those of others on which you have rights',
-  about: `MADE is when the version was made that protects now. Who used a key on a day is known a few seconds later.
-Options that say which keys are joined: --tag payments --unused 90d. With --json: {"keys": […], "next": … or null}.`,
+  summary: 'List the keys that you own; --obtained lists keys of others on which you have rights',
+  about: `MADE is the date of the current version. LAST USED is updated after a few seconds. Filters are combined with AND: --tag
+payments --unused 90d. With --json: {"keys": […], "next": … or null}.`,
   examples: [
     'warder keys list',
     'warder keys list --tag payments --expiring 30d',
@@ -164,12 +164,12 @@ Options that say which keys are joined: --tag payments --unused 90d. With --json
     limit: {
       type: 'number',
       value: 'N',
-      help: `shows N at most (default ${defaultLimit}, up to ${maxRows})`,
+      help: `maximum number of keys (default ${defaultLimit}, up to ${maxRows})`,
     },
     after: {
       type: 'text',
       value: 'PLACE',
-      help: 'goes on there; the last line of a list that goes on says how',
+      help: 'continues there; the last line of an incomplete list contains the value',
     },
   },
   parse({ obtained, limit = defaultLimit, after, ...filter }, names) {
@@ -186,7 +186,7 @@ Options that say which keys are joined: --tag payments --unused 90d. With --json
   },
 })
 
-/** An option as it was typed, for a shell. */
+/** Formats an option for a shell. */
 function quoteOption(name: string, value: string | boolean | undefined): readonly string[] {
   if (value === undefined || value === false) return []
   return value === true ? [` --${name}`] : [` --${name} '${value.replaceAll("'", "'\\''")}'`]

@@ -11,19 +11,19 @@ import {
 } from '@warder/pki/keys'
 import { openPkcs8 } from '@warder/pki/pkcs12'
 
-/** Whether the text is PEM (RFC 7468), of whatever it may be. */
+/** Whether the text contains a PEM block (RFC 7468). */
 export function isPem(text: string): boolean {
   return /^-----BEGIN [A-Z0-9 ]+-----\r?$/m.test(text)
 }
 
-/** Whether a passphrase is needed to read it: PKCS#8 (RFC 5958), or the older form of OpenSSL. */
+/** Whether the private key is encrypted: PKCS#8 (RFC 5958), or the legacy format of OpenSSL. */
 export function isEncryptedPem(text: string): boolean {
   return /-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(text)
 }
 
 /**
- * The private key of a PEM file as a JWK (RFC 7517).
- * @throws StartupError for what is not one private key that has a JWK
+ * Converts the private key of a PEM file to a JWK (RFC 7517).
+ * @throws StartupError unless it contains exactly one private key of a supported type
  */
 export function pemToJwk(
   name: string,
@@ -65,8 +65,8 @@ const encryptedBlock =
   /-----BEGIN ENCRYPTED PRIVATE KEY-----([A-Za-z0-9+/=\s]+)-----END ENCRYPTED PRIVATE KEY-----/
 
 /**
- * Checks the public key inside of an encrypted PKCS#8 key, as `pemToJwk` does of one in clear: OpenSSL, which decrypts it
- * there, drops it. A protection that OpenSSL alone supports leaves it unchecked; the JWK has the computed public key.
+ * Checks the public key inside an encrypted PKCS#8 key, like `pemToJwk` for a key in clear, because OpenSSL drops it. With an
+ * encryption that only OpenSSL supports it is not checked; the JWK then contains the computed public key.
  * @throws StartupError for a public key of another private key
  */
 export async function requireOwnHalfInside(
@@ -88,7 +88,7 @@ export async function requireOwnHalfInside(
   }
 }
 
-/** Forms of keys that are none of PKCS#8, PKCS#1 and SEC1, named for what they are. @throws StartupError */
+/** Refuses formats other than PKCS#8, PKCS#1 and SEC1 by name. @throws StartupError */
 function requireReadableForm(name: string, text: string): void {
   if (text.includes('-----BEGIN OPENSSH PRIVATE KEY-----'))
     throw new StartupError(
@@ -96,7 +96,7 @@ function requireReadableForm(name: string, text: string): void {
     )
 }
 
-/** RFC 8017 §A.1.2: version 1 has further primes. @throws StartupError */
+/** RFC 8017 §A.1.2: version 1 has more than two primes. @throws StartupError */
 function requireTwoPrimes(name: string, key: KeyObject): void {
   if (key.asymmetricKeyType !== 'rsa' && key.asymmetricKeyType !== 'rsa-pss') return
   const pkcs8 = parsePkcs8(key.export({ format: 'der', type: 'pkcs8' }))
@@ -106,9 +106,9 @@ function requireTwoPrimes(name: string, key: KeyObject): void {
 }
 
 /**
- * A key of id-RSASSA-PSS (RFC 4055 §1.2) signs by RSASSA-PSS alone, and with the hash in its parameters where it has any: its
- * JWK says the one algorithm that this leaves.
- * @throws StartupError for parameters that no algorithm of RFC 7518 §3.5 has
+ * Exports a key of id-RSASSA-PSS (RFC 4055 §1.2), which signs only with RSASSA-PSS and the hash in its parameters, if any.
+ * @returns a JWK with the only permitted algorithm
+ * @throws StartupError for parameters outside RFC 7518 §3.5
  */
 function exportPssJwk(name: string, key: KeyObject): Readonly<Record<string | symbol, unknown>> {
   let alg: string | undefined
@@ -124,5 +124,5 @@ function exportPssJwk(name: string, key: KeyObject): Readonly<Record<string | sy
   return { ...jwk, [pssOnly]: alg ?? 'any' }
 }
 
-/** Beside the members of a JWK: the algorithm of RSASSA-PSS that the key is for, or `any` of them. */
+/** Extra member of a JWK: the RSASSA-PSS algorithm of the key, or `any`. */
 export const pssOnly = Symbol('RSASSA-PSS')

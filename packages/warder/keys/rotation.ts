@@ -9,7 +9,7 @@ import { formatRotation } from './life-format.ts'
 
 const none = 'none'
 
-/** A count, or 0 for `none`. @throws UsageError */
+/** Reads a count; 0 for `none`. @throws UsageError */
 function readCount(name: string, text: string): number {
   if (text === none) return 0
   if (!/^\d{1,15}$/.test(text))
@@ -20,10 +20,10 @@ function readCount(name: string, text: string): number {
 export const setRotationVerb = kmsVerb({
   name: 'set-rotation',
   words: 'KEY',
-  summary: 'says when the service rotates a key, and which of its old versions still open',
-  about: `What is left out stays as it is. An interval is counted from the last rotation, whoever made it. The settings
-can say the same for all keys of a tag or an algorithm ([[rotation.policy]]); what is said here wins. What holds for a
-key is in warder keys show. Takes the right rekey.`,
+  summary: 'Set when the service rotates a key, and which old versions still decrypt',
+  about: `Options that are not given stay unchanged. The interval starts at the last rotation, manual or automatic. The settings
+can define a schedule for a tag or an algorithm ([[rotation.policy]]); values of the key take precedence. warder keys
+show displays the effective schedule. Requires the right rekey.`,
   examples: [
     'warder keys set-rotation KEY --every 90d',
     'warder keys set-rotation KEY --after-messages 2147483648',
@@ -34,17 +34,17 @@ key is in warder keys show. Takes the right rekey.`,
     every: {
       type: 'text',
       value: 'TIME',
-      help: 'a new version after this time: 90d, 2w, 12h; "none" ends it',
+      help: 'rotation interval: 90d, 2w, 12h; "none" disables it',
     },
     'after-messages': {
       type: 'text',
       value: 'N',
-      help: 'a new version after so many AES-GCM messages of one; "none" ends it',
+      help: 'rotation after N AES-GCM messages of a version; "none" disables it',
     },
     'min-decrypt-version': {
       type: 'number',
       value: 'N',
-      help: 'older versions open nothing any more; it may be lowered again',
+      help: 'older versions decrypt nothing any more; can be lowered again',
     },
   },
   parse({ every, 'after-messages': messages, 'min-decrypt-version': oldest }, names) {

@@ -58,18 +58,18 @@ const dates = [
   ['ordered by', 'destruction_by'],
 ] as const satisfies readonly (readonly [string, keyof Shown])[]
 
-/** Versions and users that are shown. */
+/** Maximum number of versions, grants and uses. */
 const maxShown = 10
 
 interface Details {
-  /** Of what can be rotated. */
+  /** Given for keys that can be rotated. */
   readonly rotation: Rotation | undefined
   readonly versions: Reply<'crypto.keys.versions'>['versions']
   readonly grants: Reply<'access.list'>
   readonly uses: Reply<'crypto.keys.uses'>['uses']
 }
 
-/** Facts besides the key itself; empty where the caller may not know them. */
+/** Fetches the details of a key; empty where the caller has no right to them. */
 async function fetchDetails(
   kms: KmsClient,
   { kid, version, version_of: key, object_type: type }: Shown,
@@ -97,10 +97,10 @@ async function fetchDetails(
 export const showKeyVerb = kmsVerb({
   name: 'show',
   words: 'KEY',
-  summary: 'what is known about a key, and its public half; never anything secret',
-  about: `Takes the right getattributes, which is in the group Read; who may use the key and who did is shown to its owner, to
-officers and to those who have the right authorize. The public JWK is there for private and public keys: it
-verifies signatures, or encrypts, without the service.`,
+  summary: 'Show the attributes and the public half of a key; never a secret',
+  about: `Requires the right getattributes, which is in the group Read. Grants and uses are shown only to the owner, to officers
+and to users with the right authorize. For private and public keys it shows the public JWK, which verifies signatures or
+encrypts without the service.`,
   examples: ['warder keys show KEY', 'warder keys show KEY --json | jq .public_jwk > public.jwk'],
   options: {},
   parse(_, names) {

@@ -4,9 +4,9 @@ import { readKid } from '../kms/key-argument.ts'
 import { withKeyErrors } from '../kms/refusal.ts'
 import { type KmsVerb, kmsVerb } from '../kms/verb.ts'
 
-const aboutJwks = `The tag jwks publishes a public key: while the key is active, everybody finds it at /.well-known/jwks.json and can
-verify what it signs. New signing pairs have the tag on their public half. To rotate a signing key: warder keys rotate;
-all of its versions are there that may still verify.`
+const aboutJwks = `The tag jwks publishes a public key at /.well-known/jwks.json while the key is active, for verification without the
+service. New signing pairs have the tag on their public half. After warder keys rotate the key set contains all versions
+that still verify.`
 
 function tagVerb(name: 'tag' | 'untag', parts: Pick<KmsVerb, 'summary' | 'about' | 'examples'>): KmsVerb {
   const operation = name === 'tag' ? 'key.tags.add' : 'key.tags.remove'
@@ -31,14 +31,14 @@ function tagVerb(name: 'tag' | 'untag', parts: Pick<KmsVerb, 'summary' | 'about'
 }
 
 export const addTagsVerb = tagVerb('tag', {
-  summary: 'adds tags to a key; the tag jwks publishes a public key',
-  about: `A tag is a word to know keys by. The halves of a pair have tags of their own.
+  summary: 'Add tags to a key; the tag jwks publishes a public key',
+  about: `A tag is a label for keys. The halves of a pair have separate tags.
 ${aboutJwks}`,
   examples: ['warder keys tag KEY backup', 'warder keys tag PUBLIC_KEY jwks'],
 })
 
 export const removeTagsVerb = tagVerb('untag', {
-  summary: 'takes tags off a key',
+  summary: 'Remove tags from a key',
   about: aboutJwks,
   examples: ['warder keys untag KEY backup', 'warder keys untag OLD_PUBLIC_KEY jwks'],
 })

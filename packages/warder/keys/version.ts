@@ -43,7 +43,7 @@ function versionVerb<const O extends Options>(
   })
 }
 
-/** A verb of a version that needs no more to be said. */
+/** Creates a verb of a version without options. */
 function plainVersionVerb(
   name: 'disable' | 'enable' | 'restore',
   parts: Pick<KmsVerb, 'summary' | 'about' | 'examples'>,
@@ -57,28 +57,28 @@ function plainVersionVerb(
 
 export const versionVerbs: readonly KmsVerb[] = [
   plainVersionVerb('disable', {
-    summary: 'takes an old version out of use until it is enabled: a rehearsal of its end',
-    about: 'Nothing of it is lost. Takes the right revoke, which is in the group Destroy.',
+    summary: 'Disable an old version until it is enabled again: a test of its end',
+    about: 'Nothing is lost. Requires the right revoke, which is in the group Destroy.',
     examples: ['warder keys version disable KEY 1'],
   }),
   plainVersionVerb('enable', {
-    summary: 'gives a disabled version back to use',
-    about: 'Takes the right activate, which is in the group Modify.',
+    summary: 'Enable a disabled version',
+    about: 'Requires the right activate, which is in the group Modify.',
     examples: ['warder keys version enable KEY 1'],
   }),
   versionVerb('revoke', {
-    summary: 'ends an old version: it protects nothing; what it protected still opens',
-    about: `With --compromised the loss is written down, and a public half leaves the published key set. The newest version
-protects: rotate first. Takes the right revoke, which is in the group Destroy.`,
+    summary: 'Revoke an old version: it protects nothing new, and still decrypts',
+    about: `--compromised records the compromise and removes a public half from the published key set. To revoke the newest version,
+rotate the key first. Requires the right revoke, which is in the group Destroy.`,
     examples: ['warder keys version revoke KEY 1', 'warder keys version revoke KEY 1 --compromised'],
-    options: { compromised: { type: 'flag', help: 'others may know it' } },
+    options: { compromised: { type: 'flag', help: 'the key material may be known to others' } },
     act: ({ kms }, path, { compromised }) =>
       kms.call('crypto.keys.versions.revoke', { path, body: compromised ? { compromised } : {} }),
   }),
   versionVerb('destroy', {
-    summary: 'destroys an old version: what it encrypted cannot be read again; asks first',
-    about: `warder crypto rewrap gives files the newest version before. Where the service is configured so, the destruction
-waits for days. Takes the right destroy.`,
+    summary: 'Destroy an old version: data that it encrypted becomes unreadable; asks first',
+    about: `First rewrap files with warder crypto rewrap. With pending_destruction_days the destruction is only scheduled. Requires
+the right destroy.`,
     examples: ['warder keys version destroy KEY 1'],
     options: {},
     async act({ kms, confirm }, path) {
@@ -89,8 +89,8 @@ waits for days. Takes the right destroy.`,
     },
   }),
   plainVersionVerb('restore', {
-    summary: 'takes the destruction of a version back that waits',
-    about: 'Takes the right activate, which is in the group Modify.',
+    summary: 'Cancel the pending destruction of a version',
+    about: 'Requires the right activate, which is in the group Modify.',
     examples: ['warder keys version restore KEY 1'],
   }),
 ]

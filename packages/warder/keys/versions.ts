@@ -10,10 +10,10 @@ import { formatState } from './life-format.ts'
 export const rotateKeyVerb = kmsVerb({
   name: 'rotate',
   words: 'KEY',
-  summary: 'gives a key a new version, which protects from now on; the id stays',
-  about: `Nothing is lost: what was encrypted or signed before names its version, and opens as ever. Of a pair both halves
-get a new version. Takes the right rekey. Files that are encrypted
-under old versions are renewed by warder crypto rewrap, JWEs by POST /v1/crypto/rewrap.`,
+  summary: 'Rotate a key: a new version protects from now on; the id stays',
+  about: `Old versions still decrypt and verify: data and signatures name their version. Both halves of a pair get a new version.
+Requires the right rekey. To rewrap data of old versions: warder crypto rewrap for files, POST /v1/crypto/rewrap for
+JWEs.`,
   examples: ['warder keys rotate KEY', 'warder keys versions KEY'],
   options: {},
   parse(_, names) {
@@ -43,8 +43,8 @@ function formatVersion(shown: Version, oldest: number): string {
 export const keyVersionsVerb = kmsVerb({
   name: 'versions',
   words: 'KEY',
-  summary: 'the versions of a key, the newest first',
-  about: 'Takes the right getattributes. Shows at most 1000; the API has pages.',
+  summary: 'List the versions of a key, newest first',
+  about: 'Requires the right getattributes. Shows at most 1000 versions; the API returns all, in pages.',
   examples: ['warder keys versions KEY', 'warder keys versions KEY --json | jq -r .versions[0].kid'],
   options: {},
   parse(_, names) {

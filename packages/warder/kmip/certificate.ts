@@ -6,13 +6,13 @@ import { issueCertificate, readPeerCommonName, recordClientCertificate } from '@
 import { UsageError } from '../cli/command.ts'
 
 export interface CertificateRequest {
-  /** Becomes the common name, which is the user. */
+  /** The common name, which is the user. */
   readonly name: string
   readonly home: string
-  /** Path of the files without their endings. */
+  /** Path of the files without their extensions. */
   readonly out: string
   readonly days: number
-  /** For clients that know no other keys. */
+  /** For clients that support only RSA. */
   readonly rsa: boolean
   /** Unix milliseconds. */
   readonly now: number
@@ -25,13 +25,13 @@ export interface CertificateFiles {
 }
 
 const day = 24 * 60 * 60 * 1000
-/** Clocks of clients may be late. */
+/** Tolerates clients with a slow clock. */
 const backdateMs = 60 * 60 * 1000
 
 /**
- * Issues a client certificate by the local authority of a home, for one more program that speaks KMIP. Nothing is
- * overwritten; the key's file is its owner's alone.
- * @throws UsageError for a name that cannot be a user, StartupError when it cannot be made
+ * Issues a client certificate of the local authority of a home, for a KMIP client. Overwrites nothing; the key file has mode
+ * 0600.
+ * @throws UsageError for a name that cannot be a user, StartupError when it cannot be issued
  */
 export async function makeCertificate(request: CertificateRequest): Promise<CertificateFiles> {
   const { name, home, out, days, rsa, now } = request

@@ -19,20 +19,20 @@ const defaultDays = 397
 const as = {
   type: 'text',
   value: 'FORM',
-  help: 'text, json, xml or hex; default: as the request was written, text for binary',
+  help: 'output: text, json, xml or hex (default: that of the request; text for binary)',
 } as const
 const showSecrets = {
   type: 'flag',
-  help: 'prints key material and passwords too, which text leaves out',
+  help: 'also prints key material and passwords, which the text output omits',
 } as const
 
 const send = homeVerb({
   name: 'send',
   words: 'FILE|-',
   usage: '[OPTIONS]',
-  summary: 'sends one message and prints the answer',
-  about: `Exit code 1 when an item of the answer failed. The file is XML, JSON, binary or a hex dump. JSON may be a single
-operation: {"tag":"Query","value":[…]}; it gets an envelope.`,
+  summary: 'Send one message and print the response',
+  about: `The file contains XML, JSON, binary TTLV or a hex dump. JSON may be a single operation without envelope:
+{"tag":"Query","value":[…]}. Exit code 1: an item of the response failed.`,
   examples: [
     `echo '{"tag":"Locate","value":[]}' | warder kmip send -`,
     'warder kmip send create.xml --socket kms.example.com:5696 --cert me.crt --key me.key --ca-file ca.crt',
@@ -61,9 +61,9 @@ operation: {"tag":"Query","value":[…]}; it gets an envelope.`,
 const explainVerb = homeVerb({
   name: 'explain',
   words: 'HEX|FILE|-',
-  summary: 'decodes a hex dump (digits, xxd, hexdump -C), or a file, an item a line',
-  about: `Shows byte offset, name, type, value. What is wrong with the bytes is told with its place, and reading goes on behind
-it; exit code 1 then.`,
+  summary: 'Decode a hex dump (digits, xxd, hexdump -C) or a file, one item per line',
+  about: `Shows byte offset, name, type and value. Errors are reported with their offset, and decoding continues after them. Exit
+code 1: there are errors.`,
   examples: [
     'warder kmip explain 42007801000000304200770100000028420069010000002042006a0200000004000000010000000042006b02000000040000000000000000',
     'xxd capture.bin | warder kmip explain -',
@@ -89,7 +89,7 @@ const query = homeVerb({
   name: 'query',
   words: '',
   usage: '[OPTIONS]',
-  summary: 'asks a server for its versions, operations, object types, profiles and whatever else Query tells',
+  summary: 'Query the versions, operations, object types, profiles and capabilities of a server',
   examples: ['warder kmip query'],
   options: { as, ...targetOptions },
   parse(values, names) {
@@ -110,13 +110,16 @@ const query = homeVerb({
 const certificate = homeVerb({
   name: 'certificate',
   words: 'NAME',
-  summary: 'issues a client certificate by the local authority of the home, for one more program or device',
-  about: `Writes NAME.crt and NAME.key. NAME is the user that the certificate speaks for.`,
+  summary: 'Issue a client certificate of the local authority of the home, for a program or device',
+  about: 'Writes NAME.crt and NAME.key. NAME is the user that the certificate authenticates.',
   examples: ['warder kmip certificate storage-1'],
   options: {
     out: { type: 'text', value: 'PATH', help: 'writes PATH.crt and PATH.key' },
-    days: { type: 'number', value: 'N', help: `how long it is valid (default ${defaultDays})` },
-    rsa: { type: 'flag', help: 'makes an RSA key, for devices that know no other; else it is a P-256 key' },
+    days: { type: 'number', value: 'N', help: `validity in days (default ${defaultDays})` },
+    rsa: {
+      type: 'flag',
+      help: 'creates an RSA key, for devices that support only RSA (default: a P-256 key)',
+    },
   },
   parse({ out, days = defaultDays, rsa }, names) {
     if (days === 0) throw new UsageError('--days is at least 1')
@@ -135,17 +138,20 @@ const certificate = homeVerb({
 const revokeCertificate = homeVerb({
   name: 'revoke-certificate',
   words: 'NAME',
-  summary:
-    'revokes the certificates of a user that the local authority issued: a device that was lost or stolen',
-  about: `Puts them on HOME/tls/ca.crl. The services of this home refuse them within a second, on open connections too. A
-certificate that was issued before there was this command, or elsewhere, is named with --cert.`,
+  summary: 'Revoke the client certificates that the local authority issued to a user',
+  about: `Adds them to HOME/tls/ca.crl. The services of this home reject them within a second, also on open connections. Name a
+certificate that is not recorded in the home with --cert.`,
   examples: [
     'warder kmip revoke-certificate storage-1',
     'warder kmip revoke-certificate storage-1 --reason cessationOfOperation',
   ],
   options: {
     reason: { type: 'text', value: 'WHY', help: `${clientReasons.join(', ')} (default ${clientReasons[0]})` },
-    cert: { type: 'text', value: 'FILE', help: 'revokes this certificate alone, whose common name is NAME' },
+    cert: {
+      type: 'text',
+      value: 'FILE',
+      help: 'revokes only this certificate, which must have the common name NAME',
+    },
   },
   parse({ reason = clientReasons[0], cert }, names) {
     const name = requireOneName(names, 'user')
@@ -164,9 +170,9 @@ certificate that was issued before there was this command, or elsewhere, is name
 
 export const kmip = verbCommand({
   name: 'kmip',
-  summary: 'sends KMIP messages, explains dumps, lists what a server can do, issues certificates for clients',
-  about: `send and query work with the KMIP socket of the home, and HOME/tls/client.crt as client certificate, unless they are
-told otherwise.`,
+  summary: 'Send KMIP messages, decode dumps, query servers, issue client certificates',
+  about: `send and query use the KMIP socket of the home and the client certificate HOME/tls/client.crt, unless options name
+others.`,
   verbs: [send, explainVerb, query, certificate, revokeCertificate],
 })
 

@@ -12,7 +12,7 @@ export interface Endpoint {
   readonly url: string | undefined
   /** PEM of the authorities to trust; undefined = the system's. */
   readonly ca: string | undefined
-  /** The name that the server's certificate has to have, where it is not the one of the address. */
+  /** Expected name in the certificate of the server, if it is not that of the address. */
   readonly serverName?: string | undefined
   /** PEM of the client certificate and its key; the socket needs one. */
   readonly cert: string | undefined
@@ -21,14 +21,14 @@ export interface Endpoint {
   readonly token?: string | undefined
 }
 
-/** How messages travel: binary over the socket, or one of the encodings over HTTPS. */
+/** Transport of messages: binary over the socket, or one of the encodings over HTTPS. */
 export type Transport = 'socket' | `https-${Encoding}`
 
 export const transports: readonly Transport[] = ['socket', 'https-ttlv', 'https-json', 'https-xml']
 
-/** An open connection of one client. */
+/** A connection of one client. */
 export interface Connection {
-  /** Sends a RequestMessage and reads the answer. @throws when the connection ends or nothing comes */
+  /** Sends a RequestMessage and reads the response. @throws when the connection is closed or times out */
   exchange(message: TtlvNode): Promise<TtlvNode>
   close(): void
 }
@@ -70,7 +70,7 @@ function socketConnection({ socket, ca, serverName, cert, key }: Endpoint): Conn
   let open: Promise<TLSSocket> | undefined
   const ensureConnected = (): Promise<TLSSocket> => {
     open ??= new Promise((resolve, reject) => {
-      // The certificate must be for the host that was asked for (RFC 9525), unless a name is given.
+      // The certificate must match the requested host (RFC 9525), unless a name is given.
       const named = serverName === undefined ? {} : { servername: serverName }
       const trust = ca === undefined ? {} : { ca, allowPartialTrustChain: true }
       const tls = connect({ ...socket, ...named, ...trust, cert, key, rejectUnauthorized: true }, () =>

@@ -54,19 +54,19 @@ const maxDepth = 64
 const maxLines = 10_000
 
 export interface ExplainOptions {
-  /** Prints key material and passwords too. */
+  /** Also prints key material and passwords. */
   readonly showSecrets: boolean
 }
 
 export interface Explanation {
   readonly lines: readonly string[]
-  /** Sentences about what is wrong with the bytes. */
+  /** Errors in the bytes. */
   readonly problems: readonly string[]
 }
 
 /**
- * Reads binary TTLV for people, an item a line: offset, name, type, value. Made for bytes that a client or a server
- * refuses, so it goes on where a decoder stops, and says what is wrong and where.
+ * Decodes binary TTLV as text, one item per line: offset, name, type, value. Meant for bytes that a client or a server
+ * rejects: it continues where a decoder stops, and reports each error with its offset.
  */
 export function explain(bytes: Buffer, options: ExplainOptions): Explanation {
   const lines: string[] = []

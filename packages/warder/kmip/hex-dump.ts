@@ -1,9 +1,9 @@
 import { Buffer } from 'node:buffer'
 
 /**
- * Bytes of a hex dump as people copy it: digits in any case with blanks, colons or line ends between them, `0x` before
- * them, or the lines of `xxd` and `hexdump -C` with their offsets and their text at the side.
- * @returns undefined when it is something else
+ * Parses a hex dump: digits in any case, with blanks, colons or line ends between them and `0x` before them, or the output
+ * of `xxd` or `hexdump -C` with offsets and text.
+ * @returns undefined when it is not a hex dump
  */
 export function parseHexDump(text: string): Buffer | undefined {
   const digits = text.split(/\r?\n/).map(extractDigits).join('')

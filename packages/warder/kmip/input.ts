@@ -8,7 +8,7 @@ import { KmipDecodeError, type TtlvNode } from '@warder/kmip/ttlv'
 import { toFileRefused } from '../cli/refused.ts'
 import { parseHexDump } from './hex-dump.ts'
 
-/** Given bytes, and how they are written. */
+/** Input bytes and their encoding. */
 export interface Input {
   readonly bytes: Buffer
   readonly encoding: Encoding
@@ -17,8 +17,8 @@ export interface Input {
 const standardInput = 0
 
 /**
- * A message from a file, from standard input (`-`) or, where `hex` allows it, from the word itself.
- * @throws StartupError when it cannot be read or is no message
+ * Reads a message from a file, from standard input (`-`) or, with `hex`, from the argument itself.
+ * @throws StartupError when it cannot be read or is not a message
  */
 export function readInput(word: string, options: { readonly hex: boolean }): Input {
   if (word !== '-' && !existsSync(word)) {
@@ -46,7 +46,7 @@ function readBytes(word: string): Buffer {
 }
 
 /**
- * The message that the input is. JSON may be one operation without envelope; it gets one of this version.
+ * Decodes the message. A single JSON operation without envelope gets one of this version.
  * @throws StartupError with the reason when it cannot be read
  */
 export function decodeMessage({ bytes, encoding }: Input, bareVersion: KmipVersion): TtlvNode {
@@ -65,7 +65,7 @@ function parseRoot(bytes: Buffer): { readonly tag?: unknown } {
   return JSON.parse(bytes.toString('utf8')) as { readonly tag?: unknown }
 }
 
-/** Did every item of an answer succeed, or is still in work? */
+/** Whether every item of a response succeeded or is pending. */
 export function hasSucceeded(answer: TtlvNode): boolean {
   if (answer.type !== 'Structure') return false
   const items = answer.value.filter(({ tag }) => tag === Tag.BatchItem)

@@ -3,12 +3,12 @@ import { type Encoding, encodeNode } from '@warder/kmip/messages'
 import type { TtlvNode } from '@warder/kmip/ttlv'
 import { explain } from './explain.ts'
 
-/** How an answer is shown. */
+/** Output format of a message. */
 export type Form = 'json' | 'xml' | 'hex' | 'text'
 
 export const forms: readonly Form[] = ['text', 'json', 'xml', 'hex']
 
-/** Lines of a message in a form, for people: indented, and in `text` without key material. */
+/** Formats a message as indented lines; `text` omits key material. */
 export function formatMessage(node: TtlvNode, form: Form, showSecrets: boolean): readonly string[] {
   switch (form) {
     case 'json':
@@ -22,7 +22,7 @@ export function formatMessage(node: TtlvNode, form: Form, showSecrets: boolean):
   }
 }
 
-/** The form in which a message of this encoding was written. */
+/** Selects the output format for a request in this encoding. */
 export function selectForm(encoding: Encoding): Form {
   return encoding === 'ttlv' ? 'text' : encoding
 }

@@ -2,7 +2,7 @@ import { encodeJson } from '@warder/kmip/json'
 import { Enumeration, maskOf, maskValueNames, Tag, tagName, tagText } from '@warder/kmip/tables'
 import { enumeration, integer, structure, type TtlvNode } from '@warder/kmip/ttlv'
 
-/** A Query for everything that a server tells about itself, and a DiscoverVersions, in one message of KMIP 2.1. */
+/** Builds a message of KMIP 2.1 with DiscoverVersions and a Query for all functions. */
 export function buildFullQuery(): TtlvNode {
   const functions = Object.values(Enumeration.QueryFunction)
   const version = structure(Tag.ProtocolVersion, [
@@ -25,13 +25,13 @@ export function buildFullQuery(): TtlvNode {
   ])
 }
 
-/** Lines about an answer to `buildFullQuery`, for people: one for each kind, its values in a row. */
+/** Formats the response to `buildFullQuery`, one line for each kind of value. */
 export function formatQueryAnswer(answer: TtlvNode): readonly string[] {
   const members = listPayloadItems(answer)
   const lines: string[] = []
   for (const [tag, nodes] of Map.groupBy(members, (node) => node.tag)) {
     const values = nodes.map(formatValue).filter((value) => value !== '')
-    // DefaultsInformation of who has no defaults is an empty structure.
+    // A server without defaults returns an empty DefaultsInformation.
     if (values.length === 0) continue
     const name = labels[tag] ?? tagText(tag)
     if (nodes[0]?.type === 'Structure' && tag !== Tag.ProtocolVersion) {

@@ -10,7 +10,7 @@ import {
 } from '@warder/foundation/tls'
 import { UsageError } from '../cli/command.ts'
 
-/** RFC 5280 §5.3.1: those that fit a client; the first is the usual one, for a key that is in wrong hands. */
+/** Reasons of RFC 5280 §5.3.1 for clients; the first is the default. */
 export const clientReasons = [
   'keyCompromise',
   'affiliationChanged',
@@ -22,18 +22,18 @@ export interface RevocationRequest {
   /** The common name. */
   readonly name: string
   readonly home: string
-  /** One certificate instead of all of that name. */
+  /** A single certificate instead of all with that name. */
   readonly cert: string | undefined
   readonly reason: (typeof clientReasons)[number]
 }
 
-/** Services look at the CRL four times a second. */
+/** Services check the CRL four times per second. */
 const seenAfterMs = 500
 
 /**
- * Revokes the certificates that the local authority issued to a user, and waits until services of the home have had the
- * time to see it.
- * @throws StartupError when there are none, or all of them were revoked before; UsageError for a file of another name
+ * Revokes the certificates that the local authority issued to a user, and waits until the services of the home have read
+ * the new CRL.
+ * @throws StartupError when there are none, or all are already revoked; UsageError for a certificate of another name
  */
 export async function revokeCertificates({
   name,

@@ -9,14 +9,14 @@ import { requireAuthority } from '../installation/authority.ts'
 import { readEndpoints, toServer } from '../installation/endpoints.ts'
 import type { Endpoint, Transport } from './connection.ts'
 
-/** Options that say where, and who asks; without them the KMIP socket of the home. */
+/** Options with the server and the credential; default: the KMIP socket of the home. */
 export const targetOptions = {
   socket: {
     type: 'text',
     value: 'HOST:PORT',
     help: "another server's KMIP socket (binary, TLS with a client certificate)",
   },
-  url: { type: 'text', value: 'URL', help: 'KMIP over HTTPS instead: https://kms.example.com:9998' },
+  url: { type: 'text', value: 'URL', help: 'address for KMIP over HTTPS: https://kms.example.com:9998' },
   over: { type: 'text', value: 'ENCODING', help: 'with --url: ttlv, json or xml (default json)' },
   cert: {
     type: 'text',
@@ -28,11 +28,15 @@ export const targetOptions = {
     value: 'F',
     help: 'private key of the client certificate (default: HOME/tls/client.key)',
   },
-  'token-file': { type: 'text', value: 'F', help: 'with --url: a bearer token instead; - is standard input' },
+  'token-file': {
+    type: 'text',
+    value: 'F',
+    help: 'with --url: file with a bearer token; - is standard input',
+  },
   'ca-file': {
     type: 'text',
     value: 'F',
-    help: "authority to trust (default: as HOME/endpoints.json says; the system's for other servers)",
+    help: "authority to trust (default: from HOME/endpoints.json; the system's for other servers)",
   },
 } as const
 
@@ -45,8 +49,8 @@ export interface KmipTarget {
 const encodings = ['ttlv', 'json', 'xml'] as const
 
 /**
- * The server and the identity that the words name.
- * @throws UsageError, StartupError when something is not there
+ * Reads the server and the credential from the options.
+ * @throws UsageError, StartupError when a file does not exist
  */
 export function readTarget(values: ValuesOf<typeof targetOptions>): (home: string) => KmipTarget {
   const { socket, url, over = 'json', cert, key, 'token-file': tokenFile, 'ca-file': caFile } = values
@@ -87,7 +91,7 @@ function readSocketAddress(text: string): { readonly host: string; readonly port
   return { host: found[1] ?? found[2] ?? '', port }
 }
 
-/** The socket of the started kms of a home, which has the certificate of the kms. */
+/** Finds the KMIP socket of the running kms of a home, which has the certificate of the kms. */
 function findLocalSocket(
   home: string,
   caFile: string | undefined,

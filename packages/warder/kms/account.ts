@@ -8,46 +8,45 @@ import type { HttpsClient } from '../client/index.ts'
 import { logIn as begin, nonEmpty } from '../login/login.ts'
 import type { LoginFacts } from '../login/stored-login.ts'
 
-/** Account at the key management service, as far as the command's words name it. */
+/** Account at the key management service from the options. */
 export interface Account {
   readonly username: string
   readonly realm: string
   readonly passwordFile: string | undefined
   readonly tokenFile: string | undefined
   readonly totpCode: string | undefined
-  /** Somebody is named: a token that lies in the environment is not meant. */
+  /** An account is named, so a token in the environment is ignored. */
   readonly named: boolean
-  /** As `warder login` was called with; undefined: it may be anybody's. */
+  /** The options as given; undefined: any stored login matches. */
   readonly requested: { readonly username: string | undefined; readonly realm: string | undefined }
 }
 
-/** Credentials for one run, and how to give them back. */
+/** Credentials for one run, and their release. */
 export interface SignIn {
   readonly credentials: Credentials
   end(): Promise<void>
-  /** Says more of a refusal where the credentials are those of a session that lasts. */
+  /** Explains a rejection of the credentials of a stored login. */
   explain?(error: unknown): Promise<unknown>
 }
 
-/** Options that say who asks. */
+/** Options of the account. */
 export const accountOptions = {
   'token-file': {
     type: 'text',
     value: 'F',
-    help: `file with a token: of a session, of an issuer that the service trusts, an API token, or a
-machine token (wt.…); - is standard input
-else WARDER_TOKEN, unless one of the following is said; else the session of warder login;
-else there is a login at the authentication service, and a logout at the end`,
+    help: `file with a token: of a session, of a trusted issuer, an API token, or a machine token (wt.…);
+- is standard input (default: WARDER_TOKEN, unless one of the following options is given;
+else the session of warder login; else a login for this command, with a logout at the end)`,
   },
-  user: { type: 'text', value: 'NAME', help: 'who logs in (default admin)' },
+  user: { type: 'text', value: 'NAME', help: 'user to log in (default admin)' },
   realm: { type: 'text', value: 'R', help: 'the realm to log in to (default _)' },
   'password-file': {
     type: 'text',
     value: 'F',
     help: `file with the password; - is standard input
-else WARDER_PASSWORD, else (for admin of _) HOME/initial-admin-password, else a question`,
+(default: WARDER_PASSWORD, else for admin of _ HOME/initial-admin-password, else a prompt)`,
   },
-  'totp-code': { type: 'text', value: 'CODE', help: 'code of the second factor, else a question' },
+  'totp-code': { type: 'text', value: 'CODE', help: 'code of the second factor (default: a prompt)' },
 } as const
 
 /** @throws UsageError for a token and a login at the same time */
@@ -77,7 +76,7 @@ export function readAccount(values: ValuesOf<typeof accountOptions>): Account {
   }
 }
 
-/** A token that was given, undefined when there is none and a login is needed. */
+/** Reads the given token; undefined when there is none. */
 export function readToken({ tokenFile, named }: Account, env: Terminal['env']): Credentials | undefined {
   const fromEnv = named ? undefined : nonEmpty(env.WARDER_TOKEN)
   const token = tokenFile === undefined ? fromEnv : readTokenFile(tokenFile)
@@ -85,7 +84,7 @@ export function readToken({ tokenFile, named }: Account, env: Terminal['env']): 
   return toCredentials(token)
 }
 
-/** Whether the session that `warder login` keeps is meant: nobody brings a password, and nobody else is named. */
+/** Whether the stored login applies: no password is given, and no other user is named. */
 export function usesStoredLogin(
   { username, realm, passwordFile, totpCode, requested }: Account,
   env: Terminal['env'],
@@ -97,14 +96,14 @@ export function usesStoredLogin(
   return stored.kind === 'session' && stored.username === username && stored.realm === realm
 }
 
-/** A token as the services take it. */
+/** Converts a token to credentials. */
 export function toCredentials(token: string): Credentials {
   return token.startsWith('wt.') ? { secretToken: token } : { bearer: token }
 }
 
 /**
  * Logs in for one run; `end` ends the session.
- * @throws StartupError with one line that helps
+ * @throws StartupError that names the missing input
  */
 export async function logIn(
   auth: HttpsClient,
@@ -134,7 +133,7 @@ export async function logIn(
         json: { session_ids: [id] },
         headers: { cookie: `_ea_=${token}` },
       }
-      // The command has done its work; a session that could not be ended expires by itself.
+      // The command has finished; a session that cannot be ended expires.
       await auth.ask('/sessions', options).catch(() => undefined)
     },
   }

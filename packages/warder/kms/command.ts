@@ -11,20 +11,20 @@ import { runKms } from './run.ts'
 import { endpointOptions } from './service-endpoints.ts'
 import type { KmsVerb } from './verb.ts'
 
-/** Parts in which commands of the key management service differ. */
+/** Parts of a command of the key management service. */
 export interface KmsCommandParts {
   readonly name: string
   readonly summary: string
   /** Sentences after the first line of the help. */
   readonly about: string
   readonly verbs: readonly KmsVerb[]
-  /** Verbs that work on the files of the home, whether or not the service runs. */
+  /** Verbs on the files of the home, which do not need the service. */
   readonly homeVerbs?: readonly HomeVerb[]
   /** Lines that can be typed as they are. */
   readonly example: string
 }
 
-const commonHelp = `Who asks:
+const commonHelp = `Account:
 ${optionsHelp(accountOptions)}
 
 Where:

@@ -1,10 +1,10 @@
 import { rightGroups, rights } from '@warder/kms/access'
 import { type Algorithm, algorithms, canonicalName } from '@warder/kms/crypto'
 
-/** Of algorithms that several curves do, the one that most others know. */
+/** Default curve of algorithms that support several curves. */
 const defaultCurve = 'P-256'
 
-/** JOSE's name, and that of the type of key where keys of kty AKP are called by their algorithm. */
+/** Lists the JOSE name, and for kty AKP also the name of the key type. */
 function listSpellings(name: string, { material }: Algorithm): readonly string[] {
   return canonicalName(material) === name ? [...new Set([name, material])] : [name]
 }
@@ -24,8 +24,8 @@ const formatLines = (values: readonly unknown[]): string =>
   values.map((value) => `  ${JSON.stringify(value)},\n`).join('')
 
 /**
- * Source text of `declared.gen.ts`: what the service declares and the command has to know before it asks the service.
- * Loading the tables themselves would slow down each command (docs/adr/command.md).
+ * Generates `declared.gen.ts`: declarations of the service that the command needs before its first request. Loading the
+ * original tables would slow down every command (docs/adr/command.md).
  */
 export function generateDeclaredTables(): string {
   const rows = Object.entries(algorithms).flatMap(([name, algorithm]) =>

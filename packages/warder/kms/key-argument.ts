@@ -1,6 +1,6 @@
 import { UsageError } from '../cli/command.ts'
 
-/** The id of a key, or its alias (`alias/invoices`), as somebody typed it. @throws UsageError for what can be none */
+/** Reads the id or alias (`alias/invoices`) of a key from an argument. @throws UsageError for an invalid one */
 export function readKid(text: string): string {
   if (/^\.{0,2}$/.test(text)) throw new UsageError(`'${text}' is not the id of a key: see warder keys list`)
   return text
@@ -11,5 +11,5 @@ export const keyOption = {
   type: 'text',
   value: 'KEY',
   required: 'say which key: --key KEY (see warder keys list)',
-  help: 'the key, by its id or alias',
+  help: 'id or alias of the key',
 } as const

@@ -2,8 +2,8 @@ import { accountOptions } from './account.ts'
 import { endpointOptions } from './service-endpoints.ts'
 
 export const outputOptions = {
-  json: { type: 'flag', help: 'prints one JSON document instead of lines for people' },
-  yes: { type: 'flag', help: 'does not ask before something is destroyed' },
+  json: { type: 'flag', help: 'prints one JSON document instead of text' },
+  yes: { type: 'flag', help: 'does not ask for confirmation' },
 } as const
 
 /** Options of every verb of `warder keys`, `crypto` and `access`. */

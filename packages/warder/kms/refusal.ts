@@ -11,7 +11,7 @@ const advice: Readonly<Record<string, string>> = {
   forbidden: 'Its owner can grant the right: warder access grant --help.',
 }
 
-/** A refusal that says more than `Access denied.` says itself what to do. */
+/** A more specific message than `Access denied.` needs no advice. */
 function getAdvice({ kind, description }: ClientError): string | undefined {
   if (kind === 'not_found' && description === 'There is nothing at this path.')
     return 'Is the address that of the key management service?'
@@ -19,14 +19,14 @@ function getAdvice({ kind, description }: ClientError): string | undefined {
   return saysMore ? undefined : advice[kind]
 }
 
-/** One line for the person, without control characters that a service could have put into it. */
+/** Converts an error to one line for the user, without control characters from the service. */
 export function toUserError(error: unknown): unknown {
   if (error instanceof NoAnswer) return new StartupError('nothing was changed: there was no answer')
   if (error instanceof ClientError) return new StartupError(formatClientError(error), { cause: error })
   return error
 }
 
-/** A refusal of the service as one line, with what finds it in the service's logs. */
+/** Formats an error of the service as one line, with the request id for its logs. */
 export function formatClientError(error: ClientError, hint = getAdvice(error)): string {
   const { kind, status, description, requestId, retryAfter } = error
   if (status === undefined) {
@@ -38,8 +38,7 @@ export function formatClientError(error: ClientError, hint = getAdvice(error)): 
 }
 
 /**
- * Does something about one key. What is refused is told with the key's id: `whatKey` before it, as in `the key of
- * the file`.
+ * Runs a call about one key, and adds the id of the key to errors, after `whatKey`, as in `the key of the file`.
  */
 export async function withKeyErrors<R>(whatKey: string, kid: string, call: () => Promise<R>): Promise<R> {
   try {
@@ -47,7 +46,7 @@ export async function withKeyErrors<R>(whatKey: string, kid: string, call: () =>
   } catch (error) {
     if (!(error instanceof ClientError) || error.status === undefined) throw error
     const missing = 'There is no such key, or it was destroyed, or you have no right on it.'
-    // A sentence that says more than that the key is not found, as `The key has no version 9.`, is enough.
+    // A more specific message, such as `The key has no version 9.`, needs no advice.
     const isMissing = error.kind === 'not_found' && /not found\.$/.test(error.description)
     const hint = isMissing ? missing : getAdvice(error)
     throw new StartupError(`${whatKey} ${printable(kid)}: ${formatClientError(error, hint)}`, {

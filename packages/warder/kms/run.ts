@@ -29,7 +29,7 @@ import { findServiceEndpoints, readEndpointOptions, type ServiceEndpoints } from
 import type { KmsVerb } from './verb.ts'
 
 /**
- * Runs one verb: reads its words, finds out who asks, does it, logs out.
+ * Runs one verb: reads the arguments, authenticates, executes the verb, logs out.
  * @returns the exit code
  * @throws UsageError, StartupError
  */
@@ -117,7 +117,7 @@ async function withClient(
   const { credentials, end, explain } = await signIn(endpoints, account, context)
   try {
     const kms = openKmsClient(endpoints, credentials, signal)
-    // Ends the calls that wait for an answer, too.
+    // Also aborts pending calls.
     const hangUp = (): void => kms.close()
     signal.addEventListener('abort', hangUp)
     try {
@@ -187,7 +187,7 @@ async function signIn(
   }
 }
 
-/** The session of `warder login`. @throws StartupError when its time is over, or its file cannot be trusted */
+/** Uses the session of `warder login`. @throws StartupError when it has expired, or its file cannot be trusted */
 async function useStoredLogin(
   { home, auth: server, kms }: ServiceEndpoints,
   account: Account,
@@ -217,7 +217,7 @@ async function useStoredLogin(
   }
 }
 
-/** Refused with 401, told by `withKeyErrors` or as it came. */
+/** Whether the service rejected the credentials (401), also in an error of `withKeyErrors`. */
 function isUnauthorized(error: unknown): boolean {
   const said = error instanceof StartupError ? error.cause : error
   return said instanceof ClientError && said.status === 401

@@ -10,36 +10,36 @@ import { nonEmpty } from '../login/login.ts'
 export interface ServiceEndpoints {
   readonly home: string
   readonly kms: Server
-  /** undefined: not known, so nobody can log in there. */
+  /** undefined: not known, so a login is not possible. */
   readonly auth: Server | undefined
-  /** The service is not that of the home. */
+  /** The service is not the one of the home. */
   readonly isRemote: boolean
 }
 
-/** Options that say where the services are. */
+/** Options with the addresses of the services. */
 export const endpointOptions = {
-  home: { type: 'text', value: 'DIR', help: 'home of the started services on this machine' },
+  home: { type: 'text', value: 'DIR', help: 'home of the running services on this machine' },
   url: {
     type: 'text',
     value: 'URL',
-    help: `another key management service instead: https://kms.example.com:9998\nelse WARDER_URL, unless --home is said`,
+    help: `address of another key management service: https://kms.example.com:9998\n(default: WARDER_URL, unless --home is given)`,
   },
   'auth-url': {
     type: 'text',
     value: 'URL',
-    help: 'the authentication service to log in to, with --url; else WARDER_AUTH_URL',
+    help: 'address of the authentication service, with --url (default: WARDER_AUTH_URL)',
   },
   'ca-file': {
     type: 'text',
     value: 'F',
-    help: `certificate authority to trust; else WARDER_CA_FILE\n(default: as HOME/endpoints.json says; with --url the system's)`,
+    help: `certificate authority to trust\n(default: WARDER_CA_FILE, else from HOME/endpoints.json; with --url the system's)`,
   },
 } as const
 
-/** Environment variables that say the same, unless a home is given. */
+/** Environment variables of these options, ignored with --home. */
 const variables = { url: 'WARDER_URL', 'auth-url': 'WARDER_AUTH_URL', 'ca-file': 'WARDER_CA_FILE' } as const
 
-/** The places as the command's words name them. */
+/** The addresses in the options. */
 export interface EndpointOptions {
   readonly home: string
   readonly url: string | undefined
@@ -53,7 +53,7 @@ export function readEndpointOptions(
   env: Terminal['env'],
 ): EndpointOptions {
   const readValue = (name: keyof typeof variables): string | undefined =>
-    // A given home means its services.
+    // --home selects the services of that home.
     values[name] ?? (values.home === undefined ? nonEmpty(env[variables[name]]) : undefined)
   return {
     home: resolve(selectHome(values.home, env)),
@@ -64,7 +64,7 @@ export function readEndpointOptions(
 }
 
 /**
- * The services of the home, or the ones at `--url` and `--auth-url`.
+ * Finds the services of the home, or the ones at `--url` and `--auth-url`.
  * @throws StartupError when they are not started
  */
 export function findServiceEndpoints({ home, url, authUrl, caFile }: EndpointOptions): ServiceEndpoints {
@@ -76,13 +76,13 @@ export function findServiceEndpoints({ home, url, authUrl, caFile }: EndpointOpt
   return {
     home,
     kms: toServer(home, kms, caFile),
-    // At another address is another server, and its certificate is not the one that the home speaks of.
+    // Another address is another server, so the certificate name in the home does not apply.
     auth: authUrl === undefined ? found : { url: authUrl, caFile: found.caFile },
     isRemote: false,
   }
 }
 
-/** @throws UsageError for what is no address */
+/** @throws UsageError for an invalid address */
 function readAddress(name: 'url' | 'auth-url', url: string | undefined): string | undefined {
   if (url !== undefined && !/^https:\/\/[^/@?#]+\/?$/.test(url))
     throw new UsageError(`--${name} (${variables[name]}) is like https://kms.example.com:9998, not '${url}'`)

@@ -4,40 +4,40 @@ import type { Options, Values, ValuesOf } from '../cli/options.ts'
 import type { Verb } from '../cli/verbs.ts'
 import type { ServiceEndpoints } from './service-endpoints.ts'
 
-/** Context of a verb, once the caller is known. */
+/** Context of a verb, after authentication. */
 export interface KmsContext {
   readonly kms: KmsClient
-  /** Its address, for other protocols. */
+  /** Addresses of the services, for other protocols. */
   readonly endpoints: ServiceEndpoints
   /** Environment of the command. */
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Aborted by Ctrl-C and the like: what is under way has to leave nothing behind. */
+  /** Aborted by a stop signal; the verb must leave nothing behind. */
   readonly signal: AbortSignal
-  /** Prints lines for people, or with `--json` one document for programs. */
+  /** Prints lines of text, or with `--json` one document. */
   show(document: unknown, lines: readonly string[]): void
-  /** A line that is no result: to standard error. */
+  /** Prints a note to standard error. */
   note(line: string): void
-  /** Asks before something is lost; `--yes` answers for everything. @throws StartupError when it is not confirmed */
+  /** Asks for confirmation, unless `--yes` is given. @throws StartupError when it is not confirmed */
   confirm(question: string): Promise<void>
-  /** Shows on a terminal how far a long work is; nothing where nobody looks. */
+  /** Shows progress on a terminal. */
   progress(done: number, size: number): void
-  /** Standard input to its end. @throws StartupError when there are more than `maxBytes` bytes */
+  /** Reads standard input to its end. @throws StartupError when there are more than `maxBytes` bytes */
   readInput(maxBytes: number): Promise<Buffer>
-  /** Standard input, for what reads it piece by piece. */
+  /** Standard input as a stream. */
   readonly input: Readable
-  /** Bytes to standard output, as they are. */
+  /** Writes bytes to standard output. */
   writeOutput(bytes: Uint8Array): Promise<void>
 }
 
-/** One thing that `warder keys`, `crypto` or `access` does. */
+/** A verb of a command of the key management service. */
 export interface KmsVerb extends Verb {
   readonly about: string
-  /** Whether it reads standard input, which nothing else may read then. */
+  /** Whether it reads standard input, which then cannot contain a password or a token. */
   readonly readsInput?: (names: readonly string[]) => boolean
-  /** Message for a person who interrupts it. */
+  /** Message after an interruption. */
   readonly interrupted?: string
   /**
-   * Checks its arguments before anybody is asked for a password. What it returns does the work and gives the exit code.
+   * Checks the arguments before the login. @returns a function that executes the verb and returns the exit code
    * @throws UsageError
    */
   parse(values: Values, names: readonly string[]): (context: KmsContext) => Promise<number>

@@ -3,10 +3,10 @@ import type { Terminal } from '../cli/command.ts'
 import { printable } from '../cli/table.ts'
 import { type StatusResponse, status } from './messages.ts'
 
-/** As long as the API server waits. */
+/** The timeout of the API server. */
 const withinMs = 3000
 
-/** Asks the provider at a socket for its Status, as the API server does, and prints it. @returns the exit code */
+/** Requests the Status of the provider at a socket, like the API server, and prints it. @returns the exit code */
 export async function checkProvider(socket: string, terminal: Terminal): Promise<number> {
   const client = new Client(`unix:${socket}`, credentials.createInsecure())
   try {

@@ -1,6 +1,6 @@
 import { Refused } from './refused.ts'
 
-/** The encryption of a key of the API server, as the members of a flattened JWE (RFC 7516), base64url. */
+/** An encrypted key of the API server, as members of a flattened JWE (RFC 7516), base64url. */
 export interface Sealed {
   readonly protected: string
   readonly iv: string
@@ -17,8 +17,8 @@ const tagBytes = 16
 const headerAt = 3
 
 /**
- * The compact form: 1 ‖ length of the protected header, two bytes ‖ the header as JSON ‖ iv 12 ‖ tag 16 ‖ ciphertext.
- * @throws Refused when it is longer than the interface takes
+ * Encodes the compact form: 1 ‖ length of the protected header, two bytes ‖ the header as JSON ‖ iv 12 ‖ tag 16 ‖ ciphertext.
+ * @throws Refused when it exceeds the limit of the interface
  */
 export function encodeCiphertext(sealed: Sealed): Buffer {
   const header = Buffer.from(sealed.protected, 'base64url')
@@ -38,7 +38,7 @@ export function encodeCiphertext(sealed: Sealed): Buffer {
   return all
 }
 
-/** The reverse. @throws Refused for bytes that Encrypt did not make */
+/** Decodes the compact form. @throws Refused for bytes of another origin */
 export function decodeCiphertext(bytes: Uint8Array): Sealed {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   if (
@@ -60,7 +60,7 @@ export function decodeCiphertext(bytes: Uint8Array): Sealed {
   }
 }
 
-/** The key version that a protected header names. @throws Refused */
+/** Reads the key version in a protected header. @throws Refused */
 export function readKeyId(header: string): string {
   const json = parseHeader(Buffer.from(header, 'base64url').toString('utf8'))
   const { kid } = (json ?? {}) as { kid?: unknown }

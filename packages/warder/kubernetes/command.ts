@@ -17,23 +17,23 @@ const options = {
   key: {
     type: 'text',
     value: 'KEY',
-    help: 'the key, by its id or alias: an AES key of 256 bits; alias/NAME@OWNER is an alias of somebody else',
+    help: 'id or alias of the key, an AES key of 256 bits; alias/NAME@OWNER is an alias of another user',
   },
-  'role-id': { type: 'text', value: 'ID', help: 'the role of the machine, with --secret-id-file' },
+  'role-id': { type: 'text', value: 'ID', help: 'AppRole of the machine, with --secret-id-file' },
   'secret-id-file': {
     type: 'text',
     value: 'F',
-    help: 'file with a secret id of that role; read at each login',
+    help: 'file with a SecretID of that role; read at each login',
   },
   'token-file': {
     type: 'text',
     value: 'F',
-    help: `instead: a file with a token, which is read again when it changes
-a machine token (wt.…) is renewed while the authentication service is known`,
+    help: `file with a token instead, which is reloaded when it changes;
+a machine token (wt.…) is renewed if the authentication service is known`,
   },
   check: {
     type: 'flag',
-    help: 'asks the provider at the socket for its status instead, as the API server does; 0 if it is well',
+    help: 'requests the status of the provider at the socket instead; exit code 0: healthy',
   },
   'metrics-port': { type: 'number', value: 'N', help: 'GET /metrics on 127.0.0.1 (default: none)' },
   ...endpointOptions,
@@ -42,14 +42,14 @@ a machine token (wt.…) is renewed while the authentication service is known`,
 /** `warder kubernetes-kms`: the provider that encrypts the secrets of a cluster. */
 export const kubernetesKms: Command = {
   name: 'kubernetes-kms',
-  summary: 'serves the API server of Kubernetes as its KMS provider (v2)',
+  summary: 'Serve the Kubernetes API server as its KMS provider (v2)',
   help: `warder kubernetes-kms --socket PATH --key KEY [OPTIONS]
 warder kubernetes-kms --socket PATH --check
 
-Serves the API server of Kubernetes as its KMS provider (v2), on a Unix socket: Status, Encrypt, Decrypt. The key stays
-in the key management service. docs/how-to/kubernetes.md goes through the whole setup.
+Serves the Kubernetes API server as its KMS provider (v2) on a Unix socket: Status, Encrypt, Decrypt. The key stays in
+the key management service. docs/how-to/kubernetes.md describes the setup.
 
-SIGTERM or SIGINT stop it in order, a second one at once. It logs to standard error, a JSON object a line.
+SIGTERM or SIGINT stops it gracefully, a second one at once. It logs to standard error, one JSON object per line.
 
 ${optionsHelp(options)}
 

@@ -10,9 +10,9 @@ import { decryptMessages, encryptMessages, status as statusMessages } from './me
 import type { Provider } from './provider.ts'
 import { Refused, type RefusedKind } from './refused.ts'
 
-/** Of one request: 1 kB of ciphertext, of key id, 32 kB of annotations, and the room that their names take. */
+/** Limit of one request: 1 kB each of ciphertext and key id, 32 kB of annotations, and their names. */
 const maxRequestBytes = 64 * 1024
-/** Calls at one time on all connections; the key management service answers them in a few milliseconds each. */
+/** Maximum number of concurrent calls on all connections; each takes a few milliseconds. */
 const maxCalls = 256
 
 const codes: Readonly<Record<RefusedKind, grpcStatus>> = {
@@ -34,7 +34,7 @@ export interface GrpcServiceOptions {
 export function createGrpcServer({ provider, log, metrics }: GrpcServiceOptions): Server {
   let calls = 0
 
-  /** Answers a call; its metrics have the method and the status of gRPC, its log neither data nor key id. */
+  /** Creates the handler of a method. Metrics contain the method and the gRPC status, the log neither data nor key id. */
   function createHandler<Request, Reply>(
     method: string,
     act: (request: Request) => Promise<Reply>,
@@ -126,7 +126,7 @@ const definition = {
   },
 }
 
-/** The identifier of a request comes from the API server: its log finds it. */
+/** Sanitizes the request identifier of the API server for the log. */
 function sanitizeUid(uid: string): string {
   return /^[\w.-]{1,64}$/.test(uid) ? uid : ''
 }

@@ -6,7 +6,7 @@ import { readSecretFile } from '../cli/secret-file.ts'
 import type { Answer, HttpsClient } from '../client/index.ts'
 import { Refused } from './refused.ts'
 
-/** How the machine proves itself: by its role, or by a token that somebody puts into a file. */
+/** Credential of the machine: an AppRole, or a file with a token. */
 export type MachineLogin =
   | { readonly roleId: string; readonly secretIdFile: string }
   | { readonly tokenFile: string }
@@ -22,22 +22,22 @@ export interface MachineTokensOptions {
 
 interface HeldToken {
   readonly token: string
-  /** undefined: it does not end, as far as is known. */
+  /** undefined: no known expiry. */
   readonly endsAt: number | undefined
   readonly fileStamp: string | undefined
 }
 
-/** Between two tries after one that failed: doubled each time. */
+/** Pause after a failed attempt, doubled each time. */
 const firstPauseMs = 1000
 const maxPauseMs = 30_000
-/** A lease is renewed when so much of it is over; a try that failed is repeated ten times before its end. */
+/** A lease is renewed after this fraction; a failed renewal is retried ten times before the lease ends. */
 const renewAfter = 0.5
 const retriesInLease = 10
 const maxTimerMs = 2_000_000_000
 
 /**
- * The machine's token: logged in for when it is first needed, renewed before its lease ends, and logged in for again when
- * it was refused. Logins happen one at a time, and not more often than every second after one that failed.
+ * The token of the machine: obtained on first use, renewed before its lease ends, and replaced after a rejection. Logins are
+ * not concurrent, and pause after a failure.
  */
 export class MachineTokens {
   readonly #options: MachineTokensOptions
@@ -55,13 +55,13 @@ export class MachineTokens {
     this.#now = options.now ?? (() => performance.now())
   }
 
-  /** Seconds until the token ends, for the metrics; undefined: there is none, or it does not end. */
+  /** Seconds until the token expires, for the metrics; undefined: no token, or no expiry. */
   get secondsLeft(): number | undefined {
     const endsAt = this.#held?.endsAt
     return endsAt === undefined ? undefined : Math.max(0, (endsAt - this.#now()) / 1000)
   }
 
-  /** @throws Refused when there is no token to be had */
+  /** @throws Refused when no token can be obtained */
   async current(): Promise<Credentials> {
     const held = this.#held
     const usable =
@@ -71,7 +71,7 @@ export class MachineTokens {
     return toCredentials((usable ? held : await this.#obtainOnce()).token)
   }
 
-  /** The service did not accept them: the next `current` logs in again. */
+  /** Discards rejected credentials, so that the next `current` logs in again. */
   invalidate(credentials: Credentials): void {
     const token = credentials.bearer ?? credentials.secretToken
     if (this.#held !== undefined && this.#held.token === token) this.#held = undefined
@@ -163,7 +163,7 @@ export class MachineTokens {
     this.#timer.unref()
   }
 
-  /** Before the lease ends. A renewal that is refused ends the token here, and the next use logs in. */
+  /** Renews the token before the lease ends. After a rejection the token is discarded, and the next use logs in. */
   async #renew(lease: number): Promise<void> {
     const held = this.#held
     if (held === undefined) return
@@ -179,7 +179,7 @@ export class MachineTokens {
     }
   }
 
-  /** Changes when somebody puts another token into the file. */
+  /** Changes when the token file is replaced. */
   #fileStamp(): string | undefined {
     const { login } = this.#options
     if (!('tokenFile' in login)) return undefined

@@ -1,20 +1,20 @@
 import protobuf from 'protobufjs/minimal.js'
 
 /**
- * Messages of the interface (k8s.io/kms/apis/v2/api.proto) in proto3. Read and written by hand on the runtime of protobufjs,
- * which compiles nothing: its other half makes functions out of text.
+ * Messages of the interface (k8s.io/kms/apis/v2/api.proto) in proto3, encoded by hand with the minimal runtime of protobufjs,
+ * because its full version generates code at run time.
  */
 export interface StatusResponse {
   /** `v2`. */
   readonly version: string
-  /** `ok`, or what is wrong. */
+  /** `ok`, or the error. */
   readonly healthz: string
   readonly keyId: string
 }
 
 export interface EncryptRequest {
   readonly plaintext: Uint8Array
-  /** Of the request in the logs of the API server. */
+  /** Identifier of the request in the logs of the API server. */
   readonly uid: string
 }
 
@@ -31,7 +31,7 @@ export interface DecryptRequest {
   readonly annotations: number
 }
 
-/** Makes a message of its fields; those that are not known are skipped, as proto3 has it. @throws for bytes that are no message */
+/** Reads the fields of a message; skips unknown ones, as in proto3. @throws for invalid bytes */
 function readFields(
   bytes: Uint8Array,
   take: (field: number, wire: number, reader: protobuf.Reader) => boolean,

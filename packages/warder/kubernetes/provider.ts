@@ -14,15 +14,15 @@ export interface ProviderOptions {
   readonly now?: () => number
 }
 
-/** Additional data of every ciphertext, so that the key opens nothing else through the socket. */
+/** Additional data of every ciphertext, so that the socket cannot decrypt other data of the key. */
 const purpose = Buffer.from('kubernetes kms v2').toString('base64url')
 const probe = Buffer.from('status').toString('base64url')
-/** A probe counts for so long: a rotation changes the key id of Status within that time. */
+/** Cache time of a probe; Status shows the new key id of a rotation within that time. */
 const probeMs = 2000
 
 /**
- * The three calls of the interface (KMS v2). The key id is that of the key version that encrypts; Decrypt takes those of
- * former versions as long as the key management service has them.
+ * The three calls of the interface (KMS v2). The key id is that of the current key version; Decrypt accepts former versions
+ * as long as the key management service has them.
  */
 export class Provider {
   readonly #options: ProviderOptions
@@ -37,16 +37,16 @@ export class Provider {
     this.#now = options.now ?? (() => performance.now())
   }
 
-  /** Whether the last probe went well. */
+  /** Whether the last probe succeeded. */
   get healthy(): boolean {
     return this.#probed?.healthz === 'ok'
   }
 
-  /** Encrypts and decrypts something: what it says holds for both. @throws Refused while no key id is known */
+  /** Probes encryption and decryption. @throws Refused while no key id is known */
   async status(): Promise<StatusResponse> {
     const recent = this.#probed !== undefined && this.#now() - this.#probed.at < probeMs
     const healthz = recent ? (this.#probed?.healthz ?? '') : await this.#probe()
-    // The interface knows no Status without a key id.
+    // A Status requires a key id.
     if (this.#keyId === undefined) throw new Refused('unavailable', healthz)
     return { version: 'v2', healthz, keyId: this.#keyId }
   }
@@ -59,7 +59,7 @@ export class Provider {
     return { ciphertext, keyId }
   }
 
-  /** @throws Refused also for a key id other than the one that Encrypt gave with this ciphertext */
+  /** @throws Refused also for another key id than the one that Encrypt returned with this ciphertext */
   async decrypt({ ciphertext, keyId, annotations }: DecryptRequest): Promise<Uint8Array> {
     const sealed = decodeCiphertext(ciphertext)
     if (readKeyId(sealed.protected) !== keyId)
@@ -104,7 +104,7 @@ export class Provider {
     return Buffer.from(data, 'base64url')
   }
 
-  /** A token that ended in the meantime is replaced once. */
+  /** Replaces a rejected token once. */
   async #call<R>(act: (client: KmsClient) => Promise<R>): Promise<R> {
     const { tokens } = this.#options
     try {
@@ -134,7 +134,7 @@ export class Provider {
   }
 }
 
-/** A client that is closed when it is not wanted any more and its last call is done. */
+/** A client that is closed when it is retired and its last call has finished. */
 class SharedClient {
   readonly #client: KmsClient
   #calls = 0

@@ -1,9 +1,9 @@
 import { ClientError } from '@warder/client'
 
-/** Why a call does not succeed, as far as the API server has to tell one from another. */
+/** Kinds of failures that the API server distinguishes. */
 export type RefusedKind = 'invalid' | 'denied' | 'not_found' | 'busy' | 'unavailable' | 'internal'
 
-/** A call that does not succeed. The sentence goes to the API server and into its log: it holds no secret. */
+/** A failed call. The API server logs its message, which must not contain a secret. */
 export class Refused extends Error {
   override readonly name = 'Refused'
   readonly kind: RefusedKind
@@ -35,7 +35,7 @@ const hints: Readonly<Record<string, string>> = {
   unauthorized: ' Does the service accept tokens of machines (vault_auth_verifier_url)?',
 }
 
-/** Refusal by the key management service, or by the way to it. */
+/** Converts an error of the key management service, or of the connection to it. */
 export function toProviderError(error: unknown): Refused {
   if (error instanceof Refused) return error
   if (!(error instanceof ClientError)) throw error

@@ -14,7 +14,7 @@ export interface RunOptions {
   readonly kms: Server
   readonly auth: Server | undefined
   readonly login: MachineLogin
-  /** On 127.0.0.1; undefined: no metrics are shown, 0: any free port. */
+  /** On 127.0.0.1; undefined: no metrics, 0: any free port. */
   readonly metricsPort: number | undefined
   readonly log?: Logger
 }
@@ -24,10 +24,10 @@ export interface RunningProvider {
   stop(): Promise<void>
 }
 
-/** For one request to the key management service: the API server waits for three seconds. */
+/** Timeout of a request to the key management service; that of the API server is three seconds. */
 const timeoutMs = 2500
 
-/** Starts the provider. The key management service may be away: Status says so until it is there. @throws StartupError */
+/** Starts the provider. If the key management service is unavailable, Status reports that. @throws StartupError */
 export async function startProvider(options: RunOptions): Promise<RunningProvider> {
   const log = options.log ?? createLogger({ level: 'info', service: 'kubernetes-kms' })
   const metrics = createMetrics()

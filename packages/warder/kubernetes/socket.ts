@@ -6,18 +6,18 @@ import { StartupError } from '@warder/foundation/errors'
 
 /** The longest path of a Unix socket on Linux, without its NUL. */
 const maxPathBytes = 107
-/** For calls under way when the provider stops. */
+/** Grace period for pending calls when the provider stops. */
 const stopWithinMs = 5000
 const onlyOwner = 0o600
 
 export interface BoundSocket {
-  /** Lets the calls under way end, and removes the socket. */
+  /** Waits for pending calls, and removes the socket. */
   close(): Promise<void>
 }
 
 /**
- * Serves on a Unix socket that its owner alone may connect to. What a provider that was killed left there is replaced; a
- * socket of another process, or anything else at that path, is left alone.
+ * Serves on a Unix socket with mode 0600. Replaces the socket of a killed provider, but not that of a running process or
+ * another file at that path.
  *
  * @throws StartupError
  */
@@ -35,7 +35,7 @@ export async function bindSocket(server: Server, path: string): Promise<BoundSoc
   return {
     async close() {
       await shutDown(server)
-      // The runtime removes its socket; one that another provider made meanwhile stays.
+      // Only our own socket: another provider may have created a new one meanwhile.
       if (lstatSync(path, { throwIfNoEntry: false })?.ino === ino) rmSync(path, { force: true })
     },
   }
@@ -64,7 +64,7 @@ function isServed(path: string): Promise<boolean> {
 }
 
 async function bind(server: Server, path: string): Promise<void> {
-  // From its first moment on; a change of the mode afterwards would come too late for whoever is quick.
+  // Restricts the mode from the start: after a later chmod, another user could already have connected.
   const before = process.umask(0o177)
   try {
     await new Promise<void>((resolve, reject) => {

@@ -20,9 +20,9 @@ const schemes: Readonly<Record<string, string>> = {
 }
 
 /**
- * Asks whose session a token is of.
- * @returns undefined when it is of none, or of one that has ended
- * @throws StartupError when the service cannot be asked
+ * Fetches the session of a token.
+ * @returns undefined when there is none, or it has ended
+ * @throws StartupError when the service cannot be reached
  */
 export async function fetchSession(
   auth: HttpsClient,
@@ -44,7 +44,7 @@ export async function fetchSession(
   }
 }
 
-/** Claims of a JWT, which nobody has verified; undefined for anything else. */
+/** Decodes the claims of a JWT without verification; undefined for anything else. */
 export function decodeClaims(token: string): Readonly<Record<string, unknown>> | undefined {
   const [, payload, signature, ...rest] = token.split('.')
   if (payload === undefined || signature === undefined || rest.length > 0) return undefined

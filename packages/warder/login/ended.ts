@@ -5,7 +5,7 @@ import { fetchSession } from './claims.ts'
 import { fetchMachine } from './machine.ts'
 import { formatLoginCommand, formatUserName, type LoginFacts, type StoredLogin } from './stored-login.ts'
 
-/** A kept login that is none any more: one line that says whose, and what to do. */
+/** A stored login has ended: one line with its user and the command to log in again. */
 export class LoginEnded extends StartupError {}
 
 function createEndedError(facts: LoginFacts, when: string): LoginEnded {
@@ -16,7 +16,7 @@ function createEndedError(facts: LoginFacts, when: string): LoginEnded {
   )
 }
 
-/** @param now Unix seconds @throws LoginEnded for one whose time is over */
+/** @param now Unix seconds @throws LoginEnded for an expired login */
 export function requireUnexpired(facts: LoginFacts, now: number): void {
   const { expiresAt } = facts
   if (expiresAt !== undefined && expiresAt <= now)
@@ -24,8 +24,8 @@ export function requireUnexpired(facts: LoginFacts, now: number): void {
 }
 
 /**
- * Asks the authentication service whether a login goes on; of tokens of others it knows nothing.
- * @throws LoginEnded; StartupError when it cannot be asked
+ * Checks at the authentication service that a login is still valid; tokens of other issuers are not checked.
+ * @throws LoginEnded; StartupError when the service cannot be reached
  */
 export async function requireLive(
   auth: HttpsClient,

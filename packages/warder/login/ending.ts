@@ -3,8 +3,8 @@ import { createRefused, send } from './exchange.ts'
 import type { StoredLogin } from './stored-login.ts'
 
 /**
- * Ends a login at the authentication service; one that has ended there already is no failure.
- * @returns false where the service has no part in it: a token of another issuer
+ * Ends a login at the authentication service; it is not an error if it has already ended.
+ * @returns false for a token of another issuer
  * @throws StartupError when the service cannot be asked, or refuses
  */
 export async function endLogin(

@@ -2,7 +2,7 @@ import { ClientError } from '@warder/client'
 import { StartupError } from '@warder/foundation/errors'
 import type { Answer, Ask, HttpsClient } from '../client/index.ts'
 
-/** One request. @throws StartupError when the service cannot be reached */
+/** Sends one request. @throws StartupError when the service cannot be reached */
 export async function send(client: HttpsClient, path: string, ask: Ask): Promise<Answer> {
   try {
     return await client.ask(path, ask)
@@ -13,13 +13,13 @@ export async function send(client: HttpsClient, path: string, ask: Ask): Promise
   }
 }
 
-/** Message of the client, without the runtime's advice to programmers. */
+/** Formats an error of the client, without the advice of Node for programmers. */
 export function formatReason(error: unknown): string {
   const why = error instanceof Error ? error.message || error.name : String(error)
   return why.replace(/; if the root CA is installed locally, try running Node\.js with \S+$/, '')
 }
 
-/** Advice about a connection that cannot be made, to follow the system's message; else nothing. */
+/** Returns advice about a failed connection, to append to the message of the system. */
 export function getConnectionHint(error: unknown): string {
   const { code } = ((error instanceof ClientError ? error.cause : error) ?? {}) as { code?: unknown }
   if (code === 'ECONNREFUSED') return '; is it started? (warder start)'
@@ -32,7 +32,7 @@ export function getConnectionHint(error: unknown): string {
   return code === 'CERT_HAS_EXPIRED' ? '; its certificate has ended, or the clock here is wrong' : ''
 }
 
-/** The service refused; its own sentence tells why. */
+/** The service refused; the message is that of the service. */
 export class Refused extends StartupError {
   readonly status: number
 
@@ -42,7 +42,7 @@ export class Refused extends StartupError {
   }
 }
 
-/** The service's refusal, as one line. */
+/** Converts an error response to one line. */
 export function createRefused(answer: Answer): Refused {
   const { description } = (answer.json ?? {}) as { description?: unknown }
   const sentence = typeof description === 'string' ? description : 'no reason was given'
@@ -51,7 +51,7 @@ export function createRefused(answer: Answer): Refused {
   return new Refused(`the service answered ${answer.status}: ${sentence}${later}`, answer.status)
 }
 
-/** @throws StartupError unless the answer has a status of success */
+/** @throws StartupError unless the status is 2xx */
 export function requireSuccess(answer: Answer): Answer {
   if (answer.status >= 200 && answer.status < 300) return answer
   throw createRefused(answer)

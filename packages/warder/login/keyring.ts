@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process'
 
-/** Store of the operating system for a user's secrets, opened when they log in to it. */
+/** Secret store of the operating system, which is unlocked by the login of the user. */
 export interface Keyring {
   /** In words: `the keyring of the desktop`. */
   readonly name: string
-  /** @returns whether it was kept */
+  /** @returns whether it was stored */
   put(account: string, secret: string): Promise<boolean>
   get(account: string): Promise<string | undefined>
   remove(account: string): Promise<void>
@@ -13,19 +13,19 @@ export interface Keyring {
 type Env = Readonly<Record<string, string | undefined>>
 
 const service = 'warder'
-/** Longer than a person takes to unlock a keyring that asks. */
+/** Allows the user to unlock the keyring. */
 const withinMs = 30_000
 const maxOutputLength = 4096
 
-/** The keyring of this system, if there is a program that speaks with it. Whether it works shows when it is used. */
+/** Finds the keyring of this system. Its use may still fail. */
 export function findKeyring(env: Env, platform = process.platform): Keyring | undefined {
   if (platform === 'darwin') return createKeychain(env)
-  // Without a session bus it would start one of its own, with an empty keyring that ends with it.
+  // Without a session bus, secret-tool would start its own bus with an empty, temporary keyring.
   const hasBus = env.DBUS_SESSION_BUS_ADDRESS !== undefined && env.DBUS_SESSION_BUS_ADDRESS !== ''
   return platform === 'linux' && hasBus ? createSecretService(env) : undefined
 }
 
-/** libsecret's command. Secrets go through its standard input: other users can read arguments. */
+/** The command of libsecret. Secrets are passed on standard input, because other users can read arguments. */
 function createSecretService(env: Env): Keyring {
   const formatAttributes = (account: string): readonly string[] => ['service', service, 'account', account]
   return {
@@ -41,7 +41,7 @@ function createSecretService(env: Env): Keyring {
   }
 }
 
-/** The keychain. `security -i` reads its commands from standard input: `-w SECRET` as an argument could be seen. */
+/** The keychain. `security -i` reads its commands from standard input, because other users can read arguments. */
 function createKeychain(env: Env): Keyring {
   const formatNames = (account: string): string => `-s ${service} -a ${account}`
   const runSecurity = (command: string): Promise<string | undefined> =>
@@ -60,7 +60,7 @@ function createKeychain(env: Env): Keyring {
   }
 }
 
-/** @returns what it wrote, one line end less; undefined when it is not there, fails, or takes too long */
+/** @returns the output without the last line end; undefined when the program is missing, fails, or times out */
 function run(program: string, args: readonly string[], input: string, env: Env): Promise<string | undefined> {
   return new Promise((resolve) => {
     const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'ignore'], env, timeout: withinMs })
@@ -70,7 +70,7 @@ function run(program: string, args: readonly string[], input: string, env: Env):
     })
     child.once('error', () => resolve(undefined))
     child.once('close', (code) => resolve(code === 0 ? output.replace(/\n$/, '') : undefined))
-    // A program that does not read what it is given has ended, which is told by its exit code.
+    // If the program ends before it reads its input, its exit code tells.
     child.stdin.on('error', () => undefined)
     child.stdin.end(input)
   })

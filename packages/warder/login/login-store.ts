@@ -14,25 +14,25 @@ import {
   type StoredLogin,
 } from './stored-login.ts'
 
-/** The folder of a home that holds a file for each login that lasts. */
+/** Folder in the home with a file for each stored login. */
 const getLoginsFolder = (home: string): string => join(home, 'logins')
 const maxFileBytes = 64 * 1024
-/** More services than anybody uses from one home. */
+/** Bounds the number of services per home. */
 const maxLogins = 64
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** A login as it was found: its token is read when it is needed. */
+/** A stored login, whose token is read on demand. */
 export interface FoundLogin {
   readonly path: string
   readonly facts: LoginFacts
-  /** How the token is kept, in words. */
+  /** Describes the storage of the token. */
   readonly kept: string
-  /** @throws StartupError when the keyring does not give what opens it */
+  /** @throws StartupError when the keyring does not return the key */
   token(): Promise<string>
 }
 
-/** A token under a key that the keyring holds (AES-256-GCM; what the file says besides is authenticated). */
+/** A token encrypted with a key in the keyring (AES-256-GCM; the rest of the file is additional data). */
 interface Sealed {
   readonly iv: string
   readonly ciphertext: string
@@ -47,9 +47,9 @@ interface Content {
 }
 
 /**
- * Keeps a login in place of the one before at the same places. The token is sealed by a key in the keyring; where there
- * is none, or it does not give back what it was given, the file holds the token itself.
- * @returns how it is kept, in words
+ * Stores a login in place of the previous one for the same services. The token is encrypted with a key in the keyring; if
+ * there is none, or it does not work, the file contains the token itself.
+ * @returns a description of the storage
  * @throws StartupError when it cannot be written
  */
 export async function storeLogin(
@@ -71,7 +71,7 @@ export async function storeLogin(
 
 const describeFile = (path: string): string => `${path}, which only you can read (mode 0600)`
 
-/** A key of its own for each login. */
+/** Creates a separate key for each login. */
 async function createKeyringKey(
   keyring: Keyring,
 ): Promise<{ readonly account: string; readonly key: Buffer } | undefined> {
@@ -83,9 +83,9 @@ async function createKeyringKey(
 }
 
 /**
- * The login that is kept for these services.
- * @param places `kms` undefined: only the authentication service is asked; `auth` undefined: it is not known, and one
- *   login for the key management service is enough
+ * Finds the stored login for these services.
+ * @param places `kms` undefined: only the authentication service must match; `auth` undefined: not known, only the key
+ *   management service must match
  * @throws StartupError for a file that cannot be trusted
  */
 export function findLogin(
@@ -104,7 +104,7 @@ export function findLogin(
     return content !== undefined && isFor(content.facts.places, places) ? [{ path, content }] : []
   })
   const [only, another] = found
-  // Which of two would be a guess: --auth-url says it.
+  // With two matches the choice would be a guess; --auth-url resolves it.
   if (only === undefined || another !== undefined) return undefined
   const { path, content } = only
   return {
@@ -193,7 +193,7 @@ function open({ iv, ciphertext }: Sealed, key: Buffer, facts: LoginFacts): strin
   }
 }
 
-/** Members that are undefined are not in the file: the same text before and after. */
+/** Without optional members, so that the text is the same before and after storage. */
 function buildContext(facts: LoginFacts): Buffer {
   return Buffer.from(
     `warder login v1\n${hashServices(facts.places)}\n${facts.kind}\n${facts.username}`,

@@ -5,7 +5,7 @@ import { readSecretFile } from '../cli/secret-file.ts'
 import type { Answer, HttpsClient } from '../client/index.ts'
 import { createRefused, requireSuccess, send } from './exchange.ts'
 
-/** The user to log in, and sources of what is not given. */
+/** The user to log in, and the sources of the credentials. */
 export interface Login {
   readonly username: string
   readonly realm: string
@@ -13,13 +13,13 @@ export interface Login {
   readonly passwordFile: string | undefined
   /** Code of the second factor. */
   readonly code: string | undefined
-  /** The variable of the environment that may hold the password. */
+  /** Name of the environment variable with the password. */
   readonly passwordVariable: string
-  /** The one line that helps where there is no password, and nobody to be asked. */
+  /** Error message if there is neither a password nor a terminal. */
   readonly withoutPassword: string
 }
 
-/** A session that began for one command. */
+/** A session. */
 export interface Session {
   readonly id: string
   /** Value of the session cookie; it is the bearer token too. */
@@ -29,7 +29,7 @@ export interface Session {
 type Env = Readonly<Record<string, string | undefined>>
 
 interface Sources {
-  /** File with the password of the first administrator, which need not be there; undefined: of no use here. */
+  /** File with the password of the first administrator, which may not exist; undefined: not applicable. */
   readonly initialPassword: string | undefined
   readonly env: Env
   readonly prompter: Prompter
@@ -37,13 +37,13 @@ interface Sources {
 
 interface Password {
   readonly text: string
-  /** Its source, for whoever has to correct it. */
+  /** Its source, for error messages. */
   readonly from: string
 }
 
 /**
- * Logs in and asks for what is missing: the password, and a TOTP code where the account has one.
- * @throws StartupError with one line that helps
+ * Logs in; prompts for a missing password, and for a TOTP code if the account has a second factor.
+ * @throws StartupError that names the missing or wrong credential
  */
 export async function logIn(client: HttpsClient, login: Login, sources: Sources): Promise<Session> {
   const password = await findPassword(login, sources)
@@ -71,7 +71,7 @@ async function logInWith(
         `${login.username} must choose a new password first: run warder login at a terminal, or POST /password`,
       )
     const chosen = await chooseNewPassword(client, login, password, prompter)
-    // A code that was used is used up: the next one is asked for.
+    // A TOTP code can be used only once, so the next one is requested.
     return logInWith(client, { ...login, code: undefined }, chosen, sources)
   }
   const { session_id: id } = (answer.json ?? {}) as { session_id?: unknown }
@@ -82,7 +82,7 @@ async function logInWith(
   return { id, token }
 }
 
-/** Leads through the change of a password that an administrator set. @throws StartupError when it is refused */
+/** Prompts for a new password and changes it. @throws StartupError when the service refuses it */
 async function chooseNewPassword(
   client: HttpsClient,
   { username, realm }: Login,
@@ -149,7 +149,7 @@ function getNextStep(answer: Answer): string {
   return typeof next_step === 'string' ? next_step : ''
 }
 
-/** An empty variable of the environment is none. */
+/** Treats an empty environment variable as unset. */
 export function nonEmpty(text: string | undefined): string | undefined {
   return text === '' ? undefined : text
 }

@@ -3,20 +3,20 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { StartupError } from '@warder/foundation/errors'
 
-/** Address to which a browser brings the code of a login (RFC 8252 §7.3). */
+/** Loopback address that receives the code of a login from the browser (RFC 8252 §7.3). */
 export interface Loopback {
   /** `http://127.0.0.1:PORT/warder-login` */
   readonly url: string
-  /** The code, once the browser has its answer. @throws StartupError when nobody brings one in time */
+  /** Resolves with the code when the browser has its response. @throws StartupError on a timeout */
   code(): Promise<string>
-  /** Ends the waiting, and every connection. */
+  /** Stops listening and closes every connection. */
   close(): void
 }
 
 const path = '/warder-login'
 const host = '127.0.0.1'
 const codePattern = /^[A-Za-z0-9_-]{1,256}$/
-/** A browser opens a few; what else there is on this computer gets no more. */
+/** Enough for a browser; bounds other local programs. */
 const maxConnections = 16
 const requestMs = 10_000
 
@@ -40,19 +40,19 @@ const pages = {
 } as const satisfies Readonly<Record<string, Page>>
 
 /**
- * Listens on a free port of the loopback address for one answer. Requests with another state, of which anybody on this
- * computer can send some, are refused and change nothing; the first with the right one is the last.
- * @param state what the answer has to bring back; compared in constant time
- * @throws StartupError when there is no port
+ * Listens on a free loopback port for one response. Requests with a wrong state, which any local program can send, are
+ * rejected without effect; the first request with the right state completes the login.
+ * @param state expected state, compared in constant time
+ * @throws StartupError when no port is available
  */
 export async function openLoopback(state: string, withinMs: number): Promise<Loopback> {
   const received = Promise.withResolvers<string>()
-  // It may fail before anybody waits for it.
+  // It may be rejected before `code` is called.
   received.promise.catch(() => undefined)
   let isTaken = false
   let own = ''
   const selectPage = (request: IncomingMessage, response: ServerResponse): Page => {
-    // A name of somebody else that leads here (DNS rebinding) does not have this address.
+    // A foreign name that resolves to this address (DNS rebinding) does not match.
     if (request.headers.host !== own) return pages.unknown
     if (request.method !== 'GET') return pages.method
     const target = URL.parse(request.url ?? '', `http://${own}`)
@@ -96,7 +96,7 @@ export async function openLoopback(state: string, withinMs: number): Promise<Loo
   }
 }
 
-/** The code of an answer to our own login; undefined for every other request. */
+/** Reads the code of the current login; undefined for every other request. */
 function readCode(query: URLSearchParams, state: string): string | undefined {
   const [states, codes] = [query.getAll('state'), query.getAll('code')]
   const [code = ''] = codes
@@ -104,7 +104,7 @@ function readCode(query: URLSearchParams, state: string): string | undefined {
   return isOurs && codes.length === 1 && codePattern.test(code) ? code : undefined
 }
 
-/** Digests are of one length, whatever was sent. */
+/** Compares digests, because a constant-time comparison needs equal lengths. */
 function isSame(given: string, wanted: string): boolean {
   const hash = (text: string): Buffer => createHash('sha256').update(text).digest()
   return timingSafeEqual(hash(given), hash(wanted))

@@ -2,15 +2,15 @@ import { StartupError } from '@warder/foundation/errors'
 import type { HttpsClient } from '../client/index.ts'
 import { createRefused, send } from './exchange.ts'
 
-/** A token of a machine, and what is known about it. */
+/** A token of a machine, with its role and lifetime. */
 export interface MachineLogin {
   readonly token: string
   readonly role: string
-  /** Seconds from now; undefined: it does not end. */
+  /** Seconds from now; undefined: no expiry. */
   readonly seconds: number | undefined
 }
 
-/** Exchanges a role id and a secret id for a token. @throws StartupError when they are refused */
+/** Exchanges a RoleID and a SecretID for a token. @throws StartupError when they are refused */
 export async function logInMachine(
   auth: HttpsClient,
   roleId: string,
@@ -33,7 +33,7 @@ export async function logInMachine(
   }
 }
 
-/** Asks about a token of a machine. @returns undefined when it is not valid, or not any more @throws StartupError */
+/** Fetches the entity of a machine token. @returns undefined when it is invalid or has expired @throws StartupError */
 export async function fetchMachine(
   auth: HttpsClient,
   token: string,

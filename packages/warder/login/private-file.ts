@@ -20,19 +20,19 @@ import { basename, dirname, join } from 'node:path'
 import { getSystemErrorMessage } from 'node:util'
 import { StartupError } from '@warder/foundation/errors'
 
-/** Windows keeps the folder of a user from others by its own lists, of which node tells nothing. */
+/** Windows protects the folder of a user by access control lists, which Node does not expose. */
 const hasOwners = process.platform !== 'win32'
 
 /**
- * The content of a file that only this user can have written and can read.
- * @returns undefined when it is not there
- * @throws StartupError for a link, a file of somebody else, one that others can read or write, one that is too long
+ * Reads a file that only this user can read and write.
+ * @returns undefined when it does not exist
+ * @throws StartupError for a link, a file of another user, a file with access for others, or one that is too long
  */
 export function readPrivateFile(path: string, maxBytes: number): string | undefined {
   if (!isPrivateFolder(dirname(path))) return undefined
   let file: number
   try {
-    // Not followed: a link could be changed between a look at its target and the reading.
+    // Links are not followed, because a link could be changed between the check and the read.
     file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0))
   } catch (error) {
     if (getErrorCode(error) === 'ENOENT') return undefined
@@ -55,7 +55,7 @@ export function readPrivateFile(path: string, maxBytes: number): string | undefi
   }
 }
 
-/** Writes a file whole or not at all, with mode 0600, in a folder of mode 0700 that is made. @throws StartupError */
+/** Writes a file atomically with mode 0600; creates its folder with mode 0700. @throws StartupError */
 export function writePrivateFile(path: string, content: string): void {
   const folder = dirname(path)
   try {
@@ -69,7 +69,7 @@ export function writePrivateFile(path: string, content: string): void {
   try {
     const file = openSync(fresh, 'wx', 0o600)
     try {
-      // All of it: one write may take a part, when the disk is almost full.
+      // writeFileSync writes everything; a single write may be partial on an almost full disk.
       writeFileSync(file, content)
       fsyncSync(file)
     } finally {
@@ -82,7 +82,7 @@ export function writePrivateFile(path: string, content: string): void {
   }
 }
 
-/** The remains of a killed write hold a token, too. A write that goes on takes no minute. */
+/** Removes the remains of a killed write, which may contain a token. A running write takes less than a minute. */
 function removeUnfinished(path: string): void {
   const [folder, name] = [dirname(path), basename(path)]
   const before = Date.now() - 60_000
@@ -94,7 +94,7 @@ function removeUnfinished(path: string): void {
   }
 }
 
-/** With what writes left behind. @throws StartupError when it is still there */
+/** Removes the file and the remains of writes. @throws StartupError when it cannot be removed */
 export function removePrivateFile(path: string): void {
   if (existsSync(dirname(path))) removeUnfinished(path)
   try {
@@ -105,7 +105,7 @@ export function removePrivateFile(path: string): void {
   }
 }
 
-/** @returns false when it is not there @throws StartupError when others could put a file into it */
+/** @returns false when it does not exist @throws StartupError when others can write to it */
 export function isPrivateFolder(path: string): boolean {
   const found = lstatSync(path, { throwIfNoEntry: false })
   if (found === undefined) return false
@@ -131,7 +131,7 @@ function getErrorCode(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : String(error)
 }
 
-/** `no space left on device`. */
+/** Describes an error, such as `no space left on device`. */
 function describeError(error: unknown): string {
   const { errno } = error as NodeJS.ErrnoException
   return errno === undefined ? getErrorCode(error) : getSystemErrorMessage(errno)

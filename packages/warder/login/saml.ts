@@ -6,17 +6,17 @@ import { openLoopback } from './loopback.ts'
 
 export interface SamlLogin {
   readonly realm: string
-  /** How long a person may take at the identity provider. */
+  /** Time limit for the login at the identity provider. */
   readonly withinMs: number
-  /** Is given the address that a browser has to open. */
+  /** Shows the address for the browser. */
   show(url: string): void
 }
 
 /**
- * Logs somebody in at the identity provider of a realm, with a browser (RFC 8252; docs/adr/saml.md): the browser brings
- * a code to a port of this computer, and the code and a verifier that was never in an address give the session.
+ * Logs in at the identity provider of a realm with a browser (RFC 8252; docs/adr/saml.md): the browser returns a code to a
+ * loopback port, and the code is exchanged for the session with a verifier that never appears in an address.
  * @returns the value of the session cookie
- * @throws StartupError with one line that helps
+ * @throws StartupError that names the cause
  */
 export async function logInWithSaml(
   auth: HttpsClient,
@@ -31,7 +31,7 @@ export async function logInWithSaml(
       ...{ return_to: loopback.url, state },
       code_challenge: createHash('sha256').update(verifier).digest('base64url'),
     })
-    // Asked here first: a realm that is not set up for it is told in the terminal, and nobody waits.
+    // Checked before the browser is opened, so that a missing setting is reported at once.
     const begun = await send(auth, `${at}/login?${query}`, {})
     if (begun.status !== 302) {
       const { message } = createRefused(begun)
@@ -53,8 +53,8 @@ export async function logInWithSaml(
 }
 
 /**
- * Where browsers begin: beside the address to which the identity provider sends them back, because the cookie of a login
- * is of that host. The command may know the service by another one.
+ * Fetches the login page for browsers: on the host of the assertion consumer service, because the login cookie belongs to
+ * that host, which may differ from the address that the command uses.
  */
 async function fetchLoginPage(auth: HttpsClient, at: string): Promise<string> {
   const answer = await send(auth, `${at}/metadata`, {})
@@ -65,7 +65,7 @@ async function fetchLoginPage(auth: HttpsClient, at: string): Promise<string> {
   return `${page}login`
 }
 
-/** 256 bits. */
+/** Creates 256 random bits in base64url. */
 function createRandomText(): string {
   return randomBytes(32).toString('base64url')
 }

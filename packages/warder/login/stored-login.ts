@@ -2,18 +2,18 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Server } from '../client/index.ts'
 
-/** A service as a kept login is bound to it: another address, or another authority to trust, is another service. */
+/** Identity of a service for a stored login: another address or trusted authority is another service. */
 export interface ServiceId {
   readonly url: string
   /** SHA-256 of the authority's file; `system`: those of the system. */
   readonly ca: string
-  /** The name that its certificate has to have, where it is not the one of the address. */
+  /** Expected name in its certificate, if it is not that of the address. */
   readonly serverName?: string
 }
 
-/** The services that a login is for: its token is shown to no others. */
+/** The services of a login; its token is sent to no others. */
 export interface LoginServices {
-  /** Service at which it began; undefined: a token that somebody brought, for a place without an authentication service. */
+  /** The service that issued it; undefined: a given token, without a known authentication service. */
   readonly auth: ServiceId | undefined
   readonly kms: ServiceId
 }
@@ -21,7 +21,7 @@ export interface LoginServices {
 /** `session`: of the authentication service; `app`: a machine's token; `token`: of another issuer, or an API token. */
 export type LoginKind = 'session' | 'app' | 'token'
 
-/** A login that lasts longer than one command, without its token. */
+/** A login for several commands, without its token. Stored as JSON. */
 export interface LoginFacts {
   readonly kind: LoginKind
   readonly places: LoginServices
@@ -30,7 +30,7 @@ export interface LoginFacts {
   /** In words: `password`, `SAML`, `AppRole` … */
   readonly how: string
   readonly sessionId: string | undefined
-  /** Unix seconds; undefined: nobody says. */
+  /** Unix seconds; undefined: not known. */
   readonly expiresAt: number | undefined
 }
 
@@ -48,18 +48,18 @@ export function isSameService(a: ServiceId | undefined, b: ServiceId | undefined
   return a?.url === b?.url && a?.ca === b?.ca && a?.serverName === b?.serverName
 }
 
-/** The same places, the same name: a new login takes the place of the one before. */
+/** Hashes the services for the file name, so that a new login replaces the previous one. */
 export function hashServices(places: LoginServices): string {
   const parts = [places.auth, places.kms].map((id) => [id?.url, id?.ca, id?.serverName])
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 32)
 }
 
-/** `alice of realm shop`. */
+/** Formats `alice of realm shop`. */
 export function formatUserName({ username, realm }: Pick<LoginFacts, 'username' | 'realm'>): string {
   return realm === undefined ? username : `${username} of realm ${realm}`
 }
 
-/** How to get a new one. */
+/** Formats the command for a new login. */
 export function formatLoginCommand({ kind, username, realm, how }: LoginFacts): string {
   if (kind === 'app') return 'warder login --approle'
   if (kind === 'token') return 'warder login --token-file FILE'

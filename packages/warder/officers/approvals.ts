@@ -18,7 +18,7 @@ type Operation = (typeof operations)[number]
 const readOperation = (word: string | undefined): Operation | undefined =>
   operations.find((operation) => operation === word)
 
-/** A request as one sentence. */
+/** Formats a request as one sentence. */
 function formatRequest(request: Reply<'access.approvals.get'>): string {
   const { operation, key, requester, user_id, operation_types, settings, restore } = request
   const by = `asked for by ${printable(requester)}`
@@ -36,13 +36,13 @@ function formatRequest(request: Reply<'access.approvals.get'>): string {
   return `${operation}${about}, key ${printable(key)}${formatWrapping(request)}, ${by}`
 }
 
-/** In which form material leaves. */
+/** Formats the wrapping of exported key material. */
 function formatWrapping({ operation, wrapping_key: wrapping }: Reply<'access.approvals.get'>): string {
   if (operation !== 'export') return ''
   return wrapping === undefined ? ', in clear or wrapped by any key' : `, wrapped by ${printable(wrapping)}`
 }
 
-/** All that the officers agree to. */
+/** Formats the settings to approve. */
 function formatSettings(settings: NonNullable<Reply<'access.approvals.get'>['settings']>): string {
   const members = Object.entries(settings).map(
     ([name, value]) => `${name} = ${printable(JSON.stringify(value))}`,
@@ -56,16 +56,17 @@ const askWords =
 export const askVerb = kmsVerb({
   name: 'ask',
   words: askWords,
-  summary: 'asks the officers to approve an operation on one of your keys, or on the installation',
-  about: `For operations that [approvals] in kms.toml names. A destruction, a grant and what is done with an external key store
-happen with the last approval; an approved export is yours once: Get or Export over KMIP. With --wrapped-by the officers
-agree to that form alone; without it the material may leave in clear. Once an access key is approved, make it:
-warder external aws new-credential.
+  summary:
+    'Request the approval of the officers for an operation on one of your keys, or on the installation',
+  about: `For operations that [approvals] in kms.toml names. The last approval executes a destruction, a grant, or the stop or
+start of an external key store. An approved export can be used once, with Get or Export over KMIP; with --wrapped-by the
+approval covers only that wrapping, without it the material may be exported in clear. After the approval of an access
+key, create it with warder external aws new-credential.
 
 activate: you become an active crypto officer with the last approval, as after a ceremony; for [roles]
-crypto_officer_require_ceremony. settings: change [roles] or [approvals] in kms.toml of the home first, while the service runs with those of before; the
-request says what the file says now. Once it is approved, restart the service. root-key: once it is approved,
-warder root-key rotate does it. restore: an installation that was restored from a backup asks by itself at its start;
+crypto_officer_require_ceremony. settings: change [roles] or [approvals] in kms.toml of the home first, while the
+service runs with those of before; the request says what the file says now. Once it is approved, restart the service.
+root-key: once it is approved, warder root-key rotate does it. restore: an installation that was restored from a backup asks by itself at its start;
 this asks again after a refusal.`,
   examples: [
     'warder officers ask destroy KEY',
@@ -77,8 +78,8 @@ this asks again after a refusal.`,
     'warder officers ask settings',
   ],
   options: {
-    anyway: { type: 'flag', help: 'a grant to a name that nobody has yet' },
-    'wrapped-by': { type: 'text', value: 'KEY', help: 'an export: the key that wraps the material' },
+    anyway: { type: 'flag', help: 'for grant: accepts a name that no user has yet' },
+    'wrapped-by': { type: 'text', value: 'KEY', help: 'for export: key that must wrap the material' },
   },
   parse({ anyway, 'wrapped-by': wrapping }, [word, ...words]) {
     const operation = readOperation(word)
@@ -106,7 +107,7 @@ function toApiOperation(operation: Operation): Reply<'access.approvals.get'>['op
   return operation.replace('-', '_') as Exclude<ReturnType<typeof toApiOperation>, 'restore_backup'>
 }
 
-/** Subject of the request. @throws UsageError */
+/** Reads the subject of the request. @throws UsageError */
 function readSubject(
   operation: Operation,
   [subject, user, ...rights]: readonly string[],
@@ -134,7 +135,7 @@ function readSubject(
   return () => ({ key, ...(isGrant && { user_id: user, operation_types: rights, known: !anyway }) })
 }
 
-/** Settings that the next start of the service in the home would use. @throws StartupError for a service that is elsewhere */
+/** Reads the settings for the next start of the service in the home. @throws StartupError for a remote service */
 function readSettings({ home, isRemote: elsewhere }: KmsContext['endpoints']): object {
   if (elsewhere)
     throw new StartupError('settings are read from the home of the service: run this on its machine')
@@ -160,10 +161,10 @@ const pageSize = 100
 export const requestsVerb = kmsVerb({
   name: 'requests',
   words: '',
-  summary: 'lists requests for approval: yours, and as an officer those of everybody',
-  about: 'Requests are listed for 30 days after their end; the audit log has them for ever.',
+  summary: 'List requests for approval: your own, and for officers those of all users',
+  about: 'Requests are listed for 30 days after their end; the audit log keeps them.',
   examples: ['warder officers requests', 'warder officers requests --all'],
-  options: { all: { type: 'flag', help: 'shows those that are over, too' } },
+  options: { all: { type: 'flag', help: 'includes closed requests' } },
   parse({ all }, names) {
     requireNoNames(names)
     return async ({ kms, show, signal }) => {
@@ -206,7 +207,7 @@ function decisionVerb(verb: 'approve' | 'refuse', parts: Pick<KmsVerb, 'summary'
       return async ({ kms, show, confirm }) => {
         const request = await kms.call('access.approvals.get', { path: { id } })
         await confirm(`${verb} this? ${formatRequest(request)}`)
-        // The decision is about the request that was shown: a changed one has another hash.
+        // The hash binds the decision to the request that was shown.
         const after = await decide(kms, verb, id, request.hash)
         show(after, [
           `${after.state}: ${after.approved_by.length} of ${after.needed} approvals (${formatRequest(after)})`,
@@ -218,19 +219,20 @@ function decisionVerb(verb: 'approve' | 'refuse', parts: Pick<KmsVerb, 'summary'
 }
 
 export const approveVerb = decisionVerb('approve', {
-  summary: 'approves a request, as an officer; the last approval carries it out',
-  about: 'Shows what is asked for and asks once more (--yes answers). Nobody approves an own request.',
+  summary: 'Approve a request as an officer; the last approval executes it',
+  about:
+    'Shows the request and asks for confirmation (--yes skips it). Officers cannot approve their own requests.',
 })
 
 export const refuseVerb = decisionVerb('refuse', {
-  summary: 'refuses a request, as an officer',
-  about: 'The request is over as soon as too few officers are left to approve it.',
+  summary: 'Refuse a request as an officer',
+  about: 'The request is closed when too few officers are left to approve it.',
 })
 
 export const withdrawVerb = kmsVerb({
   name: 'withdraw',
   words: 'REQUEST',
-  summary: 'withdraws a request of your own',
+  summary: 'Withdraw a request of your own',
   about: '',
   examples: ['warder officers withdraw REQUEST'],
   options: {},

@@ -8,8 +8,8 @@ import { kmsVerb } from '../kms/verb.ts'
 export const statusVerb = kmsVerb({
   name: 'status',
   words: '',
-  summary: 'who is a crypto officer, and what the latest ceremony takes',
-  about: 'Whoever is not listed in [roles] crypto_officer_users sees that, and nothing about the others.',
+  summary: 'List the crypto officers and which of them are active',
+  about: 'A user who is not listed in [roles] crypto_officer_users does not see the officers.',
   examples: ['warder officers status', 'warder officers status --json | jq .active_co_users'],
   options: {},
   parse(_, names) {
@@ -30,11 +30,11 @@ export const statusVerb = kmsVerb({
 export const beginVerb = kmsVerb({
   name: 'begin',
   words: '',
-  summary: 'begins a ceremony: a new key, split among the crypto officers',
+  summary: 'Begin a ceremony: a new key, split among the crypto officers',
   about: `Each listed officer gets a share. Then the others run warder officers give NAME, and NAME runs warder officers activate.
-The key itself is kept nowhere: it is in its shares alone.`,
+The key itself is not stored; it exists only as its shares.`,
   examples: ['warder officers begin', 'warder officers begin --everybody'],
-  options: { everybody: { type: 'flag', help: 'takes the shares of all officers, not those of a quorum' } },
+  options: { everybody: { type: 'flag', help: 'requires the shares of all officers instead of a quorum' } },
   parse({ everybody }, names) {
     requireNoNames(names)
     return async ({ kms, show }) => {
@@ -48,7 +48,7 @@ The key itself is kept nowhere: it is in its shares alone.`,
   },
 })
 
-/** The latest ceremony, with the share of the caller. @throws StartupError when the caller has none */
+/** Fetches the latest ceremony and the share of the caller. @throws StartupError when the caller has none */
 async function findCeremony(kms: KmsClient) {
   const ceremony = await kms.call('access.officers.ceremony')
   const { user } = await kms.call('server.me')
@@ -63,7 +63,7 @@ async function findCeremony(kms: KmsClient) {
 export const giveVerb = kmsVerb({
   name: 'give',
   words: 'USER',
-  summary: 'lets another officer use your share of the latest ceremony',
+  summary: 'Let another officer use your share of the latest ceremony',
   about:
     'USER can read your share then, and become active with enough of them. warder officers disable USER takes it back.',
   examples: ['warder officers give ann'],
@@ -87,8 +87,8 @@ export const giveVerb = kmsVerb({
 export const activateVerb = kmsVerb({
   name: 'activate',
   words: '',
-  summary: 'makes you an active officer with the shares that you were given',
-  about: 'It takes your own share and those that other officers gave you (warder officers give).',
+  summary: 'Become an active officer with the shares that you were given',
+  about: 'Uses your own share and those that other officers gave you (warder officers give).',
   examples: ['warder officers activate'],
   options: {},
   parse(_, names) {
@@ -111,7 +111,7 @@ export const activateVerb = kmsVerb({
   },
 })
 
-/** Shares of the ceremony that others let the caller get. */
+/** Fetches the shares of the ceremony that others gave to the caller. */
 async function fetchGivenShares(kms: KmsClient, ceremony: string): Promise<ReadonlySet<string>> {
   const found = await kms.call('access.obtained', { query: { after: ceremony, limit: '255' } })
   return new Set(
@@ -122,8 +122,9 @@ async function fetchGivenShares(kms: KmsClient, ceremony: string): Promise<Reado
 export const disableVerb = kmsVerb({
   name: 'disable',
   words: '[USER]',
-  summary: 'ends your activation, or that of another officer, at once',
-  about: 'Whoever ends that of another takes the own share back. After it a new ceremony is needed.',
+  summary: 'End your activation, or that of another officer, at once',
+  about:
+    'Ending the activation of another officer revokes your share. A new activation needs a new ceremony.',
   examples: ['warder officers disable', 'warder officers disable ann'],
   options: {},
   parse(_, names) {

@@ -5,12 +5,12 @@ import { resetPolicyVerb } from './reset-policy.ts'
 
 export const officersParts: KmsCommandParts = {
   name: 'officers',
-  summary: 'crypto officers: what takes the approval of several people, and ceremonies',
+  summary: 'Approve operations by a quorum of crypto officers, and hold ceremonies',
   about: `Requests: operations that [approvals] in kms.toml names take the approval of a quorum of the crypto officers. Whoever
 owns the key asks, officers approve or refuse, and nobody an own request.
 
-Ceremonies: for those listed in [roles] crypto_officer_users of kms.toml, where crypto_officer_require_ceremony is on. An officer is
-dormant until a quorum gives its shares, and again after ceremony_validity seconds.`,
+Ceremonies: for those listed in [roles] crypto_officer_users of kms.toml, where crypto_officer_require_ceremony is on.
+An officer is dormant until a quorum gives its shares, and again after ceremony_validity seconds.`,
   verbs: [
     askVerb,
     requestsVerb,

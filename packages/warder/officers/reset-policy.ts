@@ -15,13 +15,12 @@ import { configure } from '../installation/configuration.ts'
 export const resetPolicyVerb = homeVerb({
   name: 'reset-policy',
   words: '',
-  summary:
-    'on the files of the installation: takes away who decides, when too few officers are left to do it',
-  about: `For officers who are gone for good. It takes the home and the root key, and no approval: the recorded [roles] and
-[approvals] are removed, a restored backup that waited for officers is released, and the next start takes what kms.toml
-says. That start writes who did it, when, and what was removed into the audit log (access.policy_reset).`,
+  summary: 'Remove the recorded officers and approvals, when too few officers are left to decide',
+  about: `For the permanent loss of officers. Requires the home and the root key, but no approval: it removes the recorded [roles]
+and [approvals], releases a restored backup that waits for officers, and the next start uses kms.toml. That start
+records the system user, the time and the removed values in the audit log (access.policy_reset).`,
   examples: ['warder officers reset-policy --home /var/lib/warder'],
-  options: { yes: { type: 'flag', help: 'asks nothing' } },
+  options: { yes: { type: 'flag', help: 'does not ask for confirmation' } },
   parse({ yes }, names) {
     requireNoNames(names)
     return (context) => reset(context, yes)

@@ -11,8 +11,8 @@ type ChallengeType = (typeof challengeTypes)[number]
 const openVerb = kmsVerb({
   name: 'acme open',
   words: 'AUTHORITY',
-  summary: 'lets clients of ACME get certificates from an authority, or changes how',
-  about: 'Needs the right authorize on the authority. What is not named is as usual.',
+  summary: 'Open an authority to ACME clients, or change its ACME settings',
+  about: 'Requires the right authorize on the authority. Options that are not given have their defaults.',
   examples: ['warder pki acme open AUTHORITY --days 30', 'warder pki acme open AUTHORITY --challenge dns-01'],
   options: {
     days: { type: 'number', value: 'N', help: 'validity of certificates (default 90)' },
@@ -22,15 +22,15 @@ const openVerb = kmsVerb({
       value: 'TYPE',
       help: `${challengeTypes.join(', ')}; also several times (default: all)`,
     },
-    'orders-per-hour': { type: 'number', value: 'N', help: 'of one account (default 300)' },
+    'orders-per-hour': { type: 'number', value: 'N', help: 'limit of orders of one account (default 300)' },
     caa: {
       type: 'list',
       value: 'NAME',
-      help: 'what the authority is called in CAA records, which are asked then; also several times',
+      help: 'name of the authority in CAA records, which enables their check; repeatable',
     },
     'without-credentials': {
       type: 'flag',
-      help: 'whoever reaches the service may have an account, in your name',
+      help: 'permits accounts in your name to every client that can reach the service',
     },
   },
   parse({ days, profile, challenge, caa, 'orders-per-hour': orders, 'without-credentials': free }, names) {
@@ -61,8 +61,8 @@ const openVerb = kmsVerb({
 const closeVerb = kmsVerb({
   name: 'acme close',
   words: 'AUTHORITY',
-  summary: 'closes an authority for ACME: its accounts can do nothing until it is opened again',
-  about: 'Certificates that were issued stay valid.',
+  summary: 'Close an authority to ACME clients; its accounts are suspended until it is opened again',
+  about: 'Issued certificates stay valid.',
   examples: ['warder pki acme close AUTHORITY'],
   options: {},
   parse(_, names) {
@@ -78,12 +78,12 @@ const closeVerb = kmsVerb({
 const credentialVerb = kmsVerb({
   name: 'acme credential',
   words: 'AUTHORITY',
-  summary: 'makes a credential (EAB) with which one ACME client gets an account that acts in your name',
-  about: 'Needs the right certify on the authority. The key is shown this once.',
+  summary: 'Create a credential (EAB) for one ACME client, whose account then acts in your name',
+  about: 'Requires the right certify on the authority. The key is shown only once.',
   examples: ['warder pki acme credential AUTHORITY --name web-1'],
   options: {
-    name: { type: 'text', value: 'TEXT', help: 'who it is for' },
-    days: { type: 'number', value: 'N', help: 'how long an account can be bound with it (default 7)' },
+    name: { type: 'text', value: 'TEXT', help: 'label of the credential' },
+    days: { type: 'number', value: 'N', help: 'days until the credential expires (default 7)' },
   },
   parse({ name, days }, names) {
     const id = readId(requireOneName(names, 'authority'))
@@ -106,7 +106,7 @@ const credentialVerb = kmsVerb({
 const listVerb = kmsVerb({
   name: 'acme list',
   words: 'AUTHORITY',
-  summary: 'the ACME accounts of an authority, and credentials that nobody has used',
+  summary: 'List the ACME accounts and the unused credentials of an authority',
   about: 'With --json: {"accounts": […], "credentials": […]}.',
   examples: ['warder pki acme list AUTHORITY'],
   options: {},
@@ -157,13 +157,13 @@ async function fetchAllPages<P extends { readonly next?: string }>(
 const removeVerb = kmsVerb({
   name: 'acme remove',
   words: 'AUTHORITY ID',
-  summary: 'takes an ACME account its access, or an unused credential back',
+  summary: 'Revoke an ACME account, or delete an unused credential',
   about: 'Certificates of the account stay valid: revoke them with warder pki revoke.',
   examples: [
     'warder pki acme remove AUTHORITY ACCOUNT',
     'warder pki acme remove AUTHORITY CREDENTIAL --credential',
   ],
-  options: { credential: { type: 'flag', help: 'ID is that of a credential' } },
+  options: { credential: { type: 'flag', help: 'ID is the id of a credential' } },
   parse({ credential }, [authority = '', other = '', ...more]) {
     if (other === '' || more.length > 0) throw new UsageError('say which authority, and which account')
     const [id, which] = [readId(authority), readId(other)]

@@ -2,7 +2,7 @@ import { UsageError } from '../cli/command.ts'
 import { toFileRefused } from '../cli/refused.ts'
 import { writeAtomically } from '../crypto-files/atomic-file.ts'
 
-/** The id of an authority or a certificate as somebody typed it. @throws UsageError for what can be none */
+/** Reads the id of an authority or a certificate from an argument. @throws UsageError for an invalid one */
 export function readId(text: string): string {
   if (/^\.{0,2}$/.test(text))
     throw new UsageError(`'${text}' is not an id: see warder pki authorities and warder pki list`)
@@ -13,10 +13,10 @@ export function readId(text: string): string {
 export const outOption = {
   type: 'text',
   value: 'FILE',
-  help: 'writes the certificate and those above it there, in PEM',
+  help: 'writes the certificate and its chain to this file, in PEM',
 } as const
 
-/** Writes certificates to a file that was asked for. @throws StartupError */
+/** Writes certificates to a file, if one is given. @throws StartupError */
 export async function savePem(file: string | undefined, pem: string): Promise<void> {
   if (file === undefined) return
   try {

@@ -10,19 +10,19 @@ import { kmsVerb } from '../kms/verb.ts'
 import { outOption, readId, savePem } from './arguments.ts'
 
 const limitOptions = {
-  'path-length': { type: 'number', value: 'N', help: 'authorities that may follow below it' },
+  'path-length': { type: 'number', value: 'N', help: 'maximum number of authorities below it in a chain' },
   permit: {
     type: 'list',
     value: 'NAME',
-    help: 'what it may certify: example.com, .example.com, 192.0.2.0/24; also several times',
+    help: 'permitted names: example.com, .example.com, 192.0.2.0/24; repeatable',
   },
-  exclude: { type: 'list', value: 'NAME', help: 'what it must not certify; also several times' },
+  exclude: { type: 'list', value: 'NAME', help: 'excluded names; repeatable' },
   profile: {
     type: 'list',
     value: 'P',
-    help: 'what it issues: server, client, code_signing, spiffe, authority; also several times (default: all)',
+    help: 'permitted profiles: server, client, code_signing, spiffe, authority; repeatable (default: all)',
   },
-  'max-days': { type: 'number', value: 'N', help: 'longest validity of what it issues' },
+  'max-days': { type: 'number', value: 'N', help: 'maximum validity of its certificates' },
 } as const
 
 interface Limits {
@@ -52,10 +52,10 @@ const keyOptions = {
   alg: {
     type: 'text',
     value: 'ALG',
-    help: 'of its new key: ES256, RS384, ML-DSA-65 … as `warder keys create` has them, or SLH-DSA-SHA2-128s … (default ES256)',
+    help: 'algorithm of its new key: ES256, RS384, ML-DSA-65 … (see warder keys create), or SLH-DSA-SHA2-128s … (default ES256)',
   },
   bits: { type: 'number', value: 'N', help: 'size of an RSA key' },
-  key: { type: 'text', value: 'KEY', help: 'a private key that is there, in place of a new one' },
+  key: { type: 'text', value: 'KEY', help: 'an existing private key instead of a new one' },
 } as const
 
 function readKeyOptions({
@@ -78,16 +78,20 @@ function readKeyOptions({
 export const createAuthorityVerb = kmsVerb({
   name: 'create',
   words: 'SUBJECT',
-  summary: 'makes a root, or with --issuer an authority below another; prints its id',
-  about: `SUBJECT is like "CN=Root, O=Acme". The key is made in the service and stays there: it signs certificates and revocation
-lists, and nothing else. --permit and --exclude are in the certificate as name constraints, and the service holds itself to them.`,
+  summary: 'Create a root authority, or with --issuer an intermediate one; prints its id',
+  about: `SUBJECT has the form "CN=Root, O=Acme". The key is created in the service and stays there; it signs only certificates
+and revocation lists. --permit and --exclude become name constraints of the certificate, which the service also enforces.`,
   examples: [
     'warder pki create "CN=Acme Root, O=Acme" --days 7300',
     'warder pki create "CN=Acme Issuing, O=Acme" --issuer ROOT --path-length 0 --permit acme.example',
   ],
   options: {
-    issuer: { type: 'text', value: 'ID', help: 'the authority above it (default: it is a root)' },
-    days: { type: 'number', value: 'N', help: 'validity (default 3650; below another 1825, or to its end)' },
+    issuer: { type: 'text', value: 'ID', help: 'issuing authority (default: none, for a root)' },
+    days: {
+      type: 'number',
+      value: 'N',
+      help: 'validity in days (default 3650; with --issuer 1825, or until the end of the issuer)',
+    },
     ...keyOptions,
     ...limitOptions,
     out: outOption,
@@ -113,7 +117,7 @@ lists, and nothing else. --permit and --exclude are in the certificate as name c
   },
 })
 
-/** Warns where relying parties would not find the revocation list and the responder of what it issues. */
+/** Warns if relying parties cannot reach the revocation list and the OCSP responder of issued certificates. */
 function warnOfAddress(crlUrl: string | undefined, note: (line: string) => void): void {
   if (crlUrl === undefined)
     note(
@@ -128,9 +132,9 @@ function warnOfAddress(crlUrl: string | undefined, note: (line: string) => void)
 export const requestAuthorityVerb = kmsVerb({
   name: 'request',
   words: 'SUBJECT',
-  summary: 'makes a key and a request for an outside authority to sign; prints the request in PEM',
-  about: `For an authority below a root that is somewhere else. The certificate that comes back is taken in by warder pki import
-CERTIFICATE --key KEY, with the id that is printed to standard error.`,
+  summary: 'Create a key and a certificate request for an outside authority; prints the request in PEM',
+  about: `For an authority below an outside root. Import the issued certificate with warder pki import CERTIFICATE --key KEY, with
+the key id that is printed to standard error.`,
   examples: [
     'warder pki request "CN=Acme Issuing, O=Acme" > issuing.csr',
     'warder pki import issuing.pem --key KEY',
@@ -151,13 +155,13 @@ CERTIFICATE --key KEY, with the id that is printed to standard error.`,
 export const importAuthorityVerb = kmsVerb({
   name: 'import',
   words: 'FILE',
-  summary: 'takes in an authority: its certificate with those above it (PEM), and its key',
-  about: `FILE holds the certificate first and then those above it, up to the root. --key names a key that is there, as
-warder pki request made it; --key-file is a private key in PEM, which is imported and given to nobody from then on. An
-authority that is refused leaves nothing behind, its key neither.`,
+  summary: 'Import an authority: its certificate chain (PEM) and its key',
+  about: `FILE contains the certificate, followed by its chain up to the root. --key names an existing key, such as that of warder
+pki request; --key-file is a private key in PEM, which is imported and cannot be exported. A refused import leaves
+nothing behind, not even the key.`,
   examples: ['warder pki import issuing.pem --key KEY', 'warder pki import ca.pem --key-file ca.key'],
   options: {
-    key: { type: 'text', value: 'KEY', help: 'its private key, by its id' },
+    key: { type: 'text', value: 'KEY', help: 'id of its private key' },
     'key-file': { type: 'text', value: 'F', help: 'its private key, in PEM' },
     'passphrase-file': {
       type: 'text',
@@ -205,7 +209,7 @@ authority that is refused leaves nothing behind, its key neither.`,
 export const listAuthoritiesVerb = kmsVerb({
   name: 'authorities',
   words: '',
-  summary: 'the authorities that you own or have a right on',
+  summary: 'List the authorities that you own or have a right on',
   about: 'With --json: {"authorities": […]}.',
   examples: ['warder pki authorities'],
   options: {},
@@ -229,7 +233,7 @@ export const listAuthoritiesVerb = kmsVerb({
   },
 })
 
-/** The request for the key of a file, and the check that needs a moment. @throws StartupError */
+/** Reads a key file. @returns the import request, and an expensive check for later @throws StartupError */
 function readMaterial(file: string, passphraseFile: string | undefined) {
   const text = readKeyFile(file)
   const passphrase = createPassphraseReader(file, passphraseFile)

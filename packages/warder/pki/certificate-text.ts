@@ -21,7 +21,7 @@ function pemToDer(pem: string): Buffer {
   return Buffer.from(pem.replaceAll(/-----[A-Z ]+-----|\s/g, ''), 'base64')
 }
 
-/** Defects of a certificate. @param pem one certificate */
+/** Finds defects of a certificate. @param pem one certificate */
 export function lintPem(pem: string): readonly Finding[] {
   return lintCertificate(pemToDer(pem))
 }
@@ -30,7 +30,7 @@ const purposeNames: ReadonlyMap<string, string> = new Map(
   Object.entries(keyPurposes).map(([name, identifier]) => [identifier, name]),
 )
 
-/** A certificate as lines for people. @param pem one certificate */
+/** Formats a certificate as text. @param pem one certificate */
 export function formatCertificate(pem: string): readonly string[] {
   const der = pemToDer(pem)
   const { subject, issuer, serial, notBefore, notAfter, key, extensions } = parseCertificate(der)

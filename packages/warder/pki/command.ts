@@ -15,7 +15,7 @@ import { showCertificateVerb } from './show.ts'
 
 export const pkiParts: KmsCommandParts = {
   name: 'pki',
-  summary: 'makes certificate authorities, issues certificates and takes them back',
+  summary: 'Run certificate authorities: issue, renew and revoke certificates',
   about:
     'Certificate authorities whose keys are in the key management service. Everything is known by an id that the verbs print.',
   verbs: [

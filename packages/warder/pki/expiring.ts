@@ -12,8 +12,9 @@ export const expiringVerb = kmsVerb({
   name: 'expiring',
   words: '',
   usage: '[OPTIONS]',
-  summary: 'valid certificates that end soon and have no successor, of all authorities that you may read',
-  about: 'Exit code 1 when there are any, for a script that watches. With --json: {"certificates": […]}.',
+  summary: 'List valid certificates that expire soon and have no successor',
+  about:
+    'Includes all authorities that you may read. Exit code 1: there are any. With --json: {"certificates": […]}.',
   examples: ['warder pki expiring', 'warder pki expiring --days 7'],
   options: { days: { type: 'number', value: 'N', help: `within N days (default ${defaultDays})` } },
   parse({ days = defaultDays }, names) {
@@ -41,7 +42,7 @@ export const expiringVerb = kmsVerb({
 
 type Expiring = Reply<'pki.certificates.list'>[number]
 
-/** Identifiers of the authorities that the caller sees. */
+/** Fetches the ids of the authorities that the caller can see. */
 async function* fetchAuthorities(kms: KmsClient): AsyncGenerator<string> {
   let after: string | undefined
   do {
@@ -51,14 +52,14 @@ async function* fetchAuthorities(kms: KmsClient): AsyncGenerator<string> {
   } while (after !== undefined)
 }
 
-/** Nothing of an authority with which the caller may certify and not read what others got. */
+/** Fetches expiring certificates; none of an authority whose certificates the caller may not read. */
 async function* fetchExpiring(kms: KmsClient, id: string, until: string): AsyncGenerator<Expiring> {
   let after: string | undefined
   try {
     do {
       const query = { state: 'valid', expires_before: until, limit: '1000', ...(after && { after }) } as const
       const page = await kms.page('pki.certificates.list', { path: { id }, query })
-      // The service certifies its responders anew by itself, every week.
+      // The service renews the certificates of its OCSP responders automatically, every week.
       yield* page.rows.filter(
         ({ replaced_by, profile }) => replaced_by === undefined && profile !== 'ocsp_responder',
       )

@@ -16,7 +16,7 @@ function readProfile(word: string | undefined): { readonly profile?: Profile } {
   return { profile }
 }
 
-/** One line for people: with `--out` the certificate is in the file, else it follows. */
+/** Formats the result; without `--out` it includes the certificate. */
 function formatIssued(
   {
     id,
@@ -37,23 +37,27 @@ export const issueVerb = kmsVerb({
   name: 'issue',
   words: 'AUTHORITY',
   usage: '--csr FILE | --public-key FILE | --key KEY | --alg ALG  [--name N]... [--profile P]',
-  summary: 'issues a certificate: for a request, a public key, a key that is there, or a new one',
-  about: `A server needs a name at least: those of the request, or --name. Takes the right certify on the authority. Without --days
-it is valid for 90 days. What breaks a rule of the standards is not issued, and the answer says which.`,
+  summary: 'Issue a certificate for a request, a public key, an existing key, or a new one',
+  about: `A server certificate needs at least one name, in the request or with --name. Requires the right certify on the
+authority. Without --days it is valid for 90 days. A certificate that violates the standards is refused, with the violated rule.`,
   examples: [
     'warder pki issue AUTHORITY --csr www.csr --out www.pem',
     'warder pki issue AUTHORITY --alg ES256 --subject "CN=build 7" --profile client',
     'warder pki issue AUTHORITY --public-key www.pub --name www.acme.example --name 192.0.2.7 --days 30',
   ],
   options: {
-    csr: { type: 'text', value: 'FILE', help: 'a request (PKCS#10) in PEM' },
-    'public-key': { type: 'text', value: 'FILE', help: 'a public key in PEM' },
-    key: { type: 'text', value: 'KEY', help: 'a private key that is there' },
-    alg: { type: 'text', value: 'ALG', help: 'of a new key, which stays in the service' },
-    subject: { type: 'text', value: 'S', help: 'like "CN=www" (default: that of the request, or none)' },
+    csr: { type: 'text', value: 'FILE', help: 'certificate request (PKCS#10) in PEM' },
+    'public-key': { type: 'text', value: 'FILE', help: 'public key in PEM' },
+    key: { type: 'text', value: 'KEY', help: 'existing private key' },
+    alg: { type: 'text', value: 'ALG', help: 'algorithm of a new key, which stays in the service' },
+    subject: {
+      type: 'text',
+      value: 'S',
+      help: 'subject like "CN=www" (default: that of the request, or none)',
+    },
     name: { type: 'list', value: 'N', help: 'DNS name, IP address, mailbox or URI; also several times' },
     profile: { type: 'text', value: 'P', help: `${profiles.join(', ')} (default server)` },
-    days: { type: 'number', value: 'N', help: 'validity (default 90)' },
+    days: { type: 'number', value: 'N', help: 'validity in days (default 90)' },
     out: outOption,
   },
   parse({ csr, 'public-key': publicKey, key, alg, subject, name, profile, days, out }, names) {
@@ -84,11 +88,11 @@ it is valid for 90 days. What breaks a rule of the standards is not issued, and 
 export const renewVerb = kmsVerb({
   name: 'renew',
   words: 'CERTIFICATE',
-  summary: 'issues a certificate like this one, for the same key and names, by the same authority',
-  about: 'The one before stays valid to its end: revoke it when the new one is in its place.',
+  summary: 'Issue a certificate with the same key and names, by the same authority',
+  about: 'The old certificate stays valid until it expires: revoke it after the replacement.',
   examples: ['warder pki renew CERTIFICATE --out www.pem'],
   options: {
-    days: { type: 'number', value: 'N', help: 'validity (default: as long as the one before)' },
+    days: { type: 'number', value: 'N', help: 'validity in days (default: that of the old certificate)' },
     out: outOption,
   },
   parse({ days, out }, names) {

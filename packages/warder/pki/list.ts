@@ -14,7 +14,7 @@ const pageSize = 1000
 export const listCertificatesVerb = kmsVerb({
   name: 'list',
   words: 'AUTHORITY',
-  summary: 'what an authority issued, in the order of its end',
+  summary: 'List the certificates of an authority, by expiry',
   about: 'With --json: {"certificates": […], "next": PLACE or null}.',
   examples: [
     'warder pki list AUTHORITY',
@@ -22,11 +22,11 @@ export const listCertificatesVerb = kmsVerb({
     'warder pki list AUTHORITY --subject www',
   ],
   options: {
-    state: { type: 'text', value: 'S', help: `only those that are ${states.join(', ')}` },
-    subject: { type: 'text', value: 'T', help: 'only those with this text in their subject' },
-    'expires-before': { type: 'text', value: 'DATE', help: 'only those that end by then' },
-    limit: { type: 'number', value: 'N', help: `shows N at most (default ${defaultLimit})` },
-    after: { type: 'text', value: 'PLACE', help: 'goes on after this one' },
+    state: { type: 'text', value: 'S', help: `only certificates in this state: ${states.join(', ')}` },
+    subject: { type: 'text', value: 'T', help: 'only certificates with this text in their subject' },
+    'expires-before': { type: 'text', value: 'DATE', help: 'only certificates that expire before this date' },
+    limit: { type: 'number', value: 'N', help: `maximum number of certificates (default ${defaultLimit})` },
+    after: { type: 'text', value: 'PLACE', help: 'continues after this certificate' },
   },
   parse({ state: word, subject, 'expires-before': expires, limit = defaultLimit, after }, names) {
     const id = readId(requireOneName(names, 'authority'))

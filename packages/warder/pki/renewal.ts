@@ -9,15 +9,15 @@ export const autoRenewVerb = kmsVerb({
   name: 'auto-renew',
   words: 'CERTIFICATE',
   usage: '[--every DAYS] [--new-key] | --off | --show',
-  summary: 'has a certificate renewed before it ends, by the same authority, or no more',
-  about: `At two thirds of its life, or --every so many days. The one that follows is renewed in the same way. --new-key: with a
-new key each time, where the key of the certificate is in the service.`,
+  summary: 'Renew a certificate automatically before it expires, or stop to',
+  about: `The same authority renews the certificate at two thirds of its validity, or with --every at this interval. Its
+successors are renewed in the same way. --new-key creates a new key each time, if the key of the certificate is in the service.`,
   examples: ['warder pki auto-renew CERTIFICATE', 'warder pki auto-renew CERTIFICATE --new-key --every 30'],
   options: {
-    every: { type: 'number', value: 'DAYS', help: 'days after it was made or renewed' },
-    'new-key': { type: 'flag', help: 'with a new key each time' },
-    off: { type: 'flag', help: 'not any more' },
-    show: { type: 'flag', help: 'only says how it is' },
+    every: { type: 'number', value: 'DAYS', help: 'renewal interval in days' },
+    'new-key': { type: 'flag', help: 'creates a new key each time' },
+    off: { type: 'flag', help: 'stops the renewal' },
+    show: { type: 'flag', help: 'only shows the current setting' },
   },
   parse({ every, 'new-key': newKey, off, show: only }, names) {
     const id = readId(requireOneName(names, 'certificate'))

@@ -5,7 +5,7 @@ import { withKeyErrors } from '../kms/refusal.ts'
 import { kmsVerb } from '../kms/verb.ts'
 import { readId } from './arguments.ts'
 
-/** Of RFC 5280 §5.3.1. */
+/** Reasons of RFC 5280 §5.3.1. */
 const reasons = [
   'unspecified',
   'keyCompromise',
@@ -21,19 +21,18 @@ const reasons = [
 export const revokeVerb = kmsVerb({
   name: 'revoke',
   words: 'CERTIFICATE',
-  summary:
-    'takes a certificate back: relying parties see it by OCSP at once, on the revocation list within seconds',
+  summary: 'Revoke a certificate: OCSP answers at once, the CRL within seconds',
   about: `Reasons: ${reasons.join(', ')}. A certificateHold is taken back by warder pki release; everything else is for good.`,
   examples: [
     'warder pki revoke CERTIFICATE --reason keyCompromise',
     'warder pki revoke CERTIFICATE --reason certificateHold',
   ],
   options: {
-    reason: { type: 'text', value: 'R', help: 'why (default unspecified)' },
+    reason: { type: 'text', value: 'R', help: 'reason (default unspecified)' },
     since: {
       type: 'text',
       value: 'DATE',
-      help: 'since when the key was not to be trusted: 2026-11-23 or RFC 3339',
+      help: 'invalidity date, 2026-11-23 or RFC 3339: the key is not trusted since then',
     },
   },
   parse({ reason: word = 'unspecified', since }, names) {
@@ -60,8 +59,8 @@ export const revokeVerb = kmsVerb({
 export const releaseVerb = kmsVerb({
   name: 'release',
   words: 'CERTIFICATE',
-  summary: 'gives a certificate back that is on hold',
-  about: 'It leaves the revocation list with the next one, within seconds.',
+  summary: 'Release a certificate that is on hold',
+  about: 'The next revocation list, within seconds, does not contain it any more.',
   examples: ['warder pki release CERTIFICATE'],
   options: {},
   parse(_, names) {

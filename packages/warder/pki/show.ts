@@ -8,11 +8,11 @@ import { formatCertificate, lintPem } from './certificate-text.ts'
 export const showCertificateVerb = kmsVerb({
   name: 'show',
   words: 'CERTIFICATE',
-  summary: 'a certificate as text, its state, and what is wrong with it by the standards',
-  about: `Also of an authority. The last lines are what RFC 5280 and its companions find fault with, each with its clause; with
---json they are "findings". --pem prints the certificate alone.`,
+  summary: 'Show a certificate as text, its state and its defects',
+  about: `Also shows the certificate of an authority. The last lines are violations of RFC 5280 and related standards, with their
+clauses ("findings" with --json). --pem prints only the certificate.`,
   examples: ['warder pki show CERTIFICATE', 'warder pki show AUTHORITY --pem > ca.pem'],
-  options: { pem: { type: 'flag', help: 'prints the certificate in PEM and nothing else' } },
+  options: { pem: { type: 'flag', help: 'prints only the certificate, in PEM' } },
   parse({ pem }, names) {
     const id = readId(requireOneName(names, 'certificate'))
     return async ({ kms, show }) => {

@@ -1,21 +1,21 @@
 import type { Command } from '../cli/command.ts'
 import type { Option, Options } from '../cli/options.ts'
 
-/** Words that can stand at one place of a command line, with what each is for. */
+/** Possible words at a point of the command line, with their descriptions. */
 export type Words = readonly (readonly [word: string, help: string])[]
 
-/** Possible words after some words. */
+/** The completions after a command path. */
 export interface CompletionPoint {
-  /** Behind `warder`: none, a command, or a command and its verb in one word or two. */
+  /** The words after `warder`: none, a command, or a command and its verb in one or two words. */
   readonly path: readonly string[]
   /** Commands or verbs. */
   readonly words: Words
   readonly options: Words
-  /** Options behind which a value stands. */
+  /** Options with a value. */
   readonly valued: readonly string[]
 }
 
-/** Every place of the command line, as the commands declare it. */
+/** Lists all completion points of the declared commands. */
 export function listCompletionPoints(commands: readonly Command[]): readonly CompletionPoint[] {
   const root: CompletionPoint = {
     path: [],
@@ -35,7 +35,7 @@ function listCommandPoints({ name, verbs = [], options = {} }: Command): readonl
     words: [],
     ...listOptions({ ...verb.options, ...options }),
   }))
-  // `tag add` and `tag remove` share the place behind `tag`.
+  // `tag add` and `tag remove` share the point after `tag`.
   const groups = [
     ...new Set(verbs.flatMap((verb) => (verb.name.includes(' ') ? [getFirstWord(verb.name)] : []))),
   ]

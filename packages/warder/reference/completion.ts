@@ -16,12 +16,12 @@ const shells: Readonly<Record<string, (places: readonly CompletionPoint[]) => st
 export function completionCommand(loadAll: () => Promise<readonly Command[]>): Command {
   return {
     name: 'completion',
-    summary: 'prints a script by which a shell completes the words of warder',
+    summary: 'Print a completion script for a shell',
     options: {},
     help: `warder completion bash|zsh|fish
 
-Prints a script that makes the shell complete commands, verbs, options and names of files. It asks no service, and holds
-what this version of warder knows.
+Prints a script with which the shell completes commands, verbs, options and file names. The script contains the commands
+of this version and contacts no service.
 
 Example:
   source <(warder completion bash)                                     in ~/.bashrc

@@ -7,18 +7,18 @@ import { toFileRefused } from '../cli/refused.ts'
 import { formatManualPage, formatOverviewPage } from './manual-page.ts'
 
 const options = {
-  dir: { type: 'text', value: 'DIR', help: 'writes every page into this folder, which is made' },
+  dir: { type: 'text', value: 'DIR', help: 'writes all pages into this folder, which is created' },
 } as const
 
 /** `warder man`. @param loadAll every command, itself among them */
 export function manCommand(loadAll: () => Promise<readonly Command[]>): Command {
   return {
     name: 'man',
-    summary: 'prints manual pages, or writes them into a folder',
+    summary: 'Print manual pages, or write them into a folder',
     options,
     help: `warder man [COMMAND] [--dir DIR]
 
-Prints the manual page of a command, or of warder itself, in the language of man(1). They are made from the same
+Prints the manual page of a command, or of warder itself, in the format of man(7). The pages are generated from the same
 declarations as the help.
 
   --dir DIR             writes every page into this folder, which is made

@@ -6,7 +6,7 @@ import { version } from '../cli/version.ts'
 
 const defaultExitCodes = '0 done; 1 failed, one line on standard error says why; 2 called wrongly.'
 
-/** The manual page of a command (man(7)). */
+/** Formats the manual page of a command (man(7)). */
 export function formatManualPage(command: Command): string {
   const { name, summary, verbs = [], options = {}, about, help, exitCodes = defaultExitCodes } = command
   const body =
@@ -26,7 +26,7 @@ export function formatManualPage(command: Command): string {
   ].join('\n')
 }
 
-/** The page `warder(1)`. */
+/** Formats the page `warder(1)`. */
 export function formatOverviewPage(commands: readonly Command[]): string {
   return [
     ...formatHead('warder', 'an authentication service and a key management service, self-hosted'),
@@ -44,7 +44,7 @@ export function formatOverviewPage(commands: readonly Command[]): string {
 function formatHead(page: string, summary: string): readonly string[] {
   return [
     `.TH ${escapeText(page.toUpperCase())} 1 "" "Warder ${version}" "Warder"`,
-    // Neither stretched nor divided: what stands there can be copied.
+    // Without justification and hyphenation, so that text can be copied.
     '.ad l',
     '.nh',
     '.SH NAME',
@@ -75,7 +75,7 @@ function formatOptions(options: Options): string {
 }
 
 function formatParagraph(text: string): string {
-  // Lines that are indented are lists and examples, which stay as they are.
+  // Text with indented lines contains lists or examples, which are not reflowed.
   return /^ /m.test(text) ? formatVerbatim(text) : ['.PP', ...text.split('\n').map(formatLine)].join('\n')
 }
 
@@ -83,13 +83,13 @@ function formatVerbatim(text: string): string {
   return ['.PP', '.nf', ...text.split('\n').map(formatLine), '.fi'].join('\n')
 }
 
-/** A line that is no request, whatever it begins with. */
+/** Formats a text line so that it is not read as a request. */
 function formatLine(text: string): string {
   const line = escapeText(text)
   return line === '' ? '.sp' : /^[.']/.test(line) ? `\\&${line}` : line
 }
 
-/** In ASCII: what groff reads depends on the language of the machine. */
+/** Escapes text as ASCII, because the input encoding of groff depends on the locale. */
 function escapeText(text: string): string {
   return text
     .replaceAll('\\', '\\e')

@@ -51,7 +51,7 @@ _warder() {
 if [ "$funcstack[1]" = _warder ]; then _warder "$@"; else compdef _warder warder; fi`
 }
 
-/** `'word:what it is for'`, as \`_describe\` reads it. */
+/** Formats `'word:description'` for `_describe`. */
 function formatEntry([word, help]: readonly [string, string]): string {
   return `'${`${word.replaceAll(':', '\\:')}:${help}`.replaceAll("'", "'\\''")}'`
 }

@@ -23,7 +23,7 @@ import { serviceNames } from '../installation/services.ts'
 const rotateVerb = homeVerb({
   name: 'rotate',
   words: '',
-  summary: "makes a new root key and wraps both services' data keys under it",
+  summary: 'Create a new root key and rewrap the data keys of both services',
   examples: ['warder root-key rotate --home /var/lib/warder'],
   options: {},
   parse(_, names) {
@@ -37,15 +37,15 @@ const rotateVerb = homeVerb({
 
 export const rootKey = verbCommand({
   name: 'root-key',
-  summary: 'gives the installation a new root key, without touching a row of data',
-  about: `Rows stay as they are, and the services may keep running. Stopped at any moment, everything still opens: start it
-again and it finishes.
+  summary: 'Rotate the root key of the installation without touching stored rows',
+  about: `Does not change stored rows, and the services may keep running. After an interruption everything stays readable; run the
+command again to finish.
 
   file          root.key is replaced by a new one; make a new copy of it afterwards
   environment   the new key is WARDER_ROOT_KEY_NEW (32 bytes in base64url), the old one WARDER_ROOT_KEY
   passphrase    the new one is WARDER_ROOT_KEY_PASSPHRASE_NEW, the old one WARDER_ROOT_KEY_PASSPHRASE
 
-Where approvals.operations of the kms names root_key, it takes an approved request: warder officers ask root-key.`,
+If approvals.operations of the kms contains root_key, an approved request is required: warder officers ask root-key.`,
   verbs: [rotateVerb],
 })
 
@@ -63,7 +63,7 @@ async function rotate(home: string, terminal: Terminal): Promise<number> {
       throw new StartupError('auth and kms have different root keys: rotate each with a home of its own')
     }
   }
-  // Before a database is opened: that makes one where there is none.
+  // Checked before a database is opened, because that would create a missing one.
   const change = prepareRotation(source, terminal)
   const databases: (SealedDatabase & { close(): Promise<void> })[] = []
   try {
@@ -77,7 +77,7 @@ async function rotate(home: string, terminal: Terminal): Promise<number> {
   }
 }
 
-/** Those that the databases may be under: both, of a rotation that was interrupted. */
+/** Loads the possible root keys of the databases: both the old and the new one, after an interrupted rotation. */
 function loadKeys(source: RootKeySource, { env }: Terminal): readonly RootKey[] {
   const keys = loadRootKeys(source, env, { create: false })
   if (source.kind === 'file') return keys
@@ -86,8 +86,8 @@ function loadKeys(source: RootKeySource, { env }: Terminal): readonly RootKey[] 
 }
 
 /**
- * Where the settings of the kms put another root key under the approval of its officers, there has to be one.
- * @returns uses it up
+ * Requires an approval, if the settings of the kms demand one for the root key.
+ * @returns a function that consumes the approval
  * @throws StartupError
  */
 async function requireApproval(
@@ -105,7 +105,7 @@ async function requireApproval(
   }
 }
 
-/** Reads the keys; what it returns does the work. @throws StartupError when one is not there */
+/** Reads the keys. @returns a function that rotates @throws StartupError when a key is missing */
 function prepareRotation(
   source: RootKeySource,
   terminal: Terminal,

@@ -20,9 +20,9 @@ const options = {
   home: homeOption,
   'accept-rollback': {
     type: 'flag',
-    help: 'starts with a database that is missing, or older than its audit log; recorded there',
+    help: 'starts with a database that is missing, or older than its audit log; the audit log records it',
   },
-  'check-config': { type: 'flag', help: 'says whether the settings are right, and ends' },
+  'check-config': { type: 'flag', help: 'checks the settings and exits' },
   'print-default-config': { type: 'flag', help: 'prints every setting with its default, as a file to edit' },
   'beside-auth': { type: 'text' },
   'beside-kms': { type: 'flag' },
@@ -31,20 +31,20 @@ const options = {
   supervised: { type: 'flag' },
 } as const
 
-export const auth = serviceCommand('auth', 'the authentication service: who are you?')
-export const kms = serviceCommand('kms', 'the key management service: keys, and what is done with them')
+export const auth = serviceCommand('auth', 'the authentication service')
+export const kms = serviceCommand('kms', 'the key management service')
 
 function serviceCommand(name: ServiceName, what: string): Command {
   return {
     name,
-    summary: `starts ${what}`,
+    summary: `Start ${what}`,
     options,
     get help() {
       return `warder ${name} [--home DIR] [SETTINGS]
 
-Starts ${what}
+Starts ${what}.
 
-SIGTERM or SIGINT stop it in order, a second one at once; SIGHUP reads the certificates again.
+SIGTERM or SIGINT stops it gracefully, a second one at once; SIGHUP reloads the certificates.
 
 ${optionsHelp(options)}
 
@@ -85,7 +85,7 @@ Example:
         if (supervised) process.send?.({ type: 'waiting' })
       }
       const heldPorts = values['held-ports']?.split(',').map(Number) ?? []
-      // While it starts nothing is in flight: it ends as it would by a signal, and the next start goes on from there.
+      // Nothing is in flight during the start, so the process may exit at once; the next start continues.
       const unwatch = whenParentProcessEnds(() => process.exit(1))
       let service: RunningService
       try {
@@ -98,7 +98,7 @@ Example:
           acceptRollback: values['accept-rollback'],
         })
       } finally {
-        // Watched on, the channel would keep a process alive whose start was refused.
+        // A watched channel would keep the process alive after a refused start.
         unwatch()
       }
       return serve(service, { home: folder, supervised }, terminal.forService?.() ?? terminal)
@@ -106,7 +106,7 @@ Example:
   }
 }
 
-/** The settings of a service that was started together with the other one, or by itself. */
+/** Applies the defaults of a joint start to a service that was started together with the other one. */
 function adaptConfiguration(
   name: ServiceName,
   configuration: ServiceConfiguration,
@@ -129,17 +129,17 @@ function warnOfDebugger(): readonly string[] {
     : ['a debugger can be attached (--inspect): every user of this machine can read keys with it']
 }
 
-/** Waits until the other service's database was checked, too, where this one's is to be changed. */
+/** If this service has pending migrations, waits until the database of the other service was checked as well. */
 async function awaitOtherService(pending: boolean): Promise<void> {
   const told = pending ? once(process, 'message') : undefined
   process.send?.({ type: 'checked', pending })
   await told
 }
 
-/** How often a supervised service tells of itself, at most. */
+/** Interval of the heartbeats of a supervised service. */
 const aliveEveryMs = 1000
 
-/** Tells the supervisor that this process answers. What it did not take yet is not told again. */
+/** Sends heartbeats to the supervisor; skips one while the previous one is still queued. */
 function sendHeartbeats(): () => void {
   let told = true
   const timer = setInterval(() => {
@@ -171,8 +171,8 @@ function announce(service: RunningService, { home, supervised }: ServeOptions, t
 }
 
 /**
- * Runs until a signal, or until the service cannot go on. A supervised service takes signals for requests of its
- * supervisor, which kills what shall stop at once.
+ * Runs until a signal, or until the service cannot continue. A supervised service treats every signal as a graceful
+ * stop; its supervisor kills it when it must stop at once.
  */
 async function serve(
   service: RunningService,
@@ -202,7 +202,7 @@ async function serve(
       resolve(1)
     })
   })
-  // Only now: whoever is told may stop it at once, and that is in order.
+  // Announced last: a reader of the announcement may send a stop signal at once, and the handlers are now installed.
   announce(service, { home, supervised }, terminal)
   const quiet = supervised ? sendHeartbeats() : undefined
   const code = await stopped

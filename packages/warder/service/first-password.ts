@@ -2,8 +2,8 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
- * The line with the first administrator's password, for a terminal: a log keeps what is written to it.
- * @param notices of a start; one of them names the file when this start made it
+ * Returns a line with the password of the first administrator; only for a terminal, because a log would store it.
+ * @param notices notices of the start; one of them names the file if this start created it
  */
 export function readFirstPassword(home: string, notices: readonly string[]): readonly string[] {
   const file = join(home, 'initial-admin-password')

@@ -1,11 +1,11 @@
-/** The same signal again within this time is the same request to stop. */
+/** The same signal within this time is part of the same stop request. */
 const oneRequestMs = 500
 
 /**
- * Watches for requests to stop: SIGTERM and SIGINT.
- * Ctrl-C in a terminal and systemd (KillMode=control-group) signal every process of a group, and a launcher forwards the
- * copy that it got itself: such a repetition is not the second request that stops at once.
- * @param again is called for another signal, or for the same one later
+ * Watches for stop requests: SIGTERM and SIGINT.
+ * Ctrl-C and systemd (KillMode=control-group) signal every process of a group, and a launcher also forwards its own copy;
+ * such a repetition is not a second request, which stops at once.
+ * @param again called for another signal, or for the same one later
  * @returns ends the watch
  */
 export function watchStopSignals(first: (signal: NodeJS.Signals) => void, again: () => void): () => void {

@@ -13,17 +13,17 @@ import type { sessionOptions } from './options.ts'
 export interface SessionContext {
   readonly endpoints: ServiceEndpoints
   readonly terminal: Terminal
-  /** The authentication service, where it is known. */
+  /** The authentication service, if it is known. */
   readonly auth: HttpsClient | undefined
-  /** The login that is kept for these places. */
+  /** Finds the stored login for these services. */
   found(): FoundLogin | undefined
-  /** The key management service, with a token. The caller closes it. */
+  /** Opens a client of the key management service with a token. The caller closes it. */
   openKms(token: string): KmsClient
-  /** Prints lines for people, or with `--json` one document for programs. */
+  /** Prints lines of text, or with `--json` one document. */
   show(document: unknown, lines: readonly string[]): void
 }
 
-/** @throws UsageError, StartupError when it is not known where the services are */
+/** @throws UsageError, StartupError when the addresses of the services are not known */
 export async function withServices<R>(
   values: ValuesOf<typeof sessionOptions>,
   terminal: Terminal,
@@ -48,7 +48,7 @@ export async function withServices<R>(
   }
 }
 
-/** The places as a kept login is bound to them. */
+/** Returns the identities of the services for a stored login. */
 export function toServiceIds({ auth, kms }: ServiceEndpoints) {
   return { auth: auth === undefined ? undefined : toServiceId(auth), kms: toServiceId(kms) }
 }

@@ -13,27 +13,27 @@ import { logInWithSaml } from '../login/saml.ts'
 import type { StoredLogin } from '../login/stored-login.ts'
 import type { loginOptions } from './options.ts'
 
-/** A login without the places that it is for. */
+/** A login without its services. */
 export type NewLogin = Omit<StoredLogin, 'places'>
 
 export interface LoginSources {
-  /** File with the password of the first administrator, which need not be there; undefined: of no use here. */
+  /** File with the password of the first administrator, which may not exist; undefined: not applicable. */
   readonly initialPassword: string | undefined
   readonly env: Terminal['env']
   readonly prompter: Prompter
   /** Unix seconds. */
   readonly now: number
-  /** How long a login with a browser may take. */
+  /** Time limit of a login with a browser. */
   readonly browserMs: number
-  /** A line for the person, beside the output. */
+  /** Prints a line to standard error. */
   say(line: string): void
-  /** undefined: it is not known where one logs in. */
+  /** undefined: the authentication service is not known. */
   readonly auth: HttpsClient | undefined
-  /** User as whom the key management service knows the bearer of a token. @throws ClientError */
+  /** Fetches the user name of a token at the key management service. @throws ClientError */
   userAtKms(token: string): Promise<string>
 }
 
-/** One way to log in. @throws StartupError with one line that helps */
+/** A login method. @throws StartupError that names the cause */
 export type LoginMethod = (sources: LoginSources) => Promise<NewLogin>
 
 type Values = ValuesOf<typeof loginOptions>
@@ -41,7 +41,7 @@ type Values = ValuesOf<typeof loginOptions>
 const passwordOptions = ['user', 'password-file', 'totp-code'] as const
 const appRoleOptions = ['role-id-file', 'secret-id-file'] as const
 
-/** The way that the words name. @throws UsageError for two of them */
+/** Reads the login method from the options. @throws UsageError for contradictory options */
 export function readMethod(values: Values): LoginMethod {
   const listGiven = (names: readonly (keyof Values)[]): readonly string[] =>
     names.filter((name) => values[name] !== undefined)
@@ -110,7 +110,7 @@ function createSamlMethod(realm: string | undefined, noBrowser: boolean): LoginM
   }
 }
 
-/** @throws StartupError when the session is none, which a login that succeeded never is */
+/** Reads the session of a new login. @throws StartupError when it has already ended */
 async function readSession(auth: HttpsClient, realm: string, token: string): Promise<NewLogin> {
   const facts = await fetchSession(auth, realm, token)
   if (facts === undefined)

@@ -16,7 +16,7 @@ import { loginOptions, sessionOptions } from './options.ts'
 
 const options = { ...loginOptions, ...sessionOptions } as const
 
-/** `warder login`, with the terminal that questions are asked on. */
+/** Creates `warder login`. */
 export function createLoginCommand(
   prompter: () => Prompter,
   now = (): number => Date.now() / 1000,
@@ -24,19 +24,19 @@ export function createLoginCommand(
 ): Command {
   return {
     name: 'login',
-    summary: 'logs in once, for every command until the session ends',
+    summary: 'Log in once, for every command until the session ends',
     options,
     help: `warder login [--realm R --user U | --saml --realm R | --token-file F | --approle] [OPTIONS]
 
-Logs in and keeps the session in HOME/logins, in a file that only you can read; the system's keyring seals it where there
-is one (secret-tool on Linux, the keychain on macOS). Every command then asks as you, until the session ends: by its
-time, by warder logout, or by an administrator. With a second factor, one code is enough for the session.
+Logs in and stores the session in HOME/logins, in a file with mode 0600; if the system has a keyring (secret-tool on
+Linux, the keychain on macOS), the file is encrypted with a key in it. Every command then uses the session until it
+expires, or is ended by warder logout or an administrator. With a second factor, one code is enough for the session.
 
-A session is bound to the services that it is for (their addresses and the authority of their certificates): others never
-see it. A command that names somebody else (--user, --token-file, WARDER_TOKEN, WARDER_PASSWORD) asks as them instead.
+A session is bound to its services (their addresses and certificate authority) and never sent to others. A command with
+other credentials (--user, --token-file, WARDER_TOKEN, WARDER_PASSWORD) uses those instead.
 
-With --saml a browser on this computer logs in at the identity provider of the realm, for which the realm has to allow
-http://127.0.0.1 among its allowed_return_origins. The page asks before it goes on; nothing secret is in the address.
+With --saml, a browser on this computer logs in at the identity provider of the realm; allowed_return_origins of the
+realm must contain http://127.0.0.1. The page asks for confirmation, and the address contains no secret.
 
 ${optionsHelp(options)}
 
@@ -84,7 +84,7 @@ async function logInAndStore(
 ): Promise<number> {
   const { endpoints: places, terminal, auth, show } = context
   const { home } = places
-  // Before somebody is asked for a password: what is in the way of keeping a session shows now.
+  // Checked before the prompt for a password, so that an unusable folder is reported early.
   const before = context.found()
   const login = await logInUser({
     ...{ env: terminal.env, prompter, now, browserMs, auth },
@@ -104,7 +104,7 @@ async function logInAndStore(
   try {
     kept = await storeLogin(home, { ...login, places: toServiceIds(places) }, system)
   } catch (error) {
-    // Nobody could use it, and nobody could end it.
+    // A session that is not stored could neither be used nor ended.
     if (auth !== undefined) await endLogin(auth, login).catch(() => undefined)
     throw error
   }
@@ -117,7 +117,7 @@ async function logInAndStore(
   return 0
 }
 
-/** The session that a new one takes the place of; one that cannot be ended ends by itself. */
+/** Ends the previous session; if that fails, it expires. */
 async function endPreviousLogin(
   { auth }: SessionContext,
   before: FoundLogin | undefined,
@@ -129,7 +129,7 @@ async function endPreviousLogin(
   await endLogin(auth, { ...before.facts, token }).catch(() => undefined)
 }
 
-/** Document for `--json`: never the token. */
+/** Builds the document for `--json`, without the token. */
 export function toDocument(
   { kind, username, realm, how, expiresAt }: Omit<NewLogin, 'token'>,
   kept: string,

@@ -11,12 +11,12 @@ import { sessionOptions } from './options.ts'
 
 export const logout: Command = {
   name: 'logout',
-  summary: 'ends the session that warder login keeps',
+  summary: 'End the session of warder login',
   options: sessionOptions,
   help: `warder logout [OPTIONS]
 
-Ends the session at the authentication service and forgets it here. A token of another issuer is only forgotten: it is
-valid until its time.
+Ends the session at the authentication service and deletes it here. A token of another issuer is only deleted here, and
+stays valid until it expires.
 
 ${optionsHelp(sessionOptions)}
 
@@ -45,7 +45,7 @@ async function endStoredLogin({ auth, terminal, found, show }: SessionContext): 
     if (!(error instanceof StartupError)) throw error
     why = error.message
   }
-  // Whatever the service says: nobody shall find it here.
+  // The local copy is deleted even if the service cannot be reached.
   await forgetLogin(login, terminal.env)
   if (why !== undefined) {
     throw new StartupError(

@@ -12,12 +12,12 @@ import { sessionOptions } from './options.ts'
 
 export const whoami: Command = {
   name: 'whoami',
-  summary: 'says who is logged in, until when, and how',
+  summary: 'Show who is logged in, until when, and how',
   options: sessionOptions,
   help: `warder whoami [OPTIONS]
 
-Says whose session warder login keeps for these services, and asks them whether it goes on. Exit code 1: nobody is logged
-in, or the session has ended.
+Shows the stored session for these services, and checks that it is still valid. Exit code 1: not logged in, or the
+session has ended.
 
 ${optionsHelp(sessionOptions)}
 
@@ -42,7 +42,7 @@ async function showLogin({ auth, found, openKms: kmsWith, show }: SessionContext
   requireUnexpired(facts, Date.now() / 1000)
   const token = await login.token()
   if (auth !== undefined) await requireLive(auth, { facts, token })
-  // Only the key management service can say whether it takes a token of another issuer.
+  // Only the key management service can verify a token of another issuer.
   const kms = kmsWith(token)
   const { user } = await kms.call('server.me').finally(() => kms.close())
   const document = toDocument(facts, kept) as Readonly<Record<string, unknown>>

@@ -1,9 +1,9 @@
 const firstWaitMs = 1_000
 const maxWaitMs = 30_000
-/** A service that served for so long is well: its next end is the first one. */
+/** A service that has served for so long is healthy, and its failures are counted from zero. */
 const healthyAfterMs = 60_000
 
-/** How long to wait before a service is started again: not at all at first, then 1, 2, 4 … 30 seconds. */
+/** Backoff before a restart of a service: none at first, then 1, 2, 4 … 30 seconds. */
 export class RestartBackoff {
   #ends = 0
   #servingSince: number | undefined

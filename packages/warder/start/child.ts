@@ -11,27 +11,27 @@ export interface ServiceReady {
   readonly url: string
   readonly kmip?: { readonly host: string; readonly port: number }
   readonly notices: readonly string[]
-  /** It is killed when it does not tell of itself for so long; 0 = never. */
+  /** Without a heartbeat for so long it is killed; 0 = never. */
   readonly aliveWithinMs: number
 }
 
-/** Its event loop answers. */
+/** Heartbeat: the event loop responds. */
 interface ServiceAlive {
   readonly type: 'alive'
 }
 
-/** Its database is one that it can use, and was not changed; with `pending` it waits for a `migrate`. */
+/** The database is usable and was not changed; with `pending` the service waits for `migrate`. */
 export interface ServiceChecked {
   readonly type: 'checked'
   readonly pending: boolean
 }
 
-/** The parent's answer when all services were checked. */
+/** Reply of the parent when the databases of all services are checked. */
 export interface MayMigrate {
   readonly type: 'migrate'
 }
 
-/** It answers 503 until its database is there. */
+/** The service responds with 503 until its database is available. */
 export interface ServiceWaits {
   readonly type: 'waiting'
 }
@@ -40,13 +40,13 @@ type FromService = ServiceReady | ServiceWaits | ServiceAlive | ServiceChecked
 
 export interface ServiceChild {
   readonly name: string
-  /** Resolves when it answers on its port: it serves, or it waits for its database and says so. */
+  /** Resolves when it responds on its port: it serves, or waits for its database. */
   readonly answers: Promise<void>
-  /** Resolves when its database was checked; never when it ended before. */
+  /** Resolves when its database is checked; never if it ended before. */
   readonly checked: Promise<void>
-  /** It may change its database. */
+  /** Permits the service to migrate its database. */
   migrate(): void
-  /** Resolves when it serves; rejects when it ended before that (it has said why on standard error). */
+  /** Resolves when it serves; rejects when it ended before (with the reason on its standard error). */
   readonly ready: Promise<ServiceReady>
   readonly exited: Promise<number>
   signal(signal: NodeJS.Signals): void
@@ -54,12 +54,12 @@ export interface ServiceChild {
 
 const entry = fileURLToPath(new URL('../bin/warder.mjs', import.meta.url))
 
-/** After a process has ended its last lines are waited for. */
+/** Time limit for the last lines of an ended process. */
 const lastLinesWithinMs = 1000
 
 /**
- * Runs `warder auth` or `warder kms` as a process of its own. One that serves and then does not answer is killed, and the
- * terminal is told. What it writes comes through this process.
+ * Runs `warder auth` or `warder kms` as a child process, and forwards its output. A service without heartbeats is killed,
+ * which is reported on the terminal.
  */
 export function startChild(
   name: 'auth' | 'kms',
@@ -71,8 +71,8 @@ export function startChild(
   const child: ChildProcess = fork(entry, [name, '--supervised', ...args], {
     env,
     stdio: [...stdio],
-    // The kms collects garbage once after a burst of large data (docs/adr/node-performance.md). No debugger, from the
-    // first moment on.
+    // The kms collects garbage after a burst of large data (docs/adr/node-performance.md). The debugger is disabled from
+    // the start.
     execArgv: [...process.execArgv, '--expose-gc', '--disable-sigusr1'],
   })
   forwardLines(child.stdout, terminal.out)
@@ -94,7 +94,7 @@ export function startChild(
       child.once('close', end)
       setTimeout(end, lastLinesWithinMs).unref()
     })
-    // One that could not be started at all has no exit.
+    // A process that could not be started emits no exit event.
     child.on('error', () => {
       if (child.pid === undefined) resolve(1)
     })

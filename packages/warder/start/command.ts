@@ -8,29 +8,29 @@ const options = {
   home: homeOption,
   'accept-rollback': {
     type: 'flag',
-    help: 'starts with such a database or audit log all the same, once; the audit log records it',
+    help: 'accepts such a database or audit log once; the audit log records it',
   },
 } as const
 
 export const start: Command = {
   name: 'start',
-  summary: 'starts both services; makes everything they need on the first run',
+  summary: 'Start both services; the first run creates everything that they need',
   options,
   help: `warder start ${optionsUsage(options)}
 
-Starts auth and kms, each as a process of its own, and keeps them running. On the first run it makes the home folder
-with the root key, a local certificate authority, certificates, databases, the realm _ and the administrator admin;
-then it prints where the services are and three lines to paste.
+Starts auth and kms as separate processes and keeps them running. The first run creates the home folder with the root
+key, a local certificate authority, certificates, databases, the realm _ and the administrator admin. Then it prints the
+addresses of the services and three commands to try.
 
-Ports: AUTH_PORT (8443), KMS_PORT (9998), KMS_SOCKET_SERVER_PORT (5696); 0 = any free one. Once both answer,
-HOME/endpoints.json says where they are. More settings: HOME/auth.toml, HOME/kms.toml, warder config --help.
+Ports: AUTH_PORT (8443), KMS_PORT (9998), KMS_SOCKET_SERVER_PORT (5696); 0 = any free port. When both services respond,
+HOME/endpoints.json contains their addresses. More settings: HOME/auth.toml, HOME/kms.toml, warder config --help.
 
-A database that is missing, or older than its audit log, is refused: changes that were acknowledged are gone, and
-destroyed keys may work again. So is an audit log that is missing, or has fewer records than its database knows of.
+The start is refused if a database is missing or older than its audit log, because acknowledged changes are lost and
+destroyed keys may work again; and if an audit log is missing or has fewer records than its database has recorded.
 
 ${optionsHelp(options)}
 
-Signals: SIGTERM or SIGINT stop it in order (what is in flight is finished, the audit log flushed); a second one
+Signals: SIGTERM or SIGINT stops gracefully (requests in flight are finished, the audit log is flushed); a second one
 stops at once. SIGHUP reloads the certificates.
 
 Example:

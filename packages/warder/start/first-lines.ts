@@ -3,20 +3,20 @@ import { isIP } from 'node:net'
 import { join, relative } from 'node:path'
 import { type Endpoints, type ServiceEndpoint, toServer } from '../installation/endpoints.ts'
 
-/** Default home, from the current folder. */
+/** Default home, relative to the current folder. */
 const defaultHome = '.warder'
 
-/** A path as a word of a POSIX shell, short where it can be. */
+/** Quotes a path for a POSIX shell, relative if that is shorter. */
 function quoteForShell(path: string): string {
   const short = relative(process.cwd(), path) || '.'
-  // From the root, where services start, the whole path is as short, and right elsewhere, too.
+  // From the root folder, where services start, the absolute path is as short and works everywhere.
   const folder = short.startsWith('..') || process.cwd() === '/' ? path : short
   return /^[A-Za-z0-9_./-]+$/.test(folder) ? folder : `'${folder.replaceAll("'", `'\\''`)}'`
 }
 
 /**
- * The command that tries the started services, as it works in another terminal: that one knows no WARDER_HOME.
- * @param program how this command was called; WARDER_PROGRAM says it where it is installed
+ * Formats the command to try the services in another terminal, which has no WARDER_HOME.
+ * @param program name of this command; WARDER_PROGRAM if it is installed
  */
 export function formatTryCommand(home: string, program = 'npx warder'): string {
   const word = quoteForShell(home)
@@ -24,9 +24,9 @@ export function formatTryCommand(home: string, program = 'npx warder'): string {
 }
 
 /**
- * Three curl lines that work as they are in a POSIX shell: log in, make a key, encrypt with it. They keep the session and
- * the key id in shell variables. The password is read from its file; where there is none, because it was given as
- * WARDER_ADMIN_PASSWORD, it is taken from that variable, and curl asks for it where the variable is not set.
+ * Formats three curl commands for a POSIX shell: log in, create a key, encrypt with it. The session and the key id are stored
+ * in shell variables. The password is read from its file, or else from WARDER_ADMIN_PASSWORD; if that is not set, curl
+ * prompts for it.
  */
 export function formatFirstLines(home: string, endpoints: Endpoints): readonly string[] {
   const [auth, kms] = [toCurlTarget(home, endpoints.auth), toCurlTarget(home, endpoints.kms)]
@@ -42,13 +42,13 @@ export function formatFirstLines(home: string, endpoints: Endpoints): readonly s
   ]
 }
 
-/** How curl reaches a service: the address to call, and the options that it takes, each a word. */
+/** Address and options of curl for a service. */
 interface CurlTarget {
   readonly url: string
   readonly options: readonly string[]
 }
 
-/** The address has a name that the certificate has; `--resolve` brings it to where the service listens. */
+/** Uses a name in the certificate as address; `--resolve` maps it to the listen address. */
 function toCurlTarget(home: string, endpoint: ServiceEndpoint): CurlTarget {
   const { url, caFile, serverName } = toServer(home, endpoint)
   const trust = caFile === undefined || url.startsWith('http:') ? [] : ['--cacert', caFile]

@@ -1,7 +1,7 @@
 import { type ClaimedPort, claimPort } from '@warder/foundation/supervision'
 import type { ServiceConfiguration } from '../installation/configuration.ts'
 
-/** Address on which a service is to listen; port 0 = any. */
+/** Address on which a service listens; port 0 = any. */
 interface ListenAddress {
   readonly host: string
   readonly port: number
@@ -11,9 +11,9 @@ interface ListenAddress {
 export interface ListenAddresses {
   readonly auth: ListenAddress
   readonly kms: ListenAddress
-  /** Of KMIP. */
+  /** The KMIP socket. */
   readonly socket: ListenAddress | undefined
-  /** Auth is to speak HTTP without TLS. */
+  /** Auth uses HTTP without TLS. */
   readonly plain: boolean
 }
 
@@ -26,7 +26,7 @@ function getListenAddress({ launch }: ServiceConfiguration): ListenAddress {
   return { host: launch.config.host, port: launch.config.port }
 }
 
-/** undefined: there will be no KMIP socket, or none of which it is known here. */
+/** undefined: there is no KMIP socket, or its address is not known here. */
 function findKmipAddress({ launch: { config } }: ServiceConfiguration): ListenAddresses['socket'] {
   const { host, plaintext_http: plain, clients_ca_cert_file: authorities } = config
   const { socket_server_start: enabled, socket_server_port: port, socket_server_hostname: hostname } = config
@@ -35,7 +35,7 @@ function findKmipAddress({ launch: { config } }: ServiceConfiguration): ListenAd
 }
 
 /**
- * Claims the ports of both services before anything is started, so that the refusal of one that is taken names its setting.
+ * Claims the ports of both services before the start, so that the error for an occupied port names its setting.
  * @throws StartupError
  */
 export async function claimPorts({

@@ -1,4 +1,4 @@
-// Reads the settings of both services, which takes the code of both, and ends before it costs memory for long.
+// Reads the settings of both services in a short-lived process, because that loads the code of both.
 
 import { StartupError } from '@warder/foundation/errors'
 import { configure, type ServiceConfiguration } from '../installation/configuration.ts'
@@ -42,6 +42,6 @@ async function reply(question: Question): Promise<Reply> {
   }
 }
 
-// A start that is interrupted is told to the services; this process ends with the starter's channel.
+// Signals are for the services; this process ends with the IPC channel of the starter.
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => undefined)
 process.on('message', async (question: Question) => process.send?.(await reply(question)))

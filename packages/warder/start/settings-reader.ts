@@ -9,7 +9,7 @@ import type { ListenAddresses } from './listen-addresses.ts'
 export interface SettingsStart {
   readonly home: string
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Takes what its process writes when it fails. */
+  /** Receives the error output of its process. */
   readonly tell: (line: string) => void
 }
 
@@ -26,13 +26,13 @@ export interface Answers {
 
 export type Reply = { readonly answer: unknown } | { readonly refused: string; readonly startup: boolean }
 
-/** Answers what the starter wants to know of the settings of both services. */
+/** Reads the settings of both services for the starter. */
 export interface SettingsReader {
-  /** Addresses of both services. @throws StartupError with what is wrong in the settings */
+  /** Reads the addresses of both services. @throws StartupError for invalid settings */
   places(): Promise<ListenAddresses>
-  /** @throws StartupError when the kms could not reach auth there, because of auth's own certificate */
+  /** @throws StartupError when the kms cannot verify the certificate of auth at this address */
   requireReachableAuth(authUrl: string): Promise<void>
-  /** How clients on this machine verify certificates of the user's own. */
+  /** Finds the parameters to verify certificates of the operator. */
   ownTls(authUrl: string, kmsUrl: string): Promise<Answers['trust']>
   /** Resolves when its process has ended. */
   close(): Promise<void>
@@ -40,7 +40,7 @@ export interface SettingsReader {
 
 const entry = fileURLToPath(new URL('./settings-process.ts', import.meta.url))
 
-/** Reads settings in a process of their own: it takes the code of both services, for which the starter keeps no room. */
+/** Reads settings in a separate process, because that loads the code of both services, which would stay in memory. */
 export function openSettingsReader({ home, env, tell }: SettingsStart): SettingsReader {
   let child: ChildProcess | undefined
   const startReader = (): ChildProcess => {

@@ -20,8 +20,8 @@ import { openSettingsReader, type SettingsReader } from './settings-reader.ts'
 const parentPollMs = 250
 
 /**
- * `npm start` runs a shell between itself and this process, and a signal to npm ends the shell alone: nobody would be
- * told to stop. So under npm the parent is watched, and its end is taken for a SIGTERM.
+ * `npm start` runs a shell between itself and this process, and a signal to npm ends only that shell. So under npm this
+ * process watches its parent and treats its end as SIGTERM.
  */
 function whenParentEnds(env: Terminal['env'], stop: () => void): () => void {
   if (env.npm_lifecycle_event === undefined) return () => undefined
@@ -35,7 +35,7 @@ function whenParentEnds(env: Terminal['env'], stop: () => void): () => void {
   return () => clearInterval(timer)
 }
 
-/** How soon a wait before a restart ends when the whole is stopped. */
+/** Polling interval for a stop during the backoff before a restart. */
 const stopPollMs = 200
 
 interface Supervised {
@@ -47,14 +47,14 @@ interface Supervised {
 }
 
 export interface StartOptions {
-  /** For the first start of each service; one that is started again refuses what was lost meanwhile. */
+  /** Applies to the first start of each service, not to restarts. */
   readonly acceptRollback?: boolean
 }
 
 /**
- * Runs both services as processes of their own, auth first (the kms asks it for its public keys), and starts one
- * again that ends by itself. Resolves with the exit code when both have stopped.
- * @throws StartupError when another one runs in this home
+ * Runs both services as child processes, and restarts a service that ends unexpectedly. Resolves with the exit code when
+ * both have stopped.
+ * @throws StartupError when the services already run in this home
  */
 export async function startBoth(
   path: string,
@@ -63,7 +63,7 @@ export async function startBoth(
 ): Promise<number> {
   requireOpenFiles()
   const home = openHome(path)
-  // Before anything is touched: what is running here goes on, and is found by those who look for it.
+  // Locks first, so that running services of this home and their endpoints.json are not touched.
   const release = takeLock(
     join(home, 'start.lock'),
     (pid) => `${home} is in use by process ${pid}: are the services running already?`,
@@ -104,7 +104,7 @@ export async function startBoth(
     const codes = await Promise.all(running.map((one) => supervise(one, () => stopping, terminal)))
     return codes.every((code) => code === 0) ? 0 : 1
   } catch (error) {
-    // The child has said why; what was started with it is stopped.
+    // The child has reported the reason; the other one is stopped.
     for (const { child } of running) child.signal('SIGTERM')
     await Promise.all(running.map(({ child }) => child.exited))
     if (stopping) return 0
@@ -121,9 +121,9 @@ export async function startBoth(
 }
 
 /**
- * Starts both services at once. Ports are chosen here, so that the kms knows where auth will be, and are kept when a
- * service is started again.
- * @throws StartupError with one line for a port that is taken
+ * Starts both services concurrently. Ports are chosen here, so that the kms knows the address of auth, and are kept for
+ * restarts.
+ * @throws StartupError for an occupied port
  */
 async function beginBoth(
   home: string,
@@ -135,11 +135,11 @@ async function beginBoth(
 ): Promise<readonly [ServiceReady, ServiceReady]> {
   const addresses = await settings.places()
   const [authPort, kmsPort, socketPort] = await claimPorts(addresses)
-  // Nobody was there yet to be told.
+  // A stop signal came before any child process could receive it.
   if (stopping()) throw new Error('stopped before anything was started')
   const authUrl = formatBaseUrl(addresses.plain ? 'http' : 'https', addresses.auth.host, authPort.port)
   await settings.requireReachableAuth(authUrl)
-  // In the environment, not among the arguments, which everybody on the machine can list.
+  // In the environment, because every user of the machine can read arguments.
   const env = { WARDER_PEER_SECRET: randomBytes(32).toString('base64url'), ...terminal.env }
   const begin = (
     name: 'auth' | 'kms',
@@ -147,7 +147,7 @@ async function beginBoth(
     more: readonly string[],
   ): Promise<ServiceReady> => {
     const args = ['--home', home, ...more]
-    // Held for the first start only: whoever takes its place claims the ports again.
+    // Only for the first start; a restarted service claims its ports itself.
     const held = claims.filter((claim) => claim.held).map(({ port }) => port)
     const firstArgs = [
       ...args,
@@ -158,7 +158,7 @@ async function beginBoth(
     const child = startChild(name, firstArgs, env, terminal)
     const one: Supervised = { name, args, env, child, backoff: new RestartBackoff() }
     running.push(one)
-    // At once, not when both serve: what the kms asks auth would come to the holder, too.
+    // Released as soon as the service responds, because requests of the kms to auth could otherwise reach the holder.
     const release = (): void => {
       for (const claim of claims) claim.release()
     }
@@ -168,7 +168,7 @@ async function beginBoth(
       return ready
     })
   }
-  /** Neither database is changed before both were found to be usable: half of an upgrade is none. */
+  /** Neither database is migrated before both are usable, so that an upgrade is never partial. */
   const migrateTogether = async (): Promise<void> => {
     const children = running.map(({ child }) => child)
     await Promise.all(children.map((child) => child.checked))
@@ -189,11 +189,11 @@ async function beginBoth(
   return both
 }
 
-/** Starts a service again whenever it ends. What happens to one service is no reason to stop the other. */
+/** Restarts a service whenever it ends. The other service is not affected. */
 async function supervise(one: Supervised, stopping: () => boolean, terminal: Terminal): Promise<number> {
   for (;;) {
     const code = await one.child.exited
-    // One that did not serve yet has no handler for the signal that ended it.
+    // A service that did not serve yet has no signal handler, so its exit code is ignored.
     if (stopping()) return one.backoff.serving ? code : 0
     const waitMs = one.backoff.ended(performance.now())
     const when = waitMs === 0 ? '' : ` in ${waitMs / 1000} s`
@@ -252,7 +252,7 @@ function welcome(home: string, endpoints: Endpoints, notices: readonly string[],
     ...lines,
     '',
   ]
-  // In one write: who reads it from a pipe gets it whole.
+  // A single write, so that a reader of a pipe gets it in one piece.
   terminal.out(text.join('\n'))
 }
 

@@ -10,24 +10,23 @@ import { TryFailed } from './step.ts'
 
 const options = {
   home: homeOption,
-  file: { type: 'text', value: 'F', help: 'also encrypts and decrypts this file and compares' },
+  file: { type: 'text', value: 'F', help: 'also encrypts and decrypts this file and compares the result' },
   realm: { type: 'text', value: 'R', help: 'realm to log in to (default _)' },
   user: { type: 'text', value: 'U', help: 'user to log in as (default admin)' },
 } as const
 
 export const tryOut: Command = {
   name: 'try',
-  summary: 'runs through login, keys, encryption and signatures against the started services',
+  summary: 'Try login, keys, encryption and signatures on the started services',
   options,
   help: `warder try ${optionsUsage(options)}
 
-Does what a new user would do against the services that \`warder start\` runs, and shows each step with what came
-back: log in, change the password of a user that is made for it and deleted again, make keys, encrypt, decrypt,
-sign, verify, MAC, delete the keys, log out.
+Runs the steps of a new user on the running services and shows each result: log in, change the password of a temporary
+user, create keys, encrypt, decrypt, sign, verify, MAC, delete the keys, log out.
 
 ${optionsHelp(options)}
 
-The password is WARDER_TRY_PASSWORD, else the first administrator's in HOME/initial-admin-password.
+The password is WARDER_TRY_PASSWORD, or else that of the first administrator in HOME/initial-admin-password.
 
 Example:
   warder start               in one terminal

@@ -19,7 +19,7 @@ export interface TryOptions {
   readonly password: string
   /** A real file to encrypt, decrypt and compare. */
   readonly file: string | undefined
-  /** false: only logs in and out; for a kms that serves no keys now. */
+  /** false: only logs in and out, for a kms that serves no keys. */
   readonly withKeys?: boolean
   readonly out: (line: string) => void
 }
@@ -29,8 +29,8 @@ interface Kms {
 }
 
 /**
- * The whole run of a new user against started services: log in, change a password, make keys, encrypt, decrypt,
- * sign, verify, MAC, delete, log out; each step shows what came back. What it makes it also removes.
+ * Runs the steps of a new user on running services: log in, change a password, create keys, encrypt, decrypt, sign, verify,
+ * MAC, delete, log out. Each step shows its result. Temporary objects are removed.
  * @returns the number of steps that passed
  * @throws TryFailed at the first step that does not
  */
@@ -133,7 +133,7 @@ async function logIn(steps: Steps, auth: HttpsClient, options: TryOptions): Prom
   return cookie
 }
 
-/** Changes the password of a user that is made for it and deleted afterwards, where the caller may make users. */
+/** Changes the password of a temporary user, if the caller may create users. */
 async function changePassword(steps: Steps, auth: HttpsClient, cookie: string, realm: string): Promise<void> {
   const username = `warder-try-${randomBytes(6).toString('hex')}`
   const users = `/realms/${encodeURIComponent(realm)}/userpass`

@@ -1,12 +1,12 @@
 import type { Answer } from '../client/https-client.ts'
 
-/** Something did not come back as it should; the run stops and says so. */
+/** A step failed, and the run stops. */
 export class TryFailed extends Error {
   override readonly name = 'TryFailed'
 }
 
 export interface Steps {
-  /** Runs one step and shows what came back in one line. */
+  /** Runs one step and shows its result in one line. */
   step<R>(what: string, run: () => Promise<R>, show: (result: R) => string): Promise<R>
   readonly passed: number
 }
@@ -31,7 +31,7 @@ export function createSteps(out: (line: string) => void): Steps {
   }
 }
 
-/** The JSON object of an answer that must have this status. */
+/** Requires this status. @returns the JSON object of the response */
 export function expectJson(answer: Answer, status: number): Readonly<Record<string, unknown>> {
   expectStatus(answer, status)
   if (typeof answer.json !== 'object' || answer.json === null) {
@@ -55,7 +55,7 @@ export function expectText(value: unknown, name: string): string {
   return value
 }
 
-/** First characters of something long, for showing. */
+/** Shortens a long text for display. */
 export function abbreviate(text: string): string {
   return text.length <= 44 ? text : `${text.slice(0, 41)}...`
 }
