@@ -137,13 +137,13 @@ class JsonReader {
       throw new KmipDecodeError('malformed_json', 'The value of a structure is an array of nodes.')
     this.#budget.refuseBeyond(value.length)
     const members = unwrapMembers(value.map(shape), shape)
-    const attributeName = attributeNameOf(members)
+    const attributeName = findAttributeName(members)
     return members.map((member) => this.node(member, depth, attributeName))
   }
 }
 
 /** The text of AttributeName, wherever it stands among its siblings. */
-function attributeNameOf(members: readonly JsonNode[]): string | undefined {
+function findAttributeName(members: readonly JsonNode[]): string | undefined {
   for (const { tag, value } of members)
     if (tag === Tag.AttributeName && typeof value === 'string') return value
   return undefined

@@ -44,9 +44,9 @@ function unwrap(member: JsonNode, siblings: readonly JsonNode[], shape: Shape): 
     case 'vendorattributes':
       return vendorAttributes(member, shape)
     case 'certificateattributes':
-      return arrayOf(member).map(shape)
+      return requireArray(member).map(shape)
     case 'object':
-      return [renamed(member, objectName(siblings))]
+      return [renameMember(member, objectName(siblings))]
     default:
       return own ?? [bytesOfMaterial(member, shape) ?? member]
   }
@@ -64,27 +64,27 @@ function bytesOfMaterial(member: JsonNode, shape: Shape): JsonNode | undefined {
 /** The members of a structure that all bear its own name; no structure of the standard holds itself. */
 function listOfItself(member: JsonNode, shape: Shape): readonly JsonNode[] | undefined {
   if (!Array.isArray(member.value) || member.tag === undefined || member.value.length === 0) return undefined
-  if (tagOf(member.value[0]) !== member.tag) return undefined
+  if (readTag(member.value[0]) !== member.tag) return undefined
   const members = member.value.map(shape)
   return members.every(({ tag }) => tag === member.tag) ? members : undefined
 }
 
-function tagOf(value: unknown): number | undefined {
+function readTag(value: unknown): number | undefined {
   if (typeof value !== 'object' || value === null || !('tag' in value)) return undefined
   return typeof value.tag === 'string' ? tagByName(value.tag) : undefined
 }
 
-function renamed(member: JsonNode, name: string): JsonNode {
+function renameMember(member: JsonNode, name: string): JsonNode {
   return { name, tag: tagByName(name), type: member.type, value: member.value }
 }
 
 function vendorAttributes(member: JsonNode, shape: Shape): readonly JsonNode[] {
-  const inner = arrayOf(member).map(shape)
+  const inner = requireArray(member).map(shape)
   const isOne = inner.some(({ tag }) => tag === Tag.VendorIdentification)
-  return (isOne ? [member] : inner).map((attribute) => renamed(attribute, 'Attribute'))
+  return (isOne ? [member] : inner).map((attribute) => renameMember(attribute, 'Attribute'))
 }
 
-function arrayOf(member: JsonNode): readonly unknown[] {
+function requireArray(member: JsonNode): readonly unknown[] {
   if (Array.isArray(member.value)) return member.value
   throw new KmipDecodeError('malformed_json', 'The value of a structure is an array of nodes.')
 }

@@ -3,7 +3,7 @@ import {
   attributeNameAmong,
   dateText,
   enumerationText,
-  prefixedHex,
+  formatHex,
   upperHex,
   valueTag,
   wholeWords,
@@ -77,7 +77,7 @@ function scalarValue(node: Exclude<TtlvNode, StructureNode>, meaning: number): s
       return `0x${upperHex(wholeWords(node.value))}`
     case 'LongInteger':
     case 'DateTimeExtended':
-      return prefixedHex(node.value, 16)
+      return formatHex(node.value, 16)
     case 'DateTime':
       return dateText(node.value)
   }

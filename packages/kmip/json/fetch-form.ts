@@ -8,7 +8,7 @@ import { type JsonForm, jsonValue } from './encode.ts'
  */
 export function encodeJsonForFetch(rootName: string, payload: StructureNode): string {
   const { value } = jsonValue(payload)
-  const members = Array.isArray(value) ? value.map(respelled) : []
+  const members = Array.isArray(value) ? value.map(respell) : []
   const type = members.find(({ tag }) => tag === 'ObjectType')?.value
   const renamed = members.map((member) =>
     member.tag === type ? { ...withAttributes(member, String(type)), tag: 'Object' } : member,
@@ -37,7 +37,7 @@ function identifiersListed(members: readonly JsonForm[]): readonly JsonForm[] {
 function withAttributes(object: JsonForm, objectType: string): JsonForm {
   return withMembers(object, (member) => {
     if (member.tag !== 'KeyBlock') return member
-    const said = membersOf(member).filter(({ tag }) => described.has(tag))
+    const said = listMembers(member).filter(({ tag }) => described.has(tag))
     const attributes = [{ tag: 'ObjectType', type: 'Enumeration', value: objectType } as const, ...said]
     return withMembers(member, (inner) => (inner.tag === 'KeyValue' ? keyValue(inner, attributes) : inner))
   })
@@ -53,15 +53,15 @@ const described: ReadonlySet<string> = new Set([
 function keyValue(node: JsonForm, attributes: readonly JsonForm[]): JsonForm {
   const material =
     node.type === 'Structure'
-      ? membersOf(node).filter(({ tag }) => tag !== 'Attributes')
+      ? listMembers(node).filter(({ tag }) => tag !== 'Attributes')
       : [{ ...node, tag: 'KeyMaterial' }]
   const beside = { tag: 'Attributes', type: 'Structure', value: attributes } as const
   return { tag: node.tag, type: 'Structure', value: [...material, beside] }
 }
 
-function respelled({ tag: name, type, value }: JsonForm): JsonForm {
+function respell({ tag: name, type, value }: JsonForm): JsonForm {
   const tag = tagSpellings[name] ?? name
-  if (type === 'Structure' && Array.isArray(value)) return { tag, type, value: value.map(respelled) }
+  if (type === 'Structure' && Array.isArray(value)) return { tag, type, value: value.map(respell) }
   if (type !== 'Enumeration' || typeof value !== 'string') return { tag, type, value }
   const plain = withoutUnderscores.has(name) ? value.replaceAll('_', '') : value
   return { tag, type, value: valueSpellings[plain] ?? plain }
@@ -96,10 +96,10 @@ const valueSpellings: Readonly<Record<string, string>> = {
   MGF1: 'MFG1',
 }
 
-function membersOf(node: JsonForm): readonly JsonForm[] {
+function listMembers(node: JsonForm): readonly JsonForm[] {
   return Array.isArray(node.value) ? node.value : []
 }
 
 function withMembers(node: JsonForm, change: (member: JsonForm) => JsonForm): JsonForm {
-  return { ...node, value: membersOf(node).map(change) }
+  return { ...node, value: listMembers(node).map(change) }
 }

@@ -1,4 +1,4 @@
-import { type ItemType, maskOf } from '../tables/enumerations.ts'
+import { findMask, type ItemType } from '../tables/enumerations.ts'
 import {
   parseDate,
   parseEnumeration,
@@ -35,7 +35,7 @@ function scalar(
 ): TtlvNode | undefined {
   switch (type) {
     case 'Integer': {
-      const number = integerOf(value, valueTag(tag, attributeName))
+      const number = readInteger(value, valueTag(tag, attributeName))
       return number === undefined ? undefined : { tag, type, value: number }
     }
     case 'Interval': {
@@ -49,7 +49,7 @@ function scalar(
     }
     case 'Enumeration': {
       // A mask is an Integer; `tolerances.ts` names the client that calls it an Enumeration.
-      if (maskOf(valueTag(tag, attributeName)) !== undefined)
+      if (findMask(valueTag(tag, attributeName)) !== undefined)
         return scalar(tag, 'Integer', value, attributeName)
       if (typeof value === 'number') return { tag, type, value }
       return typeof value === 'string'
@@ -57,7 +57,7 @@ function scalar(
         : undefined
     }
     case 'Boolean': {
-      const truth = booleanOf(value)
+      const truth = readBoolean(value)
       return truth === undefined ? undefined : { tag, type, value: truth }
     }
     case 'DateTime': {
@@ -69,13 +69,13 @@ function scalar(
     case 'ByteString':
       return typeof value === 'string' ? { tag, type, value: parseHex(value) } : undefined
     case 'BigInteger': {
-      const bytes = bigIntegerOf(value)
+      const bytes = readBigInteger(value)
       return bytes === undefined ? undefined : { tag, type, value: bytes }
     }
   }
 }
 
-function integerOf(value: unknown, meaning: number): number | undefined {
+function readInteger(value: unknown, meaning: number): number | undefined {
   if (typeof value === 'number') return value
   if (typeof value !== 'string') return undefined
   const hex = parsePrefixed64(value)
@@ -90,7 +90,7 @@ function wholeNumber(value: unknown): bigint | undefined {
   return typeof value === 'string' ? parsePrefixed64(value) : undefined
 }
 
-function booleanOf(value: unknown): boolean | undefined {
+function readBoolean(value: unknown): boolean | undefined {
   if (typeof value === 'boolean') return value
   if (typeof value !== 'string') return undefined
   if (value === 'true' || value === 'false') return value === 'true'
@@ -98,7 +98,7 @@ function booleanOf(value: unknown): boolean | undefined {
   return hex === 0n || hex === 1n ? hex === 1n : undefined
 }
 
-function bigIntegerOf(value: unknown): Uint8Array | undefined {
+function readBigInteger(value: unknown): Uint8Array | undefined {
   if (typeof value === 'number') {
     if (!Number.isSafeInteger(value)) return undefined
     const bytes = new Uint8Array(8)

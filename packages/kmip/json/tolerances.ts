@@ -13,15 +13,15 @@ const cloudproof = 'cloudproof_kms_js 4.0.0'
 const peerCommand = 'the command line of the deployed peer'
 
 const text = (tag: string, value: string) => ({ tag, type: 'TextString', value })
-const named = (tag: string, value: string) => ({ tag, type: 'Enumeration', value })
+const enumeration = (tag: string, value: string) => ({ tag, type: 'Enumeration', value })
 const structure = (tag: string, ...value: readonly unknown[]) => ({ tag, type: 'Structure', value })
 const attribute = [
   text('VendorIdentification', 'acme'),
   text('AttributeName', 'tag'),
   text('AttributeValue', 'a'),
 ]
-const link = [named('LinkType', 'ParentLink'), text('LinkedObjectIdentifier', 'one')]
-const block = structure('KeyBlock', named('KeyFormatType', 'Raw'))
+const link = [enumeration('LinkType', 'ParentLink'), text('LinkedObjectIdentifier', 'one')]
+const block = structure('KeyBlock', enumeration('KeyFormatType', 'Raw'))
 const bytes = (tag: string) => ({ tag, type: 'ByteString', value: '0102' })
 
 /**
@@ -65,8 +65,12 @@ export const tolerances: readonly Tolerance[] = [
     client: cloudproof,
     safe: 'Clients of the bare JSON form send it so; ObjectType beside it names the object.',
     example: [
-      structure('RequestPayload', named('ObjectType', 'SymmetricKey'), structure('Object', block)),
-      structure('RequestPayload', named('ObjectType', 'SymmetricKey'), structure('SymmetricKey', block)),
+      structure('RequestPayload', enumeration('ObjectType', 'SymmetricKey'), structure('Object', block)),
+      structure(
+        'RequestPayload',
+        enumeration('ObjectType', 'SymmetricKey'),
+        structure('SymmetricKey', block),
+      ),
     ],
   },
   {

@@ -5,13 +5,13 @@ import { isLegacy, kmipVersion } from '../tables/versions.ts'
 import { boolean, byteString, dateTime, enumeration, integer, structure, textString } from '../ttlv/build.ts'
 import { KmipDecodeError } from '../ttlv/error.ts'
 import {
-  membersOf,
+  findMembers,
   optional,
   optionalName,
   optionalStructure,
-  required,
-  requiredStructure,
-  typed,
+  requireMember,
+  requireStructure,
+  requireType,
 } from '../ttlv/members.ts'
 import type { StructureNode, TtlvNode } from '../ttlv/node.ts'
 import { fromLegacy } from './legacy.ts'
@@ -75,21 +75,21 @@ function requestItemNode({ version }: RequestMessage, item: RequestItem): Struct
 export function readResponse(node: TtlvNode): ResponseMessage {
   if (node.tag !== Tag.ResponseMessage || node.type !== 'Structure')
     throw new KmipDecodeError('wrong_member', 'This is no ResponseMessage.')
-  const header = requiredStructure(node, Tag.ResponseHeader)
+  const header = requireStructure(node, Tag.ResponseHeader)
   const seen = seenVersion(header)
   const version = kmipVersion(seen.major, seen.minor)
   if (version === undefined)
     throw new KmipDecodeError('unsupported_version', 'This protocol version is not supported.', seen)
-  const items = membersOf(node, Tag.BatchItem)
-  if (required(header, Tag.BatchCount, 'Integer') !== items.length)
+  const items = findMembers(node, Tag.BatchItem)
+  if (requireMember(header, Tag.BatchCount, 'Integer') !== items.length)
     throw new KmipDecodeError('wrong_member', 'BatchCount is not the number of batch items.')
   return {
     version,
     bare: false,
-    timeStamp: required(header, Tag.TimeStamp, 'DateTime'),
+    timeStamp: requireMember(header, Tag.TimeStamp, 'DateTime'),
     clientCorrelationValue: optional(header, Tag.ClientCorrelationValue, 'TextString'),
     serverCorrelationValue: optional(header, Tag.ServerCorrelationValue, 'TextString'),
-    items: items.map((item) => readResponseItem(isLegacy(version), typed(item, 'Structure'))),
+    items: items.map((item) => readResponseItem(isLegacy(version), requireType(item, 'Structure'))),
   }
 }
 
@@ -103,7 +103,8 @@ function readResponseItem(legacy: boolean, item: StructureNode): ResponseItem {
   return {
     operation,
     uniqueBatchItemId: optional(item, Tag.UniqueBatchItemID, 'ByteString'),
-    status: valueName('ResultStatus', required(item, Tag.ResultStatus, 'Enumeration')) ?? 'OperationFailed',
+    status:
+      valueName('ResultStatus', requireMember(item, Tag.ResultStatus, 'Enumeration')) ?? 'OperationFailed',
     reason: optionalName(item, Tag.ResultReason, 'ResultReason'),
     message: optional(item, Tag.ResultMessage, 'TextString'),
     asynchronousCorrelationValue: optional(item, Tag.AsynchronousCorrelationValue, 'ByteString'),

@@ -17,7 +17,7 @@ import { asUnspoken } from './sniff-version.ts'
 import type { Encoding, MessageLimits, RequestMessage, ResponseMessage } from './types.ts'
 
 /** The encoding of an HTTP content type (parameters are ignored); undefined for others. */
-export function encodingOf(contentType: string): Encoding | undefined {
+export function findEncoding(contentType: string): Encoding | undefined {
   const semicolon = contentType.indexOf(';')
   switch ((semicolon < 0 ? contentType : contentType.slice(0, semicolon)).trim().toLowerCase()) {
     case 'application/octet-stream':
@@ -33,7 +33,7 @@ export function encodingOf(contentType: string): Encoding | undefined {
 }
 
 /** The content type of a reply in an encoding. */
-export const contentTypeOf: Readonly<Record<Encoding, string>> = {
+export const contentTypes: Readonly<Record<Encoding, string>> = {
   ttlv: 'application/octet-stream',
   json: 'application/json',
   xml: 'text/xml',
@@ -47,7 +47,7 @@ export interface RequestOptions extends MessageLimits {
 /**
  * Reads a request of any version in any encoding. JSON may also be one bare operation (`{"tag":"Create",…}`) when
  * `bareVersion` says of which version.
- * @throws KmipDecodeError with `version` where it could be read; `refusalOf` makes the answer of it
+ * @throws KmipDecodeError with `version` where it could be read; `toErrorResponse` makes the answer of it
  */
 export function decodeRequest(
   bytes: Uint8Array,
@@ -55,13 +55,13 @@ export function decodeRequest(
   options: RequestOptions = {},
 ): RequestMessage {
   try {
-    return decoded(bytes, encoding, options)
+    return decodeMessage(bytes, encoding, options)
   } catch (error) {
     throw error instanceof KmipDecodeError ? asUnspoken(error, bytes, encoding) : error
   }
 }
 
-function decoded(bytes: Uint8Array, encoding: Encoding, options: RequestOptions): RequestMessage {
+function decodeMessage(bytes: Uint8Array, encoding: Encoding, options: RequestOptions): RequestMessage {
   if (encoding === 'ttlv') return readRequest(decodeTtlv(bytes, options), options)
   if (encoding === 'xml') return readRequest(decodeXml(bytes, options), options)
   if (options.bareVersion === undefined) return readRequest(decodeJson(bytes, options), options)
@@ -113,7 +113,7 @@ export function decodeNode(bytes: Uint8Array, encoding: Encoding, limits: Messag
  * version where it is spoken, else in 1.0, which every client can read.
  * @param now seconds since 1970
  */
-export function refusalOf(error: KmipDecodeError, now: number): ResponseMessage {
+export function toErrorResponse(error: KmipDecodeError, now: number): ResponseMessage {
   const version = error.version && kmipVersion(error.version.major, error.version.minor)
   return {
     version: version ?? nearestVersion(error.version?.major),

@@ -3,7 +3,7 @@ import type { OperationName } from '../tables/operations.ts'
 import { Tag } from '../tables/tags.gen.ts'
 import type { KmipVersion } from '../tables/versions.ts'
 import { enumeration, structure } from '../ttlv/build.ts'
-import { memberOf } from '../ttlv/members.ts'
+import { findMember } from '../ttlv/members.ts'
 import type { StructureNode, TtlvNode } from '../ttlv/node.ts'
 
 /** Operations whose answers name formats and algorithms of keys. */
@@ -18,19 +18,21 @@ export function asKnownTo(
   operation: OperationName,
   payload: StructureNode,
 ): StructureNode {
-  return namesKeys.has(operation) && renamesEllipticKeys(version) ? renamed(version, payload) : payload
+  return namesKeys.has(operation) && renamesEllipticKeys(version)
+    ? renameAlgorithms(version, payload)
+    : payload
 }
 
 /** @param around CryptographicAlgorithm of the structure around this one */
-function renamed(version: KmipVersion, node: StructureNode, around?: number): StructureNode {
-  const algorithm = memberOf(node, Tag.CryptographicAlgorithm)
+function renameAlgorithms(version: KmipVersion, node: StructureNode, around?: number): StructureNode {
+  const algorithm = findMember(node, Tag.CryptographicAlgorithm)
   const use = algorithm?.type === 'Enumeration' ? algorithm.value : around
-  const digest = memberOf(node, Tag.Digest)
+  const digest = findMember(node, Tag.Digest)
   return structure(
     node.tag,
     node.value.flatMap((member): TtlvNode | readonly TtlvNode[] => {
       if (version === '1.0' && member.tag === Tag.Digest && member !== digest) return []
-      if (member.type === 'Structure') return renamed(version, member, use)
+      if (member.type === 'Structure') return renameAlgorithms(version, member, use)
       if (member.type !== 'Enumeration') return member
       if (member.tag === Tag.KeyFormatType) {
         if (version === '1.0' && node.tag === Tag.Digest) return []

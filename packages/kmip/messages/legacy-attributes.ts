@@ -1,9 +1,9 @@
-import { type AttributeRow, attributeByLegacyName, attributeIn, attributeOf } from '../tables/attributes.ts'
+import { type AttributeRow, attributeByLegacyName, attributeIn, findAttribute } from '../tables/attributes.ts'
 import { linkTypeIn } from '../tables/operations.ts'
 import { Tag } from '../tables/tags.gen.ts'
 import { isLegacy, type KmipVersion } from '../tables/versions.ts'
 import { enumeration, integer, structure, textString } from '../ttlv/build.ts'
-import { memberOf, membersOf, optional, required } from '../ttlv/members.ts'
+import { findMember, findMembers, optional, requireMember } from '../ttlv/members.ts'
 import type { StructureNode, TtlvNode } from '../ttlv/node.ts'
 import { ItemRefusal } from './refusal.ts'
 
@@ -22,11 +22,11 @@ export interface LegacyAttribute {
  * @throws ItemRefusal InvalidField for a name that is no attribute or a missing value
  */
 export function fromLegacyAttribute(attribute: StructureNode): LegacyAttribute {
-  const name = required(attribute, Tag.AttributeName, 'TextString')
+  const name = requireMember(attribute, Tag.AttributeName, 'TextString')
   const index = optional(attribute, Tag.AttributeIndex, 'Integer')
   if (index !== undefined && index < 0)
     throw new ItemRefusal('IndexOutOfBounds', 'An attribute index is negative.')
-  const value = memberOf(attribute, Tag.AttributeValue)
+  const value = findMember(attribute, Tag.AttributeValue)
   if (value === undefined) throw new ItemRefusal('InvalidField', 'An attribute has no value.')
   const vendor = vendorName(name)
   if (vendor !== undefined) return { node: vendorAttribute(vendor, value), index }
@@ -100,7 +100,7 @@ export function toLegacyAttribute(
 /** A 2.x AttributeReference as the 1.x text; undefined when the version lacks it. */
 export function toLegacyName(version: KmipVersion, reference: TtlvNode): string | undefined {
   if (reference.type === 'Enumeration') {
-    const row = attributeOf(reference.value)
+    const row = findAttribute(reference.value)
     return row && attributeIn(version, row) ? row.legacyName : undefined
   }
   return reference.type === 'Structure' ? vendorLegacyName(version, reference) : undefined
@@ -109,7 +109,7 @@ export function toLegacyName(version: KmipVersion, reference: TtlvNode): string 
 /** The attributes of a 2.x `Attributes` structure that the client's version has. */
 export function attributesIn(version: KmipVersion, attributes: readonly TtlvNode[]): readonly TtlvNode[] {
   return attributes.filter(({ tag }) => {
-    const row = attributeOf(tag)
+    const row = findAttribute(tag)
     return row === undefined || attributeIn(version, row)
   })
 }
@@ -130,10 +130,10 @@ function legacyAttribute({ name, value }: Named, index: number | undefined): Str
 function legacyNamed(version: KmipVersion, node: TtlvNode): Named | undefined {
   if (node.tag === Tag.Attribute && node.type === 'Structure') {
     const name = vendorLegacyName(version, node)
-    const [value] = membersOf(node, Tag.AttributeValue)
+    const [value] = findMembers(node, Tag.AttributeValue)
     return name === undefined || value === undefined ? undefined : { name, value }
   }
-  const row = attributeOf(node.tag)
+  const row = findAttribute(node.tag)
   return row?.legacyName !== undefined && attributeIn(version, row)
     ? { name: row.legacyName, value: node }
     : undefined

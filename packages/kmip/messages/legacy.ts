@@ -19,7 +19,7 @@ import type { OperationName } from '../tables/operations.ts'
 import { Tag } from '../tables/tags.gen.ts'
 import { atLeast, type KmipVersion } from '../tables/versions.ts'
 import { byteString, integer, structure, textString } from '../ttlv/build.ts'
-import { memberOf, optional, optionalStructure, typed } from '../ttlv/members.ts'
+import { findMember, optional, optionalStructure, requireType } from '../ttlv/members.ts'
 import type { StructureNode, TtlvNode } from '../ttlv/node.ts'
 import {
   fromLegacyAttribute,
@@ -36,7 +36,9 @@ const templates: ReadonlyMap<number, number> = new Map([
   [Tag.PrivateKeyTemplateAttribute, Tag.PrivateKeyAttributes],
   [Tag.PublicKeyTemplateAttribute, Tag.PublicKeyAttributes],
 ])
-const templateOf: ReadonlyMap<number, number> = new Map([...templates].map(([legacy, tag]) => [tag, legacy]))
+const templateTags: ReadonlyMap<number, number> = new Map(
+  [...templates].map(([legacy, tag]) => [tag, legacy]),
+)
 
 /** Operations whose 1.x payload holds single attributes instead of a template. */
 const looseAttributes: ReadonlySet<OperationName> = new Set([
@@ -65,15 +67,15 @@ export function fromLegacy(operation: OperationName, payload: StructureNode): St
   for (const member of payload.value) {
     const attributesTag = templates.get(member.tag)
     if (attributesTag !== undefined) {
-      const attributes = fromTemplate(attributesTag, typed(member, 'Structure'))
+      const attributes = fromTemplate(attributesTag, requireType(member, 'Structure'))
       if (!looseAttributes.has(operation)) members.push(attributes)
-      else if (memberOf(attributes, Tag.Template) === undefined) loose.push(...attributes.value)
+      else if (findMember(attributes, Tag.Template) === undefined) loose.push(...attributes.value)
       else throw new ItemRefusal('FeatureNotSupported', `${operation} takes no templates.`)
     } else if (member.tag === Tag.Template) {
-      const kept = fromTemplate(Tag.Attributes, typed(member, 'Structure'))
+      const kept = fromTemplate(Tag.Attributes, requireType(member, 'Structure'))
       members.push(structure(Tag.Template, [kept]))
     } else if (member.tag === Tag.Attribute) {
-      const { node, index } = fromLegacyAttribute(typed(member, 'Structure'))
+      const { node, index } = fromLegacyAttribute(requireType(member, 'Structure'))
       if (looseAttributes.has(operation)) loose.push(node)
       else {
         members.push(
@@ -82,7 +84,7 @@ export function fromLegacy(operation: OperationName, payload: StructureNode): St
         if (index !== undefined) members.push(integer(Tag.AttributeIndex, index))
       }
     } else if (member.tag === Tag.AttributeName && namesAttributes.has(operation)) {
-      members.push(fromLegacyName(typed(member, 'TextString').value))
+      members.push(fromLegacyName(requireType(member, 'TextString').value))
     } else members.push(withKeyValue(member, fromKeyValue))
   }
   if (loose.length > 0) members.push(structure(Tag.Attributes, loose))
@@ -97,10 +99,10 @@ export function toLegacy(
 ): StructureNode {
   const index = optional(payload, Tag.AttributeIndex, 'Integer')
   // Beside a name the index stays (a DeleteAttribute request); beside an attribute it moves into it.
-  const isNamed = memberOf(payload, Tag.AttributeReference) !== undefined
+  const isNamed = findMember(payload, Tag.AttributeReference) !== undefined
   const members = payload.value.flatMap((member): readonly TtlvNode[] => {
     if (member.type === 'Structure') {
-      const templateTag = templateOf.get(member.tag)
+      const templateTag = templateTags.get(member.tag)
       if (templateTag !== undefined) {
         const list = toLegacyAttributes(version, member)
         if (looseAttributes.has(operation)) return list
@@ -131,7 +133,7 @@ function fromTemplate(tag: number, template: StructureNode): StructureNode {
   const loose = template.value.filter((member) => member.tag !== Tag.Name)
   return structure(tag, [
     ...(names.length === 0 ? [] : [structure(Tag.Template, names)]),
-    ...loose.map((member) => fromLegacyAttribute(typed(member, 'Structure')).node),
+    ...loose.map((member) => fromLegacyAttribute(requireType(member, 'Structure')).node),
   ])
 }
 
@@ -140,20 +142,20 @@ function fromTemplate(tag: number, template: StructureNode): StructureNode {
  * KeyWrappingData: a MAC or a signature is over its bytes (KMIP 1.4 §2.1.5).
  */
 function withKeyValue(object: TtlvNode, change: (keyValue: StructureNode) => StructureNode): TtlvNode {
-  if (object.type !== 'Structure' || memberOf(object, Tag.KeyBlock) === undefined) return object
-  const changed = (node: TtlvNode): TtlvNode => {
+  if (object.type !== 'Structure' || findMember(object, Tag.KeyBlock) === undefined) return object
+  const changeNode = (node: TtlvNode): TtlvNode => {
     if (node.type !== 'Structure') return node
     if (node.tag === Tag.KeyBlock)
-      return memberOf(node, Tag.KeyWrappingData) ? node : structure(node.tag, node.value.map(changed))
+      return findMember(node, Tag.KeyWrappingData) ? node : structure(node.tag, node.value.map(changeNode))
     return node.tag === Tag.KeyValue ? change(node) : node
   }
-  return structure(object.tag, object.value.map(changed))
+  return structure(object.tag, object.value.map(changeNode))
 }
 
 function fromKeyValue(keyValue: StructureNode): StructureNode {
   const loose = keyValue.value.filter(({ tag }) => tag === Tag.Attribute)
   if (loose.length === 0) return keyValue
-  const attributes = loose.map((attribute) => fromLegacyAttribute(typed(attribute, 'Structure')).node)
+  const attributes = loose.map((attribute) => fromLegacyAttribute(requireType(attribute, 'Structure')).node)
   return structure(keyValue.tag, [
     ...keyValue.value.filter(({ tag }) => tag !== Tag.Attribute),
     structure(Tag.Attributes, attributes),
@@ -188,12 +190,12 @@ function withAppendedTag(
     payload.tag,
     payload.value.flatMap((member) => {
       if (member.tag === Tag.AuthenticatedEncryptionTag) return []
-      return [member.tag === Tag.Data ? byteString(Tag.Data, concatenated(data, tag)) : member]
+      return [member.tag === Tag.Data ? byteString(Tag.Data, concat(data, tag)) : member]
     }),
   )
 }
 
-function concatenated(first: Uint8Array, second: Uint8Array): Uint8Array {
+function concat(first: Uint8Array, second: Uint8Array): Uint8Array {
   const both = new Uint8Array(first.length + second.length)
   both.set(first)
   both.set(second, first.length)

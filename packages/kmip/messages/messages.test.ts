@@ -21,29 +21,29 @@ import {
   decodeTtlv,
   encodeTtlv,
   enumeration,
+  findMember,
   integer,
   interval,
   KmipDecodeError,
   KmipEncodeError,
-  memberOf,
   optional,
-  required,
+  requireMember,
   type StructureNode,
   structure,
   type TtlvNode,
   textString,
 } from '../ttlv/index.ts'
 import {
-  contentTypeOf,
+  contentTypes,
   decodeRequest,
   type Encoding,
   encodeNode,
   encodeResponse,
-  encodingOf,
+  findEncoding,
   type RequestMessage,
   type ResponseItem,
   readResponse,
-  refusalOf,
+  toErrorResponse,
 } from './index.ts'
 
 const header = (
@@ -87,13 +87,13 @@ function written(version: KmipVersion, reply: ResponseItem): StructureNode {
   const bytes = encodeResponse({ version, bare: false, timeStamp: 1, items: [reply] }, 'ttlv')
   const message = decodeTtlv(bytes)
   assert.equal(message.type, 'Structure')
-  const batchItem = memberOf(message as StructureNode, Tag.BatchItem)
+  const batchItem = findMember(message as StructureNode, Tag.BatchItem)
   assert.equal(batchItem?.type, 'Structure')
   return batchItem as StructureNode
 }
 
 const payloadOf = (batchItem: StructureNode): StructureNode => {
-  const payload = memberOf(batchItem, Tag.ResponsePayload)
+  const payload = findMember(batchItem, Tag.ResponsePayload)
   assert.equal(payload?.type, 'Structure')
   return payload as StructureNode
 }
@@ -196,7 +196,7 @@ test('A message that is no request is refused, with its version where it has one
 
 test('The answer to an unreadable request is one failed item in a version that the client reads', () => {
   const answer = (error: KmipDecodeError) =>
-    readResponse(decodeTtlv(encodeResponse(refusalOf(error, 77), 'ttlv')))
+    readResponse(decodeTtlv(encodeResponse(toErrorResponse(error, 77), 'ttlv')))
   const future = answer(new KmipDecodeError('unsupported_version', 'No.', { major: 3, minor: 0 }))
   assert.equal(future.version, '2.1')
   assert.equal(future.timeStamp, 77)
@@ -364,7 +364,7 @@ test('A client never sees attributes, members, operations or object types that a
       written(version, { operation: 'GetAttributes', status: 'Success', payload: [attributes] }),
     )
     return payload.value.map((attribute) =>
-      required(attribute as StructureNode, Tag.AttributeName, 'TextString'),
+      requireMember(attribute as StructureNode, Tag.AttributeName, 'TextString'),
     )
   }
   assert.deepEqual(names('1.0'), ['Cryptographic Algorithm', 'x-a', 'Operation Policy Name'])
@@ -554,7 +554,7 @@ test('Below 1.4 the tag of an authenticated encryption is the end of the data', 
     ],
   }
   const old = payloadOf(written('1.2', reply))
-  assert.equal(Buffer.from(required(old, Tag.Data, 'ByteString')).toString(), 'abcTAG')
+  assert.equal(Buffer.from(requireMember(old, Tag.Data, 'ByteString')).toString(), 'abcTAG')
   assert.equal(old.value.length, 1)
   assert.equal(payloadOf(written('1.4', reply)).value.length, 2)
 })
@@ -608,7 +608,7 @@ test('A bare operation in JSON is read and answered without an envelope', () => 
   assert.deepEqual([request.bare, request.version, request.items[0]?.operation], [true, '2.1', 'MAC'])
   const [first] = request.items
   assert.ok(first)
-  assert.equal(required(first.payload, Tag.UniqueIdentifier, 'TextString'), 'u')
+  assert.equal(requireMember(first.payload, Tag.UniqueIdentifier, 'TextString'), 'u')
   const reply = {
     operation: 'MAC',
     status: 'Success',
@@ -682,11 +682,11 @@ test('A root that is neither a message nor an operation is refused, and so is a 
 })
 
 test('Content types name encodings', () => {
-  assert.equal(encodingOf('application/json; charset=utf-8'), 'json')
-  assert.equal(encodingOf('Application/Octet-Stream'), 'ttlv')
-  assert.equal(encodingOf('text/xml'), 'xml')
-  assert.equal(encodingOf('text/plain'), undefined)
-  for (const [encoding, type] of Object.entries(contentTypeOf)) assert.equal(encodingOf(type), encoding)
+  assert.equal(findEncoding('application/json; charset=utf-8'), 'json')
+  assert.equal(findEncoding('Application/Octet-Stream'), 'ttlv')
+  assert.equal(findEncoding('text/xml'), 'xml')
+  assert.equal(findEncoding('text/plain'), undefined)
+  for (const [encoding, type] of Object.entries(contentTypes)) assert.equal(findEncoding(type), encoding)
 })
 
 test('A message of a version that is not spoken is answered so, whatever its bytes are in that version', () => {
@@ -730,7 +730,7 @@ test('A message of a version that is not spoken is answered so, whatever its byt
       decodeRequest(bytes, encoding)
     } catch (error) {
       assert.ok(error instanceof KmipDecodeError)
-      const { version, items } = refusalOf(error, 0)
+      const { version, items } = toErrorResponse(error, 0)
       return [version, items[0]?.reason]
     }
     return undefined

@@ -10,6 +10,6 @@ const reasons: Readonly<Partial<Record<KmipDecodeReason, ResultReason>>> = {
 }
 
 /** The result reason of an item whose payload could not be read: InvalidMessage where the form itself is wrong. */
-export function reasonOf(error: KmipDecodeError): ResultReason {
+export function toResultReason(error: KmipDecodeError): ResultReason {
   return reasons[error.reason] ?? 'InvalidMessage'
 }

@@ -5,17 +5,17 @@ import { isLegacy, type KmipVersion, kmipVersion } from '../tables/versions.ts'
 import { structure } from '../ttlv/build.ts'
 import { KmipDecodeError, type SeenVersion } from '../ttlv/error.ts'
 import {
-  membersOf,
+  findMembers,
   optional,
   optionalName,
   optionalStructure,
-  required,
-  requiredStructure,
-  typed,
+  requireMember,
+  requireStructure,
+  requireType,
 } from '../ttlv/members.ts'
 import type { StructureNode, TtlvNode } from '../ttlv/node.ts'
 import { fromLegacy } from './legacy.ts'
-import { reasonOf } from './reasons.ts'
+import { toResultReason } from './reasons.ts'
 import { ItemRefusal } from './refusal.ts'
 import {
   defaultBatchItems,
@@ -35,15 +35,15 @@ import {
 export function readRequest(node: TtlvNode, limits: MessageLimits = {}): RequestMessage {
   if (node.tag !== Tag.RequestMessage || node.type !== 'Structure')
     throw new KmipDecodeError('wrong_member', 'This is no RequestMessage.')
-  const headerNode = requiredStructure(node, Tag.RequestHeader)
+  const headerNode = requireStructure(node, Tag.RequestHeader)
   const seen = seenVersion(headerNode)
   const version = kmipVersion(seen.major, seen.minor)
   if (version === undefined)
     throw new KmipDecodeError('unsupported_version', 'This protocol version is not supported.', seen)
   try {
-    const items = membersOf(node, Tag.BatchItem)
+    const items = findMembers(node, Tag.BatchItem)
     const header = readHeader(headerNode)
-    const count = required(headerNode, Tag.BatchCount, 'Integer')
+    const count = requireMember(headerNode, Tag.BatchCount, 'Integer')
     if (count !== items.length || count === 0)
       throw new KmipDecodeError('wrong_member', 'BatchCount is not the number of batch items.')
     if (count > (limits.batchItems ?? defaultBatchItems))
@@ -52,7 +52,7 @@ export function readRequest(node: TtlvNode, limits: MessageLimits = {}): Request
       version,
       bare: false,
       header,
-      items: items.map((item) => readItem(version, typed(item, 'Structure'))),
+      items: items.map((item) => readItem(version, requireType(item, 'Structure'))),
     }
   } catch (error) {
     if (error instanceof KmipDecodeError) throw new KmipDecodeError(error.reason, error.message, seen)
@@ -66,7 +66,7 @@ export function bareRequest(
   operation: OperationName,
   payload: StructureNode,
 ): RequestMessage {
-  return { version, bare: true, header: emptyHeader, items: [itemOf(version, operation, payload, {})] }
+  return { version, bare: true, header: emptyHeader, items: [toBatchItem(version, operation, payload, {})] }
 }
 
 /** A header that says nothing but its version. */
@@ -83,10 +83,10 @@ export const emptyHeader: RequestHeader = {
 
 /** The two numbers of a header's ProtocolVersion. */
 export function seenVersion(header: StructureNode): SeenVersion {
-  const version = requiredStructure(header, Tag.ProtocolVersion)
+  const version = requireStructure(header, Tag.ProtocolVersion)
   return {
-    major: required(version, Tag.ProtocolVersionMajor, 'Integer'),
-    minor: required(version, Tag.ProtocolVersionMinor, 'Integer'),
+    major: requireMember(version, Tag.ProtocolVersionMajor, 'Integer'),
+    minor: requireMember(version, Tag.ProtocolVersionMinor, 'Integer'),
   }
 }
 
@@ -95,7 +95,7 @@ function readHeader(header: StructureNode): RequestHeader {
     maximumResponseSize: optional(header, Tag.MaximumResponseSize, 'Integer'),
     clientCorrelationValue: optional(header, Tag.ClientCorrelationValue, 'TextString'),
     serverCorrelationValue: optional(header, Tag.ServerCorrelationValue, 'TextString'),
-    asynchronous: asynchronousOf(header),
+    asynchronous: readAsynchronous(header),
     batchErrorContinuation: optionalName(
       header,
       Tag.BatchErrorContinuationOption,
@@ -108,8 +108,8 @@ function readHeader(header: StructureNode): RequestHeader {
 }
 
 /** A Boolean in 1.x, an Enumeration in 2.x. */
-function asynchronousOf(header: StructureNode): RequestHeader['asynchronous'] {
-  const [indicator] = membersOf(header, Tag.AsynchronousIndicator)
+function readAsynchronous(header: StructureNode): RequestHeader['asynchronous'] {
+  const [indicator] = findMembers(header, Tag.AsynchronousIndicator)
   if (indicator?.type === 'Boolean') return indicator.value ? 'Optional' : 'Prohibited'
   return optionalName(header, Tag.AsynchronousIndicator, 'AsynchronousIndicator')
 }
@@ -121,21 +121,23 @@ interface ItemFrame {
 }
 
 function readItem(version: KmipVersion, item: StructureNode): RequestItem {
-  const code = required(item, Tag.Operation, 'Enumeration')
+  const code = requireMember(item, Tag.Operation, 'Enumeration')
   const frame: ItemFrame = {
     uniqueBatchItemId: optional(item, Tag.UniqueBatchItemID, 'ByteString'),
     ephemeral: optional(item, Tag.Ephemeral, 'Boolean'),
-    extensions: membersOf(item, Tag.MessageExtension).map((extension) => typed(extension, 'Structure')),
+    extensions: findMembers(item, Tag.MessageExtension).map((extension) =>
+      requireType(extension, 'Structure'),
+    ),
   }
   const operation = valueName('Operation', code)
   if (operation === undefined)
     throw new KmipDecodeError('unknown_operation', 'An operation is not one of the standard.')
-  return itemOf(version, operation, optionalStructure(item, Tag.RequestPayload) ?? noPayload, frame)
+  return toBatchItem(version, operation, optionalStructure(item, Tag.RequestPayload) ?? noPayload, frame)
 }
 
 const noPayload = structure(Tag.RequestPayload, [])
 
-function itemOf(
+function toBatchItem(
   version: KmipVersion,
   operation: OperationName,
   payload: StructureNode,
@@ -161,7 +163,7 @@ function understood(
     return fromLegacy(operation, payload)
   } catch (error) {
     if (error instanceof ItemRefusal) return { reason: error.reason, message: error.message }
-    if (error instanceof KmipDecodeError) return { reason: reasonOf(error), message: error.message }
+    if (error instanceof KmipDecodeError) return { reason: toResultReason(error), message: error.message }
     throw error
   }
 }

@@ -45,11 +45,11 @@ function versionIn(bytes: Uint8Array, encoding: Encoding): SeenVersion | undefin
 
 function jsonVersion(bytes: Buffer): SeenVersion | undefined {
   try {
-    const header = memberOf(JSON.parse(bytes.toString('utf8')), 'RequestHeader')
-    const version = memberOf(header, 'ProtocolVersion')
+    const header = findMember(JSON.parse(bytes.toString('utf8')), 'RequestHeader')
+    const version = findMember(header, 'ProtocolVersion')
     return seen(
-      valueIn(memberOf(version, 'ProtocolVersionMajor')),
-      valueIn(memberOf(version, 'ProtocolVersionMinor')),
+      valueIn(findMember(version, 'ProtocolVersionMajor')),
+      valueIn(findMember(version, 'ProtocolVersionMinor')),
     )
   } catch {
     return undefined
@@ -57,7 +57,7 @@ function jsonVersion(bytes: Buffer): SeenVersion | undefined {
 }
 
 /** The member with this tag of a structure in JSON. */
-function memberOf(node: unknown, tag: string): unknown {
+function findMember(node: unknown, tag: string): unknown {
   const value = valueIn(node)
   return Array.isArray(value) ? value.find((member) => member?.tag === tag) : undefined
 }

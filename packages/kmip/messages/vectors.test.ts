@@ -4,7 +4,14 @@ import { Tag } from '../tables/index.ts'
 import { plain } from '../testing/arbitrary.ts'
 import { readUnspokenRequests, readVectors } from '../testing/vectors.ts'
 import { KmipDecodeError, type TtlvNode } from '../ttlv/index.ts'
-import { decodeRequest, readRequest, readResponse, refusalOf, writeRequest, writeResponse } from './index.ts'
+import {
+  decodeRequest,
+  readRequest,
+  readResponse,
+  toErrorResponse,
+  writeRequest,
+  writeResponse,
+} from './index.ts'
 
 const files = readVectors()
 const skip = files.length === 0 ? 'the public KMIP test cases are not here (WARDER_VECTORS)' : false
@@ -68,7 +75,7 @@ test('Every request of the public test cases of 3.0 is answered UnsupportedProto
       () => decodeRequest(Buffer.from(text), 'xml'),
       (error) => {
         assert.ok(error instanceof KmipDecodeError)
-        const { version, items } = refusalOf(error, 0)
+        const { version, items } = toErrorResponse(error, 0)
         assert.deepEqual(
           [version, items[0]?.reason],
           ['2.1', 'UnsupportedProtocolVersion'],

@@ -28,11 +28,11 @@ export function payloadFor(
   direction: 'request' | 'response',
 ): StructureNode {
   const payload = direction === 'request' ? given : asKnownTo(version, operation, given)
-  if (isLegacy(version)) return pruned(version, toLegacy(version, operation, payload))
+  if (isLegacy(version)) return prune(version, toLegacy(version, operation, payload))
   const members =
     direction === 'request' ? payload.value : payload.value.filter(({ tag }) => !onlyForLegacy.has(tag))
   const kept = members.length === payload.value.length ? payload : structure(payload.tag, members)
-  return version === '2.1' ? kept : pruned(version, kept)
+  return version === '2.1' ? kept : prune(version, kept)
 }
 
 const onlyForLegacy: ReadonlySet<number> = new Set([
@@ -41,13 +41,13 @@ const onlyForLegacy: ReadonlySet<number> = new Set([
   Tag.AttributeIndex,
 ])
 
-function pruned(version: KmipVersion, node: StructureNode): StructureNode {
+function prune(version: KmipVersion, node: StructureNode): StructureNode {
   const members = attributeHolders.has(node.tag) ? attributesIn(version, node.value) : node.value
   return structure(
     node.tag,
     members.flatMap((member) => {
       if (!isKnown(version, member)) return []
-      return [member.type === 'Structure' ? pruned(version, member) : member]
+      return [member.type === 'Structure' ? prune(version, member) : member]
     }),
   )
 }

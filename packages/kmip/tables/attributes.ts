@@ -147,7 +147,7 @@ for (const row of attributes)
   if (row.legacyName !== undefined) byLegacyName.set(normaliseName(row.legacyName), row)
 
 /** The attribute of a tag, or undefined when the tag is no attribute. */
-export function attributeOf(tag: number): AttributeRow | undefined {
+export function findAttribute(tag: number): AttributeRow | undefined {
   return byTag.get(tag)
 }
 

@@ -49,7 +49,7 @@ export function valueByName(enumeration: EnumerationName, name: string): number 
 }
 
 /** The enumeration (or mask) whose values a tag carries, e.g. MaskGeneratorHashingAlgorithm: HashingAlgorithm. */
-export function enumerationOf(tag: number): EnumerationName | undefined {
+export function findEnumeration(tag: number): EnumerationName | undefined {
   const name = tagName(tag)
   if (name === undefined) return undefined
   const enumeration = enumerationOfTag[name] ?? name
@@ -57,7 +57,7 @@ export function enumerationOf(tag: number): EnumerationName | undefined {
 }
 
 /** The mask whose bits an Integer of this tag carries; undefined when it is a plain number. */
-export function maskOf(tag: number): EnumerationName | undefined {
+export function findMask(tag: number): EnumerationName | undefined {
   const name = tagName(tag)
   return name !== undefined && maskNames.has(name) ? (name as EnumerationName) : undefined
 }

@@ -8,17 +8,17 @@ export {
   type AttributeTypes,
   attributeByLegacyName,
   attributeIn,
-  attributeOf,
   attributes,
   type CertificateNamePart,
+  findAttribute,
 } from './attributes.ts'
 export { algorithmIn, keyFormatIn } from './elliptic.ts'
 export { Enumeration } from './enumerations.gen.ts'
 export {
   type EnumerationName,
-  enumerationOf,
+  findEnumeration,
+  findMask,
   type ItemType,
-  maskOf,
   maskValueNames,
   type ValueName,
   valueByName,

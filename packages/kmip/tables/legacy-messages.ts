@@ -21,7 +21,7 @@ const sentences: Readonly<Partial<Record<ResultReason, string>>> = {
   AttributeReadOnly: 'Clients do not set or change this attribute.',
   AttributeSingleValued: 'The attribute has one value only.',
   NonUniqueNameAttribute: 'An object with this name exists already.',
-  NotExtractable: 'The object is not Extractable: it is given to nobody.',
+  NotExtractable: 'The object is not Extractable: it is not returned to any client.',
   ObjectDestroyed: 'The object is destroyed.',
   // The same for what is not there and for what the caller has no right on.
   ObjectNotFound: 'There is no such object for this caller.',

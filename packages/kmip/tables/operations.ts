@@ -6,7 +6,7 @@ import { atLeast, isLegacy, type KmipVersion } from './versions.ts'
 export type OperationName = ValueName<'Operation'>
 
 /** The first operation of each version; codes were only ever appended (KMIP 2.1 §11.36). */
-const firstOf: readonly (readonly [KmipVersion, number])[] = [
+const firstOperations: readonly (readonly [KmipVersion, number])[] = [
   ['2.1', Enumeration.Operation.SetDefaults],
   ['2.0', Enumeration.Operation.Log],
   ['1.4', Enumeration.Operation.Import],
@@ -24,7 +24,7 @@ export function operationByName(name: string): OperationName | undefined {
 /** Does an operation exist in a version? */
 export function operationIn(version: KmipVersion, operation: OperationName): boolean {
   const code = Enumeration.Operation[operation]
-  for (const [introduced, first] of firstOf) if (code >= first) return atLeast(version, introduced)
+  for (const [introduced, first] of firstOperations) if (code >= first) return atLeast(version, introduced)
   return false
 }
 

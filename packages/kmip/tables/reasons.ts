@@ -7,7 +7,7 @@ import { atLeast, type KmipVersion } from './versions.ts'
 export type ResultReason = ValueName<'ResultReason'>
 
 /** The last reason number of the 1.x versions; 0x100 GeneralFailure exists in all. */
-const lastReasonOf: readonly (readonly [KmipVersion, number])[] = [
+const lastReasons: readonly (readonly [KmipVersion, number])[] = [
   ['1.0', 0x11],
   ['1.1', 0x12],
   ['1.3', 0x15],
@@ -81,6 +81,6 @@ export function reasonIn(
   // As the public test cases of 1.x have it: of a destroyed object there is nothing to get.
   if (reason === 'ObjectDestroyed' && operation === 'Get') return 'ItemNotFound'
   let last = 0
-  for (const [introduced, number] of lastReasonOf) if (atLeast(version, introduced)) last = number
+  for (const [introduced, number] of lastReasons) if (atLeast(version, introduced)) last = number
   return Enumeration.ResultReason[reason] <= last ? reason : (legacyReason[reason] ?? 'GeneralFailure')
 }

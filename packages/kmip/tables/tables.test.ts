@@ -5,16 +5,16 @@ import {
   atLeast,
   attributeByLegacyName,
   attributeIn,
-  attributeOf,
   attributes,
   Enumeration,
   type EnumerationName,
-  enumerationOf,
+  findAttribute,
+  findEnumeration,
+  findMask,
   isLegacy,
   keyFormatIn,
   kmipVersion,
   kmipVersions,
-  maskOf,
   maskValueNames,
   messageIn,
   normaliseName,
@@ -104,12 +104,12 @@ test('Both spellings of the field and those of older clients are read', () => {
 })
 
 test('A tag knows the enumeration or mask of its values', () => {
-  assert.equal(enumerationOf(Tag.MaskGeneratorHashingAlgorithm), 'HashingAlgorithm')
-  assert.equal(enumerationOf(Tag.LinkedObjectIdentifier), 'UniqueIdentifier')
-  assert.equal(enumerationOf(Tag.NameValue), undefined)
-  assert.equal(enumerationOf(0x540001), undefined)
-  assert.equal(maskOf(Tag.CryptographicUsageMask), 'CryptographicUsageMask')
-  assert.equal(maskOf(Tag.CryptographicLength), undefined)
+  assert.equal(findEnumeration(Tag.MaskGeneratorHashingAlgorithm), 'HashingAlgorithm')
+  assert.equal(findEnumeration(Tag.LinkedObjectIdentifier), 'UniqueIdentifier')
+  assert.equal(findEnumeration(Tag.NameValue), undefined)
+  assert.equal(findEnumeration(0x540001), undefined)
+  assert.equal(findMask(Tag.CryptographicUsageMask), 'CryptographicUsageMask')
+  assert.equal(findMask(Tag.CryptographicLength), undefined)
   assert.deepEqual(maskValueNames('CryptographicUsageMask', 0x0c), ['Encrypt', 'Decrypt'])
   assert.equal(maskValueNames('CryptographicUsageMask', 0x4000000c), undefined)
 })
@@ -224,7 +224,7 @@ test('Attributes are found by tag and by the text of 1.x, and belong to versions
   )
   assert.equal(texts.length, new Set(texts).size)
   for (const row of attributes) {
-    assert.equal(attributeOf(row.tag), row)
+    assert.equal(findAttribute(row.tag), row)
     if (row.legacyName === undefined) assert.ok(atLeast(row.since, '2.0'), row.name)
     else assert.equal(attributeByLegacyName(row.legacyName), row)
   }
@@ -233,11 +233,11 @@ test('Attributes are found by tag and by the text of 1.x, and belong to versions
   const policy = attributeByLegacyName('Operation Policy Name')
   assert.ok(policy && attributeIn('1.4', policy) && !attributeIn('2.0', policy))
   assert.equal(attributeByLegacyName('x-Barcode'), undefined)
-  assert.equal(attributeOf(Tag.NameValue), undefined)
+  assert.equal(findAttribute(Tag.NameValue), undefined)
 })
 
 test('What only the server sets can neither be changed nor deleted', () => {
   for (const row of attributes) if (row.readOnly) assert.ok(!row.modifiable && !row.deletable, row.name)
   for (const name of ['State', 'UniqueIdentifier', 'Digest', 'RotateGeneration'] as const)
-    assert.equal(attributeOf(Tag[name])?.readOnly, true, name)
+    assert.equal(findAttribute(Tag[name])?.readOnly, true, name)
 })

@@ -40,7 +40,7 @@ export function isTag(tag: number): boolean {
 }
 
 /** The numbers up to which each version's tags go; tags were only ever appended. */
-const lastTagOf: readonly (readonly [KmipVersion, number])[] = [
+const lastTags: readonly (readonly [KmipVersion, number])[] = [
   ['1.0', 0x4200a1],
   ['1.1', 0x4200b7],
   ['1.2', 0x4200d3],
@@ -52,6 +52,6 @@ const lastTagOf: readonly (readonly [KmipVersion, number])[] = [
 /** The version that introduced a tag. Extension tags are as old as the protocol. */
 export function tagIntroduced(tag: number): KmipVersion {
   if (tag >>> 16 !== 0x42) return '1.0'
-  for (const [version, last] of lastTagOf) if (tag <= last) return version
+  for (const [version, last] of lastTags) if (tag <= last) return version
   return '2.1'
 }

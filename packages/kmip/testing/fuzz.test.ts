@@ -8,12 +8,12 @@ import {
   encodeNode,
   encodeResponse,
   readResponse,
-  refusalOf,
+  toErrorResponse,
   writeRequest,
 } from '../messages/index.ts'
 import { KmipDecodeError, type TtlvNode } from '../ttlv/index.ts'
 import { plain, xmlTree } from './arbitrary.ts'
-import { mutated, seeded } from './mutation.ts'
+import { createRandom, mutate } from './mutation.ts'
 import { readVectors } from './vectors.ts'
 
 const runs = Number(process.env.WARDER_FUZZ_RUNS ?? 4000)
@@ -34,19 +34,19 @@ function readOr<T>(read: () => T, step: string): T | undefined {
   } catch (error) {
     assert.ok(error instanceof KmipDecodeError, `${step}: ${error instanceof Error ? error.stack : error}`)
     assert.ok(error.message.length < 200)
-    encodeResponse(refusalOf(error, 0), 'ttlv')
+    encodeResponse(toErrorResponse(error, 0), 'ttlv')
     return undefined
   }
 }
 
 for (const encoding of ['ttlv', 'json', 'xml'] as const satisfies readonly Encoding[])
   test(`Damaged ${encoding} messages are read or refused, never more`, () => {
-    const next = seeded(seed)
+    const next = createRandom(seed)
     let accepted = 0
     for (let run = 0; run < runs; run++) {
       const node = corpus[next(corpus.length)]
       assert.ok(node)
-      const bytes = mutated(encodeNode(node, encoding), next)
+      const bytes = mutate(encodeNode(node, encoding), next)
       const step = `${encoding} seed ${seed} run ${run}`
       const tree = readOr(() => decodeNode(bytes, encoding), step)
       const request = readOr(() => decodeRequest(bytes, encoding, { bareVersion: '1.4' }), step)
@@ -62,7 +62,7 @@ for (const encoding of ['ttlv', 'json', 'xml'] as const satisfies readonly Encod
   })
 
 test('Random bytes are refused', () => {
-  const next = seeded(seed)
+  const next = createRandom(seed)
   for (let run = 0; run < 2000; run++) {
     const bytes = Uint8Array.from({ length: next(64) }, () => next(256))
     if (next(2) === 0) bytes.set([0x42, 0x00, 0x78, 0x01].slice(0, bytes.length))

@@ -1,5 +1,5 @@
 /** A small generator of pseudo-random whole numbers (xorshift32): the same seed gives the same numbers. */
-export function seeded(seed: number): (below: number) => number {
+export function createRandom(seed: number): (below: number) => number {
   let state = seed | 1
   return (below) => {
     state ^= state << 13
@@ -12,7 +12,7 @@ export function seeded(seed: number): (below: number) => number {
 const interesting = [0, 1, 7, 8, 0x42, 0x54, 0x7f, 0x80, 0xfe, 0xff]
 
 /** One to four changes of the kind that break decoders: bits, bytes, lengths, pieces cut, doubled or swapped in. */
-export function mutated(bytes: Uint8Array, next: (below: number) => number): Uint8Array {
+export function mutate(bytes: Uint8Array, next: (below: number) => number): Uint8Array {
   let result = Uint8Array.from(bytes)
   for (let change = 1 + next(4); change > 0 && result.length > 0; change--) {
     const at = next(result.length)
@@ -30,22 +30,22 @@ export function mutated(bytes: Uint8Array, next: (below: number) => number): Uin
         result = result.slice(0, at)
         break
       case 4:
-        result = joined(result.subarray(0, at), result.subarray(Math.min(result.length, at + 1 + next(24))))
+        result = concat(result.subarray(0, at), result.subarray(Math.min(result.length, at + 1 + next(24))))
         break
       case 5:
-        result = joined(result.subarray(0, at), result.subarray(next(result.length)))
+        result = concat(result.subarray(0, at), result.subarray(next(result.length)))
         break
       default: {
         const aligned = at & ~7
         const size = 8 * (1 + next(8))
-        result = joined(result.subarray(0, aligned + size), result.subarray(aligned))
+        result = concat(result.subarray(0, aligned + size), result.subarray(aligned))
       }
     }
   }
   return result
 }
 
-function joined(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> {
+function concat(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> {
   const both = new Uint8Array(first.length + second.length)
   both.set(first)
   both.set(second, first.length)

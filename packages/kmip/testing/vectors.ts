@@ -24,7 +24,7 @@ export function readVectors(): readonly VectorFile[] {
   return textFiles((version) => isSpoken(version)).map(({ name, version, text }) => ({
     name,
     version,
-    messages: messagesOf(text),
+    messages: parseMessages(text),
   }))
 }
 
@@ -62,7 +62,7 @@ function folders(): readonly string[] {
   }
 }
 
-function messagesOf(text: string): readonly TtlvNode[] {
+function parseMessages(text: string): readonly TtlvNode[] {
   return parseXml(fillIn(text)).children.map((element) => nodeOfElement(element))
 }
 

@@ -2,8 +2,8 @@ import { Buffer } from 'node:buffer'
 import { attributeByLegacyName } from '../tables/attributes.ts'
 import {
   type EnumerationName,
-  enumerationOf,
-  maskOf,
+  findEnumeration,
+  findMask,
   maskValueNames,
   valueByName,
   valueName,
@@ -38,9 +38,9 @@ export function attributeNameAmong(siblings: readonly TtlvNode[]): string | unde
 
 /** The name of an enumeration value under this tag; `0x` and 8 digits when it has none. */
 export function enumerationText(tag: number, value: number): string {
-  if (holdsTags(tag)) return tagName(value) ?? prefixedHex(value, 8)
-  const enumeration = enumerationOf(tag)
-  return (enumeration && valueName(enumeration, value)) ?? prefixedHex(value, 8)
+  if (holdsTags(tag)) return tagName(value) ?? formatHex(value, 8)
+  const enumeration = findEnumeration(tag)
+  return (enumeration && valueName(enumeration, value)) ?? formatHex(value, 8)
 }
 
 /**
@@ -50,7 +50,7 @@ export function enumerationText(tag: number, value: number): string {
 export function parseEnumeration(tag: number, text: string): number {
   const hex = parsePrefixed32(text)
   if (hex !== undefined) return hex
-  const value = holdsTags(tag) ? referencedTag(text) : named(enumerationOf(tag), text)
+  const value = holdsTags(tag) ? findReferencedTag(text) : findValue(findEnumeration(tag), text)
   if (value === undefined)
     throw new KmipDecodeError(
       'unknown_enumeration',
@@ -59,17 +59,17 @@ export function parseEnumeration(tag: number, text: string): number {
   return value
 }
 
-function referencedTag(text: string): number | undefined {
+function findReferencedTag(text: string): number | undefined {
   return tagByName(text) ?? attributeByLegacyName(text)?.tag
 }
 
-function named(enumeration: EnumerationName | undefined, text: string): number | undefined {
+function findValue(enumeration: EnumerationName | undefined, text: string): number | undefined {
   return enumeration && valueByName(enumeration, text)
 }
 
 /** The names of a mask's bits in a row; undefined when the Integer is no mask or a bit has no name. */
 export function maskText(tag: number, value: number, separator: string): string | undefined {
-  const mask = maskOf(tag)
+  const mask = findMask(tag)
   if (mask === undefined || value === 0) return undefined
   return maskValueNames(mask, value)?.join(separator)
 }
@@ -79,7 +79,7 @@ export function maskText(tag: number, value: number, separator: string): string 
  * undefined when the Integer is no mask or a name is not known.
  */
 export function parseMask(tag: number, text: string): number | undefined {
-  const mask = maskOf(tag)
+  const mask = findMask(tag)
   if (mask === undefined || text.length > 2048) return undefined
   let bits = 0
   for (const name of text.split(/[\s|]+/)) {
@@ -109,7 +109,7 @@ export function lowerHex(bytes: Uint8Array): string {
 }
 
 /** `0x` and the value in this many digits, upper case. */
-export function prefixedHex(value: number | bigint, digits: number): string {
+export function formatHex(value: number | bigint, digits: number): string {
   const whole = typeof value === 'bigint' ? BigInt.asUintN(64, value) : value >>> 0
   return `0x${whole.toString(16).toUpperCase().padStart(digits, '0')}`
 }
@@ -145,7 +145,7 @@ const lastWritable = 253_402_300_799
 
 /** `2026-05-29T11:57:35Z`; `0x` and 16 digits for years that RFC 3339 cannot write. */
 export function dateText(seconds: number): string {
-  if (seconds < firstWritable || seconds > lastWritable) return prefixedHex(BigInt(seconds), 16)
+  if (seconds < firstWritable || seconds > lastWritable) return formatHex(BigInt(seconds), 16)
   return new Date(seconds * 1000).toISOString().replace('.000Z', 'Z')
 }
 

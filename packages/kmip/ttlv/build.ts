@@ -32,7 +32,7 @@ export function bigInteger(tag: number, value: Uint8Array): BigIntegerNode {
 }
 
 /** From a magnitude without sign, as JWK and DER carry moduli and exponents. */
-export function unsignedInteger(tag: number, magnitude: Uint8Array): BigIntegerNode {
+export function toBigInteger(tag: number, magnitude: Uint8Array): BigIntegerNode {
   const signed = new Uint8Array(magnitude.length + 1)
   signed.set(magnitude, 1)
   return { tag, type: 'BigInteger', value: shortest(signed) }
@@ -42,7 +42,7 @@ export function unsignedInteger(tag: number, magnitude: Uint8Array): BigIntegerN
  * The magnitude of a number that must not be negative, without leading zeros (zero is one zero byte).
  * @throws KmipDecodeError `invalid_value` for a negative number
  */
-export function unsignedBytes(node: BigIntegerNode): Uint8Array {
+export function toMagnitude(node: BigIntegerNode): Uint8Array {
   const value = shortest(node.value)
   const first = value[0] ?? 0
   if (first >= 0x80) throw new KmipDecodeError('invalid_value', 'The number must not be negative.')

@@ -8,13 +8,13 @@ import { fits, maximumDepth, type TtlvNode } from './node.ts'
  * @throws KmipEncodeError for values that their type cannot hold, or a tree deeper than 64
  */
 export function encodeTtlv(node: TtlvNode): Buffer {
-  const out = Buffer.allocUnsafe(8 + padded(valueSize(node, 1)))
+  const out = Buffer.allocUnsafe(8 + padTo8(valueSize(node, 1)))
   const end = write(out, 0, node)
   if (end !== out.length) throw new KmipEncodeError('The tree changed while it was encoded.')
   return out
 }
 
-function padded(size: number): number {
+function padTo8(size: number): number {
   return size + ((8 - (size & 7)) & 7)
 }
 
@@ -26,7 +26,7 @@ function valueSize(node: TtlvNode, depth: number): number {
       if (depth >= maximumDepth && node.value.length > 0)
         throw new KmipEncodeError('The tree is nested too deep.')
       let size = 0
-      for (const member of node.value) size += 8 + padded(valueSize(member, depth + 1))
+      for (const member of node.value) size += 8 + padTo8(valueSize(member, depth + 1))
       return size
     }
     case 'Integer':
@@ -34,7 +34,7 @@ function valueSize(node: TtlvNode, depth: number): number {
     case 'Interval':
       return 4
     case 'BigInteger':
-      return padded(shortest(node.value).length)
+      return padTo8(shortest(node.value).length)
     case 'TextString':
       return textSize(node.value)
     case 'ByteString':
@@ -72,7 +72,7 @@ function write(out: Buffer, at: number, node: TtlvNode): number {
       return out.writeBigInt64BE(node.value, from)
     case 'BigInteger': {
       const value = shortest(node.value)
-      const size = padded(value.length)
+      const size = padTo8(value.length)
       head(out, at, node.tag, 0x04, size)
       out.fill((value[0] ?? 0) >= 0x80 ? 0xff : 0, from, from + size - value.length)
       out.set(value, from + size - value.length)
@@ -81,13 +81,13 @@ function write(out: Buffer, at: number, node: TtlvNode): number {
     case 'TextString': {
       const length = writeText(out, from, node.value)
       head(out, at, node.tag, 0x07, length)
-      return padding(out, from + length, from + padded(length))
+      return padding(out, from + length, from + padTo8(length))
     }
     case 'ByteString': {
       const { length } = node.value
       head(out, at, node.tag, 0x08, length)
       if (length > 0) out.set(node.value, from)
-      return padding(out, from + length, from + padded(length))
+      return padding(out, from + length, from + padTo8(length))
     }
   }
 }

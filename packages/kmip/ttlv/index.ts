@@ -14,28 +14,28 @@ export {
   longInteger,
   structure,
   textString,
-  unsignedBytes,
-  unsignedInteger,
+  toBigInteger,
+  toMagnitude,
 } from './build.ts'
 export { decodeTtlv } from './decode.ts'
 export { encodeTtlv } from './encode.ts'
 export { KmipDecodeError, type KmipDecodeReason, KmipEncodeError, type SeenVersion } from './error.ts'
 export { frameLength } from './frame.ts'
 export {
+  findMember,
+  findMembers,
   memberLong,
   memberNumber,
-  memberOf,
-  membersOf,
   membersWithin,
   memberText,
   optional,
   optionalName,
   optionalStructure,
-  required,
-  requiredName,
-  requiredStructure,
+  requireMember,
+  requireName,
+  requireStructure,
+  requireType,
   sameValue,
-  typed,
 } from './members.ts'
 export type {
   BigIntegerNode,

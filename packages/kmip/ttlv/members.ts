@@ -4,12 +4,12 @@ import { KmipDecodeError } from './error.ts'
 import type { ItemValues, NodeOf, StructureNode, TtlvNode } from './node.ts'
 
 /** The members of a structure that have this tag, in order. */
-export function membersOf(parent: StructureNode, tag: number): readonly TtlvNode[] {
+export function findMembers(parent: StructureNode, tag: number): readonly TtlvNode[] {
   return parent.value.filter((member) => member.tag === tag)
 }
 
 /** The first member with this tag, whatever its type. */
-export function memberOf(parent: StructureNode, tag: number): TtlvNode | undefined {
+export function findMember(parent: StructureNode, tag: number): TtlvNode | undefined {
   for (const member of parent.value) if (member.tag === tag) return member
   return undefined
 }
@@ -29,14 +29,18 @@ export function optional<T extends ItemType>(
     if (found !== undefined) throw new KmipDecodeError('repeated_member', `${tagText(tag)} appears twice.`)
     found = member
   }
-  return found === undefined ? undefined : (typed(found, type).value as ItemValues[T])
+  return found === undefined ? undefined : (requireType(found, type).value as ItemValues[T])
 }
 
 /**
  * The one member with this tag and type.
  * @throws KmipDecodeError `missing_member`, `wrong_member` or `repeated_member`
  */
-export function required<T extends ItemType>(parent: StructureNode, tag: number, type: T): ItemValues[T] {
+export function requireMember<T extends ItemType>(
+  parent: StructureNode,
+  tag: number,
+  type: T,
+): ItemValues[T] {
   const value = optional(parent, tag, type)
   if (value === undefined) throw new KmipDecodeError('missing_member', `${tagText(tag)} is missing.`)
   return value
@@ -49,8 +53,8 @@ export function optionalStructure(parent: StructureNode, tag: number): Structure
 }
 
 /** The one structure with this tag, as a node; else as `required`. */
-export function requiredStructure(parent: StructureNode, tag: number): StructureNode {
-  return { tag, type: 'Structure', value: required(parent, tag, 'Structure') }
+export function requireStructure(parent: StructureNode, tag: number): StructureNode {
+  return { tag, type: 'Structure', value: requireMember(parent, tag, 'Structure') }
 }
 
 /**
@@ -74,7 +78,7 @@ export function optionalName<E extends EnumerationName>(
  * The name of an enumeration member that must be there.
  * @throws KmipDecodeError as `optionalName`, and `missing_member`
  */
-export function requiredName<E extends EnumerationName>(
+export function requireName<E extends EnumerationName>(
   parent: StructureNode,
   tag: number,
   enumeration: E,
@@ -86,7 +90,7 @@ export function requiredName<E extends EnumerationName>(
 
 /** The members of a structure such as Attributes, or none when it is absent. @throws KmipDecodeError */
 export function membersWithin(parent: StructureNode, tag: number): readonly TtlvNode[] {
-  const node = memberOf(parent, tag)
+  const node = findMember(parent, tag)
   if (node === undefined) return []
   if (node.type !== 'Structure')
     throw new KmipDecodeError('wrong_member', `${tagText(tag)} must be of type Structure.`)
@@ -94,7 +98,7 @@ export function membersWithin(parent: StructureNode, tag: number): readonly Ttlv
 }
 
 /** A node of this type. @throws KmipDecodeError `wrong_member` */
-export function typed<T extends ItemType>(node: TtlvNode, type: T): NodeOf<T> {
+export function requireType<T extends ItemType>(node: TtlvNode, type: T): NodeOf<T> {
   if (node.type !== type)
     throw new KmipDecodeError('wrong_member', `${tagText(node.tag)} must be of type ${type}.`)
   return node as NodeOf<T>

@@ -17,7 +17,7 @@ export type LongIntegerNode = Item<'LongInteger', bigint>
 /**
  * A whole number of any size: big-endian two's complement, at least one byte, as short as it can be (decoders drop
  * repeated sign bytes, the encoder pads to a multiple of 8). Bytes rather than a bigint because private keys travel
- * here: bytes can be wiped. `unsignedInteger()` and `unsignedBytes()` convert from and to magnitudes.
+ * here: bytes can be wiped. `toBigInteger()` and `toMagnitude()` convert from and to magnitudes.
  */
 export type BigIntegerNode = Item<'BigInteger', Uint8Array>
 /** 32 bits, unsigned. */

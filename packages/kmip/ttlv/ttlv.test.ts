@@ -12,6 +12,8 @@ import {
   decodeTtlv,
   encodeTtlv,
   enumeration,
+  findMember,
+  findMembers,
   frameLength,
   integer,
   interval,
@@ -19,16 +21,14 @@ import {
   type KmipDecodeReason,
   KmipEncodeError,
   longInteger,
-  memberOf,
-  membersOf,
   optional,
   optionalName,
-  required,
+  requireMember,
   structure,
   type TtlvNode,
   textString,
-  unsignedBytes,
-  unsignedInteger,
+  toBigInteger,
+  toMagnitude,
 } from './index.ts'
 
 const hex = (text: string): Buffer => Buffer.from(text.replace(/\s/g, ''), 'hex')
@@ -160,12 +160,12 @@ test('Values that their type cannot hold are not written', () => {
 })
 
 test('Big integers lose repeated sign bytes and convert to magnitudes', () => {
-  const key = unsignedInteger(Tag.Modulus, hex('00FF01'))
+  const key = toBigInteger(Tag.Modulus, hex('00FF01'))
   assert.deepEqual([...key.value], [0, 0xff, 1])
-  assert.deepEqual([...unsignedBytes(key)], [0xff, 1])
-  assert.deepEqual([...unsignedBytes(unsignedInteger(Tag.Modulus, new Uint8Array(0)))], [0])
+  assert.deepEqual([...toMagnitude(key)], [0xff, 1])
+  assert.deepEqual([...toMagnitude(toBigInteger(Tag.Modulus, new Uint8Array(0)))], [0])
   assert.deepEqual([...bigInteger(Tag.Modulus, hex('FFFFFF80')).value], [0x80])
-  assert.throws(() => unsignedBytes(bigInteger(Tag.Modulus, hex('FF'))), KmipDecodeError)
+  assert.throws(() => toMagnitude(bigInteger(Tag.Modulus, hex('FF'))), KmipDecodeError)
   assert.equal(
     encodeTtlv(bigInteger(Tag.Modulus, hex('80')))
       .toString('hex')
@@ -178,7 +178,7 @@ test('A frame says how long it is once 8 bytes are there, and refuses what canno
   const message = encodeTtlv(structure(Tag.RequestMessage, [integer(Tag.BatchCount, 1)]))
   assert.equal(frameLength(message), message.length)
   for (let length = 0; length < 8; length++) assert.equal(frameLength(message.subarray(0, length)), undefined)
-  const reasonOf = (bytes: Uint8Array, maximum?: number): string => {
+  const readReason = (bytes: Uint8Array, maximum?: number): string => {
     try {
       frameLength(bytes, maximum)
       return 'accepted'
@@ -187,13 +187,13 @@ test('A frame says how long it is once 8 bytes are there, and refuses what canno
       return error.reason
     }
   }
-  assert.equal(reasonOf(Buffer.from('GET / HTTP/1.1')), 'unknown_tag')
-  assert.equal(reasonOf(hex('16')), 'unknown_tag')
-  assert.equal(reasonOf(hex('42007802')), 'unknown_type')
-  assert.equal(reasonOf(hex('4200780100000009')), 'wrong_length')
-  assert.equal(reasonOf(hex('42007801FFFFFFF8')), 'too_large')
-  assert.equal(reasonOf(message, message.length), 'accepted')
-  assert.equal(reasonOf(message, message.length - 1), 'too_large')
+  assert.equal(readReason(Buffer.from('GET / HTTP/1.1')), 'unknown_tag')
+  assert.equal(readReason(hex('16')), 'unknown_tag')
+  assert.equal(readReason(hex('42007802')), 'unknown_type')
+  assert.equal(readReason(hex('4200780100000009')), 'wrong_length')
+  assert.equal(readReason(hex('42007801FFFFFFF8')), 'too_large')
+  assert.equal(readReason(message, message.length), 'accepted')
+  assert.equal(readReason(message, message.length - 1), 'too_large')
 })
 
 test('Members are read by tag and type, once', () => {
@@ -213,13 +213,13 @@ test('Members are read by tag and type, once', () => {
       return error.reason
     }
   }
-  assert.equal(required(parent, Tag.CryptographicLength, 'Integer'), 256)
+  assert.equal(requireMember(parent, Tag.CryptographicLength, 'Integer'), 256)
   assert.equal(optional(parent, Tag.Fresh, 'Boolean'), undefined)
   assert.equal(optionalName(parent, Tag.State, 'State'), 'Active')
-  assert.equal(membersOf(parent, Tag.ObjectGroup).length, 2)
-  assert.equal(memberOf(parent, Tag.ObjectGroup)?.value, 'a')
+  assert.equal(findMembers(parent, Tag.ObjectGroup).length, 2)
+  assert.equal(findMember(parent, Tag.ObjectGroup)?.value, 'a')
   assert.equal(
-    reason(() => required(parent, Tag.Fresh, 'Boolean')),
+    reason(() => requireMember(parent, Tag.Fresh, 'Boolean')),
     'missing_member',
   )
   assert.equal(

@@ -31,13 +31,13 @@ function utf8Text(bytes: Uint8Array): string {
 
 /** The node of a parsed element; its depth and size were bounded when it was parsed. */
 export function nodeOfElement(element: XmlElement, attributeName?: string): TtlvNode {
-  const tag = tagOf(element)
+  const tag = readTag(element)
   const type = element.attributes.get('type')
   if (type === undefined || type === 'Structure') {
     if (element.attributes.has('value'))
       throw new KmipDecodeError('malformed_xml', 'A structure has members and no value.')
     const named = element.children
-      .find((child) => tagOf(child) === Tag.AttributeName)
+      .find((child) => readTag(child) === Tag.AttributeName)
       ?.attributes.get('value')
     return { tag, type: 'Structure', value: element.children.map((child) => nodeOfElement(child, named)) }
   }
@@ -50,7 +50,7 @@ export function nodeOfElement(element: XmlElement, attributeName?: string): Ttlv
   return node
 }
 
-function tagOf(element: XmlElement): number {
+function readTag(element: XmlElement): number {
   const number = element.attributes.get('tag')
   const tag = tagByName(element.name === 'TTLV' ? (number ?? '') : element.name)
   if (tag === undefined)
@@ -61,7 +61,7 @@ function tagOf(element: XmlElement): number {
 function scalar(tag: number, type: string, value: string, meaning: number): TtlvNode | undefined {
   switch (type) {
     case 'Integer': {
-      const number = integerOf(value, meaning)
+      const number = readInteger(value, meaning)
       return number === undefined ? undefined : { tag, type, value: number }
     }
     case 'LongInteger': {
@@ -95,7 +95,7 @@ function scalar(tag: number, type: string, value: string, meaning: number): Ttlv
   }
 }
 
-function integerOf(value: string, meaning: number): number | undefined {
+function readInteger(value: string, meaning: number): number | undefined {
   const number = wholeNumber(value)
   if (number === undefined) return parseMask(meaning, value)
   return /^0x.{1,8}$/i.test(value) ? Number(BigInt.asIntN(32, number)) : Number(number)

@@ -3,9 +3,9 @@ import {
   attributeNameAmong,
   dateText,
   enumerationText,
+  formatHex,
   lowerHex,
   maskText,
-  prefixedHex,
   valueTag,
   wholeWords,
 } from '../text/values.ts'
@@ -45,7 +45,7 @@ function valueText(node: Exclude<TtlvNode, StructureNode>, meaning: number): str
     case 'Enumeration':
       return enumerationText(meaning, node.value)
     case 'TextString':
-      return escaped(node.value)
+      return escapeText(node.value)
     case 'ByteString':
       return lowerHex(node.value)
     case 'BigInteger':
@@ -53,7 +53,7 @@ function valueText(node: Exclude<TtlvNode, StructureNode>, meaning: number): str
     case 'DateTime':
       return dateText(node.value)
     case 'DateTimeExtended':
-      return prefixedHex(node.value, 16)
+      return formatHex(node.value, 16)
     default:
       return String(node.value)
   }
@@ -69,7 +69,7 @@ const references: Readonly<Record<string, string>> = {
   '\r': '&#13;',
 }
 
-function escaped(text: string): string {
+function escapeText(text: string): string {
   if (!isXmlText(text)) throw new KmipEncodeError('A text holds a character that XML cannot carry.')
   return text.replace(/[&<>"\t\n\r]/g, (found) => references[found] ?? found)
 }

@@ -48,7 +48,7 @@ class XmlParser {
     this.#skip()
     const root = this.#tree()
     this.#skip()
-    if (this.#at !== this.#text.length) throw malformed('Something follows the root element.')
+    if (this.#at !== this.#text.length) throw parseError('Something follows the root element.')
     return root
   }
 
@@ -62,7 +62,7 @@ class XmlParser {
         inside,
       )
     )
-      throw malformed('The XML declaration is not one of version 1.0 in UTF-8.')
+      throw parseError('The XML declaration is not one of version 1.0 in UTF-8.')
     this.#at = end + 2
   }
 
@@ -71,7 +71,7 @@ class XmlParser {
     const open: OpenElement[] = []
     for (;;) {
       const text = this.#text
-      if (text[this.#at] !== '<') throw malformed('An element is expected.')
+      if (text[this.#at] !== '<') throw parseError('An element is expected.')
       if (text[this.#at + 1] === '/') {
         const closed = this.#close(open)
         const parent = open.at(-1)
@@ -105,7 +105,7 @@ class XmlParser {
         this.#at += 2
         return { element, isEmpty: true }
       }
-      if (before === this.#at) throw malformed('An attribute stands without a space before it.')
+      if (before === this.#at) throw parseError('An attribute stands without a space before it.')
       this.#attribute(attributes)
     }
   }
@@ -113,17 +113,17 @@ class XmlParser {
   #attribute(attributes: Map<string, string>): void {
     const key = this.#attributeName()
     this.#space()
-    if (this.#text[this.#at] !== '=') throw malformed('An attribute has no value.')
+    if (this.#text[this.#at] !== '=') throw parseError('An attribute has no value.')
     this.#at += 1
     this.#space()
     const quote = this.#text[this.#at]
-    if (quote !== '"' && quote !== "'") throw malformed('An attribute value is not quoted.')
+    if (quote !== '"' && quote !== "'") throw parseError('An attribute value is not quoted.')
     const end = this.#text.indexOf(quote, this.#at + 1)
-    if (end < 0) throw malformed('An attribute value does not end.')
+    if (end < 0) throw parseError('An attribute value does not end.')
     const raw = this.#text.slice(this.#at + 1, end)
     this.#at = end + 1
     if (attributes.has(key) || attributes.size >= maximumAttributes)
-      throw malformed('An element repeats an attribute or has too many.')
+      throw parseError('An element repeats an attribute or has too many.')
     attributes.set(key, attributeValue(raw))
   }
 
@@ -141,7 +141,7 @@ class XmlParser {
     this.#space()
     const element = open.pop()
     if (this.#text[this.#at] !== '>' || element === undefined || element.name !== closing)
-      throw malformed('Elements are not closed in the order in which they were opened.')
+      throw parseError('Elements are not closed in the order in which they were opened.')
     this.#at += 1
     return element
   }
@@ -150,7 +150,7 @@ class XmlParser {
     const start = this.#at
     let at = start
     while (isNameUnit(this.#text.charCodeAt(at), at > start)) at += 1
-    if (at === start || at - start > maximumName) throw malformed('A name is not one.')
+    if (at === start || at - start > maximumName) throw parseError('A name is not one.')
     this.#at = at
     return this.#text.slice(start, at)
   }
@@ -165,7 +165,7 @@ class XmlParser {
       this.#space()
       if (!this.#text.startsWith('<!--', this.#at)) return
       const end = this.#text.indexOf('--', this.#at + 4)
-      if (end < 0 || this.#text[end + 2] !== '>') throw malformed('A comment does not end.')
+      if (end < 0 || this.#text[end + 2] !== '>') throw parseError('A comment does not end.')
       this.#at = end + 3
     }
   }
@@ -186,7 +186,7 @@ const entities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>',
 /** XML 1.0 §3.3.3: white space becomes spaces, references become characters. */
 function attributeValue(raw: string): string {
   if (raw.includes('<') || !isXmlText(raw))
-    throw malformed('An attribute value holds a character that XML does not allow.')
+    throw parseError('An attribute value holds a character that XML does not allow.')
   const spaced = /[\t\r\n]/.test(raw) ? raw.replace(/\r\n|[\t\r\n]/g, ' ') : raw
   if (!spaced.includes('&')) return spaced
   return spaced.replace(/&([^;&]{0,12};?)/g, (_all, reference: string) => character(reference))
@@ -197,10 +197,10 @@ function character(reference: string): string {
     /^(?:#([0-9]{1,7})|#x([0-9a-fA-F]{1,6})|([a-z]{2,4}));$/.exec(reference) ?? []
   if (named !== undefined && Object.hasOwn(entities, named)) return entities[named] ?? ''
   const code = decimal !== undefined ? Number(decimal) : hex !== undefined ? Number.parseInt(hex, 16) : 0
-  if (!isXmlCharacter(code)) throw malformed('A reference names no character and none of the five entities.')
+  if (!isXmlCharacter(code)) throw parseError('A reference names no character and none of the five entities.')
   return String.fromCodePoint(code)
 }
 
-function malformed(sentence: string): KmipDecodeError {
+function parseError(sentence: string): KmipDecodeError {
   return new KmipDecodeError('malformed_xml', sentence)
 }

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer'
 import { connect, type TLSSocket } from 'node:tls'
-import { contentTypeOf, decodeNode, type Encoding, encodeNode } from '@warder/kmip/messages'
+import { contentTypes, decodeNode, type Encoding, encodeNode } from '@warder/kmip/messages'
 import { frameLength, type TtlvNode } from '@warder/kmip/ttlv'
 import { openTransport } from '../client/index.ts'
 
@@ -56,7 +56,7 @@ function httpsConnection(endpoint: Endpoint, encoding: Encoding): Connection {
     async exchange(message) {
       const authorization: Record<string, string> =
         token === undefined ? {} : { authorization: `Bearer ${token}` }
-      const headers = { 'content-type': contentTypeOf[encoding], ...authorization }
+      const headers = { 'content-type': contentTypes[encoding], ...authorization }
       const { status, body } = await transport.send('POST', '/kmip', headers, encodeNode(message, encoding))
       if (status !== 200) throw new Error(`HTTP ${status}: ${new TextDecoder().decode(body).slice(0, 300)}`)
       return decodeNode(body, encoding)

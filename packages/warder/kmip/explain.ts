@@ -1,8 +1,8 @@
 import type { Buffer } from 'node:buffer'
 import {
   attributeByLegacyName,
-  enumerationOf,
-  maskOf,
+  findEnumeration,
+  findMask,
   maskValueNames,
   Tag,
   tagName,
@@ -162,14 +162,14 @@ function formatBytes(value: Buffer): string {
 }
 
 function formatInteger(tag: number, value: number): string {
-  const mask = maskOf(tag)
+  const mask = findMask(tag)
   const names = mask === undefined ? undefined : maskValueNames(mask, value)
   return names === undefined || names.length === 0 ? String(value) : `${value} = ${names.join(' | ')}`
 }
 
 function formatEnumeration(tag: number, value: number, attributeName: string | undefined): string {
   const meaning = tag === Tag.AttributeValue ? (attributeByLegacyName(attributeName ?? '')?.tag ?? tag) : tag
-  const enumeration = enumerationOf(meaning)
+  const enumeration = findEnumeration(meaning)
   const name =
     meaning === Tag.AttributeReference || meaning === Tag.Tag
       ? tagName(value)

@@ -1,5 +1,5 @@
 import { encodeJson } from '@warder/kmip/json'
-import { Enumeration, maskOf, maskValueNames, Tag, tagName, tagText } from '@warder/kmip/tables'
+import { Enumeration, findMask, maskValueNames, Tag, tagName, tagText } from '@warder/kmip/tables'
 import { enumeration, integer, structure, type TtlvNode } from '@warder/kmip/ttlv'
 
 /** Builds a message of KMIP 2.1 with DiscoverVersions and a Query for all functions. */
@@ -64,7 +64,7 @@ function getChildren(node: TtlvNode): readonly TtlvNode[] {
 }
 
 function formatValue(node: TtlvNode): string {
-  const mask = maskOf(node.tag)
+  const mask = findMask(node.tag)
   const names = node.type === 'Integer' && mask !== undefined ? maskValueNames(mask, node.value) : undefined
   if (names !== undefined) return names.join(' | ')
   if (node.type !== 'Structure') return String((JSON.parse(encodeJson(node)) as { value: unknown }).value)

@@ -7,7 +7,7 @@ import {
   encodeResponse,
   type RequestMessage,
   type ResponseItem,
-  refusalOf,
+  toErrorResponse,
 } from '@warder/kmip/messages'
 import { type KmipVersion, Tag } from '@warder/kmip/tables'
 import { KmipDecodeError } from '@warder/kmip/ttlv'
@@ -269,7 +269,7 @@ function unreadable(
   { bareVersion }: KmipAnswerOptions,
 ): MaybePromise<Uint8Array> {
   const { audit, clock } = options.services
-  const told = refusalOf(error, Math.floor(clock.now() / 1000))
+  const told = toErrorResponse(error, Math.floor(clock.now() / 1000))
   const reason = told.items[0]?.reason ?? 'InvalidMessage'
   const problem = toPublicFailure(kmipFailure(reason, error.message))
   const event = {

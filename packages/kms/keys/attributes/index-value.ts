@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { decodeMembers } from '@warder/kmip/json'
-import { enumerationOf, Tag, tagByName, valueByName } from '@warder/kmip/tables'
-import { encodeTtlv, memberOf } from '@warder/kmip/ttlv'
+import { findEnumeration, Tag, tagByName, valueByName } from '@warder/kmip/tables'
+import { encodeTtlv, findMember } from '@warder/kmip/ttlv'
 import type { StoredValue } from './attribute-table.ts'
 import { dateIn } from './object-attributes.ts'
 
@@ -35,7 +35,7 @@ export function toIndexText(text: string): string {
 export function vendorValue(attribute: StoredValue, value: StoredValue): string {
   if (value.type !== 'Enumeration') return indexValue(value)
   const [node] = decodeMembers(Tag.Attributes, [attribute]).value
-  const held = node?.type === 'Structure' ? memberOf(node, Tag.AttributeValue) : undefined
+  const held = node?.type === 'Structure' ? findMember(node, Tag.AttributeValue) : undefined
   return String(held?.value)
 }
 
@@ -101,7 +101,7 @@ function byteStringTtlv(tag: string, bytes: Uint8Array): Uint8Array {
 }
 
 export function enumerationNumber(tag: string, name: string): number {
-  const enumeration = enumerationOf(tagByName(tag) ?? 0)
+  const enumeration = findEnumeration(tagByName(tag) ?? 0)
   const known = enumeration === undefined ? undefined : valueByName(enumeration, name)
   return known ?? Number(name)
 }

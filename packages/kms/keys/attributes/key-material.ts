@@ -14,7 +14,7 @@ import {
   type StructureNode,
   structure,
   type TtlvNode,
-  unsignedInteger,
+  toBigInteger,
 } from '@warder/kmip/ttlv'
 import {
   type Curve,
@@ -165,7 +165,7 @@ function writeTransparent(
 function writeEcPrivate(curve: CurveName, d: Uint8Array): StructureNode {
   return structure(Tag.KeyMaterial, [
     enumeration(Tag.RecommendedCurve, Enumeration.RecommendedCurve[curve]),
-    unsignedInteger(Tag.D, d),
+    toBigInteger(Tag.D, d),
   ])
 }
 
@@ -202,7 +202,7 @@ function writeRsa(
     (type === 'PublicKey' ? rsaPublicMembers : rsaMembers).map(([name, number]) => {
       const value = numbers[number]
       const wanted = members === undefined || type === 'PublicKey' || members.includes(name)
-      return value === undefined || !wanted ? undefined : unsignedInteger(Tag[name], value)
+      return value === undefined || !wanted ? undefined : toBigInteger(Tag[name], value)
     }),
   )
 }
@@ -220,9 +220,9 @@ function writeFiniteField(type: HalfType, canonical: Uint8Array): StructureNode 
   return structure(Tag.KeyMaterial, [
     ...domainMembers[algorithm].map((name) => {
       const value = domain[name]
-      return value === undefined ? undefined : unsignedInteger(Tag[name], value)
+      return value === undefined ? undefined : toBigInteger(Tag[name], value)
     }),
-    unsignedInteger(type === 'PrivateKey' ? Tag.X : Tag.Y, own),
+    toBigInteger(type === 'PrivateKey' ? Tag.X : Tag.Y, own),
   ])
 }
 

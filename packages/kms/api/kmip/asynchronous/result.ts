@@ -16,10 +16,10 @@ import {
   optional,
   optionalName,
   optionalStructure,
-  required,
+  requireMember,
+  requireType,
   structure,
   textString,
-  typed,
 } from '@warder/kmip/ttlv'
 
 const place = (id: string) => ({ table: 'kmip_pending', row: id, column: 'result' })
@@ -49,10 +49,11 @@ export async function decryptResult(
   operation: string,
   sealed: Uint8Array,
 ): Promise<Pick<ResponseItem, 'operation' | 'status' | 'reason' | 'message' | 'payload'>> {
-  const item = typed(decodeTtlv(await seal.open(place(id), sealed)), 'Structure')
+  const item = requireType(decodeTtlv(await seal.open(place(id), sealed)), 'Structure')
   return {
     operation: operationByName(operation) as OperationName | undefined,
-    status: valueName('ResultStatus', required(item, Tag.ResultStatus, 'Enumeration')) ?? 'OperationFailed',
+    status:
+      valueName('ResultStatus', requireMember(item, Tag.ResultStatus, 'Enumeration')) ?? 'OperationFailed',
     reason: optionalName(item, Tag.ResultReason, 'ResultReason'),
     message: optional(item, Tag.ResultMessage, 'TextString'),
     payload: optionalStructure(item, Tag.ResponsePayload)?.value,

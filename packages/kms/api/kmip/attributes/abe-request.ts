@@ -1,6 +1,6 @@
 import { parseJsonBody } from '@warder/foundation/http'
 import { Enumeration, Tag } from '@warder/kmip/tables'
-import { memberOf, type TtlvNode } from '@warder/kmip/ttlv'
+import { findMember, type TtlvNode } from '@warder/kmip/ttlv'
 import { abePolicyAttribute, abeVendor } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import { ownVendor, readVendorName } from './attribute-vendor.ts'
@@ -46,7 +46,7 @@ export function readText(attributes: readonly TtlvNode[], name: string): string 
   const [node, another] = attributes.filter((one) => abeName(one) === name)
   if (another !== undefined) throw kmipFailure('InvalidAttributeValue', `${name} is there twice.`)
   if (node === undefined) return undefined
-  const value = node.type === 'Structure' ? memberOf(node, Tag.AttributeValue) : undefined
+  const value = node.type === 'Structure' ? findMember(node, Tag.AttributeValue) : undefined
   if (value?.type === 'TextString') return value.value
   try {
     if (value?.type === 'ByteString') return utf8.decode(value.value)

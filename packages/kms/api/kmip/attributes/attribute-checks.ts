@@ -1,9 +1,9 @@
-import { enumerationOf, Tag, tagText, valueName } from '@warder/kmip/tables'
+import { findEnumeration, Tag, tagText, valueName } from '@warder/kmip/tables'
 import {
+  findMember,
   longInteger,
   memberLong,
   memberNumber,
-  memberOf,
   memberText,
   type StructureNode,
   structure,
@@ -51,7 +51,7 @@ function checkStructure(node: StructureNode, source: AttributeSource): TtlvNode 
     case Tag.Attribute: {
       const named = readVendorName(node)
       if (named !== undefined && isTagName(named)) readTags(node)
-      else if (memberOf(node, Tag.AttributeValue) === undefined)
+      else if (findMember(node, Tag.AttributeValue) === undefined)
         throw invalid('A vendor attribute has a value.')
       return node
     }
@@ -97,7 +97,7 @@ function checkLimits(node: StructureNode, source: AttributeSource): StructureNod
   if (count !== undefined && (count < 0n || count > total))
     throw invalid('UsageLimitsCount is from 0 to the total.')
   requireMember(node, Tag.UsageLimitsUnit)
-  const unit = memberOf(node, Tag.UsageLimitsUnit)
+  const unit = findMember(node, Tag.UsageLimitsUnit)
   return structure(node.tag, [
     longInteger(Tag.UsageLimitsTotal, total),
     longInteger(Tag.UsageLimitsCount, count ?? total),
@@ -123,7 +123,7 @@ function requireKnown(node: TtlvNode): void {
     return
   }
   if (node.type !== 'Enumeration' || node.value >= firstExtension) return
-  const enumeration = enumerationOf(node.tag)
+  const enumeration = findEnumeration(node.tag)
   if (enumeration !== undefined && valueName(enumeration, node.value) === undefined)
     throw invalid(`${tagText(node.tag)} has a value that is not known here.`)
 }

@@ -1,5 +1,5 @@
 import { Enumeration, Tag } from '@warder/kmip/tables'
-import { memberOf, sameValue, type TtlvNode } from '@warder/kmip/ttlv'
+import { findMember, sameValue, type TtlvNode } from '@warder/kmip/ttlv'
 import type { AttributeRule, ManagedObject } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import { isSameInstance, readStoredAttributes, withStoredAttributes } from '../stored/stored-attributes.ts'
@@ -113,7 +113,7 @@ export function deleteAttribute(
 function requireNotFixed({ form }: ManagedObject, node: TtlvNode): void {
   if (isAbeAttribute(node)) throw readOnly()
   if (node.tag !== Tag.Link || node.type !== 'Structure') return
-  const isParent = memberOf(node, Tag.LinkType)?.value === Enumeration.LinkType.ParentLink
+  const isParent = findMember(node, Tag.LinkType)?.value === Enumeration.LinkType.ParentLink
   if (isParent && form.abe?.master !== undefined) throw readOnly()
 }
 

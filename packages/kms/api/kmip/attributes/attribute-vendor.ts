@@ -2,7 +2,7 @@ import { legacyVendor } from '@warder/kmip/messages'
 import { Tag } from '@warder/kmip/tables'
 import {
   dateTime,
-  memberOf,
+  findMember,
   memberText,
   type StructureNode,
   structure,
@@ -111,7 +111,7 @@ const maxTagLength = 256
  * @throws kmipFailure InvalidAttributeValue
  */
 export function readTags(node: TtlvNode): readonly string[] {
-  const value = node.type === 'Structure' ? memberOf(node, Tag.AttributeValue) : undefined
+  const value = node.type === 'Structure' ? findMember(node, Tag.AttributeValue) : undefined
   const tags = parseTags(value)
   if (tags === undefined || tags.length > maxTags || !tags.every(isTag))
     throw kmipFailure(
@@ -151,7 +151,7 @@ function isTag(tag: unknown): tag is string {
 
 /** The value of a vendor attribute, as a node of its own type. @throws kmipFailure InvalidAttribute */
 export function toVendorMember(node: TtlvNode): TtlvNode {
-  const value = node.type === 'Structure' ? memberOf(node, Tag.AttributeValue) : undefined
+  const value = node.type === 'Structure' ? findMember(node, Tag.AttributeValue) : undefined
   if (value === undefined) throw kmipFailure('InvalidAttribute', 'A vendor attribute has a value.')
   return value
 }

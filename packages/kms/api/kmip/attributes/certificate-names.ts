@@ -1,5 +1,5 @@
 import { Tag } from '@warder/kmip/tables'
-import { memberOf, membersOf, type StructureNode, structure, textString } from '@warder/kmip/ttlv'
+import { findMember, findMembers, type StructureNode, structure, textString } from '@warder/kmip/ttlv'
 import { generalNameText, nameText } from '@warder/pki/x509'
 import { type AttributeMembers, readStoredWithTag } from '../stored/stored-attributes.ts'
 
@@ -40,7 +40,7 @@ function findStoredStructure(object: AttributeMembers, tag: number): StructureNo
 }
 
 function bytesIn(stored: StructureNode, tag: number): Uint8Array {
-  const member = memberOf(stored, tag)
+  const member = findMember(stored, tag)
   return member?.type === 'ByteString' ? member.value : new Uint8Array()
 }
 
@@ -49,7 +49,7 @@ function nameIn(stored: StructureNode, tag: number): string {
 }
 
 function alternativeNames(stored: StructureNode, tag: number, textTag: number) {
-  return membersOf(stored, tag).flatMap((name) =>
+  return findMembers(stored, tag).flatMap((name) =>
     name.type === 'ByteString' ? [textString(textTag, generalNameText(name.value))] : [],
   )
 }

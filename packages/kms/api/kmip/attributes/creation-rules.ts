@@ -1,12 +1,12 @@
 import { Enumeration, Tag, valueName } from '@warder/kmip/tables'
 import {
-  memberOf,
-  membersOf,
+  findMember,
+  findMembers,
+  requireType,
   type StructureNode,
   sameValue,
   structure,
   type TtlvNode,
-  typed,
 } from '@warder/kmip/ttlv'
 import type { ObjectType } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
@@ -31,7 +31,7 @@ const maxAttributes = 100
 
 /** @throws kmipFailure InvalidField …, KmipDecodeError */
 export function checkDefaults(given: StructureNode): StructureNode {
-  const rules = membersOf(given, Tag.ObjectDefaults).map((node) => typed(node, 'Structure'))
+  const rules = findMembers(given, Tag.ObjectDefaults).map((node) => requireType(node, 'Structure'))
   requireFew(rules)
   for (const rule of rules) {
     requireScope(rule)
@@ -47,7 +47,7 @@ export function checkDefaults(given: StructureNode): StructureNode {
  * @throws kmipFailure InvalidField …, KmipDecodeError
  */
 export function checkConstraints(given: StructureNode): StructureNode {
-  const rules = membersOf(given, Tag.Constraint).map((node) => typed(node, 'Structure'))
+  const rules = findMembers(given, Tag.Constraint).map((node) => requireType(node, 'Structure'))
   requireFew(rules)
   for (const rule of rules) {
     requireScope(rule)
@@ -64,17 +64,17 @@ function requireScope(rule: StructureNode): void {
     if (valueName('ObjectType', node.value) === undefined)
       throw kmipFailure('InvalidObjectType', 'A rule names an object type that is not known here.')
   }
-  for (const list of membersOf(rule, Tag.ObjectGroups))
-    for (const node of typed(list, 'Structure').value)
+  for (const list of findMembers(rule, Tag.ObjectGroups))
+    for (const node of requireType(list, 'Structure').value)
       if (node.tag !== Tag.ObjectGroup || node.type !== 'TextString')
         throw kmipFailure('InvalidField', 'ObjectGroups holds object groups.')
 }
 
 /** The object types of a rule: one, or a list of them (KMIP 2.1 §7.22); undefined: it names none. */
 function readTypes(rule: StructureNode): readonly TtlvNode[] | undefined {
-  const list = memberOf(rule, Tag.ObjectTypes)
-  if (list !== undefined) return typed(list, 'Structure').value
-  const one = memberOf(rule, Tag.ObjectType)
+  const list = findMember(rule, Tag.ObjectTypes)
+  if (list !== undefined) return requireType(list, 'Structure').value
+  const one = findMember(rule, Tag.ObjectType)
   return one === undefined ? undefined : [one]
 }
 
@@ -94,9 +94,9 @@ function requireAttributes(rule: StructureNode): void {
 }
 
 function listRuleAttributes(rule: StructureNode): readonly TtlvNode[] {
-  const attributes = memberOf(rule, Tag.Attributes)
+  const attributes = findMember(rule, Tag.Attributes)
   if (attributes === undefined) throw kmipFailure('MissingData', 'Attributes are missing.')
-  return typed(attributes, 'Structure').value
+  return requireType(attributes, 'Structure').value
 }
 
 /** Attributes of a new object from the client, with defaults for those that are absent; of two defaults the first. */
@@ -141,7 +141,7 @@ export function requireWithin(
 function concerns(rule: StructureNode, type: ObjectType, attributes: readonly TtlvNode[]): boolean {
   const types = readTypes(rule)
   if (types !== undefined && !types.some(({ value }) => value === Enumeration.ObjectType[type])) return false
-  const groups = memberOf(rule, Tag.ObjectGroups)
+  const groups = findMember(rule, Tag.ObjectGroups)
   if (groups?.type !== 'Structure') return true
   return attributes.some(
     (node) => node.tag === Tag.ObjectGroup && groups.value.some((group) => sameValue(group, node)),

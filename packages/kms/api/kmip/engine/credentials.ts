@@ -1,13 +1,13 @@
 import type { Principal } from '@warder/foundation/operations'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import {
-  memberOf,
-  membersOf,
+  findMember,
+  findMembers,
   optionalName,
-  required,
-  requiredStructure,
+  requireMember,
+  requireStructure,
+  requireType,
   type StructureNode,
-  typed,
 } from '@warder/kmip/ttlv'
 import { principalNamed, unauthorized } from '../../../identity/index.ts'
 import type { KmipServices } from './services.ts'
@@ -32,9 +32,11 @@ export async function checkCredentials(
   authentication: StructureNode,
   clientAddress: string,
 ): Promise<Principal> {
-  const credentials = membersOf(authentication, Tag.Credential)
+  const credentials = findMembers(authentication, Tag.Credential)
   if (credentials.length > maxCredentials) throw unauthorized('the header has too many credentials')
-  const [given, ...others] = credentials.map((credential) => readPassword(typed(credential, 'Structure')))
+  const [given, ...others] = credentials.map((credential) =>
+    readPassword(requireType(credential, 'Structure')),
+  )
   if (given === undefined) throw unauthorized('the header has no credential')
   if (others.some(({ username, password }) => username !== given.username || password !== given.password))
     throw unauthorized('the credentials are not the same one')
@@ -45,10 +47,10 @@ export async function checkCredentials(
 function readPassword(credential: StructureNode): Password {
   const type = optionalName(credential, Tag.CredentialType, 'CredentialType')
   if (type !== 'UsernameAndPassword') throw unauthorized(`credentials of type ${type} are not accepted`)
-  const value = requiredStructure(credential, Tag.CredentialValue)
+  const value = requireStructure(credential, Tag.CredentialValue)
   return {
-    username: required(value, Tag.Username, 'TextString'),
-    password: required(value, Tag.Password, 'TextString'),
+    username: requireMember(value, Tag.Username, 'TextString'),
+    password: requireMember(value, Tag.Password, 'TextString'),
   }
 }
 
@@ -61,7 +63,7 @@ export function isPasswordOnly(authentication: StructureNode): boolean {
       (credential) =>
         credential.tag === Tag.Credential &&
         credential.type === 'Structure' &&
-        memberOf(credential, Tag.CredentialType)?.value === password,
+        findMember(credential, Tag.CredentialType)?.value === password,
     )
   )
 }

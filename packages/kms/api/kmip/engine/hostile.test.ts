@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import {
-  contentTypeOf,
+  contentTypes,
   decodeNode,
   type Encoding,
   encodeNode,
@@ -65,7 +65,7 @@ function message({
 }
 
 async function post(bytes: Uint8Array, encoding: Encoding = 'ttlv'): Promise<ResponseMessage> {
-  const headers = { 'content-type': contentTypeOf[encoding] }
+  const headers = { 'content-type': contentTypes[encoding] }
   const answer = await caller.call('POST', '/kmip', { bytes, headers })
   assert.equal(answer.status, 200, answer.text)
   return readResponse(decodeNode(answer.bytes, encoding))

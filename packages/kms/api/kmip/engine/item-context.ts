@@ -2,7 +2,7 @@ import { failure } from '@warder/foundation/errors'
 import { type AuditFields, mergeAuditFields, type Principal } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import type { KmipVersion } from '@warder/kmip/tables'
-import { memberOf, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
+import { findMember, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
 import {
   mayCreate,
   openPermittedKey,
@@ -113,7 +113,7 @@ export class ItemContext implements KmipContext {
   authorise(access: KmipAccess, payload: StructureNode): MaybePromise<void> {
     if (access.kind === 'signed in') return undefined
     if (access.kind === 'create') return this.requireCreate()
-    const named = this.identifier(memberOf(payload, access.member))
+    const named = this.identifier(findMember(payload, access.member))
     return andThen(resolveIdentifier(this, named), (id) => this.#authorised(access, named, id))
   }
 

@@ -1,6 +1,6 @@
 import { CovercryptError, type CovercryptErrorCode } from '@warder/covercrypt/error'
 import { type ErrorKind, errorKinds, Failure } from '@warder/foundation/errors'
-import { reasonOf } from '@warder/kmip/messages'
+import { toResultReason } from '@warder/kmip/messages'
 import {
   Enumeration,
   type KmipVersion,
@@ -61,7 +61,8 @@ export interface Told {
 
 /** Translates anything thrown. An error outside of the registry is an internal error, whose cause goes only to the log. */
 export function toPublicFailure(thrown: unknown): Told {
-  const known = thrown instanceof KmipDecodeError ? kmipFailure(reasonOf(thrown), thrown.message) : thrown
+  const known =
+    thrown instanceof KmipDecodeError ? kmipFailure(toResultReason(thrown), thrown.message) : thrown
   const { reason, message, failure: told } = explain(inKmipReasons(known))
   const ours = reason as ResultReason
   return { reason: ours, message, failure: withWords(told, told.message, ours) }

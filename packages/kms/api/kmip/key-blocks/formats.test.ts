@@ -16,10 +16,10 @@ import {
   encodeTtlv,
   enumeration,
   integer,
+  requireType,
   structure,
   type TtlvNode,
   textString,
-  typed,
 } from '@warder/kmip/ttlv'
 import fc from 'fast-check'
 import { curveByName } from '../../../keys/index.ts'
@@ -100,7 +100,7 @@ test('OASIS BL-M-12-21 and BL-M-13-21: the DSA keys are read and come back', asy
     const { material } = keyInForm(stored.shape, stored.material)
     assert.equal(
       hex(encodeTtlv(material)),
-      hex(encodeTtlv(typed({ ...material, value: members } as TtlvNode, 'Structure'))),
+      hex(encodeTtlv(requireType({ ...material, value: members } as TtlvNode, 'Structure'))),
     )
   }
 })
@@ -122,7 +122,7 @@ test('any members that determine an RSA key are enough, and those that came go o
     assert.ok(load('PrivateKey', stored.material).equals(load('PrivateKey', whole.material)), names.join())
     const { material } = keyInForm(stored.shape, stored.material)
     assert.deepEqual(
-      typed(material, 'Structure').value.map(({ tag }) => tag),
+      requireType(material, 'Structure').value.map(({ tag }) => tag),
       members.map(({ tag }) => tag),
     )
     const pkcs1 = keyInForm(stored.shape, stored.material, { format: 'PKCS_1' })

@@ -1,7 +1,7 @@
 import { Tag } from '@warder/kmip/tables'
 import {
-  memberOf,
-  membersOf,
+  findMember,
+  findMembers,
   optional,
   optionalName,
   optionalStructure,
@@ -61,7 +61,7 @@ export function readKeyBlock(object: StructureNode): KeyBlock {
 }
 
 function readKeyValue(block: StructureNode): PlainKeyValue | Uint8Array | undefined {
-  const [value, another] = membersOf(block, Tag.KeyValue)
+  const [value, another] = findMembers(block, Tag.KeyValue)
   if (value === undefined) return undefined
   if (another !== undefined) throw kmipFailure('InvalidField', 'KeyValue appears twice.')
   if (value.type === 'ByteString') return value.value
@@ -91,7 +91,7 @@ function bytesWithin(
 function readPlainMaterial(material: TtlvNode): Uint8Array | undefined {
   if (material.type === 'ByteString') return material.value
   if (material.type !== 'Structure' || material.value.length !== 1) return undefined
-  const key = memberOf(material, Tag.Key)
+  const key = findMember(material, Tag.Key)
   return key?.type === 'ByteString' ? key.value : undefined
 }
 
@@ -104,10 +104,10 @@ const describing: ReadonlySet<number> = new Set([
 
 /** @throws InvalidField when there is not exactly one KeyMaterial */
 export function plainKeyValue(node: StructureNode): PlainKeyValue {
-  const [material, another] = membersOf(node, Tag.KeyMaterial)
+  const [material, another] = findMembers(node, Tag.KeyMaterial)
   if (material === undefined || another !== undefined)
     throw kmipFailure('InvalidField', 'KeyValue holds exactly one KeyMaterial.')
-  const within = memberOf(node, Tag.Attributes)
-  const attributes = within?.type === 'Structure' ? within.value : membersOf(node, Tag.Attribute)
+  const within = findMember(node, Tag.Attributes)
+  const attributes = within?.type === 'Structure' ? within.value : findMembers(node, Tag.Attribute)
   return { material, attributes, node }
 }

@@ -2,7 +2,7 @@ import { Enumeration, Tag, type ValueName } from '@warder/kmip/tables'
 import {
   byteString,
   enumeration,
-  memberOf,
+  findMember,
   optional,
   optionalName,
   optionalStructure,
@@ -121,7 +121,7 @@ function authenticates({ method }: { readonly method: WrappingMethod }): boolean
 function keyInformation(parent: StructureNode, tag: number): WrappingKeyInformation | undefined {
   const node = optionalStructure(parent, tag)
   if (node === undefined) return undefined
-  const identifier = memberOf(node, Tag.UniqueIdentifier)
+  const identifier = findMember(node, Tag.UniqueIdentifier)
   if (identifier === undefined) throw kmipFailure('InvalidField', 'The wrapping key is not named.')
   return { identifier, parameters: optionalStructure(node, Tag.CryptographicParameters) }
 }

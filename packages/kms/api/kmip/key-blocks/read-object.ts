@@ -3,7 +3,7 @@ import {
   encodeTtlv,
   optional,
   optionalName,
-  required,
+  requireMember,
   type StructureNode,
   type TtlvNode,
 } from '@warder/kmip/ttlv'
@@ -67,9 +67,9 @@ export async function readManagedObject(
           objectType: type,
           form: 'canonical',
           keyFormat: undefined,
-          opaqueDataType: required(node, Tag.OpaqueDataType, 'Enumeration'),
+          opaqueDataType: requireMember(node, Tag.OpaqueDataType, 'Enumeration'),
         },
-        material: copy(required(node, Tag.OpaqueDataValue, 'ByteString')),
+        material: copy(requireMember(node, Tag.OpaqueDataValue, 'ByteString')),
         certificate: undefined,
         attributes: [],
         wrapping: undefined,
@@ -115,7 +115,7 @@ async function readKey(
   if (type === 'SecretData') {
     if (block.format !== 'Raw' && block.format !== 'Opaque')
       throw kmipFailure('KeyFormatTypeNotSupported', 'Secret data does not have this key format type.')
-    const secretDataType = required(node, Tag.SecretDataType, 'Enumeration')
+    const secretDataType = requireMember(node, Tag.SecretDataType, 'Enumeration')
     const material = materialBytes(value.material)
     if (material.length > maxSecretBytes) throw kmipFailure('InvalidField', 'The secret data is too long.')
     return { shape: { ...base, secretDataType, ...describeKey(claims) }, material: copy(material), ...rest }
@@ -211,7 +211,7 @@ function asBlock(
 ): StoredObject {
   const claims = reconcileClaims(block, hints)
   const secretDataType = optional(node, Tag.SecretDataType, 'Enumeration')
-  if (type === 'SecretData') required(node, Tag.SecretDataType, 'Enumeration')
+  if (type === 'SecretData') requireMember(node, Tag.SecretDataType, 'Enumeration')
   const wrapped = block.wrapping !== undefined && block.wrapping.method !== 'MACSign'
   return {
     shape: {
@@ -235,7 +235,7 @@ function readCertificate(node: StructureNode, hints: ObjectHints): StoredObject 
   if (certificateType === undefined) throw kmipFailure('InvalidField', 'CertificateType is missing.')
   if (hints.certificateType !== undefined && hints.certificateType !== certificateType)
     throw kmipFailure('InvalidField', 'The certificate is of another type than its attributes say.')
-  const material = copy(required(node, Tag.CertificateValue, 'ByteString'))
+  const material = copy(requireMember(node, Tag.CertificateValue, 'ByteString'))
   const certificate = certificateType === 'X_509' ? certificateFacts(material) : undefined
   return {
     shape: {
@@ -263,7 +263,7 @@ function readRequest(node: StructureNode): StoredObject {
       keyFormat: certificateRequestType === 'PKCS_10' ? 'PKCS_10' : undefined,
       certificateRequestType,
     },
-    material: copy(required(node, Tag.CertificateRequestValue, 'ByteString')),
+    material: copy(requireMember(node, Tag.CertificateRequestValue, 'ByteString')),
     certificate: undefined,
     attributes: [],
     wrapping: undefined,
@@ -275,7 +275,7 @@ function requireMembers(
   names: readonly TagName[],
   type: 'Integer' | 'Enumeration',
 ): void {
-  for (const name of names) required(node, Tag[name], type)
+  for (const name of names) requireMember(node, Tag[name], type)
 }
 
 /** The decoder returns views of the whole message. */

@@ -1,5 +1,5 @@
 import { Tag } from '@warder/kmip/tables'
-import { byteString, required, structure, type TtlvNode } from '@warder/kmip/ttlv'
+import { byteString, requireMember, structure, type TtlvNode } from '@warder/kmip/ttlv'
 import type { KeyPolicy } from '@warder/pki/keys'
 import { isFipsSymmetric } from '../../../crypto/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
@@ -32,7 +32,7 @@ export function readSymmetric(format: KeyFormat, material: TtlvNode): Uint8Array
     case 'Opaque':
       return materialBytes(material)
     case 'TransparentSymmetricKey':
-      return required(materialStructure(material), Tag.Key, 'ByteString')
+      return requireMember(materialStructure(material), Tag.Key, 'ByteString')
     default:
       throw unsupportedFormatError()
   }

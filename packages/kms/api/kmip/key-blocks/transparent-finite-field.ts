@@ -1,5 +1,5 @@
 import { Tag, type TagName } from '@warder/kmip/tables'
-import { optional, type StructureNode, unsignedBytes } from '@warder/kmip/ttlv'
+import { optional, type StructureNode, toMagnitude } from '@warder/kmip/ttlv'
 import { type Domain, finiteFieldFromNumbers, type KeyPolicy } from '@warder/pki/keys'
 import { domainMembers } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
@@ -24,5 +24,5 @@ export function finiteFieldFromTransparent(
 
 function readNumber(material: StructureNode, name: TagName): Uint8Array | undefined {
   const value = optional(material, Tag[name], 'BigInteger')
-  return value === undefined ? undefined : unsignedBytes({ tag: Tag[name], type: 'BigInteger', value })
+  return value === undefined ? undefined : toMagnitude({ tag: Tag[name], type: 'BigInteger', value })
 }

@@ -1,5 +1,5 @@
 import { Tag, type TagName } from '@warder/kmip/tables'
-import { optional, type StructureNode, unsignedBytes } from '@warder/kmip/ttlv'
+import { optional, type StructureNode, toMagnitude } from '@warder/kmip/ttlv'
 import {
   type KeyPolicy,
   type RsaNumbers,
@@ -33,5 +33,5 @@ export function rsaPublicFromTransparent(material: StructureNode, policy: KeyPol
 
 function readNumber(material: StructureNode, name: TagName): Uint8Array | undefined {
   const value = optional(material, Tag[name], 'BigInteger')
-  return value === undefined ? undefined : unsignedBytes({ tag: Tag[name], type: 'BigInteger', value })
+  return value === undefined ? undefined : toMagnitude({ tag: Tag[name], type: 'BigInteger', value })
 }

@@ -2,7 +2,7 @@ import { Enumeration, type KmipVersion, Tag, tagText } from '@warder/kmip/tables
 import {
   boolean,
   enumeration,
-  memberOf,
+  findMember,
   optional,
   type StructureNode,
   type TtlvNode,
@@ -50,7 +50,7 @@ const maxTerms = 64
  * @throws kmipFailure InvalidAttribute, InvalidField; KmipDecodeError
  */
 export function readCriteria(payload: StructureNode, version: KmipVersion = '2.1'): Criteria {
-  const attributes = memberOf(payload, Tag.Attributes)
+  const attributes = findMember(payload, Tag.Attributes)
   const nodes = attributes?.type === 'Structure' ? attributes.value : []
   const member = optional(payload, Tag.ObjectGroupMember, 'Enumeration')
   const fresh = member === Enumeration.ObjectGroupMember.GroupMemberFresh
@@ -158,7 +158,7 @@ function tagTerms(tags: readonly string[]): readonly Term[] {
 
 /** A JSON array of texts, or one text alone. */
 function listTags(node: TtlvNode): readonly string[] {
-  const value = node.type === 'Structure' ? memberOf(node, Tag.AttributeValue) : undefined
+  const value = node.type === 'Structure' ? findMember(node, Tag.AttributeValue) : undefined
   const text =
     value?.type === 'ByteString'
       ? Buffer.from(value.value).toString('utf8')

@@ -1,4 +1,4 @@
-import { maskOf, Tag } from '@warder/kmip/tables'
+import { findMask, Tag } from '@warder/kmip/tables'
 import { memberLong, type StructureNode, sameValue, type TtlvNode } from '@warder/kmip/ttlv'
 import { stateAt } from '../../../keys/index.ts'
 import { readVendorName, sameVendorName } from '../attributes/attribute-vendor.ts'
@@ -34,7 +34,7 @@ function meets(term: Term, state: AttributeState, now: number): boolean {
 }
 
 function hasValue(node: TtlvNode, wanted: TtlvNode): boolean {
-  if (wanted.type === 'Integer' && maskOf(wanted.tag) !== undefined) {
+  if (wanted.type === 'Integer' && findMask(wanted.tag) !== undefined) {
     return node.type === 'Integer' && (node.value & wanted.value) === wanted.value
   }
   if (wanted.type !== 'Structure') return sameValue(node, wanted)

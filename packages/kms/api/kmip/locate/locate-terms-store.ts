@@ -1,6 +1,6 @@
 import type { SqlValue } from '@warder/foundation/sql'
 import { jsonValue } from '@warder/kmip/json'
-import { maskOf, Tag, tagText, valueName } from '@warder/kmip/tables'
+import { findMask, Tag, tagText, valueName } from '@warder/kmip/tables'
 import { memberNumber, memberText, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
 import {
   commonValue,
@@ -61,7 +61,7 @@ function valueCondition(node: TtlvNode, now: number): Condition | undefined {
       if (node.tag === Tag.CryptographicLength) return condition('o.bits = ?', [node.value])
       if (node.tag === Tag.CryptographicUsageMask)
         return condition('(o.usage_mask & ?) = ?', [node.value, node.value])
-      return maskOf(node.tag) === undefined ? toStoredCondition(node) : undefined
+      return findMask(node.tag) === undefined ? toStoredCondition(node) : undefined
     case 'TextString':
       if (node.tag === Tag.UniqueIdentifier)
         return condition('o.id = ?', [toIndexText(node.value)], { selective: true })

@@ -1,6 +1,6 @@
 import type { Principal } from '@warder/foundation/operations'
 import { Enumeration, Tag } from '@warder/kmip/tables'
-import { enumeration, memberOf, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
+import { enumeration, findMember, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
 import type { UnitOfWork } from '../../../keys/index.ts'
 import { kmipFailure } from '../failure/failure.ts'
 import type { Criteria, Term } from './locate-criteria.ts'
@@ -29,8 +29,8 @@ const masterKeyTerms: readonly Term[] = [
  */
 export async function findLinkedMaster(node: TtlvNode, searching: Searching): Promise<TtlvNode> {
   if (node.tag !== Tag.Link || node.type !== 'Structure') return node
-  if (memberOf(node, Tag.LinkType)?.value !== Enumeration.LinkType.ParentLink) return node
-  const linked = memberOf(node, Tag.LinkedObjectIdentifier)
+  if (findMember(node, Tag.LinkType)?.value !== Enumeration.LinkType.ParentLink) return node
+  const linked = findMember(node, Tag.LinkedObjectIdentifier)
   const tags = linked?.type === 'TextString' ? tagsIn(linked.value) : undefined
   if (linked === undefined || tags === undefined) return node
   const id = textString(Tag.LinkedObjectIdentifier, await masterWith(tags, searching))

@@ -5,10 +5,10 @@ import {
   decodeTtlv,
   enumeration,
   optionalStructure,
+  requireType,
   type StructureNode,
   structure,
   type TtlvNode,
-  typed,
 } from '@warder/kmip/ttlv'
 import type { AccessServices, Right } from '../../../access/index.ts'
 import type { ManagedObject, UnitOfWork } from '../../../keys/index.ts'
@@ -131,7 +131,7 @@ async function attributesIn(
 ): Promise<readonly TtlvNode[]> {
   const material = await objects.material(template)
   if (material === undefined) return []
-  return listTemplateAttributes(typed(decodeTtlv(material), 'Structure')).filter(
+  return listTemplateAttributes(requireType(decodeTtlv(material), 'Structure')).filter(
     ({ tag }) => tag !== Tag.Name,
   )
 }

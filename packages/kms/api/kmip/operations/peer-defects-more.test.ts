@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, test } from 'node:test'
-import { contentTypeOf, decodeNode, readResponse } from '@warder/kmip/messages'
+import { contentTypes, decodeNode, readResponse } from '@warder/kmip/messages'
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import {
   byteString,
   decodeTtlv,
   encodeTtlv,
   enumeration,
+  findMember,
+  findMembers,
   integer,
   longInteger,
-  memberOf,
-  membersOf,
+  requireType,
   structure,
   type TtlvNode,
   textString,
-  typed,
 } from '@warder/kmip/ttlv'
 import { aesAttributes, attributes, kmipClient, type Payload, uid } from '../testing/index.ts'
 import {
@@ -175,13 +175,13 @@ test('20: curves have the numbers of the standard in 1.x, and even an unreadable
   ] as const) {
     const answer = await world.kms.user('alice').call('POST', '/kmip', {
       bytes,
-      headers: { 'content-type': contentTypeOf.ttlv },
+      headers: { 'content-type': contentTypes.ttlv },
     })
     const read = readResponse(decodeNode(answer.bytes, 'ttlv'))
     assert.equal(read.items[0]?.reason, 'InvalidMessage')
     if (version !== undefined) assert.equal(read.version, version)
-    const header = memberOf(typed(decodeTtlv(answer.bytes), 'Structure'), Tag.ResponseHeader)
-    assert.equal(header?.type === 'Structure' && membersOf(header, Tag.ServerCorrelationValue).length, 0)
+    const header = findMember(requireType(decodeTtlv(answer.bytes), 'Structure'), Tag.ResponseHeader)
+    assert.equal(header?.type === 'Structure' && findMembers(header, Tag.ServerCorrelationValue).length, 0)
   }
 })
 

@@ -1,5 +1,5 @@
 import { atLeast, Tag } from '@warder/kmip/tables'
-import { type StructureNode, typed } from '@warder/kmip/ttlv'
+import { requireType, type StructureNode } from '@warder/kmip/ttlv'
 import { type KmipContext, kmipFailure } from '../engine/index.ts'
 
 /** Members that are bytes. */
@@ -45,12 +45,12 @@ export function readCryptographicRequest(payload: StructureNode): CryptographicR
     const name = byteMembers.get(node.tag)
     if (name !== undefined) {
       if (read[name] !== undefined) throw twice()
-      read[name] = typed(node, 'ByteString').value
+      read[name] = requireType(node, 'ByteString').value
     } else if (node.tag === Tag.CryptographicParameters) {
       if (read.parameters !== undefined) throw twice()
-      read.parameters = typed(node, 'Structure')
-    } else if (node.tag === Tag.InitIndicator) read.init = typed(node, 'Boolean').value
-    else if (node.tag === Tag.FinalIndicator) read.final = typed(node, 'Boolean').value
+      read.parameters = requireType(node, 'Structure')
+    } else if (node.tag === Tag.InitIndicator) read.init = requireType(node, 'Boolean').value
+    else if (node.tag === Tag.FinalIndicator) read.final = requireType(node, 'Boolean').value
   }
   return read
 }

@@ -4,10 +4,10 @@ import {
   byteString,
   dateTime,
   enumeration,
+  requireType,
   structure,
   type TtlvNode,
   textString,
-  typed,
 } from '@warder/kmip/ttlv'
 import { attributes, type KmipClient, objectType, uid } from './index.ts'
 
@@ -124,9 +124,9 @@ export class AbeClient {
   async get(id: string, operation: 'Get' | 'Export' = 'Get'): Promise<Buffer> {
     const { nodes } = await this.kmip.do(operation, [uid(id)])
     const object = nodes.find(({ tag }) => tag === Tag.PrivateKey || tag === Tag.PublicKey)
-    let node = typed(object ?? uid(''), 'Structure')
+    let node = requireType(object ?? uid(''), 'Structure')
     for (const tag of [Tag.KeyBlock, Tag.KeyValue])
-      node = typed(node.value.find((member) => member.tag === tag) ?? uid(''), 'Structure')
+      node = requireType(node.value.find((member) => member.tag === tag) ?? uid(''), 'Structure')
     return Buffer.from(node.value.find(({ tag }) => tag === Tag.KeyMaterial)?.value as Uint8Array)
   }
 

@@ -4,8 +4,8 @@ import {
   byteString,
   encodeTtlv,
   enumeration,
+  findMember,
   integer,
-  memberOf,
   type StructureNode,
   structure,
   type TtlvNode,
@@ -64,7 +64,7 @@ export function nameNode(text: string): TtlvNode {
 /** The member at the end of a path of tags. */
 export function inside(node: TtlvNode | undefined, ...tags: readonly number[]): TtlvNode | undefined {
   let at = node
-  for (const tag of tags) at = at?.type === 'Structure' ? memberOf(at, tag) : undefined
+  for (const tag of tags) at = at?.type === 'Structure' ? findMember(at, tag) : undefined
   return at
 }
 

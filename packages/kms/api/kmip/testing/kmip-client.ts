@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import {
-  contentTypeOf,
+  contentTypes,
   decodeNode,
   type Encoding,
   emptyHeader,
@@ -80,10 +80,10 @@ export function kmipClient(caller: Caller, options: KmipClientOptions = {}): Kmi
     })
     const answer = await caller.call('POST', '/kmip', {
       bytes: encodeNode(request, encoding),
-      headers: { 'content-type': contentTypeOf[encoding] },
+      headers: { 'content-type': contentTypes[encoding] },
     })
     assert.equal(answer.status, 200, answer.text)
-    assert.match(answer.headers['content-type'] ?? '', new RegExp(`^${contentTypeOf[encoding]}`))
+    assert.match(answer.headers['content-type'] ?? '', new RegExp(`^${contentTypes[encoding]}`))
     return readResponse(decodeNode(answer.bytes, encoding))
   }
   const ask: KmipClient['ask'] = async (operation, payload = []) => {

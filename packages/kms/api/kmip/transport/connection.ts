@@ -6,7 +6,7 @@ import type { TokenBuckets } from '@warder/foundation/http'
 import { andThen } from '@warder/foundation/promises'
 import type { Clock, RequestBatcher, SweptConnection } from '@warder/foundation/runtime'
 import type { Logger } from '@warder/foundation/telemetry'
-import { encodeResponse, refusalOf } from '@warder/kmip/messages'
+import { encodeResponse, toErrorResponse } from '@warder/kmip/messages'
 import { KmipDecodeError } from '@warder/kmip/ttlv'
 import type { KmipEngine } from '../engine/types.ts'
 import type { ConnectionOwner } from './caller.ts'
@@ -253,7 +253,9 @@ export class KmipConnection implements SweptConnection {
     if (!isRefusal) this.#environment.log.error({ error }, 'a KMIP message could not be read')
     const seconds = Math.floor(this.#environment.clock.now() / 1000)
     const last =
-      isRefusal && error.version !== undefined ? encodeResponse(refusalOf(error, seconds), 'ttlv') : undefined
+      isRefusal && error.version !== undefined
+        ? encodeResponse(toErrorResponse(error, seconds), 'ttlv')
+        : undefined
     this.#finish(last)
   }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { kmipVersions, Tag } from '@warder/kmip/tables'
-import { memberOf, type StructureNode, typed } from '@warder/kmip/ttlv'
+import { findMember, requireType, type StructureNode } from '@warder/kmip/ttlv'
 import { type Started, startKms } from '../../../testing/index.ts'
 import { aesAttributes, kmipClient, objectType, uid } from '../testing/index.ts'
 
@@ -20,9 +20,9 @@ for (const encoding of ['ttlv', 'json', 'xml'] as const) {
       const { id } = await alice.do('Create', aes)
       const got = await alice.do('Get', [uid(id)])
       const key = got.nodes.find(({ tag }) => tag === Tag.SymmetricKey) as StructureNode
-      const block = typed(memberOf(key, Tag.KeyBlock) ?? key, 'Structure')
-      const value = typed(memberOf(block, Tag.KeyValue) ?? key, 'Structure')
-      const bytes = memberOf(value, Tag.KeyMaterial)?.value
+      const block = requireType(findMember(key, Tag.KeyBlock) ?? key, 'Structure')
+      const value = requireType(findMember(block, Tag.KeyValue) ?? key, 'Structure')
+      const bytes = findMember(value, Tag.KeyMaterial)?.value
       assert.ok(bytes instanceof Uint8Array && bytes.length === 32)
       assert.equal((await alice.do('Destroy', [uid(id)])).id, id)
       const [reason, sentence] =

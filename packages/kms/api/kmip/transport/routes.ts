@@ -9,7 +9,7 @@ import {
 } from '@warder/foundation/operations'
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import { asksForFetchForm } from '@warder/kmip/json'
-import { contentTypeOf, type Encoding, encodingOf } from '@warder/kmip/messages'
+import { contentTypes, type Encoding, findEncoding } from '@warder/kmip/messages'
 import { signedIn } from '../../../access/index.ts'
 import { reasonOfKind } from '../../../keys/index.ts'
 import type { KmipAnswerOptions, KmipEngine } from '../engine/index.ts'
@@ -44,7 +44,7 @@ export function kmipRoutes(engine: KmipEngine): readonly Operation<KmipServices>
       access: signedIn,
       bodyLimit: maxMessageBytes,
       rawBody: true,
-      replyContentType: contentTypeOf.json,
+      replyContentType: contentTypes.json,
       errorShape: bareErrors,
       errors: {
         ...errors,
@@ -64,10 +64,10 @@ export function kmipRoutes(engine: KmipEngine): readonly Operation<KmipServices>
     access: signedIn,
     bodyLimit: maxMessageBytes,
     rawBody: true,
-    replyContentType: contentTypeOf.ttlv,
+    replyContentType: contentTypes.ttlv,
     errors,
     act(_input, context) {
-      const encoding = encodingOf(context.request.headers['content-type'] ?? '')
+      const encoding = findEncoding(context.request.headers['content-type'] ?? '')
       if (encoding === undefined)
         throw failure(
           'unsupported_media_type',
@@ -99,5 +99,5 @@ function answerMessage(
 }
 
 function reply(raw: Uint8Array, encoding: Encoding) {
-  return rawReply({ raw, contentType: contentTypeOf[encoding] })
+  return rawReply({ raw, contentType: contentTypes[encoding] })
 }

@@ -1,6 +1,6 @@
 import { parsePolicy } from '@warder/covercrypt/policy'
 import { Enumeration, Tag } from '@warder/kmip/tables'
-import { dateTime, enumeration, memberOf, type TtlvNode } from '@warder/kmip/ttlv'
+import { dateTime, enumeration, findMember, type TtlvNode } from '@warder/kmip/ttlv'
 import { abeAlgorithm, issueUserKey } from '../../../../abe/index.ts'
 import { keyFacts, requirePermitted } from '../../../../crypto/index.ts'
 import { abePolicyAttribute, getChainId } from '../../../../keys/index.ts'
@@ -49,11 +49,11 @@ function requireParent(attributes: readonly TtlvNode[], context: KmipContext): s
     (node) =>
       node.tag === Tag.Link &&
       node.type === 'Structure' &&
-      memberOf(node, Tag.LinkType)?.value === Enumeration.LinkType.ParentLink,
+      findMember(node, Tag.LinkType)?.value === Enumeration.LinkType.ParentLink,
   )
   const [link, another] = links
   if (link?.type !== 'Structure')
     throw kmipFailure('MissingData', 'A user key needs a Link of type ParentLink to its master key.')
   if (another !== undefined) throw kmipFailure('InvalidField', 'A user key has one master key.')
-  return context.identifier(memberOf(link, Tag.LinkedObjectIdentifier))
+  return context.identifier(findMember(link, Tag.LinkedObjectIdentifier))
 }

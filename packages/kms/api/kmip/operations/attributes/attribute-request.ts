@@ -1,10 +1,10 @@
 import { andThen, type MaybePromise } from '@warder/foundation/promises'
 import { Tag, tagText } from '@warder/kmip/tables'
 import {
-  memberOf,
+  findMember,
   optional,
   optionalStructure,
-  requiredStructure,
+  requireStructure,
   type StructureNode,
   structure,
   type TtlvNode,
@@ -27,7 +27,7 @@ import { typedMemberNames } from '../../stored/stored-attributes.ts'
 
 /** The attribute in NewAttribute. @throws kmipFailure, KmipDecodeError */
 export function newAttribute(payload: StructureNode, context: KmipContext): TtlvNode {
-  return onlyMember(requiredStructure(payload, Tag.NewAttribute), context)
+  return onlyMember(requireStructure(payload, Tag.NewAttribute), context)
 }
 
 /** The attribute in CurrentAttribute, if there is one. @throws kmipFailure, KmipDecodeError */
@@ -50,7 +50,7 @@ export function withIdentifier(node: TtlvNode, context: KmipContext): TtlvNode {
   if (node.tag === Tag.UniqueIdentifier && node.type !== 'TextString')
     return textString(Tag.UniqueIdentifier, context.identifier(node))
   if (node.tag !== Tag.Link || node.type !== 'Structure') return node
-  const linked = memberOf(node, Tag.LinkedObjectIdentifier)
+  const linked = findMember(node, Tag.LinkedObjectIdentifier)
   if (linked === undefined || linked.type === 'TextString') return node
   return structure(
     node.tag,

@@ -7,9 +7,9 @@ import {
   boolean,
   dateTime,
   enumeration,
+  findMember,
   integer,
   interval,
-  memberOf,
   structure,
   type TtlvNode,
   textString,
@@ -325,7 +325,7 @@ test('attributes that only 1.x has are kept for 1.x clients, fixed as the standa
 /** The text of the attribute that a reply shows. */
 function shown(payload: Payload): unknown {
   const holder = payload.nodes.find(({ type }) => type === 'Structure')
-  return holder?.type === 'Structure' ? memberOf(holder, Tag.ObjectGroup)?.value : undefined
+  return holder?.type === 'Structure' ? findMember(holder, Tag.ObjectGroup)?.value : undefined
 }
 
 test('an attribute of 2.1 cannot be given by a client of 2.0', async () => {

@@ -1,5 +1,5 @@
 import { Tag } from '@warder/kmip/tables'
-import { optionalStructure, requiredStructure, structure } from '@warder/kmip/ttlv'
+import { optionalStructure, requireStructure, structure } from '@warder/kmip/ttlv'
 import { checkConstraints, checkDefaults } from '../../attributes/creation-rules.ts'
 import { readRules, replaceRules } from '../../attributes/creation-rules-store.ts'
 import { creates, type KmipOperation, signedIn } from '../../engine/index.ts'
@@ -24,7 +24,7 @@ export const setConstraints: KmipOperation = {
   name: 'SetConstraints',
   access: creates,
   act(payload, { objects, principal }) {
-    const constraints = checkConstraints(requiredStructure(payload, Tag.Constraints))
+    const constraints = checkConstraints(requireStructure(payload, Tag.Constraints))
     objects.also(replaceRules(principal.name, 'constraints', constraints))
     return []
   },

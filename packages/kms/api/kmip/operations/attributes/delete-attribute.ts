@@ -1,5 +1,5 @@
 import { isLegacy, Tag } from '@warder/kmip/tables'
-import { integer, membersOf, type StructureNode, structure } from '@warder/kmip/ttlv'
+import { findMembers, integer, type StructureNode, structure } from '@warder/kmip/ttlv'
 import {
   type AttributeName,
   type AttributeState,
@@ -47,7 +47,7 @@ interface Deletion {
 
 function readDeletions(payload: StructureNode, context: KmipContext): readonly Deletion[] {
   const current = currentAttribute(payload, context)
-  const references = membersOf(payload, Tag.AttributeReference)
+  const references = findMembers(payload, Tag.AttributeReference)
   if (current !== undefined) {
     if (references.length > 0)
       throw kmipFailure('InvalidField', 'An attribute is deleted by its value or by its name, not by both.')

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { attributeIn, attributeOf, type KmipVersion, Tag } from '@warder/kmip/tables'
+import { attributeIn, findAttribute, type KmipVersion, Tag } from '@warder/kmip/tables'
 import { type Started, startKms } from '../../../../testing/index.ts'
 import { aesAttributes, kmipClient, objectType, uid } from '../../testing/index.ts'
 import { activeSince } from '../../testing/keys.ts'
@@ -23,7 +23,7 @@ test('the list names no attribute that is newer than the version of the client',
   const known = await named('2.0')
   assert.ok(known.includes(Tag.UniqueIdentifier))
   const newer = known.filter((tag) => {
-    const row = attributeOf(tag)
+    const row = findAttribute(tag)
     return row === undefined || !attributeIn('2.0', row)
   })
   assert.deepEqual(newer, [])

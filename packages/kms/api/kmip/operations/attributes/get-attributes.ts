@@ -1,6 +1,6 @@
 import { andThen } from '@warder/foundation/promises'
 import { atLeast, isLegacy, Tag } from '@warder/kmip/tables'
-import { encodeTtlv, membersOf, structure, type TtlvNode } from '@warder/kmip/ttlv'
+import { encodeTtlv, findMembers, structure, type TtlvNode } from '@warder/kmip/ttlv'
 import {
   type AttributeName,
   type AttributeState,
@@ -27,7 +27,7 @@ export const getAttributes: KmipOperation = {
   name: 'GetAttributes',
   access: objectRight('getattributes'),
   act(payload, context) {
-    const references = membersOf(payload, Tag.AttributeReference)
+    const references = findMembers(payload, Tag.AttributeReference)
     if (references.length > maxReferences)
       throw kmipFailure('ServerLimitExceeded', `At most ${maxReferences} attributes can be named.`)
     requireOnce(references, context)

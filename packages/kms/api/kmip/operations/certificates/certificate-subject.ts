@@ -1,8 +1,8 @@
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import {
   enumeration,
+  findMember,
   integer,
-  memberOf,
   optional,
   optionalName,
   type StructureNode,
@@ -29,7 +29,7 @@ export async function readRequestedSubject(
     optional(payload, Tag.CertificateRequestValue, 'ByteString') ??
     optional(payload, Tag.CertificateRequest, 'ByteString')
   const type = optionalName(payload, Tag.CertificateRequestType, 'CertificateRequestType')
-  const kept = memberOf(payload, Tag.CertificateRequestUniqueIdentifier)
+  const kept = findMember(payload, Tag.CertificateRequestUniqueIdentifier)
   if (kept === undefined) return value === undefined ? undefined : fromRequest(value, type)
   if (value !== undefined)
     throw kmipFailure('InvalidField', 'The request for a certificate is either sent or named.')
@@ -84,7 +84,7 @@ export async function readNamedSubject(
   payload: StructureNode,
   context: KmipContext,
 ): Promise<CertificateSubject | undefined> {
-  const node = memberOf(payload, Tag.UniqueIdentifier)
+  const node = findMember(payload, Tag.UniqueIdentifier)
   if (node === undefined && context.placeholder === undefined) return undefined
   return findSubject(context, await context.permitted(context.identifier(node), 'certify'))
 }

@@ -1,5 +1,5 @@
-import { attributeOf, Enumeration, Tag } from '@warder/kmip/tables'
-import { memberOf, membersOf, type TtlvNode } from '@warder/kmip/ttlv'
+import { Enumeration, findAttribute, Tag } from '@warder/kmip/tables'
+import { findMember, findMembers, type TtlvNode } from '@warder/kmip/ttlv'
 import { derMembers } from '@warder/pki/asn1'
 import type { NamePart } from '@warder/pki/x509'
 import { type Extension, nameFromParts, opensslExtensions, subjectAltName } from '@warder/pki/x509'
@@ -43,8 +43,8 @@ export function readCertificateWish(attributes: readonly TtlvNode[]): Certificat
     else if (vendor === validityDays) days = daysIn(node)
     else if (vendor === extensionText) extensions = opensslExtensions(textIn(node))
     else if (node.tag === Tag.X_509CertificateSubject && node.type === 'Structure') {
-      subject = readBytes(memberOf(node, Tag.SubjectDistinguishedName))
-      names = membersOf(node, Tag.SubjectAlternativeName).map(readBytes)
+      subject = readBytes(findMember(node, Tag.SubjectDistinguishedName))
+      names = findMembers(node, Tag.SubjectAlternativeName).map(readBytes)
     } else if (issuerLink(node) === 'key') issuerKey = readLinkedId(node)
     else if (issuerLink(node) === 'certificate') issuerCertificate = readLinkedId(node)
     else if (!isSettled(node)) rest.push(node)
@@ -64,7 +64,7 @@ export function readCertificateWish(attributes: readonly TtlvNode[]): Certificat
 
 /** CertificateSubjectCN and the like. */
 function subjectPart(node: TtlvNode): [NamePart, string] | undefined {
-  const name = attributeOf(node.tag)?.name
+  const name = findAttribute(node.tag)?.name
   if (name?.startsWith('CertificateSubject') !== true || node.type !== 'TextString') return undefined
   return [name.slice('CertificateSubject'.length) as NamePart, node.value]
 }
@@ -74,13 +74,13 @@ function isSettled({ tag }: TtlvNode): boolean {
   return (
     tag === Tag.CertificateType ||
     tag === Tag.ObjectType ||
-    attributeOf(tag)?.name.startsWith('CertificateIssuer') === true
+    findAttribute(tag)?.name.startsWith('CertificateIssuer') === true
   )
 }
 
 function issuerLink(node: TtlvNode): 'key' | 'certificate' | undefined {
   if (node.tag !== Tag.Link || node.type !== 'Structure') return undefined
-  switch (memberOf(node, Tag.LinkType)?.value) {
+  switch (findMember(node, Tag.LinkType)?.value) {
     case Enumeration.LinkType.PrivateKeyLink:
       return 'key'
     case Enumeration.LinkType.CertificateLink:
@@ -91,12 +91,12 @@ function issuerLink(node: TtlvNode): 'key' | 'certificate' | undefined {
 }
 
 function readLinkedId(node: TtlvNode): string | undefined {
-  const id = node.type === 'Structure' ? memberOf(node, Tag.LinkedObjectIdentifier) : undefined
+  const id = node.type === 'Structure' ? findMember(node, Tag.LinkedObjectIdentifier) : undefined
   return id?.type === 'TextString' ? id.value : undefined
 }
 
 function valueIn(node: TtlvNode): TtlvNode | undefined {
-  return node.type === 'Structure' ? memberOf(node, Tag.AttributeValue) : undefined
+  return node.type === 'Structure' ? findMember(node, Tag.AttributeValue) : undefined
 }
 
 function daysIn(node: TtlvNode): number {

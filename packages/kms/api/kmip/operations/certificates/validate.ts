@@ -1,8 +1,8 @@
 import { Enumeration, Tag } from '@warder/kmip/tables'
 import {
   enumeration,
-  memberOf,
-  membersOf,
+  findMember,
+  findMembers,
   optional,
   type StructureNode,
   type TtlvNode,
@@ -32,8 +32,8 @@ export const validate: KmipOperation = {
   async act(payload, context) {
     const seconds = optional(payload, Tag.ValidityDate, 'DateTime')
     const at = seconds === undefined ? context.now : seconds * 1000
-    const sent = membersOf(payload, Tag.Certificate).map(certificateIn)
-    const named = membersOf(payload, Tag.UniqueIdentifier)
+    const sent = findMembers(payload, Tag.Certificate).map(certificateIn)
+    const named = findMembers(payload, Tag.UniqueIdentifier)
     if (sent.length + named.length === 0 && context.placeholder === undefined)
       throw kmipFailure('MissingData', 'No certificate is given.')
     const nodes = sent.length + named.length === 0 ? [undefined] : named
@@ -49,7 +49,7 @@ export const validate: KmipOperation = {
 
 /** A Certificate structure (KMIP), or its bytes alone as some clients send them. */
 function certificateIn(node: TtlvNode): Uint8Array {
-  const value = node.type === 'Structure' ? memberOf(node as StructureNode, Tag.CertificateValue) : node
+  const value = node.type === 'Structure' ? findMember(node as StructureNode, Tag.CertificateValue) : node
   if (value?.type !== 'ByteString')
     throw kmipFailure('InvalidField', 'A certificate is a structure with its value, or bytes.')
   return value.value

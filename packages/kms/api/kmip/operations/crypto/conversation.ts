@@ -1,5 +1,5 @@
 import { Tag } from '@warder/kmip/tables'
-import { optional, requiredName } from '@warder/kmip/ttlv'
+import { optional, requireName } from '@warder/kmip/ttlv'
 import { type KmipOperation, kmipFailure, signedIn } from '../../engine/index.ts'
 
 /** Ping (KMIP 2.1 §6.1.36): the server is there, and knows who asks. */
@@ -29,7 +29,7 @@ export const interop: KmipOperation = {
   name: 'Interop',
   access: signedIn,
   act(payload, context) {
-    const step = requiredName(payload, Tag.InteropFunction, 'InteropFunction')
+    const step = requireName(payload, Tag.InteropFunction, 'InteropFunction')
     const identifier = optional(payload, Tag.InteropIdentifier, 'TextString')
     context.audit({ details: { step, ...(identifier !== undefined && { case: identifier }) } })
     return []

@@ -1,5 +1,5 @@
 import { Tag } from '@warder/kmip/tables'
-import { memberOf, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
+import { findMember, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
 
 /**
  * The payload of an Import without a CryptographicLength that is the length of the key's DER encoding. cloudproof_kms_js
@@ -7,18 +7,18 @@ import { memberOf, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
  * true is dropped: the length of the key itself is stored.
  */
 export function withoutEncodedLength(payload: StructureNode): StructureNode {
-  const key = memberOf(payload, Tag.PrivateKey)
+  const key = findMember(payload, Tag.PrivateKey)
   const block = key && structureIn(key, Tag.KeyBlock)
   const value = block && structureIn(block, Tag.KeyValue)
-  const material = value && memberOf(value, Tag.KeyMaterial)
+  const material = value && findMember(value, Tag.KeyMaterial)
   if (block === undefined || material?.type !== 'ByteString') return payload
   const encoded = material.value.length * 8
-  const length = memberOf(block, Tag.CryptographicLength)
+  const length = findMember(block, Tag.CryptographicLength)
   return encoded > 0 && length?.value === encoded ? without(payload, encoded) : payload
 }
 
 function structureIn(node: TtlvNode, tag: number): StructureNode | undefined {
-  const member = node.type === 'Structure' ? memberOf(node, tag) : undefined
+  const member = node.type === 'Structure' ? findMember(node, tag) : undefined
   return member?.type === 'Structure' ? member : undefined
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after, test } from 'node:test'
-import { contentTypeOf, decodeNode, readResponse } from '@warder/kmip/messages'
+import { contentTypes, decodeNode, readResponse } from '@warder/kmip/messages'
 import { Enumeration, type OperationName, Tag } from '@warder/kmip/tables'
 import {
   boolean,
@@ -322,7 +322,7 @@ async function answered(
         ]),
       ]),
     ),
-    headers: { 'content-type': contentTypeOf.ttlv },
+    headers: { 'content-type': contentTypes.ttlv },
   })
   return readResponse(decodeNode(answer.bytes, 'ttlv')).items[0]?.reason
 }

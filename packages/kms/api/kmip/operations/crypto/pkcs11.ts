@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import { Enumeration, Tag } from '@warder/kmip/tables'
-import { byteString, enumeration, optional, required, type TtlvNode } from '@warder/kmip/ttlv'
+import { byteString, enumeration, optional, requireMember, type TtlvNode } from '@warder/kmip/ttlv'
 import { type KmipOperation, signedIn } from '../../engine/index.ts'
 
 /** Functions by their places in CK_FUNCTION_LIST, and return values (PKCS#11 2.40 §5.1). */
@@ -19,7 +19,7 @@ export const pkcs11: KmipOperation = {
   name: 'PKCS_11',
   access: signedIn,
   act(payload, context) {
-    const called = required(payload, Tag.PKCS_11Function, 'Enumeration')
+    const called = requireMember(payload, Tag.PKCS_11Function, 'Enumeration')
     const begun = optional(payload, Tag.CorrelationValue, 'ByteString') !== undefined
     context.audit({ details: { function: called } })
     const answer = (code: number, ...members: readonly TtlvNode[]): readonly TtlvNode[] => [

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { Tag } from '@warder/kmip/tables'
-import { byteString, integer, required } from '@warder/kmip/ttlv'
+import { byteString, integer, requireMember } from '@warder/kmip/ttlv'
 import { type KmipOperation, kmipFailure, signedIn } from '../../engine/index.ts'
 
 /** Bytes that one RNGRetrieve gives. */
@@ -12,7 +12,7 @@ export const rngRetrieve: KmipOperation = {
   name: 'RNGRetrieve',
   access: signedIn,
   act(payload) {
-    const length = required(payload, Tag.DataLength, 'Integer')
+    const length = requireMember(payload, Tag.DataLength, 'Integer')
     if (length < 1 || length > maxRandomBytes)
       throw kmipFailure('InvalidField', `DataLength is 1 to ${maxRandomBytes}.`)
     return [byteString(Tag.Data, randomBytes(length))]
@@ -27,7 +27,7 @@ export const rngSeed: KmipOperation = {
   name: 'RNGSeed',
   access: signedIn,
   act(payload) {
-    if (required(payload, Tag.Data, 'ByteString').length > maxSeedBytes)
+    if (requireMember(payload, Tag.Data, 'ByteString').length > maxSeedBytes)
       throw kmipFailure('InvalidField', `A seed has at most ${maxSeedBytes} bytes.`)
     return [integer(Tag.DataLength, 0)]
   },

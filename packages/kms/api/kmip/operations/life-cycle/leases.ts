@@ -1,5 +1,12 @@
 import { Tag } from '@warder/kmip/tables'
-import { dateTime, interval, memberOf, optional, required, type StructureNode } from '@warder/kmip/ttlv'
+import {
+  dateTime,
+  findMember,
+  interval,
+  optional,
+  requireMember,
+  type StructureNode,
+} from '@warder/kmip/ttlv'
 import { defaultLease, type ManagedObject, stateAt } from '../../../../keys/index.ts'
 import { type KmipOperation, kmipFailure, objectRight, uniqueIdentifier } from '../../engine/index.ts'
 
@@ -33,7 +40,7 @@ export const getUsageAllocation: KmipOperation = {
   name: 'GetUsageAllocation',
   access: objectRight('get'),
   act(payload, { object, objects, now }) {
-    const wanted = required(payload, Tag.UsageLimitsCount, 'LongInteger')
+    const wanted = requireMember(payload, Tag.UsageLimitsCount, 'LongInteger')
     if (wanted < 1n) throw kmipFailure('InvalidField', 'UsageLimitsCount must be positive.')
     if (stateAt(object, now) !== 'Active') throw kmipFailure('WrongKeyLifecycleState', 'DENIED')
     const limits = object.usageLimits
@@ -71,6 +78,6 @@ export const check: KmipOperation = {
 
 /** An Interval in the standard, an Integer with some clients. */
 function leaseAsked(payload: StructureNode): number | undefined {
-  const node = memberOf(payload, Tag.LeaseTime)
+  const node = findMember(payload, Tag.LeaseTime)
   return node?.type === 'Integer' ? node.value : optional(payload, Tag.LeaseTime, 'Interval')
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import type { OperationName } from '@warder/kmip/tables'
 import { Enumeration, Tag, valueName } from '@warder/kmip/tables'
-import { byteString, dateTime, enumeration, structure, type TtlvNode, typed } from '@warder/kmip/ttlv'
+import { byteString, dateTime, enumeration, requireType, structure, type TtlvNode } from '@warder/kmip/ttlv'
 import fc from 'fast-check'
 import { aesAttributes, type KmipClient, kmipClient, objectType, uid } from '../../testing/index.ts'
 import { startCryptoWorld } from '../fixtures/crypto-world.ts'
@@ -131,7 +131,7 @@ async function isAsTheModel(alice: KmipClient, model: Model): Promise<void> {
     uid(model.id),
     enumeration(Tag.AttributeReference, Tag.State),
   ])
-  const shown = typed(nodes.find(({ tag }) => tag === Tag.Attributes) ?? text, 'Structure')
+  const shown = requireType(nodes.find(({ tag }) => tag === Tag.Attributes) ?? text, 'Structure')
   const state = shown.value.find(({ tag }) => tag === Tag.State)?.value
   assert.equal(valueName('State', Number(state)), readState(model))
 }

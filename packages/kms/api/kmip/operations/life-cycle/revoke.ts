@@ -2,10 +2,10 @@ import type { MaybePromise } from '@warder/foundation/promises'
 import { Tag, type ValueName, valueName } from '@warder/kmip/tables'
 import {
   dateTime,
-  memberOf,
+  findMember,
   optional,
-  requiredName,
-  requiredStructure,
+  requireName,
+  requireStructure,
   type StructureNode,
   type TtlvNode,
 } from '@warder/kmip/ttlv'
@@ -99,16 +99,16 @@ interface Reason {
  * @throws KmipDecodeError, InvalidField
  */
 function readReason(payload: StructureNode): Reason {
-  const node = memberOf(payload, Tag.RevocationReason)
+  const node = findMember(payload, Tag.RevocationReason)
   if (node?.type === 'TextString') return { code: 'Unspecified', message: withoutNul(node.value) }
   if (node?.type === 'Integer') {
     const code = valueName('RevocationReasonCode', node.value)
     if (code === undefined) throw kmipFailure('InvalidField', 'RevocationReason has no such code.')
     return { code, message: undefined }
   }
-  const given = requiredStructure(payload, Tag.RevocationReason)
+  const given = requireStructure(payload, Tag.RevocationReason)
   return {
-    code: certificateReason(given) ?? requiredName(given, Tag.RevocationReasonCode, 'RevocationReasonCode'),
+    code: certificateReason(given) ?? requireName(given, Tag.RevocationReasonCode, 'RevocationReasonCode'),
     message: withoutNul(optional(given, Tag.RevocationMessage, 'TextString')),
   }
 }
@@ -126,7 +126,7 @@ const certificateReasons: ReadonlyMap<number, CertificateReason> = new Map([
 type CertificateReason = 'CertificateHold' | 'RemoveFromCRL' | 'AACompromise'
 
 function certificateReason(given: StructureNode): CertificateReason | undefined {
-  const node = memberOf(given, Tag.RevocationReasonCode)
+  const node = findMember(given, Tag.RevocationReasonCode)
   return node?.type === 'Enumeration' ? certificateReasons.get(node.value >>> 0) : undefined
 }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Principal } from '@warder/foundation/operations'
 import { Tag } from '@warder/kmip/tables'
-import { memberOf, type TtlvNode } from '@warder/kmip/ttlv'
+import { findMember, type TtlvNode } from '@warder/kmip/ttlv'
 import {
   activateByShares,
   beginCeremony,
@@ -45,7 +45,7 @@ export function isCeremonyKey(object: ManagedObject): boolean {
 }
 
 function isTrue(node: TtlvNode): boolean {
-  const value = node.type === 'Structure' ? memberOf(node, Tag.AttributeValue)?.value : undefined
+  const value = node.type === 'Structure' ? findMember(node, Tag.AttributeValue)?.value : undefined
   return value === true || value === 1 || value === 'true'
 }
 

@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto'
-import { attributeOf, Enumeration, Tag, valueName } from '@warder/kmip/tables'
+import { Enumeration, findAttribute, Tag, valueName } from '@warder/kmip/tables'
 import { enumeration, membersWithin, structure, type TtlvNode, textString } from '@warder/kmip/ttlv'
 import {
   type AlgorithmName,
@@ -179,7 +179,7 @@ function domainParameters({ curve }: PairPlan): readonly TtlvNode[] {
 /** Attributes of one half replace those of both (KMIP 2.1 §6.1.9). */
 export function mergeAttributes(common: readonly TtlvNode[], own: readonly TtlvNode[]): readonly TtlvNode[] {
   const tags = new Set(own.map(({ tag }) => tag))
-  return [...common.filter(({ tag }) => attributeOf(tag)?.multiple === true || !tags.has(tag)), ...own]
+  return [...common.filter(({ tag }) => findAttribute(tag)?.multiple === true || !tags.has(tag)), ...own]
 }
 
 function readPairRequest(secret: readonly TtlvNode[], open: readonly TtlvNode[]) {

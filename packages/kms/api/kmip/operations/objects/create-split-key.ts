@@ -1,10 +1,10 @@
 import { Tag } from '@warder/kmip/tables'
 import {
+  findMember,
   integer,
-  memberOf,
   membersWithin,
-  required,
-  requiredName,
+  requireMember,
+  requireName,
   type StructureNode,
   type TtlvNode,
 } from '@warder/kmip/ttlv'
@@ -35,11 +35,11 @@ export const createSplitKey: KmipOperation = {
   name: 'CreateSplitKey',
   access: creates,
   async act(payload, context) {
-    const type = requiredName(payload, Tag.ObjectType, 'ObjectType')
-    const method = requiredName(payload, Tag.SplitKeyMethod, 'SplitKeyMethod')
+    const type = requireName(payload, Tag.ObjectType, 'ObjectType')
+    const method = requireName(payload, Tag.SplitKeyMethod, 'SplitKeyMethod')
     const asked = {
-      parts: required(payload, Tag.SplitKeyParts, 'Integer'),
-      threshold: required(payload, Tag.SplitKeyThreshold, 'Integer'),
+      parts: requireMember(payload, Tag.SplitKeyParts, 'Integer'),
+      threshold: requireMember(payload, Tag.SplitKeyThreshold, 'Integer'),
     }
     requireSoftwareStorage(payload.value)
     const requested = membersWithin(payload, Tag.Attributes)
@@ -108,7 +108,7 @@ async function findWhole(
   attributes: readonly TtlvNode[],
   context: KmipContext,
 ): Promise<Whole> {
-  const identifier = memberOf(payload, Tag.UniqueIdentifier)
+  const identifier = findMember(payload, Tag.UniqueIdentifier)
   if (identifier === undefined) return generateWhole(type, attributes, context)
   const base = await context.permitted(context.identifier(identifier), 'get')
   if (type !== 'SplitKey' && base.type !== type)

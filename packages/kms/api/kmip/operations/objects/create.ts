@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { Enumeration, Tag } from '@warder/kmip/tables'
-import { enumeration, membersWithin, requiredName, type TtlvNode } from '@warder/kmip/ttlv'
+import { enumeration, membersWithin, requireName, type TtlvNode } from '@warder/kmip/ttlv'
 import { isFipsSymmetric } from '../../../../crypto/index.ts'
 import { toStoredKeyKind } from '../../../../keys/index.ts'
 import { asksForAbe } from '../../attributes/abe-request.ts'
@@ -30,7 +30,7 @@ export const create: KmipOperation = {
   name: 'Create',
   access: creates,
   act(payload, context) {
-    const type = requiredName(payload, Tag.ObjectType, 'ObjectType')
+    const type = requireName(payload, Tag.ObjectType, 'ObjectType')
     if (type === 'PrivateKey') {
       const attributes = withDefaults(context.rules, type, membersWithin(payload, Tag.Attributes))
       if (asksForAbe(attributes)) return createUserKey(context, attributes)

@@ -1,10 +1,10 @@
 import { Tag } from '@warder/kmip/tables'
 import {
-  membersOf,
+  findMembers,
   membersWithin,
   optional,
   optionalStructure,
-  requiredName,
+  requireName,
   type StructureNode,
   type TtlvNode,
 } from '@warder/kmip/ttlv'
@@ -43,7 +43,7 @@ export const deriveKey: KmipOperation = {
   name: 'DeriveKey',
   access: objectRight('derivekey', { creates: true }),
   async act(payload, context) {
-    const type = requiredName(payload, Tag.ObjectType, 'ObjectType')
+    const type = requireName(payload, Tag.ObjectType, 'ObjectType')
     if (type !== 'SymmetricKey' && type !== 'SecretData')
       throw kmipFailure('InvalidField', `DeriveKey does not make objects of type ${type}.`)
     const attributes = membersWithin(payload, Tag.Attributes)
@@ -52,7 +52,7 @@ export const deriveKey: KmipOperation = {
     if (bits % 8 !== 0)
       throw kmipFailure('InvalidField', 'CryptographicLength is a number of whole bytes here.')
     const algorithm = type === 'SymmetricKey' ? requireAlgorithm(attributes) : undefined
-    const method = requiredName(payload, Tag.DerivationMethod, 'DerivationMethod')
+    const method = requireName(payload, Tag.DerivationMethod, 'DerivationMethod')
     const bases = await findBases(payload, context)
     const material = await deriveObject(method, payload, bases, bits / 8, context)
     try {
@@ -76,7 +76,7 @@ export const deriveKey: KmipOperation = {
 
 /** Objects to derive from: that of the row and, if there is another identifier, that one. */
 async function findBases(payload: StructureNode, context: KmipContext): Promise<readonly ManagedObject[]> {
-  const [, second, third] = membersOf(payload, Tag.UniqueIdentifier)
+  const [, second, third] = findMembers(payload, Tag.UniqueIdentifier)
   if (third !== undefined) throw kmipFailure('InvalidField', 'A key is derived from at most two objects.')
   if (second === undefined) return [context.object]
   const other = await context.permitted(context.identifier(second), 'derivekey')

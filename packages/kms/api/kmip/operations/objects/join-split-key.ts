@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { Tag } from '@warder/kmip/tables'
-import { membersOf, membersWithin, optionalName, requiredName } from '@warder/kmip/ttlv'
+import { findMembers, membersWithin, optionalName, requireName } from '@warder/kmip/ttlv'
 import { joinParts, maximumParts } from '../../../../crypto/index.ts'
 import { type ManagedObject, stateAt } from '../../../../keys/index.ts'
 import { readStoredWithTag } from '../../attributes/index.ts'
@@ -23,10 +23,10 @@ export const joinSplitKey: KmipOperation = {
   name: 'JoinSplitKey',
   access: creates,
   async act(payload, context) {
-    const type = requiredName(payload, Tag.ObjectType, 'ObjectType')
+    const type = requireName(payload, Tag.ObjectType, 'ObjectType')
     if (type !== 'SymmetricKey' && type !== 'PrivateKey' && type !== 'SecretData')
       throw kmipFailure('InvalidField', `JoinSplitKey does not make objects of type ${type}.`)
-    const ids = membersOf(payload, Tag.UniqueIdentifier).map((node) => context.identifier(node))
+    const ids = findMembers(payload, Tag.UniqueIdentifier).map((node) => context.identifier(node))
     if (ids.length === 0) throw kmipFailure('MissingData', 'UniqueIdentifier is missing.')
     if (ids.length > maximumParts)
       throw kmipFailure('InvalidField', `At most ${maximumParts} parts can be joined.`)

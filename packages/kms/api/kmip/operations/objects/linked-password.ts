@@ -1,5 +1,5 @@
 import { Enumeration, Tag } from '@warder/kmip/tables'
-import { memberOf, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
+import { findMember, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
 import { stateAt } from '../../../../keys/index.ts'
 import { type KmipContext, kmipFailure } from '../../engine/index.ts'
 
@@ -15,11 +15,11 @@ export async function findLinkedPassword(
     (node): node is StructureNode =>
       node.tag === Tag.Link &&
       node.type === 'Structure' &&
-      memberOf(node, Tag.LinkType)?.value === Enumeration.LinkType.PKCS_12PasswordLink,
+      findMember(node, Tag.LinkType)?.value === Enumeration.LinkType.PKCS_12PasswordLink,
   )
   if (links.length > 1) throw kmipFailure('BadPassword', 'There is more than one PKCS#12 password link.')
   for (const node of links) {
-    const id = context.identifier(memberOf(node, Tag.LinkedObjectIdentifier))
+    const id = context.identifier(findMember(node, Tag.LinkedObjectIdentifier))
     const secret = await context.permitted(id, 'get')
     if (secret.type !== 'SecretData')
       throw kmipFailure('BadPassword', 'The PKCS#12 password link does not lead to secret data.')

@@ -1,5 +1,5 @@
 import { Tag } from '@warder/kmip/tables'
-import { integer, memberOf, type StructureNode, structure, type TtlvNode } from '@warder/kmip/ttlv'
+import { findMember, integer, type StructureNode, structure, type TtlvNode } from '@warder/kmip/ttlv'
 import { officerAccess } from '../../../../access/index.ts'
 import { type KmipContext, type KmipOperation, signedIn, uniqueIdentifier } from '../../engine/index.ts'
 import { type Criteria, findLinkedMaster, type Located, readCriteria, search } from '../../locate/index.ts'
@@ -26,7 +26,7 @@ export const locate: KmipOperation = {
 }
 
 async function resolveLinks(payload: StructureNode, context: KmipContext): Promise<StructureNode> {
-  const attributes = memberOf(payload, Tag.Attributes)
+  const attributes = findMember(payload, Tag.Attributes)
   if (attributes?.type !== 'Structure') return payload
   const members: TtlvNode[] = []
   for (const node of attributes.value)

@@ -1,5 +1,5 @@
 import { Tag, tagText, valueName } from '@warder/kmip/tables'
-import { memberOf, optionalStructure, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
+import { findMember, optionalStructure, type StructureNode, type TtlvNode } from '@warder/kmip/ttlv'
 import { abeAlgorithm } from '../../../../abe/index.ts'
 import { type AbeForm, abePolicyAttribute, type NewObject } from '../../../../keys/index.ts'
 import { readText } from '../../attributes/abe-request.ts'
@@ -49,7 +49,7 @@ export function readHints(attributes: readonly TtlvNode[]): ObjectHints {
     return typeof node?.value === 'number' ? node.value : undefined
   }
   const domain = attributes.find(({ tag }) => tag === Tag.CryptographicDomainParameters)
-  const curve = domain?.type === 'Structure' ? memberOf(domain, Tag.RecommendedCurve) : undefined
+  const curve = domain?.type === 'Structure' ? findMember(domain, Tag.RecommendedCurve) : undefined
   return {
     algorithm: valueName('CryptographicAlgorithm', readNamed(Tag.CryptographicAlgorithm) ?? 0),
     bits: readNamed(Tag.CryptographicLength),

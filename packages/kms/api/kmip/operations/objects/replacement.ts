@@ -1,9 +1,9 @@
-import { attributeOf, Enumeration, Tag, tagText } from '@warder/kmip/tables'
+import { Enumeration, findAttribute, Tag, tagText } from '@warder/kmip/tables'
 import {
   dateTime,
   enumeration,
+  findMember,
   integer,
-  memberOf,
   type StructureNode,
   sameValue,
   structure,
@@ -20,7 +20,7 @@ const sameKind = [Tag.CryptographicAlgorithm, Tag.CryptographicLength] as const
 
 /** Offset in seconds, if the client gives one. @throws InvalidField */
 export function readOffset(payload: StructureNode): number | undefined {
-  const node = memberOf(payload, Tag.Offset)
+  const node = findMember(payload, Tag.Offset)
   if (node === undefined) return undefined
   const seconds = typeof node.value === 'bigint' ? Number(node.value) : node.value
   if (typeof seconds !== 'number' || !Number.isSafeInteger(seconds) || seconds < 0 || seconds > 0xffffffff)
@@ -108,7 +108,7 @@ async function requireSameAttributes(
 
 /** Whether some of several instances would be left out, or stand in another order: the first one is often a default. */
 function takesAway(tag: number, own: readonly TtlvNode[], requested: readonly TtlvNode[]): boolean {
-  if (attributeOf(tag)?.multiple !== true || tag === Tag.Name || tag === Tag.Attribute) return false
+  if (findAttribute(tag)?.multiple !== true || tag === Tag.Name || tag === Tag.Attribute) return false
   const [before, after] = [own, requested].map((nodes) => nodes.filter((node) => node.tag === tag))
   if (before === undefined || after === undefined || before.length === 0) return false
   return before.length !== after.length || before.some((node, at) => !sameValue(node, after[at] ?? node))
@@ -132,7 +132,7 @@ async function requireModify(context: KmipContext, object: ManagedObject, why: s
 
 function curveIn(attributes: readonly TtlvNode[]): unknown {
   const domain = attributes.find(({ tag }) => tag === Tag.CryptographicDomainParameters)
-  return domain?.type === 'Structure' ? memberOf(domain, Tag.RecommendedCurve)?.value : undefined
+  return domain?.type === 'Structure' ? findMember(domain, Tag.RecommendedCurve)?.value : undefined
 }
 
 const dates: ReadonlySet<number> = new Set([
@@ -146,7 +146,7 @@ const dates: ReadonlySet<number> = new Set([
 function distinct(nodes: readonly TtlvNode[]): readonly TtlvNode[] {
   const seen = new Set<number>()
   return nodes.filter(({ tag }) => {
-    if (attributeOf(tag)?.multiple === true) return true
+    if (findAttribute(tag)?.multiple === true) return true
     if (seen.has(tag)) return false
     seen.add(tag)
     return true

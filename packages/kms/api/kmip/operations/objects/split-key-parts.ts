@@ -3,16 +3,16 @@ import {
   boolean,
   byteString,
   enumeration,
+  findMember,
   integer,
-  memberOf,
   optional,
-  required,
-  requiredName,
+  requireMember,
+  requireName,
   type StructureNode,
   structure,
   type TtlvNode,
-  unsignedBytes,
-  unsignedInteger,
+  toBigInteger,
+  toMagnitude,
 } from '@warder/kmip/ttlv'
 import type { KeyPart, SplitKeyMethod } from '../../../../crypto/index.ts'
 import type { AlgorithmName, ManagedObject } from '../../../../keys/index.ts'
@@ -39,7 +39,7 @@ export function partNode(description: PartDescription, { identifier, bytes }: Ke
     integer(Tag.KeyPartIdentifier, identifier),
     integer(Tag.SplitKeyThreshold, threshold),
     enumeration(Tag.SplitKeyMethod, Enumeration.SplitKeyMethod[method]),
-    primeFieldSize === undefined ? undefined : unsignedInteger(Tag.PrimeFieldSize, primeFieldSize),
+    primeFieldSize === undefined ? undefined : toBigInteger(Tag.PrimeFieldSize, primeFieldSize),
     structure(Tag.KeyBlock, [
       enumeration(Tag.KeyFormatType, Enumeration.KeyFormatType.Raw),
       structure(Tag.KeyValue, [byteString(Tag.KeyMaterial, bytes)]),
@@ -69,15 +69,18 @@ export async function readPart(
     const bytes = value === undefined || value instanceof Uint8Array ? undefined : value.material
     if (bytes?.type !== 'ByteString')
       throw kmipFailure('KeyValueNotPresent', 'The part is kept wrapped: it cannot be used here.')
-    const prime = memberOf(node, Tag.PrimeFieldSize)
+    const prime = findMember(node, Tag.PrimeFieldSize)
     return {
-      method: requiredName(node, Tag.SplitKeyMethod, 'SplitKeyMethod'),
-      parts: required(node, Tag.SplitKeyParts, 'Integer'),
-      threshold: required(node, Tag.SplitKeyThreshold, 'Integer'),
-      primeFieldSize: prime?.type === 'BigInteger' ? Uint8Array.from(unsignedBytes(prime)) : undefined,
+      method: requireName(node, Tag.SplitKeyMethod, 'SplitKeyMethod'),
+      parts: requireMember(node, Tag.SplitKeyParts, 'Integer'),
+      threshold: requireMember(node, Tag.SplitKeyThreshold, 'Integer'),
+      primeFieldSize: prime?.type === 'BigInteger' ? Uint8Array.from(toMagnitude(prime)) : undefined,
       algorithm,
       bits,
-      part: { identifier: required(node, Tag.KeyPartIdentifier, 'Integer'), bytes: Buffer.from(bytes.value) },
+      part: {
+        identifier: requireMember(node, Tag.KeyPartIdentifier, 'Integer'),
+        bytes: Buffer.from(bytes.value),
+      },
     }
   } finally {
     material.fill(0)
@@ -87,9 +90,7 @@ export async function readPart(
 /** PrimeFieldSize of a request, a magnitude. */
 export function primeAsked(payload: StructureNode): Uint8Array | undefined {
   const value = optional(payload, Tag.PrimeFieldSize, 'BigInteger')
-  return value === undefined
-    ? undefined
-    : unsignedBytes({ tag: Tag.PrimeFieldSize, type: 'BigInteger', value })
+  return value === undefined ? undefined : toMagnitude({ tag: Tag.PrimeFieldSize, type: 'BigInteger', value })
 }
 
 export function isSensitive(object: ManagedObject): boolean {

@@ -1,5 +1,5 @@
 import { kmipVersion, kmipVersions, Tag, versionNumbers } from '@warder/kmip/tables'
-import { integer, membersOf, required, structure, typed } from '@warder/kmip/ttlv'
+import { findMembers, integer, requireMember, requireType, structure } from '@warder/kmip/ttlv'
 import type { KmipOperation } from '../../engine/index.ts'
 import { signedIn } from '../../engine/index.ts'
 
@@ -8,11 +8,11 @@ export const discoverVersions: KmipOperation = {
   name: 'DiscoverVersions',
   access: signedIn,
   act(payload) {
-    const asked = membersOf(payload, Tag.ProtocolVersion).map((node) => {
-      const version = typed(node, 'Structure')
+    const asked = findMembers(payload, Tag.ProtocolVersion).map((node) => {
+      const version = requireType(node, 'Structure')
       return kmipVersion(
-        required(version, Tag.ProtocolVersionMajor, 'Integer'),
-        required(version, Tag.ProtocolVersionMinor, 'Integer'),
+        requireMember(version, Tag.ProtocolVersionMajor, 'Integer'),
+        requireMember(version, Tag.ProtocolVersionMinor, 'Integer'),
       )
     })
     const known = asked.filter((version) => version !== undefined)

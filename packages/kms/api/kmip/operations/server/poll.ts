@@ -1,5 +1,5 @@
 import { Enumeration, Tag } from '@warder/kmip/tables'
-import { byteString, enumeration, required, type StructureNode } from '@warder/kmip/ttlv'
+import { byteString, enumeration, requireMember, type StructureNode } from '@warder/kmip/ttlv'
 import { cancelPending, findPending, type PendingRow } from '../../asynchronous/pending-store.ts'
 import { correlationValue, decryptResult, parseCorrelation } from '../../asynchronous/result.ts'
 import {
@@ -48,7 +48,7 @@ export const cancel: KmipOperation = {
 
 /** The caller's own request of this value. @throws kmipFailure InvalidAsynchronousCorrelationValue */
 export async function requirePending(payload: StructureNode, context: KmipContext): Promise<PendingRow> {
-  const id = parseCorrelation(required(payload, Tag.AsynchronousCorrelationValue, 'ByteString'))
+  const id = parseCorrelation(requireMember(payload, Tag.AsynchronousCorrelationValue, 'ByteString'))
   const { services, principal, now } = context
   const row = id === undefined ? undefined : await findPending(services.db, id, principal.name, now)
   if (row === undefined)

@@ -4,11 +4,11 @@ import {
   byteString,
   dateTime,
   enumeration,
-  membersOf,
+  findMembers,
   optionalStructure,
+  requireType,
   type StructureNode,
   structure,
-  typed,
 } from '@warder/kmip/ttlv'
 import { findPending, listPending, type PendingSummary } from '../../asynchronous/pending-store.ts'
 import { maxPerUser } from '../../asynchronous/put-off.ts'
@@ -69,8 +69,8 @@ function readRequestedIds(payload: StructureNode): ReadonlySet<string | undefine
   const values = optionalStructure(payload, Tag.AsynchronousCorrelationValues)
   if (values === undefined) return undefined
   return new Set(
-    membersOf(values, Tag.AsynchronousCorrelationValue).map((node) =>
-      parseCorrelation(typed(node, 'ByteString').value),
+    findMembers(values, Tag.AsynchronousCorrelationValue).map((node) =>
+      parseCorrelation(requireType(node, 'ByteString').value),
     ),
   )
 }
@@ -79,7 +79,9 @@ function readRequestedIds(payload: StructureNode): ReadonlySet<string | undefine
 function readRequestedOperations(payload: StructureNode): ReadonlySet<string> | undefined {
   const list = optionalStructure(payload, Tag.Operations)
   if (list === undefined) return undefined
-  const codes = new Set(membersOf(list, Tag.Operation).map((node) => typed(node, 'Enumeration').value))
+  const codes = new Set(
+    findMembers(list, Tag.Operation).map((node) => requireType(node, 'Enumeration').value),
+  )
   return new Set(
     Object.entries(Enumeration.Operation).flatMap(([name, code]) => (codes.has(code) ? [name] : [])),
   )

@@ -3,8 +3,8 @@ import { after, before, test } from 'node:test'
 import { Enumeration, kmipVersions, operationIn, Tag, valueName } from '@warder/kmip/tables'
 import {
   enumeration,
+  findMember,
   integer,
-  memberOf,
   type StructureNode,
   structure,
   type TtlvNode,
@@ -62,13 +62,13 @@ test('server, profiles, capabilities, random numbers and storage are told in 2.1
   const member = (tag: number) => nodes.find((node) => node.tag === tag)
   assert.equal(member(Tag.VendorIdentification)?.value, 'Warder')
   const server = member(Tag.ServerInformation) as StructureNode
-  assert.equal(memberOf(server, Tag.ServerName)?.value, 'Warder')
+  assert.equal(findMember(server, Tag.ServerName)?.value, 'Warder')
   const capability = member(Tag.CapabilityInformation) as StructureNode
   for (const tag of [Tag.StreamingCapability, Tag.AsynchronousCapability, Tag.BatchUndoCapability])
-    assert.equal(memberOf(capability, tag)?.value, true)
-  assert.equal(memberOf(capability, Tag.AttestationCapability)?.value, false)
+    assert.equal(findMember(capability, tag)?.value, true)
+  assert.equal(findMember(capability, Tag.AttestationCapability)?.value, false)
   const random = member(Tag.RNGParameters) as StructureNode
-  assert.equal(memberOf(random, Tag.RNGAlgorithm)?.value, Enumeration.RNGAlgorithm.DRBG)
+  assert.equal(findMember(random, Tag.RNGAlgorithm)?.value, Enumeration.RNGAlgorithm.DRBG)
   assert.ok(names(nodes, Tag.ProfileInformation).length >= 10)
   assert.ok(member(Tag.ProtectionStorageMasks))
   assert.deepEqual(await ask(client), [])
@@ -101,7 +101,7 @@ test('DiscoverVersions names those in common in the order of the client, all wit
     )
     return nodes.map((node) =>
       [Tag.ProtocolVersionMajor, Tag.ProtocolVersionMinor]
-        .map((tag) => memberOf(node as StructureNode, tag)?.value)
+        .map((tag) => findMember(node as StructureNode, tag)?.value)
         .join('.'),
     )
   }

@@ -9,13 +9,13 @@ import {
 } from '@warder/kmip/tables'
 import {
   enumeration,
+  findMembers,
   integer,
-  membersOf,
+  requireType,
   type StructureNode,
   structure,
   type TtlvNode,
   textString,
-  typed,
 } from '@warder/kmip/ttlv'
 import { objectTypes } from '../../../../keys/index.ts'
 import { version as serverVersion } from '../../../../version.ts'
@@ -37,7 +37,7 @@ export function queryOperation(names: () => Iterable<OperationName>): KmipOperat
     access: signedIn,
     act(payload, { version, services, principal }) {
       const functions = new Set(
-        membersOf(payload, Tag.QueryFunction).map((node) => typed(node, 'Enumeration').value),
+        findMembers(payload, Tag.QueryFunction).map((node) => requireType(node, 'Enumeration').value),
       )
       const answerFunctions = (defaults: StructureNode | undefined) =>
         answers.flatMap(([name, answer]) =>

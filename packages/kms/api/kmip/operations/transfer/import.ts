@@ -1,5 +1,5 @@
 import { Tag } from '@warder/kmip/tables'
-import { memberOf, membersWithin, optional, optionalName, requiredName, textString } from '@warder/kmip/ttlv'
+import { findMember, membersWithin, optional, optionalName, requireName, textString } from '@warder/kmip/ttlv'
 import { requireNoApproval } from '../../../../access/index.ts'
 import { asObjectId, identifierTaken, type ObjectId } from '../../../../keys/index.ts'
 import { waitsForDestruction } from '../../engine/approval.ts'
@@ -27,15 +27,15 @@ export const importObject: KmipOperation = {
   access: creates,
   async act(given, context) {
     const payload = withoutEncodedLength(given)
-    const type = requiredName(payload, Tag.ObjectType, 'ObjectType')
+    const type = requireName(payload, Tag.ObjectType, 'ObjectType')
     if (type === 'Template') throw kmipFailure('InvalidField', 'Templates are registered, not imported.')
-    const id = readRequestedId(memberOf(payload, Tag.UniqueIdentifier)?.value)
+    const id = readRequestedId(findMember(payload, Tag.UniqueIdentifier)?.value)
     const replace = optional(payload, Tag.ReplaceExisting, 'Boolean') ?? false
     const attributes = sortImported(membersWithin(payload, Tag.Attributes))
     let node = objectNode(payload, type)
     if (
       optionalName(payload, Tag.KeyWrapType, 'KeyWrapType') === 'NotWrapped' &&
-      memberOf(node, Tag.KeyBlock)
+      findMember(node, Tag.KeyBlock)
     )
       node = await inClear(context, node)
     const wish: Placement = { attributes, id, replace }

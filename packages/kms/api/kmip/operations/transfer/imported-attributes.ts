@@ -1,5 +1,5 @@
 import { Tag, valueName } from '@warder/kmip/tables'
-import { dateTime, memberOf, type TtlvNode } from '@warder/kmip/ttlv'
+import { dateTime, findMember, type TtlvNode } from '@warder/kmip/ttlv'
 import type { NewObject, State } from '../../../../keys/index.ts'
 import { checkValue } from '../../attributes/attribute-checks.ts'
 import { requireRoomFor } from '../../attributes/attribute-conditions.ts'
@@ -108,8 +108,8 @@ function readLife(node: TtlvNode): Life | undefined {
       return at === undefined ? {} : { compromisedAt: at }
     case Tag.RevocationReason: {
       if (node.type !== 'Structure') return {}
-      const code = memberOf(node, Tag.RevocationReasonCode)
-      const message = memberOf(node, Tag.RevocationMessage)
+      const code = findMember(node, Tag.RevocationReasonCode)
+      const message = findMember(node, Tag.RevocationMessage)
       return {
         revocationReason:
           code?.type === 'Enumeration' ? valueName('RevocationReasonCode', code.value) : undefined,

@@ -1,5 +1,5 @@
 import { Tag } from '@warder/kmip/tables'
-import { membersWithin, requiredName, type StructureNode, sameValue, type TtlvNode } from '@warder/kmip/ttlv'
+import { membersWithin, requireName, type StructureNode, sameValue, type TtlvNode } from '@warder/kmip/ttlv'
 import type { ManagedObject } from '../../../../keys/index.ts'
 import { requireSoftwareStorage } from '../../attributes/wanted-key.ts'
 import { creates, type KmipContext, type KmipOperation, uniqueIdentifier } from '../../engine/index.ts'
@@ -14,7 +14,7 @@ export const register: KmipOperation = {
   name: 'Register',
   access: creates,
   async act(payload, context) {
-    const type = requiredName(payload, Tag.ObjectType, 'ObjectType')
+    const type = requireName(payload, Tag.ObjectType, 'ObjectType')
     if (type === 'Template') requireTemplates(context.version, 'InvalidField')
     requireSoftwareStorage(payload.value)
     const attributes = membersWithin(payload, Tag.Attributes)
