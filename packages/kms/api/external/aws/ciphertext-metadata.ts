@@ -1,7 +1,7 @@
 import { isUuid } from '../../../keys/index.ts'
 import { decodeBase64 } from './request.ts'
 
-/** The form of a ciphertext: AES-256-GCM over the data as `authenticatedData` puts it, under the key in the path. */
+/** The form of a ciphertext: AES-256-GCM over the data as `joinAuthenticatedData` puts it, under the key in the path. */
 const plain = Buffer.of(1)
 /** The same, and 16 bytes follow: the UUID of the key or version that made it. */
 const named = 2

@@ -56,7 +56,7 @@ export function readText(attributes: readonly TtlvNode[], name: string): string 
   throw kmipFailure('InvalidAttributeValue', `${name} is text in UTF-8.`)
 }
 
-/** As `textOf`, of an attribute that must be there. @throws kmipFailure MissingData */
+/** As `readText`, of an attribute that must be there. @throws kmipFailure MissingData */
 export function requireText(attributes: readonly TtlvNode[], name: string): string {
   const text = readText(attributes, name)
   if (text === undefined) throw kmipFailure('MissingData', `The vendor attribute ${name} is missing.`)

@@ -53,7 +53,7 @@ export function listAttributes(
   )
 }
 
-/** The instances of one attribute, in their order; as `attributesOf` has them. */
+/** The instances of one attribute, in their order; as `listAttributes` has them. */
 export function attributeInstances(state: AttributeState, tag: number, now: number): readonly TtlvNode[] {
   if (attributeRule(tag)?.appliesTo.has(state.object.type) !== true) return []
   const stored = readStoredAttributes(state.object).filter((node) => node.tag === tag)

@@ -140,7 +140,7 @@ export function buildNewObject(context: CreationContext, request: NewObjectReque
   }
 }
 
-/** Attributes that follow from the columns and the type of most keys (`attributesOf`) are not stored as well. */
+/** Attributes that follow from the columns and the type of most keys (`listAttributes`) are not stored as well. */
 function isImplied(node: TtlvNode, { type, algorithm, boundAlg }: NewObjectRequest): boolean {
   if (node.tag === Tag.KeyFormatType)
     return type === 'SymmetricKey' && node.value === Enumeration.KeyFormatType.Raw

@@ -23,7 +23,7 @@ export type Columns = 'id' | 'row'
 
 /**
  * Statements are kept prepared by their text, and requests choose the text: beyond this many different ones only the
- * simplest are made (see `planOf`).
+ * simplest are made (see `buildPlan`).
  */
 const maxTexts = 400
 const known = new Map<string, AnyQuery<unknown>>()
